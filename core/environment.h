@@ -1,0 +1,34 @@
+// Environment: the machine and the software a figure belongs to.
+#pragma once
+
+#include <string>
+
+#include "core/bytes.h"
+
+namespace memfathom {
+
+struct Environment {
+  std::string gpu;                 // "NVIDIA A100-SXM4-40GB", "AMD EPYC 7B13 (cpu)", "virtual:NAME"
+  std::string architecture;        // "sm_80", "x86_64", "virtual"
+  Bytes memory_total;
+  bool ecc = false;
+  std::string mig;                 // the MIG profile, empty when off
+  std::string driver;
+  std::string cuda;
+  std::string cublas;
+  std::string cudnn;
+  std::string cufft;
+  std::string framework;           // "memfathom" (our own layers) or "pytorch"
+  std::string framework_version;
+  std::string os;
+
+  bool operator==(const Environment&) const = default;
+
+  bool is_virtual() const { return architecture == "virtual"; }
+  // What the card is: GPU, architecture, memory, ECC, MIG. Baselines compare within it.
+  std::string device_key() const;
+  // What runs on it: driver, libraries, framework. A different one makes a calibration stale.
+  std::string stack_key() const;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,18 @@
+// Source: where a number comes from. No number is shown without it.
+#pragma once
+
+#include <cstdint>
+
+namespace memfathom {
+
+enum class Source : std::uint8_t {
+  kExact,      // accounting
+  kMeasured,   // a profile of this environment
+  kFitted,     // a coefficient fitted to such profiles
+  kPublished,  // fitted to other people's measurements
+  kDefault,    // a documented constant
+};
+
+const char* to_string(Source source);
+
+}  // namespace memfathom

@@ -1,0 +1,80 @@
+// Library workspaces: what cuDNN, cuFFT and cuBLAS ask for, and the interface that answers it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/source.h"
+
+namespace memfathom {
+
+enum class Library : std::uint8_t { kCublas, kCublasLt, kCudnn, kCufft, kOnednn, kFftw };
+
+enum class ConvolutionKind : std::uint8_t { kForward, kDataGradient, kWeightGradient };
+
+// One convolution call. Shapes are PyTorch's: input [N, C, spatial...], weight [out, in/groups, spatial...]
+// (transposed: [in, out/groups, spatial...]). `input` is the forward input, whatever the kind.
+struct ConvolutionQuery {
+  ConvolutionKind kind = ConvolutionKind::kForward;
+  Shape input;
+  Shape weight;
+  Shape stride;
+  Shape padding;
+  Shape output_padding;
+  Shape dilation;
+  std::int64_t groups = 1;
+  bool transposed = false;
+  bool channels_last = false;
+  bool benchmark = false;  // the largest workspace that was tried, not the first choice's
+  DType dtype = DType::kFp32;
+
+  bool operator==(const ConvolutionQuery&) const = default;
+};
+
+enum class FftKind : std::uint8_t { kRealToComplex, kComplexToReal, kComplexToComplex };
+
+// One cuFFT plan: `batch` transforms over `extents` (the real-space extents, last one fastest).
+struct FftQuery {
+  FftKind kind = FftKind::kRealToComplex;
+  Shape extents;
+  std::int64_t batch = 1;
+  DType dtype = DType::kFp32;
+
+  bool operator==(const FftQuery&) const = default;
+};
+
+struct WorkspaceAnswer {
+  Bytes bytes;
+  Source source = Source::kDefault;
+};
+
+// Where workspaces come from: the library asked, a measured table, a fitted model. Implementations are
+// deterministic and may be called from several threads.
+class WorkspaceModel {
+ public:
+  virtual ~WorkspaceModel() = default;
+  virtual WorkspaceAnswer convolution(const ConvolutionQuery& query) const = 0;
+  virtual WorkspaceAnswer fft(const FftQuery& query) const = 0;
+};
+
+// A workspace that a library really asked for, as recorded by a profile.
+struct WorkspaceRequest {
+  Library library = Library::kCudnn;
+  std::string operation;  // "convolution forward", "rfft2", ...
+  std::string shape;      // canonical text of the query, for people and as a key
+  Bytes bytes;
+};
+
+const char* to_string(Library library);
+const char* to_string(ConvolutionKind kind);
+
+// The canonical text of a query: equal queries have equal texts. Used as a cache key and shown to people,
+// e.g. "conv data_gradient fp16 nhwc x[32,3,224,224] w[64,3,7,7] s[2,2] p[3,3] d[1,1] g1".
+std::string to_string(const ConvolutionQuery& query);
+std::string to_string(const FftQuery& query);
+
+}  // namespace memfathom
