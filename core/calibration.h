@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/bytes.h"
@@ -22,6 +23,8 @@ struct Coefficient {
   Source source = Source::kFitted;    // kDefault when only the prior speaks
   bool prior_only = false;            // the data do not determine it
   int samples = 0;                    // how many samples bear on it
+
+  bool operator==(const Coefficient&) const = default;
 };
 
 // Split-conformal quantiles of measured / predicted, out of fold. Sorted ratios are kept so that any interval
@@ -29,6 +32,8 @@ struct Coefficient {
 struct RatioGroup {
   std::string group;                  // "" is the group of all
   std::vector<double> ratios;         // sorted
+
+  bool operator==(const RatioGroup&) const = default;
 };
 
 struct Quality {
@@ -37,6 +42,8 @@ struct Quality {
   std::optional<double> under_by_10_percent;     // share of held-out rows under-estimated by more than 10 %
   std::optional<double> coverage_90;             // of the 90 % interval on rows that were not fitted
   int validation_rows = 0;
+
+  bool operator==(const Quality&) const = default;
 };
 
 struct Calibration {
@@ -54,6 +61,8 @@ struct Calibration {
   std::vector<RatioGroup> ratios;
   Quality quality;
   std::string supersedes;             // id of the calibration it replaces
+
+  bool operator==(const Calibration&) const = default;
 
   // The value of a coefficient, or `fallback` when the calibration does not have it.
   double value_of(std::string_view coefficient, double fallback) const;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/bytes.h"
@@ -16,6 +17,8 @@ enum class SampleStatus { kOk, kCrashed, kTimedOut, kOutOfMemory, kKilled, kDist
 struct StageReading {
   std::string stage;
   Bytes device_used;
+
+  bool operator==(const StageReading&) const = default;
 };
 
 struct Sample {
@@ -35,6 +38,8 @@ struct Sample {
   std::string stop_criterion;  // why repeating stopped: "spread below 0.5 %", "budget spent", ...
   std::vector<StageReading> stages;
   std::vector<WorkspaceRequest> workspaces;
+
+  bool operator==(const Sample&) const = default;
 };
 
 enum class Metric { kAllocated, kReserved, kDevice };
@@ -49,6 +54,8 @@ struct Observation {
   std::string source;                 // who measured it
   std::string group;
   std::string note;
+
+  bool operator==(const Observation&) const = default;
 };
 
 const char* to_string(SampleStatus status);

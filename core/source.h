@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace memfathom {
 
@@ -14,5 +16,6 @@ enum class Source : std::uint8_t {
 };
 
 const char* to_string(Source source);
+std::optional<Source> parse_source(std::string_view text);
 
 }  // namespace memfathom

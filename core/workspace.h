@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/bytes.h"
@@ -67,10 +69,14 @@ struct WorkspaceRequest {
   std::string operation;  // "convolution forward", "rfft2", ...
   std::string shape;      // canonical text of the query, for people and as a key
   Bytes bytes;
+
+  bool operator==(const WorkspaceRequest&) const = default;
 };
 
 const char* to_string(Library library);
 const char* to_string(ConvolutionKind kind);
+const char* to_string(FftKind kind);
+std::optional<Library> parse_library(std::string_view text);
 
 // The canonical text of a query: equal queries have equal texts. Used as a cache key and shown to people,
 // e.g. "conv data_gradient fp16 nhwc x[32,3,224,224] w[64,3,7,7] s[2,2] p[3,3] d[1,1] g1".

@@ -1,0 +1,67 @@
+#include "core/workspace.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace memfathom {
+namespace {
+
+std::string compact(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
+
+}  // namespace
+
+const char* to_string(Library library) {
+  switch (library) {
+    case Library::kCublas: return "cublas";
+    case Library::kCublasLt: return "cublaslt";
+    case Library::kCudnn: return "cudnn";
+    case Library::kCufft: return "cufft";
+    case Library::kOnednn: return "onednn";
+    case Library::kFftw: return "fftw";
+  }
+  return "unknown";
+}
+
+std::optional<Library> parse_library(std::string_view text) {
+  for (const Library library : {Library::kCublas, Library::kCublasLt, Library::kCudnn, Library::kCufft,
+                                Library::kOnednn, Library::kFftw}) {
+    if (text == to_string(library)) return library;
+  }
+  return std::nullopt;
+}
+
+const char* to_string(ConvolutionKind kind) {
+  switch (kind) {
+    case ConvolutionKind::kForward: return "forward";
+    case ConvolutionKind::kDataGradient: return "data_gradient";
+    case ConvolutionKind::kWeightGradient: return "weight_gradient";
+  }
+  return "unknown";
+}
+
+const char* to_string(FftKind kind) {
+  switch (kind) {
+    case FftKind::kRealToComplex: return "real_to_complex";
+    case FftKind::kComplexToReal: return "complex_to_real";
+    case FftKind::kComplexToComplex: return "complex_to_complex";
+  }
+  return "unknown";
+}
+
+std::string to_string(const ConvolutionQuery& query) {
+  // What is off or zero is left out, so the common texts stay short; each optional part has its own prefix.
+  std::string text = fmt::format("{} {} {} {} x{} w{} s{} p{} d{} g{}", query.transposed ? "conv_transpose" : "conv",
+                                 to_string(query.kind), to_string(query.dtype), query.channels_last ? "nhwc" : "nchw",
+                                 compact(query.input), compact(query.weight), compact(query.stride),
+                                 compact(query.padding), compact(query.dilation), query.groups);
+  if (query.output_padding.rank() > 0) text += fmt::format(" op{}", compact(query.output_padding));
+  if (query.benchmark) text += " benchmark";
+  return text;
+}
+
+std::string to_string(const FftQuery& query) {
+  return fmt::format("fft {} {} n{} b{}", to_string(query.kind), to_string(query.dtype), compact(query.extents),
+                     query.batch);
+}
+
+}  // namespace memfathom
