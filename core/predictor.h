@@ -17,6 +17,7 @@ struct ReplayedJob {
   bool uses_cufft = false;
   // Bytes at the allocated peak by group, for the diagnostic factors theta.
   Bytes states, activations, temporaries, logits, workspaces;
+  std::int64_t layers = 0;  // modules with parameters, where known: lets a fit notice a missing term per layer
   Bytes slack() const { return reserved_peak - allocated_peak; }
 };
 
