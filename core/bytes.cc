@@ -36,7 +36,8 @@ std::string_view trimmed(std::string_view text) {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw Error(ErrorKind::kInput,
-              fmt::format("\"{}\" is not a size: {}; write for example 24GiB, 24GB or 24576MiB", text, why));
+              fmt::format("\"{}\" is not a size: {}; write for example 24GiB, 24GB or 24576MiB",
+                          text, why));
 }
 
 }  // namespace
@@ -56,13 +57,17 @@ Bytes parse_bytes(std::string_view text) {
     if (candidate.name != unit) continue;
     if (number.find('.') == std::string_view::npos) {
       std::int64_t count = 0;
-      const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), count);
-      if (failure != std::errc{} || end != number.data() + number.size()) refuse(text, "the number is too large");
+      const auto [end, failure] =
+          std::from_chars(number.data(), number.data() + number.size(), count);
+      if (failure != std::errc{} || end != number.data() + number.size())
+        refuse(text, "the number is too large");
       return Bytes{count} * candidate.factor;
     }
     double count = 0;
-    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), count);
-    if (failure != std::errc{} || end != number.data() + number.size()) refuse(text, "the number is malformed");
+    const auto [end, failure] =
+        std::from_chars(number.data(), number.data() + number.size(), count);
+    if (failure != std::errc{} || end != number.data() + number.size())
+      refuse(text, "the number is malformed");
     const double bytes = count * static_cast<double>(candidate.factor);
     if (bytes >= 9.2e18) refuse(text, "the number is too large");
     return Bytes{std::llround(bytes)};
@@ -74,7 +79,8 @@ std::string to_string(Bytes bytes) {
   const double magnitude = std::abs(static_cast<double>(bytes.count()));
   if (magnitude >= static_cast<double>(1LL << 30)) return fmt::format("{:.2f} GiB", bytes.gib());
   if (magnitude >= static_cast<double>(1LL << 20)) return fmt::format("{:.2f} MiB", bytes.mib());
-  if (magnitude >= 1024) return fmt::format("{:.2f} KiB", static_cast<double>(bytes.count()) / 1024);
+  if (magnitude >= 1024)
+    return fmt::format("{:.2f} KiB", static_cast<double>(bytes.count()) / 1024);
   return fmt::format("{} B", bytes.count());
 }
 

@@ -50,12 +50,19 @@ class Bytes {
 
 namespace literals {
 constexpr Bytes operator""_B(unsigned long long n) { return Bytes{static_cast<std::int64_t>(n)}; }
-constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes{1 << 10} * static_cast<std::int64_t>(n); }
-constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes{1 << 20} * static_cast<std::int64_t>(n); }
-constexpr Bytes operator""_GiB(unsigned long long n) { return Bytes{1 << 30} * static_cast<std::int64_t>(n); }
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return Bytes{1 << 10} * static_cast<std::int64_t>(n);
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return Bytes{1 << 20} * static_cast<std::int64_t>(n);
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return Bytes{1 << 30} * static_cast<std::int64_t>(n);
+}
 }  // namespace literals
 
-// Reads "24GiB", "24GB", "24576MiB", "1.5 GiB", "512B". A number without a unit is an error. Throws Error(kInput).
+// Reads "24GiB", "24GB", "24576MiB", "1.5 GiB", "512B". A number without a unit is an error. Throws
+// Error(kInput).
 Bytes parse_bytes(std::string_view text);
 
 // "13.74 GiB", "512 MiB", "1,023 B": for people. Machines get count().

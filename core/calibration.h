@@ -12,55 +12,58 @@
 
 namespace memfathom {
 
-// Names are stable: "context", "framework", "module.cublas", "module.cudnn", "module.cufft" (bytes);
-// "theta.states", "theta.activations", "theta.temporaries", "theta.logits", "theta.workspaces", "theta.slack" (factors);
-// "phi.<library>.<operation>.<term>" (workspace models).
+// Names are stable: "context", "framework", "module.cublas", "module.cudnn", "module.cufft"
+// (bytes); "theta.states", "theta.activations", "theta.temporaries", "theta.logits",
+// "theta.workspaces", "theta.slack" (factors); "phi.<library>.<operation>.<term>" (workspace
+// models).
 struct Coefficient {
   std::string name;
   double value = 0;
   double standard_error = 0;
-  std::string unit;                   // "bytes" or "1"
-  Source source = Source::kFitted;    // kDefault when only the prior speaks
-  bool prior_only = false;            // the data do not determine it
-  int samples = 0;                    // how many samples bear on it
+  std::string unit;                 // "bytes" or "1"
+  Source source = Source::kFitted;  // kDefault when only the prior speaks
+  bool prior_only = false;          // the data do not determine it
+  int samples = 0;                  // how many samples bear on it
 
   bool operator==(const Coefficient&) const = default;
 };
 
-// Split-conformal quantiles of measured / predicted, out of fold. Sorted ratios are kept so that any interval
-// and the probability of fitting can be read off.
+// Split-conformal quantiles of measured / predicted, out of fold. Sorted ratios are kept so that
+// any interval and the probability of fitting can be read off.
 struct RatioGroup {
-  std::string group;                  // "" is the group of all
-  std::vector<double> ratios;         // sorted
+  std::string group;           // "" is the group of all
+  std::vector<double> ratios;  // sorted
 
   bool operator==(const RatioGroup&) const = default;
 };
 
 struct Quality {
-  std::optional<double> held_out_median_error;   // leave-family-out: what is published
+  std::optional<double> held_out_median_error;  // leave-family-out: what is published
   std::optional<double> held_out_p90_error;
-  std::optional<double> under_by_10_percent;     // share of held-out rows under-estimated by more than 10 %
-  std::optional<double> coverage_90;             // of the 90 % interval on rows that were not fitted
+  std::optional<double>
+      under_by_10_percent;            // share of held-out rows under-estimated by more than 10 %
+  std::optional<double> coverage_90;  // of the 90 % interval on rows that were not fitted
   int validation_rows = 0;
 
   bool operator==(const Quality&) const = default;
 };
 
 struct Calibration {
-  std::string id;                     // content hash, hex
-  std::string name;                   // "a100-40gb/pytorch"
+  std::string id;    // content hash, hex
+  std::string name;  // "a100-40gb/pytorch"
   Environment environment;
-  std::string created;                // ISO 8601, UTC
-  Source source = Source::kFitted;    // kMeasured for profiles of this machine, kPublished for embedded ones
-  std::string provenance;             // files, rows and licence for published ones
+  std::string created;  // ISO 8601, UTC
+  Source source =
+      Source::kFitted;     // kMeasured for profiles of this machine, kPublished for embedded ones
+  std::string provenance;  // files, rows and licence for published ones
   bool usable = false;
-  std::string refusal;                // why not, when not
+  std::string refusal;  // why not, when not
   int samples = 0;
   std::vector<Coefficient> coefficients;
-  std::vector<double> covariance;     // row-major over coefficients, may be empty
+  std::vector<double> covariance;  // row-major over coefficients, may be empty
   std::vector<RatioGroup> ratios;
   Quality quality;
-  std::string supersedes;             // id of the calibration it replaces
+  std::string supersedes;  // id of the calibration it replaces
 
   bool operator==(const Calibration&) const = default;
 

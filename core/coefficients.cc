@@ -11,18 +11,26 @@ struct Meaning {
 };
 
 constexpr std::array<Meaning, 13> kMeanings{{
-    {"context", "the CUDA context: driver structures, stacks of all resident threads, kernel images loaded at start"},
-    {"framework", "what the framework holds outside its allocator beyond the bare context: its own kernels and pools"},
+    {"context",
+     "the CUDA context: driver structures, stacks of all resident threads, kernel images loaded at "
+     "start"},
+    {"framework",
+     "what the framework holds outside its allocator beyond the bare context: its own kernels and "
+     "pools"},
     {"module.cublas", "kernel images of cuBLAS, loaded when the first matrix product runs"},
     {"module.cudnn", "kernel images of cuDNN, loaded when the first convolution runs"},
     {"module.cufft", "kernel images of cuFFT, loaded when the first transform runs"},
-    {"theta.states", "diagnostic factor on parameters, gradients and optimizer state; 1 when the replay is right"},
+    {"theta.states",
+     "diagnostic factor on parameters, gradients and optimizer state; 1 when the replay is right"},
     {"theta.activations", "diagnostic factor on saved activations; 1 when the replay is right"},
     {"theta.temporaries", "diagnostic factor on temporaries; 1 when the replay is right"},
     {"theta.logits", "diagnostic factor on logits and loss; 1 when the replay is right"},
-    {"theta.workspaces", "diagnostic factor on library workspaces; 1 when the workspace models are right"},
-    {"theta.slack", "diagnostic factor on the allocator's slack; 1 when the replayed allocator is right"},
-    {"theta.replay", "diagnostic factor on the whole reserved peak; 1 when no proportional term is missing"},
+    {"theta.workspaces",
+     "diagnostic factor on library workspaces; 1 when the workspace models are right"},
+    {"theta.slack",
+     "diagnostic factor on the allocator's slack; 1 when the replayed allocator is right"},
+    {"theta.replay",
+     "diagnostic factor on the whole reserved peak; 1 when no proportional term is missing"},
     {"theta.per_layer", "diagnostic bytes per layer; 0 when no per-layer term is missing"},
 }};
 
@@ -65,12 +73,15 @@ std::string meaning_of(std::string_view coefficient) {
   return "";
 }
 
-// Lazily loaded contexts were reported between 250 and 650 MiB, one paired measurement shows 90 MiB more after the first
-// forward pass, and cuDNN added about 300 MiB on an A100. Nothing is published for cuFFT: none is assumed.
+// Lazily loaded contexts were reported between 250 and 650 MiB, one paired measurement shows 90 MiB
+// more after the first forward pass, and cuDNN added about 300 MiB on an A100. Nothing is published
+// for cuFFT: none is assumed.
 DefaultConstant default_constant(ConstantIndex index, std::string_view framework) {
   switch (index) {
     case kContext: return {400 * kMiB, 200 * kMiB};
-    case kFramework: return framework == "memfathom" ? DefaultConstant{0, 0} : DefaultConstant{100 * kMiB, 300 * kMiB};
+    case kFramework:
+      return framework == "memfathom" ? DefaultConstant{0, 0}
+                                      : DefaultConstant{100 * kMiB, 300 * kMiB};
     case kModuleCublas: return {90 * kMiB, 60 * kMiB};
     case kModuleCudnn: return {300 * kMiB, 200 * kMiB};
     case kModuleCufft: return {0, 100 * kMiB};
@@ -82,7 +93,8 @@ DefaultConstant default_constant(ConstantIndex index, std::string_view framework
 Constants default_constants(std::string_view framework) {
   Constants constants{};
   for (int i = 0; i < kConstantCount; ++i) {
-    constants[static_cast<std::size_t>(i)] = default_constant(static_cast<ConstantIndex>(i), framework).value;
+    constants[static_cast<std::size_t>(i)] =
+        default_constant(static_cast<ConstantIndex>(i), framework).value;
   }
   return constants;
 }

@@ -1,4 +1,5 @@
-// Coefficients: the stable names of what a fit learns, what each means in words, and their documented defaults.
+// Coefficients: the stable names of what a fit learns, what each means in words, and their
+// documented defaults.
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ DefaultConstant default_constant(ConstantIndex index, std::string_view framework
 
 using Constants = std::array<double, kConstantCount>;
 
-// The constants of a calibration, ready for predict_device(); what it lacks is filled from the defaults.
+// The constants of a calibration, ready for predict_device(); what it lacks is filled from the
+// defaults.
 Constants constants_of(const Calibration& calibration);
 Constants default_constants(std::string_view framework);
 

@@ -8,22 +8,41 @@
 namespace memfathom {
 
 // kNf4 is 4-bit storage: two elements a byte.
-enum class DType : std::uint8_t { kFp64, kFp32, kFp16, kBf16, kInt64, kInt32, kInt8, kUint8, kBool, kComplex64, kNf4 };
+enum class DType : std::uint8_t {
+  kFp64,
+  kFp32,
+  kFp16,
+  kBf16,
+  kInt64,
+  kInt32,
+  kInt8,
+  kUint8,
+  kBool,
+  kComplex64,
+  kNf4
+};
 
 // Bits of one element (a 4-bit type has no whole number of bytes).
 constexpr int bits_of(DType type) {
   switch (type) {
-    case DType::kFp64: case DType::kInt64: case DType::kComplex64: return 64;
-    case DType::kFp32: case DType::kInt32: return 32;
-    case DType::kFp16: case DType::kBf16: return 16;
-    case DType::kInt8: case DType::kUint8: case DType::kBool: return 8;
+    case DType::kFp64:
+    case DType::kInt64:
+    case DType::kComplex64: return 64;
+    case DType::kFp32:
+    case DType::kInt32: return 32;
+    case DType::kFp16:
+    case DType::kBf16: return 16;
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool: return 8;
     case DType::kNf4: return 4;
   }
   return 0;
 }
 
 constexpr bool is_floating(DType type) {
-  return type == DType::kFp64 || type == DType::kFp32 || type == DType::kFp16 || type == DType::kBf16;
+  return type == DType::kFp64 || type == DType::kFp32 || type == DType::kFp16 ||
+         type == DType::kBf16;
 }
 constexpr bool is_16bit_float(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
 constexpr bool is_complex(DType type) { return type == DType::kComplex64; }

@@ -8,17 +8,17 @@
 namespace memfathom {
 
 struct Environment {
-  std::string gpu;                 // "NVIDIA A100-SXM4-40GB", "AMD EPYC 7B13 (cpu)", "virtual:NAME"
-  std::string architecture;        // "sm_80", "x86_64", "virtual"
+  std::string gpu;           // "NVIDIA A100-SXM4-40GB", "AMD EPYC 7B13 (cpu)", "virtual:NAME"
+  std::string architecture;  // "sm_80", "x86_64", "virtual"
   Bytes memory_total;
   bool ecc = false;
-  std::string mig;                 // the MIG profile, empty when off
+  std::string mig;  // the MIG profile, empty when off
   std::string driver;
   std::string cuda;
   std::string cublas;
   std::string cudnn;
   std::string cufft;
-  std::string framework;           // "memfathom" (our own layers) or "pytorch"
+  std::string framework;  // "memfathom" (our own layers) or "pytorch"
   std::string framework_version;
   std::string os;
 

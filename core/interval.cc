@@ -24,7 +24,8 @@ const RatioGroup* find_group(const Calibration& calibration, std::string_view gr
 const RatioGroup* ratios_for(const Calibration& calibration, std::string_view group) {
   const RatioGroup* all = find_group(calibration, "");
   if (group.empty()) return all;
-  if (const RatioGroup* own = find_group(calibration, group)) return own->ratios.empty() ? all : own;
+  if (const RatioGroup* own = find_group(calibration, group))
+    return own->ratios.empty() ? all : own;
   const RatioGroup* unseen = find_group(calibration, kUnseenGroup);
   return unseen != nullptr && !unseen->ratios.empty() ? unseen : all;
 }
@@ -38,7 +39,8 @@ RatioInterval ratio_interval(std::span<const double> sorted, double level) {
   if (low < 1) {
     return {sorted.front(), sorted.back(), static_cast<double>(n - 1) / static_cast<double>(n + 1)};
   }
-  return {sorted[static_cast<std::size_t>(low - 1)], sorted[static_cast<std::size_t>(n - low)], level};
+  return {sorted[static_cast<std::size_t>(low - 1)], sorted[static_cast<std::size_t>(n - low)],
+          level};
 }
 
 double probability_below(std::span<const double> sorted, double limit) {
@@ -46,19 +48,20 @@ double probability_below(std::span<const double> sorted, double limit) {
   return (static_cast<double>(below) + 0.5) / (static_cast<double>(sorted.size()) + 1);
 }
 
-PredictionInterval prediction_interval(const Calibration& calibration, std::string_view group, Bytes predicted,
-                                       double level) {
+PredictionInterval prediction_interval(const Calibration& calibration, std::string_view group,
+                                       Bytes predicted, double level) {
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty()) return {predicted, predicted, 0};
   const RatioInterval interval = ratio_interval(ratios->ratios, level);
   return {scaled(predicted, interval.low), scaled(predicted, interval.high), interval.level};
 }
 
-std::optional<double> probability_fits(const Calibration& calibration, std::string_view group, Bytes predicted,
-                                       Bytes available) {
+std::optional<double> probability_fits(const Calibration& calibration, std::string_view group,
+                                       Bytes predicted, Bytes available) {
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty() || predicted.count() <= 0) return std::nullopt;
-  const double limit = static_cast<double>(available.count()) / static_cast<double>(predicted.count());
+  const double limit =
+      static_cast<double>(available.count()) / static_cast<double>(predicted.count());
   return probability_below(ratios->ratios, limit);
 }
 

@@ -1,4 +1,5 @@
-// Interval: how far a device total may be off, read from a calibration's out-of-fold ratios measured / predicted.
+// Interval: how far a device total may be off, read from a calibration's out-of-fold ratios
+// measured / predicted.
 #pragma once
 
 #include <optional>
@@ -10,25 +11,29 @@
 
 namespace memfathom {
 
-// The group of ratios for jobs of a kind that no sample had: its ratios come from folds that left a whole family out.
+// The group of ratios for jobs of a kind that no sample had: its ratios come from folds that left a
+// whole family out.
 inline constexpr std::string_view kUnseenGroup = "unseen";
 
-// Which ratios speak for a job of `group`: the group's own when it has them; the group of all ("") when the group was
-// sampled and did not differ (it is then listed without ratios) or when `group` is empty; else those of kUnseenGroup.
-// Null when the calibration has no ratios at all.
+// Which ratios speak for a job of `group`: the group's own when it has them; the group of all ("")
+// when the group was sampled and did not differ (it is then listed without ratios) or when `group`
+// is empty; else those of kUnseenGroup. Null when the calibration has no ratios at all.
 const RatioGroup* ratios_for(const Calibration& calibration, std::string_view group);
 
 struct RatioInterval {
   double low = 1;
   double high = 1;
-  double level = 0;  // the coverage that so many ratios can promise; below what was asked for when they are too few
+  double level = 0;  // the coverage that so many ratios can promise; below what was asked for when
+                     // they are too few
 };
 
-// The split-conformal interval of one further ratio: order statistics (n + 1) * (1 -+ level) / 2 of `sorted`, moved
-// outwards to whole numbers. Too few ratios give the extremes, and a level of (n - 1) / (n + 1).
+// The split-conformal interval of one further ratio: order statistics (n + 1) * (1 -+ level) / 2 of
+// `sorted`, moved outwards to whole numbers. Too few ratios give the extremes, and a level of (n -
+// 1) / (n + 1).
 RatioInterval ratio_interval(std::span<const double> sorted, double level);
 
-// The probability that one further ratio is at most `limit`; never 0 or 1, which no finite sample can promise.
+// The probability that one further ratio is at most `limit`; never 0 or 1, which no finite sample
+// can promise.
 double probability_below(std::span<const double> sorted, double limit);
 
 struct PredictionInterval {
@@ -37,11 +42,14 @@ struct PredictionInterval {
   double level = 0;
 };
 
-// The interval of the device total; `predicted` itself with level 0 when the calibration has no ratios.
-PredictionInterval prediction_interval(const Calibration& calibration, std::string_view group, Bytes predicted, double level);
+// The interval of the device total; `predicted` itself with level 0 when the calibration has no
+// ratios.
+PredictionInterval prediction_interval(const Calibration& calibration, std::string_view group,
+                                       Bytes predicted, double level);
 
-// The probability that a job predicted to take `predicted` stays within `available`; empty without ratios.
-std::optional<double> probability_fits(const Calibration& calibration, std::string_view group, Bytes predicted,
-                                       Bytes available);
+// The probability that a job predicted to take `predicted` stays within `available`; empty without
+// ratios.
+std::optional<double> probability_fits(const Calibration& calibration, std::string_view group,
+                                       Bytes predicted, Bytes available);
 
 }  // namespace memfathom

@@ -12,10 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void refuse(const char* record, const char* key, const json& value, const char* expected) {
+[[noreturn]] void refuse(const char* record, const char* key, const json& value,
+                         const char* expected) {
   throw Error(ErrorKind::kInput,
               fmt::format("{}: \"{}\" is {}; it must be {}", record, key,
-                          value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60), expected));
+                          value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60),
+                          expected));
 }
 
 // Reads the keys of one JSON object into the fields of a record.
@@ -23,7 +25,8 @@ class Reader {
  public:
   Reader(const json& object, const char* record) : object_(object), record_(record) {
     if (!object.is_object()) {
-      throw Error(ErrorKind::kInput, fmt::format("{}: expected a JSON object but found {}", record, object.type_name()));
+      throw Error(ErrorKind::kInput, fmt::format("{}: expected a JSON object but found {}", record,
+                                                 object.type_name()));
     }
   }
 
@@ -47,9 +50,11 @@ class Reader {
   }
   void read(const char* key, std::int64_t& field) const {
     if (const json* value = find(key)) {
-      const bool too_large = value->is_number_unsigned() &&
-                             value->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-      if (!value->is_number_integer() || too_large) refuse(record_, key, *value, "a whole number of 64 bits");
+      const bool too_large =
+          value->is_number_unsigned() &&
+          value->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+      if (!value->is_number_integer() || too_large)
+        refuse(record_, key, *value, "a whole number of 64 bits");
       field = value->get<std::int64_t>();
     }
   }
@@ -76,7 +81,8 @@ class Reader {
   template <typename T, typename Parse>
   void read_name(const char* key, T& field, Parse parse, const char* expected) const {
     if (const json* value = find(key)) {
-      const std::optional<T> parsed = value->is_string() ? parse(value->get_ref<const std::string&>()) : std::nullopt;
+      const std::optional<T> parsed =
+          value->is_string() ? parse(value->get_ref<const std::string&>()) : std::nullopt;
       if (!parsed) refuse(record_, key, *value, expected);
       field = *parsed;
     }
@@ -120,7 +126,9 @@ json nullable(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
-json nullable(const std::optional<Bytes>& value) { return value ? json(value->count()) : json(nullptr); }
+json nullable(const std::optional<Bytes>& value) {
+  return value ? json(value->count()) : json(nullptr);
+}
 
 constexpr const char* kSourceNames = "one of exact, measured, fitted, published, default";
 
@@ -164,7 +172,8 @@ Environment environment_from_json(const json& object) {
 json to_json(const Sample& sample) {
   json stages = json::array();
   for (const StageReading& reading : sample.stages) {
-    stages.push_back({{"stage", reading.stage}, {"device_used_bytes", reading.device_used.count()}});
+    stages.push_back(
+        {{"stage", reading.stage}, {"device_used_bytes", reading.device_used.count()}});
   }
   json workspaces = json::array();
   for (const WorkspaceRequest& request : sample.workspaces) {
@@ -247,7 +256,8 @@ Observation observation_from_json(const json& object) {
   const Reader reader(object, "observation");
   Observation observation;
   reader.read_job("job", observation.job);
-  reader.read_name("metric", observation.metric, parse_metric, "one of allocated, reserved, device");
+  reader.read_name("metric", observation.metric, parse_metric,
+                   "one of allocated, reserved, device");
   reader.read("bytes", observation.bytes);
   reader.read("fits", observation.fits);
   reader.read("gpu", observation.gpu);

@@ -1,7 +1,8 @@
-// JSON of the records that travel between processes, files and the store. What to_json writes, the reader reads back equal.
+// JSON of the records that travel between processes, files and the store. What to_json writes, the
+// reader reads back equal.
 //
-// "Not measured" is null, never 0. A missing key keeps the record's default, so that older files stay readable;
-// a key of the wrong type throws Error(kInput) naming it.
+// "Not measured" is null, never 0. A missing key keeps the record's default, so that older files
+// stay readable; a key of the wrong type throws Error(kInput) naming it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

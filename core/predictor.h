@@ -1,4 +1,5 @@
-// Predictor: coefficients x a replayed job -> bytes. Templated so that Ceres and the estimator run the same code.
+// Predictor: coefficients x a replayed job -> bytes. Templated so that Ceres and the estimator run
+// the same code.
 #pragma once
 
 #include <array>
@@ -8,7 +9,8 @@
 
 namespace memfathom {
 
-// What the dry run of a job says: the reserved peak, which libraries were used, and how the peak is made up.
+// What the dry run of a job says: the reserved peak, which libraries were used, and how the peak is
+// made up.
 struct ReplayedJob {
   Bytes allocated_peak;
   Bytes reserved_peak;
@@ -17,31 +19,43 @@ struct ReplayedJob {
   bool uses_cufft = false;
   // Bytes at the allocated peak by group, for the diagnostic factors theta.
   Bytes states, activations, temporaries, logits, workspaces;
-  std::int64_t layers = 0;  // modules with parameters, where known: lets a fit notice a missing term per layer
+  std::int64_t layers =
+      0;  // modules with parameters, where known: lets a fit notice a missing term per layer
   Bytes slack() const { return reserved_peak - allocated_peak; }
 };
 
-enum ConstantIndex { kContext, kFramework, kModuleCublas, kModuleCudnn, kModuleCufft, kConstantCount };
+enum ConstantIndex {
+  kContext,
+  kFramework,
+  kModuleCublas,
+  kModuleCudnn,
+  kModuleCufft,
+  kConstantCount
+};
 enum ThetaIndex { kStates, kActivations, kTemporaries, kLogits, kWorkspaces, kSlack, kThetaCount };
 
-// Device bytes with the replay at coefficient 1: C + sum of the modules of the libraries used + reserved.
+// Device bytes with the replay at coefficient 1: C + sum of the modules of the libraries used +
+// reserved.
 template <typename T>
 T predict_device(const ReplayedJob& job, const T* constants) {
-  T total = constants[kContext] + constants[kFramework] + T(static_cast<double>(job.reserved_peak.count()));
+  T total = constants[kContext] + constants[kFramework] +
+            T(static_cast<double>(job.reserved_peak.count()));
   if (job.uses_cublas) total += constants[kModuleCublas];
   if (job.uses_cudnn) total += constants[kModuleCudnn];
   if (job.uses_cufft) total += constants[kModuleCufft];
   return total;
 }
 
-// What factors theta (neutral at 1) would add to it: never part of the answer, shown as `unaccounted`.
+// What factors theta (neutral at 1) would add to it: never part of the answer, shown as
+// `unaccounted`.
 template <typename T>
 T predict_unaccounted(const ReplayedJob& job, const T* theta) {
-  const std::array<Bytes, kThetaCount> groups{job.states,  job.activations, job.temporaries,
+  const std::array<Bytes, kThetaCount> groups{job.states, job.activations, job.temporaries,
                                               job.logits, job.workspaces,  job.slack()};
   T extra(0.0);
   for (int g = 0; g < kThetaCount; ++g) {
-    extra += (theta[g] - T(1.0)) * T(static_cast<double>(groups[static_cast<std::size_t>(g)].count()));
+    extra +=
+        (theta[g] - T(1.0)) * T(static_cast<double>(groups[static_cast<std::size_t>(g)].count()));
   }
   return extra;
 }

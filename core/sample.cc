@@ -26,8 +26,9 @@ const char* to_string(Metric metric) {
 
 std::optional<SampleStatus> parse_sample_status(std::string_view text) {
   for (const SampleStatus status :
-       {SampleStatus::kOk, SampleStatus::kCrashed, SampleStatus::kTimedOut, SampleStatus::kOutOfMemory,
-        SampleStatus::kKilled, SampleStatus::kDisturbed, SampleStatus::kFailed}) {
+       {SampleStatus::kOk, SampleStatus::kCrashed, SampleStatus::kTimedOut,
+        SampleStatus::kOutOfMemory, SampleStatus::kKilled, SampleStatus::kDisturbed,
+        SampleStatus::kFailed}) {
     if (text == to_string(status)) return status;
   }
   return std::nullopt;

@@ -1,4 +1,5 @@
-// Sample: one measured run of one job in a fresh process. Observation: somebody's measured real job.
+// Sample: one measured run of one job in a fresh process. Observation: somebody's measured real
+// job.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@ namespace memfathom {
 
 enum class SampleStatus { kOk, kCrashed, kTimedOut, kOutOfMemory, kKilled, kDisturbed, kFailed };
 
-// Device use right after a stage of the probe: baseline, context, cublas, cudnn, cufft, tensors, warmup, steps.
+// Device use right after a stage of the probe: baseline, context, cublas, cudnn, cufft, tensors,
+// warmup, steps.
 struct StageReading {
   std::string stage;
   Bytes device_used;
@@ -22,20 +24,20 @@ struct StageReading {
 };
 
 struct Sample {
-  std::string workload;        // the plan's name of it, e.g. "mlp/w1024/d4/b64/fp32"
-  std::string family;          // transformer, attention, mlp, conv, fno, context, ...
-  std::string job;             // canonical JSON of the job (contract §3)
-  bool validation = false;     // kept for validation, never fitted
+  std::string workload;     // the plan's name of it, e.g. "mlp/w1024/d4/b64/fp32"
+  std::string family;       // transformer, attention, mlp, conv, fno, context, ...
+  std::string job;          // canonical JSON of the job (contract §3)
+  bool validation = false;  // kept for validation, never fitted
   SampleStatus status = SampleStatus::kOk;
-  std::string status_note;     // "signal 11", "no answer within 60 s", ...
+  std::string status_note;  // "signal 11", "no answer within 60 s", ...
   std::optional<Bytes> allocated_peak;
   std::optional<Bytes> reserved_peak;
-  std::optional<Bytes> device_peak;   // minus the baseline reading: what this process added
-  std::string device_metric;   // "nvml-process", "mem-get-info", "rss", "virtual"
+  std::optional<Bytes> device_peak;  // minus the baseline reading: what this process added
+  std::string device_metric;         // "nvml-process", "mem-get-info", "rss", "virtual"
   std::optional<double> seconds_per_step;
   int repeats = 1;
-  std::optional<double> spread;       // relative half-range of device_peak over the repeats
-  std::string stop_criterion;  // why repeating stopped: "spread below 0.5 %", "budget spent", ...
+  std::optional<double> spread;  // relative half-range of device_peak over the repeats
+  std::string stop_criterion;    // why repeating stopped: "spread below 0.5 %", "budget spent", ...
   std::vector<StageReading> stages;
   std::vector<WorkspaceRequest> workspaces;
 
@@ -45,13 +47,13 @@ struct Sample {
 enum class Metric { kAllocated, kReserved, kDevice };
 
 struct Observation {
-  std::string job;                    // canonical JSON
+  std::string job;  // canonical JSON
   Metric metric = Metric::kDevice;
   std::optional<Bytes> bytes;
-  std::optional<bool> fits;           // where only that is known: a censored row
+  std::optional<bool> fits;  // where only that is known: a censored row
   std::string gpu;
   std::string driver, cuda, cudnn, framework, framework_version;
-  std::string source;                 // who measured it
+  std::string source;  // who measured it
   std::string group;
   std::string note;
 

@@ -12,9 +12,9 @@ void Shape::throw_too_deep() {
 }
 
 void Shape::throw_too_large(const Shape& shape) {
-  throw Error(ErrorKind::kInput,
-              fmt::format("a tensor of shape {} cannot be counted: an extent is negative or the product does not fit in 64 bits",
-                          to_string(shape)));
+  throw Error(ErrorKind::kInput, fmt::format("a tensor of shape {} cannot be counted: an extent is "
+                                             "negative or the product does not fit in 64 bits",
+                                             to_string(shape)));
 }
 
 Bytes size_of(const Shape& shape, DType type) {

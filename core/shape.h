@@ -53,7 +53,9 @@ class Shape {
   }
 
  private:
-  constexpr std::size_t position(int i) const { return static_cast<std::size_t>(i < 0 ? i + rank_ : i); }
+  constexpr std::size_t position(int i) const {
+    return static_cast<std::size_t>(i < 0 ? i + rank_ : i);
+  }
   [[noreturn]] static void throw_too_deep();
   [[noreturn]] static void throw_too_large(const Shape& shape);
 

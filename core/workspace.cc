@@ -23,8 +23,8 @@ const char* to_string(Library library) {
 }
 
 std::optional<Library> parse_library(std::string_view text) {
-  for (const Library library : {Library::kCublas, Library::kCublasLt, Library::kCudnn, Library::kCufft,
-                                Library::kOnednn, Library::kFftw}) {
+  for (const Library library : {Library::kCublas, Library::kCublasLt, Library::kCudnn,
+                                Library::kCufft, Library::kOnednn, Library::kFftw}) {
     if (text == to_string(library)) return library;
   }
   return std::nullopt;
@@ -49,19 +49,21 @@ const char* to_string(FftKind kind) {
 }
 
 std::string to_string(const ConvolutionQuery& query) {
-  // What is off or zero is left out, so the common texts stay short; each optional part has its own prefix.
-  std::string text = fmt::format("{} {} {} {} x{} w{} s{} p{} d{} g{}", query.transposed ? "conv_transpose" : "conv",
-                                 to_string(query.kind), to_string(query.dtype), query.channels_last ? "nhwc" : "nchw",
-                                 compact(query.input), compact(query.weight), compact(query.stride),
-                                 compact(query.padding), compact(query.dilation), query.groups);
+  // What is off or zero is left out, so the common texts stay short; each optional part has its own
+  // prefix.
+  std::string text = fmt::format(
+      "{} {} {} {} x{} w{} s{} p{} d{} g{}", query.transposed ? "conv_transpose" : "conv",
+      to_string(query.kind), to_string(query.dtype), query.channels_last ? "nhwc" : "nchw",
+      compact(query.input), compact(query.weight), compact(query.stride), compact(query.padding),
+      compact(query.dilation), query.groups);
   if (query.output_padding.rank() > 0) text += fmt::format(" op{}", compact(query.output_padding));
   if (query.benchmark) text += " benchmark";
   return text;
 }
 
 std::string to_string(const FftQuery& query) {
-  return fmt::format("fft {} {} n{} b{}", to_string(query.kind), to_string(query.dtype), compact(query.extents),
-                     query.batch);
+  return fmt::format("fft {} {} n{} b{}", to_string(query.kind), to_string(query.dtype),
+                     compact(query.extents), query.batch);
 }
 
 }  // namespace memfathom

@@ -18,8 +18,9 @@ enum class Library : std::uint8_t { kCublas, kCublasLt, kCudnn, kCufft, kOnednn,
 
 enum class ConvolutionKind : std::uint8_t { kForward, kDataGradient, kWeightGradient };
 
-// One convolution call. Shapes are PyTorch's: input [N, C, spatial...], weight [out, in/groups, spatial...]
-// (transposed: [in, out/groups, spatial...]). `input` is the forward input, whatever the kind.
+// One convolution call. Shapes are PyTorch's: input [N, C, spatial...], weight [out, in/groups,
+// spatial...] (transposed: [in, out/groups, spatial...]). `input` is the forward input, whatever
+// the kind.
 struct ConvolutionQuery {
   ConvolutionKind kind = ConvolutionKind::kForward;
   Shape input;
@@ -54,8 +55,8 @@ struct WorkspaceAnswer {
   Source source = Source::kDefault;
 };
 
-// Where workspaces come from: the library asked, a measured table, a fitted model. Implementations are
-// deterministic and may be called from several threads.
+// Where workspaces come from: the library asked, a measured table, a fitted model. Implementations
+// are deterministic and may be called from several threads.
 class WorkspaceModel {
  public:
   virtual ~WorkspaceModel() = default;
@@ -78,8 +79,8 @@ const char* to_string(ConvolutionKind kind);
 const char* to_string(FftKind kind);
 std::optional<Library> parse_library(std::string_view text);
 
-// The canonical text of a query: equal queries have equal texts. Used as a cache key and shown to people,
-// e.g. "conv data_gradient fp16 nhwc x[32,3,224,224] w[64,3,7,7] s[2,2] p[3,3] d[1,1] g1".
+// The canonical text of a query: equal queries have equal texts. Used as a cache key and shown to
+// people, e.g. "conv data_gradient fp16 nhwc x[32,3,224,224] w[64,3,7,7] s[2,2] p[3,3] d[1,1] g1".
 std::string to_string(const ConvolutionQuery& query);
 std::string to_string(const FftQuery& query);
 

@@ -16,7 +16,9 @@ double product(const Shape& shape) {
   return elements;
 }
 
-std::int64_t at_or(const Shape& shape, int i, std::int64_t fallback) { return i < shape.rank() ? shape[i] : fallback; }
+std::int64_t at_or(const Shape& shape, int i, std::int64_t fallback) {
+  return i < shape.rank() ? shape[i] : fallback;
+}
 
 double bytes_per_element(DType type) { return bits_of(type) / 8.0; }
 
@@ -26,9 +28,9 @@ std::int64_t output_extent(const ConvolutionQuery& query, int i) {
   const std::int64_t stride = std::max<std::int64_t>(at_or(query.stride, i, 1), 1);
   const std::int64_t padding = at_or(query.padding, i, 0);
   const std::int64_t reach = at_or(query.dilation, i, 1) * (query.weight[i + 2] - 1);
-  const std::int64_t extent = query.transposed
-                                  ? (size - 1) * stride - 2 * padding + reach + at_or(query.output_padding, i, 0) + 1
-                                  : (size + 2 * padding - reach - 1) / stride + 1;
+  const std::int64_t extent = query.transposed ? (size - 1) * stride - 2 * padding + reach +
+                                                     at_or(query.output_padding, i, 0) + 1
+                                               : (size + 2 * padding - reach - 1) / stride + 1;
   return std::max<std::int64_t>(extent, 0);
 }
 
@@ -48,8 +50,9 @@ const char* to_string(WorkspaceTerm term) {
 
 WorkspaceFeatures features_of(const ConvolutionQuery& query) {
   if (query.input.rank() < 3 || query.weight.rank() != query.input.rank()) {
-    throw Error(ErrorKind::kInput, fmt::format("workspace of \"{}\": input and weight need the same rank, at least 3",
-                                               to_string(query)));
+    throw Error(ErrorKind::kInput,
+                fmt::format("workspace of \"{}\": input and weight need the same rank, at least 3",
+                            to_string(query)));
   }
   const double element = bytes_per_element(query.dtype);
   double pixels = 1;
@@ -87,11 +90,14 @@ WorkspaceFeatures features_of(const FftQuery& query) {
 }
 
 std::string operation_of(const ConvolutionQuery& query) {
-  return fmt::format("{} {}", query.transposed ? "transposed convolution" : "convolution", to_string(query.kind));
+  return fmt::format("{} {}", query.transposed ? "transposed convolution" : "convolution",
+                     to_string(query.kind));
 }
 
 std::string operation_of(const FftQuery& query) {
-  const char* stem = query.kind == FftKind::kRealToComplex ? "rfft" : query.kind == FftKind::kComplexToReal ? "irfft" : "fft";
+  const char* stem = query.kind == FftKind::kRealToComplex   ? "rfft"
+                     : query.kind == FftKind::kComplexToReal ? "irfft"
+                                                             : "fft";
   return fmt::format("{}{}", stem, query.extents.rank());
 }
 
@@ -101,19 +107,22 @@ std::string phi_name(Library library, std::string_view operation, WorkspaceTerm 
   return fmt::format("phi.{}.{}.{}", to_string(library), name, to_string(term));
 }
 
-std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library, std::string_view operation,
+std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library,
+                                      std::string_view operation,
                                       const WorkspaceFeatures& features) {
   constexpr double kAbsent = -1;  // fitted terms are never negative
   std::array<double, kWorkspaceTermCount> phi{};
   bool known = false;
   for (int term = 0; term < kWorkspaceTermCount; ++term) {
-    const double value = calibration.value_of(phi_name(library, operation, static_cast<WorkspaceTerm>(term)), kAbsent);
+    const double value = calibration.value_of(
+        phi_name(library, operation, static_cast<WorkspaceTerm>(term)), kAbsent);
     known = known || value >= 0;
     phi[static_cast<std::size_t>(term)] = std::max(value, 0.0);
   }
   if (!known) return std::nullopt;
   constexpr double kLargest = 1e18;  // a hostile shape must not overflow the conversion
-  return Bytes{static_cast<std::int64_t>(std::min(std::round(predict_workspace(features, phi.data())), kLargest))};
+  return Bytes{static_cast<std::int64_t>(
+      std::min(std::round(predict_workspace(features, phi.data())), kLargest))};
 }
 
 }  // namespace memfathom

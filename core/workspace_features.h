@@ -11,16 +11,26 @@
 
 namespace memfathom {
 
-// kLowered is the matrix an explicit convolution would build (im2col); for a transform it is the complex spectrum.
-enum WorkspaceTerm { kTermConstant, kTermInput, kTermOutput, kTermWeights, kTermLowered, kWorkspaceTermCount };
-using WorkspaceFeatures = std::array<double, kWorkspaceTermCount>;  // kTermConstant is 1, the others are bytes
+// kLowered is the matrix an explicit convolution would build (im2col); for a transform it is the
+// complex spectrum.
+enum WorkspaceTerm {
+  kTermConstant,
+  kTermInput,
+  kTermOutput,
+  kTermWeights,
+  kTermLowered,
+  kWorkspaceTermCount
+};
+using WorkspaceFeatures =
+    std::array<double, kWorkspaceTermCount>;  // kTermConstant is 1, the others are bytes
 
 const char* to_string(WorkspaceTerm term);  // "constant", "input", "output", "weights", "lowered"
 
 WorkspaceFeatures features_of(const ConvolutionQuery& query);
 WorkspaceFeatures features_of(const FftQuery& query);
 
-// The operation under which requests of a query are fitted: "convolution forward", "rfft2", "irfft2", "fft2".
+// The operation under which requests of a query are fitted: "convolution forward", "rfft2",
+// "irfft2", "fft2".
 std::string operation_of(const ConvolutionQuery& query);
 std::string operation_of(const FftQuery& query);
 
@@ -31,12 +41,14 @@ std::string phi_name(Library library, std::string_view operation, WorkspaceTerm 
 template <typename T>
 T predict_workspace(const WorkspaceFeatures& features, const T* phi) {
   T bytes(0.0);
-  for (int term = 0; term < kWorkspaceTermCount; ++term) bytes += phi[term] * features[static_cast<std::size_t>(term)];
+  for (int term = 0; term < kWorkspaceTermCount; ++term)
+    bytes += phi[term] * features[static_cast<std::size_t>(term)];
   return bytes;
 }
 
 // Whether a calibration has a model for the operation, and what it answers.
-std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library, std::string_view operation,
+std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library,
+                                      std::string_view operation,
                                       const WorkspaceFeatures& features);
 
 }  // namespace memfathom

@@ -1,0 +1,155 @@
+// Documents: YAML and JSON files as one tree, in which every value knows its file, line and path.
+//
+// Files come from outside: duplicate keys are refused, and size, depth and alias expansion are
+// bounded. The accessors of Node throw Error(kInput) with one sentence that names file, line, path,
+// value and remedy, so that a reader written on top of them needs no error handling of its own:
+//
+//   const Node job = load_document("job.yaml");
+//   job.check_keys({"model", "training", "parallel"});
+//   if (const Node* training = job.find("training")) batch = training->at("batch_size").as_int(1);
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/dtype.h"
+
+namespace memfathom {
+
+class Node {
+ public:
+  enum class Type : std::uint8_t { kNull, kBool, kInt, kDouble, kString, kList, kMap };
+
+  Node() = default;  // null
+  static Node boolean(bool value);
+  static Node integer(std::int64_t value);
+  static Node number(double value);
+  static Node string(std::string value);
+  static Node list();
+  static Node map();
+
+  Type type() const { return type_; }
+  bool is_null() const { return type_ == Type::kNull; }
+  bool is_bool() const { return type_ == Type::kBool; }
+  bool is_int() const { return type_ == Type::kInt; }
+  bool is_number() const { return type_ == Type::kInt || type_ == Type::kDouble; }
+  bool is_string() const { return type_ == Type::kString; }
+  bool is_list() const { return type_ == Type::kList; }
+  bool is_map() const { return type_ == Type::kMap; }
+
+  // Where the value stands. `path` is dotted from the root: "training.lora.rank",
+  // "model.layers[3].kernel".
+  const std::string& path() const { return path_; }
+  std::string_view key() const {
+    return std::string_view(path_).substr(key_offset_);
+  }  // of an entry of a map
+  int line() const {
+    return line_;
+  }                           // the key's line for an entry of a map; 0 when there is no file
+  std::string where() const;  // "job.yaml:7"
+  std::string file() const { return file_ ? *file_ : std::string(); }
+
+  // Elements of a list, or entries of a map in the order of the file (see key()).
+  const std::vector<Node>& items() const;
+  const std::vector<Node>& entries() const;
+  const Node* find(std::string_view key) const;  // nullptr when absent
+  const Node& at(
+      std::string_view key) const;  // absent: an error that says which key is missing where
+
+  // Typed values. Whole doubles such as 8e9 are integers too; integers are numbers. Limits are
+  // inclusive.
+  bool as_bool() const;
+  std::int64_t as_int(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  double as_number(double least = std::numeric_limits<double>::lowest(),
+                   double most = std::numeric_limits<double>::max()) const;  // finite
+  double unchecked_number() const {
+    return type_ == Type::kInt ? static_cast<double>(int_) : double_;
+  }
+  const std::string& as_string() const;
+  Bytes as_bytes() const;  // "24GiB"; a bare number is an error, but for 0
+  DType as_dtype() const;
+  std::vector<std::int64_t> as_ints(
+      std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;  // a list
+  // The position of this string among `names`; anything else is an error that names the nearest of
+  // them.
+  std::size_t as_choice(std::initializer_list<std::string_view> names) const;
+  std::size_t as_choice(std::span<const std::string_view> names) const;
+
+  // Throws for the first key of this map that is not known, naming the nearest known one.
+  void check_keys(std::initializer_list<std::string_view> known) const;
+  void check_keys(std::span<const std::string_view> known) const;
+
+  // Throws `job.yaml:7: "training.batch_size" is 0; {requirement}`, e.g. refuse("it must be at
+  // least 1").
+  [[noreturn]] void refuse(std::string_view requirement) const;
+
+  // Sets `training.batch_size` and makes the maps on the way, as --set does. The value keeps its
+  // own file and line. A way through a scalar is an error; [n] of a list is followed when it
+  // exists.
+  void assign(std::string_view dotted_path, Node value);
+  void append(Node value);                     // to a list
+  void set(std::string_view key, Node value);  // of a map: replaces or adds at the end
+  void erase(std::string_view key);            // of a map
+
+  // The same value, wherever it stands. Maps compare without regard to order; 1 and 1.0 differ.
+  bool same_value(const Node& other) const;
+
+  // The value as JSON text in one line, shortened after about 60 characters: for error messages.
+  std::string shown() const;
+
+ private:
+  friend class TreeBuilder;
+  void relocate(const std::string& parent_path, std::string_view key);
+  void relocate_item(const std::string& parent_path, std::size_t index);
+  void relocate_children();
+  std::size_t cost(std::size_t longer_path) const;  // bytes it takes, were each path so much longer
+  Node* entry(std::string_view key);
+  const Node& expect(Type type, std::string_view what) const;
+
+  Type type_ = Type::kNull;
+  bool bool_ = false;
+  int line_ = 0;
+  std::uint32_t key_offset_ = 0;
+  std::int64_t int_ = 0;
+  double double_ = 0;
+  std::string string_;
+  std::vector<Node> children_;
+  std::string path_;
+  std::shared_ptr<const std::string> file_;
+};
+
+struct DocumentLimits {
+  std::size_t max_file_bytes = std::size_t{64} << 20;
+  std::size_t max_tree_bytes = std::size_t{512} << 20;  // after expansion of aliases
+  int max_depth = 64;
+};
+
+// JSON when the name ends in .json, YAML when in .yaml or .yml; else JSON if the text starts with
+// '{' or '['.
+// "-" reads standard input.
+Node load_document(const std::string& path, const DocumentLimits& limits = {});
+
+// `file` stands in errors; `first_line` is the line of the text's first line in it (0: errors name
+// no line).
+Node parse_yaml(std::string_view text, const std::string& file, int first_line = 1,
+                const DocumentLimits& limits = {});
+Node parse_json(std::string_view text, const std::string& file, int first_line = 1,
+                const DocumentLimits& limits = {});
+// The choice of load_document for text that is in memory.
+Node parse_document(std::string_view text, const std::string& file,
+                    const DocumentLimits& limits = {});
+
+nlohmann::json to_json(const Node& node);  // infinities and NaN become null
+Node node_from_json(const nlohmann::json& json, const std::string& file = "");
+
+}  // namespace memfathom

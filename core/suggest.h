@@ -1,0 +1,20 @@
+// Suggestions: the known name nearest to a mistyped one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace memfathom {
+
+// The name nearest to `given` by edit distance (a swap of neighbours counts once; case is ignored,
+// and a hyphen equals an underscore), or nothing when all are far. The view points into `names`.
+std::optional<std::string_view> nearest_name(std::string_view given,
+                                             std::span<const std::string_view> names);
+
+// The end of an error sentence: "did you mean \"estimate\"?" or, when nothing is near, "known are
+// a, b, c".
+std::string suggestion(std::string_view given, std::span<const std::string_view> names);
+
+}  // namespace memfathom
