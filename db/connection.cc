@@ -1,0 +1,287 @@
+#include "db/connection.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string_view>
+
+#include "db/migration.h"
+
+namespace memfathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyTimeoutMilliseconds = 30'000;
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+constexpr std::size_t kHeaderSize = 100;
+constexpr std::size_t kApplicationIdOffset = 68;
+
+enum class FileState { kAbsent, kEmpty, kOurs };
+
+// Reads the header with plain file calls: opening somebody else's database through SQLite could
+// already change it.
+FileState inspect(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return FileState::kAbsent;
+  if (fs::is_directory(status)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is a directory; name a database file with --db", path.string()));
+  }
+  std::array<char, kHeaderSize> header{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("{} cannot be read; check its permissions or name another database with --db",
+                    path.string()));
+  }
+  file.read(header.data(), header.size());
+  // A writer that lost power while creating the file leaves zeros, which its journal undoes.
+  if (std::all_of(header.begin(), header.end(), [](char c) { return c == 0; }))
+    return FileState::kEmpty;
+  if (std::string_view(header.data(), kMagic.size()) != kMagic) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} is not a SQLite database; name another file with --db", path.string()));
+  }
+  unsigned id = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    id = id << 8 | static_cast<unsigned char>(header[kApplicationIdOffset + i]);
+  if (id != static_cast<unsigned>(kApplicationId)) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "{} is a SQLite database of another program (application_id {:#x}, ours is {:#x}); "
+            "name another file with --db",
+            path.string(), id, kApplicationId));
+  }
+  return FileState::kOurs;
+}
+
+fs::path journal_of(const fs::path& path) { return path.string() + "-journal"; }
+
+bool has_journal(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(journal_of(path), error);
+  return !error && size > 0;
+}
+
+void require_writable(const fs::path& path) {
+  const fs::path directory = path.parent_path();
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} cannot be created ({}); name another database with --db",
+                            directory.string(), error.message()));
+  }
+  // SQLite would open a protected file for reading and fail at the first sample, an hour into a
+  // calibration.
+  const bool file_refuses = fs::exists(path, error) && access(path.c_str(), W_OK) != 0;
+  if (file_refuses || access(directory.c_str(), W_OK) != 0) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} cannot be written: {} is read-only; name another database with "
+                            "--db or MEMFATHOM_DB",
+                            path.string(), file_refuses ? "the file" : "its directory"));
+  }
+}
+
+void refuse_newer(SQLite::Database& database, const fs::path& path) {
+  const int schema = schema_of(database);
+  if (schema > latest_schema()) {
+    throw Error(ErrorKind::kInput, fmt::format("{} has schema {}, and this memfathom knows schemas "
+                                               "up to {}; use a newer memfathom, or "
+                                               "another file with --db",
+                                               path.string(), schema, latest_schema()));
+  }
+}
+
+// A file that came from elsewhere may hold triggers and views: they get no functions with side
+// effects.
+void distrust(SQLite::Database& database) {
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  database.exec("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+}
+
+std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& path) {
+  auto database = std::make_unique<SQLite::Database>(
+      path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMilliseconds);
+  refuse_newer(*database, path);
+  distrust(*database);
+  // TRUNCATE, because FULL then syncs the truncation that commits; with DELETE the directory would
+  // have to be synced too.
+  database->exec(
+      "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536");
+  if (schema_of(*database) < latest_schema()) migrate(*database);
+  database->exec("PRAGMA foreign_keys = ON");
+  return database;
+}
+
+// What a killed writer left in the journal is rolled back by the next connection that may write.
+void roll_back_journal(const fs::path& path) {
+  try {
+    SQLite::Database database(path.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMilliseconds);
+    database.execAndGet("SELECT count(*) FROM sqlite_schema");
+  } catch (const SQLite::Exception&) {
+    // The connection for reading meets the same obstacle and reports it.
+  }
+}
+
+bool on_read_only_medium(const fs::path& path) {
+  struct statvfs medium {};
+  return statvfs(path.c_str(), &medium) == 0 && (medium.f_flag & ST_RDONLY) != 0;
+}
+
+// Locks and journals are impossible on such a medium and, since nobody can write, not needed.
+std::string immutable_uri(const fs::path& path) {
+  std::string uri = "file:";
+  for (const char c : path.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path) {
+  const bool immutable = on_read_only_medium(path);
+  if (has_journal(path)) {
+    if (immutable) {
+      throw Error(
+          ErrorKind::kEnvironment,
+          fmt::format(
+              "{} was left half written by a program that was killed, and its medium is read-only; "
+              "copy it and {} to a place that can be written",
+              path.string(), journal_of(path).string()));
+    }
+    roll_back_journal(path);
+  }
+  auto database = immutable ? std::make_unique<SQLite::Database>(
+                                  immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI)
+                            : std::make_unique<SQLite::Database>(
+                                  path.string(), SQLite::OPEN_READONLY, kBusyTimeoutMilliseconds);
+  refuse_newer(*database, path);
+  distrust(*database);
+  if (schema_of(*database) == latest_schema()) return database;
+  // An older schema is upgraded in a copy in memory; the file waits for the next command that
+  // writes.
+  auto copy =
+      std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  SQLite::Backup(*copy, *database).executeStep();
+  migrate(*copy);
+  return copy;
+}
+
+}  // namespace
+
+Connection Connection::open(const fs::path& path, Access access) {
+  const fs::path absolute = fs::absolute(path).lexically_normal();
+  const FileState state = inspect(absolute);
+  if (access == Access::kReadOnly && state == FileState::kAbsent) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} does not exist; `memfathom calibrate` makes it, or name another file "
+                    "with --db",
+                    absolute.string()));
+  }
+  if (access == Access::kReadOnly && state == FileState::kEmpty && !has_journal(absolute)) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} is empty; name a database of memfathom with --db", absolute.string()));
+  }
+  return guarded(absolute, "opening it", [&] {
+    if (access == Access::kReadOnly) return Connection(absolute, open_for_reading(absolute));
+    require_writable(absolute);
+    return Connection(absolute, open_for_writing(absolute));
+  });
+}
+
+SQLite::Statement& Connection::statement(const char* sql) {
+  const auto found = statements_.find(sql);
+  if (found != statements_.end()) return found->second;
+  return statements_
+      .emplace(std::piecewise_construct, std::forward_as_tuple(sql),
+               std::forward_as_tuple(*database_, sql))
+      .first->second;
+}
+
+bool Connection::in_transaction() { return sqlite3_get_autocommit(database_->getHandle()) == 0; }
+
+WriteTransaction::WriteTransaction(Connection& connection)
+    : connection_(connection), open_(!connection.in_transaction()) {
+  if (open_) connection_.database().exec("BEGIN IMMEDIATE");
+}
+
+WriteTransaction::~WriteTransaction() {
+  // SQLite has already rolled back by itself after a full disk, so a failure here says nothing new.
+  if (open_) connection_.database().tryExec("ROLLBACK");
+}
+
+void WriteTransaction::commit() {
+  if (open_) connection_.database().exec("COMMIT");
+  open_ = false;
+}
+
+Error translated(const SQLite::Exception& exception, const fs::path& path, const char* doing) {
+  const std::string file = path.string();
+  const char* said = exception.getErrorStr();
+  switch (exception.getErrorCode() & 0xff) {
+    case SQLITE_FULL:
+      return Error(ErrorKind::kEnvironment,
+                   fmt::format("{}: the disk is full while {}; nothing was changed; free some "
+                               "space or use another file "
+                               "with --db",
+                               file, doing));
+    case SQLITE_IOERR:
+    case SQLITE_NOLFS:
+    case SQLITE_NOMEM:
+      return Error(
+          ErrorKind::kEnvironment,
+          fmt::format("{}: the system failed while {} ({}); nothing was changed; check the disk",
+                      file, doing, said));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return Error(ErrorKind::kEnvironment,
+                   fmt::format("{}: another process kept it locked for {} s while {}; try again "
+                               "when that one is done",
+                               file, kBusyTimeoutMilliseconds / 1000, doing));
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return Error(ErrorKind::kEnvironment,
+                   fmt::format("{}: access was refused while {} ({}); check the permissions of the "
+                               "file and its directory, "
+                               "or use another file with --db",
+                               file, doing, said));
+    case SQLITE_CORRUPT:
+      return Error(
+          ErrorKind::kInput,
+          fmt::format("{} is damaged, as {} showed ({}); restore a backup, or set it aside and "
+                      "calibrate again",
+                      file, doing, said));
+    case SQLITE_NOTADB:
+      return Error(ErrorKind::kInput,
+                   fmt::format("{} is not a SQLite database; name another file with --db", file));
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+      return Error(ErrorKind::kInput,
+                   fmt::format("{}: a value was refused while {} ({})", file, doing, said));
+    default:
+      return Error(ErrorKind::kInternal,
+                   fmt::format("{}: SQLite failed while {} ({})", file, doing, said));
+  }
+}
+
+}  // namespace memfathom

@@ -1,0 +1,55 @@
+// ContentHash: SHA-256 over typed fields; what a row says decides its uid, in every database the
+// same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/bytes.h"
+#include "core/environment.h"
+
+namespace memfathom {
+
+// Fields are added with their length or width, so that ("ab", "c") and ("a", "bc") differ. The
+// bytes that are hashed are part of the file format: a field added later is hashed only when it is
+// not at its default.
+class ContentHash {
+ public:
+  // `kind` keeps equal fields of different records apart: "sample", "calibration", ...
+  explicit ContentHash(std::string_view kind) { add(kind); }
+
+  ContentHash& add(std::string_view text);
+  ContentHash& add(const std::string& text) { return add(std::string_view(text)); }
+  ContentHash& add(const char* text) { return add(std::string_view(text)); }
+  ContentHash& add(std::int64_t number);
+  ContentHash& add(int number) { return add(std::int64_t{number}); }
+  ContentHash& add(bool flag) { return add(std::int64_t{flag ? 1 : 0}); }
+  ContentHash& add(double number);
+  ContentHash& add(Bytes bytes) { return add(bytes.count()); }
+  ContentHash& add(const Environment& environment);
+  template <typename T>
+  ContentHash& add(const std::optional<T>& value) {
+    add(value.has_value());
+    return value ? add(*value) : *this;
+  }
+
+  // The first 128 bits as 32 hexadecimal digits. Ends the hash.
+  std::string uid();
+  // All 256 bits as 64 hexadecimal digits. Ends the hash.
+  std::string hex();
+
+ private:
+  void append(const void* data, std::size_t size);
+  void compress(const unsigned char* block);
+
+  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<unsigned char, 64> block_{};
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace memfathom

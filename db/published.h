@@ -1,0 +1,19 @@
+// Published calibrations: the embedded defaults (db/published), for machines that were never
+// calibrated.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/calibration.h"
+
+namespace memfathom {
+
+// Parsed at the first call. Their source is kPublished or kDefault, never kMeasured.
+const std::vector<Calibration>& published_calibrations();
+
+// By name ("a100-40gb/pytorch") or id; nothing when there is none.
+std::optional<Calibration> find_published_calibration(std::string_view name_or_id);
+
+}  // namespace memfathom

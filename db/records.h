@@ -1,0 +1,91 @@
+// What the store keeps beyond core's samples, observations and calibrations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/environment.h"
+#include "core/sample.h"
+
+namespace memfathom {
+
+// One go of the profiler through a plan, in one environment. Times are ISO 8601, UTC, and come from
+// the caller.
+struct Run {
+  std::string id;  // set by the store
+  Environment environment;
+  std::string plan;  // "quick", "standard", "full"
+  std::string started;
+  std::optional<std::string> finished;  // nothing while it runs and after an interruption
+  std::string program;                  // the version of memfathom that measured
+  std::string nonce;  // set by the store when empty: tells runs of the same second apart
+};
+
+struct StoredSample {
+  std::string id;
+  std::string run;          // the id of its run
+  std::int64_t number = 0;  // 1, 2, 3 within the run
+  std::shared_ptr<const Environment> environment;
+  Sample sample;
+};
+
+// Empty fields do not restrict. Samples of virtual devices are found only when asked for.
+struct SampleFilter {
+  std::string run;
+  std::string device_key;
+  std::string stack_key;
+  std::string framework;
+  std::optional<bool> validation;
+  bool only_ok = false;
+  bool include_virtual = false;
+};
+
+// What `bench run` wrote, kept under a name.
+struct Baseline {
+  std::string id;  // set by the store
+  std::string name;
+  Environment environment;
+  std::string created;
+  std::string document;  // JSON
+};
+
+// A remark about a baseline, a run or a calibration.
+struct Annotation {
+  std::string id;  // set by the store
+  std::string subject;
+  std::string created;
+  std::string note;
+};
+
+struct TableCount {
+  std::string table;
+  std::int64_t rows = 0;
+};
+
+struct StoreInfo {
+  std::string path;
+  int schema = 0;
+  Bytes file_bytes;
+  std::string
+      fingerprint;  // equal for databases that hold the same rows, in whatever order they came
+  std::vector<TableCount> tables;
+};
+
+// How many rows a merge or an import added; what was there already is not counted.
+struct MergeCounts {
+  int runs = 0;
+  int samples = 0;
+  int observations = 0;
+  int calibrations = 0;
+  int baselines = 0;
+  int annotations = 0;
+
+  int total() const {
+    return runs + samples + observations + calibrations + baselines + annotations;
+  }
+};
+
+}  // namespace memfathom

@@ -1,0 +1,69 @@
+// Rows: each kind of record to and from its tables. Private to db/; the caller holds the
+// transaction and guards.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/calibration.h"
+#include "core/sample.h"
+#include "db/content_hash.h"
+#include "db/query.h"
+#include "db/records.h"
+
+namespace memfathom::rows {
+
+// What was added, or found because it was there: its uid, and which of the two.
+struct Insertion {
+  std::string id;
+  bool added = false;
+};
+
+std::int64_t environment_row(Connection& connection,
+                             const Environment& environment);   // adds it when it is new
+void read_environment(Query& query, Environment& environment);  // from its columns gpu to os
+
+// The meaning of a word in a column; a word this program does not know is a damaged or foreign row.
+template <typename T>
+T parsed(const std::optional<T>& meaning, const Connection& connection, const char* column,
+         const std::string& word) {
+  if (meaning) return *meaning;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} is damaged: a {} is \"{}\"; restore a backup",
+                          connection.path().string(), column, word.substr(0, 40)));
+}
+
+std::string uid_of(const Run& run);
+Insertion insert_run(Connection& connection, Run run);
+void finish_run(Connection& connection, std::string_view run, std::string_view finished);
+std::vector<Run> runs(Connection& connection);
+
+std::string uid_of(std::string_view run, std::int64_t number, const Sample& sample);
+// Number 0 takes the next one of the run.
+Insertion insert_sample(Connection& connection, std::string_view run, std::int64_t number,
+                        const Sample& sample);
+void for_each_sample(Connection& connection, const SampleFilter& filter,
+                     const std::function<void(StoredSample&&)>& visit);
+
+std::string uid_of(const Observation& observation);
+Insertion insert_observation(Connection& connection, const Observation& observation);
+std::vector<Observation> observations(Connection& connection);
+
+Insertion insert_calibration(Connection& connection,
+                             const Calibration& calibration);  // under its own id
+Calibration calibration_at(Connection& connection, std::int64_t row);
+
+std::string uid_of(const Baseline& baseline);
+Insertion insert_baseline(Connection& connection, const Baseline& baseline);
+std::vector<Baseline> baselines(Connection& connection);
+
+std::string uid_of(const Annotation& annotation);
+Insertion insert_annotation(Connection& connection, const Annotation& annotation);
+std::vector<Annotation> annotations(Connection& connection, std::string_view subject);
+
+}  // namespace memfathom::rows

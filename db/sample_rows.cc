@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <map>
+
+#include "db/rows.h"
+
+namespace memfathom::rows {
+namespace {
+
+std::string text_of(std::string_view view) { return std::string(view); }
+
+// The rows of one run, as for_each_sample needs them.
+struct RunRow {
+  std::int64_t row = 0;
+  std::string uid;
+  std::shared_ptr<const Environment> environment;
+};
+
+bool admits(const SampleFilter& filter, const RunRow& run) {
+  const Environment& environment = *run.environment;
+  return (filter.run.empty() || filter.run == run.uid) &&
+         (filter.device_key.empty() || filter.device_key == environment.device_key()) &&
+         (filter.stack_key.empty() || filter.stack_key == environment.stack_key()) &&
+         (filter.framework.empty() || filter.framework == environment.framework) &&
+         (filter.include_virtual || !environment.is_virtual());
+}
+
+std::vector<RunRow> matching_runs(Connection& connection, const SampleFilter& filter) {
+  std::vector<RunRow> matching;
+  Query query(
+      connection,
+      "SELECT r.id, r.uid, gpu, architecture, memory_total_bytes, ecc, mig, driver, cuda, cublas, "
+      "cudnn, cufft,"
+      " framework, framework_version, os FROM runs r JOIN environments e ON e.id = r.environment_id"
+      " ORDER BY r.started, r.uid");
+  while (query.step()) {
+    RunRow run;
+    query.read_all(run.row, run.uid);
+    Environment environment;
+    read_environment(query, environment);
+    run.environment = std::make_shared<const Environment>(std::move(environment));
+    if (admits(filter, run)) matching.push_back(std::move(run));
+  }
+  return matching;
+}
+
+void insert_details(Connection& connection, std::int64_t row, const Sample& sample) {
+  int position = 0;
+  for (const StageReading& reading : sample.stages) {
+    Query(connection,
+          "INSERT INTO stages (sample_id, position, stage, device_used_bytes) VALUES (?, ?, ?, ?)",
+          row, position++, reading.stage, reading.device_used)
+        .run();
+  }
+  position = 0;
+  for (const WorkspaceRequest& request : sample.workspaces) {
+    Query(connection,
+          "INSERT INTO workspace_requests (sample_id, position, library, operation, shape, "
+          "workspace_bytes)"
+          " VALUES (?, ?, ?, ?, ?, ?)",
+          row, position++, to_string(request.library), request.operation, request.shape,
+          request.bytes)
+        .run();
+  }
+}
+
+void read_details(Connection& connection, std::int64_t row, Sample& sample) {
+  Query stages(connection,
+               "SELECT stage, device_used_bytes FROM stages WHERE sample_id = ? ORDER BY position",
+               row);
+  while (stages.step()) {
+    StageReading& reading = sample.stages.emplace_back();
+    stages.read_all(reading.stage, reading.device_used);
+  }
+  Query workspaces(connection,
+                   "SELECT library, operation, shape, workspace_bytes FROM workspace_requests "
+                   "WHERE sample_id = ?"
+                   " ORDER BY position",
+                   row);
+  while (workspaces.step()) {
+    WorkspaceRequest& request = sample.workspaces.emplace_back();
+    std::string library;
+    workspaces.read_all(library, request.operation, request.shape, request.bytes);
+    request.library = parsed(parse_library(library), connection, "library", library);
+  }
+}
+
+}  // namespace
+
+std::string uid_of(const Run& run) {
+  ContentHash hash("run");
+  hash.add(run.environment);
+  return hash.add(run.plan).add(run.started).add(run.program).add(run.nonce).uid();
+}
+
+Insertion insert_run(Connection& connection, Run run) {
+  run.id = uid_of(run);
+  const std::int64_t environment = environment_row(connection, run.environment);
+  const int added = Query(connection,
+                          "INSERT INTO runs (uid, environment_id, plan, started, program, nonce)"
+                          " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                          run.id, environment, run.plan, run.started, run.program, run.nonce)
+                        .run();
+  if (run.finished) finish_run(connection, run.id, *run.finished);
+  return {run.id, added > 0};
+}
+
+void finish_run(Connection& connection, std::string_view run, std::string_view finished) {
+  // The latest end wins, so that it does not matter in which order two copies of a run are merged.
+  const int found =
+      Query(connection, "UPDATE runs SET finished = max(coalesce(finished, ''), ?2) WHERE uid = ?1",
+            text_of(run), text_of(finished))
+          .run();
+  if (found == 0)
+    throw Error(ErrorKind::kInternal,
+                fmt::format("{}: no run has the id {}", connection.path().string(), run));
+}
+
+std::vector<Run> runs(Connection& connection) {
+  std::vector<Run> all;
+  Query query(connection,
+              "SELECT uid, plan, started, finished, program, nonce, gpu, architecture, "
+              "memory_total_bytes, ecc, mig,"
+              " driver, cuda, cublas, cudnn, cufft, framework, framework_version, os"
+              " FROM runs r JOIN environments e ON e.id = r.environment_id ORDER BY started, uid");
+  while (query.step()) {
+    Run& run = all.emplace_back();
+    query.read_all(run.id, run.plan, run.started, run.finished, run.program, run.nonce);
+    read_environment(query, run.environment);
+  }
+  return all;
+}
+
+std::string uid_of(std::string_view run, std::int64_t number, const Sample& sample) {
+  ContentHash hash("sample");
+  hash.add(run)
+      .add(number)
+      .add(sample.workload)
+      .add(sample.family)
+      .add(sample.job)
+      .add(sample.validation);
+  hash.add(to_string(sample.status))
+      .add(sample.status_note)
+      .add(sample.allocated_peak)
+      .add(sample.reserved_peak);
+  hash.add(sample.device_peak)
+      .add(sample.device_metric)
+      .add(sample.seconds_per_step)
+      .add(sample.repeats);
+  hash.add(sample.spread)
+      .add(sample.stop_criterion)
+      .add(static_cast<std::int64_t>(sample.stages.size()));
+  for (const StageReading& reading : sample.stages)
+    hash.add(reading.stage).add(reading.device_used);
+  for (const WorkspaceRequest& request : sample.workspaces) {
+    hash.add(to_string(request.library))
+        .add(request.operation)
+        .add(request.shape)
+        .add(request.bytes);
+  }
+  return hash.uid();
+}
+
+Insertion insert_sample(Connection& connection, std::string_view run, std::int64_t number,
+                        const Sample& sample) {
+  std::int64_t run_row = 0;
+  {
+    const std::string run_id(run);
+    Query query(connection,
+                "SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM samples WHERE run_id = r.id) "
+                "FROM runs r"
+                " WHERE uid = ?",
+                run_id);
+    if (!query.step()) {
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("{}: no run has the id {}", connection.path().string(), run));
+    }
+    std::int64_t next = 0;
+    query.read_all(run_row, next);
+    if (number == 0) number = next;
+  }
+  std::string uid = uid_of(run, number, sample);
+  const int added =
+      Query(connection,
+            "INSERT INTO samples (uid, run_id, number, workload, family, job, validation, status, "
+            "status_note,"
+            " allocated_peak_bytes, reserved_peak_bytes, device_peak_bytes, device_metric, "
+            "seconds_per_step, repeats,"
+            " spread_fraction, stop_criterion)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            uid, run_row, number, sample.workload, sample.family, sample.job, sample.validation,
+            to_string(sample.status), sample.status_note, sample.allocated_peak,
+            sample.reserved_peak, sample.device_peak, sample.device_metric, sample.seconds_per_step,
+            sample.repeats, sample.spread, sample.stop_criterion)
+          .run();
+  if (added > 0) insert_details(connection, connection.database().getLastInsertRowid(), sample);
+  return {std::move(uid), added > 0};
+}
+
+void for_each_sample(Connection& connection, const SampleFilter& filter,
+                     const std::function<void(StoredSample&&)>& visit) {
+  for (const RunRow& run : matching_runs(connection, filter)) {
+    Query query(connection,
+                "SELECT id, uid, number, workload, family, job, validation, status, status_note, "
+                "allocated_peak_bytes,"
+                " reserved_peak_bytes, device_peak_bytes, device_metric, seconds_per_step, "
+                "repeats, spread_fraction,"
+                " stop_criterion FROM samples WHERE run_id = ?1 AND (?2 IS NULL OR validation = ?2)"
+                " AND (NOT ?3 OR status = 'ok') ORDER BY number, uid",
+                run.row, filter.validation, filter.only_ok);
+    while (query.step()) {
+      StoredSample stored;
+      stored.run = run.uid;
+      stored.environment = run.environment;
+      Sample& s = stored.sample;
+      std::int64_t row = 0;
+      std::string status;
+      query.read_all(row, stored.id, stored.number, s.workload, s.family, s.job, s.validation,
+                     status, s.status_note, s.allocated_peak, s.reserved_peak, s.device_peak,
+                     s.device_metric, s.seconds_per_step, s.repeats, s.spread, s.stop_criterion);
+      s.status = parsed(parse_sample_status(status), connection, "status", status);
+      read_details(connection, row, s);
+      visit(std::move(stored));
+    }
+  }
+}
+
+}  // namespace memfathom::rows

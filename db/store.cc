@@ -1,0 +1,278 @@
+#include "db/store.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "db/calibration_file.h"
+#include "db/rows.h"
+
+namespace memfathom {
+namespace {
+
+std::string random_nonce() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+// One write, durable when it returns.
+template <typename Action>
+auto written(Connection& connection, const char* doing, Action action) {
+  return guarded(connection.path(), doing, [&] {
+    WriteTransaction transaction(connection);
+    auto result = action();
+    transaction.commit();
+    return result;
+  });
+}
+
+bool is_id_or_beginning(std::string_view text) {
+  return text.size() >= 4 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::optional<Calibration> first_calibration(Connection& connection, Query& query) {
+  if (!query.step()) return std::nullopt;
+  std::int64_t row = 0;
+  query.read(row);
+  return rows::calibration_at(connection, row);
+}
+
+std::vector<Calibration> all_calibrations(Connection& connection, Query& query) {
+  std::vector<Calibration> all;
+  while (query.step()) {
+    std::int64_t row = 0;
+    query.read(row);
+    all.push_back(rows::calibration_at(connection, row));
+  }
+  return all;
+}
+
+// The newest calibration of the same name and device.
+std::optional<Calibration> predecessor(Connection& connection, const Calibration& calibration) {
+  const std::string device_key = calibration.environment.device_key();
+  Query query(connection,
+              "SELECT c.id FROM calibrations c JOIN environments e ON e.id = c.environment_id"
+              " WHERE c.name = ? AND e.device_key = ? ORDER BY c.created DESC, c.uid DESC LIMIT 1",
+              calibration.name, device_key);
+  return first_calibration(connection, query);
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Store Store::open(const std::filesystem::path& path, Mode mode) {
+  const Access access = mode == Mode::kReadWrite ? Access::kReadWrite : Access::kReadOnly;
+  return Store(std::make_unique<Connection>(Connection::open(path, access)));
+}
+
+std::optional<Store> Store::open_if_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) || std::filesystem::is_empty(path, error))
+    return std::nullopt;
+  return open(path, Mode::kReadOnly);
+}
+
+struct Store::Batch::Impl {
+  Connection& connection;
+  WriteTransaction transaction;
+};
+
+Store::Batch::Batch(Store& store)
+    : impl_(guarded(store.connection_->path(), "starting to write", [&] {
+        return std::unique_ptr<Impl>(
+            new Impl{*store.connection_, WriteTransaction(*store.connection_)});
+      })) {}
+
+Store::Batch::~Batch() = default;
+
+void Store::Batch::commit() {
+  guarded(impl_->connection.path(), "storing what was gathered",
+          [&] { impl_->transaction.commit(); });
+}
+
+std::string Store::begin_run(Run run) {
+  if (run.nonce.empty()) run.nonce = random_nonce();
+  return written(*connection_, "starting a run",
+                 [&] { return rows::insert_run(*connection_, run).id; });
+}
+
+void Store::finish_run(std::string_view run, std::string_view finished) {
+  written(*connection_, "finishing a run",
+          [&] { return rows::finish_run(*connection_, run, finished), true; });
+}
+
+std::vector<Run> Store::runs() const {
+  return guarded(connection_->path(), "reading the runs", [&] { return rows::runs(*connection_); });
+}
+
+std::optional<Run> Store::unfinished_run(const Environment& environment,
+                                         std::string_view plan) const {
+  std::optional<Run> newest;
+  for (Run& run : runs()) {
+    if (!run.finished && run.plan == plan && run.environment == environment)
+      newest = std::move(run);
+  }
+  return newest;
+}
+
+std::string Store::insert_sample(std::string_view run, const Sample& sample) {
+  return written(*connection_, "storing a sample",
+                 [&] { return rows::insert_sample(*connection_, run, /*number=*/0, sample).id; });
+}
+
+void Store::for_each_sample(const SampleFilter& filter,
+                            const std::function<void(StoredSample&&)>& visit) const {
+  guarded(connection_->path(), "reading samples",
+          [&] { rows::for_each_sample(*connection_, filter, visit); });
+}
+
+std::vector<StoredSample> Store::samples(const SampleFilter& filter) const {
+  std::vector<StoredSample> all;
+  for_each_sample(filter, [&](StoredSample&& sample) { all.push_back(std::move(sample)); });
+  return all;
+}
+
+bool Store::insert_observation(const Observation& observation) {
+  return written(*connection_, "storing an observation",
+                 [&] { return rows::insert_observation(*connection_, observation).added; });
+}
+
+std::vector<Observation> Store::observations() const {
+  return guarded(connection_->path(), "reading observations",
+                 [&] { return rows::observations(*connection_); });
+}
+
+Calibration Store::save_calibration(Calibration calibration) {
+  return written(*connection_, "saving a calibration", [&] {
+    if (calibration.supersedes.empty()) {
+      if (const std::optional<Calibration> old = predecessor(*connection_, calibration)) {
+        // Saved twice, it stays one: its successor would differ from it in nothing but that.
+        calibration.supersedes = old->supersedes;
+        if (content_id(calibration) == old->id) return *old;
+        calibration.supersedes = old->id;
+      }
+    }
+    calibration.id = content_id(calibration);
+    rows::insert_calibration(*connection_, calibration);
+    return calibration;
+  });
+}
+
+bool Store::import_calibration(const Calibration& calibration) {
+  if (calibration.id != content_id(calibration)) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("calibration {}: its id {} is not that of its content; it was changed after "
+                    "it was saved",
+                    calibration.name, calibration.id));
+  }
+  return written(*connection_, "importing a calibration",
+                 [&] { return rows::insert_calibration(*connection_, calibration).added; });
+}
+
+std::vector<Calibration> Store::calibrations() const {
+  return guarded(connection_->path(), "reading calibrations", [&] {
+    Query query(*connection_, "SELECT id FROM calibrations ORDER BY created, uid");
+    return all_calibrations(*connection_, query);
+  });
+}
+
+std::optional<Calibration> Store::calibration_for(const Environment& environment) const {
+  return guarded(connection_->path(), "looking for a calibration", [&] {
+    const std::string device_key = environment.device_key();
+    const std::string stack_key = environment.stack_key();
+    Query query(*connection_,
+                "SELECT c.id FROM calibrations c JOIN environments e ON e.id = c.environment_id"
+                " WHERE e.device_key = ? AND e.stack_key = ? AND c.usable ORDER BY c.created DESC, "
+                "c.uid DESC LIMIT 1",
+                device_key, stack_key);
+    return first_calibration(*connection_, query);
+  });
+}
+
+std::optional<Calibration> Store::newest_of_device(const Environment& environment) const {
+  return guarded(connection_->path(), "looking for a calibration", [&] {
+    const std::string device_key = environment.device_key();
+    Query query(*connection_,
+                "SELECT c.id FROM calibrations c JOIN environments e ON e.id = c.environment_id"
+                " WHERE e.device_key = ? AND e.framework = ? AND c.usable ORDER BY c.created DESC, "
+                "c.uid DESC LIMIT 1",
+                device_key, environment.framework);
+    return first_calibration(*connection_, query);
+  });
+}
+
+std::vector<Calibration> Store::architecture_siblings(const Environment& environment) const {
+  return guarded(connection_->path(), "looking for sibling calibrations", [&] {
+    const std::string device_key = environment.device_key();
+    Query query(
+        *connection_,
+        "SELECT id FROM (SELECT c.id, e.device_key, row_number() OVER (PARTITION BY e.device_key"
+        " ORDER BY c.created DESC, c.uid DESC) AS age FROM calibrations c"
+        " JOIN environments e ON e.id = c.environment_id"
+        " WHERE e.architecture = ? AND e.framework = ? AND e.device_key <> ? AND c.usable)"
+        " WHERE age = 1 ORDER BY device_key",
+        environment.architecture, environment.framework, device_key);
+    return all_calibrations(*connection_, query);
+  });
+}
+
+std::optional<Calibration> Store::find_calibration(std::string_view name_or_id) const {
+  return guarded(
+      connection_->path(), "looking for a calibration", [&]() -> std::optional<Calibration> {
+        const std::string wanted(name_or_id);
+        Query named(*connection_,
+                    "SELECT id FROM calibrations WHERE name = ? ORDER BY usable DESC, created "
+                    "DESC, uid DESC LIMIT 1",
+                    wanted);
+        if (std::optional<Calibration> found = first_calibration(*connection_, named)) return found;
+        if (!is_id_or_beginning(wanted)) return std::nullopt;
+        Query query(*connection_,
+                    "SELECT id FROM calibrations WHERE uid >= ?1 AND uid < ?1 || 'g' LIMIT 2",
+                    wanted);
+        std::vector<Calibration> found = all_calibrations(*connection_, query);
+        if (found.size() > 1) {
+          throw Error(
+              ErrorKind::kInput,
+              fmt::format("several calibrations have an id that begins with {}, among them {} and "
+                          "{}; give more digits",
+                          wanted, found[0].id, found[1].id));
+        }
+        return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+      });
+}
+
+std::string Store::insert_baseline(const Baseline& baseline) {
+  return written(*connection_, "storing a baseline",
+                 [&] { return rows::insert_baseline(*connection_, baseline).id; });
+}
+
+std::vector<Baseline> Store::baselines() const {
+  return guarded(connection_->path(), "reading baselines",
+                 [&] { return rows::baselines(*connection_); });
+}
+
+std::optional<Baseline> Store::find_baseline(std::string_view name_or_id) const {
+  std::optional<Baseline> newest;
+  for (Baseline& baseline : baselines()) {
+    const bool by_id = is_id_or_beginning(name_or_id) && baseline.id.starts_with(name_or_id);
+    if (baseline.name == name_or_id || by_id) newest = std::move(baseline);
+  }
+  return newest;
+}
+
+std::string Store::annotate(const Annotation& annotation) {
+  return written(*connection_, "storing an annotation",
+                 [&] { return rows::insert_annotation(*connection_, annotation).id; });
+}
+
+std::vector<Annotation> Store::annotations(std::string_view subject) const {
+  return guarded(connection_->path(), "reading annotations",
+                 [&] { return rows::annotations(*connection_, subject); });
+}
+
+}  // namespace memfathom

@@ -1,0 +1,185 @@
+// The functions of Store that look at the database as a whole: info, check, backup, merge.
+#include <fmt/format.h>
+
+#include "db/calibration_file.h"
+#include "db/migration.h"
+#include "db/rows.h"
+#include "db/store.h"
+
+namespace memfathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Name and text of every table and index.
+std::vector<std::string> schema_texts(SQLite::Database& database) {
+  std::vector<std::string> texts;
+  SQLite::Statement query(
+      database,
+      "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY 1");
+  while (query.executeStep()) texts.push_back(query.getColumn(0).getString());
+  return texts;
+}
+
+void check_schema(Connection& connection, std::vector<std::string>& problems) {
+  SQLite::Database expected(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  migrate(expected);
+  if (schema_texts(connection.database()) != schema_texts(expected)) {
+    problems.push_back(
+        "its tables and indices are not those of memfathom's schema; something else has changed "
+        "them");
+  }
+}
+
+void check_pages_and_keys(Connection& connection, std::vector<std::string>& problems) {
+  SQLite::Statement integrity(connection.database(), "PRAGMA integrity_check");
+  while (integrity.executeStep()) {
+    const std::string line = integrity.getColumn(0).getString();
+    if (line != "ok") problems.push_back(line);
+  }
+  SQLite::Statement keys(connection.database(), "PRAGMA foreign_key_check");
+  while (keys.executeStep()) {
+    problems.push_back(fmt::format("row {} of {} refers to a row of {} that does not exist",
+                                   keys.getColumn(1).getString(), keys.getColumn(0).getString(),
+                                   keys.getColumn(2).getString()));
+  }
+}
+
+void check_id(const char* what, const std::string& id, const std::string& expected,
+              std::vector<std::string>& problems) {
+  if (id != expected)
+    problems.push_back(fmt::format("{} {} was changed after it was stored", what, id));
+}
+
+SampleFilter everything() {
+  SampleFilter filter;
+  filter.include_virtual = true;
+  return filter;
+}
+
+void check_ids(const Store& store, Connection& connection, std::vector<std::string>& problems) {
+  for (const Run& run : store.runs()) check_id("run", run.id, rows::uid_of(run), problems);
+  store.for_each_sample(everything(), [&](StoredSample&& stored) {
+    check_id("sample", stored.id, rows::uid_of(stored.run, stored.number, stored.sample), problems);
+  });
+  for (const Calibration& c : store.calibrations())
+    check_id("calibration", c.id, content_id(c), problems);
+  for (const Baseline& baseline : store.baselines())
+    check_id("baseline", baseline.id, rows::uid_of(baseline), problems);
+  for (const Annotation& note : store.annotations(""))
+    check_id("annotation", note.id, rows::uid_of(note), problems);
+  // Observations carry no id of their own: as many as there are must be found again under the ids
+  // of their contents.
+  for (const Observation& observation : store.observations()) {
+    const std::string id = rows::uid_of(observation);
+    Query query(connection, "SELECT 1 FROM observations WHERE uid = ?", id);
+    if (!query.step())
+      problems.push_back(
+          fmt::format("an observation of {} was changed after it was stored", observation.gpu));
+  }
+}
+
+std::string fingerprint(Connection& connection) {
+  ContentHash hash("database");
+  for (const char* sql :
+       {"SELECT uid || coalesce(finished, '') FROM runs ORDER BY uid",
+        "SELECT uid FROM samples ORDER BY uid", "SELECT uid FROM observations ORDER BY uid",
+        "SELECT uid FROM calibrations ORDER BY uid", "SELECT uid FROM baselines ORDER BY uid",
+        "SELECT uid FROM annotations ORDER BY uid"}) {
+    Query query(connection, sql);
+    std::string uid;
+    while (query.step()) {
+      query.read(uid);
+      hash.add(uid);
+    }
+    hash.add("");  // the end of a table
+  }
+  return hash.uid();
+}
+
+}  // namespace
+
+StoreInfo Store::info() const {
+  return guarded(connection_->path(), "reading its size", [&] {
+    StoreInfo info;
+    info.path = connection_->path().string();
+    info.schema = schema_of(connection_->database());
+    info.file_bytes = Bytes{static_cast<std::int64_t>(fs::file_size(connection_->path()))};
+    info.fingerprint = fingerprint(*connection_);
+    for (const char* table : {"environments", "runs", "samples", "observations", "calibrations",
+                              "baselines", "annotations"}) {
+      const std::string sql = fmt::format("SELECT count(*) FROM {}", table);
+      info.tables.push_back({table, connection_->database().execAndGet(sql).getInt64()});
+    }
+    return info;
+  });
+}
+
+std::vector<std::string> Store::check() const {
+  std::vector<std::string> problems;
+  try {
+    guarded(connection_->path(), "checking it", [&] {
+      check_schema(*connection_, problems);
+      check_pages_and_keys(*connection_, problems);
+      // Rows of damaged pages would only repeat what was found.
+      if (problems.empty()) check_ids(*this, *connection_, problems);
+    });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    problems.push_back(error.what());
+  }
+  return problems;
+}
+
+void Store::backup(const fs::path& target) const {
+  std::error_code error;
+  if (fs::exists(target, error)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} exists; name a new file for the backup", target.string()));
+  }
+  try {
+    guarded(target, "making a backup", [&] {
+      SQLite::Database copy(fs::absolute(target).string(),
+                            SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      SQLite::Backup(copy, connection_->database()).executeStep();
+    });
+  } catch (const Error&) {
+    fs::remove(target, error);
+    fs::remove(target.string() + "-journal", error);
+    throw;
+  }
+}
+
+MergeCounts Store::merge(const Store& other) {
+  std::error_code error;
+  if (fs::equivalent(connection_->path(), other.connection_->path(), error)) return {};
+  if (const std::vector<std::string> problems = other.check(); !problems.empty()) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} was not merged: {}", other.connection_->path().string(), problems.front()));
+  }
+  MergeCounts counts;
+  guarded(connection_->path(), "merging", [&] {
+    WriteTransaction transaction(*connection_);
+    const auto count = [](int& counter, const rows::Insertion& insertion) {
+      counter += insertion.added ? 1 : 0;
+    };
+    for (const Run& run : other.runs()) count(counts.runs, rows::insert_run(*connection_, run));
+    other.for_each_sample(everything(), [&](StoredSample&& stored) {
+      count(counts.samples,
+            rows::insert_sample(*connection_, stored.run, stored.number, stored.sample));
+    });
+    for (const Observation& o : other.observations())
+      count(counts.observations, rows::insert_observation(*connection_, o));
+    for (const Calibration& c : other.calibrations())
+      count(counts.calibrations, rows::insert_calibration(*connection_, c));
+    for (const Baseline& b : other.baselines())
+      count(counts.baselines, rows::insert_baseline(*connection_, b));
+    for (const Annotation& a : other.annotations(""))
+      count(counts.annotations, rows::insert_annotation(*connection_, a));
+    transaction.commit();
+  });
+  return counts;
+}
+
+}  // namespace memfathom
