@@ -1,0 +1,18 @@
+// Checks of the rows before anything is fitted: a sentence for what is wrong, or nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fitter/options.h"
+#include "fitter/rows.h"
+
+namespace memfathom {
+
+// A row that cannot be true stops the fit, named: nothing is dropped silently.
+std::string impossible_row(const std::vector<FitRow>& rows, const FitOptions& options);
+
+// Too few rows, or rows that repeat each other.
+std::string too_little_data(const std::vector<const FitRow*>& device_rows, const FitOptions& options);
+
+}  // namespace memfathom

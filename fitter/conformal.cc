@@ -1,0 +1,90 @@
+#include "fitter/conformal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/interval.h"
+
+namespace memfathom {
+
+double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty() || b.empty()) return 1;
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  double widest = 0;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    const double value = std::min(a[i], b[j]);
+    while (i < a.size() && a[i] <= value) ++i;  // ties step together: readings are quantised
+    while (j < b.size() && b[j] <= value) ++j;
+    widest = std::max(widest, std::abs(static_cast<double>(i) / n - static_cast<double>(j) / m));
+  }
+  const double root = std::sqrt(n * m / (n + m));
+  const double lambda = (root + 0.12 + 0.11 / root) * widest;
+  if (lambda < 0.2) return 1;
+  double p = 0;
+  for (int k = 1; k <= 100; ++k) p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * lambda * lambda);
+  return std::clamp(p, 0.0, 1.0);
+}
+
+std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
+  std::vector<RatioGroup> result(1);
+  std::map<std::string, std::vector<double>> by_group;
+  for (const HeldOutRatio& row : ratios) {
+    result[0].ratios.push_back(row.ratio);
+    if (!row.group.empty()) by_group[row.group].push_back(row.ratio);
+  }
+  std::sort(result[0].ratios.begin(), result[0].ratios.end());
+  for (auto& [name, own] : by_group) {
+    std::sort(own.begin(), own.end());
+    std::vector<double> rest;
+    std::set_difference(result[0].ratios.begin(), result[0].ratios.end(), own.begin(), own.end(), std::back_inserter(rest));
+    const bool large_enough = own.size() >= static_cast<std::size_t>(options.min_group_size);
+    const double threshold = options.group_significance / static_cast<double>(by_group.size());
+    const bool differs = large_enough && !rest.empty() && kolmogorov_smirnov(own, rest) < threshold;
+    result.push_back({name, differs ? own : std::vector<double>{}});
+  }
+  return result;
+}
+
+Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration, double level) {
+  Coverage coverage;
+  for (const HeldOutRatio& row : fresh) {
+    const RatioGroup* ratios = ratios_for(calibration, row.group);
+    if (ratios == nullptr) continue;
+    const RatioInterval interval = ratio_interval(ratios->ratios, level);
+    ++coverage.rows;
+    if (interval.low <= row.ratio && row.ratio <= interval.high) ++coverage.covered;
+  }
+  return coverage;
+}
+
+Coverage cross_coverage(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
+  Coverage total;
+  int folds = 0;
+  for (const HeldOutRatio& row : ratios) folds = std::max(folds, row.fold + 1);
+  for (int k = 0; k < folds; ++k) {
+    std::vector<HeldOutRatio> inside;
+    std::vector<HeldOutRatio> outside;
+    for (const HeldOutRatio& row : ratios) (row.fold == k ? inside : outside).push_back(row);
+    Calibration others;
+    others.ratios = ratio_groups(outside, options);
+    const Coverage coverage = coverage_of(inside, others, options.interval_level);
+    total.rows += coverage.rows;
+    total.covered += coverage.covered;
+  }
+  return total;
+}
+
+double binomial_below(int covered, int rows, double level) {
+  double sum = 0;
+  for (int k = 0; k <= covered; ++k) {
+    const double log_choose = std::lgamma(rows + 1.0) - std::lgamma(k + 1.0) - std::lgamma(rows - k + 1.0);
+    sum += std::exp(log_choose + k * std::log(level) + (rows - k) * std::log1p(-level));
+  }
+  return std::min(sum, 1.0);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,222 @@
+#include "fitter/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/coefficients.h"
+#include "core/error.h"
+#include "fitter/check_rows.h"
+#include "fitter/priors.h"
+#include "fitter/validation.h"
+
+namespace memfathom {
+namespace {
+
+constexpr double kMostlyPrior = 0.5;  // a pull beyond it: the prior speaks louder than the data
+
+struct Split {
+  RowList device;  // fitted
+  RowList kept;    // device rows for validation
+  RowList all;     // fitted rows of every metric, for the diagnosis
+};
+
+Split split_rows(const std::vector<FitRow>& rows) {
+  Split split;
+  for (const FitRow& row : rows) {
+    if (row.weight <= 0) continue;
+    if (row.validation) {
+      if (row.metric == Metric::kDevice) split.kept.push_back(&row);
+      continue;
+    }
+    split.all.push_back(&row);
+    if (row.metric == Metric::kDevice) split.device.push_back(&row);
+  }
+  return split;
+}
+
+// The median of what the replay leaves: where the base must be, give or take the modules.
+double first_base(const RowList& rows) {
+  std::vector<double> rest;
+  for (const FitRow* row : rows) {
+    if (!row->is_censored()) rest.push_back(static_cast<double>((*row->measured - row->replay.reserved_peak).count()));
+  }
+  return std::max(median(std::move(rest)), 0.0);
+}
+
+SolverSetup first_setup(const RowList& rows, const Beliefs& beliefs, const FitOptions& options) {
+  SolverSetup setup;
+  setup.priors = beliefs.priors;
+  setup.quantum = static_cast<double>(options.quantum.count());
+  setup.free = identifiable_constants(rows, options.min_rows_per_module);
+  setup.start[kBase] = first_base(rows);
+  for (int p = kCublas; p < kParameterCount; ++p) {
+    const auto at = static_cast<std::size_t>(p);
+    setup.start[at] = p < kSolvedConstants ? (setup.free[at] ? 0 : beliefs.priors[at].mean) : neutral(p);
+  }
+  return setup;
+}
+
+std::string unseparable_note(const char* name, double bytes) {
+  return fmt::format("{} cannot be told from the other terms by these rows: held at its prior, {:.0f} MiB", name,
+                     bytes / (1 << 20));
+}
+
+// What the solver saw as one base is two coefficients: the context where a sibling under our own framework tells it.
+std::vector<Coefficient> base_coefficients(const Solution& solution, const Beliefs& beliefs, const FitOptions& options,
+                                           std::vector<std::string>* notes) {
+  const double page = static_cast<double>(options.quantum.count());
+  const double variance = solution.variance(kBase) + page * page / 12;  // common to all rows, so it does not average out
+  const double base = solution.value[kBase];
+  const int rows = solution.rows_bearing[kBase];
+  const bool mostly_prior = solution.pull[kBase] > kMostlyPrior;
+  const Source source = mostly_prior ? Source::kDefault : Source::kFitted;
+  if (options.environment.framework == "memfathom" || !beliefs.context_known) {
+    if (options.environment.framework != "memfathom") {
+      notes->push_back("context and framework are seen only together with one framework: their sum stands in context");
+    }
+    return {{"context", base, std::sqrt(variance), "bytes", source, mostly_prior, rows},
+            {"framework", 0, 0, "bytes", Source::kDefault, true, 0}};
+  }
+  const double context = std::min(beliefs.context.mean, base);
+  return {{"context", context, beliefs.context.sigma, "bytes", Source::kFitted, true, 0},
+          {"framework", base - context, std::sqrt(variance + beliefs.context.sigma * beliefs.context.sigma), "bytes", source,
+           mostly_prior, rows}};
+}
+
+// The covariance over the coefficients: the constants' block from the solver, the others on the diagonal.
+void fill_covariance(const Solution& solution, Calibration* calibration) {
+  const std::size_t n = calibration->coefficients.size();
+  std::vector<double>& covariance = calibration->covariance;
+  covariance.assign(n * n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double error = calibration->coefficients[i].standard_error;
+    covariance[i * n + i] = error * error;
+  }
+  const bool merged = calibration->coefficients[kFramework].standard_error == 0;
+  const std::size_t base = merged ? kContext : kFramework;
+  if (!merged) {
+    const double context = calibration->coefficients[kContext].standard_error;
+    covariance[kContext * n + kFramework] = covariance[kFramework * n + kContext] = -context * context;
+  }
+  for (int p = kBase; p < kSolvedConstants; ++p) {
+    for (int q = kBase; q < kSolvedConstants; ++q) {
+      if (p == q) continue;
+      const std::size_t i = p == kBase ? base : static_cast<std::size_t>(p) + 1;
+      const std::size_t j = q == kBase ? base : static_cast<std::size_t>(q) + 1;
+      covariance[i * n + j] = solution.covariance[static_cast<std::size_t>(p * kParameterCount + q)];
+    }
+  }
+}
+
+void add_coefficients(const Solution& solution, const Solution& everything, const SolverSetup& identified,
+                      const Beliefs& beliefs, const FitOptions& options, const WorkspaceFit& workspaces,
+                      FitSummary* summary) {
+  Calibration& calibration = summary->result;
+  calibration.coefficients = base_coefficients(solution, beliefs, options, &summary->notes);
+  for (int p = kCublas; p < kSolvedConstants; ++p) {
+    const auto at = static_cast<std::size_t>(p);
+    const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
+    const bool determined = identified.free[at] && solution.pull[at] <= kMostlyPrior;
+    // A module that the selection left out is 0 as far as these rows can tell: its error is that of the larger model.
+    const double variance = determined ? std::max(solution.variance(p), everything.variance(p)) : 0;
+    const double prior_error = beliefs.priors[at].sigma;
+    const double page = static_cast<double>(options.quantum.count());
+    calibration.coefficients.push_back({name, solution.value[at],
+                                        determined ? std::sqrt(variance + page * page / 12) : prior_error, "bytes",
+                                        determined ? Source::kFitted : Source::kDefault, !determined,
+                                        determined ? everything.rows_bearing[at] : 0});
+    if (!determined) summary->notes.push_back(unseparable_note(name, solution.value[at]));
+  }
+  const Solution& factors = summary->diagnosis.factors;
+  for (int g = 0; g < kThetaCount; ++g) {
+    const auto at = static_cast<std::size_t>(kTheta + g);
+    const bool prior_only = factors.pull[at] > kMostlyPrior || factors.rows_bearing[at] == 0;
+    calibration.coefficients.push_back({theta_name(static_cast<ThetaIndex>(g)), factors.value[at],
+                                        std::sqrt(factors.variance(kTheta + g)), "1",
+                                        prior_only ? Source::kDefault : Source::kFitted, prior_only,
+                                        factors.rows_bearing[at]});
+  }
+  calibration.coefficients.insert(calibration.coefficients.end(), workspaces.coefficients.begin(),
+                                  workspaces.coefficients.end());
+  fill_covariance(solution, &calibration);
+}
+
+std::vector<Outlier> list_outliers(const RowList& rows, const SolverSetup& setup, const Solution& solution) {
+  const std::vector<RowInfluence> influence = influences(rows, setup, solution);
+  std::vector<Outlier> outliers;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const FitRow& row = *rows[i];
+    const bool contradicted = row.is_censored() && influence[i].z != 0;
+    if (!contradicted && std::abs(influence[i].z) < kTukeyCutoff) continue;
+    const Bytes reading = row.is_censored() ? row.capacity : *row.measured;
+    outliers.push_back({row.id, static_cast<double>(reading.count()), solution.predict(row), influence[i].z,
+                        influence[i].leverage, row.is_censored()});
+  }
+  std::stable_sort(outliers.begin(), outliers.end(),
+                   [](const Outlier& a, const Outlier& b) { return std::abs(a.z) > std::abs(b.z); });
+  return outliers;
+}
+
+void require_valid(const FitOptions& options) {
+  std::string why;
+  if (!options.is_valid(&why)) throw Error(ErrorKind::kInput, "fit options: " + why);
+}
+
+}  // namespace
+
+FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, const FitOptions& options,
+               const Calibration* parent) {
+  require_valid(options);
+  FitSummary summary;
+  Calibration& calibration = summary.result;
+  calibration.name = options.name;
+  calibration.environment = options.environment;
+  summary.workspaces = workspaces.models;
+  calibration.refusal = impossible_row(rows, options);
+  if (!calibration.refusal.empty()) return summary;
+
+  const Split split = split_rows(rows);
+  summary.censored = static_cast<int>(
+      std::count_if(split.device.begin(), split.device.end(), [](const FitRow* row) { return row->is_censored(); }));
+  calibration.samples = static_cast<int>(split.device.size()) - summary.censored;
+  calibration.refusal = too_little_data(split.device, options);
+  if (!calibration.refusal.empty()) return summary;
+
+  Beliefs beliefs = beliefs_about(options, parent);
+  summary.notes = beliefs.notes;
+  const SolverSetup identified = first_setup(split.device, beliefs, options);
+  const Solution everything = solve(split.device, identified);
+
+  SolverSetup setup = identified;
+  setup.noise = &everything.noise;
+  const Selection selection = select_modules(split.device, setup, options);
+  summary.selection = selection.steps;
+  setup.noise = nullptr;
+  for (std::size_t p = kCublas; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
+    if (identified.free[p] && !selection.free[p]) setup.start[p] = 0;
+  }
+  setup.free = selection.free;
+  const Solution solution = solve(split.device, setup);
+  summary.converged = solution.converged && everything.converged;
+  summary.iterations = everything.iterations + solution.iterations;
+  summary.noise = solution.noise;
+  summary.pull = solution.pull;
+
+  const Validated validated = validate(split.device, split.kept, setup, solution, options, &summary);
+  summary.diagnosis = diagnose(split.all, split.device, setup, solution, options);
+  summary.outliers = list_outliers(split.device, setup, solution);
+  add_coefficients(solution, everything, identified, beliefs, options, workspaces, &summary);
+  calibration.refusal = refusal_of(summary, validated, options);
+  calibration.usable = calibration.refusal.empty();
+  return summary;
+}
+
+FitSummary fit(const std::vector<FitRow>& rows, const std::vector<WorkspaceRow>& workspaces, const FitOptions& options,
+               const Calibration* parent) {
+  require_valid(options);
+  return fit(rows, fit_workspaces(workspaces, options), options, parent);
+}
+
+}  // namespace memfathom

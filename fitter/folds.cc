@@ -1,0 +1,103 @@
+#include "fitter/folds.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+namespace memfathom {
+namespace {
+
+// Written out because std::shuffle's order differs between standard libraries.
+template <typename T>
+void shuffle(std::vector<T>* values, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[random() % i]);
+}
+
+int pattern_of(const FitRow& row) {
+  return (row.replay.uses_cublas ? 1 : 0) | (row.replay.uses_cudnn ? 2 : 0) | (row.replay.uses_cufft ? 4 : 0);
+}
+
+}  // namespace
+
+std::vector<int> random_folds(std::size_t rows, int folds, std::uint64_t seed) {
+  std::vector<int> fold(rows);
+  for (std::size_t i = 0; i < rows; ++i) fold[i] = static_cast<int>(i % static_cast<std::size_t>(folds));
+  shuffle(&fold, seed);
+  return fold;
+}
+
+FamilyFolds family_folds(const RowList& rows, int most_folds) {
+  FamilyFolds result;
+  std::map<std::string, int> known;
+  for (const FitRow* row : rows) {
+    const auto [at, is_new] = known.emplace(row->family, static_cast<int>(known.size()) % most_folds);
+    result.fold.push_back(at->second);
+  }
+  result.families = static_cast<int>(known.size());
+  return result;
+}
+
+PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module) {
+  // Columns of the design over the eight patterns of library use, each pattern weighted by the root of its rows.
+  constexpr int kPatterns = 8;
+  std::array<double, kPatterns> count{};
+  for (const FitRow* row : rows) {
+    if (!row->is_censored() && row->weight > 0) count[static_cast<std::size_t>(pattern_of(*row))] += 1;
+  }
+  PerParameter<bool> result{};
+  std::vector<std::array<double, kPatterns>> basis;
+  for (int parameter = kBase; parameter < kSolvedConstants; ++parameter) {
+    std::array<double, kPatterns> column{};
+    for (int pattern = 0; pattern < kPatterns; ++pattern) {
+      const bool present = parameter == kBase || (pattern >> (parameter - 1) & 1) != 0;
+      column[static_cast<std::size_t>(pattern)] = present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
+    }
+    for (const auto& direction : basis) {
+      const double along = std::inner_product(column.begin(), column.end(), direction.begin(), 0.0);
+      for (std::size_t i = 0; i < column.size(); ++i) column[i] -= along * direction[i];
+    }
+    // What is left, squared, is the number of rows that speak for this term alone.
+    const double rows_left = std::inner_product(column.begin(), column.end(), column.begin(), 0.0);
+    const double needed = parameter == kBase ? 1 : 0.5 * min_rows_per_module;
+    if (rows_left < needed) continue;
+    result[static_cast<std::size_t>(parameter)] = true;
+    for (double& value : column) value /= std::sqrt(rows_left);
+    basis.push_back(column);
+  }
+  return result;
+}
+
+std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold, const SolverSetup& setup,
+                                         const FitOptions& options) {
+  std::vector<double> predicted(rows.size(), 0.0);
+  const int folds = fold.empty() ? 0 : *std::max_element(fold.begin(), fold.end()) + 1;
+  for (int k = 0; k < folds; ++k) {
+    RowList training;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (fold[i] != k || rows[i]->is_censored()) training.push_back(rows[i]);
+    }
+    if (training.size() > static_cast<std::size_t>(options.fold_rows)) {
+      shuffle(&training, options.seed + static_cast<std::uint64_t>(k));
+      training.resize(static_cast<std::size_t>(options.fold_rows));
+    }
+    SolverSetup without = setup;
+    without.with_uncertainty = false;
+    const PerParameter<bool> determined = identifiable_constants(training, options.min_rows_per_module);
+    for (std::size_t p = 0; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
+      if (!setup.free[p] || determined[p]) continue;
+      without.free[p] = false;
+      without.start[p] = setup.priors[p].mean;
+    }
+    const Solution solution = solve(training, without);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (fold[i] == k && !rows[i]->is_censored()) predicted[i] = solution.predict(*rows[i]);
+    }
+  }
+  return predicted;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,232 @@
+#include "fitter/workspace_fit.h"
+
+#include <ceres/ceres.h>
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "fitter/folds.h"
+#include "fitter/noise.h"
+
+namespace memfathom {
+namespace {
+
+constexpr double kFloor = 1 << 20;  // a workspace below it never decides anything; errors are relative above it
+constexpr double kHuberCutoff = 1.345;
+constexpr double kSmallestScale = 1e-4;
+constexpr std::size_t kFewestRows = 5;
+constexpr int kFolds = 5;
+constexpr double kWorst = 5;  // a held-out error beyond it counts as that
+
+using Row = const WorkspaceRow*;
+using Phi = WorkspaceFeatures;
+using Terms = std::vector<int>;
+
+double unit_of_term(int term) { return term == kTermConstant ? kFloor : 1.0; }
+double size_of(Row row) { return static_cast<double>(row->measured.count()); }
+
+struct Residual {
+  Row row;
+  double scale;
+  template <typename T>
+  bool operator()(const T* x, T* residual) const {
+    std::array<T, kWorkspaceTermCount> phi;
+    for (int t = 0; t < kWorkspaceTermCount; ++t) phi[static_cast<std::size_t>(t)] = x[t] * unit_of_term(t);
+    residual[0] = (predict_workspace(row->features, phi.data()) - size_of(row)) / ((size_of(row) + kFloor) * scale);
+    return true;
+  }
+};
+
+double relative_error(Row row, const Phi& phi) {
+  return (predict_workspace(row->features, phi.data()) - size_of(row)) / (size_of(row) + kFloor);
+}
+
+double scale_of(const std::vector<Row>& rows, const Phi& phi) {
+  std::vector<double> errors;
+  for (const Row row : rows) errors.push_back(std::abs(relative_error(row, phi)));
+  return std::max(1.4826 * median(std::move(errors)), kSmallestScale);
+}
+
+Phi minimise(const std::vector<Row>& rows, const Terms& terms, const Phi& start, double scale) {
+  std::array<double, kWorkspaceTermCount> x{};
+  for (int t = 0; t < kWorkspaceTermCount; ++t) x[static_cast<std::size_t>(t)] = start[static_cast<std::size_t>(t)] / unit_of_term(t);
+  ceres::HuberLoss loss(kHuberCutoff);
+  ceres::Problem::Options ownership;
+  ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  ceres::Problem problem(ownership);
+  for (const Row row : rows) {
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<Residual, 1, kWorkspaceTermCount>(new Residual{row, scale}), &loss, x.data());
+  }
+  std::vector<int> held;
+  for (int t = 0; t < kWorkspaceTermCount; ++t) {
+    if (std::find(terms.begin(), terms.end(), t) == terms.end()) held.push_back(t);
+    else problem.SetParameterLowerBound(x.data(), t, 0.0);
+  }
+  if (!held.empty()) problem.SetManifold(x.data(), new ceres::SubsetManifold(kWorkspaceTermCount, held));
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.logging_type = ceres::SILENT;
+  options.function_tolerance = 1e-10;
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  Phi phi{};
+  for (int t = 0; t < kWorkspaceTermCount; ++t) phi[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t)] * unit_of_term(t);
+  return phi;
+}
+
+// The problem is convex; the second round only sharpens the scale.
+Phi fit_terms(const std::vector<Row>& rows, const Terms& terms) {
+  Phi phi{};
+  for (int round = 0; round < 3; ++round) phi = minimise(rows, terms, phi, scale_of(rows, phi));
+  return phi;
+}
+
+bool determined(const std::vector<Row>& rows, const Terms& terms) {
+  Eigen::MatrixXd design(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(terms.size()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < terms.size(); ++j) {
+      design(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          rows[i]->features[static_cast<std::size_t>(terms[j])] / (size_of(rows[i]) + kFloor);
+    }
+  }
+  for (Eigen::Index j = 0; j < design.cols(); ++j) {
+    const double norm = design.col(j).norm();
+    if (!(norm > 0)) return false;
+    design.col(j) /= norm;
+  }
+  const Eigen::VectorXd singular = design.jacobiSvd().singularValues();
+  return singular.minCoeff() > 1e-3 * singular.maxCoeff();
+}
+
+std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& terms, std::uint64_t seed) {
+  const std::vector<int> fold = random_folds(rows.size(), kFolds, seed);
+  std::vector<double> errors(rows.size());
+  for (int k = 0; k < kFolds; ++k) {
+    std::vector<Row> training;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (fold[i] != k) training.push_back(rows[i]);
+    }
+    const Phi phi = fit_terms(training, terms);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (fold[i] == k) errors[i] = std::min(std::abs(relative_error(rows[i], phi)), kWorst);
+    }
+  }
+  return errors;
+}
+
+// Whether `tried` is lower than `best` by more than the standard error of their difference.
+bool clearly_lower(const std::vector<double>& tried, const std::vector<double>& best, double gain) {
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    sum += best[i] - tried[i];
+    squares += (best[i] - tried[i]) * (best[i] - tried[i]);
+  }
+  const auto n = static_cast<double>(tried.size());
+  const double average = sum / n;
+  const double error = std::sqrt(std::max(squares / n - average * average, 0.0) / n);
+  return average > gain * error && average > 1e-6;
+}
+
+std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& terms, const Phi& phi) {
+  const auto k = static_cast<Eigen::Index>(terms.size());
+  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(k, k);
+  Eigen::MatrixXd scores = Eigen::MatrixXd::Zero(k, k);
+  const double scale = scale_of(rows, phi);
+  Eigen::VectorXd g(k);
+  for (const Row row : rows) {
+    for (Eigen::Index j = 0; j < k; ++j) {
+      g[j] = row->features[static_cast<std::size_t>(terms[static_cast<std::size_t>(j)])] / ((size_of(row) + kFloor) * scale);
+    }
+    const double z = relative_error(row, phi) / scale;
+    const double psi = std::clamp(z, -kHuberCutoff, kHuberCutoff);
+    if (std::abs(z) <= kHuberCutoff) information.noalias() += g * g.transpose();
+    scores.noalias() += psi * psi * g * g.transpose();
+  }
+  const Eigen::MatrixXd bread = information.completeOrthogonalDecomposition().pseudoInverse();
+  const Eigen::MatrixXd covariance = bread * scores * bread;
+  std::vector<double> errors;
+  for (Eigen::Index j = 0; j < k; ++j) errors.push_back(std::sqrt(std::max(covariance(j, j), 0.0)));
+  return errors;
+}
+
+std::string problem_with(const std::vector<Row>& rows) {
+  if (rows.size() < kFewestRows) {
+    return fmt::format("{} recorded requests are too few; at least {} are needed", rows.size(), kFewestRows);
+  }
+  for (const Row row : rows) {
+    if (row->measured.count() < 0) return fmt::format("a request of {} bytes cannot be", row->measured.count());
+    for (const double feature : row->features) {
+      if (!std::isfinite(feature) || feature < 0 || feature > 1e18) return fmt::format("a size of {} bytes cannot be", feature);
+    }
+  }
+  return "";
+}
+
+// From the fewest terms to the most; the first two are the everyday answers of cuDNN and cuFFT.
+const std::vector<Terms>& candidates() {
+  static const std::vector<Terms> kCandidates{
+      {kTermConstant},
+      {kTermInput},
+      {kTermOutput},
+      {kTermWeights},
+      {kTermLowered},
+      {kTermInput, kTermOutput},
+      {kTermConstant, kTermWeights},
+      {kTermConstant, kTermInput, kTermOutput},
+      {kTermInput, kTermOutput, kTermWeights},
+      {kTermConstant, kTermInput, kTermOutput, kTermWeights, kTermLowered},
+  };
+  return kCandidates;
+}
+
+void fit_operation(const std::vector<Row>& rows, const FitOptions& options, WorkspaceModelFit* model, WorkspaceFit* result) {
+  model->refusal = problem_with(rows);
+  if (!model->refusal.empty()) return;
+  Terms chosen;
+  std::vector<double> best;
+  for (const Terms& terms : candidates()) {
+    if (!determined(rows, terms)) continue;
+    std::vector<double> errors = held_out_errors(rows, terms, options.seed);
+    if (!chosen.empty() && !clearly_lower(errors, best, options.selection_gain)) continue;
+    chosen = terms;
+    best = std::move(errors);
+  }
+  if (chosen.empty()) {
+    model->refusal = "the sizes of its calls are all 0 or do not vary apart; no term can be told from another";
+    return;
+  }
+  const Phi phi = fit_terms(rows, chosen);
+  const std::vector<double> errors = standard_errors(rows, chosen, phi);
+  for (std::size_t j = 0; j < chosen.size(); ++j) {
+    const auto term = static_cast<WorkspaceTerm>(chosen[j]);
+    if (j > 0) model->terms += " + ";
+    model->terms += to_string(term);
+    result->coefficients.push_back({phi_name(model->library, model->operation, term), phi[static_cast<std::size_t>(term)],
+                                    errors[j], term == kTermConstant ? "bytes" : "1", Source::kFitted, false,
+                                    static_cast<int>(rows.size())});
+  }
+  const auto close = std::count_if(best.begin(), best.end(), [](double error) { return error <= 0.1; });
+  model->within_10_percent = static_cast<double>(close) / static_cast<double>(best.size());
+  model->held_out_median_error = median(best);
+}
+
+}  // namespace
+
+WorkspaceFit fit_workspaces(const std::vector<WorkspaceRow>& rows, const FitOptions& options) {
+  std::map<std::pair<Library, std::string>, std::vector<Row>> by_operation;
+  for (const WorkspaceRow& row : rows) by_operation[{row.library, row.operation}].push_back(&row);
+  WorkspaceFit result;
+  for (const auto& [key, group] : by_operation) {
+    WorkspaceModelFit model{key.first, key.second, static_cast<int>(group.size()), {}, 0, 0, {}};
+    fit_operation(group, options, &model, &result);
+    result.models.push_back(std::move(model));
+  }
+  return result;
+}
+
+}  // namespace memfathom
