@@ -32,6 +32,17 @@ inline Lane lane_over(const Operand& operand, int first, int last) {
   return lane;
 }
 
+// The operand as it is read for an output of this shape: dimensions it lacks, or has once, repeat.
+inline Operand broadcast_to(const Operand& operand, const Shape& shape) {
+  Operand result{operand.data, operand.dtype, shape, shape};
+  const int missing = shape.rank() - operand.shape.rank();
+  for (int d = 0; d < shape.rank(); ++d) {
+    const bool repeats = d < missing || (operand.shape[d - missing] == 1 && shape[d] != 1);
+    result.strides[d] = repeats ? 0 : operand.strides[d - missing];
+  }
+  return result;
+}
+
 inline Lane whole(const Operand& operand) { return lane_over(operand, 0, operand.shape.rank()); }
 
 // Rows over dimensions from `inner` on; the dimensions before it count the rows.

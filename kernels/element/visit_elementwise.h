@@ -9,7 +9,7 @@
 namespace memfathom::element {
 
 template <typename Visit>
-void visit_elementwise(Elementwise op, Visit&& visit) {
+MEMFATHOM_HD void visit_elementwise(Elementwise op, Visit&& visit) {
   switch (op) {
     case Elementwise::kFill: return visit(Fill{});
     case Elementwise::kCopy: return visit(Copy{});
@@ -75,7 +75,7 @@ void visit_elementwise(Elementwise op, Visit&& visit) {
 
 // The few that complex operands may take part in; false for any other.
 template <typename Visit>
-bool visit_complex_elementwise(Elementwise op, Visit&& visit) {
+MEMFATHOM_HD bool visit_complex_elementwise(Elementwise op, Visit&& visit) {
   switch (op) {
     case Elementwise::kFill: visit(Fill{}); return true;
     case Elementwise::kCopy: visit(Copy{}); return true;
