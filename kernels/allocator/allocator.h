@@ -1,7 +1,8 @@
 // Allocator: the one way in which storages, workspaces and temporaries get memory.
 //
-// CachingAllocator follows PyTorch's policy over a SegmentSource, BareAllocator counts tensors alone, and
-// TracingAllocator records what passes through to another one. None of them may be used from two threads at once.
+// CachingAllocator follows PyTorch's policy over a SegmentSource, BareAllocator counts tensors
+// alone, and TracingAllocator records what passes through to another one. None of them may be used
+// from two threads at once.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,14 @@ namespace memfathom {
 struct Allocation {
   static constexpr std::uint32_t kNoBlock = std::numeric_limits<std::uint32_t>::max();
 
-  std::uint64_t address = 0;       // 0 for an empty request
-  Bytes bytes;                     // what memory_allocated() counts for it: rounded, plus slack not split off
+  std::uint64_t address = 0;  // 0 for an empty request
+  Bytes bytes;  // what memory_allocated() counts for it: rounded, plus slack not split off
   std::uint32_t block = kNoBlock;  // the allocator's own name for it
 
   explicit operator bool() const { return block != kNoBlock; }
-  void* data() const { return reinterpret_cast<void*>(address); }  // meaningful on cpu and cuda only
+  void* data() const {
+    return reinterpret_cast<void*>(address);
+  }  // meaningful on cpu and cuda only
 };
 
 // The device has no room left, even after everything cached was given back.
@@ -49,15 +52,18 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // Zero bytes allocate nothing and count nothing. Throws OutOfMemory, or Error(kInput) for a negative size.
+  // Zero bytes allocate nothing and count nothing. Throws OutOfMemory, or Error(kInput) for a
+  // negative size.
   virtual Allocation allocate(Bytes size, int stream = 0) = 0;
 
   // Freeing an empty allocation does nothing; freeing one twice is Error(kInternal).
   virtual void free(const Allocation& allocation) = 0;
 
-  // The memory is also used on `stream`: once freed, it stays active until that stream's events completed.
+  // The memory is also used on `stream`: once freed, it stays active until that stream's events
+  // completed.
   virtual void record_stream(const Allocation& allocation, int stream) = 0;
-  // All work submitted so far has completed: blocks that waited for other streams return to their pools.
+  // All work submitted so far has completed: blocks that waited for other streams return to their
+  // pools.
   virtual void process_events() = 0;
 
   // Gives back to the device every segment that holds nothing.

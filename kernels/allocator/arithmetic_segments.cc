@@ -17,7 +17,8 @@ constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 57;
 
 ArithmeticSegments::ArithmeticSegments(Bytes capacity) : capacity_(capacity) {
   if (capacity < Bytes{}) {
-    throw Error(ErrorKind::kInput, fmt::format("memory capacity is {} B; it must not be negative", capacity.count()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("memory capacity is {} B; it must not be negative", capacity.count()));
   }
 }
 
@@ -36,9 +37,10 @@ void ArithmeticSegments::release(std::uint64_t address, Bytes size) {
 std::uint64_t ArithmeticSegments::reserve(Bytes size) {
   const std::optional<std::uint64_t> address = place(static_cast<std::uint64_t>(size.count()));
   if (!address) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("no address space is left for an expandable segment of {}; use fewer streams",
-                            to_string(size)));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("no address space is left for an expandable segment of {}; use fewer streams",
+                    to_string(size)));
   }
   return *address;
 }

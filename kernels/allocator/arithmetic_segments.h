@@ -10,8 +10,9 @@
 
 namespace memfathom {
 
-// Addresses increase and are 2 MiB aligned, as cudaMalloc's are in practice; released ranges are used again. The
-// capacity limits the bytes held, not their placement: a GPU's memory is paged and does not fragment.
+// Addresses increase and are 2 MiB aligned, as cudaMalloc's are in practice; released ranges are
+// used again. The capacity limits the bytes held, not their placement: a GPU's memory is paged and
+// does not fragment.
 class ArithmeticSegments final : public SegmentSource {
  public:
   ArithmeticSegments() = default;
@@ -37,9 +38,9 @@ class ArithmeticSegments final : public SegmentSource {
 
   std::optional<Bytes> capacity_;
   Bytes held_;
-  std::uint64_t next_ = std::uint64_t{1} << 40;  // the lowest address never used so far
-  std::map<std::uint64_t, std::uint64_t> holes_;                        // released ranges: address, size
-  std::set<std::pair<std::uint64_t, std::uint64_t>> holes_by_size_;     // size, address
+  std::uint64_t next_ = std::uint64_t{1} << 40;   // the lowest address never used so far
+  std::map<std::uint64_t, std::uint64_t> holes_;  // released ranges: address, size
+  std::set<std::pair<std::uint64_t, std::uint64_t>> holes_by_size_;  // size, address
 };
 
 }  // namespace memfathom

@@ -6,20 +6,23 @@ namespace memfathom {
 
 namespace {
 
-constexpr std::int64_t kSmallSize = 1 << 20;  // the caching allocator's border, so that the pools' counts compare
-constexpr Bytes kLimit{std::int64_t{1} << 60};           // sums stay far from overflow
+constexpr std::int64_t kSmallSize =
+    1 << 20;  // the caching allocator's border, so that the pools' counts compare
+constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums stay far from overflow
 
 }  // namespace
 
 Allocation BareAllocator::allocate(Bytes size, int) {
   if (size < Bytes{}) {
-    throw Error(ErrorKind::kInput, fmt::format("a request for {} B of memory; it must not be negative", size.count()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("a request for {} B of memory; it must not be negative", size.count()));
   }
   if (size == Bytes{}) return {};
   const Bytes allocated{statistics_.allocated_bytes.all.current};
   if (size > kLimit - allocated) {
-    throw OutOfMemory(fmt::format("a request for {} makes more than 2^60 B in all", to_string(size)), size, allocated,
-                      allocated);
+    throw OutOfMemory(
+        fmt::format("a request for {} makes more than 2^60 B in all", to_string(size)), size,
+        allocated, allocated);
   }
   std::uint32_t index = 0;
   if (unused_.empty()) {
@@ -38,7 +41,8 @@ Allocation BareAllocator::allocate(Bytes size, int) {
 void BareAllocator::free(const Allocation& allocation) {
   if (!allocation) return;
   if (allocation.block >= slots_.size() || slots_[allocation.block].bytes == 0) {
-    throw Error(ErrorKind::kInternal, fmt::format("block {} was freed but is not in use", allocation.block));
+    throw Error(ErrorKind::kInternal,
+                fmt::format("block {} was freed but is not in use", allocation.block));
   }
   Slot& slot = slots_[allocation.block];
   count(slot, -1);

@@ -1,4 +1,5 @@
-// BareAllocator: tensors alone, each counting its bytes rounded up to 512; no segments, no cache, no workspaces.
+// BareAllocator: tensors alone, each counting its bytes rounded up to 512; no segments, no cache,
+// no workspaces.
 #pragma once
 
 #include <vector>
@@ -7,7 +8,8 @@
 
 namespace memfathom {
 
-// What the contract calls `backend: none`. Addresses are handles, not places: nothing is ever placed.
+// What the contract calls `backend: none`. Addresses are handles, not places: nothing is ever
+// placed.
 class BareAllocator final : public Allocator {
  public:
   static constexpr Bytes kGranularity{512};

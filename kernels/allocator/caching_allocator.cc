@@ -18,9 +18,11 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
     : source_(source), options_(options) {
   if (options_.expandable_segments && !source_.expandable()) {
     throw Error(ErrorKind::kEnvironment,
-                "expandable_segments: this device cannot map memory into reserved addresses; leave the option out");
+                "expandable_segments: this device cannot map memory into reserved addresses; leave "
+                "the option out");
   }
-  rounds_to_power2_ = std::any_of(options_.roundup_power2_divisions.begin(), options_.roundup_power2_divisions.end(),
+  rounds_to_power2_ = std::any_of(options_.roundup_power2_divisions.begin(),
+                                  options_.roundup_power2_divisions.end(),
                                   [](std::int64_t divisions) { return divisions > 1; });
   last_pools_ = add_pools(last_stream_);
 }
@@ -31,12 +33,13 @@ Allocation CachingAllocator::allocate(Bytes size, int stream) {
   const std::int64_t requested = size.count();
   if (requested <= 0) {
     if (requested == 0) return {};
-    throw Error(ErrorKind::kInput, fmt::format("a request for {} B of memory; it must not be negative", requested));
+    throw Error(ErrorKind::kInput,
+                fmt::format("a request for {} B of memory; it must not be negative", requested));
   }
   if (requested > kLargestRequest) throw_out_of_memory(requested);
-  const std::int64_t rounded = rounds_to_power2_
-                                   ? round_request(requested, options_)
-                                   : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
+  const std::int64_t rounded =
+      rounds_to_power2_ ? round_request(requested, options_)
+                        : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
   const std::uint32_t pool_index = pool_of(rounded, stream);
   Pool& pool = *pools_[pool_index];
   BlockId id = take_free_block(pool, rounded);
@@ -81,8 +84,8 @@ CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation
   if (allocation.block >= blocks_.size() || blocks_[allocation.block].state != State::kAllocated ||
       blocks_[allocation.block].address != allocation.address) {
     throw Error(ErrorKind::kInternal,
-                fmt::format("block {} at {:#x} was freed or used but is not in use", allocation.block,
-                            allocation.address));
+                fmt::format("block {} at {:#x} was freed or used but is not in use",
+                            allocation.block, allocation.address));
   }
   return allocation.block;
 }
@@ -109,10 +112,12 @@ std::uint32_t CachingAllocator::add_pools(int stream) {
   return index;
 }
 
-CachingAllocator::BlockId CachingAllocator::new_block(std::uint64_t address, std::int64_t size, std::uint32_t pool) {
+CachingAllocator::BlockId CachingAllocator::new_block(std::uint64_t address, std::int64_t size,
+                                                      std::uint32_t pool) {
   BlockId id = first_unused_;
   if (id == kNone) {
-    if (blocks_.size() >= kNone) throw Error(ErrorKind::kInternal, "more than 2^32 blocks of memory are in use");
+    if (blocks_.size() >= kNone)
+      throw Error(ErrorKind::kInternal, "more than 2^32 blocks of memory are in use");
     id = static_cast<BlockId>(blocks_.size());
     blocks_.emplace_back();
   } else {
@@ -141,7 +146,8 @@ void CachingAllocator::link_between(BlockId id, BlockId previous, BlockId next) 
 }
 
 CachingAllocator::BlockId CachingAllocator::take_free_block(Pool& pool, std::int64_t size) {
-  FreeList::Position position = pool.free.lower_bound(FreeList::key(static_cast<std::uint64_t>(size), 0, 0));
+  FreeList::Position position =
+      pool.free.lower_bound(FreeList::key(static_cast<std::uint64_t>(size), 0, 0));
   if (position == pool.free.end()) return kNone;
   if (options_.expandable_segments) position = best_expandable_fit(pool, position);
   const BlockId id = FreeList::block_of(pool.free.at(position));
@@ -175,7 +181,8 @@ CachingAllocator::BlockId CachingAllocator::new_segment(std::uint32_t pool, std:
   if (!address) return kNone;
   if (*address % kMinBlockSize != 0 || *address >= FreeList::kLimit) {
     source_.release(*address, Bytes{bytes});
-    throw Error(ErrorKind::kInternal, fmt::format("a segment at {:#x} is not aligned to 512 B", *address));
+    throw Error(ErrorKind::kInternal,
+                fmt::format("a segment at {:#x} is not aligned to 512 B", *address));
   }
   const bool small = pools_[pool]->small;
   statistics_.segment.add(small, 1);
@@ -189,7 +196,8 @@ void CachingAllocator::throw_out_of_memory(std::int64_t size) {
   const Bytes reserved{statistics_.reserved_bytes.all.current};
   const std::optional<Bytes> capacity = source_.capacity();
   throw OutOfMemory(
-      fmt::format("out of memory: {} more were needed, {} are allocated and {} reserved{}; use a smaller batch or model",
+      fmt::format("out of memory: {} more were needed, {} are allocated and {} reserved{}; use a "
+                  "smaller batch or model",
                   to_string(Bytes{size}), to_string(allocated), to_string(reserved),
                   capacity ? fmt::format(" of {}", to_string(*capacity)) : std::string()),
       Bytes{size}, allocated, reserved);
@@ -201,14 +209,16 @@ bool CachingAllocator::should_split(const Block& block, const Pool& pool, std::i
   return size < options_.max_split_size.count() && remaining > kSmallSize;
 }
 
-// Marks a block, which is in no free list any more, as allocated, and returns what is left of it to the pool.
+// Marks a block, which is in no free list any more, as allocated, and returns what is left of it to
+// the pool.
 CachingAllocator::BlockId CachingAllocator::hand_out(BlockId id, Pool& pool, std::int64_t size,
                                                      std::int64_t requested) {
   const bool already_split = blocks_[id].is_split();
-  const bool counts_splits = !options_.expandable_segments;  // whose free pages can always be given back
+  const bool counts_splits =
+      !options_.expandable_segments;  // whose free pages can always be given back
   if (should_split(blocks_[id], pool, size)) {
-    const BlockId remaining =
-        new_block(blocks_[id].address + static_cast<std::uint64_t>(size), blocks_[id].size - size, blocks_[id].pool);
+    const BlockId remaining = new_block(blocks_[id].address + static_cast<std::uint64_t>(size),
+                                        blocks_[id].size - size, blocks_[id].pool);
     link_between(remaining, id, blocks_[id].next);
     blocks_[id].size = size;
     pool.free.insert(key_of(remaining));

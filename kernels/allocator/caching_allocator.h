@@ -1,9 +1,10 @@
 // CachingAllocator: PyTorch's CUDA caching allocator, rule for rule, over any SegmentSource.
 //
-// Requests are rounded to 512 bytes and served best fit from free blocks of the same stream and pool (small: up to
-// 1 MiB); a miss costs a segment of 2 MiB, 20 MiB or a multiple of 2 MiB, which is split where the rules allow. Freed
-// blocks merge with free neighbours and stay cached until the device is full or empty_cache() is called.
-// With expandable segments one range of addresses per stream and pool grows page by page instead.
+// Requests are rounded to 512 bytes and served best fit from free blocks of the same stream and
+// pool (small: up to 1 MiB); a miss costs a segment of 2 MiB, 20 MiB or a multiple of 2 MiB, which
+// is split where the rules allow. Freed blocks merge with free neighbours and stay cached until the
+// device is full or empty_cache() is called. With expandable segments one range of addresses per
+// stream and pool grows page by page instead.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace memfathom {
 
 class CachingAllocator final : public Allocator {
  public:
-  // The source must outlive the allocator. Throws Error(kEnvironment) when the options ask for expandable segments
-  // and the source has none.
+  // The source must outlive the allocator. Throws Error(kEnvironment) when the options ask for
+  // expandable segments and the source has none.
   explicit CachingAllocator(SegmentSource& source, const AllocatorOptions& options = {});
   ~CachingAllocator() override;  // gives every segment back, whatever is still allocated
   CachingAllocator(const CachingAllocator&) = delete;
@@ -63,7 +64,7 @@ class CachingAllocator final : public Allocator {
 
   struct Pool {
     FreeList free;
-    std::set<std::pair<std::uint64_t, BlockId>> unmapped;       // of expandable segments, by address
+    std::set<std::pair<std::uint64_t, BlockId>> unmapped;  // of expandable segments, by address
     std::map<std::uint64_t, std::int64_t> expandable_segments;  // address, size
     int stream = 0;
     bool small = false;
@@ -90,7 +91,8 @@ class CachingAllocator final : public Allocator {
   [[noreturn]] void throw_out_of_memory(std::int64_t size);
 
   void free_block(BlockId id);
-  // Joins the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes gained.
+  // Joins the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes
+  // gained.
   std::int64_t try_merge(BlockId id, BlockId other);
 
   bool release_oversize_blocks(Pool& pool, std::int64_t size);
@@ -114,7 +116,8 @@ class CachingAllocator final : public Allocator {
   std::vector<Block> blocks_;
   BlockId first_unused_ = kNone;
   std::vector<std::unique_ptr<Pool>> pools_;
-  std::unordered_map<int, std::uint32_t> pools_of_stream_;  // stream -> its small pool; the large one follows
+  std::unordered_map<int, std::uint32_t>
+      pools_of_stream_;  // stream -> its small pool; the large one follows
   int last_stream_ = 0;
   std::uint32_t last_pools_ = 0;
   std::vector<BlockId> awaiting_events_;

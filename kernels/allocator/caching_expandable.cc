@@ -1,4 +1,5 @@
-// Expandable segments of a CachingAllocator: one range of addresses per stream and pool, mapped page by page.
+// Expandable segments of a CachingAllocator: one range of addresses per stream and pool, mapped
+// page by page.
 #include <algorithm>
 #include <iterator>
 
@@ -11,7 +12,9 @@ namespace {
 // The address space of a segment when the device's memory is not known.
 constexpr std::int64_t kUnknownCapacitySpan = std::int64_t{1} << 45;
 
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
 
 }  // namespace
 
@@ -20,9 +23,10 @@ std::int64_t CachingAllocator::expandable_size(const Block& block) const {
   return block.size + blocks_[block.next].size;
 }
 
-// A free block at the end of the mapped part counts as large as it could grow: prefer a slightly larger block that
-// lies between others, which leaves the growing end to those who need it.
-FreeList::Position CachingAllocator::best_expandable_fit(const Pool& pool, FreeList::Position position) const {
+// A free block at the end of the mapped part counts as large as it could grow: prefer a slightly
+// larger block that lies between others, which leaves the growing end to those who need it.
+FreeList::Position CachingAllocator::best_expandable_fit(const Pool& pool,
+                                                         FreeList::Position position) const {
   const auto size_at = [&](FreeList::Position p) {
     return expandable_size(blocks_[FreeList::block_of(pool.free.at(p))]);
   };
@@ -50,23 +54,28 @@ CachingAllocator::BlockId CachingAllocator::grow_expandable(std::uint32_t pool, 
   return candidate;
 }
 
-// The lowest address at which free and unmapped blocks in a row have room for `size`; a new range if there is none.
-CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t pool_index, std::int64_t size) {
+// The lowest address at which free and unmapped blocks in a row have room for `size`; a new range
+// if there is none.
+CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t pool_index,
+                                                                 std::int64_t size) {
   Pool& pool = *pools_[pool_index];
   const auto usable = [&](BlockId id) {
-    return id != kNone && (blocks_[id].state == State::kFree || blocks_[id].state == State::kUnmapped);
+    return id != kNone &&
+           (blocks_[id].state == State::kFree || blocks_[id].state == State::kUnmapped);
   };
   for (const auto& [address, unmapped] : pool.unmapped) {
     const BlockId before = blocks_[unmapped].previous;
     const BlockId start = usable(before) ? before : unmapped;
     std::int64_t room = 0;
-    for (BlockId id = start; room < size && usable(id); id = blocks_[id].next) room += blocks_[id].size;
+    for (BlockId id = start; room < size && usable(id); id = blocks_[id].next)
+      room += blocks_[id].size;
     if (room >= size) return start;
   }
   // PyTorch reserves an eighth more than the device has, so that gaps need not be closed.
   const std::optional<Bytes> capacity = source_.capacity();
-  const std::int64_t span =
-      capacity ? round_up(capacity->count() + capacity->count() / 8, pool.page) : round_up(kUnknownCapacitySpan, pool.page);
+  const std::int64_t span = capacity
+                                ? round_up(capacity->count() + capacity->count() / 8, pool.page)
+                                : round_up(kUnknownCapacitySpan, pool.page);
   if (size > span) return kNone;
   const std::uint64_t address = source_.reserve(Bytes{span});
   const BlockId id = new_block(address, span, pool_index);
@@ -76,7 +85,8 @@ CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t p
   return id;
 }
 
-// Maps the pages that hold the first `size` bytes of an unmapped block and joins them with free neighbours.
+// Maps the pages that hold the first `size` bytes of an unmapped block and joins them with free
+// neighbours.
 bool CachingAllocator::map_block(BlockId id, std::int64_t size) {
   const std::uint32_t pool_index = blocks_[id].pool;
   Pool& pool = *pools_[pool_index];
@@ -85,8 +95,8 @@ bool CachingAllocator::map_block(BlockId id, std::int64_t size) {
   if (!source_.map(address, Bytes{mapped}, Bytes{pool.page})) return false;
   pool.unmapped.erase({address, id});
   if (mapped < blocks_[id].size) {
-    const BlockId rest =
-        new_block(address + static_cast<std::uint64_t>(mapped), blocks_[id].size - mapped, pool_index);
+    const BlockId rest = new_block(address + static_cast<std::uint64_t>(mapped),
+                                   blocks_[id].size - mapped, pool_index);
     blocks_[rest].state = State::kUnmapped;
     link_between(rest, id, blocks_[id].next);
     pool.unmapped.emplace(blocks_[rest].address, rest);
@@ -118,8 +128,8 @@ void CachingAllocator::unmap_block(BlockId id) {
     pool.free.insert(key_of(before));
   }
   if (offset + blocks_[id].size > end) {
-    const BlockId after =
-        new_block(segment->first + static_cast<std::uint64_t>(end), offset + blocks_[id].size - end, pool_index);
+    const BlockId after = new_block(segment->first + static_cast<std::uint64_t>(end),
+                                    offset + blocks_[id].size - end, pool_index);
     link_between(after, id, blocks_[id].next);
     pool.free.insert(key_of(after));
   }

@@ -7,12 +7,15 @@
 
 namespace memfathom {
 
-// With max_split_size: gives back just enough unsplittable blocks for a request of `size`, the smallest that is large
-// enough or else from the largest downwards. Says whether that was enough. Expandable segments have no such blocks.
+// With max_split_size: gives back just enough unsplittable blocks for a request of `size`, the
+// smallest that is large enough or else from the largest downwards. Says whether that was enough.
+// Expandable segments have no such blocks.
 bool CachingAllocator::release_oversize_blocks(Pool& pool, std::int64_t size) {
-  if (options_.max_split_size == AllocatorOptions::kUnlimited || options_.expandable_segments) return false;
+  if (options_.max_split_size == AllocatorOptions::kUnlimited || options_.expandable_segments)
+    return false;
   const std::int64_t wanted = std::max(size, options_.max_split_size.count());
-  FreeList::Position position = pool.free.lower_bound(FreeList::key(static_cast<std::uint64_t>(wanted), 0, 0));
+  FreeList::Position position =
+      pool.free.lower_bound(FreeList::key(static_cast<std::uint64_t>(wanted), 0, 0));
   if (position != pool.free.end()) {
     const BlockId id = FreeList::block_of(pool.free.at(position));
     pool.free.erase_at(position);
@@ -102,18 +105,21 @@ AllocatorSnapshot CachingAllocator::snapshot() const {
     segment.small_pool = pool.small;
     segment.expandable = options_.expandable_segments;
     for (const Block* block = &head;; block = &blocks_[block->next]) {
-      const BlockState state = block->state == State::kAllocated        ? BlockState::kAllocated
-                               : block->state == State::kAwaitingEvents ? BlockState::kAwaitingEvents
-                               : block->state == State::kUnmapped       ? BlockState::kUnmapped
-                                                                        : BlockState::kFree;
-      segment.blocks.push_back({block->address, Bytes{block->size}, Bytes{block->requested}, state});
+      const BlockState state = block->state == State::kAllocated ? BlockState::kAllocated
+                               : block->state == State::kAwaitingEvents
+                                   ? BlockState::kAwaitingEvents
+                               : block->state == State::kUnmapped ? BlockState::kUnmapped
+                                                                  : BlockState::kFree;
+      segment.blocks.push_back(
+          {block->address, Bytes{block->size}, Bytes{block->requested}, state});
       if (state != BlockState::kUnmapped) segment.size += Bytes{block->size};
       if (block->next == kNone) break;
     }
     snapshot.segments.push_back(std::move(segment));
   }
-  std::sort(snapshot.segments.begin(), snapshot.segments.end(),
-            [](const SegmentSnapshot& a, const SegmentSnapshot& b) { return a.address < b.address; });
+  std::sort(
+      snapshot.segments.begin(), snapshot.segments.end(),
+      [](const SegmentSnapshot& a, const SegmentSnapshot& b) { return a.address < b.address; });
   return snapshot;
 }
 

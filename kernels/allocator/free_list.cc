@@ -9,7 +9,8 @@ FreeList::FreeList() { root_ = first_leaf_ = new_leaf(); }
 FreeList::Position FreeList::previous(Position position) const {
   if (position.leaf == kNone) {
     std::uint32_t node = root_;
-    for (int level = 0; level < height_; ++level) node = inners_[node].children[inners_[node].count - 1];
+    for (int level = 0; level < height_; ++level)
+      node = inners_[node].children[inners_[node].count - 1];
     return leaves_[node].count == 0 ? end() : Position{node, leaves_[node].count - 1};
   }
   if (position.index > 0) return {position.leaf, position.index - 1};
@@ -91,13 +92,15 @@ void FreeList::add_child(Path& path, int level, Key separator, std::uint32_t chi
   ++inner.count;
 }
 
-// The leaf that held `key` has become too small: join it with a neighbour, or share the neighbour's keys.
+// The leaf that held `key` has become too small: join it with a neighbour, or share the neighbour's
+// keys.
 void FreeList::refill_leaf(Key key) {
   Path path;
   find_leaf(key, path);
   const auto at = static_cast<std::size_t>(height_ - 1);
   Inner& parent = inners_[path.nodes[at]];
-  const std::uint32_t slot = path.slots[at] + 1 < parent.count ? path.slots[at] : path.slots[at] - 1;
+  const std::uint32_t slot =
+      path.slots[at] + 1 < parent.count ? path.slots[at] : path.slots[at] - 1;
   const std::uint32_t right = parent.children[slot + 1];
   Leaf& a = leaves_[parent.children[slot]];
   Leaf& b = leaves_[right];
@@ -130,7 +133,8 @@ void FreeList::refill_leaf(Key key) {
 void FreeList::remove_child(Path& path, int level, std::uint32_t slot) {
   const auto at = static_cast<std::size_t>(level);
   Inner& inner = inners_[path.nodes[at]];
-  std::copy(inner.keys.begin() + slot + 1, inner.keys.begin() + inner.count, inner.keys.begin() + slot);
+  std::copy(inner.keys.begin() + slot + 1, inner.keys.begin() + inner.count,
+            inner.keys.begin() + slot);
   std::copy(inner.children.begin() + slot + 1, inner.children.begin() + inner.count,
             inner.children.begin() + slot);
   --inner.count;
@@ -151,7 +155,9 @@ void FreeList::refill_inner(Path& path, int level) {
   const std::uint32_t right = parent.children[slot + 1];
   Inner& a = inners_[parent.children[slot]];
   Inner& b = inners_[right];
-  b.keys[0] = parent.keys[slot + 1];  // what separates the two becomes an ordinary separator of the joined order
+  b.keys[0] =
+      parent.keys[slot +
+                  1];  // what separates the two becomes an ordinary separator of the joined order
   const std::uint32_t total = a.count + b.count;
   if (total <= kCapacity * 3 / 4) {
     std::copy(b.keys.begin(), b.keys.begin() + b.count, a.keys.begin() + a.count);

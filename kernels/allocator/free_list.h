@@ -1,4 +1,5 @@
-// FreeList: the free blocks of one pool and stream, ordered by size and then address, for exact best fit.
+// FreeList: the free blocks of one pool and stream, ordered by size and then address, for exact
+// best fit.
 #pragma once
 
 #include <array>
@@ -7,11 +8,13 @@
 
 namespace memfathom {
 
-// A B+-tree of packed 16-byte keys. Training steps keep a few dozen blocks here, which then live in one or two cache
-// lines' worth of search; with a million blocks a search touches four nodes where a binary tree touches twenty.
+// A B+-tree of packed 16-byte keys. Training steps keep a few dozen blocks here, which then live in
+// one or two cache lines' worth of search; with a million blocks a search touches four nodes where
+// a binary tree touches twenty.
 class FreeList {
  public:
-  // Sizes and addresses are multiples of 512 below 2^57, so that size, address and block fit one 128-bit key.
+  // Sizes and addresses are multiples of 512 below 2^57, so that size, address and block fit one
+  // 128-bit key.
   static constexpr int kUnitBits = 9;
   static constexpr std::uint64_t kLimit = std::uint64_t{1} << 57;
 
@@ -59,7 +62,8 @@ class FreeList {
     std::uint32_t previous = kNone;
   };
   struct Inner {
-    std::array<Key, kCapacity> keys;  // keys[i]: not above anything in child i; keys[0] is not looked at
+    std::array<Key, kCapacity>
+        keys;  // keys[i]: not above anything in child i; keys[0] is not looked at
     std::array<std::uint32_t, kCapacity> children;
     std::uint32_t count = 0;
   };
@@ -99,7 +103,8 @@ class FreeList {
 };
 
 inline std::uint32_t FreeList::count_below(const Key* keys, std::uint32_t count, Key key) {
-  // A binary search without branches to mispredict: the order of sizes in a training step is no pattern.
+  // A binary search without branches to mispredict: the order of sizes in a training step is no
+  // pattern.
   const Key* base = keys;
   while (count > 1) {
     const std::uint32_t half = count / 2;

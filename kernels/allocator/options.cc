@@ -20,7 +20,8 @@ constexpr std::int64_t kLargeBufferMebibytes = 20;
   throw Error(ErrorKind::kInput, fmt::format("allocator options: {}", what));
 }
 
-// The text in pieces: names, numbers, and each of : , [ ] by itself. Spaces are dropped, as PyTorch does.
+// The text in pieces: names, numbers, and each of : , [ ] by itself. Spaces are dropped, as PyTorch
+// does.
 std::vector<std::string> tokens_of(std::string_view text) {
   std::vector<std::string> tokens;
   bool open = false;  // the last token is a word that goes on
@@ -97,14 +98,14 @@ class Parser {
   std::int64_t divisions(bool zero_allowed) {
     const std::int64_t value = number("roundup_power2_divisions");
     if (value == 0 ? !zero_allowed : !std::has_single_bit(static_cast<std::uint64_t>(value))) {
-      refuse(fmt::format("roundup_power2_divisions has {}; divisions must be a power of two{}", value,
-                         zero_allowed ? " or 0" : ""));
+      refuse(fmt::format("roundup_power2_divisions has {}; divisions must be a power of two{}",
+                         value, zero_allowed ? " or 0" : ""));
     }
     return value;
   }
 
-  // "[256:1,512:2,>:4]": from 256 MiB on one division, from 512 two, beyond the last four. The first entry also holds
-  // for everything below it.
+  // "[256:1,512:2,>:4]": from 256 MiB on one division, from 512 two, beyond the last four. The
+  // first entry also holds for everything below it.
   void read_division_list(AllocatorOptions& options) {
     auto& table = options.roundup_power2_divisions;
     expect("[");
@@ -118,14 +119,16 @@ class Parser {
       } else {
         const std::int64_t from = number("an interval of roundup_power2_divisions");
         if (from == 0 || !std::has_single_bit(static_cast<std::uint64_t>(from))) {
-          refuse(fmt::format("roundup_power2_divisions has the interval {}; it must be a power of two", from));
+          refuse(fmt::format(
+              "roundup_power2_divisions has the interval {}; it must be a power of two", from));
         }
         expect(":");
         const std::int64_t value = divisions(true);
-        const auto interval =
-            std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(from))),
-                                  table.size() - 1);
-        if (first) std::fill(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(interval), value);
+        const auto interval = std::min<std::size_t>(
+            static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(from))),
+            table.size() - 1);
+        if (first)
+          std::fill(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(interval), value);
         table[interval] = value;
         first = false;
         last = interval;

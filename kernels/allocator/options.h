@@ -16,16 +16,18 @@ struct AllocatorOptions {
   static constexpr int kRoundingIntervals = 16;
   static constexpr Bytes kUnlimited{std::numeric_limits<std::int64_t>::max()};
 
-  Bytes max_split_size = kUnlimited;               // larger blocks are never split
-  Bytes max_non_split_rounding{20 * (1 << 20)};    // by how much an unsplittable block may exceed a request
+  Bytes max_split_size = kUnlimited;  // larger blocks are never split
+  Bytes max_non_split_rounding{
+      20 * (1 << 20)};  // by how much an unsplittable block may exceed a request
   std::array<std::int64_t, kRoundingIntervals> roundup_power2_divisions{};  // 0: round to 512 bytes
   bool expandable_segments = false;
 
   bool operator==(const AllocatorOptions&) const = default;
 };
 
-// Reads "max_split_size_mb:128,expandable_segments:True". An empty text gives the defaults. Options that change
-// memory in ways not modelled here, unknown ones and malformed ones throw Error(kInput).
+// Reads "max_split_size_mb:128,expandable_segments:True". An empty text gives the defaults. Options
+// that change memory in ways not modelled here, unknown ones and malformed ones throw
+// Error(kInput).
 AllocatorOptions parse_allocator_options(std::string_view text);
 
 }  // namespace memfathom

@@ -1,4 +1,5 @@
-// The sizes of PyTorch's caching allocator: how requests are rounded and how large a segment they cost.
+// The sizes of PyTorch's caching allocator: how requests are rounded and how large a segment they
+// cost.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,10 @@
 namespace memfathom {
 
 inline constexpr std::int64_t kMinBlockSize = 512;
-inline constexpr std::int64_t kSmallSize = std::int64_t{1} << 20;      // larger requests use the large pool
-inline constexpr std::int64_t kSmallBuffer = std::int64_t{2} << 20;    // a segment of the small pool
-inline constexpr std::int64_t kLargeBuffer = std::int64_t{20} << 20;   // a segment for 1 to 10 MiB
+inline constexpr std::int64_t kSmallSize = std::int64_t{1}
+                                           << 20;  // larger requests use the large pool
+inline constexpr std::int64_t kSmallBuffer = std::int64_t{2} << 20;   // a segment of the small pool
+inline constexpr std::int64_t kLargeBuffer = std::int64_t{20} << 20;  // a segment for 1 to 10 MiB
 inline constexpr std::int64_t kMinLargeAlloc = std::int64_t{10} << 20;
 inline constexpr std::int64_t kRoundLarge = std::int64_t{2} << 20;
 

@@ -8,7 +8,8 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw Error(ErrorKind::kEnvironment,
-              "expandable_segments: this device cannot map memory into reserved addresses; leave the option out");
+              "expandable_segments: this device cannot map memory into reserved addresses; leave "
+              "the option out");
 }
 
 }  // namespace

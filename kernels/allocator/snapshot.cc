@@ -8,7 +8,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Statistic& statistic) { return {{"current", statistic.current}, {"peak", statistic.peak}}; }
+Json json_of(const Statistic& statistic) {
+  return {{"current", statistic.current}, {"peak", statistic.peak}};
+}
 
 Json json_of(const PoolStatistic& statistic) {
   return {{"all", json_of(statistic.all)},
@@ -63,7 +65,8 @@ std::string to_json(const AllocatorStatistics& statistics) { return json_of(stat
 std::string to_json(const AllocatorSnapshot& snapshot) {
   Json segments = Json::array();
   for (const SegmentSnapshot& segment : snapshot.segments) segments.push_back(json_of(segment));
-  return Json{{"segments", std::move(segments)}, {"statistics", json_of(snapshot.statistics)}}.dump(2);
+  return Json{{"segments", std::move(segments)}, {"statistics", json_of(snapshot.statistics)}}.dump(
+      2);
 }
 
 }  // namespace memfathom

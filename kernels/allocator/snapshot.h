@@ -1,4 +1,5 @@
-// AllocatorSnapshot: every segment and block an allocator holds at one moment, as torch.cuda.memory_snapshot() lists.
+// AllocatorSnapshot: every segment and block an allocator holds at one moment, as
+// torch.cuda.memory_snapshot() lists.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct AllocatorSnapshot {
   AllocatorStatistics statistics;
 };
 
-const char* to_string(BlockState state);  // torch's words: "active_allocated", "active_awaiting_free", ...
+const char* to_string(
+    BlockState state);  // torch's words: "active_allocated", "active_awaiting_free", ...
 std::string to_json(const AllocatorStatistics& statistics);
 std::string to_json(const AllocatorSnapshot& snapshot);
 

@@ -1,0 +1,150 @@
+// Trace: a recorded training step, event by event: JSON lines, optionally gzipped (contract,
+// section 5).
+//
+// TraceReader streams a file that may come from anywhere; read_trace() checks it as a whole and
+// keeps it in the compact form that replay() runs; TraceWriter writes what TracingAllocator
+// records.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/workspace.h"
+
+namespace memfathom {
+
+enum class TraceOp : std::uint8_t { kAlloc, kFree, kPhase };
+
+// The convolution call whose first storage an event allocates.
+struct TraceConvolution {
+  std::vector<ConvolutionKind> kinds;
+  ConvolutionQuery geometry;  // its `kind` and `dtype` are not part of the trace
+
+  bool operator==(const TraceConvolution&) const = default;
+};
+
+struct TraceEvent {
+  TraceOp op = TraceOp::kAlloc;
+  std::int64_t id = 0;  // of the storage; never reused
+  Bytes bytes;          // as requested, before any rounding
+  int stream = 0;
+  std::string phase;  // of a phase event: its name; empty: the phase goes on
+  std::optional<int> iteration;
+  std::string name;    // the operation
+  std::string module;  // the running module
+  std::string tag;     // the component it counts for
+  std::optional<TraceConvolution> convolution;
+
+  bool operator==(const TraceEvent&) const = default;
+};
+
+struct TraceLimits {
+  std::size_t max_line_bytes = std::size_t{1} << 20;
+  std::size_t max_events = 50'000'000;
+};
+
+class LineReader;
+
+class TraceReader {
+ public:
+  // `name` stands in error messages. Reads the first line. Every error is Error(kInput) with name
+  // and line.
+  TraceReader(std::istream& input, std::string name, const TraceLimits& limits = {});
+  ~TraceReader();
+
+  const std::string& header() const { return header_; }  // the first line: a JSON object
+  bool next(TraceEvent& event);                          // false at the end
+  std::int64_t line() const;                             // of the last event
+
+  [[noreturn]] void refuse(const std::string& what) const;  // names file and line
+
+ private:
+  std::string name_;
+  TraceLimits limits_;
+  std::unique_ptr<LineReader> lines_;
+  std::string header_;
+  std::size_t events_ = 0;
+};
+
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  virtual void write(const TraceEvent& event) = 0;
+};
+
+class GzipWriter;
+
+class TraceWriter final : public TraceSink {
+ public:
+  // `header` is a JSON object; "schema" is put in front of its keys.
+  TraceWriter(std::ostream& output, bool gzip, std::string_view header = "{}");
+  ~TraceWriter() override;  // finishes if finish() was not called, ignoring errors
+
+  void write(const TraceEvent& event) override;
+  void finish();  // throws Error(kEnvironment) when the output could not be written
+
+ private:
+  void put(std::string_view text);
+
+  std::ostream& output_;
+  std::unique_ptr<GzipWriter> gzip_;
+  bool finished_ = false;
+};
+
+// One event as a line of JSON, without the newline.
+std::string to_json_line(const TraceEvent& event);
+
+// A checked trace in memory.
+struct Trace {
+  struct Event {
+    std::int64_t bytes = 0;  // kFree for a free
+    std::uint32_t slot = 0;  // the storage; slots of freed storages are used again
+    std::int32_t stream = 0;
+
+    static constexpr std::int64_t kFree = -1;
+    bool is_free() const { return bytes == kFree; }
+  };
+  struct Label {
+    std::string name;
+    std::string module;
+    std::string tag;
+
+    bool operator==(const Label&) const = default;
+    auto operator<=>(const Label&) const = default;
+  };
+  // Events from `first_event` to the next span. Where the file gives no iteration, each return to
+  // `forward` (or `prefill`) starts one; what comes before is iteration 0.
+  struct Span {
+    std::size_t first_event = 0;
+    std::string phase;
+    int iteration = 0;
+  };
+  // A library call made right after `event`: its workspace is taken and given back there.
+  struct Convolution {
+    std::size_t event = 0;
+    ConvolutionQuery query;
+  };
+
+  std::string header;
+  std::vector<Event> events;
+  std::vector<std::uint32_t> labels;  // per event, into label_table
+  std::vector<Label> label_table;
+  std::vector<Span> spans;
+  std::vector<Convolution> convolutions;  // by event
+  std::uint32_t slots = 0;
+
+  const Label& label_of(std::size_t event) const { return label_table[labels[event]]; }
+};
+
+// Throws Error(kInput) for what TraceReader refuses and for ids that are allocated twice or freed
+// without being live.
+Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits = {});
+Trace load_trace(const std::string& path, const TraceLimits& limits = {});
+
+}  // namespace memfathom

@@ -1,0 +1,50 @@
+#include "kernels/allocator/tracing_allocator.h"
+
+#include <utility>
+
+namespace memfathom {
+
+void TracingAllocator::enter_phase(const std::string& name, int iteration) {
+  phase_ = name;
+  TraceEvent event;
+  event.op = TraceOp::kPhase;
+  event.phase = name;
+  event.iteration = iteration;
+  sink_.write(event);
+}
+
+Allocation TracingAllocator::allocate(Bytes size, int stream) {
+  const Allocation allocation = inner_.allocate(size, stream);
+  if (!allocation) return allocation;
+  TraceEvent event;
+  event.op = TraceOp::kAlloc;
+  event.id = ++last_id_;
+  event.bytes = size;
+  event.stream = stream;
+  event.phase = phase_;
+  event.name = labels_.name;
+  event.module = labels_.module;
+  event.tag = labels_.tag;
+  event.convolution = std::exchange(labels_.convolution, std::nullopt);
+  if (live_.size() <= allocation.block) live_.resize(std::size_t{allocation.block} + 1);
+  live_[allocation.block] = {event.id, stream};
+  sink_.write(event);
+  return allocation;
+}
+
+void TracingAllocator::free(const Allocation& allocation) {
+  inner_.free(allocation);
+  if (!allocation) return;
+  TraceEvent event;
+  event.op = TraceOp::kFree;
+  event.id = live_[allocation.block].id;
+  event.stream = live_[allocation.block].stream;
+  event.phase = phase_;
+  sink_.write(event);
+}
+
+void TracingAllocator::record_stream(const Allocation& allocation, int stream) {
+  inner_.record_stream(allocation, stream);
+}
+
+}  // namespace memfathom
