@@ -107,22 +107,4 @@ std::string phi_name(Library library, std::string_view operation, WorkspaceTerm 
   return fmt::format("phi.{}.{}.{}", to_string(library), name, to_string(term));
 }
 
-std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library,
-                                      std::string_view operation,
-                                      const WorkspaceFeatures& features) {
-  constexpr double kAbsent = -1;  // fitted terms are never negative
-  std::array<double, kWorkspaceTermCount> phi{};
-  bool known = false;
-  for (int term = 0; term < kWorkspaceTermCount; ++term) {
-    const double value = calibration.value_of(
-        phi_name(library, operation, static_cast<WorkspaceTerm>(term)), kAbsent);
-    known = known || value >= 0;
-    phi[static_cast<std::size_t>(term)] = std::max(value, 0.0);
-  }
-  if (!known) return std::nullopt;
-  constexpr double kLargest = 1e18;  // a hostile shape must not overflow the conversion
-  return Bytes{static_cast<std::int64_t>(
-      std::min(std::round(predict_workspace(features, phi.data())), kLargest))};
-}
-
 }  // namespace memfathom

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "core/calibration.h"
 #include "core/workspace.h"
 
 namespace memfathom {
@@ -45,10 +43,5 @@ T predict_workspace(const WorkspaceFeatures& features, const T* phi) {
     bytes += phi[term] * features[static_cast<std::size_t>(term)];
   return bytes;
 }
-
-// Whether a calibration has a model for the operation, and what it answers.
-std::optional<Bytes> fitted_workspace(const Calibration& calibration, Library library,
-                                      std::string_view operation,
-                                      const WorkspaceFeatures& features);
 
 }  // namespace memfathom

@@ -111,7 +111,7 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
 }
 
 void add_coefficients(const Solution& solution, const Solution& everything, const SolverSetup& identified,
-                      const Beliefs& beliefs, const FitOptions& options, const WorkspaceFit& workspaces,
+                      const SolverSetup& setup, const Beliefs& beliefs, const FitOptions& options, const WorkspaceFit& workspaces,
                       FitSummary* summary) {
   Calibration& calibration = summary->result;
   calibration.coefficients = base_coefficients(solution, beliefs, options, &summary->notes);
@@ -119,8 +119,9 @@ void add_coefficients(const Solution& solution, const Solution& everything, cons
     const auto at = static_cast<std::size_t>(p);
     const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
     const bool determined = identified.free[at] && solution.pull[at] <= kMostlyPrior;
-    // A module that the selection left out is 0 as far as these rows can tell: its error is that of the larger model.
-    const double variance = determined ? std::max(solution.variance(p), everything.variance(p)) : 0;
+    // A module that the selection left out is 0 as far as these rows can tell; its error is what the larger model says.
+    const double left_out = everything.variance(p) + everything.value[at] * everything.value[at];
+    const double variance = setup.free[at] ? solution.variance(p) : left_out;
     const double prior_error = beliefs.priors[at].sigma;
     const double page = static_cast<double>(options.quantum.count());
     calibration.coefficients.push_back({name, solution.value[at],
@@ -207,7 +208,7 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, 
   const Validated validated = validate(split.device, split.kept, setup, solution, options, &summary);
   summary.diagnosis = diagnose(split.all, split.device, setup, solution, options);
   summary.outliers = list_outliers(split.device, setup, solution);
-  add_coefficients(solution, everything, identified, beliefs, options, workspaces, &summary);
+  add_coefficients(solution, everything, identified, setup, beliefs, options, workspaces, &summary);
   calibration.refusal = refusal_of(summary, validated, options);
   calibration.usable = calibration.refusal.empty();
   return summary;

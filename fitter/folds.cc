@@ -17,10 +17,6 @@ void shuffle(std::vector<T>* values, std::uint64_t seed) {
   for (std::size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[random() % i]);
 }
 
-int pattern_of(const FitRow& row) {
-  return (row.replay.uses_cublas ? 1 : 0) | (row.replay.uses_cudnn ? 2 : 0) | (row.replay.uses_cufft ? 4 : 0);
-}
-
 }  // namespace
 
 std::vector<int> random_folds(std::size_t rows, int folds, std::uint64_t seed) {
@@ -43,10 +39,10 @@ FamilyFolds family_folds(const RowList& rows, int most_folds) {
 
 PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module) {
   // Columns of the design over the eight patterns of library use, each pattern weighted by the root of its rows.
-  constexpr int kPatterns = 8;
+  constexpr int kPatterns = Noise::kPatterns;
   std::array<double, kPatterns> count{};
   for (const FitRow* row : rows) {
-    if (!row->is_censored() && row->weight > 0) count[static_cast<std::size_t>(pattern_of(*row))] += 1;
+    if (!row->is_censored() && row->weight > 0) count[static_cast<std::size_t>(row->library_pattern())] += 1;
   }
   PerParameter<bool> result{};
   std::vector<std::array<double, kPatterns>> basis;

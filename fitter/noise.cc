@@ -9,27 +9,49 @@ namespace {
 constexpr double kMadToSigma = 1.4826;  // of a normal distribution
 constexpr double kTail = 5;             // beyond it a row says nothing about the scale of the others
 constexpr int kGrid = 12;
+constexpr std::size_t kFewestOfPattern = 12;
 
-Noise with_knee(double knee, std::span<const double> sizes, std::span<const double> errors, double quantum) {
-  std::vector<double> scaled(sizes.size());
-  for (std::size_t i = 0; i < sizes.size(); ++i) scaled[i] = std::abs(errors[i]) / std::hypot(sizes[i], knee);
-  return {kMadToSigma * median(std::move(scaled)), knee, quantum};
+double sigma_of(const NoiseScale& scale, double quantum, double bytes) {
+  const double page = quantum / std::sqrt(12.0);
+  return std::hypot(page, scale.relative * std::hypot(bytes, scale.knee));
 }
 
-double surprise(const Noise& noise, std::span<const double> sizes, std::span<const double> errors) {
+NoiseScale with_knee(double knee, const std::vector<NoiseReading>& readings) {
+  std::vector<double> scaled;
+  scaled.reserve(readings.size());
+  for (const NoiseReading& r : readings) scaled.push_back(std::abs(r.error) / std::hypot(r.size, knee));
+  return {kMadToSigma * median(std::move(scaled)), knee};
+}
+
+double surprise(const NoiseScale& scale, double quantum, const std::vector<NoiseReading>& readings) {
   double sum = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const double sigma = noise.sigma(sizes[i]);
-    sum += std::log(sigma) + std::min(std::abs(errors[i]) / sigma, kTail);
+  for (const NoiseReading& r : readings) {
+    const double sigma = sigma_of(scale, quantum, r.size);
+    sum += std::log(sigma) + std::min(std::abs(r.error) / sigma, kTail);
   }
   return sum;
 }
 
+NoiseScale scale_of(const std::vector<NoiseReading>& readings, double quantum) {
+  NoiseScale best = with_knee(0, readings);
+  double least = surprise(best, quantum, readings);
+  double largest = 0;
+  for (const NoiseReading& r : readings) largest = std::max(largest, r.size);
+  for (int i = 0; i < kGrid; ++i) {
+    const NoiseScale candidate = with_knee(std::ldexp(largest, 2 - i), readings);
+    const double score = surprise(candidate, quantum, readings);
+    if (score < least) {
+      least = score;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
-double Noise::sigma(double bytes) const {
-  const double page = quantum / std::sqrt(12.0);
-  return std::hypot(page, relative * std::hypot(bytes, knee));
+double Noise::sigma(double bytes, int pattern) const {
+  return sigma_of(by_pattern[static_cast<std::size_t>(pattern)], quantum, bytes);
 }
 
 double median(std::vector<double> values) {
@@ -40,19 +62,19 @@ double median(std::vector<double> values) {
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
-Noise estimate_noise(std::span<const double> sizes, std::span<const double> errors, double quantum) {
-  Noise best = with_knee(0, sizes, errors, quantum);
-  double least = surprise(best, sizes, errors);
-  const double largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-  for (int i = 0; i < kGrid; ++i) {
-    const Noise candidate = with_knee(std::ldexp(largest, 2 - i), sizes, errors, quantum);
-    const double score = surprise(candidate, sizes, errors);
-    if (score < least) {
-      least = score;
-      best = candidate;
+Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum) {
+  Noise noise;
+  noise.quantum = quantum;
+  noise.all = scale_of(readings, quantum);
+  for (int pattern = 0; pattern < Noise::kPatterns; ++pattern) {
+    std::vector<NoiseReading> own;
+    for (const NoiseReading& r : readings) {
+      if (r.pattern == pattern) own.push_back(r);
     }
+    noise.by_pattern[static_cast<std::size_t>(pattern)] =
+        own.size() >= kFewestOfPattern ? scale_of(own, quantum) : noise.all;
   }
-  return best;
+  return noise;
 }
 
 }  // namespace memfathom

@@ -1,22 +1,37 @@
 // Noise: how far measurements of one size scatter; estimated from the data, so that "outlier" has a meaning.
 #pragma once
 
-#include <span>
+#include <array>
 #include <vector>
 
 namespace memfathom {
 
 // sigma^2 = page^2 / 12 + relative^2 (size^2 + knee^2): relative for large jobs, absolute below the knee.
-struct Noise {
+struct NoiseScale {
   double relative = 0;
-  double knee = 0;      // bytes
-  double quantum = 0;   // bytes
-  double sigma(double bytes) const;
+  double knee = 0;  // bytes
 };
 
-// `sizes` are the measured bytes, `errors` predicted - measured. The knee is the most likely one of a grid; the scale is
-// the median absolute deviation, which half of the rows may be wrong without moving far.
-Noise estimate_noise(std::span<const double> sizes, std::span<const double> errors, double quantum);
+// Jobs that load the same libraries share a scale: modules load lazily, so their rows scatter more than bare ones.
+struct Noise {
+  static constexpr int kPatterns = 8;  // of library use
+
+  NoiseScale all;
+  std::array<NoiseScale, kPatterns> by_pattern;
+  double quantum = 0;  // bytes
+
+  double sigma(double bytes, int pattern) const;
+};
+
+struct NoiseReading {
+  double size = 0;   // measured bytes
+  double error = 0;  // predicted - measured
+  int pattern = 0;
+};
+
+// The knee is the most likely one of a grid; the scale is the median absolute deviation, which nearly half of the rows may
+// be wrong without moving far. Patterns with too few rows take the scale of all.
+Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum);
 
 // The median; 0 of nothing. Takes a copy because it reorders.
 double median(std::vector<double> values);

@@ -107,7 +107,7 @@ std::string FitSummary::full() const {
   std::string text = brief() + "\n";
   if (result.coefficients.empty()) return text;
   text += fmt::format("\nSolver: {} after {} iterations. Noise: {:.3f} % of a job, absolute below {:.0f} MiB, pages of {}.\n",
-                      converged ? "converged" : "did not converge", iterations, 100 * noise.relative, noise.knee / kMiB,
+                      converged ? "converged" : "did not converge", iterations, 100 * noise.all.relative, noise.all.knee / kMiB,
                       to_string(Bytes{static_cast<std::int64_t>(noise.quantum)}));
   for (const std::string& note : notes) text += fmt::format("Note: {}.\n", note);
   add_coefficient_lines(*this, &text);

@@ -29,6 +29,10 @@ struct FitRow {
   bool validation = false;         // never fitted
 
   bool is_censored() const { return !measured.has_value(); }
+  // Which libraries the job loads, as a number 0..7: cuBLAS 1, cuDNN 2, cuFFT 4.
+  int library_pattern() const {
+    return (replay.uses_cublas ? 1 : 0) | (replay.uses_cudnn ? 2 : 0) | (replay.uses_cufft ? 4 : 0);
+  }
   const std::string& interval_group() const { return group.empty() ? family : group; }
 };
 

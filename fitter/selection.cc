@@ -34,7 +34,7 @@ std::vector<double> held_out_losses(const RowList& rows, SolverSetup setup, cons
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i]->is_censored()) continue;
     const auto measured = static_cast<double>(rows[i]->measured->count());
-    losses.push_back(std::min(std::abs(predicted[i] - measured) / setup.noise->sigma(measured), kTukeyCutoff));
+    losses.push_back(std::min(std::abs(predicted[i] - measured) / setup.noise->sigma(measured, rows[i]->library_pattern()), kTukeyCutoff));
   }
   return losses;
 }

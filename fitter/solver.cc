@@ -20,6 +20,8 @@ double size_of_row(const FitRow& row) {
   return static_cast<double>((row.is_censored() ? row.capacity : *row.measured).count());
 }
 
+double sigma_of(const FitRow& row, const Noise& noise) { return noise.sigma(size_of_row(row), row.library_pattern()); }
+
 bool any_diagnostic(const PerParameter<bool>& free) {
   return std::any_of(free.begin() + kTheta, free.end(), [](bool is_free) { return is_free; });
 }
@@ -44,7 +46,7 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
   ceres::Problem problem(ownership);
   for (const FitRow* row : rows) {
     auto* cost = new ceres::AutoDiffCostFunction<RowResidual<N>, 1, N>(
-        new RowResidual<N>{row, noise.sigma(size_of_row(*row))});
+        new RowResidual<N>{row, sigma_of(*row, noise)});
     problem.AddResidualBlock(cost, robust, x->data());
   }
   std::vector<int> held;
@@ -80,14 +82,13 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
 }
 
 Noise noise_at(const RowList& rows, const PerParameter<double>& x, double quantum) {
-  std::vector<double> sizes;
-  std::vector<double> errors;
+  std::vector<NoiseReading> readings;
   for (const FitRow* row : rows) {
     if (row->is_censored()) continue;
-    sizes.push_back(size_of_row(*row));
-    errors.push_back(predict_row(*row, x.data(), kParameterCount) - sizes.back());
+    const double size = size_of_row(*row);
+    readings.push_back({size, predict_row(*row, x.data(), kParameterCount) - size, row->library_pattern()});
   }
-  return estimate_noise(sizes, errors, quantum);
+  return estimate_noise(readings, quantum);
 }
 
 using Jet = ceres::Jet<double, kParameterCount>;
@@ -96,7 +97,7 @@ Jet residual_with_gradient(const FitRow& row, const Noise& noise, const PerParam
   std::array<Jet, kParameterCount> jets;
   for (int i = 0; i < kParameterCount; ++i) jets[static_cast<std::size_t>(i)] = Jet(x[static_cast<std::size_t>(i)], i);
   Jet residual;
-  RowResidual<kParameterCount>{&row, noise.sigma(size_of_row(row))}(jets.data(), &residual);
+  RowResidual<kParameterCount>{&row, sigma_of(row, noise)}(jets.data(), &residual);
   return residual;
 }
 
@@ -232,7 +233,7 @@ double unexplained(const RowList& rows, const Solution& solution) {
   double sum = 0;
   for (const FitRow* row : rows) {
     double z = 0;
-    RowResidual<kParameterCount>{row, solution.noise.sigma(size_of_row(*row))}(x.data(), &z);
+    RowResidual<kParameterCount>{row, sigma_of(*row, solution.noise)}(x.data(), &z);
     const double inside = 1 - std::min(1.0, z * z / (kTukeyCutoff * kTukeyCutoff));
     sum += kTukeyCutoff * kTukeyCutoff / 6 * (1 - inside * inside * inside);
   }

@@ -54,7 +54,7 @@ void add_points(const RowList& rows, const std::vector<HeldOutRatio>& ratios, co
     const HeldOutRatio& held = ratios[next++];
     const auto measured = static_cast<double>(row->measured->count());
     const double predicted = measured / held.ratio;
-    const bool outlier = std::abs(predicted - measured) > kTukeyCutoff * solution.noise.sigma(measured);
+    const bool outlier = std::abs(predicted - measured) > kTukeyCutoff * solution.noise.sigma(measured, row->library_pattern());
     points->push_back({row->interval_group(), predicted, held.ratio, outlier, validation});
   }
 }
