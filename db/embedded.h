@@ -2,14 +2,10 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "core/embedded_file.h"
 
 namespace memfathom {
-
-struct EmbeddedFile {
-  std::string_view name;  // without its folder
-  std::string_view text;
-};
 
 std::span<const EmbeddedFile> migration_files();  // db/migrations, in order
 std::span<const EmbeddedFile> published_files();  // db/published

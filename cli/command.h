@@ -1,0 +1,67 @@
+// Command: one entry of the table of commands, and what the program hands to it.
+//
+// To add a command `frob`:
+//   1. cli/frob.cc with `ExitCode run_frob(const Arguments& arguments, Context& context)`. Declare
+//   its options with an
+//      OptionParser (cli/option_parser.h), call parse(arguments), do the work through the
+//      libraries, write the result to context.out (nothing else goes there), say the rest with
+//      context.note(). Errors are thrown, not printed.
+//   2. Declare run_frob in cli/commands.h, add its line to the table in cli/commands.cc and its
+//   file to cli/CMakeLists.txt.
+//   3. docs/commands/frob.md: the page that `memfathom frob --help` prints. Name every option
+//   there: completion reads it.
+//      CMake embeds every page of cli/CMakeLists.txt's list; the tests fail for a command without
+//      one.
+// A command whose name starts with "__" is internal: not listed, no page.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/exit_code.h"
+
+namespace memfathom {
+
+enum class Format { kTable, kJson, kCsv, kMarkdown };
+
+// What follows the command's name, without the global options; option names have hyphens, never
+// underscores.
+using Arguments = std::vector<std::string>;
+
+struct Context {
+  std::ostream&
+      out;  // the result: standard output, or the file of --output once the command is done
+  std::ostream& err;              // everything else
+  std::optional<std::string> db;  // --db; the default is the store's own (db/location.h)
+  Format format = Format::kTable;
+  bool quiet = false;
+  bool verbose = false;
+  bool colour = false;  // whether `out` may be coloured
+
+  void note(std::string_view sentence) const;    // silent with --quiet
+  void detail(std::string_view sentence) const;  // only with --verbose
+  void warn(std::string_view sentence) const;    // always
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // a line of `memfathom --help`
+  ExitCode (*run)(const Arguments& arguments, Context& context);
+
+  bool is_internal() const { return name.starts_with("__"); }
+};
+
+// All commands, in the order of the help. A command is here when it works, never before.
+std::span<const Command> commands();
+
+// The page of docs/commands/ that belongs to a command; empty for internal ones.
+std::string_view page_of(const Command& command);
+
+// The options that a command's page names ("--device"), then the global ones: for completion.
+std::vector<std::string> options_of(const Command& command);
+
+}  // namespace memfathom

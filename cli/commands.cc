@@ -1,0 +1,57 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "cli/global_options.h"
+#include "cli/pages.h"
+
+namespace memfathom {
+
+std::span<const Command> commands() {
+  static constexpr std::array kCommands{
+      Command{"completion", "print the completion script of a shell", run_completion},
+  };
+  return kCommands;
+}
+
+std::string_view page_of(const Command& command) {
+  if (command.is_internal()) return "";
+  const std::string file = fmt::format("{}.md", command.name);
+  for (const EmbeddedFile& page : command_pages()) {
+    if (page.name == file) return page.text;
+  }
+  return "";
+}
+
+std::vector<std::string> options_of(const Command& command) {
+  std::vector<std::string> options;
+  const std::string_view page = page_of(command);
+  for (std::size_t at = page.find("--"); at != std::string_view::npos; at = page.find("--", at)) {
+    const std::size_t end =
+        std::min(page.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at), page.size());
+    const bool starts_a_word =
+        at == 0 || std::string_view(" `|[(\n").find(page[at - 1]) != std::string_view::npos;
+    if (starts_a_word && end > at + 2) options.emplace_back(page.substr(at, end - at));
+    at = end;
+  }
+  for (const std::string_view name : global_option_names()) options.emplace_back(name);
+  std::sort(options.begin(), options.end());
+  options.erase(std::unique(options.begin(), options.end()), options.end());
+  return options;
+}
+
+void Context::note(std::string_view sentence) const {
+  if (!quiet) err << sentence << '\n';
+}
+
+void Context::detail(std::string_view sentence) const {
+  if (verbose) err << sentence << '\n';
+}
+
+void Context::warn(std::string_view sentence) const { err << "warning: " << sentence << '\n'; }
+
+}  // namespace memfathom

@@ -1,0 +1,10 @@
+// The functions behind the table of commands (cli/commands.cc), one per file of cli/.
+#pragma once
+
+#include "cli/command.h"
+
+namespace memfathom {
+
+ExitCode run_completion(const Arguments& arguments, Context& context);
+
+}  // namespace memfathom

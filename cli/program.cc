@@ -1,0 +1,119 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <ostream>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/global_options.h"
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace memfathom {
+namespace {
+
+std::string help() {
+  std::string text =
+      "memfathom tells how much GPU memory a training or inference job needs before it runs.\n\n"
+      "usage: memfathom COMMAND [options]\n\ncommands:\n";
+  for (const Command& command : commands()) {
+    if (!command.is_internal()) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
+  }
+  text +=
+      "\nglobal options:\n"
+      "  --db FILE        the store (default: $MEMFATHOM_DB, else the XDG data directory)\n"
+      "  --format FORMAT  table, json, csv or markdown\n"
+      "  --output FILE    write the result to a file instead of standard output\n"
+      "  --quiet          no progress and no remarks\n"
+      "  --verbose        say what is being done\n"
+      "  --no-color       no colours (also: NO_COLOR in the environment)\n"
+      "  --help           this text, or the page of a command\n"
+      "  --version        the version\n\n"
+      "`memfathom COMMAND --help` shows the page of a command.\n";
+  return text;
+}
+
+const Command& find_command(std::string_view name) {
+  const auto all = commands();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == name; });
+  if (found != all.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const Command& command : all) {
+    if (!command.is_internal()) names.push_back(command.name);
+  }
+  const auto near = nearest_name(name, names);
+  throw Error(ErrorKind::kUsage, fmt::format("\"{}\" is not a command; {}", name,
+                                             near ? fmt::format("did you mean {}?", *near)
+                                                  : "memfathom --help lists them"));
+}
+
+ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& err, bool colour) {
+  const Command& command = find_command(line.command);
+  if (line.global.help) {
+    out << page_of(command);
+    return ExitCode::kYes;
+  }
+  std::ostringstream file_content;
+  const bool to_file = line.global.output.has_value();
+  Context context{.out = to_file ? file_content : out,
+                  .err = err,
+                  .db = line.global.db,
+                  .format = line.global.format,
+                  .quiet = line.global.quiet,
+                  .verbose = line.global.verbose,
+                  .colour = colour && !to_file && !line.global.no_color};
+  const ExitCode code = command.run(line.arguments, context);
+  if (to_file) write_file_atomically(*line.global.output, file_content.str());
+  return code;
+}
+
+ExitCode dispatch(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
+                  bool colour) {
+  CommandLine line = parse_command_line(words);
+  if (line.command == "help") {  // `memfathom help estimate` is `memfathom estimate --help`
+    line.global.help = true;
+    line.command = line.arguments.empty() ? "" : line.arguments.front();
+  }
+  if (line.global.version && line.command.empty()) {
+    out << "memfathom " << MEMFATHOM_VERSION << '\n';
+    return ExitCode::kYes;
+  }
+  if (!line.command.empty()) return run_command(line, out, err, colour);
+  if (line.global.help) {
+    out << help();
+    return ExitCode::kYes;
+  }
+  err << help();
+  return ExitCode::kUsage;
+}
+
+}  // namespace
+
+ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
+                     bool colour) {
+  try {
+    const ExitCode code = dispatch(words, out, err, colour);
+    out.flush();
+    if (!out)
+      throw Error(ErrorKind::kEnvironment, "standard output cannot be written; is the disk full?");
+    return code;
+  } catch (const Error& error) {
+    err << "memfathom: " << error.what() << '\n';
+    return exit_code_of(error.kind());
+  } catch (const std::bad_alloc&) {
+    err << "memfathom: this machine has no memory left; close other programs or ask for less\n";
+    return ExitCode::kEnvironment;
+  } catch (const std::exception& error) {
+    err << "memfathom: a bug of ours: " << error.what()
+        << "; please report it with the command line\n";
+    return ExitCode::kBug;
+  }
+}
+
+}  // namespace memfathom
