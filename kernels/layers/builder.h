@@ -1,0 +1,128 @@
+// Builder: makes the parameters and buffers of a model, in the framework's order, and decides which of them learn.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+
+enum class Train : std::uint8_t { kFull, kFrozen, kLora, kLast };
+enum class Quantization : std::uint8_t { kNone, kInt8, kNf4, kNf4Double };
+
+struct LoraOptions {
+  std::int64_t rank = 8;
+  std::vector<std::string> targets;    // last part of a linear's name, or "all-linear"
+  double dropout = 0;
+  DType precision = DType::kFp32;      // of the adapters
+};
+
+struct BuildOptions {
+  DType dtype = DType::kFp32;          // parameters and persistent buffers
+  Train train = Train::kFull;
+  std::int64_t last_blocks = 0;        // kLast: the head and that many blocks at the end learn
+  std::optional<LoraOptions> lora;
+  Quantization quantization = Quantization::kNone;
+  bool quantize_head = false;          // LitGPT does, Hugging Face does not
+};
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+class Builder {
+ public:
+  Builder(Session& session, BuildOptions options) : session_(session), options_(std::move(options)) {}
+
+  Session& session() { return session_; }
+  const BuildOptions& options() const { return options_; }
+
+  // A parameter of the current scope, in the model's type unless another is given.
+  Tensor parameter(std::string_view name, const Shape& shape, std::optional<DType> dtype = {});
+  // Storage of quantised weights: a parameter that never learns.
+  Tensor frozen_parameter(std::string_view name, const Shape& shape, DType dtype);
+  // Persistent buffers follow the model's type when it is floating; others keep theirs.
+  Tensor buffer(std::string_view name, const Shape& shape, DType dtype, bool persistent = true);
+
+  // Makes what must come after the whole base model (PEFT adds its adapters then).
+  void after_base(std::function<void()> make) { after_base_.push_back(std::move(make)); }
+  // An adapter's parameter: always learns.
+  Tensor adapter_parameter(std::string name, const Shape& shape, DType dtype);
+  void finish();
+
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const std::vector<NamedTensor>& buffers() const { return buffers_; }
+  std::vector<Tensor> trainable() const;
+  std::int64_t parameter_count() const { return parameter_count_; }
+  // For quantised storages: the number of weights they stand for.
+  void count_parameters(std::int64_t weights) { parameter_count_ += weights; }
+  const std::string& path() const { return path_; }
+
+  bool in_head() const { return head_depth_ > 0; }
+  // Whether a parameter made now would learn.
+  bool learns() const;
+
+ private:
+  friend class PathScope;
+  friend class BlockScope;
+  friend class HeadScope;
+
+  Session& session_;
+  BuildOptions options_;
+  std::string path_;
+  std::int64_t blocks_left_ = -1;  // inside a block: how many come after it
+  int head_depth_ = 0;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  std::vector<std::function<void()>> after_base_;
+  std::int64_t parameter_count_ = 0;
+};
+
+// Names inside it begin with `name.`.
+class PathScope {
+ public:
+  PathScope(Builder& builder, std::string_view name);
+  PathScope(Builder& builder, std::string_view name, std::int64_t index);
+  ~PathScope() { builder_.path_.resize(length_); }
+  PathScope(const PathScope&) = delete;
+  PathScope& operator=(const PathScope&) = delete;
+
+ private:
+  Builder& builder_;
+  std::size_t length_;
+};
+
+// One of the model's repeated blocks, for `train: {last: k}`.
+class BlockScope {
+ public:
+  BlockScope(Builder& builder, std::int64_t index, std::int64_t count) : builder_(builder) {
+    builder_.blocks_left_ = count - 1 - index;
+  }
+  ~BlockScope() { builder_.blocks_left_ = -1; }
+  BlockScope(const BlockScope&) = delete;
+  BlockScope& operator=(const BlockScope&) = delete;
+
+ private:
+  Builder& builder_;
+};
+
+// The output matrix or classifier.
+class HeadScope {
+ public:
+  explicit HeadScope(Builder& builder) : builder_(builder) { ++builder_.head_depth_; }
+  ~HeadScope() { --builder_.head_depth_; }
+  HeadScope(const HeadScope&) = delete;
+  HeadScope& operator=(const HeadScope&) = delete;
+
+ private:
+  Builder& builder_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,94 @@
+#include "kernels/layers/linear.h"
+
+#include <algorithm>
+
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/quantized.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::int64_t kNf4Block = 64;
+constexpr std::int64_t kNestedBlock = 256;
+
+std::int64_t blocks_of(std::int64_t n, std::int64_t block) { return (n + block - 1) / block; }
+
+std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out) {
+  auto made = std::make_shared<QuantizedWeight>();
+  const std::int64_t n = Shape{in, out}.elements();
+  const Quantization kind = builder.options().quantization;
+  made->shape = {out, in};
+  made->eight_bit = kind == Quantization::kInt8;
+  builder.count_parameters(n);
+  if (made->eight_bit) {
+    made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
+    made->scales = builder.frozen_parameter("scales", {out}, DType::kFp32);
+    return made;
+  }
+  made->packed = builder.frozen_parameter(name, {blocks_of(n, 2), 1}, DType::kUint8);
+  const std::int64_t blocks = blocks_of(n, kNf4Block);
+  if (kind == Quantization::kNf4) {
+    made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kFp32);
+  } else {
+    made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kUint8);
+    made->second_scales = builder.frozen_parameter("nested_absmax", {blocks_of(blocks, kNestedBlock)}, DType::kFp32);
+  }
+  return made;
+}
+
+bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options) {
+  return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
+    return target == name || (target == "all-linear" && !options.head);
+  });
+}
+
+Tensor base_product(const Linear& layer, const Tensor& x) {
+  if (layer.quantized) return linear_quantized(x, *layer.quantized, layer.bias);
+  return layer.transposed ? linear_transposed(x, layer.weight, layer.bias) : linear(x, layer.weight, layer.bias);
+}
+
+}  // namespace
+
+Tensor Linear::operator()(const Tensor& x) const {
+  if (!lora) return base_product(*this, x);
+  // PEFT: the input is cast to the adapters' type, the sum to the base's.
+  Tensor result = base_product(*this, x);
+  const DType dtype = result.dtype();
+  const Tensor cast = x.session().autocast ? x : to_dtype(x, lora->a.dtype());
+  const Tensor dropped = dropout(cast, lora->dropout);
+  Tensor t = linear(dropped, lora->a);
+  t = linear(t, lora->b);
+  t = mul_scalar(t, lora->scale);
+  result = add(result, t);
+  t.reset();
+  return to_dtype(result, dtype);
+}
+
+Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out, LinearOptions options) {
+  const PathScope scope(builder, name);
+  Linear layer;
+  layer.transposed = options.transposed;
+  const bool quantizes = builder.options().quantization != Quantization::kNone &&
+                         (!options.head || builder.options().quantize_head);
+  if (quantizes) {
+    layer.quantized = quantize(builder, "weight", in, out);
+  } else {
+    layer.weight = builder.parameter("weight", options.transposed ? Shape{in, out} : Shape{out, in});
+  }
+  if (options.bias) layer.bias = builder.parameter("bias", {out});
+  const std::optional<LoraOptions>& lora = builder.options().lora;
+  if (builder.options().train == Train::kLora && lora && is_target(*lora, name, options)) {
+    layer.lora = std::make_shared<LoraAdapter>();
+    layer.lora->dropout = lora->dropout;
+    builder.after_base([&builder, adapter = layer.lora, path = builder.path(), in, out] {
+      const LoraOptions& wanted = *builder.options().lora;
+      adapter->a = builder.adapter_parameter(path + "lora_A.weight", {wanted.rank, in}, wanted.precision);
+      adapter->b = builder.adapter_parameter(path + "lora_B.weight", {out, wanted.rank}, wanted.precision);
+    });
+  }
+  return layer;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,30 @@
+// Network: what a training loop sees of a model.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor/tensor.h"
+
+namespace memfathom {
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // Puts a batch of `size` samples on the device in place of the one before. `targets`: what the loss compares with.
+  virtual void load_batch(std::int64_t size, bool targets) = 0;
+
+  // One forward pass to the loss. Only what `output` takes outlives the call: the model's output, for loops that
+  // hold it (null: it dies when autograd lets it).
+  virtual Tensor loss(Tensor* output) = 0;
+
+  // One forward pass without a loss; the result is what the caller holds.
+  virtual Tensor forward() = 0;
+
+  // Generation: the first token from the whole prompt, then one at a time. A model that does not generate refuses.
+  virtual Tensor prefill();
+  virtual Tensor decode();
+  virtual void end_generation() {}
+};
+
+}  // namespace memfathom

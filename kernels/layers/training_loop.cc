@@ -1,0 +1,80 @@
+#include "kernels/layers/training_loop.h"
+
+#include <utility>
+
+#include "kernels/ops/arithmetic.h"
+#include "kernels/tensor/engine.h"
+
+namespace memfathom {
+
+TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable, LoopOptions options)
+    : session_(session),
+      network_(network),
+      options_(std::move(options)),
+      optimizer_(options_.optimizer, std::move(trainable)) {}
+
+void TrainingLoop::warm_up(std::int64_t batch_size) {
+  session_.ledger().begin_phase("load", 0);
+  network_.load_batch(batch_size, true);
+  loaded_ = batch_size;
+  const NoGrad no_grad(session_);
+  const Scoped<bool> evaluation(session_.training, false);
+  const AutocastScope autocast(session_, options_.autocast);
+  network_.forward();
+}
+
+void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
+  ++iteration_;
+  for (std::int64_t micro = 0; micro < options_.accumulation_steps; ++micro) {
+    forward_backward(batch_size.value_or(options_.batch_size), micro == 0);
+  }
+  if (options_.optimizer.name != OptimizerName::kNone) {
+    session_.ledger().begin_phase("step", iteration_);
+    const NoGrad no_grad(session_);
+    if (options_.gradient_clipping) clip_gradients();
+    optimizer_.step();
+  }
+  if (options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
+}
+
+void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
+  session_.ledger().begin_phase("forward", iteration_);
+  if (loaded_ != batch_size || options_.reload_batch) {
+    network_.load_batch(batch_size, true);
+    loaded_ = batch_size;
+  }
+  {
+    const AutocastScope autocast(session_, options_.autocast);
+    Tensor output;
+    Tensor loss = network_.loss(options_.hold_output ? &output : nullptr);
+    loss_ = std::move(loss);
+    if (options_.hold_output) output_ = std::move(output);
+  }
+  if (first && options_.zero_grad == ZeroGrad::kBeforeBackward) clear_gradients();
+  Tensor root = loss_;
+  if (options_.grad_scaler) {
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    if (!scale_) scale_ = session_.full({}, DType::kFp32, 65536);
+    root = mul(loss_, scale_);
+  }
+  session_.ledger().begin_phase("backward", iteration_);
+  run_backward(root);
+}
+
+// clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in place. Only the memory
+// of it is reproduced: measured loops do not need clipped values.
+void TrainingLoop::clip_gradients() {
+  std::vector<Tensor> norms;
+  for (const Tensor& parameter : optimizer_.parameters()) {
+    if (parameter.grad()) norms.push_back(session_.empty({}, DType::kFp32));
+  }
+  const Tensor stacked = session_.empty({static_cast<std::int64_t>(norms.size())}, DType::kFp32);
+  const Tensor total = session_.empty({}, DType::kFp32);
+  const Tensor factor = session_.empty({}, DType::kFp32);
+}
+
+void TrainingLoop::clear_gradients() {
+  for (Tensor parameter : optimizer_.parameters()) parameter.set_grad({});
+}
+
+}  // namespace memfathom

@@ -1,0 +1,236 @@
+#include "kernels/ops/attention.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/autocast.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
+
+struct KernelCase {
+  AttentionKernel kernel;
+  bool causal;
+  double scale;
+  double dropout;
+  std::uint64_t offset;
+};
+
+AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  AttentionCall call;
+  call.kernel = c.kernel;
+  call.causal = c.causal;
+  call.scale = c.scale;
+  call.dropout = c.dropout;
+  call.seed = 1;
+  call.offset = c.offset;
+  call.q = q.operand();
+  call.k = k.operand();
+  call.v = v.operand();
+  call.mask = mask.operand();
+  return call;
+}
+
+// What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row sums, and for
+// grouped heads dk and dv of every query head.
+std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor& q, const Tensor& k) {
+  const std::int64_t rows = round_up(q.size(2), 128);
+  std::array<Tensor, 4> held;
+  held[0] = session.kernel_temporary({q.size(0), q.size(1), rows}, DType::kFp32);
+  held[1] = session.kernel_temporary({q.size(0), rows, q.size(1), round_up(q.size(3), 32)}, DType::kFp32);
+  if (q.size(1) != k.size(1)) {
+    const Shape expanded{k.size(0), k.size(2), q.size(1), k.size(3)};
+    held[2] = session.kernel_temporary(expanded, k.dtype());
+    held[3] = session.kernel_temporary(expanded, k.dtype());
+  }
+  return held;
+}
+
+Tensor heads_last(Session& session, const Tensor& like) {
+  const Tensor rows = session.empty({like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype());
+  Shape shape = rows.shape();
+  Shape strides = rows.strides();
+  std::swap(shape[1], shape[2]);
+  std::swap(strides[1], strides[2]);
+  return rows.alias(shape, strides, 0);
+}
+
+void attention_backward(Backward& b, const KernelCase& c) {
+  Session& session = b.session();
+  const Tensor k = b.saved(0);
+  const Tensor q = b.saved(1);
+  const Tensor v = b.saved(2);
+  const Tensor mask = b.saved(3);
+  const Tensor logsumexp = b.saved(4);
+  const Tensor out = b.saved(5);
+  Tensor gradient = b.gradient();
+  if (gradient.strides()[-1] != 1) gradient = clone(gradient);
+  Tensor dq = heads_last(session, q);
+  Tensor dk = heads_last(session, k);
+  Tensor dv = heads_last(session, v);
+  std::array<Tensor, 4> temporaries;
+  if (c.kernel == AttentionKernel::kFlash) {
+    temporaries = flash_backward_temporaries(session, q, k);
+  } else {
+    temporaries[0] = session.kernel_temporary({q.size(0), q.size(1), q.size(2)}, DType::kFp32);
+  }
+  if (session.computes()) {
+    AttentionCall call = call_of(c, q, k, v, mask);
+    call.backward = true;
+    call.out = out.operand();
+    call.logsumexp = logsumexp.operand();
+    call.dout = gradient.operand();
+    call.dq = dq.operand();
+    call.dk = dk.operand();
+    call.dv = dv.operand();
+    session.device().run(call);
+  }
+  if (b.needs(0)) b.give(0, std::move(dq));
+  if (b.needs(1)) b.give(1, std::move(dk));
+  if (b.needs(2)) b.give(2, std::move(dv));
+}
+
+Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const KernelCase& c) {
+  Session& session = q.session();
+  Recording tape(session, "scaled_dot_product_attention", {&q, &k, &v});
+  tape.save(k);
+  tape.save(q);
+  tape.save(v);
+  tape.save(mask);
+  Tensor out = heads_last(session, q);
+  const bool flash = c.kernel == AttentionKernel::kFlash;
+  // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows of 32.
+  const std::int64_t rows = flash ? q.size(2) : (tape.wanted() ? round_up(q.size(2), 32) : 0);
+  const Tensor logsumexp = session.empty({q.size(0), q.size(1), rows}, DType::kFp32);
+  const Tensor seed = session.empty({flash ? 2 : 1}, DType::kInt64);
+  const Tensor offset = session.empty({1}, DType::kInt64);
+  tape.save(logsumexp);
+  tape.save(out);
+  tape.save(seed);
+  tape.save(offset);
+  if (session.computes()) {
+    AttentionCall call = call_of(c, q, k, v, mask);
+    call.out = out.operand();
+    call.logsumexp = logsumexp.operand();
+    session.device().run(call);
+  }
+  tape.finish(out, [c](Backward& b) { attention_backward(b, c); });
+  return out;
+}
+
+// PyTorch's fallback: products and softmax as tensors; 16-bit inputs are computed in fp32.
+Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const AttentionOptions& options) {
+  Session& session = q_in.session();
+  const DType dtype = q_in.dtype();
+  const Tensor q32 = to_dtype(q_in, DType::kFp32);
+  const std::int64_t groups = q_in.size(1) / k_in.size(1);
+  const Tensor k32 = repeat_interleave_heads(to_dtype(k_in, DType::kFp32), groups);
+  const Tensor v32 = repeat_interleave_heads(to_dtype(v_in, DType::kFp32), groups);
+  const double root = std::sqrt(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_in.size(3)))));
+  Tensor mask = options.mask;
+  if (options.causal && !mask) {
+    const Tensor allowed = session.full({q_in.size(2), k_in.size(2)}, DType::kBool, 1);
+    mask = session.full({q_in.size(2), k_in.size(2)}, DType::kFp32, 0);
+  }
+  const Tensor q = mul_scalar(q32, root);
+  Tensor scores;
+  {
+    const Tensor k = mul_scalar(transpose(k32, 2, 3), root);
+    scores = matmul(q, k);
+  }
+  if (mask) add_in_place(scores, mask);
+  scores = softmax(scores, -1);
+  scores = dropout(scores, options.dropout);
+  return to_dtype(matmul(scores, v32), dtype);
+}
+
+// A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants rows of 16.
+Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
+  if (!mask) return mask;
+  Session& session = q.session();
+  const NoGrad no_grad(session);
+  Tensor numbers = mask.dtype() == DType::kBool ? session.full(mask.shape(), q.dtype(), 0) : mask;
+  const std::int64_t missing = round_up(k.size(2), 16) - k.size(2);
+  if (missing > 0) {
+    const std::int64_t pairs[] = {0, missing};
+    numbers = slice(pad(numbers, pairs), -1, 0, k.size(2));
+  }
+  return expand(numbers, {q.size(0), q.size(1), q.size(2), k.size(2)});
+}
+
+}  // namespace
+
+std::optional<AttentionImplementation> parse_attention(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, AttentionImplementation>, 12> kNames{{
+      {"sdpa", AttentionImplementation::kAuto},
+      {"auto", AttentionImplementation::kAuto},
+      {"default", AttentionImplementation::kAuto},
+      {"eager", AttentionImplementation::kEager},
+      {"efficient", AttentionImplementation::kEfficient},
+      {"mem_efficient", AttentionImplementation::kEfficient},
+      {"xformers", AttentionImplementation::kEfficient},
+      {"flash", AttentionImplementation::kFlash},
+      {"flash_attention_2", AttentionImplementation::kFlash},
+      {"flash_attention_3", AttentionImplementation::kFlash},
+      {"flash-attn", AttentionImplementation::kFlash},
+      {"math", AttentionImplementation::kMath},
+  }};
+  for (const auto& [known, implementation] : kNames) {
+    if (known == name) return implementation;
+  }
+  return std::nullopt;
+}
+
+AttentionImplementation choose_attention(const FrameworkPolicy& policy, const AttentionOptions& options, DType dtype,
+                                         std::int64_t head_size, bool grouped) {
+  if (options.implementation != AttentionImplementation::kAuto) return options.implementation;
+  if (policy.torch_version < 200) return AttentionImplementation::kMath;
+  const bool flash_possible = is_16bit_float(dtype) && policy.compute_capability >= 80 && !options.mask &&
+                              head_size <= 256 && (!grouped || policy.attention_has_gqa);
+  if (flash_possible) return AttentionImplementation::kFlash;
+  const bool grouped_possible = !grouped || policy.torch_version >= 212;
+  return grouped_possible ? AttentionImplementation::kEfficient : AttentionImplementation::kMath;
+}
+
+Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                                    const AttentionOptions& options) {
+  const Tensor v = autocast_to_lower(v_in);
+  const Tensor k = autocast_to_lower(k_in);
+  const Tensor q = autocast_to_lower(q_in);
+  Session& session = q.session();
+  const AttentionImplementation chosen =
+      choose_attention(session.policy(), options, q.dtype(), q.size(3), q.size(1) != k.size(1));
+  if (chosen == AttentionImplementation::kMath) return math_attention(q, k, v, options);
+  if (chosen == AttentionImplementation::kEager) {
+    throw Error(ErrorKind::kInternal, "eager attention is the model's own code, not a kernel");
+  }
+  const bool flash = chosen == AttentionImplementation::kFlash;
+  const KernelCase c{flash ? AttentionKernel::kFlash : AttentionKernel::kEfficient, options.causal && !options.mask,
+                     options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))), options.dropout,
+                     options.dropout > 0 ? session.next_random_offset() : 0};
+  return fused_attention(q, k, v, kernel_mask(options.mask, q, k), c);
+}
+
+Tensor apply_rotary(const Tensor& x, const Tensor& cos, const Tensor& sin) {
+  const Tensor plain = mul(x, cos);
+  Tensor turned;
+  {
+    const std::int64_t half = x.size(-1) / 2;
+    const Tensor second = neg(slice(x, -1, half, x.size(-1)));
+    const Tensor parts[] = {second, slice(x, -1, 0, half)};
+    turned = cat(parts, -1);
+  }
+  turned = mul(turned, sin);
+  return add(plain, turned);
+}
+
+}  // namespace memfathom

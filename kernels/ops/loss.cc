@@ -1,0 +1,162 @@
+#include "kernels/ops/loss.h"
+
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/autocast.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+Tensor softmax_kernel(Softmax op, const Tensor& input, int dim, DType out_dtype) {
+  Session& session = input.session();
+  const Tensor x = contiguous(input);
+  Recording tape(session, op == Softmax::kSoftmax ? "_softmax" : "_log_softmax", {&x});
+  Tensor out = session.empty(x.shape(), out_dtype);
+  tape.save(out);
+  if (session.computes()) session.device().run(SoftmaxCall{op, false, dim, out.operand(), x.operand(), {}});
+  tape.finish(out, [op, dim, dtype = x.dtype()](Backward& b) {
+    const Tensor y = b.saved(0);
+    const Tensor gradient = contiguous(b.gradient());
+    Tensor dx = b.session().empty(y.shape(), dtype);
+    if (b.session().computes()) {
+      b.session().device().run(SoftmaxCall{op, true, dim, dx.operand(), gradient.operand(), y.operand()});
+    }
+    b.give(0, std::move(dx));
+  });
+  return out;
+}
+
+Tensor nll_loss(const Tensor& input, const Tensor& target) {
+  Session& session = input.session();
+  const Tensor x = autocast_to_fp32(input);
+  Recording tape(session, "nll_loss", {&x});
+  tape.save(x);
+  tape.save(target);
+  Tensor loss = session.empty({}, x.dtype());
+  const Tensor total_weight = session.empty({}, x.dtype());
+  tape.save(total_weight);
+  if (session.computes()) {
+    NllCall call;
+    call.log_probabilities = x.operand();
+    call.target = target.operand();
+    call.loss = loss.operand();
+    call.total_weight = total_weight.operand();
+    session.device().run(call);
+  }
+  tape.finish(loss, [](Backward& b) {
+    const Tensor log_probabilities = b.saved(0);
+    const Tensor wanted = b.saved(1);
+    const Tensor weight = b.saved(2);
+    Tensor dx = b.session().zeros(log_probabilities.shape(), log_probabilities.dtype());
+    if (b.session().computes()) {
+      NllCall call;
+      call.backward = true;
+      call.log_probabilities = log_probabilities.operand();
+      call.target = wanted.operand();
+      call.total_weight = weight.operand();
+      call.grad_loss = b.gradient().operand();
+      call.grad_input = dx.operand();
+      b.session().device().run(call);
+    }
+    b.give(0, std::move(dx));
+  });
+  return loss;
+}
+
+struct PairRule {
+  Elementwise forward;
+  Elementwise backward;
+};
+
+PairRule rule_of(PairLoss loss) {
+  switch (loss) {
+    case PairLoss::kMse: return {Elementwise::kSquaredDifference, Elementwise::kMseBackward};
+    case PairLoss::kL1: return {Elementwise::kAbsDifference, Elementwise::kL1Backward};
+    case PairLoss::kSmoothL1: return {Elementwise::kSmoothL1, Elementwise::kSmoothL1Backward};
+    case PairLoss::kBce: return {Elementwise::kBce, Elementwise::kBceBackward};
+    case PairLoss::kBceWithLogits: return {Elementwise::kBceWithLogits, Elementwise::kBceWithLogitsBackward};
+  }
+  return {};
+}
+
+// BCE on logits is written in aten operations, so its unreduced values are a tensor like any other; the other losses
+// hold theirs inside the kernel's host code.
+bool unreduced_is_visible(PairLoss loss) { return loss == PairLoss::kBceWithLogits; }
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int dim) {
+  const DType dtype = x.session().autocast && is_16bit_float(x.dtype()) ? DType::kFp32 : x.dtype();
+  return softmax_kernel(Softmax::kSoftmax, x.dtype() == dtype ? x : to_dtype(x, dtype), dim, dtype);
+}
+
+Tensor log_softmax(const Tensor& x, int dim) {
+  const Tensor wide = autocast_to_fp32(x);
+  return softmax_kernel(Softmax::kLogSoftmax, wide, dim, wide.dtype());
+}
+
+Tensor softmax_fp32(const Tensor& x, int dim) { return softmax_kernel(Softmax::kSoftmax, x, dim, DType::kFp32); }
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_smoothing) {
+  // cross_entropy_loss calls the kernels below autocast's reach: log_softmax keeps the logits' type.
+  const Tensor log_probabilities = softmax_kernel(Softmax::kLogSoftmax, logits, 1, logits.dtype());
+  Tensor loss = nll_loss(log_probabilities, target);
+  if (label_smoothing == 0) return loss;
+  // mean over the batch of -sum over classes, mixed in with the smoothing weight
+  Tensor smooth = sum(log_probabilities, {1}, false);
+  smooth = neg(smooth);
+  smooth = mean_all(smooth);
+  const double classes = static_cast<double>(logits.size(1));
+  const Tensor plain = mul_scalar(loss, 1 - label_smoothing);
+  return add(plain, mul_scalar(smooth, label_smoothing / classes));
+}
+
+Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input) {
+  Session& session = input.session();
+  const Tensor target = autocast_to_fp32(target_input);
+  const Tensor x = autocast_to_fp32(input);
+  const PairRule rule = rule_of(loss);
+  Recording tape(session, "pair_loss", {&x});
+  tape.save(x);
+  tape.save(target);
+  const double scale = 1.0 / static_cast<double>(x.elements());
+  Tensor unreduced = unreduced_is_visible(loss) ? session.empty(x.shape(), x.dtype())
+                                                : session.kernel_temporary(x.shape(), x.dtype());
+  Tensor out = session.empty({}, x.dtype());
+  if (session.computes()) {
+    session.device().run(ElementwiseCall{rule.forward, unreduced.operand(), x.operand(), target.operand(), {}, {1}});
+    Operand scalar = out.operand();
+    for (int i = 0; i < x.rank(); ++i) {
+      scalar.shape.push_back(1);
+      scalar.strides.push_back(1);
+    }
+    session.device().run(ReduceCall{Reduction::kMean, scalar, unreduced.operand()});
+  }
+  unreduced.reset();
+  tape.finish(out, [rule, scale](Backward& b) {
+    const Tensor saved_x = b.saved(0);
+    const Tensor saved_target = b.saved(1);
+    b.give(0, elementwise(rule.backward, saved_x.dtype(), {&b.gradient(), &saved_x, &saved_target}, {scale, 1}));
+  });
+  return out;
+}
+
+Tensor dropout(const Tensor& x, double p) {
+  Session& session = x.session();
+  if (p == 0 || !session.training) return x;
+  Recording tape(session, "native_dropout", {&x});
+  Tensor out = session.empty_strided(x.shape(), x.strides(), x.dtype());
+  const Tensor mask = session.empty_strided(x.shape(), x.strides(), DType::kBool);
+  tape.save(mask);
+  if (session.computes()) {
+    session.device().run(DropoutCall{p, 1, session.next_random_offset(), x.operand(), out.operand(), mask.operand()});
+  }
+  tape.finish(out, [scale = 1 / (1 - p)](Backward& b) {
+    const Tensor kept = b.saved(0);
+    b.give(0, elementwise(Elementwise::kMaskedScale, b.gradient().dtype(), {&b.gradient(), &kept}, {scale}));
+  });
+  return out;
+}
+
+}  // namespace memfathom

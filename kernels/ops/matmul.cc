@@ -1,0 +1,156 @@
+#include "kernels/ops/matmul.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/autocast.h"
+#include "kernels/ops/broadcast.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+// One gemm into a new tensor. Rank 2 or 3.
+Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+  Session& session = a.session();
+  if (a.size(-1) != b.size(-2)) {
+    throw Error(ErrorKind::kInput, fmt::format("shapes {} and {} cannot be multiplied: {} is not {}; the layers do not fit together",
+                                               to_string(a.shape()), to_string(b.shape()), a.size(-1), b.size(-2)));
+  }
+  Shape shape = a.shape();
+  shape[-1] = b.size(-1);
+  Tensor out = session.empty(shape, a.dtype());
+  session.before_gemm(bias.defined());
+  if (session.computes()) {
+    session.device().run(GemmCall{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0});
+  }
+  return out;
+}
+
+// A view with the last two dimensions swapped; no history (used inside backward).
+Tensor t(const Tensor& x) {
+  Shape shape = x.shape();
+  Shape strides = x.strides();
+  std::swap(shape[-1], shape[-2]);
+  std::swap(strides[-1], strides[-2]);
+  return x.alias(shape, strides, x.impl()->offset);
+}
+
+bool column_major(const Tensor& x) { return x.strides()[-2] == 1 && x.strides()[-1] >= x.size(-2); }
+
+// The gradient of the second factor, laid out as the factor is: of a transposed one its transpose is computed.
+Tensor gradient_of_second(const Tensor& a, const Tensor& gradient, bool second_column_major) {
+  return second_column_major ? t(gemm(t(gradient), a)) : gemm(t(a), gradient);
+}
+
+Tensor addmm(const Tensor& bias, const Tensor& x, const Tensor& weight) {
+  Recording tape(x.session(), "addmm", {&x, &weight, &bias});
+  tape.save(tape.needs(1) ? x : Tensor());
+  tape.save(tape.needs(0) ? weight : Tensor());
+  Tensor out = gemm(x, weight, bias);
+  tape.finish(out, [column = column_major(weight)](Backward& b) {
+    if (b.needs(0)) {
+      const Tensor second = b.saved(1);
+      b.give(0, gemm(b.gradient(), t(second)));
+    }
+    if (b.needs(1)) {
+      const Tensor first = b.saved(0);
+      b.give(1, gradient_of_second(first, b.gradient(), column));
+    }
+    if (b.needs(2)) b.give(2, b.gradient());
+  });
+  return out;
+}
+
+// Folds the leading dimensions of x into rows; copies only where the memory does not allow a view.
+Tensor folded(const Tensor& x) { return x.rank() == 2 ? x : reshape(x, {-1, x.size(-1)}); }
+
+Tensor unfolded(const Tensor& rows, const Tensor& like) {
+  if (like.rank() == 2) return rows;
+  Shape shape = like.shape();
+  shape[-1] = rows.size(-1);
+  return view(rows, shape);
+}
+
+}  // namespace
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  Recording tape(a.session(), "mm", {&a, &b});
+  tape.save(tape.needs(0) ? b : Tensor());
+  tape.save(tape.needs(1) ? a : Tensor());
+  Tensor out = gemm(a, b);
+  tape.finish(out, [column = column_major(b)](Backward& bw) {
+    if (bw.needs(1)) {
+      const Tensor first = bw.saved(1);
+      bw.give(1, gradient_of_second(first, bw.gradient(), column));
+    }
+    if (bw.needs(0)) {
+      const Tensor second = bw.saved(0);
+      bw.give(0, gemm(bw.gradient(), t(second)));
+    }
+  });
+  return out;
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const Tensor b = autocast_to_lower(bias);
+  const Tensor w = autocast_to_lower(weight);
+  const Tensor x = autocast_to_lower(input);
+  const Tensor wt = transpose(w, 0, 1);
+  const Tensor rows = folded(x);
+  return unfolded(b ? addmm(b, rows, wt) : mm(rows, wt), x);
+}
+
+Tensor linear_transposed(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const Tensor rows = folded(input);
+  const Tensor w = autocast_to_lower(weight);
+  const Tensor x = autocast_to_lower(rows);
+  const Tensor b = autocast_to_lower(bias);
+  return unfolded(addmm(b, x, w), input);
+}
+
+Tensor bmm(const Tensor& first, const Tensor& second) {
+  const Tensor b = autocast_to_lower(second);
+  const Tensor a = autocast_to_lower(first);
+  Recording tape(a.session(), "bmm", {&a, &b});
+  tape.save(tape.needs(0) ? b : Tensor());
+  tape.save(tape.needs(1) ? a : Tensor());
+  Tensor out = gemm(a, b);
+  tape.finish(out, [](Backward& bw) {
+    if (bw.needs(1)) {
+      const Tensor left = bw.saved(1);
+      bw.give(1, gemm(t(left), bw.gradient()));
+    }
+    if (bw.needs(0)) {
+      const Tensor right = bw.saved(0);
+      bw.give(0, gemm(bw.gradient(), t(right)));
+    }
+  });
+  return out;
+}
+
+Tensor matmul(const Tensor& first, const Tensor& second) {
+  const Tensor b = autocast_to_lower(second);
+  const Tensor a = autocast_to_lower(first);
+  if (b.rank() == 2) return unfolded(mm(folded(a), b), a);
+  Shape leading_a = a.shape();
+  Shape leading_b = b.shape();
+  leading_a[-1] = leading_a[-2] = leading_b[-1] = leading_b[-2] = 1;
+  Shape batch = broadcast_shapes(leading_a, leading_b);
+  const auto batched = [&](const Tensor& x) {
+    Shape wide = batch;
+    wide[-2] = x.size(-2);
+    wide[-1] = x.size(-1);
+    const Tensor stretched = wide == x.shape() ? x : expand(x, wide);
+    return reshape(stretched, {-1, x.size(-2), x.size(-1)});
+  };
+  const Tensor rows = batched(a);
+  const Tensor product = bmm(rows, batched(b));
+  batch[-2] = a.size(-2);
+  batch[-1] = b.size(-1);
+  return view(product, batch);
+}
+
+}  // namespace memfathom

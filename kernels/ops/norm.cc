@@ -1,0 +1,262 @@
+#include "kernels/ops/norm.h"
+
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/autocast.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+Tensor like(const Tensor& x) { return x.session().empty_strided(x.shape(), x.strides(), x.dtype()); }
+
+// The gradients every norm's one backward kernel gives: of the input, the weight and the bias, those that are wanted.
+void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
+  Session& session = b.session();
+  const Tensor gradient = call.op == Norm::kBatch ? b.gradient() : contiguous(b.gradient());
+  Tensor dx;
+  Tensor dweight;
+  Tensor dbias;
+  if (b.needs(0)) dx = call.op == Norm::kBatch ? like(x) : session.empty(x.shape(), x.dtype());
+  if (b.needs(1)) dweight = session.empty(weight.shape(), weight.dtype());
+  if (b.needs(2)) dbias = session.empty(weight.shape(), weight.dtype());
+  if (session.computes()) {
+    call.backward = true;
+    call.x = x.operand();
+    call.weight = weight.operand();
+    call.dy = gradient.operand();
+    call.dx = dx.operand();
+    call.dweight = dweight.operand();
+    call.dbias = dbias.operand();
+    session.device().run(call);
+  }
+  if (dx) b.give(0, std::move(dx));
+  if (dweight) b.give(1, std::move(dweight));
+  if (dbias) b.give(2, std::move(dbias));
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
+  Session& session = input.session();
+  const Tensor cast_bias = autocast_to_fp32(bias);
+  const Tensor w = autocast_to_fp32(weight);
+  const Tensor x = contiguous(autocast_to_fp32(input));
+  Recording tape(session, "native_layer_norm", {&x, &w, &cast_bias});
+  tape.save(x);
+  tape.save(w);
+  Shape rows = x.shape();
+  rows[-1] = 1;
+  Tensor out = session.empty(x.shape(), x.dtype());
+  const Tensor mean = session.empty(rows, DType::kFp32);
+  const Tensor rstd = session.empty(rows, DType::kFp32);
+  tape.save(mean);
+  tape.save(rstd);
+  NormCall call;
+  call.op = Norm::kLayer;
+  call.eps = eps;
+  if (session.computes()) {
+    call.x = x.operand();
+    call.weight = w.operand();
+    call.bias = cast_bias.operand();
+    call.y = out.operand();
+    call.mean = mean.operand();
+    call.rstd = rstd.operand();
+    session.device().run(call);
+  }
+  tape.finish(out, [eps](Backward& b) {
+    const Tensor saved_x = b.saved(0);
+    const Tensor saved_w = b.saved(1);
+    const Tensor saved_mean = b.saved(2);
+    const Tensor saved_rstd = b.saved(3);
+    NormCall back;
+    back.op = Norm::kLayer;
+    back.eps = eps;
+    back.mean = saved_mean.operand();
+    back.rstd = saved_rstd.operand();
+    give_norm_gradients(b, back, saved_x, saved_w);
+  });
+  return out;
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
+  Session& session = x.session();
+  if (weight.dtype() != x.dtype()) {
+    // The composite: upcast, normalise, weight, in PyTorch's own elementary operations.
+    const Tensor wide = to_dtype(x, DType::kFp32);
+    Tensor t = pow_scalar(wide, 2);
+    t = mean(t, {-1}, true);
+    t = add_scalar(t, eps);
+    t = rsqrt(t);
+    t = mul(wide, t);
+    return to_dtype(mul(t, weight), x.dtype());
+  }
+  Recording tape(session, "_fused_rms_norm", {&x, &weight});
+  tape.save(x);
+  tape.save(weight);
+  Shape rows = x.shape();
+  rows[-1] = 1;
+  Tensor out = session.empty(x.shape(), x.dtype());
+  const Tensor rstd = session.empty(rows, DType::kFp32);
+  tape.save(rstd);
+  if (session.computes()) {
+    NormCall call;
+    call.op = Norm::kRms;
+    call.eps = eps;
+    call.x = x.operand();
+    call.weight = weight.operand();
+    call.y = out.operand();
+    call.rstd = rstd.operand();
+    session.device().run(call);
+  }
+  tape.finish(out, [eps](Backward& b) {
+    const Tensor saved_x = b.saved(0);
+    const Tensor saved_w = b.saved(1);
+    const Tensor saved_rstd = b.saved(2);
+    Tensor dx = b.session().empty(saved_x.shape(), saved_x.dtype());
+    Tensor dweight = b.session().empty(saved_w.shape(), saved_w.dtype());
+    if (b.session().computes()) {
+      NormCall back;
+      back.op = Norm::kRms;
+      back.backward = true;
+      back.eps = eps;
+      back.x = saved_x.operand();
+      back.weight = saved_w.operand();
+      back.rstd = saved_rstd.operand();
+      back.dy = b.gradient().operand();
+      back.dx = dx.operand();
+      back.dweight = dweight.operand();
+      b.session().device().run(back);
+    }
+    if (b.needs(0)) b.give(0, std::move(dx));
+    if (b.needs(1)) b.give(1, std::move(dweight));
+  });
+  return out;
+}
+
+Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps) {
+  Tensor t = to_dtype(x, DType::kFp32);
+  {
+    Tensor scale = pow_scalar(t, 2);
+    scale = mean(scale, {-1}, true);
+    Tensor shifted = add_scalar(scale, eps);
+    shifted = rsqrt(shifted);
+    t = mul(t, shifted);
+  }
+  const Tensor narrow = to_dtype(t, x.dtype());
+  return mul(weight, narrow);
+}
+
+Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+  Session& session = input.session();
+  const Tensor cast_bias = autocast_to_fp32(bias);
+  const Tensor w = autocast_to_fp32(weight);
+  const Tensor x = contiguous(autocast_to_fp32(input));
+  Recording tape(session, "native_group_norm", {&x, &w, &cast_bias});
+  tape.save(x);
+  tape.save(w);
+  Tensor out = session.empty(x.shape(), x.dtype());
+  const Tensor mean = session.empty({x.size(0), groups}, x.dtype());
+  const Tensor rstd = session.empty({x.size(0), groups}, x.dtype());
+  tape.save(mean);
+  tape.save(rstd);
+  NormCall call;
+  call.op = Norm::kGroup;
+  call.groups = groups;
+  call.eps = eps;
+  if (session.computes()) {
+    call.x = x.operand();
+    call.weight = w.operand();
+    call.bias = cast_bias.operand();
+    call.y = out.operand();
+    call.mean = mean.operand();
+    call.rstd = rstd.operand();
+    session.device().run(call);
+  }
+  tape.finish(out, [groups, eps](Backward& b) {
+    const Tensor saved_x = b.saved(0);
+    const Tensor saved_w = b.saved(1);
+    const Tensor saved_mean = b.saved(2);
+    const Tensor saved_rstd = b.saved(3);
+    NormCall back;
+    back.op = Norm::kGroup;
+    back.groups = groups;
+    back.eps = eps;
+    back.mean = saved_mean.operand();
+    back.rstd = saved_rstd.operand();
+    give_norm_gradients(b, back, saved_x, saved_w);
+  });
+  return out;
+}
+
+Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training, double eps) {
+  Session& session = x.session();
+  Recording tape(session, "cudnn_batch_norm", {&x, &state.weight, &state.bias});
+  tape.save(x);
+  tape.save(state.weight);
+  Tensor out = like(x);
+  const Shape channels{x.size(1)};
+  // Evaluation keeps empty statistics: the running ones serve.
+  const Tensor mean = session.empty(training ? channels : Shape{0}, DType::kFp32);
+  const Tensor rstd = session.empty(training ? channels : Shape{0}, DType::kFp32);
+  const Tensor reserve = session.empty({0}, DType::kUint8);
+  tape.save(mean);
+  tape.save(rstd);
+  session.note_cudnn();
+  if (session.computes()) {
+    NormCall call;
+    call.op = Norm::kBatch;
+    call.training = training;
+    call.eps = eps;
+    call.x = x.operand();
+    call.weight = state.weight.operand();
+    call.bias = state.bias.operand();
+    call.y = out.operand();
+    if (training) {
+      call.mean = mean.operand();
+      call.rstd = rstd.operand();
+    }
+    call.running_mean = state.running_mean.operand();
+    call.running_var = state.running_var.operand();
+    session.device().run(call);
+  }
+  tape.save(training ? Tensor() : state.running_mean);
+  tape.save(training ? Tensor() : state.running_var);
+  tape.finish(out, [eps, training](Backward& b) {
+    const Tensor saved_x = b.saved(0);
+    const Tensor saved_w = b.saved(1);
+    const Tensor saved_mean = b.saved(2);
+    const Tensor saved_rstd = b.saved(3);
+    const Tensor running_mean = b.saved(4);
+    const Tensor running_var = b.saved(5);
+    NormCall back;
+    back.op = Norm::kBatch;
+    back.training = training;
+    back.eps = eps;
+    if (training) {
+      back.mean = saved_mean.operand();
+      back.rstd = saved_rstd.operand();
+    }
+    back.running_mean = running_mean.operand();
+    back.running_var = running_var.operand();
+    give_norm_gradients(b, back, saved_x, saved_w);
+  });
+  return out;
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const auto repeated = [&](const Tensor& parameter) {
+    const Tensor wide = expand(unsqueeze(parameter, 0), {x.size(0), x.size(1)});
+    return reshape(wide, {x.size(0) * x.size(1)});
+  };
+  BatchNormState state;
+  state.weight = repeated(weight);
+  state.bias = repeated(bias);
+  Shape folded = x.shape();
+  folded[0] = 1;
+  folded[1] = x.size(0) * x.size(1);
+  const Tensor out = batch_norm(view(contiguous(x), folded), state, true, eps);
+  return view(out, x.shape());
+}
+
+}  // namespace memfathom

@@ -1,0 +1,43 @@
+#include "kernels/ops/quantized.h"
+
+#include "core/error.h"
+#include "kernels/ops/autocast.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+// The matrix in `dtype`; scales that are quantised themselves are widened to fp32 first.
+Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested, DType dtype) {
+  Tensor widened;
+  if (nested) widened = session.empty(scales, DType::kFp32);
+  return session.empty(shape, dtype);
+}
+
+}  // namespace
+
+Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, const Tensor& bias) {
+  Session& session = input.session();
+  if (session.computes()) {
+    throw Error(ErrorKind::kInput, "quantised weights are kept as accounts only; measure the job without quantization");
+  }
+  const Tensor x = autocast_to_lower(input);
+  Recording tape(session, "MatMul4Bit", {&x});
+  if (session.policy().bitsandbytes_keeps_input) tape.save(x);
+  Tensor out;
+  {
+    const NoGrad no_grad(session);
+    const Tensor full = dequantized(session, weight.shape, weight.scales.shape(), weight.second_scales.defined(), x.dtype());
+    out = linear(x.detach(), full, bias ? bias.detach() : bias);
+  }
+  const bool nested = weight.second_scales.defined();
+  tape.finish(out, [shape = weight.shape, scales = weight.scales.shape(), nested](Backward& b) {
+    const Tensor full = dequantized(b.session(), shape, scales, nested, b.gradient().dtype());
+    b.give(0, matmul(b.gradient(), full));
+  });
+  return out;
+}
+
+}  // namespace memfathom

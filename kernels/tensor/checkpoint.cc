@@ -1,0 +1,101 @@
+#include "kernels/tensor/checkpoint.h"
+
+#include <utility>
+
+#include "kernels/tensor/engine.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+// Thrown by pack() when everything a segment must give again exists: the rest of it need not run.
+struct RecomputationComplete {};
+
+}  // namespace
+
+CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor& input)
+    : session_(session),
+      segment_(std::move(segment)),
+      input_(input),
+      input_requires_grad_(input.requires_grad()),
+      autocast_(session.autocast),
+      module_(session.module) {}
+
+SavedTensor CheckpointFrame::pack(const Tensor& tensor) {
+  if (!recomputing_) return SavedTensor(Ref<CheckpointFrame>(this), packed_++);
+  tensors_.push_back(tensor.detach());
+  if (tensors_.size() == packed_) throw RecomputationComplete{};
+  return SavedTensor(tensor);
+}
+
+Tensor CheckpointFrame::unpack(std::uint32_t index) {
+  if (!recomputed_) recompute();
+  return std::move(tensors_[index]);
+}
+
+void CheckpointFrame::recompute() {
+  recomputing_ = true;
+  tensors_.reserve(packed_);
+  {
+    const Scoped<bool> grad(session_.grad_enabled, true);
+    const Scoped<bool> thread(session_.in_backward, true);
+    const Scoped<CheckpointFrame*> frame(session_.checkpoint, this);
+    const Scoped<ModuleIndex> module(session_.module, module_);
+    const AutocastScope autocast(session_, autocast_);
+    Tensor input = input_.unpack();
+    input.set_requires_grad(input_requires_grad_);
+    try {
+      segment_(input);
+    } catch (const RecomputationComplete&) {
+    }
+  }
+  recomputing_ = false;
+  recomputed_ = true;
+}
+
+Tensor checkpoint(const Segment& segment, const Tensor& input) {
+  Session& session = input.session();
+  if (!session.grad_enabled) return segment(input);
+  const Ref<CheckpointFrame> frame = make_ref<CheckpointFrame>(session, segment, input);
+  const Scoped<CheckpointFrame*> scope(session.checkpoint, frame.get());
+  return segment(input);
+}
+
+Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
+  Session& session = input.session();
+  Recording tape(session, "CheckpointFunction", {&input});
+  tape.save(input);
+  Tensor output;
+  {
+    const NoGrad no_grad(session);
+    output = segment(input);
+  }
+  if (!tape.wanted()) return output;
+  // Owned by the closure through a counted frame: a std::function is too large to sit in a node.
+  struct Kept : Counted {
+    Segment segment;
+    std::optional<DType> autocast;
+    ModuleIndex module = 0;
+  };
+  Ref<Kept> kept = make_ref<Kept>();
+  kept->segment = segment;
+  kept->autocast = session.autocast;
+  kept->module = session.module;
+  tape.finish(output, [kept](Backward& b) {
+    Session& s = b.session();
+    const Scoped<ModuleIndex> module(s.module, kept->module);
+    Tensor again = b.saved(0);
+    again.set_requires_grad(true);
+    Tensor result;
+    {
+      const Scoped<bool> grad(s.grad_enabled, true);
+      const AutocastScope autocast(s, kept->autocast);
+      result = kept->segment(again);
+    }
+    run_backward(result, b.gradient());
+    if (b.needs(0)) b.give(0, again.grad());
+  });
+  return output;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,44 @@
+// Checkpoint: a segment whose saved tensors are not kept but computed again when backward first asks for one.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernels/tensor/node.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+
+using Segment = std::function<Tensor(const Tensor&)>;
+
+// PyTorch's non-reentrant checkpoint: what operations save inside the segment becomes a number; unpacking the first
+// of them runs the segment again, which stops as soon as the last saved tensor exists again.
+class CheckpointFrame final : public Counted {
+ public:
+  CheckpointFrame(Session& session, Segment segment, const Tensor& input);
+
+  SavedTensor pack(const Tensor& tensor);
+  Tensor unpack(std::uint32_t index);
+
+ private:
+  void recompute();
+
+  Session& session_;
+  Segment segment_;
+  SavedTensor input_;
+  bool input_requires_grad_;
+  std::optional<DType> autocast_;
+  ModuleIndex module_;
+  std::uint32_t packed_ = 0;
+  bool recomputing_ = false;
+  bool recomputed_ = false;
+  std::vector<Tensor> tensors_;
+};
+
+// output = segment(input), checkpointed. Without gradients it is the plain call.
+Tensor checkpoint(const Segment& segment, const Tensor& input);
+
+// The reentrant variant: the segment runs without a tape; backward runs it again with one, and then its own backward.
+Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input);
+
+}  // namespace memfathom

@@ -1,0 +1,204 @@
+#include "kernels/tensor/engine.h"
+
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+namespace {
+
+bool only_holder(const Tensor& tensor) {
+  return tensor.ref()->use_count() == 1 && tensor.impl()->storage->use_count() == 1;
+}
+
+// Adds to a leaf's gradient. A first gradient that nobody else holds, laid out like its leaf, is taken over as it is.
+struct AccumulateGrad {
+  explicit AccumulateGrad(Ref<TensorImpl> tensor) : leaf(std::move(tensor)) {}
+  AccumulateGrad(AccumulateGrad&&) = default;
+  ~AccumulateGrad() {
+    if (leaf) leaf->accumulator = nullptr;
+  }
+
+  void operator()(Backward& b) const {
+    Tensor incoming = b.take_gradient();
+    if (!incoming) return;
+    if (leaf->grad) {
+      add_into(leaf->grad, incoming);
+      return;
+    }
+    const bool same_layout = !is_dense(leaf->shape, leaf->strides) || incoming.strides() == leaf->strides ||
+                             (Tensor(leaf).is_contiguous() && incoming.is_contiguous());
+    if (incoming.ref()->use_count() == 1 && same_layout) {
+      leaf->grad = incoming.detach();
+    } else {
+      Tensor copy = b.session().empty_strided(leaf->shape, leaf->strides, incoming.dtype());
+      copy_into(copy, incoming);
+      leaf->grad = std::move(copy);
+    }
+    leaf->grad.impl()->storage->set_component(Component::kGradients);
+  }
+
+  Ref<TensorImpl> leaf;
+};
+
+struct Task {
+  Ref<Node> node;
+  SmallVector<Tensor, 2> gradients;
+};
+
+// One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is put back when the run ends.
+class Run {
+ public:
+  explicit Run(Session& session) : session_(session) {}
+  ~Run() {
+    for (const auto& [node, slot] : borrowed_) node->slot = slot;
+  }
+
+  void go(const Edge& root, const Tensor& gradient) {
+    count_dependencies(root.node);
+    Task task{root.node, {}};
+    task.gradients.resize(root.node->outputs.size());
+    task.gradients[root.input] = gradient;
+    push(std::move(task));
+    while (!ready_.empty()) {
+      Task next = std::move(waiting_[ready_.top().task]);
+      ready_.pop();
+      evaluate(next);
+    }
+  }
+
+ private:
+  struct State {
+    std::uint32_t dependencies = 0;
+    bool has_gradients = false;
+    SmallVector<Tensor, 2> gradients;
+  };
+  struct Entry {
+    std::uint64_t sequence;
+    std::size_t task;
+    bool operator<(const Entry& other) const { return sequence < other.sequence; }
+  };
+
+  State& state(Node& node) {
+    return states_[static_cast<std::size_t>(node.slot)];
+  }
+
+  bool visit(Node* node) {
+    if (node->slot >= 0 && static_cast<std::size_t>(node->slot) < states_.size() && owners_[static_cast<std::size_t>(node->slot)] == node) return false;
+    borrowed_.emplace_back(Ref<Node>(node), node->slot);
+    node->slot = static_cast<std::int32_t>(states_.size());
+    states_.emplace_back();
+    owners_.push_back(node);
+    return true;
+  }
+
+  void count_dependencies(const Ref<Node>& root) {
+    std::vector<Node*> pending{root.get()};
+    visit(root.get());
+    while (!pending.empty()) {
+      Node* node = pending.back();
+      pending.pop_back();
+      for (const Edge& edge : node->edges) {
+        if (!edge.node) continue;
+        if (visit(edge.node.get())) pending.push_back(edge.node.get());
+        ++state(*edge.node).dependencies;
+      }
+    }
+  }
+
+  void push(Task task) {
+    ready_.push({task.node->sequence(), waiting_.size()});
+    waiting_.push_back(std::move(task));
+  }
+
+  // Gradients are brought to the extents and type of what they are gradients of.
+  void fit_results(Node& node, Backward& backward) {
+    for (std::size_t i = 0; i < node.edges.size(); ++i) {
+      Tensor& gradient = backward.results[i];
+      const Edge& edge = node.edges[i];
+      if (!edge.node || !gradient) continue;
+      const OutputMeta& meta = edge.node->outputs[edge.input];
+      if (!(gradient.shape() == meta.shape)) gradient = sum_to_shape(gradient, meta.shape);
+      if (gradient.dtype() != meta.dtype) gradient = to_dtype(gradient, meta.dtype);
+    }
+  }
+
+  void evaluate(Task& task) {
+    Node& node = *task.node;
+    Backward backward(session_, node, task.gradients);
+    node.apply(backward);
+    fit_results(node, backward);
+    task.gradients.clear();
+    node.release();
+    for (std::size_t i = 0; i < node.edges.size(); ++i) {
+      const Edge& edge = node.edges[i];
+      if (!edge.node) continue;
+      State& next = state(*edge.node);
+      if (!next.has_gradients) {
+        next.has_gradients = true;
+        next.gradients.resize(edge.node->outputs.size());
+      }
+      accumulate(next.gradients[edge.input], std::move(backward.results[i]));
+      if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
+    }
+  }
+
+  void accumulate(Tensor& held, Tensor incoming) {
+    if (!incoming) return;
+    if (!held) {
+      held = std::move(incoming);
+    } else if (session_.policy().sums_gradients_in_place && only_holder(held) &&
+               is_dense(held.shape(), held.strides())) {
+      add_into(held, incoming);
+    } else {
+      held = add(held, incoming);
+    }
+  }
+
+  Session& session_;
+  std::vector<State> states_;
+  std::vector<Node*> owners_;
+  std::vector<Task> waiting_;
+  std::priority_queue<Entry> ready_;
+  std::vector<std::pair<Ref<Node>, std::int32_t>> borrowed_;
+};
+
+}  // namespace
+
+Edge gradient_edge(const Tensor& tensor) {
+  TensorImpl& impl = *tensor.impl();
+  if (impl.grad_fn) return {impl.grad_fn, impl.output_number};
+  if (impl.accumulator != nullptr) return {Ref<Node>(impl.accumulator), 0};
+  Ref<Node> accumulator = make_ref<Node>("AccumulateGrad", Node::kFirst);
+  accumulator->outputs.push_back({impl.shape, impl.dtype});
+  accumulator->set_function(AccumulateGrad(tensor.ref()));
+  impl.accumulator = accumulator.get();
+  return {std::move(accumulator), 0};
+}
+
+void run_backward(const Tensor& loss) {
+  Session& session = loss.session();
+  Tensor ones;
+  {
+    const ComponentScope scope(session, Component::kLogitsLoss);
+    ones = session.full(loss.shape(), loss.dtype(), 1);
+  }
+  run_backward(loss, ones);
+}
+
+void run_backward(const Tensor& root, const Tensor& gradient) {
+  Session& session = root.session();
+  if (!root.requires_grad()) {
+    throw Error(ErrorKind::kInput, "backward was asked for, but nothing in the graph is trainable");
+  }
+  const Scoped<bool> no_grad(session.grad_enabled, false);
+  const Scoped<bool> thread(session.in_backward, true);
+  const Scoped<CheckpointFrame*> frame(session.checkpoint, nullptr);
+  Run(session).go(gradient_edge(root), gradient);
+}
+
+}  // namespace memfathom

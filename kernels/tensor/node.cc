@@ -1,0 +1,49 @@
+#include "kernels/tensor/node.h"
+
+#include "kernels/tensor/checkpoint.h"
+
+namespace memfathom {
+
+SavedTensor::SavedTensor(const Tensor& tensor) {
+  if (!tensor) return;
+  tensor_ = tensor.detach();  // without history: an output that saves itself must not keep itself alive
+  tensor_.impl()->storage->add_saved();
+}
+
+SavedTensor::SavedTensor(Ref<CheckpointFrame> frame, std::uint32_t index)
+    : frame_(std::move(frame)), index_(index) {}
+
+SavedTensor::SavedTensor(SavedTensor&&) noexcept = default;
+
+SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
+  std::swap(tensor_, other.tensor_);
+  std::swap(frame_, other.frame_);
+  std::swap(index_, other.index_);
+  return *this;
+}
+
+SavedTensor::~SavedTensor() {
+  if (tensor_) tensor_.impl()->storage->remove_saved();
+}
+
+Tensor SavedTensor::unpack() const { return frame_ ? frame_->unpack(index_) : tensor_; }
+
+Node::~Node() {
+  if (destroy_ != nullptr) destroy_(closure_.data());
+  // Long chains of nodes go one by one, not by recursion.
+  std::vector<Ref<Node>> pending;
+  for (Edge& edge : edges) {
+    if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
+  }
+  while (!pending.empty()) {
+    const Ref<Node> node = std::move(pending.back());
+    pending.pop_back();
+    for (Edge& edge : node->edges) {
+      if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
+    }
+  }
+}
+
+void Node::release() { saved.clear(); }
+
+}  // namespace memfathom

@@ -1,0 +1,44 @@
+#include "kernels/tensor/recording.h"
+
+#include "kernels/tensor/engine.h"
+
+namespace memfathom {
+namespace {
+
+bool wants_gradient(const Tensor* tensor) {
+  return tensor != nullptr && tensor->defined() && tensor->requires_grad();
+}
+
+}  // namespace
+
+Recording::Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs)
+    : session_(session) {
+  if (!session.grad_enabled) return;
+  bool any = false;
+  for (const Tensor* input : inputs) any = any || wants_gradient(input);
+  if (!any) return;
+  node_ = make_ref<Node>(name, session.next_sequence());
+  for (const Tensor* input : inputs) {
+    node_->edges.push_back(wants_gradient(input) ? gradient_edge(*input) : Edge{});
+  }
+}
+
+void Recording::save(const Tensor& tensor) {
+  if (!node_) return;
+  if (session_.checkpoint != nullptr && tensor.defined()) {
+    node_->saved.push_back(session_.checkpoint->pack(tensor));
+  } else {
+    node_->saved.emplace_back(tensor);
+  }
+}
+
+void Recording::attach(Tensor& output) {
+  if (!node_) return;
+  TensorImpl& impl = *output.impl();
+  impl.requires_grad = true;
+  impl.output_number = static_cast<std::uint8_t>(node_->outputs.size());
+  impl.grad_fn = node_;
+  node_->outputs.push_back({impl.shape, impl.dtype});
+}
+
+}  // namespace memfathom

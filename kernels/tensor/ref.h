@@ -1,0 +1,62 @@
+// Ref: a counted pointer for objects of one thread; the count lives in the object.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace memfathom {
+
+// Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting is not atomic.
+class Counted {
+ public:
+  Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  std::uint32_t use_count() const { return uses_; }
+
+ private:
+  template <typename T>
+  friend class Ref;
+  std::uint32_t uses_ = 0;
+};
+
+template <typename T>
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(T* object) : object_(object) {
+    if (object_ != nullptr) ++object_->uses_;
+  }
+  Ref(const Ref& other) : Ref(other.object_) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { reset(); }
+
+  void reset() {
+    T* object = std::exchange(object_, nullptr);
+    if (object != nullptr && --object->uses_ == 0) destroy(object);
+  }
+
+  T* get() const { return object_; }
+  T& operator*() const { return *object_; }
+  T* operator->() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  bool operator==(const Ref& other) const { return object_ == other.object_; }
+
+ private:
+  // Out of line: inlined, g++ 12 takes the counts of other holders for uses after the delete.
+  [[gnu::noinline]] static void destroy(T* object) { delete object; }
+
+  T* object_ = nullptr;
+};
+
+template <typename T, typename... Args>
+Ref<T> make_ref(Args&&... args) {
+  return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,114 @@
+// Tensor: a counted view of a counted storage, with autograd's bookkeeping; PyTorch's semantics of sharing.
+#pragma once
+
+#include <cstdint>
+
+#include "core/component.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "kernels/allocator/allocator.h"
+#include "kernels/operand.h"
+#include "kernels/tensor/ledger.h"
+#include "kernels/tensor/ref.h"
+
+namespace memfathom {
+
+class Session;
+class Node;
+
+// Device memory that tensors share; given back when the last of them goes.
+class Storage final : public Counted {
+ public:
+  Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
+  ~Storage();
+
+  Session& session() const { return *session_; }
+  void* data() const { return allocation_.data(); }
+  std::int64_t accounted_bytes() const { return allocation_.bytes.count(); }
+  Component component() const { return component_; }
+
+  // Says what the memory is for from now on, e.g. a buffer that became a gradient.
+  void set_component(Component component);
+  // The tape holds it: a temporary that is saved counts as an activation.
+  void add_saved();
+  void remove_saved();
+
+ private:
+  Component shown_as() const;
+
+  Session* session_;
+  Allocation allocation_;
+  Component component_;
+  ModuleIndex module_;
+  std::uint32_t saved_ = 0;
+};
+
+struct TensorImpl;
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const { return defined(); }
+  const Shape& shape() const;
+  const Shape& strides() const;
+  std::int64_t size(int dim) const { return shape()[dim]; }
+  int rank() const { return shape().rank(); }
+  std::int64_t elements() const { return shape().elements(); }
+  DType dtype() const;
+  Session& session() const;
+  Operand operand() const;
+  bool is_contiguous() const;
+  bool shares_storage_with(const Tensor& other) const;
+
+  // Leaves are told whether they learn; results inherit it.
+  bool requires_grad() const;
+  void set_requires_grad(bool value);
+  const Tensor& grad() const;
+  void set_grad(Tensor grad);
+
+  // The same memory without history.
+  Tensor detach() const;
+  // The same storage seen through other extents and strides; no history.
+  Tensor alias(const Shape& shape, const Shape& strides, std::int64_t offset) const;
+
+  void reset() { impl_.reset(); }
+  TensorImpl* impl() const { return impl_.get(); }
+  const Ref<TensorImpl>& ref() const { return impl_; }
+
+ private:
+  Ref<TensorImpl> impl_;
+};
+
+struct TensorImpl final : public Counted {
+  ~TensorImpl();
+
+  Ref<Storage> storage;
+  Shape shape;
+  Shape strides;
+  std::int64_t offset = 0;  // in elements
+  DType dtype = DType::kFp32;
+  bool requires_grad = false;
+  std::uint8_t output_number = 0;  // which output of grad_fn this is
+  Ref<Node> grad_fn;               // made by, when it has history
+  Node* accumulator = nullptr;     // of a leaf: the node that adds to its gradient, while a graph holds it
+  Tensor grad;                     // of a leaf
+};
+
+// Row-major strides of a contiguous tensor.
+Shape contiguous_strides(const Shape& shape);
+// Strides of [N, C, spatial...] in the channels-last order.
+Shape channels_last_strides(const Shape& shape);
+// Every element of the covered range exactly once, in whatever order of dimensions.
+bool is_dense(const Shape& shape, const Shape& strides);
+
+inline const Shape& Tensor::shape() const { return impl_->shape; }
+inline const Shape& Tensor::strides() const { return impl_->strides; }
+inline DType Tensor::dtype() const { return impl_->dtype; }
+inline Session& Tensor::session() const { return impl_->storage->session(); }
+inline bool Tensor::requires_grad() const { return impl_->requires_grad; }
+inline const Tensor& Tensor::grad() const { return impl_->grad; }
+
+}  // namespace memfathom
