@@ -6,6 +6,9 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
 
 #include "cli/global_options.h"
 #include "core/error.h"
@@ -22,16 +25,46 @@ class OptionParser::Implementation {
 
   CLI::App& app() { return app_; }
 
+  // CLI11's own conversion accepts numbers that do not fit.
+  template <typename Number, typename Target>
+  void number(const std::string& names, Target& target, const char* what) {
+    app_.add_option_function<std::string>(
+        names,
+        [this, &target, what, name = names.substr(0, names.find(','))](const std::string& text) {
+          Number value{};
+          const char* const end = text.data() + text.size();
+          const auto [stop, failure] = std::from_chars(text.data(), end, value);
+          bool usable = failure == std::errc{} && stop == end;
+          if constexpr (std::is_floating_point_v<Number>) usable = usable && std::isfinite(value);
+          if (!usable) {
+            throw Error(ErrorKind::kUsage,
+                        fmt::format("{}: {} is \"{}\"; it must be {}", command_, name, text, what));
+          }
+          target = value;
+        });
+  }
+
+  void rest(const std::string& name, std::vector<std::string>& target) {
+    app_.add_option(name, target);
+    rest_ = &target;
+  }
+
   void parse(const Arguments& arguments) {
-    refuse_unknown_options(arguments);
+    const auto tail = std::find(arguments.begin(), arguments.end(), "--");
+    Arguments own(arguments.begin(), tail);
+    refuse_unknown_options(own);
+    std::reverse(own.begin(), own.end());  // as CLI11 wants them
     try {
-      app_.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
+      app_.parse(std::move(own));
     } catch (const CLI::ParseError& failure) {
       refuse(failure.what());
     }
     for (const std::string& extra : app_.remaining()) {
       refuse(fmt::format("\"{}\" is one word too many", extra));
     }
+    if (tail == arguments.end()) return;
+    if (rest_ == nullptr) refuse("nothing can follow \"--\" here");
+    rest_->insert(rest_->end(), std::next(tail), arguments.end());
   }
 
  private:
@@ -48,7 +81,6 @@ class OptionParser::Implementation {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
     for (const std::string& word : arguments) {
-      if (word == "--") return;  // what follows is not ours
       const std::string name = word.substr(0, word.find('='));
       if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end())
         continue;
@@ -65,6 +97,7 @@ class OptionParser::Implementation {
 
   std::string command_;
   CLI::App app_;
+  std::vector<std::string>* rest_ = nullptr;
 };
 
 OptionParser::OptionParser(std::string_view command)
@@ -75,7 +108,8 @@ void OptionParser::flag(const std::string& names, bool& target) {
   implementation_->app().add_flag(names, target);
 }
 void OptionParser::flag(const std::string& names, std::optional<bool>& target) {
-  implementation_->app().add_flag(names, target);
+  implementation_->app().add_flag_function(names,
+                                           [&target](std::int64_t count) { target = count > 0; });
 }
 void OptionParser::option(const std::string& names, std::string& target) {
   implementation_->app().add_option(names, target);
@@ -84,19 +118,19 @@ void OptionParser::option(const std::string& names, std::optional<std::string>& 
   implementation_->app().add_option(names, target);
 }
 void OptionParser::option(const std::string& names, std::int64_t& target) {
-  implementation_->app().add_option(names, target);
+  implementation_->number<std::int64_t>(names, target, "a whole number");
 }
 void OptionParser::option(const std::string& names, std::optional<std::int64_t>& target) {
-  implementation_->app().add_option(names, target);
+  implementation_->number<std::int64_t>(names, target, "a whole number");
 }
 void OptionParser::option(const std::string& names, double& target) {
-  implementation_->app().add_option(names, target);
+  implementation_->number<double>(names, target, "a number");
 }
 void OptionParser::option(const std::string& names, std::optional<double>& target) {
-  implementation_->app().add_option(names, target);
+  implementation_->number<double>(names, target, "a number");
 }
 void OptionParser::option(const std::string& names, std::vector<std::string>& target) {
-  implementation_->app().add_option(names, target)->expected(1)->take_all();
+  implementation_->app().add_option(names, target)->allow_extra_args(false);
 }
 void OptionParser::list_option(const std::string& names, std::vector<std::string>& target) {
   implementation_->app().add_option(names, target);
@@ -108,7 +142,7 @@ void OptionParser::positional(const std::string& name, std::optional<std::string
   implementation_->app().add_option(name, target);
 }
 void OptionParser::positional(const std::string& name, std::vector<std::string>& target) {
-  implementation_->app().add_option(name, target);
+  implementation_->rest(name, target);
 }
 
 void OptionParser::parse(const Arguments& arguments) { implementation_->parse(arguments); }

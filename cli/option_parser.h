@@ -37,7 +37,7 @@ class OptionParser {
   void positional(const std::string& name, std::string& target);  // required
   void positional(const std::string& name, std::optional<std::string>& target);
   void positional(const std::string& name,
-                  std::vector<std::string>& target);  // the rest, maybe none
+                  std::vector<std::string>& target);  // the rest and what follows "--"
 
   // Throws Error(kUsage): unknown option (with the nearest one), missing or malformed value, a word
   // too many.

@@ -1,0 +1,55 @@
+#include "tests/cli/binary.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace memfathom {
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+Outcome run_binary(const std::vector<std::string>& words,
+                   const std::vector<std::string>& environment) {
+  std::string folder = testing::TempDir() + "memfathom_cli_XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return {};
+  const std::string out_path = folder + "/out";
+  const std::string err_path = folder + "/err";
+  std::vector<std::string> line{MEMFATHOM_BINARY};
+  line.insert(line.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : line) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(open(out_path.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+    dup2(open(err_path.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    for (const std::string& pair : environment) {
+      setenv(pair.substr(0, pair.find('=')).c_str(), pair.substr(pair.find('=') + 1).c_str(), 1);
+    }
+    execv(MEMFATHOM_BINARY, arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                        content_of(out_path), content_of(err_path)};
+  unlink(out_path.c_str());
+  unlink(err_path.c_str());
+  rmdir(folder.c_str());
+  return outcome;
+}
+
+}  // namespace memfathom
