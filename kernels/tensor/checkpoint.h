@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
 
 namespace memfathom {

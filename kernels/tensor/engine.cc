@@ -46,7 +46,7 @@ struct AccumulateGrad {
 };
 
 struct Task {
-  Ref<Node> node;
+  Ref<TapeNode> node;
   SmallVector<Tensor, 2> gradients;
 };
 
@@ -83,24 +83,24 @@ class Run {
     bool operator<(const Entry& other) const { return sequence < other.sequence; }
   };
 
-  State& state(Node& node) {
+  State& state(TapeNode& node) {
     return states_[static_cast<std::size_t>(node.slot)];
   }
 
-  bool visit(Node* node) {
+  bool visit(TapeNode* node) {
     if (node->slot >= 0 && static_cast<std::size_t>(node->slot) < states_.size() && owners_[static_cast<std::size_t>(node->slot)] == node) return false;
-    borrowed_.emplace_back(Ref<Node>(node), node->slot);
+    borrowed_.emplace_back(Ref<TapeNode>(node), node->slot);
     node->slot = static_cast<std::int32_t>(states_.size());
     states_.emplace_back();
     owners_.push_back(node);
     return true;
   }
 
-  void count_dependencies(const Ref<Node>& root) {
-    std::vector<Node*> pending{root.get()};
+  void count_dependencies(const Ref<TapeNode>& root) {
+    std::vector<TapeNode*> pending{root.get()};
     visit(root.get());
     while (!pending.empty()) {
-      Node* node = pending.back();
+      TapeNode* node = pending.back();
       pending.pop_back();
       for (const Edge& edge : node->edges) {
         if (!edge.node) continue;
@@ -116,7 +116,7 @@ class Run {
   }
 
   // Gradients are brought to the extents and type of what they are gradients of.
-  void fit_results(Node& node, Backward& backward) {
+  void fit_results(TapeNode& node, Backward& backward) {
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
       Tensor& gradient = backward.results[i];
       const Edge& edge = node.edges[i];
@@ -128,7 +128,7 @@ class Run {
   }
 
   void evaluate(Task& task) {
-    Node& node = *task.node;
+    TapeNode& node = *task.node;
     Backward backward(session_, node, task.gradients);
     node.apply(backward);
     fit_results(node, backward);
@@ -161,10 +161,10 @@ class Run {
 
   Session& session_;
   std::vector<State> states_;
-  std::vector<Node*> owners_;
+  std::vector<TapeNode*> owners_;
   std::vector<Task> waiting_;
   std::priority_queue<Entry> ready_;
-  std::vector<std::pair<Ref<Node>, std::int32_t>> borrowed_;
+  std::vector<std::pair<Ref<TapeNode>, std::int32_t>> borrowed_;
 };
 
 }  // namespace
@@ -172,8 +172,8 @@ class Run {
 Edge gradient_edge(const Tensor& tensor) {
   TensorImpl& impl = *tensor.impl();
   if (impl.grad_fn) return {impl.grad_fn, impl.output_number};
-  if (impl.accumulator != nullptr) return {Ref<Node>(impl.accumulator), 0};
-  Ref<Node> accumulator = make_ref<Node>("AccumulateGrad", Node::kFirst);
+  if (impl.accumulator != nullptr) return {Ref<TapeNode>(impl.accumulator), 0};
+  Ref<TapeNode> accumulator = make_ref<TapeNode>("AccumulateGrad", TapeNode::kFirst);
   accumulator->outputs.push_back({impl.shape, impl.dtype});
   accumulator->set_function(AccumulateGrad(tensor.ref()));
   impl.accumulator = accumulator.get();

@@ -1,7 +1,7 @@
 // Engine: runs the tape backward in PyTorch's order: ready nodes by descending sequence number, leaves first.
 #pragma once
 
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/tensor.h"
 
 namespace memfathom {

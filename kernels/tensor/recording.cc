@@ -17,7 +17,7 @@ Recording::Recording(Session& session, const char* name, std::initializer_list<c
   bool any = false;
   for (const Tensor* input : inputs) any = any || wants_gradient(input);
   if (!any) return;
-  node_ = make_ref<Node>(name, session.next_sequence());
+  node_ = make_ref<TapeNode>(name, session.next_sequence());
   for (const Tensor* input : inputs) {
     node_->edges.push_back(wants_gradient(input) ? gradient_edge(*input) : Edge{});
   }

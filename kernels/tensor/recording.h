@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/tensor/checkpoint.h"
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
 
 namespace memfathom {
@@ -47,7 +47,7 @@ class Recording {
 
  private:
   Session& session_;
-  Ref<Node> node_;
+  Ref<TapeNode> node_;
 };
 
 }  // namespace memfathom

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/calls.h"
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 
 namespace memfathom {
 

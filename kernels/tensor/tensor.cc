@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
 
 namespace memfathom {

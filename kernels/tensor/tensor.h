@@ -14,7 +14,7 @@
 namespace memfathom {
 
 class Session;
-class Node;
+class TapeNode;
 
 // Device memory that tensors share; given back when the last of them goes.
 class Storage final : public Counted {
@@ -92,8 +92,8 @@ struct TensorImpl final : public Counted {
   DType dtype = DType::kFp32;
   bool requires_grad = false;
   std::uint8_t output_number = 0;  // which output of grad_fn this is
-  Ref<Node> grad_fn;               // made by, when it has history
-  Node* accumulator = nullptr;     // of a leaf: the node that adds to its gradient, while a graph holds it
+  Ref<TapeNode> grad_fn;               // made by, when it has history
+  TapeNode* accumulator = nullptr;     // of a leaf: the node that adds to its gradient, while a graph holds it
   Tensor grad;                     // of a leaf
 };
 

@@ -1,4 +1,4 @@
-#include "kernels/tensor/node.h"
+#include "kernels/tensor/tape_node.h"
 
 #include "kernels/tensor/checkpoint.h"
 
@@ -28,15 +28,15 @@ SavedTensor::~SavedTensor() {
 
 Tensor SavedTensor::unpack() const { return frame_ ? frame_->unpack(index_) : tensor_; }
 
-Node::~Node() {
+TapeNode::~TapeNode() {
   if (destroy_ != nullptr) destroy_(closure_.data());
   // Long chains of nodes go one by one, not by recursion.
-  std::vector<Ref<Node>> pending;
+  std::vector<Ref<TapeNode>> pending;
   for (Edge& edge : edges) {
     if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
   }
   while (!pending.empty()) {
-    const Ref<Node> node = std::move(pending.back());
+    const Ref<TapeNode> node = std::move(pending.back());
     pending.pop_back();
     for (Edge& edge : node->edges) {
       if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
@@ -44,6 +44,6 @@ Node::~Node() {
   }
 }
 
-void Node::release() { saved.clear(); }
+void TapeNode::release() { saved.clear(); }
 
 }  // namespace memfathom

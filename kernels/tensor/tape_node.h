@@ -1,4 +1,4 @@
-// Node: one recorded operation of the tape: what it saved, where its gradients go, how they are computed.
+// TapeNode: one recorded operation of the tape: what it saved, where its gradients go, how they are computed.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class SavedTensor {
 };
 
 struct Edge {
-  Ref<Node> node;
+  Ref<TapeNode> node;
   std::uint32_t input = 0;  // which of the node's incoming gradients
 };
 
@@ -45,14 +45,14 @@ struct OutputMeta {
   DType dtype = DType::kFp32;
 };
 
-class Node final : public Counted {
+class TapeNode final : public Counted {
  public:
   // Gradient accumulation into a leaf goes before everything else, as in PyTorch.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
   static constexpr std::size_t kClosureBytes = 384;
 
-  Node(const char* name, std::uint64_t sequence) : name_(name), sequence_(sequence) {}
-  ~Node();
+  TapeNode(const char* name, std::uint64_t sequence) : name_(name), sequence_(sequence) {}
+  ~TapeNode();
 
   const char* name() const { return name_; }
   std::uint64_t sequence() const { return sequence_; }
@@ -85,7 +85,7 @@ class Node final : public Counted {
 // What a node's function sees: incoming gradients, saved tensors, and where to put the results.
 class Backward {
  public:
-  Backward(Session& session, Node& node, SmallVector<Tensor, 2>& gradients)
+  Backward(Session& session, TapeNode& node, SmallVector<Tensor, 2>& gradients)
       : session_(session), node_(node), gradients_(gradients) {
     results.resize(node.edges.size());
   }
@@ -103,7 +103,7 @@ class Backward {
 
  private:
   Session& session_;
-  Node& node_;
+  TapeNode& node_;
   SmallVector<Tensor, 2>& gradients_;
 };
 
