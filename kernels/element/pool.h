@@ -67,8 +67,8 @@ struct PoolMaximum {
 };
 
 // `plane` is one [D, H, W] of the input; `o` an output element of the flattened output plane.
-template <typename T>
-MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const Lane& plane, int64_t o) {
+template <typename T, typename L>
+MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const L& plane, int64_t o) {
   int64_t at[3];
   plane_position(g.out, o, at);
   const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]), ww = window_of(g, 2, at[2]);
@@ -77,7 +77,7 @@ MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const Lane& plane, i
     for (int64_t y = wh.begin; y < wh.end; ++y) {
       for (int64_t x = ww.begin; x < ww.end; ++x) {
         const int64_t index = (z * g.in[1] + y) * g.in[2] + x;
-        const T value = plane.get<T>(index);
+        const T value = plane.template get<T>(index);
         if (best.index < 0 || value > best.value || value != value) best = {value, index};
       }
     }
@@ -85,15 +85,15 @@ MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const Lane& plane, i
   return best;
 }
 
-template <typename T>
-MEMFATHOM_HD T average_pool(const PoolGeometry& g, const Lane& plane, int64_t o) {
+template <typename T, typename L>
+MEMFATHOM_HD T average_pool(const PoolGeometry& g, const L& plane, int64_t o) {
   int64_t at[3];
   plane_position(g.out, o, at);
   const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]), ww = window_of(g, 2, at[2]);
   T sum = T(0);
   for (int64_t z = wd.begin; z < wd.end; ++z) {
     for (int64_t y = wh.begin; y < wh.end; ++y) {
-      for (int64_t x = ww.begin; x < ww.end; ++x) sum += plane.get<T>((z * g.in[1] + y) * g.in[2] + x);
+      for (int64_t x = ww.begin; x < ww.end; ++x) sum += plane.template get<T>((z * g.in[1] + y) * g.in[2] + x);
     }
   }
   return sum / T(divisor_of(g, at));
@@ -101,8 +101,8 @@ MEMFATHOM_HD T average_pool(const PoolGeometry& g, const Lane& plane, int64_t o)
 
 // The gradient of input element `i`: from every output that covers it, for max pooling only where it was chosen.
 // `indices` has null data for averages.
-template <typename T>
-MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const Lane& dy, const Lane& indices, int64_t i) {
+template <typename T, typename L, typename Indices>
+MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const L& dy, const Indices& indices, int64_t i) {
   int64_t at[3];
   plane_position(g.in, i, at);
   const Window od = outputs_covering(g, 0, at[0]), oh = outputs_covering(g, 1, at[1]),
@@ -113,10 +113,10 @@ MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const Lane& dy, const Lane& 
       for (int64_t x = ow.begin; x < ow.end; ++x) {
         const int64_t o = (z * g.out[1] + y) * g.out[2] + x;
         if (indices) {
-          if (indices.get<int64_t>(o) == i) sum += dy.get<T>(o);
+          if (indices.template get<int64_t>(o) == i) sum += dy.template get<T>(o);
         } else {
           const int64_t position[3] = {z, y, x};
-          sum += dy.get<T>(o) / T(divisor_of(g, position));
+          sum += dy.template get<T>(o) / T(divisor_of(g, position));
         }
       }
     }

@@ -44,8 +44,8 @@ MEMFATHOM_HD inline Window outputs_reading(const UpsampleGeometry& g, int d, int
           i == g.in[d] - 1 ? g.out[d] : clamp_index(end, 0, g.out[d])};
 }
 
-template <typename T>
-MEMFATHOM_HD T upsample(const UpsampleGeometry& g, const Lane& plane, int64_t o) {
+template <typename T, typename L>
+MEMFATHOM_HD T upsample(const UpsampleGeometry& g, const L& plane, int64_t o) {
   int64_t at[3];
   plane_position(g.out, o, at);
   const Tap tz = tap_of(g, 0, at[0]), ty = tap_of(g, 1, at[1]), tx = tap_of(g, 2, at[2]);
@@ -57,13 +57,13 @@ MEMFATHOM_HD T upsample(const UpsampleGeometry& g, const Lane& plane, int64_t o)
                          (hx ? tx.high_weight : 1.0f - tx.high_weight);
     if (weight == 0.0f) continue;
     const int64_t z = hz ? tz.high : tz.low, y = hy ? ty.high : ty.low, x = hx ? tx.high : tx.low;
-    sum += T(weight) * plane.get<T>((z * g.in[1] + y) * g.in[2] + x);
+    sum += T(weight) * plane.template get<T>((z * g.in[1] + y) * g.in[2] + x);
   }
   return sum;
 }
 
-template <typename T>
-MEMFATHOM_HD T upsample_backward(const UpsampleGeometry& g, const Lane& dy, int64_t i) {
+template <typename T, typename L>
+MEMFATHOM_HD T upsample_backward(const UpsampleGeometry& g, const L& dy, int64_t i) {
   int64_t at[3];
   plane_position(g.in, i, at);
   const Window wz = outputs_reading(g, 0, at[0]), wy = outputs_reading(g, 1, at[1]),
@@ -77,7 +77,7 @@ MEMFATHOM_HD T upsample_backward(const UpsampleGeometry& g, const Lane& dy, int6
       if (weight_zy == 0.0f) continue;
       for (int64_t x = wx.begin; x < wx.end; ++x) {
         const float weight = weight_zy * tap_weight(g, 2, x, at[2]);
-        if (weight != 0.0f) sum += T(weight) * dy.get<T>((z * g.out[1] + y) * g.out[2] + x);
+        if (weight != 0.0f) sum += T(weight) * dy.template get<T>((z * g.out[1] + y) * g.out[2] + x);
       }
     }
   }

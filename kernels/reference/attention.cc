@@ -1,28 +1,25 @@
 #include "kernels/element/attention.h"
 
 #include "kernels/element/geometry.h"
-#include "kernels/reference/compute_type.h"
 #include "kernels/reference/reference.h"
 
 namespace memfathom {
 
 void run_reference(const AttentionCall& call) {
   const element::AttentionView view = element::view_of(call);
-  in_compute_type(computes_in_double({&call.q}), [&](auto zero) {
-    using T = decltype(zero);
-    for (std::int64_t b = 0; b < view.batch; ++b) {
-      for (std::int64_t h = 0; h < view.heads; ++h) {
-        for (std::int64_t s = 0; s < view.queries; ++s) {
-          if (!call.backward) element::attention_query<T>(view, b, h, s);
-          if (call.backward && view.dq) element::attention_query_backward<T>(view, b, h, s);
-        }
-      }
-      if (!call.backward || !view.dk) continue;
-      for (std::int64_t kv = 0; kv < view.kv_heads; ++kv) {
-        for (std::int64_t t = 0; t < view.keys; ++t) element::attention_key_backward<T>(view, b, kv, t);
+  for (std::int64_t b = 0; b < view.batch; ++b) {
+    for (std::int64_t h = 0; h < view.heads; ++h) {
+      for (std::int64_t s = 0; s < view.queries; ++s) {
+        if (!call.backward) element::attention_query<double>(view, b, h, s);
+        if (call.backward && view.dq) element::attention_query_backward<double>(view, b, h, s);
       }
     }
-  });
+    if (!call.backward || !view.dk) continue;
+    for (std::int64_t kv = 0; kv < view.kv_heads; ++kv) {
+      for (std::int64_t t = 0; t < view.keys; ++t)
+        element::attention_key_backward<double>(view, b, kv, t);
+    }
+  }
 }
 
 }  // namespace memfathom

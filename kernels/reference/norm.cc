@@ -1,7 +1,6 @@
 #include "kernels/element/norm.h"
 
 #include "kernels/element/norm_rows.h"
-#include "kernels/reference/compute_type.h"
 #include "kernels/reference/reference.h"
 
 namespace memfathom {
@@ -12,64 +11,60 @@ using element::NormColumns;
 using element::NormRows;
 
 // Running statistics follow the unbiased variance, as in torch.
-template <typename T>
-void update_running(const NormCall& call, const NormRows& rows, std::int64_t r, const element::Moments<T>& m) {
-  const T momentum = T(call.momentum);
-  const std::int64_t n = rows.x.length();
+void update_running(const NormCall& call, const NormRows& rows, std::int64_t r, const element::Moments<double>& m) {
+  const double momentum = call.momentum;
+  const double n = static_cast<double>(rows.x.length());
   const Lane mean = rows.running_mean.row(r), variance = rows.running_var.row(r);
-  if (mean) mean.set<T>(0, (T(1) - momentum) * mean.get<T>(0) + momentum * m.mean);
+  if (mean) mean.set<double>(0, (1 - momentum) * mean.get<double>(0) + momentum * m.mean);
   if (variance) {
-    const T unbiased = n > 1 ? m.variance * T(n) / T(n - 1) : m.variance;
-    variance.set<T>(0, (T(1) - momentum) * variance.get<T>(0) + momentum * unbiased);
+    const double unbiased = n > 1 ? m.variance * n / (n - 1) : m.variance;
+    variance.set<double>(0, (1 - momentum) * variance.get<double>(0) + momentum * unbiased);
   }
 }
 
-template <typename T>
 void forward(const NormCall& call) {
   const NormRows rows = element::norm_rows(call);
   const std::int64_t count = rows.x.rows(), n = rows.x.length();
   const bool own_statistics = call.op != Norm::kBatch || call.training;
   for (std::int64_t r = 0; r < count; ++r) {
-    element::Moments<T> m{};
+    element::Moments<double> m{};
     if (own_statistics) {
-      m = element::moments<T>(n, rows.x.row(r), call.op == Norm::kRms);
-      if (call.op == Norm::kBatch) update_running<T>(call, rows, r, m);
+      m = element::moments<double>(n, rows.x.row(r), call.op == Norm::kRms);
+      if (call.op == Norm::kBatch) update_running(call, rows, r, m);
     } else {
-      m = {rows.running_mean.row(r).get<T>(0), rows.running_var.row(r).get<T>(0)};
+      m = {rows.running_mean.row(r).get<double>(0), rows.running_var.row(r).get<double>(0)};
     }
-    const T rstd = element::reciprocal_deviation(m.variance, call.eps);
-    if (rows.mean) rows.mean.row(r).set<T>(0, m.mean);
-    if (rows.rstd) rows.rstd.row(r).set<T>(0, rstd);
-    element::normalize_row<T>(n, rows.x.row(r), m.mean, rstd, rows.weight.row(r), rows.bias.row(r), rows.y.row(r));
+    const double rstd = element::reciprocal_deviation(m.variance, call.eps);
+    if (rows.mean) rows.mean.row(r).set<double>(0, m.mean);
+    if (rows.rstd) rows.rstd.row(r).set<double>(0, rstd);
+    element::normalize_row<double>(n, rows.x.row(r), m.mean, rstd, rows.weight.row(r), rows.bias.row(r), rows.y.row(r));
   }
 }
 
-template <typename T>
 void backward_input(const NormCall& call) {
   const NormRows rows = element::norm_rows(call);
   const std::int64_t count = rows.x.rows(), n = rows.x.length();
   for (std::int64_t r = 0; r < count; ++r) {
-    const T mean = rows.mean ? rows.mean.row(r).get<T>(0) : T(0);
-    const T rstd = rows.rstd.row(r).get<T>(0);
+    const double mean = rows.mean ? rows.mean.row(r).get<double>(0) : 0.0;
+    const double rstd = rows.rstd.row(r).get<double>(0);
     if (call.op == Norm::kBatch && !call.training) {
-      element::scale_backward_row<T>(n, rows.dy.row(r), rstd, rows.weight.row(r), rows.dx.row(r));
+      element::scale_backward_row<double>(n, rows.dy.row(r), rstd, rows.weight.row(r), rows.dx.row(r));
     } else {
-      element::normalize_backward_row<T>(n, rows.dy.row(r), rows.x.row(r), mean, rstd, rows.weight.row(r),
+      element::normalize_backward_row<double>(n, rows.dy.row(r), rows.x.row(r), mean, rstd, rows.weight.row(r),
                                          call.op == Norm::kRms, rows.dx.row(r));
     }
   }
 }
 
-template <typename T>
 void backward_parameters(const NormCall& call) {
   const NormColumns columns = element::norm_columns(call);
   const std::int64_t count = columns.x.rows(), n = columns.x.length();
   for (std::int64_t c = 0; c < count; ++c) {
     if (columns.dweight) {
-      columns.dweight.row(c).set<T>(0, element::weight_gradient<T>(n, columns.dy.row(c), columns.x.row(c),
+      columns.dweight.row(c).set<double>(0, element::weight_gradient<double>(n, columns.dy.row(c), columns.x.row(c),
                                                                    columns.mean.row(c), columns.rstd.row(c)));
     }
-    if (columns.dbias) columns.dbias.row(c).set<T>(0, element::lane_sum<T>(n, columns.dy.row(c)));
+    if (columns.dbias) columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, columns.dy.row(c)));
   }
 }
 
@@ -93,12 +88,9 @@ NormCall with_statistics(const NormCall& call, std::vector<double>& mean, std::v
 void run_reference(const NormCall& given) {
   std::vector<double> mean, rstd;
   const NormCall call = with_statistics(given, mean, rstd);
-  in_compute_type(computes_in_double({&call.x}), [&](auto zero) {
-    using T = decltype(zero);
-    if (!call.backward) return forward<T>(call);
-    if (call.dx) backward_input<T>(call);
-    if (call.dweight || call.dbias) backward_parameters<T>(call);
-  });
+  if (!call.backward) return forward(call);
+  if (call.dx) backward_input(call);
+  if (call.dweight || call.dbias) backward_parameters(call);
 }
 
 }  // namespace memfathom

@@ -1,7 +1,6 @@
 #include "kernels/element/softmax.h"
 
 #include "kernels/element/split.h"
-#include "kernels/reference/compute_type.h"
 #include "kernels/reference/reference.h"
 
 namespace memfathom {
@@ -13,20 +12,17 @@ void run_reference(const SoftmaxCall& call) {
   const std::int64_t rows = in.rows(), n = in.length();
   if (n == 0) return;
   const bool plain = call.op == Softmax::kSoftmax;
-  in_compute_type(computes_in_double({&call.in, &call.out}), [&](auto zero) {
-    using T = decltype(zero);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (call.backward && plain) {
-        element::softmax_backward_row<T>(n, in.row(r), y.row(r), out.row(r));
-      } else if (call.backward) {
-        element::log_softmax_backward_row<T>(n, in.row(r), y.row(r), out.row(r));
-      } else if (plain) {
-        element::softmax_row<T>(n, in.row(r), out.row(r));
-      } else {
-        element::log_softmax_row<T>(n, in.row(r), out.row(r));
-      }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (call.backward && plain) {
+      element::softmax_backward_row<double>(n, in.row(r), y.row(r), out.row(r));
+    } else if (call.backward) {
+      element::log_softmax_backward_row<double>(n, in.row(r), y.row(r), out.row(r));
+    } else if (plain) {
+      element::softmax_row<double>(n, in.row(r), out.row(r));
+    } else {
+      element::log_softmax_row<double>(n, in.row(r), out.row(r));
     }
-  });
+  }
 }
 
 }  // namespace memfathom

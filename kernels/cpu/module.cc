@@ -1,0 +1,7 @@
+// The entry point of libmemfathom_cpu.so: oneDNN takes longer to load than the whole program otherwise takes to start.
+#include "kernels/cpu/cpu_device.h"
+
+// The caller owns the device. Errors are thrown as memfathom::Error.
+extern "C" __attribute__((visibility("default"))) memfathom::Device* memfathom_open_cpu() {
+  return new memfathom::CpuDevice();
+}
