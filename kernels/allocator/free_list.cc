@@ -4,23 +4,62 @@
 
 namespace memfathom {
 
-FreeList::FreeList() { root_ = first_leaf_ = new_leaf(); }
-
-FreeList::Position FreeList::previous(Position position) const {
-  if (position.leaf == kNone) {
-    std::uint32_t node = root_;
-    for (int level = 0; level < height_; ++level)
-      node = inners_[node].children[inners_[node].count - 1];
-    return leaves_[node].count == 0 ? end() : Position{node, leaves_[node].count - 1};
-  }
-  if (position.index > 0) return {position.leaf, position.index - 1};
-  const std::uint32_t before = leaves_[position.leaf].previous;
-  return before == kNone ? end() : Position{before, leaves_[before].count - 1};
+FreeList::Position FreeList::next(Position position) const {
+  const Leaf& leaf = leaves_[position.leaf];
+  if (position.index + 1 < leaf.count) return {position.leaf, position.index + 1, position.bin};
+  if (leaf.next != kNone) return {leaf.next, 0, position.bin};
+  return first_from(position.bin + 1);
 }
 
-std::uint32_t FreeList::find_leaf(Key key, Path& path) const {
-  std::uint32_t node = root_;
-  for (int level = 0; level < height_; ++level) {
+FreeList::Position FreeList::previous(Position position) const {
+  if (position.leaf == kNone) return last_before(kWords * 64);
+  if (position.index > 0) return {position.leaf, position.index - 1, position.bin};
+  const std::uint32_t before = leaves_[position.leaf].previous;
+  if (before != kNone) return {before, leaves_[before].count - 1, position.bin};
+  return last_before(position.bin);
+}
+
+// The last key of the bins below `bin`.
+FreeList::Position FreeList::last_before(std::uint32_t bin) const {
+  for (std::uint32_t word = (bin + 63) / 64; word-- > 0;) {
+    const std::uint32_t beyond = bin - word * 64;  // bits of this word that may be looked at
+    const std::uint64_t bits =
+        beyond >= 64 ? words_[word] : words_[word] & ((std::uint64_t{1} << beyond) - 1);
+    if (bits == 0) continue;
+    const std::uint32_t found = word * 64 + 63 - static_cast<std::uint32_t>(std::countl_zero(bits));
+    std::uint32_t node = trees_[found].root;
+    for (int level = 0; level < trees_[found].height; ++level) {
+      node = inners_[node].children[inners_[node].count - 1];
+    }
+    return {node, leaves_[node].count - 1, found};
+  }
+  return end();
+}
+
+void FreeList::insert_first(std::uint32_t bin, Key key) {
+  if (bin >= trees_.size()) trees_.resize((bin / 64 + 1) * 64);
+  const std::uint32_t node = new_leaf();
+  Leaf& leaf = leaves_[node];
+  leaf.count = 1;
+  leaf.next = leaf.previous = kNone;
+  leaf.keys[0] = key;
+  trees_[bin] = {node, node, 0};
+  words_[bin / 64] |= std::uint64_t{1} << (bin % 64);
+  summary_ |= std::uint64_t{1} << (bin / 64);
+  ++count_;
+}
+
+// The only leaf of a bin gives up its only key.
+void FreeList::remove_last(std::uint32_t bin) {
+  unused_leaves_.push_back(trees_[bin].root);
+  trees_[bin] = {};
+  words_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+  if (words_[bin / 64] == 0) summary_ &= ~(std::uint64_t{1} << (bin / 64));
+}
+
+std::uint32_t FreeList::find_leaf(const Tree& tree, Key key, Path& path) const {
+  std::uint32_t node = tree.root;
+  for (int level = 0; level < tree.height; ++level) {
     const auto at = static_cast<std::size_t>(level);
     const Inner& inner = inners_[node];
     path.nodes[at] = node;
@@ -30,9 +69,9 @@ std::uint32_t FreeList::find_leaf(Key key, Path& path) const {
   return node;
 }
 
-void FreeList::split_and_insert(Key key) {
+void FreeList::split_and_insert(Tree& tree, Key key) {
   Path path;
-  const std::uint32_t left = find_leaf(key, path);
+  const std::uint32_t left = find_leaf(tree, key, path);
   const std::uint32_t right = new_leaf();  // may move the leaves: no reference before this line
   Leaf& a = leaves_[left];
   Leaf& b = leaves_[right];
@@ -47,21 +86,21 @@ void FreeList::split_and_insert(Key key) {
   a.next = right;
   if (b.next != kNone) leaves_[b.next].previous = right;
   const Key separator = b.keys[0];
-  add_child(path, height_ - 1, separator, right);
+  add_child(tree, path, tree.height - 1, separator, right);
   insert(key);
 }
 
 // Puts `child` behind the child that `path` took at `level`, splitting full nodes up to the root.
-void FreeList::add_child(Path& path, int level, Key separator, std::uint32_t child) {
+void FreeList::add_child(Tree& tree, Path& path, int level, Key separator, std::uint32_t child) {
   if (level < 0) {
     const std::uint32_t top = new_inner();
     Inner& inner = inners_[top];
-    inner.children[0] = root_;
+    inner.children[0] = tree.root;
     inner.children[1] = child;
     inner.keys[1] = separator;
     inner.count = 2;
-    root_ = top;
-    ++height_;
+    tree.root = top;
+    ++tree.height;
     return;
   }
   const auto at = static_cast<std::size_t>(level);
@@ -76,7 +115,7 @@ void FreeList::add_child(Path& path, int level, Key separator, std::uint32_t chi
     std::copy(a.children.begin() + kHalf, a.children.end(), b.children.begin());
     a.count = kHalf;
     b.count = kHalf;
-    add_child(path, level - 1, b.keys[0], other);
+    add_child(tree, path, level - 1, b.keys[0], other);
     if (slot > kHalf) {
       node = other;
       slot -= kHalf;
@@ -94,10 +133,10 @@ void FreeList::add_child(Path& path, int level, Key separator, std::uint32_t chi
 
 // The leaf that held `key` has become too small: join it with a neighbour, or share the neighbour's
 // keys.
-void FreeList::refill_leaf(Key key) {
+void FreeList::refill_leaf(Tree& tree, Key key) {
   Path path;
-  find_leaf(key, path);
-  const auto at = static_cast<std::size_t>(height_ - 1);
+  find_leaf(tree, key, path);
+  const auto at = static_cast<std::size_t>(tree.height - 1);
   Inner& parent = inners_[path.nodes[at]];
   const std::uint32_t slot =
       path.slots[at] + 1 < parent.count ? path.slots[at] : path.slots[at] - 1;
@@ -110,9 +149,8 @@ void FreeList::refill_leaf(Key key) {
     a.count = total;
     a.next = b.next;
     if (b.next != kNone) leaves_[b.next].previous = parent.children[slot];
-    b = Leaf{};
     unused_leaves_.push_back(right);
-    remove_child(path, height_ - 1, slot + 1);
+    remove_child(tree, path, tree.height - 1, slot + 1);
     return;
   }
   const std::uint32_t share = total / 2;
@@ -130,7 +168,7 @@ void FreeList::refill_leaf(Key key) {
   parent.keys[slot + 1] = b.keys[0];
 }
 
-void FreeList::remove_child(Path& path, int level, std::uint32_t slot) {
+void FreeList::remove_child(Tree& tree, Path& path, int level, std::uint32_t slot) {
   const auto at = static_cast<std::size_t>(level);
   Inner& inner = inners_[path.nodes[at]];
   std::copy(inner.keys.begin() + slot + 1, inner.keys.begin() + inner.count,
@@ -139,15 +177,15 @@ void FreeList::remove_child(Path& path, int level, std::uint32_t slot) {
             inner.children.begin() + slot);
   --inner.count;
   if (level > 0) {
-    if (inner.count < kMinimum) refill_inner(path, level);
+    if (inner.count < kMinimum) refill_inner(tree, path, level);
   } else if (inner.count == 1) {
-    unused_inners_.push_back(root_);
-    root_ = inner.children[0];
-    --height_;
+    unused_inners_.push_back(tree.root);
+    tree.root = inner.children[0];
+    --tree.height;
   }
 }
 
-void FreeList::refill_inner(Path& path, int level) {
+void FreeList::refill_inner(Tree& tree, Path& path, int level) {
   const auto at = static_cast<std::size_t>(level);
   Inner& parent = inners_[path.nodes[at - 1]];
   const std::uint32_t taken = path.slots[at - 1];
@@ -165,7 +203,7 @@ void FreeList::refill_inner(Path& path, int level) {
     a.count = total;
     b.count = 0;
     unused_inners_.push_back(right);
-    remove_child(path, level - 1, slot + 1);
+    remove_child(tree, path, level - 1, slot + 1);
     return;
   }
   const std::uint32_t share = total / 2;
