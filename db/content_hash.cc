@@ -3,26 +3,70 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace memfathom {
 namespace {
 
-// The round constants of FIPS 180-4.
-constexpr std::array<std::uint32_t, 64> kRound{
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+// RFC 7693: the initial vector, and the order in which each round takes the words of a block.
+constexpr std::array<std::uint64_t, 8> kVector{
+    0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
+    0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
+constexpr std::uint8_t kOrder[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+                                         {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+                                         {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
+                                         {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+                                         {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
+                                         {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+                                         {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
+                                         {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+                                         {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
+                                         {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
 
-std::uint32_t big_endian(const unsigned char* p) {
-  return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
+void mix(std::uint64_t& a, std::uint64_t& b, std::uint64_t& c, std::uint64_t& d, std::uint64_t x,
+         std::uint64_t y) {
+  a += b + x;
+  d = std::rotr(d ^ a, 32);
+  c += d;
+  b = std::rotr(b ^ c, 24);
+  a += b + y;
+  d = std::rotr(d ^ a, 16);
+  c += d;
+  b = std::rotr(b ^ c, 63);
 }
 
+using Words = std::array<std::uint64_t, 16>;
+
+// The round is a template so that the compiler knows which words it takes: three times the speed of
+// a loop.
+template <std::size_t Round>
+void mix_round(Words& v, const Words& m) {
+  constexpr const std::uint8_t* order = kOrder[Round % 10];
+  mix(v[0], v[4], v[8], v[12], m[order[0]], m[order[1]]);
+  mix(v[1], v[5], v[9], v[13], m[order[2]], m[order[3]]);
+  mix(v[2], v[6], v[10], v[14], m[order[4]], m[order[5]]);
+  mix(v[3], v[7], v[11], v[15], m[order[6]], m[order[7]]);
+  mix(v[0], v[5], v[10], v[15], m[order[8]], m[order[9]]);
+  mix(v[1], v[6], v[11], v[12], m[order[10]], m[order[11]]);
+  mix(v[2], v[7], v[8], v[13], m[order[12]], m[order[13]]);
+  mix(v[3], v[4], v[9], v[14], m[order[14]], m[order[15]]);
+}
+
+template <std::size_t... Rounds>
+void mix_rounds(Words& v, const Words& m, std::index_sequence<Rounds...>) {
+  (mix_round<Rounds>(v, m), ...);
+}
+
+static_assert(std::endian::native == std::endian::little,
+              "words are read and written as they lie in memory");
+
 }  // namespace
+
+std::array<std::uint64_t, 8> ContentHash::initial_state() {
+  std::array<std::uint64_t, 8> state = kVector;
+  state[0] ^= 0x01010000 ^ kDigestBytes;  // no key, sequential
+  return state;
+}
 
 ContentHash& ContentHash::add(std::string_view text) {
   add(static_cast<std::int64_t>(text.size()));
@@ -31,11 +75,7 @@ ContentHash& ContentHash::add(std::string_view text) {
 }
 
 ContentHash& ContentHash::add(std::int64_t number) {
-  std::array<unsigned char, 8> bytes;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> (8 * i));
-  }
-  append(bytes.data(), bytes.size());
+  append(&number, sizeof number);
   return *this;
 }
 
@@ -48,63 +88,55 @@ ContentHash& ContentHash::add(const Environment& e) {
       .add(e.ecc)
       .add(e.mig)
       .add(e.driver)
-      .add(e.cuda)
-      .add(e.cublas);
-  return add(e.cudnn).add(e.cufft).add(e.framework).add(e.framework_version).add(e.os);
+      .add(e.cuda);
+  return add(e.cublas)
+      .add(e.cudnn)
+      .add(e.cufft)
+      .add(e.framework)
+      .add(e.framework_version)
+      .add(e.os);
 }
 
 void ContentHash::append(const void* data, std::size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   while (size > 0) {
-    const std::size_t filled = size_ % block_.size();
-    const std::size_t taken = std::min(size, block_.size() - filled);
-    std::memcpy(block_.data() + filled, bytes, taken);
-    size_ += taken;
+    if (filled_ == block_.size())
+      compress(/*last=*/false);  // a full block waits, for it may be the last
+    const std::size_t taken = std::min(size, block_.size() - filled_);
+    std::memcpy(block_.data() + filled_, bytes, taken);
+    filled_ += taken;
     bytes += taken;
     size -= taken;
-    if (filled + taken == block_.size()) compress(block_.data());
   }
 }
 
-void ContentHash::compress(const unsigned char* block) {
-  std::array<std::uint32_t, 64> w;
-  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
-  for (std::size_t i = 16; i < 64; ++i) {
-    const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
-    const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
-    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-  }
-  auto [a, b, c, d, e, f, g, h] = state_;
-  for (std::size_t i = 0; i < 64; ++i) {
-    const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-    const std::uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-    const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-    const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
-  }
-  const std::array<std::uint32_t, 8> round{a, b, c, d, e, f, g, h};
-  for (std::size_t i = 0; i < state_.size(); ++i) state_[i] += round[i];
+void ContentHash::compress(bool last) {
+  size_ += filled_;
+  filled_ = 0;
+  Words m;
+  std::memcpy(m.data(), block_.data(), block_.size());
+  Words v;
+  std::copy(state_.begin(), state_.end(), v.begin());
+  std::copy(kVector.begin(), kVector.end(), v.begin() + 8);
+  v[12] ^= size_;
+  if (last) v[14] = ~v[14];
+  mix_rounds(v, m, std::make_index_sequence<12>{});
+  for (std::size_t i = 0; i < state_.size(); ++i) state_[i] ^= v[i] ^ v[i + 8];
 }
 
-std::string ContentHash::hex() {
-  const std::uint64_t bits = size_ * 8;
-  const unsigned char one = 0x80;
-  const unsigned char zero = 0;
-  append(&one, 1);
-  while (size_ % block_.size() != 56) append(&zero, 1);
-  std::array<unsigned char, 8> length;
-  for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(bits >> (56 - 8 * i));
-  append(length.data(), length.size());
-
+std::string ContentHash::uid() {
+  std::fill(block_.begin() + static_cast<std::ptrdiff_t>(filled_), block_.end(),
+            static_cast<unsigned char>(0));
+  compress(/*last=*/true);
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  text.reserve(64);
-  for (const std::uint32_t word : state_) {
-    for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[(word >> shift) & 15];
+  text.reserve(2 * kDigestBytes);
+  for (std::size_t i = 0; i < kDigestBytes; ++i) {
+    const std::uint64_t byte = state_[i / 8] >> (8 * (i % 8)) & 0xff;
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }
-
-std::string ContentHash::uid() { return hex().substr(0, 32); }
 
 }  // namespace memfathom

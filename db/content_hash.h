@@ -1,4 +1,4 @@
-// ContentHash: SHA-256 over typed fields; what a row says decides its uid, in every database the
+// ContentHash: BLAKE2b over typed fields; what a row says decides its uid, in every database the
 // same.
 #pragma once
 
@@ -37,19 +37,21 @@ class ContentHash {
     return value ? add(*value) : *this;
   }
 
-  // The first 128 bits as 32 hexadecimal digits. Ends the hash.
+  // 128 bits as 32 hexadecimal digits. Ends the hash.
   std::string uid();
-  // All 256 bits as 64 hexadecimal digits. Ends the hash.
-  std::string hex();
 
  private:
-  void append(const void* data, std::size_t size);
-  void compress(const unsigned char* block);
+  static constexpr std::size_t kDigestBytes = 16;
 
-  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<unsigned char, 64> block_{};
-  std::uint64_t size_ = 0;
+  void append(const void* data, std::size_t size);
+  void compress(bool last);
+
+  std::array<std::uint64_t, 8> state_ = initial_state();
+  std::array<unsigned char, 128> block_{};
+  std::size_t filled_ = 0;  // of the block
+  std::uint64_t size_ = 0;  // of all blocks before it
+
+  static std::array<std::uint64_t, 8> initial_state();
 };
 
 }  // namespace memfathom

@@ -17,7 +17,7 @@ class Query {
   Query(Connection& connection, const char* sql) : statement_(connection.statement(sql)) {}
   template <typename... Values>
   Query(Connection& connection, const char* sql, const Values&... values) : Query(connection, sql) {
-    (bind(values), ...);
+    bind_all(values...);
   }
   ~Query() { statement_.tryReset(); }
   Query(const Query&) = delete;
@@ -38,6 +38,11 @@ class Query {
     } else {
       statement_.bind(++bound_);  // NULL
     }
+  }
+
+  template <typename... Values>
+  void bind_all(const Values&... values) {
+    (bind(values), ...);
   }
 
   // The next row; false when there is none.

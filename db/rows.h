@@ -44,9 +44,14 @@ void finish_run(Connection& connection, std::string_view run, std::string_view f
 std::vector<Run> runs(Connection& connection);
 
 std::string uid_of(std::string_view run, std::int64_t number, const Sample& sample);
-// Number 0 takes the next one of the run.
-Insertion insert_sample(Connection& connection, std::string_view run, std::int64_t number,
-                        const Sample& sample);
+// Where the next sample of a run goes.
+struct RunPosition {
+  std::string run;  // its uid
+  std::int64_t row = 0;
+  std::int64_t next_number = 1;
+};
+RunPosition position_in(Connection& connection, std::string_view run);
+Insertion insert_sample(Connection& connection, const RunPosition& position, const Sample& sample);
 void for_each_sample(Connection& connection, const SampleFilter& filter,
                      const std::function<void(StoredSample&&)>& visit);
 

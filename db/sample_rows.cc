@@ -44,24 +44,49 @@ std::vector<RunRow> matching_runs(Connection& connection, const SampleFilter& fi
   return matching;
 }
 
+// Several rows a statement: a sample has a dozen details, and stepping a statement costs more than
+// a row does.
+constexpr std::size_t kStagesAtOnce = 8;
+constexpr const char* kInsertStage =
+    "INSERT INTO stages (sample_id, position, stage, device_used_bytes) VALUES (?, ?, ?, ?)";
+constexpr const char* kInsertStages =
+    "INSERT INTO stages (sample_id, position, stage, device_used_bytes) VALUES (?, ?, ?, ?), (?, "
+    "?, ?, ?), (?, ?, ?, ?),"
+    " (?, ?, ?, ?), (?, ?, ?, ?), (?, ?, ?, ?), (?, ?, ?, ?), (?, ?, ?, ?)";
+constexpr std::size_t kWorkspacesAtOnce = 4;
+constexpr const char* kInsertWorkspace =
+    "INSERT INTO workspace_requests (sample_id, position, library, operation, shape, "
+    "workspace_bytes)"
+    " VALUES (?, ?, ?, ?, ?, ?)";
+constexpr const char* kInsertWorkspaces =
+    "INSERT INTO workspace_requests (sample_id, position, library, operation, shape, "
+    "workspace_bytes)"
+    " VALUES (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?)";
+
+// Inserts all of `items`, `at_once` with one statement while so many are left, then one by one.
+template <typename Item, typename Bind>
+void insert_all(Connection& connection, const std::vector<Item>& items, const char* one,
+                const char* several, std::size_t at_once, Bind bind) {
+  for (std::size_t next = 0; next < items.size();) {
+    const std::size_t count = items.size() - next >= at_once ? at_once : 1;
+    Query query(connection, count == 1 ? one : several);
+    for (const std::size_t end = next + count; next < end; ++next) {
+      bind(query, static_cast<std::int64_t>(next), items[next]);
+    }
+    query.run();
+  }
+}
+
 void insert_details(Connection& connection, std::int64_t row, const Sample& sample) {
-  int position = 0;
-  for (const StageReading& reading : sample.stages) {
-    Query(connection,
-          "INSERT INTO stages (sample_id, position, stage, device_used_bytes) VALUES (?, ?, ?, ?)",
-          row, position++, reading.stage, reading.device_used)
-        .run();
-  }
-  position = 0;
-  for (const WorkspaceRequest& request : sample.workspaces) {
-    Query(connection,
-          "INSERT INTO workspace_requests (sample_id, position, library, operation, shape, "
-          "workspace_bytes)"
-          " VALUES (?, ?, ?, ?, ?, ?)",
-          row, position++, to_string(request.library), request.operation, request.shape,
-          request.bytes)
-        .run();
-  }
+  insert_all(connection, sample.stages, kInsertStage, kInsertStages, kStagesAtOnce,
+             [row](Query& query, std::int64_t position, const StageReading& reading) {
+               query.bind_all(row, position, reading.stage, reading.device_used);
+             });
+  insert_all(connection, sample.workspaces, kInsertWorkspace, kInsertWorkspaces, kWorkspacesAtOnce,
+             [row](Query& query, std::int64_t position, const WorkspaceRequest& request) {
+               query.bind_all(row, position, to_string(request.library), request.operation,
+                              request.shape, request.bytes);
+             });
 }
 
 void read_details(Connection& connection, std::int64_t row, Sample& sample) {
@@ -161,25 +186,24 @@ std::string uid_of(std::string_view run, std::int64_t number, const Sample& samp
   return hash.uid();
 }
 
-Insertion insert_sample(Connection& connection, std::string_view run, std::int64_t number,
-                        const Sample& sample) {
-  std::int64_t run_row = 0;
-  {
-    const std::string run_id(run);
-    Query query(connection,
-                "SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM samples WHERE run_id = r.id) "
-                "FROM runs r"
-                " WHERE uid = ?",
-                run_id);
-    if (!query.step()) {
-      throw Error(ErrorKind::kInternal,
-                  fmt::format("{}: no run has the id {}", connection.path().string(), run));
-    }
-    std::int64_t next = 0;
-    query.read_all(run_row, next);
-    if (number == 0) number = next;
+RunPosition position_in(Connection& connection, std::string_view run) {
+  RunPosition position;
+  position.run = run;
+  Query query(connection,
+              "SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM samples WHERE run_id = r.id) "
+              "FROM runs r WHERE uid = ?",
+              position.run);
+  if (!query.step()) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("{}: no run has the id {}", connection.path().string(), run));
   }
-  std::string uid = uid_of(run, number, sample);
+  query.read_all(position.row, position.next_number);
+  return position;
+}
+
+Insertion insert_sample(Connection& connection, const RunPosition& position, const Sample& sample) {
+  const std::int64_t number = position.next_number;
+  std::string uid = uid_of(position.run, number, sample);
   const int added =
       Query(connection,
             "INSERT INTO samples (uid, run_id, number, workload, family, job, validation, status, "
@@ -188,8 +212,8 @@ Insertion insert_sample(Connection& connection, std::string_view run, std::int64
             "seconds_per_step, repeats,"
             " spread_fraction, stop_criterion)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            uid, run_row, number, sample.workload, sample.family, sample.job, sample.validation,
-            to_string(sample.status), sample.status_note, sample.allocated_peak,
+            uid, position.row, number, sample.workload, sample.family, sample.job,
+            sample.validation, to_string(sample.status), sample.status_note, sample.allocated_peak,
             sample.reserved_peak, sample.device_peak, sample.device_metric, sample.seconds_per_step,
             sample.repeats, sample.spread, sample.stop_criterion)
           .run();

@@ -120,8 +120,20 @@ std::optional<Run> Store::unfinished_run(const Environment& environment,
 }
 
 std::string Store::insert_sample(std::string_view run, const Sample& sample) {
-  return written(*connection_, "storing a sample",
-                 [&] { return rows::insert_sample(*connection_, run, /*number=*/0, sample).id; });
+  return written(*connection_, "storing a sample", [&] {
+    return rows::insert_sample(*connection_, rows::position_in(*connection_, run), sample).id;
+  });
+}
+
+void Store::insert_samples(std::string_view run, std::span<const Sample> samples) {
+  written(*connection_, "storing samples", [&] {
+    rows::RunPosition position = rows::position_in(*connection_, run);
+    for (const Sample& sample : samples) {
+      rows::insert_sample(*connection_, position, sample);
+      ++position.next_number;
+    }
+    return true;
+  });
 }
 
 void Store::for_each_sample(const SampleFilter& filter,

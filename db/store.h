@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ class Store {
   // The newest unfinished run of this plan in exactly this environment: where `calibrate` goes on.
   std::optional<Run> unfinished_run(const Environment& environment, std::string_view plan) const;
   std::string insert_sample(std::string_view run, const Sample& sample);  // returns its id
+  // All of them, or none.
+  void insert_samples(std::string_view run, std::span<const Sample> samples);
   std::vector<StoredSample> samples(const SampleFilter& filter) const;
   void for_each_sample(const SampleFilter& filter,
                        const std::function<void(StoredSample&&)>& visit) const;

@@ -165,9 +165,11 @@ MergeCounts Store::merge(const Store& other) {
       counter += insertion.added ? 1 : 0;
     };
     for (const Run& run : other.runs()) count(counts.runs, rows::insert_run(*connection_, run));
+    rows::RunPosition position;
     other.for_each_sample(everything(), [&](StoredSample&& stored) {
-      count(counts.samples,
-            rows::insert_sample(*connection_, stored.run, stored.number, stored.sample));
+      if (position.run != stored.run) position = rows::position_in(*connection_, stored.run);
+      position.next_number = stored.number;
+      count(counts.samples, rows::insert_sample(*connection_, position, stored.sample));
     });
     for (const Observation& o : other.observations())
       count(counts.observations, rows::insert_observation(*connection_, o));
