@@ -1,0 +1,176 @@
+#include "kernels/cuda/convolution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/cuda/cudnn/execute.h"
+#include "kernels/cuda/layout.h"
+#include "kernels/cuda/status.h"
+
+namespace memfathom::cuda {
+namespace {
+
+// The three tensors of a call in forward terms.
+struct Roles {
+  const Operand& input;
+  const Operand& weight;
+  const Operand& output;
+};
+
+Roles roles_of(const ConvolutionCall& call) {
+  switch (call.query.kind) {
+    case ConvolutionKind::kForward: break;
+    case ConvolutionKind::kDataGradient: return {call.dx, call.w, call.dy};
+    case ConvolutionKind::kWeightGradient: return {call.x, call.dw, call.dy};
+  }
+  return {call.x, call.w, call.y};
+}
+
+[[noreturn]] void refuse(const ConvolutionCall& call, const std::string& why) {
+  throw Error(ErrorKind::kInternal, fmt::format("{}: {}", to_string(call.query), why));
+}
+
+Bytes given_workspace(const ConvolutionCall& call) {
+  return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
+}
+
+void check_operand(const ConvolutionCall& call, const char* name, const Operand& operand, const Shape* shape) {
+  if (!operand) refuse(call, fmt::format("the {} is missing", name));
+  if (operand.dtype != call.query.dtype) refuse(call, fmt::format("the {} is {}", name, to_string(operand.dtype)));
+  if (shape != nullptr && operand.shape != *shape) {
+    refuse(call, fmt::format("the {} has extents {}", name, to_string(operand.shape)));
+  }
+  const bool channels_last = call.query.channels_last && operand.shape.rank() > 3;
+  if (!is_packed(operand, channels_last)) {
+    refuse(call, fmt::format("the {} of strides {} is not dense in the layout of the query", name, to_string(operand.strides)));
+  }
+}
+
+// The output's extents in PyTorch's terms, from cuDNN's (one spatial extent was widened to two).
+Shape output_shape(const ConvolutionQuery& query) {
+  const cudnn::Convolution convolution = cudnn::to_cudnn(query);
+  const Shape& wide = query.transposed ? convolution.x : convolution.y;
+  Shape shape;
+  for (int d = 0; d < wide.rank(); ++d) {
+    if (query.input.rank() < wide.rank() && d == 2) continue;
+    shape.push_back(wide[d]);
+  }
+  return shape;
+}
+
+}  // namespace
+
+cudnnHandle_t Convolutions::handle() {
+  if (!handle_) handle_ = make_dnn(stream_);
+  return handle_.get();
+}
+
+const cudnn::DeviceProperties& Convolutions::properties() {
+  if (!properties_) properties_ = cudnn::DeviceProperties::from_handle(handle());
+  return *properties_;
+}
+
+// An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch does.
+Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
+  Planned plans{cudnn::Graph(cudnn::to_cudnn(query)), {}};
+  std::string why;
+  const auto add = [&](const cudnn::Engine& engine) {
+    try {
+      cudnn::ExecutionPlan plan(engine, properties());
+      const Bytes workspace = plan.workspace();
+      plans.candidates.push_back({std::move(plan), workspace});
+    } catch (const Error& error) {
+      why = error.what();
+    }
+  };
+  if (!query.benchmark) add(cudnn::first_choice(plans.graph, properties()));
+  if (plans.candidates.empty()) {
+    for (const cudnn::Engine& engine : cudnn::all_choices(plans.graph, properties())) {
+      if (query.benchmark || plans.candidates.empty()) add(engine);
+    }
+  }
+  if (plans.candidates.empty()) {
+    throw Error(ErrorKind::kEnvironment, fmt::format("{}: cuDNN could build none of its engines ({})", to_string(query), why));
+  }
+  return plans;
+}
+
+Convolutions::Planned& Convolutions::planned(const ConvolutionQuery& query) {
+  return plans_.get(to_string(query), [&] { return make_plans(query); });
+}
+
+Bytes Convolutions::workspace(const ConvolutionQuery& query) {
+  const Planned& plans = planned(query);
+  if (plans.candidates.size() == 1) return plans.candidates.front().workspace;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  Bytes largest;
+  for (const Candidate& candidate : plans.candidates) {
+    if (candidate.workspace <= Bytes{static_cast<std::int64_t>(free)}) largest = std::max(largest, candidate.workspace);
+  }
+  return largest;
+}
+
+void Convolutions::prepare(const ConvolutionCall& call) {
+  const Roles roles = roles_of(call);
+  const Shape output = output_shape(call.query);
+  check_operand(call, "input", roles.input, &call.query.input);
+  check_operand(call, "weight", roles.weight, &call.query.weight);
+  check_operand(call, "output", roles.output, &output);
+  const Planned& plans = planned(call.query);
+  const auto fits = [&](const Candidate& candidate) { return candidate.workspace <= given_workspace(call); };
+  if (std::none_of(plans.candidates.begin(), plans.candidates.end(), fits)) {
+    refuse(call, fmt::format("the workspace has {} B, cuDNN wants {} B", given_workspace(call).count(),
+                             plans.candidates.front().workspace.count()));
+  }
+}
+
+void Convolutions::execute(const ConvolutionCall& call, const Candidate& candidate) {
+  const Roles roles = roles_of(call);
+  const bool swapped = call.query.transposed;  // a transposed convolution is the data gradient of a plain one
+  const std::array<cudnn::Operand, 3> operands{{{cudnn::kX, swapped ? roles.output.data : roles.input.data},
+                                                {cudnn::kW, roles.weight.data},
+                                                {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
+  cudnn::execute(handle(), candidate.plan, operands, candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
+}
+
+float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {
+  execute(call, candidate);  // the first run loads code
+  const Event begin = make_event();
+  const Event end = make_event();
+  check(cudaEventRecord(begin.get(), stream_), "cudaEventRecord");
+  execute(call, candidate);
+  check(cudaEventRecord(end.get(), stream_), "cudaEventRecord");
+  check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
+  return milliseconds;
+}
+
+void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
+  float best = std::numeric_limits<float>::infinity();
+  std::optional<Candidate> fastest;
+  for (Candidate& candidate : plans.candidates) {
+    if (candidate.workspace > given_workspace(call)) continue;
+    const float milliseconds = time_of(call, candidate);
+    if (milliseconds >= best) continue;
+    best = milliseconds;
+    fastest = std::move(candidate);
+  }
+  plans.candidates.clear();
+  plans.candidates.push_back(std::move(fastest).value());
+}
+
+void Convolutions::run(const ConvolutionCall& call) {
+  Planned& plans = planned(call.query);
+  if (plans.candidates.size() > 1) choose_fastest(call, plans);
+  execute(call, plans.candidates.front());
+}
+
+}  // namespace memfathom::cuda

@@ -1,0 +1,54 @@
+// Convolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans are kept.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/workspace.h"
+#include "kernels/calls.h"
+#include "kernels/cuda/cudnn/graph.h"
+#include "kernels/cuda/cudnn/plan.h"
+#include "kernels/cuda/handles.h"
+#include "kernels/cuda/plan_cache.h"
+
+namespace memfathom::cuda {
+
+// Not for two threads at once.
+class Convolutions {
+ public:
+  // PyTorch keeps up to 10000 plans; each may hold code of its own on the device.
+  explicit Convolutions(cudaStream_t stream, std::size_t plans = 1000) : stream_(stream), plans_(plans) {}
+
+  // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not chosen yet, the largest
+  // that fits in the device's free memory.
+  Bytes workspace(const ConvolutionQuery& query);
+  // Throws Error(kInternal) for operands that do not go with the query, before anything is launched. The second step
+  // launches: after a failure of it the device is not to be used.
+  void prepare(const ConvolutionCall& call);
+  void run(const ConvolutionCall& call);
+
+ private:
+  struct Candidate {
+    cudnn::ExecutionPlan plan;
+    Bytes workspace;
+  };
+  struct Planned {
+    cudnn::Graph graph;
+    std::vector<Candidate> candidates;  // one, unless benchmark mode has yet to choose
+  };
+
+  cudnnHandle_t handle();
+  const cudnn::DeviceProperties& properties();
+  Planned& planned(const ConvolutionQuery& query);
+  Planned make_plans(const ConvolutionQuery& query);
+  void execute(const ConvolutionCall& call, const Candidate& candidate);
+  float time_of(const ConvolutionCall& call, const Candidate& candidate);
+  void choose_fastest(const ConvolutionCall& call, Planned& plans);
+
+  cudaStream_t stream_;
+  DnnHandle handle_;
+  std::optional<cudnn::DeviceProperties> properties_;
+  PlanCache<Planned> plans_;
+};
+
+}  // namespace memfathom::cuda

@@ -1,0 +1,44 @@
+// Handles: streams, events and library handles that are destroyed with their owner.
+#pragma once
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn_graph.h>
+
+#include <memory>
+#include <type_traits>
+
+namespace memfathom::cuda {
+
+// A destructor cannot report; what it would report, the next checked call reports as well.
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+struct DestroyBlas {
+  void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
+};
+struct DestroyBlasLt {
+  void operator()(cublasLtHandle_t handle) const { cublasLtDestroy(handle); }
+};
+struct DestroyDnn {
+  void operator()(cudnnHandle_t handle) const { cudnnDestroy(handle); }
+};
+
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+using BlasHandle = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, DestroyBlas>;
+using BlasLtHandle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyBlasLt>;
+using DnnHandle = std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyDnn>;
+
+// Each throws Error(kEnvironment) and leaves nothing behind when it fails.
+Stream make_stream();
+Event make_event();
+BlasHandle make_blas(cudaStream_t stream);
+BlasLtHandle make_blas_lt();
+DnnHandle make_dnn(cudaStream_t stream);
+
+}  // namespace memfathom::cuda

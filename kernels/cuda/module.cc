@@ -1,0 +1,58 @@
+#include "kernels/cuda/module.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/status.h"
+
+namespace memfathom::cuda {
+namespace {
+
+int device_count() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) {
+    cudaGetLastError();
+    throw Error(ErrorKind::kEnvironment,
+                "no usable NVIDIA driver is loaded; install one that runs this CUDA version, or use --device cpu");
+  }
+  if (status == cudaErrorNoDevice) {
+    cudaGetLastError();
+    throw Error(ErrorKind::kEnvironment, "the NVIDIA driver finds no GPU in this machine; use --device cpu");
+  }
+  check(status, "cudaGetDeviceCount");
+  return count;
+}
+
+void require(int index) {
+  const int count = device_count();
+  if (index >= 0 && index < count) return;
+  throw Error(ErrorKind::kEnvironment,
+              fmt::format("cuda:{} does not exist; this machine has cuda:0{}", index,
+                          count > 1 ? fmt::format(" to cuda:{}", count - 1) : std::string()));
+}
+
+std::unique_ptr<Device> open(int index) {
+  require(index);
+  return std::make_unique<CudaDevice>(index);
+}
+
+CudaMemory memory(int index) {
+  require(index);
+  check(cudaSetDevice(index), "cudaSetDevice");
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return {Bytes{static_cast<std::int64_t>(free)}, Bytes{static_cast<std::int64_t>(total)}};
+}
+
+}  // namespace
+}  // namespace memfathom::cuda
+
+extern "C" __attribute__((visibility("default"))) const memfathom::CudaModule* memfathom_cuda_module() {
+  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi, memfathom::cuda::device_count,
+                                            memfathom::cuda::open, memfathom::cuda::memory};
+  return &module;
+}

@@ -1,0 +1,11 @@
+#include "kernels/cuda/grid.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/work/planes.h"
+
+namespace memfathom::cuda {
+
+cudaError_t launch(const PoolCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+cudaError_t launch(const UpsampleCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+
+}  // namespace memfathom::cuda
