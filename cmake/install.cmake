@@ -1,0 +1,34 @@
+# What `cmake --install` and the packages contain: the program, the libraries with their headers, and the CMake package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/memfathom")
+get_property(libraries GLOBAL PROPERTY MEMFATHOM_LIBRARIES)
+
+install(TARGETS memfathom RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+install(TARGETS ${libraries} EXPORT memfathom-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+foreach(folder core kernels db profiler fitter estimator)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/memfathom"
+          COMPONENT development FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(EXPORT memfathom-targets NAMESPACE memfathom:: DESTINATION "${package_directory}" COMPONENT development)
+set(MEMFATHOM_PACKAGE_DEPENDENCIES fmt nlohmann_json yaml-cpp Threads ZLIB SQLiteCpp Ceres)
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/memfathom-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/memfathom-config.cmake" INSTALL_DESTINATION "${package_directory}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/memfathom-config-version.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/memfathom-config.cmake" "${PROJECT_BINARY_DIR}/memfathom-config-version.cmake"
+        DESTINATION "${package_directory}" COMPONENT development)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program)
+
+set(CPACK_GENERATOR "TGZ;DEB")
+set(CPACK_PACKAGE_VENDOR "memfathom")
+set(CPACK_PACKAGE_CONTACT "the memfathom authors")
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the memfathom authors <memfathom@users.noreply.github.com>")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
+set(CPACK_STRIP_FILES ON)
+include(CPack)

@@ -1,0 +1,23 @@
+# Installs the build into a temporary folder, builds somebody else's project against it and runs both programs.
+function(run)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE said ERROR_VARIABLE complaint RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${ARGN} ended with ${result}:\n${said}\n${complaint}")
+  endif()
+  set(said "${said}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
+run("${WORK}/prefix/bin/memfathom" --version)
+if(NOT said STREQUAL "memfathom ${VERSION}\n")
+  message(FATAL_ERROR "the installed program said: ${said}")
+endif()
+run("${CMAKE_COMMAND}" -S "${SOURCE}/consumer" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run("${CMAKE_COMMAND}" --build "${WORK}/build")
+run("${WORK}/build/consumer")
+if(NOT said STREQUAL "24.00 GiB\n")
+  message(FATAL_ERROR "the consumer said: ${said}")
+endif()
+file(REMOVE_RECURSE "${WORK}")
