@@ -1,0 +1,29 @@
+// Feed-forward parts of transformers: plain MLP, SwiGLU, GEGLU.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/layers/linear.h"
+#include "kernels/ops/activation.h"
+
+namespace memfathom {
+
+struct Mlp {
+  Linear up, down;
+  Activation activation = Activation::kGelu;
+
+  Tensor operator()(const Tensor& x) const;
+};
+
+// down(activation(gate(x)) * up(x)), without biases.
+struct GatedMlp {
+  Linear gate, up, down;
+  Activation activation = Activation::kSilu;
+
+  Tensor operator()(const Tensor& x) const;
+};
+
+Mlp make_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
+GatedMlp make_gated_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
+
+}  // namespace memfathom
