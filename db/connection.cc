@@ -93,6 +93,20 @@ void require_writable(const fs::path& path) {
   }
 }
 
+void require_content(const fs::path& path, FileState state) {
+  if (state == FileState::kAbsent) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "{} does not exist; `memfathom calibrate` makes it, or name another file with --db",
+            path.string()));
+  }
+  if (state == FileState::kEmpty && !has_journal(path)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} is empty; name a database of memfathom with --db", path.string()));
+  }
+}
+
 void refuse_newer(SQLite::Database& database, const fs::path& path) {
   const int schema = schema_of(database);
   if (schema > latest_schema()) {
@@ -154,8 +168,7 @@ std::string immutable_uri(const fs::path& path) {
   return uri + "?immutable=1";
 }
 
-std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path) {
-  const bool immutable = on_read_only_medium(path);
+std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path, bool immutable) {
   if (has_journal(path)) {
     if (immutable) {
       throw Error(
@@ -188,22 +201,14 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path) {
 Connection Connection::open(const fs::path& path, Access access) {
   const fs::path absolute = fs::absolute(path).lexically_normal();
   const FileState state = inspect(absolute);
-  if (access == Access::kReadOnly && state == FileState::kAbsent) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} does not exist; `memfathom calibrate` makes it, or name another file "
-                    "with --db",
-                    absolute.string()));
-  }
-  if (access == Access::kReadOnly && state == FileState::kEmpty && !has_journal(absolute)) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} is empty; name a database of memfathom with --db", absolute.string()));
-  }
+  if (access != Access::kReadWrite) require_content(absolute, state);
   return guarded(absolute, "opening it", [&] {
-    if (access == Access::kReadOnly) return Connection(absolute, open_for_reading(absolute));
-    require_writable(absolute);
-    return Connection(absolute, open_for_writing(absolute));
+    if (access == Access::kReadWrite) {
+      require_writable(absolute);
+      return Connection(absolute, open_for_writing(absolute));
+    }
+    const bool immutable = access == Access::kImmutable || on_read_only_medium(absolute);
+    return Connection(absolute, open_for_reading(absolute, immutable));
   });
 }
 

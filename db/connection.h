@@ -17,7 +17,9 @@ namespace memfathom {
 enum class Access {
   kReadWrite,  // creates the file and its directory when they are missing, and upgrades an old
                // schema
-  kReadOnly,   // changes nothing, but for finishing what a killed writer left half done
+  kReadOnly,   // changes nothing, but for undoing what a killed writer left half done
+  kImmutable,  // the same where nobody can write; a file on a read-only medium is opened like this
+               // by itself
 };
 
 inline constexpr int kApplicationId = 0x6d666462;  // "mfdb"
