@@ -1,0 +1,73 @@
+#include "estimator/models/language/attention.h"
+
+#include "kernels/ops/activation.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+namespace {
+
+Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor& q, const Tensor& v) {
+  if (style.softmax_in_fp32) {
+    const Tensor wide = softmax_fp32(scores);
+    return to_dtype(wide, q.dtype());
+  }
+  const Tensor weights = softmax(scores);
+  return style.weights_in_values_type ? to_dtype(weights, v.dtype()) : weights;
+}
+
+Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  const std::int64_t groups = q.size(1) / k.size(1);
+  const Tensor keys = repeat_interleave_heads(k, groups);
+  const Tensor values = repeat_interleave_heads(v, groups);
+  Tensor weights = matmul(q, transpose(keys, 2, 3));
+  weights = mul_scalar(weights, style.scale);
+  if (style.softcap > 0) {
+    weights = div_scalar(weights, style.softcap);
+    weights = activate(Activation::kTanh, weights);
+    weights = mul_scalar(weights, style.softcap);
+  }
+  if (mask) weights = add(weights, mask);
+  weights = softened(style, weights, q, v);
+  weights = dropout(weights, style.dropout);
+  Tensor output = matmul(weights, values);
+  output = transpose(output, 1, 2);
+  output = contiguous(output);
+  return {output, weights};
+}
+
+}  // namespace
+
+Attended attend(const AttentionStyle& style, const Tensor& q, const Tensor& k_in, const Tensor& v_in, const Tensor& mask) {
+  if (style.implementation == AttentionImplementation::kEager) return attend_eagerly(style, q, k_in, v_in, mask);
+  Tensor k = k_in;
+  Tensor v = v_in;
+  const std::int64_t groups = q.size(1) / k.size(1);
+  // transformers' use_gqa_in_sdpa: grouped kernels only without a mask, and where PyTorch has them.
+  const bool repeats = groups > 1 && (mask || q.size(3) > 256 || !q.session().policy().attention_has_gqa);
+  if (repeats) {
+    k = repeat_interleave_heads(k, groups);
+    v = repeat_interleave_heads(v, groups);
+  }
+  AttentionOptions options;
+  options.implementation = style.implementation;
+  options.causal = style.causal && q.size(2) > 1 && !mask;
+  options.dropout = q.session().training ? style.dropout : 0;
+  options.scale = style.scale;
+  options.mask = mask;
+  Tensor output = scaled_dot_product_attention(q, k, v, options);
+  output = transpose(output, 1, 2);
+  output = contiguous(output);
+  return {output, {}};
+}
+
+Tensor split_heads(const Tensor& x, std::int64_t head_size) {
+  return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2);
+}
+
+Tensor merge_heads(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), -1}); }
+
+}  // namespace memfathom

@@ -1,0 +1,159 @@
+#include "estimator/models/language/causal_model.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/language_loss.h"
+#include "estimator/models/language/masks.h"
+#include "estimator/models/losses.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+// Until 4.44 every forward made fp32 logits of all positions.
+constexpr int kLogitsStayNarrow = 445;
+
+}  // namespace
+
+CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers)
+    : session_(builder.session()),
+      settings_(settings),
+      layers_(layers),
+      all_parameters_learn_(builder.options().train == Train::kFull) {
+  if (settings_.sequence_length < 1) {
+    throw Error(ErrorKind::kInput, "this model reads sequences, and training.sequence_length is missing; give the number of tokens of a sample");
+  }
+}
+
+void CausalModel::load_batch(std::int64_t size, bool targets) {
+  const ComponentScope scope(session_, Component::kInputs);
+  const Shape shape{size, settings_.sequence_length};
+  ids_ = session_.zeros(shape, DType::kInt64);
+  if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
+  if (targets) labels_ = session_.zeros(shape, DType::kInt64);
+}
+
+Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary,
+                                   std::int64_t width, bool tied_by_default) {
+  const PathScope scope(builder, name);
+  if (!flag_or(config, {"tie_word_embeddings"}, tied_by_default)) return builder.parameter("weight", {vocabulary, width});
+  const HeadScope head(builder);
+  return builder.parameter("weight", {vocabulary, width});
+}
+
+void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
+                            std::int64_t vocabulary, bool tied_by_default, bool bias) {
+  const HeadScope scope(builder);
+  if (flag_or(config, {"tie_word_embeddings"}, tied_by_default)) {
+    head_.weight = embedding;
+    return;
+  }
+  head_ = make_linear(builder, "lm_head", hidden, vocabulary, {.bias = bias, .head = true});
+}
+
+void CausalModel::prepare_embeddings(Tensor& embeddings) const {
+  if (checkpoints() && settings_.checkpoint_reentrant && !all_parameters_learn_ && session_.grad_enabled) {
+    embeddings.set_requires_grad(true);
+  }
+}
+
+Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
+  MaskCase c;
+  c.batch = embeddings.size(0);
+  c.queries = embeddings.size(1);
+  c.keys = cache != nullptr ? cache->key_length(c.queries) : c.queries;
+  c.cached = cache != nullptr;
+  c.padding = padding_;
+  c.window = window;
+  c.forced = cache != nullptr && cache->needs_mask(c.queries);
+  c.eager = settings_.attention == AttentionImplementation::kEager;
+  c.dtype = embeddings.dtype();
+  return make_mask(session_, c);
+}
+
+Pass CausalModel::begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
+  Pass pass;
+  pass.positions = make_positions(session_, embeddings.size(1));
+  pass.cache = cache;
+  pass.mask = mask_for(embeddings, cache, window);
+  return pass;
+}
+
+AttentionStyle CausalModel::attention_style(double dropout, std::int64_t head_size) const {
+  AttentionStyle style;
+  style.implementation = settings_.attention;
+  style.dropout = dropout_or(dropout);
+  style.scale = 1 / std::sqrt(static_cast<double>(head_size));
+  return style;
+}
+
+std::unique_ptr<KeyValueCache> CausalModel::new_cache() const {
+  return std::make_unique<KeyValueCache>(settings_.kv_cache, layers_, settings_.sequence_length + settings_.new_tokens);
+}
+
+Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
+  const ComponentScope scope(session_, Component::kLogitsLoss);
+  const bool some = keep > 0 && keep < hidden.size(1);
+  return head(some ? slice(hidden, 1, hidden.size(1) - keep, hidden.size(1)) : hidden);
+}
+
+Tensor CausalModel::loss(Tensor* output) {
+  std::unique_ptr<KeyValueCache> cache;
+  if (settings_.use_cache && !checkpoints()) cache = new_cache();
+  const Tensor hidden = body(ids_, cache.get());
+  const ComponentScope scope(session_, Component::kLogitsLoss);
+  if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
+  Tensor logits = logits_of_last(hidden, 0);
+  if (settings_.transformers_version < kLogitsStayNarrow) logits = to_dtype(logits, DType::kFp32);
+  Tensor result = settings_.loss == LossKind::kModel ? causal_lm_loss(logits, labels_, settings_.transformers_version)
+                                                     : apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
+  if (output != nullptr) {
+    *output = logits;
+    held_cache_ = std::move(cache);
+  }
+  return result;
+}
+
+Tensor CausalModel::forward() {
+  std::unique_ptr<KeyValueCache> cache;
+  if (settings_.use_cache) cache = new_cache();
+  const Tensor hidden = body(ids_, cache.get());
+  Tensor logits = logits_of_last(hidden, settings_.logits_to_keep);
+  if (settings_.transformers_version < kLogitsStayNarrow) {
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    logits = to_dtype(logits, DType::kFp32);
+  }
+  held_cache_ = std::move(cache);
+  return logits;
+}
+
+Tensor CausalModel::next_token(const Tensor& ids) {
+  const Tensor hidden = body(ids, cache_.get());
+  cache_->advance(ids.size(1));
+  const bool all = settings_.transformers_version < kLogitsStayNarrow;
+  Tensor logits = logits_of_last(hidden, all ? 0 : 1);
+  if (all) logits = to_dtype(logits, DType::kFp32);
+  const ComponentScope scope(session_, Component::kInputs);
+  token_ = session_.zeros({ids.size(0), 1}, DType::kInt64);
+  return logits;
+}
+
+Tensor CausalModel::prefill() {
+  cache_ = new_cache();
+  return next_token(ids_);
+}
+
+Tensor CausalModel::decode() {
+  const Tensor ids = token_;
+  return next_token(ids);
+}
+
+void CausalModel::end_generation() {
+  cache_.reset();
+  token_.reset();
+}
+
+}  // namespace memfathom

@@ -1,0 +1,94 @@
+// CausalModel: what all decoder language models share: batch, head, loss, cache and generation around a body of blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/document.h"
+#include "estimator/models/language/attention.h"
+#include "estimator/models/language/key_value_cache.h"
+#include "estimator/models/language/rotary.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/linear.h"
+#include "kernels/layers/network.h"
+#include "kernels/tensor/checkpoint.h"
+
+namespace memfathom {
+
+// What one forward pass hands to each of its blocks.
+struct Pass {
+  Tensor positions;
+  Tensor mask;
+  Tensor window_mask;           // of layers with a sliding window, in models that mix both
+  RotaryTables rotary;
+  KeyValueCache* cache = nullptr;
+};
+
+class CausalModel : public Network {
+ public:
+  CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers);
+
+  void load_batch(std::int64_t size, bool targets) final;
+  Tensor loss(Tensor* output) final;
+  Tensor forward() final;
+  Tensor prefill() final;
+  Tensor decode() final;
+  void end_generation() final;
+
+ protected:
+  Session& session() const { return session_; }
+  const ModelSettings& settings() const { return settings_; }
+
+  // The base model: token ids [b, s] to the last hidden states [b, s, h].
+  virtual Tensor body(const Tensor& ids, KeyValueCache* cache) = 0;
+  // The head: hidden states to logits. Families that scale or cap them do it here.
+  virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
+
+  // The output matrix; tied: the embedding itself. Made last, as in the libraries.
+  void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden, std::int64_t vocabulary,
+                 bool tied_by_default, bool bias = false);
+  // The token table; under HeadScope when the head is tied to it.
+  Tensor make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary, std::int64_t width,
+                        bool tied_by_default);
+
+  // Embeddings in front of reentrant checkpoints of a frozen model are made to require a gradient.
+  void prepare_embeddings(Tensor& embeddings) const;
+
+  // Mask and positions of a pass over these embeddings.
+  Pass begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window = 0) const;
+  Tensor mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const;
+
+  AttentionStyle attention_style(double dropout, std::int64_t head_size) const;
+  // The job's dropout where it gives one, else the model's own.
+  double dropout_or(double own) const { return settings_.dropout.value_or(own); }
+
+  // x = block(x, pass), checkpointed where the job wants it.
+  template <typename Block>
+  Tensor run_block(const Block& block, const Tensor& x, const Pass& pass) const {
+    if (!checkpoints()) return block(x, pass);
+    Pass kept = pass;
+    kept.cache = nullptr;
+    Segment segment = [&block, kept = std::move(kept)](const Tensor& input) { return block(input, kept); };
+    return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+  }
+
+ private:
+  bool checkpoints() const { return settings_.checkpointing != Checkpointing::kNone && session_.training; }
+  Tensor logits_of_last(const Tensor& hidden, std::int64_t keep);
+  std::unique_ptr<KeyValueCache> new_cache() const;
+  Tensor next_token(const Tensor& ids);
+
+  Session& session_;
+  ModelSettings settings_;
+  std::int64_t layers_;
+  bool all_parameters_learn_;
+  Linear head_;
+  Tensor ids_, labels_, padding_;
+  Tensor token_;
+  std::unique_ptr<KeyValueCache> cache_;       // of generation
+  std::unique_ptr<KeyValueCache> held_cache_;  // part of an output that the loop holds
+};
+
+}  // namespace memfathom

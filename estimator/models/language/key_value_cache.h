@@ -1,0 +1,41 @@
+// KeyValueCache: the keys and values that generation keeps, grown as the library's cache classes grow them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "estimator/models/settings.h"
+#include "kernels/tensor/tensor.h"
+
+namespace memfathom {
+
+class KeyValueCache {
+ public:
+  // `capacity`: tokens a static cache is made for.
+  KeyValueCache(KvCache kind, std::int64_t layers, std::int64_t capacity)
+      : kind_(kind), capacity_(capacity), layers_(static_cast<std::size_t>(layers)) {}
+
+  // Tokens seen so far.
+  std::int64_t length() const { return length_; }
+  // A static cache hands out all its positions in a decoding step, and a mask says which count.
+  bool needs_mask(std::int64_t new_tokens) const { return kind_ == KvCache::kStatic && new_tokens == 1; }
+  std::int64_t key_length(std::int64_t new_tokens) const { return needs_mask(new_tokens) ? capacity_ : length_ + new_tokens; }
+
+  // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see.
+  void update(std::size_t layer, Tensor& k, Tensor& v);
+  // The last layer has been updated: the new tokens count, and what a tuple cache held before goes.
+  void advance(std::int64_t new_tokens);
+
+ private:
+  struct Layer {
+    Tensor keys, values;
+  };
+
+  KvCache kind_;
+  std::int64_t capacity_;
+  std::int64_t length_ = 0;
+  std::vector<Layer> layers_;
+  std::vector<Layer> before_;  // of a tuple cache: the caller's tuple, until the forward pass returns
+};
+
+}  // namespace memfathom

@@ -1,0 +1,79 @@
+#include "estimator/models/language/rotary.h"
+
+#include <cmath>
+
+#include "estimator/models/language/config_reader.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+
+Rotary::Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of) : size_(size) {
+  const PathScope scope(builder, "rotary_emb");
+  frequencies_ = builder.buffer("inv_freq", {size / 2}, DType::kFp32, false);
+  if (tables_of == 0) {
+    original_frequencies_ = builder.buffer("original_inv_freq", {size / 2}, DType::kFp32, false);
+    return;
+  }
+  cos_cached_ = builder.buffer("cos_cached", {tables_of, size}, builder.options().dtype, false);
+  sin_cached_ = builder.buffer("sin_cached", {tables_of, size}, builder.options().dtype, false);
+}
+
+RotaryTables Rotary::tables(const Tensor& positions, DType dtype) const {
+  Session& session = positions.session();
+  const NoGrad no_grad(session);
+  const std::int64_t length = positions.size(1);
+  if (cos_cached_) {
+    RotaryTables gathered;
+    gathered.cos = session.empty({1, length, size_}, cos_cached_.dtype());
+    gathered.sin = session.empty({1, length, size_}, sin_cached_.dtype());
+    return gathered;
+  }
+  Tensor angles;
+  {
+    const Tensor wide = session.empty({1, length, 1}, DType::kFp32);
+    const Tensor frequencies = to_dtype(frequencies_, DType::kFp32);
+    angles = session.empty({1, length, size_ / 2}, DType::kFp32);
+  }
+  const Tensor parts[] = {angles, angles};
+  const Tensor both = cat(parts, -1);
+  const auto scaled = [&] {
+    const Tensor plain = session.empty(both.shape(), DType::kFp32);
+    return session.empty(both.shape(), DType::kFp32);
+  };
+  const Tensor cos = scaled();
+  const Tensor sin = scaled();
+  RotaryTables made;
+  made.cos = to_dtype(cos, dtype);
+  made.sin = to_dtype(sin, dtype);
+  return made;
+}
+
+std::int64_t rotary_size(const Node& config, std::int64_t head_size, double default_fraction) {
+  if (const Node* given = find_any(config, {"rotary_dim"})) return given->as_int(2, head_size);
+  const Node* parameters = find_any(config, {"rope_parameters", "rope_scaling"});
+  const Node* fraction = find_any(config, {"partial_rotary_factor", "rotary_pct"});
+  if (fraction == nullptr && parameters != nullptr && parameters->is_map()) {
+    fraction = find_any(*parameters, {"partial_rotary_factor"});
+  }
+  const double share = fraction != nullptr ? fraction->as_number(0, 1) : default_fraction;
+  const auto size = static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size) + 1e-9));
+  if (size < 2 || size % 2 != 0) {
+    (fraction != nullptr ? *fraction : config).refuse("the rotated part of a head must be an even number of at least 2");
+  }
+  return size;
+}
+
+Tensor rotate(const Tensor& x, const RotaryTables& tables) {
+  const Tensor cos = unsqueeze(tables.cos, 1);
+  const Tensor sin = unsqueeze(tables.sin, 1);
+  const std::int64_t size = cos.size(-1);
+  if (size == x.size(-1)) return apply_rotary(x, cos, sin);
+  const Tensor turning = slice(x, -1, 0, size);
+  const Tensor passing = slice(x, -1, size, x.size(-1));
+  const Tensor parts[] = {apply_rotary(turning, cos, sin), passing};
+  return cat(parts, -1);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,50 @@
+// Layer: one element of a `layers` list: a function from tensor to tensor, made from its keys.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+
+namespace memfathom {
+
+using Layer = std::function<Tensor(const Tensor&)>;
+
+// What a layer's maker sees: the builder, and the extents ([batch = 1, ...]) that reach it and that it leaves.
+struct StackContext {
+  Builder& builder;
+  const ModelSettings& settings;
+  Shape shape;
+  std::vector<Tensor> resident;    // tensors that lie with the batch: rotary tables, coordinates
+};
+
+using MakeLayer = Layer (*)(StackContext& context, const Node& spec);
+
+// The maker of a `type`, or null.
+MakeLayer find_layer(std::string_view type);
+// All types, for "did you mean".
+std::vector<std::string_view> layer_types();
+
+// One layer or a list of them. Unknown types and keys are errors that name the nearest known one.
+Layer make_layer(StackContext& context, const Node& spec);
+std::vector<Layer> make_layers(StackContext& context, const Node& list);
+Tensor run_layers(const std::vector<Layer>& layers, const Tensor& x);
+
+// One entry of the tables below: a type, its keys, its maker.
+struct LayerType {
+  std::string_view name;
+  std::vector<std::string_view> keys;
+  MakeLayer make;
+};
+
+// The tables, one per file: dense_layers.cc, image_layers.cc, attention_layers.cc, fourier_layers.cc, combinators.cc.
+const std::vector<LayerType>& dense_layer_types();
+const std::vector<LayerType>& image_layer_types();
+const std::vector<LayerType>& attention_layer_types();
+const std::vector<LayerType>& fourier_layer_types();
+const std::vector<LayerType>& combinator_types();
+
+}  // namespace memfathom

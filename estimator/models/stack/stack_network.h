@@ -1,0 +1,16 @@
+// StackNetwork: a network written as a list of layers (contract §3.1).
+#pragma once
+
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/network.h"
+
+namespace memfathom {
+
+// From `model: {input, layers, loss}`.
+std::unique_ptr<Network> make_stack_network(Builder& builder, const Node& model, const ModelSettings& settings);
+
+}  // namespace memfathom
