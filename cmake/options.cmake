@@ -3,6 +3,7 @@ option(MEMFATHOM_CUDA "Build the CUDA module (needs nvcc)" OFF)
 option(MEMFATHOM_TESTS "Build the tests" ON)
 option(MEMFATHOM_BENCHMARKS "Build the benchmarks" ON)
 option(MEMFATHOM_FUZZ "Build the fuzz targets of tests/fuzz (needs clang)" OFF)
+set(MEMFATHOM_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Reference data that is not part of the project")
 set(MEMFATHOM_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -52,11 +53,16 @@ function(memfathom_warnings target)
 endfunction()
 
 # memfathom_test(name SOURCES a_test.cc DEPENDS memfathom::core): a GoogleTest program, its cases known to CTest.
+# SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
 function(memfathom_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;SHARED_SOURCES;DEPENDS" ${ARGN})
+  if(ARG_SHARED_SOURCES AND NOT EXISTS "${MEMFATHOM_SHARED_DIR}")
+    message(STATUS "${name}: without ${ARG_SHARED_SOURCES}, since ${MEMFATHOM_SHARED_DIR} does not exist")
+    set(ARG_SHARED_SOURCES "")
+  endif()
+  add_executable(${name} ${ARG_SOURCES} ${ARG_SHARED_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE MEMFATHOM_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared"
+  target_compile_definitions(${name} PRIVATE MEMFATHOM_SHARED_DIR="${MEMFATHOM_SHARED_DIR}"
                                              MEMFATHOM_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   # Test code runs once: what is saved is compile time (the code under test keeps its flags).
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -234,7 +234,7 @@ class YamlEvents : public YAML::EventHandler {
                      const YAML::Mark& mark) const {
     if (tag == "?" || tag.empty()) return plain_scalar(value);
     if (tag == "!" || tag == "tag:yaml.org,2002:str") return Node::string(value);
-    const Node node = plain_scalar(value);
+    Node node = plain_scalar(value);
     if (tag == "tag:yaml.org,2002:int" && node.is_int()) return node;
     if (tag == "tag:yaml.org,2002:float" && node.is_number()) return Node::number(node.as_number());
     if (tag == "tag:yaml.org,2002:bool" && node.is_bool()) return node;
