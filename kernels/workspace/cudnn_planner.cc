@@ -16,7 +16,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kWorthASecondProcess = 4096;  // questions; below, loading cuDNN once more costs more than it saves
+constexpr std::size_t kWorthASecondProcess = 2048;  // questions; below, loading cuDNN once more costs more than it saves
 
 std::optional<Bytes> bytes_of(const std::string& answer) {
   if (answer.starts_with("refused ")) return std::nullopt;

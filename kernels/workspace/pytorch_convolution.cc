@@ -1,7 +1,11 @@
 #include "kernels/workspace/pytorch_convolution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+
+#include "core/error.h"
 
 namespace memfathom {
 namespace {
@@ -90,11 +94,23 @@ Bytes slow_columns(const ConvolutionQuery& query) {
   for (int i = 2; i < query.weight.rank(); ++i) columns.push_back(query.weight[i]);
   std::int64_t positions = 1;
   for (int i = 2; i < query.input.rank(); ++i) {
+    if (query.stride[i - 2] < 1) {
+      throw Error(ErrorKind::kInput, fmt::format("{}: every stride must be at least 1", to_string(query)));
+    }
     const std::int64_t reach = query.dilation[i - 2] * (query.weight[i] - 1) + 1;
     positions *= query.transposed ? query.input[i]
                                   : (query.input[i] + 2 * query.padding[i - 2] - reach) / query.stride[i - 2] + 1;
   }
   return size_of(columns, query.dtype) * positions;
+}
+
+std::optional<Bytes> pytorch_workspace_without_cudnn(const ConvolutionQuery& query, std::int64_t cudnn_version) {
+  switch (pytorch_convolution_backend(query, cudnn_version)) {
+    case ConvolutionBackend::kCudnn: return std::nullopt;
+    case ConvolutionBackend::kDepthwise: return Bytes{};
+    case ConvolutionBackend::kSlow: return slow_columns(query);
+  }
+  return std::nullopt;
 }
 
 }  // namespace memfathom

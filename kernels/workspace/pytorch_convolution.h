@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/workspace.h"
 
@@ -25,5 +26,8 @@ inline bool pytorch_uses_cudnn(const ConvolutionQuery& query, std::int64_t cudnn
 // The columns buffer of the slow implementations: one sample's unfolded input, channels x kernel elements x positions of
 // the smaller map. Groups are run one after the other.
 Bytes slow_columns(const ConvolutionQuery& query);
+
+// What a convolution wants where cuDNN is not used: nothing, or the columns. Nothing is returned where cuDNN is.
+std::optional<Bytes> pytorch_workspace_without_cudnn(const ConvolutionQuery& query, std::int64_t cudnn_version = 91900);
 
 }  // namespace memfathom
