@@ -90,7 +90,11 @@ WorkspaceFeatures features_of(const FftQuery& query) {
 }
 
 std::string operation_of(const ConvolutionQuery& query) {
-  return fmt::format("{} {}", query.transposed ? "transposed convolution" : "convolution",
+  const bool pointwise =
+      std::all_of(query.weight.begin() + std::min(2, query.weight.rank()), query.weight.end(),
+                  [](std::int64_t extent) { return extent == 1; });
+  return fmt::format("{}{} {}", pointwise ? "pointwise " : "",
+                     query.transposed ? "transposed convolution" : "convolution",
                      to_string(query.kind));
 }
 

@@ -28,7 +28,8 @@ WorkspaceFeatures features_of(const ConvolutionQuery& query);
 WorkspaceFeatures features_of(const FftQuery& query);
 
 // The operation under which requests of a query are fitted: "convolution forward", "rfft2",
-// "irfft2", "fft2".
+// "irfft2", "fft2". Kernels of one point are "pointwise convolution ...": they run as plain matrix
+// products, which ask for little or nothing.
 std::string operation_of(const ConvolutionQuery& query);
 std::string operation_of(const FftQuery& query);
 

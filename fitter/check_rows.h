@@ -13,6 +13,7 @@ namespace memfathom {
 std::string impossible_row(const std::vector<FitRow>& rows, const FitOptions& options);
 
 // Too few rows, or rows that repeat each other.
-std::string too_little_data(const std::vector<const FitRow*>& device_rows, const FitOptions& options);
+std::string too_little_data(const std::vector<const FitRow*>& device_rows,
+                            const FitOptions& options);
 
 }  // namespace memfathom

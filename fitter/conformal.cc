@@ -25,11 +25,13 @@ double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double
   const double lambda = (root + 0.12 + 0.11 / root) * widest;
   if (lambda < 0.2) return 1;
   double p = 0;
-  for (int k = 1; k <= 100; ++k) p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * lambda * lambda);
+  for (int k = 1; k <= 100; ++k)
+    p += (k % 2 == 1 ? 2 : -2) * std::exp(-2.0 * k * k * lambda * lambda);
   return std::clamp(p, 0.0, 1.0);
 }
 
-std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
+std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
+                                     const FitOptions& options) {
   std::vector<RatioGroup> result(1);
   std::map<std::string, std::vector<double>> by_group;
   for (const HeldOutRatio& row : ratios) {
@@ -40,7 +42,8 @@ std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios, co
   for (auto& [name, own] : by_group) {
     std::sort(own.begin(), own.end());
     std::vector<double> rest;
-    std::set_difference(result[0].ratios.begin(), result[0].ratios.end(), own.begin(), own.end(), std::back_inserter(rest));
+    std::set_difference(result[0].ratios.begin(), result[0].ratios.end(), own.begin(), own.end(),
+                        std::back_inserter(rest));
     const bool large_enough = own.size() >= static_cast<std::size_t>(options.min_group_size);
     const double threshold = options.group_significance / static_cast<double>(by_group.size());
     const bool differs = large_enough && !rest.empty() && kolmogorov_smirnov(own, rest) < threshold;
@@ -49,7 +52,8 @@ std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios, co
   return result;
 }
 
-Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration, double level) {
+Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration,
+                     double level) {
   Coverage coverage;
   for (const HeldOutRatio& row : fresh) {
     const RatioGroup* ratios = ratios_for(calibration, row.group);
@@ -81,7 +85,8 @@ Coverage cross_coverage(const std::vector<HeldOutRatio>& ratios, const FitOption
 double binomial_below(int covered, int rows, double level) {
   double sum = 0;
   for (int k = 0; k <= covered; ++k) {
-    const double log_choose = std::lgamma(rows + 1.0) - std::lgamma(k + 1.0) - std::lgamma(rows - k + 1.0);
+    const double log_choose =
+        std::lgamma(rows + 1.0) - std::lgamma(k + 1.0) - std::lgamma(rows - k + 1.0);
     sum += std::exp(log_choose + k * std::log(level) + (rows - k) * std::log1p(-level));
   }
   return std::min(sum, 1.0);

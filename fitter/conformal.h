@@ -1,4 +1,5 @@
-// Conformal: which groups of out-of-fold ratios get an interval of their own, and how well intervals cover.
+// Conformal: which groups of out-of-fold ratios get an interval of their own, and how well
+// intervals cover.
 #pragma once
 
 #include <string>
@@ -15,9 +16,11 @@ struct HeldOutRatio {
   int fold = 0;
 };
 
-// The group of all, every other group by name (without ratios when it does not differ from the rest), sorted.
-// A group differs when a two-sample Kolmogorov-Smirnov test says so and it is large enough to stand alone.
-std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios, const FitOptions& options);
+// The group of all, every other group by name (without ratios when it does not differ from the
+// rest), sorted. A group differs when a two-sample Kolmogorov-Smirnov test says so and it is large
+// enough to stand alone.
+std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
+                                     const FitOptions& options);
 
 // The p-value of the two-sample Kolmogorov-Smirnov test; both samples sorted.
 double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double>& b);
@@ -29,9 +32,11 @@ struct Coverage {
 };
 
 // Of `fresh` rows, by intervals of `calibration`.
-Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration, double level);
+Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration,
+                     double level);
 
-// Of each fold, by intervals made from the other folds: what stands in when no rows were kept for validation.
+// Of each fold, by intervals made from the other folds: what stands in when no rows were kept for
+// validation.
 Coverage cross_coverage(const std::vector<HeldOutRatio>& ratios, const FitOptions& options);
 
 // The probability of at most `covered` of `rows` when each is covered with probability `level`.

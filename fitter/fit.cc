@@ -40,7 +40,8 @@ Split split_rows(const std::vector<FitRow>& rows) {
 double first_base(const RowList& rows) {
   std::vector<double> rest;
   for (const FitRow* row : rows) {
-    if (!row->is_censored()) rest.push_back(static_cast<double>((*row->measured - row->replay.reserved_peak).count()));
+    if (!row->is_censored())
+      rest.push_back(static_cast<double>((*row->measured - row->replay.reserved_peak).count()));
   }
   return std::max(median(std::move(rest)), 0.0);
 }
@@ -53,39 +54,57 @@ SolverSetup first_setup(const RowList& rows, const Beliefs& beliefs, const FitOp
   setup.start[kBase] = first_base(rows);
   for (int p = kCublas; p < kParameterCount; ++p) {
     const auto at = static_cast<std::size_t>(p);
-    setup.start[at] = p < kSolvedConstants ? (setup.free[at] ? 0 : beliefs.priors[at].mean) : neutral(p);
+    setup.start[at] =
+        p < kSolvedConstants ? (setup.free[at] ? 0 : beliefs.priors[at].mean) : neutral(p);
   }
   return setup;
 }
 
 std::string unseparable_note(const char* name, double bytes) {
-  return fmt::format("{} cannot be told from the other terms by these rows: held at its prior, {:.0f} MiB", name,
-                     bytes / (1 << 20));
+  return fmt::format(
+      "{} cannot be told from the other terms by these rows: held at its prior, {:.0f} MiB", name,
+      bytes / (1 << 20));
 }
 
-// What the solver saw as one base is two coefficients: the context where a sibling under our own framework tells it.
-std::vector<Coefficient> base_coefficients(const Solution& solution, const Beliefs& beliefs, const FitOptions& options,
+// A missing term leans on the constants: its absence moved them by this much, and their errors say
+// so.
+double shift_variance(const Diagnosis& diagnosis, int parameter) {
+  if (diagnosis.missing.empty()) return 0;
+  const double shift = diagnosis.missing.front().shifts[static_cast<std::size_t>(parameter)];
+  return shift * shift;
+}
+
+// What the solver saw as one base is two coefficients: the context where a sibling under our own
+// framework tells it.
+std::vector<Coefficient> base_coefficients(const Solution& solution, const Diagnosis& diagnosis,
+                                           const Beliefs& beliefs, const FitOptions& options,
                                            std::vector<std::string>* notes) {
   const double page = static_cast<double>(options.quantum.count());
-  const double variance = solution.variance(kBase) + page * page / 12;  // common to all rows, so it does not average out
+  const double variance =
+      solution.variance(kBase) + shift_variance(diagnosis, kBase) +
+      page * page / 3;  // rounding up is common to all rows: it does not average out
   const double base = solution.value[kBase];
   const int rows = solution.rows_bearing[kBase];
   const bool mostly_prior = solution.pull[kBase] > kMostlyPrior;
   const Source source = mostly_prior ? Source::kDefault : Source::kFitted;
   if (options.environment.framework == "memfathom" || !beliefs.context_known) {
     if (options.environment.framework != "memfathom") {
-      notes->push_back("context and framework are seen only together with one framework: their sum stands in context");
+      notes->push_back(
+          "context and framework are seen only together with one framework: their sum stands in "
+          "context");
     }
     return {{"context", base, std::sqrt(variance), "bytes", source, mostly_prior, rows},
             {"framework", 0, 0, "bytes", Source::kDefault, true, 0}};
   }
   const double context = std::min(beliefs.context.mean, base);
   return {{"context", context, beliefs.context.sigma, "bytes", Source::kFitted, true, 0},
-          {"framework", base - context, std::sqrt(variance + beliefs.context.sigma * beliefs.context.sigma), "bytes", source,
+          {"framework", base - context,
+           std::sqrt(variance + beliefs.context.sigma * beliefs.context.sigma), "bytes", source,
            mostly_prior, rows}};
 }
 
-// The covariance over the coefficients: the constants' block from the solver, the others on the diagonal.
+// The covariance over the coefficients: the constants' block from the solver, the others on the
+// diagonal.
 void fill_covariance(const Solution& solution, Calibration* calibration) {
   const std::size_t n = calibration->coefficients.size();
   std::vector<double>& covariance = calibration->covariance;
@@ -98,36 +117,42 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
   const std::size_t base = merged ? kContext : kFramework;
   if (!merged) {
     const double context = calibration->coefficients[kContext].standard_error;
-    covariance[kContext * n + kFramework] = covariance[kFramework * n + kContext] = -context * context;
+    covariance[kContext * n + kFramework] = covariance[kFramework * n + kContext] =
+        -context * context;
   }
   for (int p = kBase; p < kSolvedConstants; ++p) {
     for (int q = kBase; q < kSolvedConstants; ++q) {
       if (p == q) continue;
       const std::size_t i = p == kBase ? base : static_cast<std::size_t>(p) + 1;
       const std::size_t j = q == kBase ? base : static_cast<std::size_t>(q) + 1;
-      covariance[i * n + j] = solution.covariance[static_cast<std::size_t>(p * kParameterCount + q)];
+      covariance[i * n + j] =
+          solution.covariance[static_cast<std::size_t>(p * kParameterCount + q)];
     }
   }
 }
 
-void add_coefficients(const Solution& solution, const Solution& everything, const SolverSetup& identified,
-                      const SolverSetup& setup, const Beliefs& beliefs, const FitOptions& options, const WorkspaceFit& workspaces,
-                      FitSummary* summary) {
+void add_coefficients(const Solution& solution, const Solution& everything,
+                      const SolverSetup& identified, const SolverSetup& setup,
+                      const Beliefs& beliefs, const FitOptions& options,
+                      const WorkspaceFit& workspaces, FitSummary* summary) {
   Calibration& calibration = summary->result;
-  calibration.coefficients = base_coefficients(solution, beliefs, options, &summary->notes);
+  calibration.coefficients =
+      base_coefficients(solution, summary->diagnosis, beliefs, options, &summary->notes);
   for (int p = kCublas; p < kSolvedConstants; ++p) {
     const auto at = static_cast<std::size_t>(p);
     const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
     const bool determined = identified.free[at] && solution.pull[at] <= kMostlyPrior;
-    // A module that the selection left out is 0 as far as these rows can tell; its error is what the larger model says.
+    // A module that the selection left out is 0 as far as these rows can tell; its error is what
+    // the larger model says.
     const double left_out = everything.variance(p) + everything.value[at] * everything.value[at];
-    const double variance = setup.free[at] ? solution.variance(p) : left_out;
+    const double variance =
+        (setup.free[at] ? solution.variance(p) : left_out) + shift_variance(summary->diagnosis, p);
     const double prior_error = beliefs.priors[at].sigma;
     const double page = static_cast<double>(options.quantum.count());
-    calibration.coefficients.push_back({name, solution.value[at],
-                                        determined ? std::sqrt(variance + page * page / 12) : prior_error, "bytes",
-                                        determined ? Source::kFitted : Source::kDefault, !determined,
-                                        determined ? everything.rows_bearing[at] : 0});
+    calibration.coefficients.push_back(
+        {name, solution.value[at], determined ? std::sqrt(variance + page * page / 3) : prior_error,
+         "bytes", determined ? Source::kFitted : Source::kDefault, !determined,
+         determined ? everything.rows_bearing[at] : 0});
     if (!determined) summary->notes.push_back(unseparable_note(name, solution.value[at]));
   }
   const Solution& factors = summary->diagnosis.factors;
@@ -144,7 +169,8 @@ void add_coefficients(const Solution& solution, const Solution& everything, cons
   fill_covariance(solution, &calibration);
 }
 
-std::vector<Outlier> list_outliers(const RowList& rows, const SolverSetup& setup, const Solution& solution) {
+std::vector<Outlier> list_outliers(const RowList& rows, const SolverSetup& setup,
+                                   const Solution& solution) {
   const std::vector<RowInfluence> influence = influences(rows, setup, solution);
   std::vector<Outlier> outliers;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -152,11 +178,12 @@ std::vector<Outlier> list_outliers(const RowList& rows, const SolverSetup& setup
     const bool contradicted = row.is_censored() && influence[i].z != 0;
     if (!contradicted && std::abs(influence[i].z) < kTukeyCutoff) continue;
     const Bytes reading = row.is_censored() ? row.capacity : *row.measured;
-    outliers.push_back({row.id, static_cast<double>(reading.count()), solution.predict(row), influence[i].z,
-                        influence[i].leverage, row.is_censored()});
+    outliers.push_back({row.id, static_cast<double>(reading.count()), solution.predict(row),
+                        influence[i].z, influence[i].leverage, row.is_censored()});
   }
-  std::stable_sort(outliers.begin(), outliers.end(),
-                   [](const Outlier& a, const Outlier& b) { return std::abs(a.z) > std::abs(b.z); });
+  std::stable_sort(outliers.begin(), outliers.end(), [](const Outlier& a, const Outlier& b) {
+    return std::abs(a.z) > std::abs(b.z);
+  });
   return outliers;
 }
 
@@ -167,8 +194,8 @@ void require_valid(const FitOptions& options) {
 
 }  // namespace
 
-FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, const FitOptions& options,
-               const Calibration* parent) {
+FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
+               const FitOptions& options, const Calibration* parent) {
   require_valid(options);
   FitSummary summary;
   Calibration& calibration = summary.result;
@@ -179,8 +206,9 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, 
   if (!calibration.refusal.empty()) return summary;
 
   const Split split = split_rows(rows);
-  summary.censored = static_cast<int>(
-      std::count_if(split.device.begin(), split.device.end(), [](const FitRow* row) { return row->is_censored(); }));
+  summary.censored =
+      static_cast<int>(std::count_if(split.device.begin(), split.device.end(),
+                                     [](const FitRow* row) { return row->is_censored(); }));
   calibration.samples = static_cast<int>(split.device.size()) - summary.censored;
   calibration.refusal = too_little_data(split.device, options);
   if (!calibration.refusal.empty()) return summary;
@@ -205,7 +233,8 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, 
   summary.noise = solution.noise;
   summary.pull = solution.pull;
 
-  const Validated validated = validate(split.device, split.kept, setup, solution, options, &summary);
+  const Validated validated =
+      validate(split.device, split.kept, setup, solution, options, &summary);
   summary.diagnosis = diagnose(split.all, split.device, setup, solution, options);
   summary.outliers = list_outliers(split.device, setup, solution);
   add_coefficients(solution, everything, identified, setup, beliefs, options, workspaces, &summary);
@@ -214,8 +243,8 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, 
   return summary;
 }
 
-FitSummary fit(const std::vector<FitRow>& rows, const std::vector<WorkspaceRow>& workspaces, const FitOptions& options,
-               const Calibration* parent) {
+FitSummary fit(const std::vector<FitRow>& rows, const std::vector<WorkspaceRow>& workspaces,
+               const FitOptions& options, const Calibration* parent) {
   require_valid(options);
   return fit(rows, fit_workspaces(workspaces, options), options, parent);
 }

@@ -14,14 +14,15 @@
 
 namespace memfathom {
 
-// A row far from its prediction. It is listed, it has no or little weight in the coefficients, and it counts in the intervals.
+// A row far from its prediction. It is listed, it has no or little weight in the coefficients, and
+// it counts in the intervals.
 struct Outlier {
   std::string id;
-  double measured = 0;   // bytes; the capacity of a censored row
+  double measured = 0;  // bytes; the capacity of a censored row
   double predicted = 0;
-  double z = 0;          // in standard deviations of the noise
-  double leverage = 0;   // 0..1: how much of the fit would hang on it
-  bool censored = false; // the prediction contradicts "it fitted" or "it did not"
+  double z = 0;           // in standard deviations of the noise
+  double leverage = 0;    // 0..1: how much of the fit would hang on it
+  bool censored = false;  // the prediction contradicts "it fitted" or "it did not"
 };
 
 // One row of the residual plot.
@@ -35,36 +36,38 @@ struct ResidualPoint {
 
 struct FitSummary {
   Calibration result;
-  std::vector<std::string> notes;            // choices that a reader should know: priors used, terms not told apart
+  std::vector<std::string>
+      notes;  // choices that a reader should know: priors used, terms not told apart
   Noise noise;
   bool converged = false;
   int iterations = 0;
   int censored = 0;
   int families = 0;
-  PerParameter<double> pull{};               // of the priors on the constants
+  PerParameter<double> pull{};  // of the priors on the constants
   std::vector<SelectionStep> selection;
-  std::vector<Outlier> outliers;             // the worst first
+  std::vector<Outlier> outliers;  // the worst first
   Diagnosis diagnosis;
   std::vector<WorkspaceModelFit> workspaces;
   std::vector<ResidualPoint> points;
-  double default_median_error = 0;           // of the documented constants on the same held-out rows
+  double default_median_error = 0;  // of the documented constants on the same held-out rows
   double fitted_median_error = 0;
-  RatioInterval interval;                    // at options.interval_level, of all rows
+  RatioInterval interval;  // at options.interval_level, of all rows
 
   bool usable() const { return result.usable; }
   const Calibration& calibration() const { return result; }
-  std::string brief() const;                 // one line
-  std::string full() const;                  // a page
+  std::string brief() const;  // one line
+  std::string full() const;   // a page
 };
 
-// Throws Error(kInput) for options that make no sense. Everything else, however bad the data, is an answer: a summary that
-// is not usable() and says why. `parent` is a calibration of the same architecture, or null.
-// `workspaces` is stage one's result, with which the cli replayed the jobs in `rows`.
-FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces, const FitOptions& options,
-               const Calibration* parent = nullptr);
+// Throws Error(kInput) for options that make no sense. Everything else, however bad the data, is an
+// answer: a summary that is not usable() and says why. `parent` is a calibration of the same
+// architecture, or null. `workspaces` is stage one's result, with which the cli replayed the jobs
+// in `rows`.
+FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
+               const FitOptions& options, const Calibration* parent = nullptr);
 
 // The same for callers whose jobs need no replay with the fitted workspaces.
-FitSummary fit(const std::vector<FitRow>& rows, const std::vector<WorkspaceRow>& workspaces, const FitOptions& options,
-               const Calibration* parent = nullptr);
+FitSummary fit(const std::vector<FitRow>& rows, const std::vector<WorkspaceRow>& workspaces,
+               const FitOptions& options, const Calibration* parent = nullptr);
 
 }  // namespace memfathom

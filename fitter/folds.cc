@@ -14,14 +14,16 @@ namespace {
 template <typename T>
 void shuffle(std::vector<T>* values, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (std::size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[random() % i]);
+  for (std::size_t i = values->size(); i > 1; --i)
+    std::swap((*values)[i - 1], (*values)[random() % i]);
 }
 
 }  // namespace
 
 std::vector<int> random_folds(std::size_t rows, int folds, std::uint64_t seed) {
   std::vector<int> fold(rows);
-  for (std::size_t i = 0; i < rows; ++i) fold[i] = static_cast<int>(i % static_cast<std::size_t>(folds));
+  for (std::size_t i = 0; i < rows; ++i)
+    fold[i] = static_cast<int>(i % static_cast<std::size_t>(folds));
   shuffle(&fold, seed);
   return fold;
 }
@@ -30,7 +32,8 @@ FamilyFolds family_folds(const RowList& rows, int most_folds) {
   FamilyFolds result;
   std::map<std::string, int> known;
   for (const FitRow* row : rows) {
-    const auto [at, is_new] = known.emplace(row->family, static_cast<int>(known.size()) % most_folds);
+    const auto [at, is_new] =
+        known.emplace(row->family, static_cast<int>(known.size()) % most_folds);
     result.fold.push_back(at->second);
   }
   result.families = static_cast<int>(known.size());
@@ -38,11 +41,13 @@ FamilyFolds family_folds(const RowList& rows, int most_folds) {
 }
 
 PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module) {
-  // Columns of the design over the eight patterns of library use, each pattern weighted by the root of its rows.
-  constexpr int kPatterns = Noise::kPatterns;
+  // Columns of the design over the eight patterns of library use, each pattern weighted by the root
+  // of its rows.
+  constexpr int kPatterns = 8;
   std::array<double, kPatterns> count{};
   for (const FitRow* row : rows) {
-    if (!row->is_censored() && row->weight > 0) count[static_cast<std::size_t>(row->library_pattern())] += 1;
+    if (!row->is_censored() && row->weight > 0)
+      count[static_cast<std::size_t>(row->library_pattern())] += 1;
   }
   PerParameter<bool> result{};
   std::vector<std::array<double, kPatterns>> basis;
@@ -50,7 +55,8 @@ PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_
     std::array<double, kPatterns> column{};
     for (int pattern = 0; pattern < kPatterns; ++pattern) {
       const bool present = parameter == kBase || (pattern >> (parameter - 1) & 1) != 0;
-      column[static_cast<std::size_t>(pattern)] = present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
+      column[static_cast<std::size_t>(pattern)] =
+          present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
     }
     for (const auto& direction : basis) {
       const double along = std::inner_product(column.begin(), column.end(), direction.begin(), 0.0);
@@ -67,8 +73,8 @@ PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_
   return result;
 }
 
-std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold, const SolverSetup& setup,
-                                         const FitOptions& options) {
+std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold,
+                                         const SolverSetup& setup, const FitOptions& options) {
   std::vector<double> predicted(rows.size(), 0.0);
   const int folds = fold.empty() ? 0 : *std::max_element(fold.begin(), fold.end()) + 1;
   for (int k = 0; k < folds; ++k) {
@@ -82,7 +88,8 @@ std::vector<double> held_out_predictions(const RowList& rows, const std::vector<
     }
     SolverSetup without = setup;
     without.with_uncertainty = false;
-    const PerParameter<bool> determined = identifiable_constants(training, options.min_rows_per_module);
+    const PerParameter<bool> determined =
+        identifiable_constants(training, options.min_rows_per_module);
     for (std::size_t p = 0; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
       if (!setup.free[p] || determined[p]) continue;
       without.free[p] = false;

@@ -19,12 +19,14 @@ struct FamilyFolds {
 };
 FamilyFolds family_folds(const RowList& rows, int most_folds);
 
-// Which constants the rows determine: a module whose rows are also all rows of another term, or next to none, is not.
+// Which constants the rows determine: a module whose rows are also all rows of another term, or
+// next to none, is not.
 PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module);
 
-// The prediction of each row by the fit of the other folds. Censored rows belong to every fit and have no prediction (0).
-// A constant that the remaining rows do not determine falls back to its prior, as it would on a card never seen with it.
-std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold, const SolverSetup& setup,
-                                         const FitOptions& options);
+// The prediction of each row by the fit of the other folds. Censored rows belong to every fit and
+// have no prediction (0). A constant that the remaining rows do not determine falls back to its
+// prior, as it would on a card never seen with it.
+std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold,
+                                         const SolverSetup& setup, const FitOptions& options);
 
 }  // namespace memfathom

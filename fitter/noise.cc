@@ -7,9 +7,9 @@ namespace memfathom {
 namespace {
 
 constexpr double kMadToSigma = 1.4826;  // of a normal distribution
-constexpr double kTail = 5;             // beyond it a row says nothing about the scale of the others
+constexpr double kTail = 5;  // beyond it a row says nothing about the scale of the others
 constexpr int kGrid = 12;
-constexpr std::size_t kFewestOfPattern = 12;
+constexpr std::size_t kFewestOfClass = 12;
 
 double sigma_of(const NoiseScale& scale, double quantum, double bytes) {
   const double page = quantum / std::sqrt(12.0);
@@ -19,11 +19,13 @@ double sigma_of(const NoiseScale& scale, double quantum, double bytes) {
 NoiseScale with_knee(double knee, const std::vector<NoiseReading>& readings) {
   std::vector<double> scaled;
   scaled.reserve(readings.size());
-  for (const NoiseReading& r : readings) scaled.push_back(std::abs(r.error) / std::hypot(r.size, knee));
+  for (const NoiseReading& r : readings)
+    scaled.push_back(std::abs(r.error) / std::hypot(r.size, knee));
   return {kMadToSigma * median(std::move(scaled)), knee};
 }
 
-double surprise(const NoiseScale& scale, double quantum, const std::vector<NoiseReading>& readings) {
+double surprise(const NoiseScale& scale, double quantum,
+                const std::vector<NoiseReading>& readings) {
   double sum = 0;
   for (const NoiseReading& r : readings) {
     const double sigma = sigma_of(scale, quantum, r.size);
@@ -48,10 +50,16 @@ NoiseScale scale_of(const std::vector<NoiseReading>& readings, double quantum) {
   return best;
 }
 
+// Few rows may agree by chance; they are never believed to be better than the rest.
+NoiseScale cautious(const std::vector<NoiseReading>& few, const NoiseScale& all) {
+  const NoiseScale own = with_knee(all.knee, few);
+  return own.relative > all.relative ? own : all;
+}
+
 }  // namespace
 
-double Noise::sigma(double bytes, int pattern) const {
-  return sigma_of(by_pattern[static_cast<std::size_t>(pattern)], quantum, bytes);
+double Noise::sigma(double bytes, int noise_class) const {
+  return sigma_of(by_class[static_cast<std::size_t>(noise_class)], quantum, bytes);
 }
 
 double median(std::vector<double> values) {
@@ -66,13 +74,13 @@ Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum) 
   Noise noise;
   noise.quantum = quantum;
   noise.all = scale_of(readings, quantum);
-  for (int pattern = 0; pattern < Noise::kPatterns; ++pattern) {
+  for (int noise_class = 0; noise_class < Noise::kClasses; ++noise_class) {
     std::vector<NoiseReading> own;
     for (const NoiseReading& r : readings) {
-      if (r.pattern == pattern) own.push_back(r);
+      if (r.noise_class == noise_class) own.push_back(r);
     }
-    noise.by_pattern[static_cast<std::size_t>(pattern)] =
-        own.size() >= kFewestOfPattern ? scale_of(own, quantum) : noise.all;
+    noise.by_class[static_cast<std::size_t>(noise_class)] =
+        own.size() >= kFewestOfClass ? scale_of(own, quantum) : cautious(own, noise.all);
   }
   return noise;
 }

@@ -1,4 +1,5 @@
-// Noise: how far measurements of one size scatter; estimated from the data, so that "outlier" has a meaning.
+// Noise: how far measurements of one size scatter; estimated from the data, so that "outlier" has a
+// meaning.
 #pragma once
 
 #include <array>
@@ -6,31 +7,34 @@
 
 namespace memfathom {
 
-// sigma^2 = page^2 / 12 + relative^2 (size^2 + knee^2): relative for large jobs, absolute below the knee.
+// sigma^2 = page^2 / 12 + relative^2 (size^2 + knee^2): relative for large jobs, absolute below the
+// knee.
 struct NoiseScale {
   double relative = 0;
   double knee = 0;  // bytes
 };
 
-// Jobs that load the same libraries share a scale: modules load lazily, so their rows scatter more than bare ones.
+// Jobs that load the same libraries share a scale: modules load lazily, so their rows scatter more
+// than bare ones.
 struct Noise {
-  static constexpr int kPatterns = 8;  // of library use
+  static constexpr int kClasses = 5;  // FitRow::noise_class()
 
   NoiseScale all;
-  std::array<NoiseScale, kPatterns> by_pattern;
+  std::array<NoiseScale, kClasses> by_class;
   double quantum = 0;  // bytes
 
-  double sigma(double bytes, int pattern) const;
+  double sigma(double bytes, int noise_class) const;
 };
 
 struct NoiseReading {
   double size = 0;   // measured bytes
   double error = 0;  // predicted - measured
-  int pattern = 0;
+  int noise_class = 0;
 };
 
-// The knee is the most likely one of a grid; the scale is the median absolute deviation, which nearly half of the rows may
-// be wrong without moving far. Patterns with too few rows take the scale of all.
+// The knee is the most likely one of a grid; the scale is the median absolute deviation, which
+// nearly half of the rows may be wrong without moving far. A class with
+// few rows takes the larger of its own scale and that of all.
 Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum);
 
 // The median; 0 of nothing. Takes a copy because it reorders.

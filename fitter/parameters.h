@@ -1,4 +1,5 @@
-// Parameters: the vector that the solver moves; the constants first, then the factors that only diagnose.
+// Parameters: the vector that the solver moves; the constants first, then the factors that only
+// diagnose.
 #pragma once
 
 #include <array>
@@ -8,14 +9,15 @@
 
 namespace memfathom {
 
-// Context and framework enter every device total together, so the solver sees their sum; fit.cc tells them apart.
+// Context and framework enter every device total together, so the solver sees their sum; fit.cc
+// tells them apart.
 enum Parameter {
   kBase,
   kCublas,
   kCudnn,
   kCufft,
   kSolvedConstants,
-  kTheta = kSolvedConstants,                              // kThetaCount factors on groups of the peak
+  kTheta = kSolvedConstants,  // kThetaCount factors on groups of the peak
   kThetaReplay = kTheta + static_cast<int>(kThetaCount),  // one factor on the whole reserved peak
   kPerLayer,                                              // bytes for every layer
   kParameterCount
@@ -25,9 +27,12 @@ template <typename T>
 using PerParameter = std::array<T, kParameterCount>;
 
 // The neutral value of a parameter: what it is when the replay explains everything.
-constexpr double neutral(int parameter) { return parameter >= kTheta && parameter <= kThetaReplay ? 1.0 : 0.0; }
+constexpr double neutral(int parameter) {
+  return parameter >= kTheta && parameter <= kThetaReplay ? 1.0 : 0.0;
+}
 
-// Bytes (or 1) of one step of the solver's variable: keeps all variables near one, whatever their unit.
+// Bytes (or 1) of one step of the solver's variable: keeps all variables near one, whatever their
+// unit.
 constexpr double unit_of(int parameter) {
   if (parameter < kSolvedConstants) return 1 << 28;
   return parameter == kPerLayer ? 1 << 20 : 1.0;

@@ -33,33 +33,41 @@ Beliefs beliefs_about(const FitOptions& options, const Calibration* parent) {
   const std::string& framework = options.environment.framework;
   const DefaultConstant context = default_constant(kContext, framework);
   const DefaultConstant extra = default_constant(kFramework, framework);
-  beliefs.priors[kBase] = {context.value + extra.value, 3 * std::hypot(context.standard_error, extra.standard_error)};
+  beliefs.priors[kBase] = {context.value + extra.value,
+                           3 * std::hypot(context.standard_error, extra.standard_error)};
   for (int p = kCublas; p < kSolvedConstants; ++p) {
     const DefaultConstant module = default_constant(constant_of(p), framework);
     beliefs.priors[static_cast<std::size_t>(p)] = {module.value, 3 * module.standard_error};
   }
   if (parent == nullptr) return beliefs;
-  if (parent->environment.architecture != options.environment.architecture || parent->environment.is_virtual() != options.environment.is_virtual()) {
-    beliefs.notes.push_back(fmt::format("the parent calibration \"{}\" is of {}, not {}: not used", parent->name,
-                                        parent->environment.architecture, options.environment.architecture));
+  if (parent->environment.architecture != options.environment.architecture ||
+      parent->environment.is_virtual() != options.environment.is_virtual()) {
+    beliefs.notes.push_back(fmt::format("the parent calibration \"{}\" is of {}, not {}: not used",
+                                        parent->name, parent->environment.architecture,
+                                        options.environment.architecture));
     return beliefs;
   }
   const Coefficient* parent_context = find(*parent, "context");
   const Coefficient* parent_framework = find(*parent, "framework");
   if (parent->environment.framework == framework && parent_context != nullptr) {
-    const double value = parent_context->value + (parent_framework != nullptr ? parent_framework->value : 0);
+    const double value =
+        parent_context->value + (parent_framework != nullptr ? parent_framework->value : 0);
     beliefs.priors[kBase] = widened(value, parent_context->standard_error, options.sibling_spread);
   }
-  if (parent->environment.framework == "memfathom" && parent_context != nullptr && !parent_context->prior_only) {
-    beliefs.context = widened(parent_context->value, parent_context->standard_error, options.sibling_spread);
+  if (parent->environment.framework == "memfathom" && parent_context != nullptr &&
+      !parent_context->prior_only) {
+    beliefs.context =
+        widened(parent_context->value, parent_context->standard_error, options.sibling_spread);
     beliefs.context_known = true;
   }
   for (int p = kCublas; p < kSolvedConstants; ++p) {
     const Coefficient* module = find(*parent, constant_name(constant_of(p)));
     if (module == nullptr || module->prior_only) continue;
-    beliefs.priors[static_cast<std::size_t>(p)] = widened(module->value, module->standard_error, options.sibling_spread);
+    beliefs.priors[static_cast<std::size_t>(p)] =
+        widened(module->value, module->standard_error, options.sibling_spread);
   }
-  beliefs.notes.push_back(fmt::format("priors from the sibling \"{}\" ({} samples)", parent->name, parent->samples));
+  beliefs.notes.push_back(
+      fmt::format("priors from the sibling \"{}\" ({} samples)", parent->name, parent->samples));
   return beliefs;
 }
 

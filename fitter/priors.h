@@ -1,4 +1,5 @@
-// Priors: what is believed of the constants before the data: a sibling's values, else the documented defaults.
+// Priors: what is believed of the constants before the data: a sibling's values, else the
+// documented defaults.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace memfathom {
 
 struct Beliefs {
   PerParameter<Prior> priors;
-  Prior context;                    // the part of the base that is the bare context, when something tells it
+  Prior context;  // the part of the base that is the bare context, when something tells it
   bool context_known = false;
   std::vector<std::string> notes;
 };

@@ -17,7 +17,8 @@ std::string percent(const std::optional<double>& share) {
 }
 
 std::string value_of(const Coefficient& c) {
-  if (c.unit == "bytes") return fmt::format("{:>10.1f} +- {:<8.1f} MiB", c.value / kMiB, c.standard_error / kMiB);
+  if (c.unit == "bytes")
+    return fmt::format("{:>10.1f} +- {:<8.1f} MiB", c.value / kMiB, c.standard_error / kMiB);
   return fmt::format("{:>10.4f} +- {:<8.4f}    ", c.value, c.standard_error);
 }
 
@@ -25,7 +26,8 @@ void add_coefficient_lines(const FitSummary& summary, std::string* text) {
   *text += "\nCoefficients (value +- standard error, samples, pull of the prior)\n";
   for (const Coefficient& c : summary.result.coefficients) {
     std::string pull;
-    if (c.name == "context" || c.name == "framework") pull = fmt::format("{:.3f}", summary.pull[kBase]);
+    if (c.name == "context" || c.name == "framework")
+      pull = fmt::format("{:.3f}", summary.pull[kBase]);
     for (int p = kCublas; p < kSolvedConstants; ++p) {
       if (c.name == constant_name(static_cast<ConstantIndex>(p + 1))) {
         pull = fmt::format("{:.3f}", summary.pull[static_cast<std::size_t>(p)]);
@@ -34,19 +36,21 @@ void add_coefficient_lines(const FitSummary& summary, std::string* text) {
     if (c.name.rfind("theta.", 0) == 0) {
       for (int g = 0; g < kThetaCount; ++g) {
         if (c.name == theta_name(static_cast<ThetaIndex>(g))) {
-          pull = fmt::format("{:.3f}", summary.diagnosis.pull[static_cast<std::size_t>(kTheta + g)]);
+          pull =
+              fmt::format("{:.3f}", summary.diagnosis.pull[static_cast<std::size_t>(kTheta + g)]);
         }
       }
     }
-    *text += fmt::format("  {:<40} {} {:>6}  {:<6} {}\n", c.name, value_of(c), c.samples, c.prior_only ? "prior" : pull,
-                         meaning_of(c.name));
+    *text += fmt::format("  {:<40} {} {:>6}  {:<6} {}\n", c.name, value_of(c), c.samples,
+                         c.prior_only ? "prior" : pull, meaning_of(c.name));
   }
 }
 
 void add_selection_lines(const FitSummary& summary, std::string* text) {
   *text += "\nModels tried (held-out loss; gain over the model before in standard errors)\n";
   for (const SelectionStep& step : summary.selection) {
-    *text += fmt::format("  {:<60} {:>8.4f} {:>7.2f}  {}\n", step.model, step.held_out_loss, step.gain, step.kept ? "kept" : "");
+    *text += fmt::format("  {:<60} {:>8.4f} {:>7.2f}  {}\n", step.model, step.held_out_loss,
+                         step.gain, step.kept ? "kept" : "");
   }
 }
 
@@ -54,22 +58,25 @@ void add_diagnosis_lines(const FitSummary& summary, std::string* text) {
   *text += "\nDiagnosis\n";
   if (summary.diagnosis.missing.empty()) *text += "  no missing term shows in the residuals\n";
   for (const MissingTerm& term : summary.diagnosis.missing) {
-    *text += fmt::format("  {} ({:.1f} standard errors, explains {:.0f} % of what is left)\n", term.sentence, term.z,
-                         100 * term.explains);
+    *text += fmt::format("  {} ({:.1f} standard errors, explains {:.0f} % of what is left)\n",
+                         term.sentence, term.z, 100 * term.explains);
   }
   for (const ReplayCheck& check : summary.diagnosis.checks) {
-    *text += fmt::format("  {} {} rows: measured / replayed has median {:.4f}, nine in ten within {:.2f} %\n", check.rows,
-                         to_string(check.metric), check.median_ratio, 100 * check.p90_error);
+    *text += fmt::format(
+        "  {} {} rows: measured / replayed has median {:.4f}, nine in ten within {:.2f} %\n",
+        check.rows, to_string(check.metric), check.median_ratio, 100 * check.p90_error);
   }
 }
 
 void add_outlier_lines(const FitSummary& summary, std::string* text) {
-  *text += fmt::format("\nOutliers: {} of {} rows; they keep their place in the intervals\n", summary.outliers.size(),
-                       summary.result.samples + summary.censored);
+  *text += fmt::format("\nOutliers: {} of {} rows; they keep their place in the intervals\n",
+                       summary.outliers.size(), summary.result.samples + summary.censored);
   for (std::size_t i = 0; i < std::min(summary.outliers.size(), kMostListed); ++i) {
     const Outlier& o = summary.outliers[i];
-    *text += fmt::format("  {:<40} {} {:>10.1f} MiB, predicted {:>10.1f} MiB, {:+.1f} sigma, leverage {:.3f}\n", o.id,
-                         o.censored ? "contradicts" : "measured   ", o.measured / kMiB, o.predicted / kMiB, -o.z, o.leverage);
+    *text += fmt::format(
+        "  {:<40} {} {:>10.1f} MiB, predicted {:>10.1f} MiB, {:+.1f} sigma, leverage {:.3f}\n",
+        o.id, o.censored ? "contradicts" : "measured   ", o.measured / kMiB, o.predicted / kMiB,
+        -o.z, o.leverage);
   }
   if (summary.outliers.size() > kMostListed) {
     *text += fmt::format("  and {} more\n", summary.outliers.size() - kMostListed);
@@ -85,8 +92,9 @@ void add_workspace_lines(const FitSummary& summary, std::string* text) {
       *text += fmt::format("  {:<40} no model: {}\n", name, model.refusal);
       continue;
     }
-    *text += fmt::format("  {:<40} {} ({} requests; held-out median error {:.1f} %, {:.0f} % within 10 %)\n", name, model.terms,
-                         model.rows, 100 * model.held_out_median_error, 100 * model.within_10_percent);
+    *text += fmt::format(
+        "  {:<40} {} ({} requests; held-out median error {:.1f} %, {:.0f} % within 10 %)\n", name,
+        model.terms, model.rows, 100 * model.held_out_median_error, 100 * model.within_10_percent);
   }
 }
 
@@ -95,33 +103,42 @@ void add_workspace_lines(const FitSummary& summary, std::string* text) {
 std::string FitSummary::brief() const {
   const std::string name = result.name.empty() ? "calibration" : result.name;
   if (result.coefficients.empty()) return fmt::format("{}: not usable: {}", name, result.refusal);
-  const std::string missing = diagnosis.missing.empty() ? "" : fmt::format("; {}", diagnosis.missing.front().sentence);
-  return fmt::format("{}: {}{} samples, constant {:.0f} MiB, held-out error median {} p90 {}, {:.0f} % interval x{:.4f}..x{:.4f}, {} outliers{}",
-                     name, usable() ? "" : fmt::format("not usable: {}; ", result.refusal), result.samples,
-                     (result.value_of("context", 0) + result.value_of("framework", 0)) / kMiB,
-                     percent(result.quality.held_out_median_error), percent(result.quality.held_out_p90_error),
-                     100 * interval.level, interval.low, interval.high, outliers.size(), missing);
+  const std::string missing =
+      diagnosis.missing.empty() ? "" : fmt::format("; {}", diagnosis.missing.front().sentence);
+  return fmt::format(
+      "{}: {}{} samples, constant {:.0f} MiB, held-out error median {} p90 {}, {:.0f} % interval "
+      "x{:.4f}..x{:.4f}, {} outliers{}",
+      name, usable() ? "" : fmt::format("not usable: {}; ", result.refusal), result.samples,
+      (result.value_of("context", 0) + result.value_of("framework", 0)) / kMiB,
+      percent(result.quality.held_out_median_error), percent(result.quality.held_out_p90_error),
+      100 * interval.level, interval.low, interval.high, outliers.size(), missing);
 }
 
 std::string FitSummary::full() const {
   std::string text = brief() + "\n";
   if (result.coefficients.empty()) return text;
-  text += fmt::format("\nSolver: {} after {} iterations. Noise: {:.3f} % of a job, absolute below {:.0f} MiB, pages of {}.\n",
-                      converged ? "converged" : "did not converge", iterations, 100 * noise.all.relative, noise.all.knee / kMiB,
-                      to_string(Bytes{static_cast<std::int64_t>(noise.quantum)}));
+  text += fmt::format(
+      "\nSolver: {} after {} iterations. Noise: {:.3f} % of a job, absolute below {:.0f} MiB, "
+      "pages of {}.\n",
+      converged ? "converged" : "did not converge", iterations, 100 * noise.all.relative,
+      noise.all.knee / kMiB, to_string(Bytes{static_cast<std::int64_t>(noise.quantum)}));
   for (const std::string& note : notes) text += fmt::format("Note: {}.\n", note);
   add_coefficient_lines(*this, &text);
   add_selection_lines(*this, &text);
   text += fmt::format(
-      "\nOn rows not fitted: median error {:.2f} % (default constants {:.2f} %), published by {} held-out {} {}; "
+      "\nOn rows not fitted: median error {:.2f} % (default constants {:.2f} %), published by {} "
+      "held-out {} {}; "
       "coverage of the {:.0f} % interval {}\n",
-      100 * fitted_median_error, 100 * default_median_error, families >= 2 ? "leaving out families," : "random folds,",
-      families, families == 1 ? "family" : "families", 100 * interval.level, percent(result.quality.coverage_90));
+      100 * fitted_median_error, 100 * default_median_error,
+      families >= 2 ? "leaving out families," : "random folds,", families,
+      families == 1 ? "family" : "families", 100 * interval.level,
+      percent(result.quality.coverage_90));
   for (const RatioGroup& group : result.ratios) {
     if (group.ratios.empty()) continue;
     const RatioInterval own = ratio_interval(group.ratios, interval.level);
-    text += fmt::format("  interval of {:<24} x{:.4f}..x{:.4f} from {} ratios\n", group.group.empty() ? "all" : group.group,
-                        own.low, own.high, group.ratios.size());
+    text += fmt::format("  interval of {:<24} x{:.4f}..x{:.4f} from {} ratios\n",
+                        group.group.empty() ? "all" : group.group, own.low, own.high,
+                        group.ratios.size());
   }
   add_diagnosis_lines(*this, &text);
   add_workspace_lines(*this, &text);

@@ -1,4 +1,5 @@
-// Residual: how far the prediction of one row is from its measurement, in standard deviations of its noise.
+// Residual: how far the prediction of one row is from its measurement, in standard deviations of
+// its noise.
 #pragma once
 
 #include <array>
@@ -14,10 +15,12 @@ template <typename T>
 T predict_row(const FitRow& row, const T* p, int parameters) {
   const ReplayedJob& job = row.replay;
   T total(0.0);
-  T replayed(static_cast<double>((row.metric == Metric::kAllocated ? job.allocated_peak : job.reserved_peak).count()));
+  T replayed(static_cast<double>(
+      (row.metric == Metric::kAllocated ? job.allocated_peak : job.reserved_peak).count()));
   if (row.metric == Metric::kDevice) {
-    const std::array<T, kConstantCount> constants{p[kBase] * unit_of(kBase), T(0.0), p[kCublas] * unit_of(kCublas),
-                                                  p[kCudnn] * unit_of(kCudnn), p[kCufft] * unit_of(kCufft)};
+    const std::array<T, kConstantCount> constants{
+        p[kBase] * unit_of(kBase), T(0.0), p[kCublas] * unit_of(kCublas),
+        p[kCudnn] * unit_of(kCudnn), p[kCufft] * unit_of(kCufft)};
     total = predict_device(job, constants.data());
   } else {
     total = replayed;
@@ -25,9 +28,11 @@ T predict_row(const FitRow& row, const T* p, int parameters) {
   if (parameters == kSolvedConstants) return total;
   total += predict_unaccounted(job, p + kTheta);
   if (row.metric == Metric::kAllocated) {
-    total -= (p[kTheta + static_cast<int>(kSlack)] - 1.0) * static_cast<double>(job.slack().count());
+    total -=
+        (p[kTheta + static_cast<int>(kSlack)] - 1.0) * static_cast<double>(job.slack().count());
   }
-  return total + (p[kThetaReplay] - 1.0) * replayed + p[kPerLayer] * (unit_of(kPerLayer) * static_cast<double>(job.layers));
+  return total + (p[kThetaReplay] - 1.0) * replayed +
+         p[kPerLayer] * (unit_of(kPerLayer) * static_cast<double>(job.layers));
 }
 
 // N is kSolvedConstants, or kParameterCount with the diagnostic factors.
@@ -41,7 +46,8 @@ struct RowResidual {
     const T predicted = predict_row(*row, p, N);
     const double scale = std::sqrt(row->weight) / sigma;
     if (row->is_censored()) {
-      // A job that fitted says only "at most the capacity", one that did not "at least": no pull on the right side of it.
+      // A job that fitted says only "at most the capacity", one that did not "at least": no pull on
+      // the right side of it.
       const T excess = predicted - static_cast<double>(row->capacity.count());
       const bool contradicts = *row->fits ? excess > 0.0 : excess < 0.0;
       residual[0] = contradicts ? T(excess * scale) : T(0.0);
@@ -55,7 +61,7 @@ struct RowResidual {
 template <int N>
 struct PriorResidual {
   int parameter;
-  double mean;   // in units of the solver's variable
+  double mean;  // in units of the solver's variable
   double sigma;
 
   template <typename T>

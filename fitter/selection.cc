@@ -11,7 +11,8 @@ namespace {
 constexpr int kSelectionFolds = 5;
 
 const char* module_name(int parameter) {
-  return constant_name(static_cast<ConstantIndex>(parameter - kCublas + static_cast<int>(kModuleCublas)));
+  return constant_name(
+      static_cast<ConstantIndex>(parameter - kCublas + static_cast<int>(kModuleCublas)));
 }
 
 std::string model_name(const PerParameter<bool>& free) {
@@ -22,19 +23,22 @@ std::string model_name(const PerParameter<bool>& free) {
   return name;
 }
 
-std::vector<double> held_out_losses(const RowList& rows, SolverSetup setup, const PerParameter<bool>& identifiable,
+std::vector<double> held_out_losses(const RowList& rows, SolverSetup setup,
+                                    const PerParameter<bool>& identifiable,
                                     const PerParameter<bool>& free, const FitOptions& options) {
   for (std::size_t p = 0; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
     if (identifiable[p] && !free[p]) setup.start[p] = 0;
   }
   setup.free = free;
-  const std::vector<double> predicted =
-      held_out_predictions(rows, random_folds(rows.size(), kSelectionFolds, options.seed), setup, options);
+  const std::vector<double> predicted = held_out_predictions(
+      rows, random_folds(rows.size(), kSelectionFolds, options.seed), setup, options);
   std::vector<double> losses;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i]->is_censored()) continue;
     const auto measured = static_cast<double>(rows[i]->measured->count());
-    losses.push_back(std::min(std::abs(predicted[i] - measured) / setup.noise->sigma(measured, rows[i]->library_pattern()), kTukeyCutoff));
+    losses.push_back(std::min(
+        std::abs(predicted[i] - measured) / setup.noise->sigma(measured, rows[i]->noise_class()),
+        kTukeyCutoff));
   }
   return losses;
 }
@@ -62,7 +66,8 @@ double gain_of(const std::vector<double>& before, const std::vector<double>& aft
 Selection select_modules(const RowList& rows, const SolverSetup& setup, const FitOptions& options) {
   Selection selection;
   selection.free = setup.free;
-  for (int p = kCublas; p < kSolvedConstants; ++p) selection.free[static_cast<std::size_t>(p)] = false;
+  for (int p = kCublas; p < kSolvedConstants; ++p)
+    selection.free[static_cast<std::size_t>(p)] = false;
   std::vector<double> losses = held_out_losses(rows, setup, setup.free, selection.free, options);
   selection.steps.push_back({model_name(selection.free), mean(losses), 0, true});
   while (true) {
@@ -74,8 +79,10 @@ Selection select_modules(const RowList& rows, const SolverSetup& setup, const Fi
       if (!setup.free[at] || selection.free[at]) continue;
       PerParameter<bool> candidate = selection.free;
       candidate[at] = true;
-      const std::vector<double> tried = held_out_losses(rows, setup, setup.free, candidate, options);
-      selection.steps.push_back({model_name(candidate), mean(tried), gain_of(losses, tried), false});
+      const std::vector<double> tried =
+          held_out_losses(rows, setup, setup.free, candidate, options);
+      selection.steps.push_back(
+          {model_name(candidate), mean(tried), gain_of(losses, tried), false});
       if (selection.steps.back().gain > options.selection_gain && mean(tried) < mean(best)) {
         best = tried;
         best_free = candidate;

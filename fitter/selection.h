@@ -1,4 +1,5 @@
-// Selection: which library modules earn a constant of their own, by held-out error, the simpler model first.
+// Selection: which library modules earn a constant of their own, by held-out error, the simpler
+// model first.
 #pragma once
 
 #include <string>
@@ -11,9 +12,10 @@
 namespace memfathom {
 
 struct SelectionStep {
-  std::string model;         // "constant", "constant + module.cudnn"
-  double held_out_loss = 0;  // mean of |residual| in standard deviations, capped at the robust cut-off
-  double gain = 0;           // over the model it was compared with, in standard errors of that difference
+  std::string model;  // "constant", "constant + module.cudnn"
+  double held_out_loss =
+      0;            // mean of |residual| in standard deviations, capped at the robust cut-off
+  double gain = 0;  // over the model it was compared with, in standard errors of that difference
   bool kept = false;
 };
 
@@ -22,7 +24,8 @@ struct Selection {
   std::vector<SelectionStep> steps;
 };
 
-// `setup` has every identifiable constant free and carries the noise; modules left out are held at 0.
+// `setup` has every identifiable constant free and carries the noise; modules left out are held at
+// 0.
 Selection select_modules(const RowList& rows, const SolverSetup& setup, const FitOptions& options);
 
 }  // namespace memfathom

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "fitter/residual.h"
 
@@ -20,7 +21,9 @@ double size_of_row(const FitRow& row) {
   return static_cast<double>((row.is_censored() ? row.capacity : *row.measured).count());
 }
 
-double sigma_of(const FitRow& row, const Noise& noise) { return noise.sigma(size_of_row(row), row.library_pattern()); }
+double sigma_of(const FitRow& row, const Noise& noise) {
+  return noise.sigma(size_of_row(row), row.noise_class());
+}
 
 bool any_diagnostic(const PerParameter<bool>& free) {
   return std::any_of(free.begin() + kTheta, free.end(), [](bool is_free) { return is_free; });
@@ -36,10 +39,12 @@ struct Step {
 
 // One Ceres solve; `x` holds solver units.
 template <int N>
-Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise, Loss loss, PerParameter<double>* x) {
+Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise, Loss loss,
+              PerParameter<double>* x) {
   ceres::HuberLoss huber(kHuberCutoff);
   ceres::TukeyLoss tukey(kTukeyCutoff);
-  ceres::LossFunction* robust = loss == Loss::kHuber ? static_cast<ceres::LossFunction*>(&huber) : &tukey;
+  ceres::LossFunction* robust =
+      loss == Loss::kHuber ? static_cast<ceres::LossFunction*>(&huber) : &tukey;
 
   ceres::Problem::Options ownership;
   ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
@@ -58,8 +63,8 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
     }
     problem.SetParameterLowerBound(x->data(), i, 0.0);
     if (std::isfinite(setup.priors[at].sigma)) {
-      auto* cost = new ceres::AutoDiffCostFunction<PriorResidual<N>, 1, N>(
-          new PriorResidual<N>{i, setup.priors[at].mean / unit_of(i), setup.priors[at].sigma / unit_of(i)});
+      auto* cost = new ceres::AutoDiffCostFunction<PriorResidual<N>, 1, N>(new PriorResidual<N>{
+          i, setup.priors[at].mean / unit_of(i), setup.priors[at].sigma / unit_of(i)});
       problem.AddResidualBlock(cost, nullptr, x->data());
     }
   }
@@ -73,10 +78,12 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
-  return {summary.termination_type == ceres::CONVERGENCE, summary.message, static_cast<int>(summary.iterations.size())};
+  return {summary.termination_type == ceres::CONVERGENCE, summary.message,
+          static_cast<int>(summary.iterations.size())};
 }
 
-Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise, Loss loss, PerParameter<double>* x) {
+Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise, Loss loss,
+              PerParameter<double>* x) {
   return any_diagnostic(setup.free) ? minimise<kParameterCount>(rows, setup, noise, loss, x)
                                     : minimise<kSolvedConstants>(rows, setup, noise, loss, x);
 }
@@ -86,7 +93,8 @@ Noise noise_at(const RowList& rows, const PerParameter<double>& x, double quantu
   for (const FitRow* row : rows) {
     if (row->is_censored()) continue;
     const double size = size_of_row(*row);
-    readings.push_back({size, predict_row(*row, x.data(), kParameterCount) - size, row->library_pattern()});
+    readings.push_back(
+        {size, predict_row(*row, x.data(), kParameterCount) - size, row->noise_class()});
   }
   return estimate_noise(readings, quantum);
 }
@@ -95,7 +103,8 @@ using Jet = ceres::Jet<double, kParameterCount>;
 
 Jet residual_with_gradient(const FitRow& row, const Noise& noise, const PerParameter<double>& x) {
   std::array<Jet, kParameterCount> jets;
-  for (int i = 0; i < kParameterCount; ++i) jets[static_cast<std::size_t>(i)] = Jet(x[static_cast<std::size_t>(i)], i);
+  for (int i = 0; i < kParameterCount; ++i)
+    jets[static_cast<std::size_t>(i)] = Jet(x[static_cast<std::size_t>(i)], i);
   Jet residual;
   RowResidual<kParameterCount>{&row, sigma_of(row, noise)}(jets.data(), &residual);
   return residual;
@@ -108,7 +117,8 @@ struct Influence {
 };
 Influence influence_at(double z, Loss loss) {
   if (loss == Loss::kHuber) {
-    return std::abs(z) <= kHuberCutoff ? Influence{z, 1} : Influence{std::copysign(kHuberCutoff, z), 0};
+    return std::abs(z) <= kHuberCutoff ? Influence{z, 1}
+                                       : Influence{std::copysign(kHuberCutoff, z), 0};
   }
   const double u = z / kTukeyCutoff;
   if (std::abs(u) >= 1) return {0, 0};
@@ -128,7 +138,8 @@ struct Normal {
   Eigen::MatrixXd prior;
 };
 
-Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Solution& solution, Loss loss) {
+Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Solution& solution,
+                        Loss loss) {
   Normal normal;
   for (int i = 0; i < kParameterCount; ++i) {
     if (setup.free[static_cast<std::size_t>(i)]) normal.active.push_back(i);
@@ -138,29 +149,45 @@ Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Sol
   normal.scores = Eigen::MatrixXd::Zero(k, k);
   normal.prior = Eigen::MatrixXd::Zero(k, k);
   const PerParameter<double> x = in_solver_units(solution.value);
+  std::map<std::pair<std::string, int>, Eigen::VectorXd> shared;
   double slopes = 0;
   double measured = 0;
   Eigen::VectorXd g(k);
   for (const FitRow* row : rows) {
     const Jet residual = residual_with_gradient(*row, solution.noise, x);
-    for (Eigen::Index i = 0; i < k; ++i) g[i] = residual.v[normal.active[static_cast<std::size_t>(i)]];
+    for (Eigen::Index i = 0; i < k; ++i)
+      g[i] = residual.v[normal.active[static_cast<std::size_t>(i)]];
     const Influence at = influence_at(residual.a, loss);
+    // Huber's score also where Tukey's loss lets a row go: rows that disagree must widen the
+    // errors.
+    const double score = influence_at(residual.a, Loss::kHuber).psi;
     normal.information.noalias() += g * g.transpose();
-    normal.scores.noalias() += at.psi * at.psi * g * g.transpose();
+    normal.scores.noalias() += score * score * g * g.transpose();
+    Eigen::VectorXd& sum =
+        shared.try_emplace({row->family, row->library_pattern()}, Eigen::VectorXd::Zero(k))
+            .first->second;
+    sum += score * g;
     slopes += at.slope;
     measured += 1;
   }
+  // What a family has in common (it loads less of a module, its workspaces are off) does not
+  // average out over its rows.
+  for (const auto& [cluster, sum] : shared) normal.scores.noalias() += sum * sum.transpose();
   if (measured > 0) normal.information *= std::max(slopes / measured, 0.05);
-  if (measured > static_cast<double>(k)) normal.scores *= measured / (measured - static_cast<double>(k));
+  if (measured > static_cast<double>(k))
+    normal.scores *= measured / (measured - static_cast<double>(k));
   for (Eigen::Index i = 0; i < k; ++i) {
     const int parameter = normal.active[static_cast<std::size_t>(i)];
-    const double sigma = setup.priors[static_cast<std::size_t>(parameter)].sigma / unit_of(parameter);
+    const double sigma =
+        setup.priors[static_cast<std::size_t>(parameter)].sigma / unit_of(parameter);
     if (std::isfinite(sigma)) normal.prior(i, i) = 1 / (sigma * sigma);
   }
   return normal;
 }
 
-Loss final_loss(const RowList& rows) { return rows.size() >= kFewestForTukey ? Loss::kTukey : Loss::kHuber; }
+Loss final_loss(const RowList& rows) {
+  return rows.size() >= kFewestForTukey ? Loss::kTukey : Loss::kHuber;
+}
 
 void add_uncertainty(const RowList& rows, const SolverSetup& setup, Solution* solution) {
   const Normal normal = normal_equations(rows, setup, *solution, final_loss(rows));
@@ -194,7 +221,9 @@ void count_bearing(const RowList& rows, Solution* solution) {
 }  // namespace
 
 double Solution::variance(int parameter) const {
-  return covariance.empty() ? 0 : covariance[static_cast<std::size_t>(parameter * kParameterCount + parameter)];
+  return covariance.empty()
+             ? 0
+             : covariance[static_cast<std::size_t>(parameter * kParameterCount + parameter)];
 }
 
 double Solution::predict(const FitRow& row) const {
@@ -240,7 +269,8 @@ double unexplained(const RowList& rows, const Solution& solution) {
   return sum;
 }
 
-std::vector<RowInfluence> influences(const RowList& rows, const SolverSetup& setup, const Solution& solution) {
+std::vector<RowInfluence> influences(const RowList& rows, const SolverSetup& setup,
+                                     const Solution& solution) {
   const Normal normal = normal_equations(rows, setup, solution, Loss::kHuber);
   const Eigen::MatrixXd inverse =
       (normal.information + normal.prior).completeOrthogonalDecomposition().pseudoInverse();
@@ -250,7 +280,8 @@ std::vector<RowInfluence> influences(const RowList& rows, const SolverSetup& set
   Eigen::VectorXd g(static_cast<Eigen::Index>(normal.active.size()));
   for (const FitRow* row : rows) {
     const Jet residual = residual_with_gradient(*row, solution.noise, x);
-    for (std::size_t i = 0; i < normal.active.size(); ++i) g[static_cast<Eigen::Index>(i)] = residual.v[normal.active[i]];
+    for (std::size_t i = 0; i < normal.active.size(); ++i)
+      g[static_cast<Eigen::Index>(i)] = residual.v[normal.active[i]];
     result.push_back({residual.a, std::clamp(g.dot(inverse * g), 0.0, 1.0)});
   }
   return result;

@@ -14,7 +14,9 @@ namespace {
 constexpr int kMostFamilyFolds = 20;
 constexpr int kFewestToJudgeCoverage = 19;
 
-double error_of(const HeldOutRatio& row) { return std::abs(1 / row.ratio - 1); }  // |predicted - measured| / measured
+double error_of(const HeldOutRatio& row) {
+  return std::abs(1 / row.ratio - 1);
+}  // |predicted - measured| / measured
 
 std::vector<double> sorted_errors(const std::vector<HeldOutRatio>& rows) {
   std::vector<double> errors;
@@ -23,8 +25,8 @@ std::vector<double> sorted_errors(const std::vector<HeldOutRatio>& rows) {
   return errors;
 }
 
-std::vector<HeldOutRatio> held_out(const RowList& rows, const std::vector<int>& fold, const SolverSetup& setup,
-                                   const FitOptions& options) {
+std::vector<HeldOutRatio> held_out(const RowList& rows, const std::vector<int>& fold,
+                                   const SolverSetup& setup, const FitOptions& options) {
   const std::vector<double> predicted = held_out_predictions(rows, fold, setup, options);
   std::vector<HeldOutRatio> ratios;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -46,15 +48,16 @@ double default_error(const RowList& rows, const std::string& framework) {
   return median(std::move(errors));
 }
 
-void add_points(const RowList& rows, const std::vector<HeldOutRatio>& ratios, const Solution& solution, bool validation,
-                std::vector<ResidualPoint>* points) {
+void add_points(const RowList& rows, const std::vector<HeldOutRatio>& ratios,
+                const Solution& solution, bool validation, std::vector<ResidualPoint>* points) {
   std::size_t next = 0;
   for (const FitRow* row : rows) {
     if (row->is_censored()) continue;
     const HeldOutRatio& held = ratios[next++];
     const auto measured = static_cast<double>(row->measured->count());
     const double predicted = measured / held.ratio;
-    const bool outlier = std::abs(predicted - measured) > kTukeyCutoff * solution.noise.sigma(measured, row->library_pattern());
+    const bool outlier = std::abs(predicted - measured) >
+                         kTukeyCutoff * solution.noise.sigma(measured, row->noise_class());
     points->push_back({row->interval_group(), predicted, held.ratio, outlier, validation});
   }
 }
@@ -64,27 +67,31 @@ void publish_errors(const std::vector<HeldOutRatio>& rows, Quality* quality) {
   const std::vector<double> errors = sorted_errors(rows);
   quality->held_out_median_error = median(errors);
   quality->held_out_p90_error = errors[(errors.size() - 1) * 9 / 10];
-  const auto under = std::count_if(rows.begin(), rows.end(), [](const HeldOutRatio& row) { return 1 / row.ratio < 0.9; });
+  const auto under = std::count_if(rows.begin(), rows.end(),
+                                   [](const HeldOutRatio& row) { return 1 / row.ratio < 0.9; });
   quality->under_by_10_percent = static_cast<double>(under) / static_cast<double>(rows.size());
 }
 
 }  // namespace
 
-Validated validate(const RowList& device, const RowList& kept, const SolverSetup& setup, const Solution& solution,
-                   const FitOptions& options, FitSummary* summary) {
+Validated validate(const RowList& device, const RowList& kept, const SolverSetup& setup,
+                   const Solution& solution, const FitOptions& options, FitSummary* summary) {
   SolverSetup folded = setup;
   folded.noise = &solution.noise;
   folded.start = solution.value;
   Validated validated;
   const int folds = std::min(options.folds, static_cast<int>(device.size()));
-  validated.random = held_out(device, random_folds(device.size(), folds, options.seed + 1), folded, options);
+  validated.random =
+      held_out(device, random_folds(device.size(), folds, options.seed + 1), folded, options);
   const FamilyFolds by_family = family_folds(device, kMostFamilyFolds);
   summary->families = by_family.families;
-  if (by_family.families >= 2) validated.families = held_out(device, by_family.fold, folded, options);
+  if (by_family.families >= 2)
+    validated.families = held_out(device, by_family.fold, folded, options);
   for (const FitRow* row : kept) {
     if (row->is_censored()) continue;
     const auto measured = static_cast<double>(row->measured->count());
-    validated.kept.push_back({row->interval_group(), measured / std::max(solution.predict(*row), 1.0), 0});
+    validated.kept.push_back(
+        {row->interval_group(), measured / std::max(solution.predict(*row), 1.0), 0});
   }
 
   Calibration& calibration = summary->result;
@@ -97,38 +104,45 @@ Validated validate(const RowList& device, const RowList& kept, const SolverSetup
   }
   summary->interval = ratio_interval(calibration.ratios.front().ratios, options.interval_level);
 
-  publish_errors(validated.families.empty() ? validated.random : validated.families, &calibration.quality);
-  const Coverage coverage = validated.kept.empty() ? cross_coverage(validated.random, options)
-                                                   : coverage_of(validated.kept, calibration, options.interval_level);
+  publish_errors(validated.families.empty() ? validated.random : validated.families,
+                 &calibration.quality);
+  const Coverage coverage = validated.kept.empty()
+                                ? cross_coverage(validated.random, options)
+                                : coverage_of(validated.kept, calibration, options.interval_level);
   if (coverage.rows > 0) calibration.quality.coverage_90 = coverage.share();
   calibration.quality.validation_rows = static_cast<int>(validated.kept.size());
 
   const bool has_kept = !validated.kept.empty();
-  summary->fitted_median_error = median(sorted_errors(has_kept ? validated.kept : validated.random));
-  summary->default_median_error = default_error(has_kept ? kept : device, options.environment.framework);
+  summary->fitted_median_error =
+      median(sorted_errors(has_kept ? validated.kept : validated.random));
+  summary->default_median_error =
+      default_error(has_kept ? kept : device, options.environment.framework);
   add_points(device, validated.random, solution, false, &summary->points);
   add_points(kept, validated.kept, solution, true, &summary->points);
   return validated;
 }
 
-std::string refusal_of(const FitSummary& summary, const Validated& validated, const FitOptions& options) {
+std::string refusal_of(const FitSummary& summary, const Validated& validated,
+                       const FitOptions& options) {
   if (!summary.converged) return "the solver did not converge";
   if (summary.fitted_median_error > options.max_median_error) {
-    return fmt::format("the median held-out error is {:.1f} %, more than {:.0f} %", 100 * summary.fitted_median_error,
-                       100 * options.max_median_error);
+    return fmt::format("the median held-out error is {:.1f} %, more than {:.0f} %",
+                       100 * summary.fitted_median_error, 100 * options.max_median_error);
   }
   if (summary.fitted_median_error > summary.default_median_error) {
-    return fmt::format("on rows it did not see its median error, {:.2f} %, is worse than that of the default constants, {:.2f} %",
-                       100 * summary.fitted_median_error, 100 * summary.default_median_error);
+    return fmt::format(
+        "on rows it did not see its median error, {:.2f} %, is worse than that of the default "
+        "constants, {:.2f} %",
+        100 * summary.fitted_median_error, 100 * summary.default_median_error);
   }
-  const Coverage coverage = validated.kept.empty()
-                                ? cross_coverage(validated.random, options)
-                                : coverage_of(validated.kept, summary.result, options.interval_level);
+  const Coverage coverage =
+      validated.kept.empty() ? cross_coverage(validated.random, options)
+                             : coverage_of(validated.kept, summary.result, options.interval_level);
   const double promised = summary.interval.level;  // fewer ratios than the level needs promise less
   if (coverage.rows >= kFewestToJudgeCoverage &&
       binomial_below(coverage.covered, coverage.rows, promised) < options.coverage_significance) {
-    return fmt::format("its {:.0f} % intervals cover only {} of {} rows that were not fitted", 100 * promised,
-                       coverage.covered, coverage.rows);
+    return fmt::format("its {:.0f} % intervals cover only {} of {} rows that were not fitted",
+                       100 * promised, coverage.covered, coverage.rows);
   }
   return "";
 }

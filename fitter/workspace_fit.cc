@@ -14,12 +14,14 @@
 namespace memfathom {
 namespace {
 
-constexpr double kFloor = 1 << 20;  // a workspace below it never decides anything; errors are relative above it
+constexpr double kFloor =
+    1 << 20;  // a workspace below it never decides anything; errors are relative above it
 constexpr double kHuberCutoff = 1.345;
 constexpr double kSmallestScale = 1e-4;
 constexpr std::size_t kFewestRows = 5;
 constexpr int kFolds = 5;
-constexpr double kWorst = 5;  // a held-out error beyond it counts as that
+constexpr double kExact = 0.005;  // mean held-out error below which no further term is tried
+constexpr double kWorst = 5;      // a held-out error beyond it counts as that
 
 using Row = const WorkspaceRow*;
 using Phi = WorkspaceFeatures;
@@ -34,8 +36,10 @@ struct Residual {
   template <typename T>
   bool operator()(const T* x, T* residual) const {
     std::array<T, kWorkspaceTermCount> phi;
-    for (int t = 0; t < kWorkspaceTermCount; ++t) phi[static_cast<std::size_t>(t)] = x[t] * unit_of_term(t);
-    residual[0] = (predict_workspace(row->features, phi.data()) - size_of(row)) / ((size_of(row) + kFloor) * scale);
+    for (int t = 0; t < kWorkspaceTermCount; ++t)
+      phi[static_cast<std::size_t>(t)] = x[t] * unit_of_term(t);
+    residual[0] = (predict_workspace(row->features, phi.data()) - size_of(row)) /
+                  ((size_of(row) + kFloor) * scale);
     return true;
   }
 };
@@ -52,21 +56,26 @@ double scale_of(const std::vector<Row>& rows, const Phi& phi) {
 
 Phi minimise(const std::vector<Row>& rows, const Terms& terms, const Phi& start, double scale) {
   std::array<double, kWorkspaceTermCount> x{};
-  for (int t = 0; t < kWorkspaceTermCount; ++t) x[static_cast<std::size_t>(t)] = start[static_cast<std::size_t>(t)] / unit_of_term(t);
+  for (int t = 0; t < kWorkspaceTermCount; ++t)
+    x[static_cast<std::size_t>(t)] = start[static_cast<std::size_t>(t)] / unit_of_term(t);
   ceres::HuberLoss loss(kHuberCutoff);
   ceres::Problem::Options ownership;
   ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
   ceres::Problem problem(ownership);
   for (const Row row : rows) {
     problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<Residual, 1, kWorkspaceTermCount>(new Residual{row, scale}), &loss, x.data());
+        new ceres::AutoDiffCostFunction<Residual, 1, kWorkspaceTermCount>(new Residual{row, scale}),
+        &loss, x.data());
   }
   std::vector<int> held;
   for (int t = 0; t < kWorkspaceTermCount; ++t) {
-    if (std::find(terms.begin(), terms.end(), t) == terms.end()) held.push_back(t);
-    else problem.SetParameterLowerBound(x.data(), t, 0.0);
+    if (std::find(terms.begin(), terms.end(), t) == terms.end())
+      held.push_back(t);
+    else
+      problem.SetParameterLowerBound(x.data(), t, 0.0);
   }
-  if (!held.empty()) problem.SetManifold(x.data(), new ceres::SubsetManifold(kWorkspaceTermCount, held));
+  if (!held.empty())
+    problem.SetManifold(x.data(), new ceres::SubsetManifold(kWorkspaceTermCount, held));
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_QR;
   options.logging_type = ceres::SILENT;
@@ -74,7 +83,8 @@ Phi minimise(const std::vector<Row>& rows, const Terms& terms, const Phi& start,
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   Phi phi{};
-  for (int t = 0; t < kWorkspaceTermCount; ++t) phi[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t)] * unit_of_term(t);
+  for (int t = 0; t < kWorkspaceTermCount; ++t)
+    phi[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t)] * unit_of_term(t);
   return phi;
 }
 
@@ -86,7 +96,8 @@ Phi fit_terms(const std::vector<Row>& rows, const Terms& terms) {
 }
 
 bool determined(const std::vector<Row>& rows, const Terms& terms) {
-  Eigen::MatrixXd design(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(terms.size()));
+  Eigen::MatrixXd design(static_cast<Eigen::Index>(rows.size()),
+                         static_cast<Eigen::Index>(terms.size()));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < terms.size(); ++j) {
       design(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
@@ -102,7 +113,8 @@ bool determined(const std::vector<Row>& rows, const Terms& terms) {
   return singular.minCoeff() > 1e-3 * singular.maxCoeff();
 }
 
-std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& terms, std::uint64_t seed) {
+std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& terms,
+                                    std::uint64_t seed) {
   const std::vector<int> fold = random_folds(rows.size(), kFolds, seed);
   std::vector<double> errors(rows.size());
   for (int k = 0; k < kFolds; ++k) {
@@ -116,6 +128,12 @@ std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& t
     }
   }
   return errors;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
 // Whether `tried` is lower than `best` by more than the standard error of their difference.
@@ -132,7 +150,8 @@ bool clearly_lower(const std::vector<double>& tried, const std::vector<double>& 
   return average > gain * error && average > 1e-6;
 }
 
-std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& terms, const Phi& phi) {
+std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& terms,
+                                    const Phi& phi) {
   const auto k = static_cast<Eigen::Index>(terms.size());
   Eigen::MatrixXd information = Eigen::MatrixXd::Zero(k, k);
   Eigen::MatrixXd scores = Eigen::MatrixXd::Zero(k, k);
@@ -140,7 +159,8 @@ std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& t
   Eigen::VectorXd g(k);
   for (const Row row : rows) {
     for (Eigen::Index j = 0; j < k; ++j) {
-      g[j] = row->features[static_cast<std::size_t>(terms[static_cast<std::size_t>(j)])] / ((size_of(row) + kFloor) * scale);
+      g[j] = row->features[static_cast<std::size_t>(terms[static_cast<std::size_t>(j)])] /
+             ((size_of(row) + kFloor) * scale);
     }
     const double z = relative_error(row, phi) / scale;
     const double psi = std::clamp(z, -kHuberCutoff, kHuberCutoff);
@@ -156,12 +176,15 @@ std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& t
 
 std::string problem_with(const std::vector<Row>& rows) {
   if (rows.size() < kFewestRows) {
-    return fmt::format("{} recorded requests are too few; at least {} are needed", rows.size(), kFewestRows);
+    return fmt::format("{} recorded requests are too few; at least {} are needed", rows.size(),
+                       kFewestRows);
   }
   for (const Row row : rows) {
-    if (row->measured.count() < 0) return fmt::format("a request of {} bytes cannot be", row->measured.count());
+    if (row->measured.count() < 0)
+      return fmt::format("a request of {} bytes cannot be", row->measured.count());
     for (const double feature : row->features) {
-      if (!std::isfinite(feature) || feature < 0 || feature > 1e18) return fmt::format("a size of {} bytes cannot be", feature);
+      if (!std::isfinite(feature) || feature < 0 || feature > 1e18)
+        return fmt::format("a size of {} bytes cannot be", feature);
     }
   }
   return "";
@@ -184,12 +207,14 @@ const std::vector<Terms>& candidates() {
   return kCandidates;
 }
 
-void fit_operation(const std::vector<Row>& rows, const FitOptions& options, WorkspaceModelFit* model, WorkspaceFit* result) {
+void fit_operation(const std::vector<Row>& rows, const FitOptions& options,
+                   WorkspaceModelFit* model, WorkspaceFit* result) {
   model->refusal = problem_with(rows);
   if (!model->refusal.empty()) return;
   Terms chosen;
   std::vector<double> best;
   for (const Terms& terms : candidates()) {
+    if (!best.empty() && mean(best) < kExact) break;
     if (!determined(rows, terms)) continue;
     std::vector<double> errors = held_out_errors(rows, terms, options.seed);
     if (!chosen.empty() && !clearly_lower(errors, best, options.selection_gain)) continue;
@@ -197,7 +222,8 @@ void fit_operation(const std::vector<Row>& rows, const FitOptions& options, Work
     best = std::move(errors);
   }
   if (chosen.empty()) {
-    model->refusal = "the sizes of its calls are all 0 or do not vary apart; no term can be told from another";
+    model->refusal =
+        "the sizes of its calls are all 0 or do not vary apart; no term can be told from another";
     return;
   }
   const Phi phi = fit_terms(rows, chosen);
@@ -206,11 +232,13 @@ void fit_operation(const std::vector<Row>& rows, const FitOptions& options, Work
     const auto term = static_cast<WorkspaceTerm>(chosen[j]);
     if (j > 0) model->terms += " + ";
     model->terms += to_string(term);
-    result->coefficients.push_back({phi_name(model->library, model->operation, term), phi[static_cast<std::size_t>(term)],
-                                    errors[j], term == kTermConstant ? "bytes" : "1", Source::kFitted, false,
+    result->coefficients.push_back({phi_name(model->library, model->operation, term),
+                                    phi[static_cast<std::size_t>(term)], errors[j],
+                                    term == kTermConstant ? "bytes" : "1", Source::kFitted, false,
                                     static_cast<int>(rows.size())});
   }
-  const auto close = std::count_if(best.begin(), best.end(), [](double error) { return error <= 0.1; });
+  const auto close =
+      std::count_if(best.begin(), best.end(), [](double error) { return error <= 0.1; });
   model->within_10_percent = static_cast<double>(close) / static_cast<double>(best.size());
   model->held_out_median_error = median(best);
 }

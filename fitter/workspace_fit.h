@@ -1,4 +1,5 @@
-// Workspace fit: for each operation of a library, how its recorded workspaces follow from the sizes of the call.
+// Workspace fit: for each operation of a library, how its recorded workspaces follow from the sizes
+// of the call.
 #pragma once
 
 #include <string>
@@ -14,10 +15,10 @@ struct WorkspaceModelFit {
   Library library = Library::kCudnn;
   std::string operation;
   int rows = 0;
-  std::string terms;               // "input + output"
+  std::string terms;                 // "input + output"
   double held_out_median_error = 0;  // of max(measured, 1 MiB)
   double within_10_percent = 0;      // share of held-out rows
-  std::string refusal;             // why there is no model, when there is none
+  std::string refusal;               // why there is no model, when there is none
 };
 
 struct WorkspaceFit {
@@ -25,7 +26,8 @@ struct WorkspaceFit {
   std::vector<WorkspaceModelFit> models;
 };
 
-// Bytes = sum of phi x size with phi >= 0; which sizes is decided by held-out error, the fewest first.
+// Bytes = sum of phi x size with phi >= 0; which sizes is decided by held-out error, the fewest
+// first.
 WorkspaceFit fit_workspaces(const std::vector<WorkspaceRow>& rows, const FitOptions& options);
 
 }  // namespace memfathom

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "core/fitted_workspaces.h"
-#include "fitter/workspace_fit.h"
+#include "fitter/noise.h"
 #include "kernels/allocator/arithmetic_segments.h"
 #include "kernels/allocator/caching_allocator.h"
 
@@ -115,21 +114,24 @@ class Runner {
 Bytes scaled(Bytes size, double share) { return bytes(static_cast<double>(size.count()) * share); }
 
 // The workspaces of a layer in forward (backward: both gradients), asked of the model and recorded.
-void call_libraries(const SyntheticLayer& layer, bool backward, const WorkspaceModel& model, Runner* runner, Replay* result,
-                    bool record) {
+void call_libraries(const SyntheticLayer& layer, bool backward, const WorkspaceModel& model,
+                    Runner* runner, Replay* result, bool record) {
   std::vector<WorkspaceRow> asked;
   if (layer.kind == Kind::kConvolution) {
     ConvolutionQuery query = layer.convolution;
-    for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+    for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                       ConvolutionKind::kWeightGradient}) {
       if ((kind != ConvolutionKind::kForward) != backward) continue;
       query.kind = kind;
-      asked.push_back({Library::kCudnn, operation_of(query), features_of(query), model.convolution(query).bytes});
+      asked.push_back({Library::kCudnn, operation_of(query), features_of(query),
+                       model.convolution(query).bytes});
     }
   }
   if (layer.kind == Kind::kTransform) {
     FftQuery query = layer.transform;
     if (backward) query.kind = FftKind::kComplexToReal;
-    asked.push_back({Library::kCufft, operation_of(query), features_of(query), model.fft(query).bytes});
+    asked.push_back(
+        {Library::kCufft, operation_of(query), features_of(query), model.fft(query).bytes});
   }
   for (const WorkspaceRow& row : asked) {
     runner->brief(row.measured, Runner::kTagWorkspaces);
@@ -144,26 +146,35 @@ SyntheticJob random_job(std::mt19937_64& random) {
   const std::int64_t family = whole(random, 0, 4);
   const std::int64_t depth = whole(random, 2, 24);
   const std::int64_t batch = whole(random, 1, 32);
-  static constexpr std::array<const char*, 5> kFamilies{"mlp", "conv", "fno", "pointwise", "transformer"};
+  static constexpr std::array<const char*, 5> kFamilies{"mlp", "conv", "fno", "pointwise",
+                                                        "transformer"};
   job.family = kFamilies[static_cast<std::size_t>(family)];
   for (std::int64_t i = 0; i < depth; ++i) {
     const auto tokens = static_cast<double>(batch * 64);
     if (job.family == "conv") {
-      job.layers.push_back(i % 8 == 7 ? linear_layer(random, static_cast<double>(batch)) : convolution_layer(random, batch));
+      job.layers.push_back(i % 8 == 7 ? linear_layer(random, static_cast<double>(batch))
+                                      : convolution_layer(random, batch));
     } else if (job.family == "fno") {
-      job.layers.push_back(i % 2 == 0 ? transform_layer(random, batch) : linear_layer(random, tokens));
+      job.layers.push_back(i % 2 == 0 ? transform_layer(random, batch)
+                                      : linear_layer(random, tokens));
     } else if (job.family == "pointwise") {
-      job.layers.push_back({Kind::kElementwise, bytes(log_uniform(random, 1e3, 1e6)), bytes(log_uniform(random, 1e5, 1e8)),
-                            bytes(log_uniform(random, 1e4, 1e7)), {}, {}});
+      job.layers.push_back({Kind::kElementwise,
+                            bytes(log_uniform(random, 1e3, 1e6)),
+                            bytes(log_uniform(random, 1e5, 1e8)),
+                            bytes(log_uniform(random, 1e4, 1e7)),
+                            {},
+                            {}});
     } else {
       job.layers.push_back(linear_layer(random, tokens));
       if (job.family == "transformer") job.layers.back().temporary = job.layers.back().output;
     }
   }
   job.logits = bytes(4.0 * static_cast<double>(batch) * log_uniform(random, 10, 50000));
+  for (int& kernels : job.kernels) kernels = static_cast<int>(whole(random, 1, 6));
   job.iterations = static_cast<int>(whole(random, 3, 6));
   job.seconds_per_iteration = log_uniform(random, 0.05, 4);
-  job.seconds_at_last_sample = std::floor(job.iterations * job.seconds_per_iteration + uniform(random, 0, 6));
+  job.seconds_at_last_sample =
+      std::floor(job.iterations * job.seconds_per_iteration + uniform(random, 0, 6));
   return job;
 }
 
@@ -182,7 +193,8 @@ Replay replay(const SyntheticJob& job, const WorkspaceModel& workspaces) {
     const double share = is_short ? 0.37 : 1;
     std::vector<Allocation> saved;
     for (const SyntheticLayer& layer : job.layers) {
-      const Allocation temporary = run.take(scaled(layer.temporary, share), Runner::kTagTemporaries);
+      const Allocation temporary =
+          run.take(scaled(layer.temporary, share), Runner::kTagTemporaries);
       saved.push_back(run.take(scaled(layer.output, share), Runner::kTagActivations));
       if (!is_short) call_libraries(layer, false, workspaces, &run, &result, iteration == 0);
       run.give(temporary, Runner::kTagTemporaries);
@@ -190,7 +202,8 @@ Replay replay(const SyntheticJob& job, const WorkspaceModel& workspaces) {
     const Allocation logits = run.take(scaled(job.logits, share), Runner::kTagLogits);
     if (cublas && iteration == 0) run.take(Bytes{kCublasWorkspace}, Runner::kTagWorkspaces);
     for (std::size_t i = job.layers.size(); i-- > 0;) {
-      const Allocation gradient = run.take(scaled(job.layers[i].output, share), Runner::kTagTemporaries);
+      const Allocation gradient =
+          run.take(scaled(job.layers[i].output, share), Runner::kTagTemporaries);
       if (!gradients[i]) gradients[i] = run.take(job.layers[i].parameters, Runner::kTagStates);
       if (!is_short) call_libraries(job.layers[i], true, workspaces, &run, &result, iteration == 0);
       run.give(saved[i], Runner::kTagActivations);
@@ -214,7 +227,8 @@ Replay replay(const SyntheticJob& job, const WorkspaceModel& workspaces) {
   return result;
 }
 
-// cuDNN's habit: many plans want input + output, small ones nothing, large ones fall to another algorithm.
+// cuDNN's habit: many plans want input + output, small ones nothing, large ones fall to another
+// algorithm.
 class VirtualCard::HiddenWorkspaces final : public WorkspaceModel {
  public:
   explicit HiddenWorkspaces(const VirtualCard& card) : card_(card) {}
@@ -222,8 +236,10 @@ class VirtualCard::HiddenWorkspaces final : public WorkspaceModel {
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override {
     const WorkspaceFeatures f = features_of(query);
     if (query.weight[2] == 1) return {Bytes{0}, Source::kMeasured};
-    const double wanted = card_.workspace_factor_ * (f[kTermInput] + f[kTermOutput]) + f[kTermWeights];
-    return {bytes(wanted) > card_.workspace_cap_ ? bytes(8 * f[kTermWeights]) : bytes(wanted), Source::kMeasured};
+    const double wanted =
+        card_.workspace_factor_ * (f[kTermInput] + f[kTermOutput]) + f[kTermWeights];
+    return {bytes(wanted) > card_.workspace_cap_ ? bytes(8 * f[kTermWeights]) : bytes(wanted),
+            Source::kMeasured};
   }
   WorkspaceAnswer fft(const FftQuery& query) const override {
     const bool power_of_two = (query.extents[0] & (query.extents[0] - 1)) == 0;
@@ -246,32 +262,27 @@ VirtualCard::VirtualCard(std::uint64_t seed, PlantedTerm planted) : planted_(pla
   workspace_cap_ = bytes(log_uniform(random, 256, 4096) * kMiB);
   truth_.context = full_.context;
   std::mt19937_64 population(seed * 104729 + 3);
-  std::array<double, 4> sums{};
-  std::array<double, 4> counts{};
+  std::map<Kind, std::vector<double>> sizes;
   for (int i = 0; i < 2000; ++i) {
     const SyntheticJob job = random_job(population);
     for (const Kind kind : {Kind::kLinear, Kind::kConvolution, Kind::kTransform}) {
       const double size = module_bytes(job, kind);
-      sums[static_cast<std::size_t>(kind)] += size;
-      counts[static_cast<std::size_t>(kind)] += size > 0 ? 1 : 0;
+      if (size > 0) sizes[kind].push_back(size);
     }
   }
-  truth_.cublas = sums[1] / counts[1];
-  truth_.cudnn = sums[2] / counts[2];
-  truth_.cufft = sums[3] / counts[3];
+  truth_.cublas = median(sizes[Kind::kLinear]);
+  truth_.cudnn = median(sizes[Kind::kConvolution]);
+  truth_.cufft = median(sizes[Kind::kTransform]);
 }
 
-// Every new kind of call loads more of the module, the first most.
+// The first kernel loads most of a module, every further one its share.
 double VirtualCard::module_bytes(const SyntheticJob& job, SyntheticLayer::Kind kind) const {
-  std::set<std::int64_t> kinds;
-  for (const SyntheticLayer& layer : job.layers) {
-    if (layer.kind != kind) continue;
-    if (kind == Kind::kConvolution) kinds.insert(layer.convolution.weight[2]);
-    if (kind == Kind::kTransform) kinds.insert(layer.transform.extents[0] % 3);
-    if (kind == Kind::kLinear) kinds.insert(layer.output.count() % 4);
-  }
-  const double full = kind == Kind::kLinear ? full_.cublas : kind == Kind::kConvolution ? full_.cudnn : full_.cufft;
-  return kinds.empty() ? 0 : full * (1 - 0.4 * std::exp(1 - static_cast<double>(kinds.size())));
+  const bool used = std::any_of(job.layers.begin(), job.layers.end(),
+                                [&](const SyntheticLayer& layer) { return layer.kind == kind; });
+  if (!used) return 0;
+  const std::array<double, 3> full{full_.cublas, full_.cudnn, full_.cufft};
+  const auto library = static_cast<std::size_t>(kind) - static_cast<std::size_t>(Kind::kLinear);
+  return full[library] * (0.64 + 0.06 * job.kernels[library]);
 }
 
 VirtualCard::Reading VirtualCard::measure(std::mt19937_64& random) const {
@@ -280,11 +291,13 @@ VirtualCard::Reading VirtualCard::measure(std::mt19937_64& random) const {
   const Replay run = replay(reading.job, HiddenWorkspaces(*this));
   reading.workspaces = run.workspaces;
   const double seen = reading.job.seconds_at_last_sample / reading.job.seconds_per_iteration;
-  const auto last = std::clamp<std::size_t>(static_cast<std::size_t>(seen), 1, run.reserved_after.size()) - 1;
+  const auto last =
+      std::clamp<std::size_t>(static_cast<std::size_t>(seen), 1, run.reserved_after.size()) - 1;
   const auto reserved = static_cast<double>(run.reserved_after[last].count());
   double total = full_.context + reserved * (1 + planted_.leak_of_reserved) +
                  planted_.bytes_per_layer * static_cast<double>(reading.job.layers.size());
-  for (const Kind kind : {Kind::kLinear, Kind::kConvolution, Kind::kTransform}) total += module_bytes(reading.job, kind);
+  for (const Kind kind : {Kind::kLinear, Kind::kConvolution, Kind::kTransform})
+    total += module_bytes(reading.job, kind);
   std::normal_distribution<double> normal;
   total += noise_bytes_ * normal(random) + noise_relative_ * total * normal(random);
   if (uniform(random, 0, 1) < kOutliers) total *= uniform(random, 0.7, 1.6);
@@ -292,7 +305,8 @@ VirtualCard::Reading VirtualCard::measure(std::mt19937_64& random) const {
   return reading;
 }
 
-FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces, const std::string& id) {
+FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces,
+              const std::string& id) {
   FitRow row;
   row.id = id;
   row.family = reading.job.family;
@@ -304,21 +318,24 @@ FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspa
 Campaign profile(const VirtualCard& card, int count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<VirtualCard::Reading> readings;
+  std::vector<WorkspaceRow> requests;
   Campaign campaign;
   std::map<std::string, int> recorded;
   for (int i = 0; i < count; ++i) {
     VirtualCard::Reading reading = card.measure(random);
     if (uniform(random, 0, 1) < kMissing) continue;
     for (const WorkspaceRow& row : reading.workspaces) {
-      if (++recorded[row.operation] <= 60) campaign.workspaces.push_back(row);
+      if (++recorded[row.operation] <= 60) requests.push_back(row);
     }
     readings.push_back(std::move(reading));
   }
   Calibration fitted;
-  fitted.coefficients = fit_workspaces(campaign.workspaces, FitOptions{}).coefficients;
+  campaign.workspaces = fit_workspaces(requests, FitOptions{});
+  fitted.coefficients = campaign.workspaces.coefficients;
   const FittedWorkspaces model(fitted);
   for (const VirtualCard::Reading& reading : readings) {
-    campaign.rows.push_back(row_of(reading, model, fmt::format("{}-{}", reading.job.family, campaign.rows.size())));
+    campaign.rows.push_back(
+        row_of(reading, model, fmt::format("{}-{}", reading.job.family, campaign.rows.size())));
   }
   return campaign;
 }

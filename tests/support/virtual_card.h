@@ -1,10 +1,12 @@
 // Virtual card: a simulated GPU with hidden truth, to see whether a fit finds it.
 //
-// Jobs are random traces replayed through the project's caching allocator. What the card adds, the fitter's equations do
-// not contain: workspaces that jump between algorithms, library modules that grow with every new kind of call, readings
-// in whole pages taken once a second, noise, gross outliers, samples that never arrive.
+// Jobs are random traces replayed through the project's caching allocator. What the card adds, the
+// fitter's equations do not contain: workspaces that jump between algorithms, library modules that
+// grow with every new kind of call, readings in whole pages taken once a second, noise, gross
+// outliers, samples that never arrive.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "core/workspace.h"
 #include "fitter/rows.h"
+#include "fitter/workspace_fit.h"
 
 namespace memfathom::testing {
 
@@ -20,8 +23,8 @@ struct SyntheticLayer {
   enum class Kind { kElementwise, kLinear, kConvolution, kTransform };
   Kind kind = Kind::kElementwise;
   Bytes parameters;
-  Bytes output;              // saved for backward
-  Bytes temporary;           // lives during the call
+  Bytes output;     // saved for backward
+  Bytes temporary;  // lives during the call
   ConvolutionQuery convolution;
   FftQuery transform;
 };
@@ -33,20 +36,22 @@ struct SyntheticJob {
   double seconds_per_iteration = 1;
   int iterations = 5;
   double seconds_at_last_sample = 0;  // of the 1 Hz sampler
+  // How many different kernels of cuBLAS, cuDNN and cuFFT the shapes of the job lead to.
+  std::array<int, 3> kernels{1, 1, 1};
 };
 
 SyntheticJob random_job(std::mt19937_64& random);
 
 struct Replay {
   ReplayedJob job;
-  std::vector<Bytes> reserved_after;         // each iteration
-  std::vector<WorkspaceRow> workspaces;      // as asked for
+  std::vector<Bytes> reserved_after;     // each iteration
+  std::vector<WorkspaceRow> workspaces;  // as asked for
 };
 Replay replay(const SyntheticJob& job, const WorkspaceModel& workspaces);
 
 // Terms that no fitter knows of, for the suite that expects to be told.
 struct PlantedTerm {
-  double leak_of_reserved = 0;   // a share of the reserved peak, held outside the allocator
+  double leak_of_reserved = 0;  // a share of the reserved peak, held outside the allocator
   double bytes_per_layer = 0;
 };
 
@@ -56,7 +61,7 @@ class VirtualCard {
 
   struct Truth {
     double context = 0;
-    double cublas = 0;  // the mean over jobs that use it: modules grow, they have no one size
+    double cublas = 0;  // the median over jobs that use it: modules grow, they have no one size
     double cudnn = 0;
     double cufft = 0;
   };
@@ -75,7 +80,7 @@ class VirtualCard {
 
   double module_bytes(const SyntheticJob& job, SyntheticLayer::Kind kind) const;
 
-  Truth full_;    // what a module weighs once everything in it is loaded
+  Truth full_;  // what a module weighs once everything in it is loaded
   Truth truth_;
   PlantedTerm planted_;
   double noise_bytes_ = 0;
@@ -84,14 +89,17 @@ class VirtualCard {
   Bytes workspace_cap_;
 };
 
-// Profiles `count` jobs (a tenth never arrives), fits the workspaces, replays the jobs with them and returns the rows.
+// Profiles `count` jobs (a tenth never arrives), fits the workspaces, replays the jobs with them
+// and returns the rows.
 struct Campaign {
   std::vector<FitRow> rows;
-  std::vector<WorkspaceRow> workspaces;
+  WorkspaceFit workspaces;
 };
 Campaign profile(const VirtualCard& card, int count, std::uint64_t seed);
 
-// Fills in the replay of each row with the workspace models of a calibration, as the cli does between the two stages.
-FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces, const std::string& id);
+// Fills in the replay of each row with the workspace models of a calibration, as the cli does
+// between the two stages.
+FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces,
+              const std::string& id);
 
 }  // namespace memfathom::testing
