@@ -21,9 +21,7 @@ cublasStatus_t refuse(const char* function, const std::string& why, cublasStatus
   return status;
 }
 
-struct BlasState {
-  cudaStream_t stream = nullptr;
-};
+struct BlasState {};
 
 struct Side {
   const void* data = nullptr;
@@ -332,7 +330,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   for (const auto layout : {a, b, c}) {
     if (!doubles::alive("cublasLt layout", layout)) return refuse("cublasLtMatmulAlgoGetHeuristic", "a layout does not exist");
   }
-  if (wanted < 1 || doubles::calls_of("no algorithm") > 0) return CUBLAS_STATUS_SUCCESS;
+  // A fault here means that the library knows no algorithm: success, and nothing found.
+  if (wanted < 1 || doubles::enter("cublasLtMatmulAlgoGetHeuristic(found)") != 0) return CUBLAS_STATUS_SUCCESS;
   *results = cublasLtMatmulHeuristicResult_t{};
   results->workspaceSize = kept<std::size_t>()[preference] >= kLtWorkspace ? kLtWorkspace : 0;
   results->algo.data[0] = results->workspaceSize;
@@ -353,6 +352,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
   if (size > 0 && (doubles::host_view(workspace, size) == nullptr || reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)) {
     return refuse(function, "the workspace is misaligned or not device memory of that size");
   }
+  if (algo->data[0] > 0) doubles::enter("workspace used by cublasLtMatmul");
   if (C != D) return refuse(function, "this double works in place only");
   const LtMatmul& m = kept<LtMatmul>()[matmul];
   const LtLayout& a = kept<LtLayout>()[Adesc];

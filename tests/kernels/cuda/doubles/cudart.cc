@@ -44,7 +44,10 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
   if (!to_device && doubles::is_device_address(to)) return refuse(function, "the target is device memory");
   if (!from_device && doubles::is_device_address(from)) return refuse(function, "the source is device memory");
   if (deferred && !to_device) {
-    doubles::defer(stream, [target, source, count] { std::memcpy(target, source, count); });
+    // By then the memory may be gone: the copy then brings nothing, as after a failed synchronisation.
+    doubles::defer(stream, [target, from, count] {
+      if (const void* late = doubles::host_view(from, count)) std::memcpy(target, late, count);
+    });
   } else {
     std::memmove(target, source, count);
   }
@@ -188,10 +191,11 @@ cudaError_t cudaMalloc(void** address, std::size_t size) {
 
 cudaError_t cudaFree(void* address) {
   const cudaError_t status = enter("cudaFree");
-  if (status != cudaSuccess || address == nullptr) return status;
+  // A poisoned context takes its memory with it.
+  if ((status != cudaSuccess && doubles::sticky_error() == 0) || address == nullptr) return status;
   if (!doubles::destroyed("cudaMalloc", address)) return refuse("cudaFree", "the address was not allocated");
   doubles::delete_memory(address);
-  return cudaSuccess;
+  return status;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
