@@ -1,0 +1,153 @@
+#include "estimator/models/language/gpt2.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/language/causal_model.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/masks.h"
+#include "estimator/models/language/norm_layer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct Gpt2Plan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0;
+  double residual_dropout = 0.1, embedding_dropout = 0.1, attention_dropout = 0.1;
+  bool scales = true;
+  Activation activation = Activation::kGeluNew;
+};
+
+Gpt2Plan read_plan(const Node& config) {
+  Gpt2Plan plan;
+  plan.hidden = required_count(config, {"n_embd", "hidden_size"});
+  plan.layers = required_count(config, {"n_layer", "num_hidden_layers"}, kMostLayers);
+  plan.heads = required_count(config, {"n_head", "num_attention_heads"});
+  require_divides(config, {"n_head", "num_attention_heads"}, plan.heads, plan.hidden, "n_embd");
+  plan.ffn = count_or(config, {"n_inner", "intermediate_size"}, 4 * plan.hidden, 4 * kMostWidth);
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.positions = count_or(config, {"n_positions", "max_position_embeddings"}, 1024, kMostTokens);
+  plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0.1);
+  plan.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0.1);
+  plan.attention_dropout = probability_or(config, {"attn_pdrop"}, 0.1);
+  plan.scales = flag_or(config, {"scale_attn_weights"}, true);
+  plan.activation = activation_or(config, {"activation_function"}, "gelu_new");
+  return plan;
+}
+
+class Gpt2Block {
+ public:
+  Gpt2Block(Builder& builder, const Gpt2Plan& plan, const AttentionStyle& style, std::size_t index)
+      : hidden_(plan.hidden), head_size_(plan.hidden / plan.heads), dropout_(plan.residual_dropout), style_(style), index_(index) {
+    norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, plan.hidden);
+    {
+      const PathScope scope(builder, "attn");
+      qkv_ = make_linear(builder, "c_attn", plan.hidden, 3 * plan.hidden, {.transposed = true});
+      output_ = make_linear(builder, "c_proj", plan.hidden, plan.hidden, {.transposed = true});
+    }
+    norm2_ = make_norm(builder, "ln_2", NormKind::kLayer, plan.hidden);
+    const PathScope scope(builder, "mlp");
+    mlp_.activation = plan.activation;
+    mlp_.first = make_linear(builder, "c_fc", plan.hidden, plan.ffn, {.transposed = true});
+    mlp_.second = make_linear(builder, "c_proj", plan.ffn, plan.hidden, {.transposed = true});
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    Tensor hidden = norm1_(x);
+    const Attended attended = attention(hidden, pass);
+    hidden = add(attended.output, x);
+    const Tensor residual = hidden;
+    hidden = norm2_(hidden);
+    const Tensor fed = feed_forward(hidden);
+    return add(residual, fed);
+  }
+
+ private:
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    const std::int64_t sizes[] = {hidden_, hidden_, hidden_};
+    std::vector<Tensor> parts = split(qkv_(x), sizes, 2);
+    Tensor k = split_heads(parts[1], head_size_);
+    Tensor v = split_heads(parts[2], head_size_);
+    const Tensor q = split_heads(parts[0], head_size_);
+    parts.clear();
+    if (pass.cache != nullptr) pass.cache->update(index_, k, v);
+    Attended attended = attend(style_, q, k, v, pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = output_(attended.output);
+    attended.output = dropout(attended.output, dropout_);
+    return attended;
+  }
+
+  Tensor feed_forward(const Tensor& x) const {
+    const Tensor fed = mlp_(x);
+    return dropout(fed, dropout_);
+  }
+
+  std::int64_t hidden_, head_size_;
+  double dropout_;
+  AttentionStyle style_;
+  std::size_t index_;
+  NormLayer norm1_, norm2_;
+  Linear qkv_, output_;
+  PlainMlp mlp_;
+};
+
+class Gpt2 final : public CausalModel {
+ public:
+  Gpt2(Builder& builder, const Node& config, const ModelSettings& settings, Gpt2Plan plan)
+      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
+    plan.residual_dropout = dropout_or(plan.residual_dropout);
+    AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
+    if (!plan.scales) style.scale = 1;
+    style.softmax_in_fp32 = false;
+    style.weights_in_values_type = true;
+    {
+      const PathScope scope(builder, "transformer");
+      tokens_ = make_embedding(builder, "wte", config, plan.vocabulary, plan.hidden, true);
+      positions_ = builder.parameter("wpe.weight", {plan.positions, plan.hidden});
+      blocks_.reserve(static_cast<std::size_t>(plan.layers));
+      for (std::int64_t i = 0; i < plan.layers; ++i) {
+        const PathScope block(builder, "h", i);
+        const BlockScope counted(builder, i, plan.layers);
+        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+      }
+      norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);
+    }
+    make_head(builder, config, tokens_, plan.hidden, plan.vocabulary, true);
+  }
+
+ private:
+  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
+    Tensor embeddings = embedding(tokens_, ids);
+    prepare_embeddings(embeddings);
+    Pass pass;
+    pass.cache = cache;
+    pass.positions = make_positions(session(), ids.size(1));
+    const Tensor position_embeddings = embedding(positions_, pass.positions);
+    Tensor hidden = add(embeddings, position_embeddings);
+    pass.mask = mask_for(embeddings, cache, 0);
+    hidden = dropout(hidden, dropout_);
+    for (const Gpt2Block& block : blocks_) hidden = run_block(block, hidden, pass);
+    hidden = norm_(hidden);
+    return hidden;
+  }
+
+  double dropout_;
+  Tensor tokens_, positions_;
+  std::vector<Gpt2Block> blocks_;
+  NormLayer norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_gpt2(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<Gpt2>(builder, config, settings, read_plan(config));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,15 @@
+// GPT-2, as transformers writes it.
+#pragma once
+
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/network.h"
+
+namespace memfathom {
+
+std::unique_ptr<Network> make_gpt2(Builder& builder, const Node& config, const ModelSettings& settings);
+
+}  // namespace memfathom

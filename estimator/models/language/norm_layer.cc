@@ -1,0 +1,66 @@
+#include "estimator/models/language/norm_layer.h"
+
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/norm.h"
+
+namespace memfathom {
+namespace {
+
+// x * rsqrt(mean(x^2) + eps)
+Tensor normalized(const Tensor& x) {
+  Tensor scale = pow_scalar(x, 2);
+  scale = mean(scale, {-1}, true);
+  scale = add_scalar(scale, 1e-6);
+  scale = rsqrt(scale);
+  return mul(x, scale);
+}
+
+Tensor gemma_norm(const Tensor& x, const Tensor& weight) {
+  Tensor output;
+  {
+    const Tensor wide = to_dtype(x, DType::kFp32);
+    output = normalized(wide);
+  }
+  {
+    Tensor factor = to_dtype(weight, DType::kFp32);
+    factor = add_scalar(factor, 1);
+    output = mul(output, factor);
+  }
+  return to_dtype(output, x.dtype());
+}
+
+Tensor wide_rms_norm(const Tensor& x, const Tensor& weight) {
+  Tensor t = to_dtype(x, DType::kFp32);
+  t = normalized(t);
+  t = mul(weight, t);
+  return to_dtype(t, x.dtype());
+}
+
+}  // namespace
+
+Tensor NormLayer::operator()(const Tensor& x) const {
+  switch (kind) {
+    case NormKind::kRms: return rms_norm_python(x, weight);
+    case NormKind::kRmsWide: return wide_rms_norm(x, weight);
+    case NormKind::kRmsOne: return gemma_norm(x, weight);
+    case NormKind::kLayer: return layer_norm(x, weight, bias);
+    case NormKind::kLayerPlain: {
+      Tensor t = to_dtype(x, DType::kFp32);
+      t = layer_norm(t, {}, {});
+      return to_dtype(t, x.dtype());
+    }
+  }
+  return x;
+}
+
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features, bool bias) {
+  NormLayer layer;
+  layer.kind = kind;
+  if (kind == NormKind::kLayerPlain) return layer;
+  const PathScope scope(builder, name);
+  layer.weight = builder.parameter("weight", {features});
+  if (kind == NormKind::kLayer && bias) layer.bias = builder.parameter("bias", {features});
+  return layer;
+}
+
+}  // namespace memfathom

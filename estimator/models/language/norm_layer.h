@@ -1,0 +1,29 @@
+// NormLayer: the norms of language models: RMS norm in elementary operations, Gemma's variant, layer norm.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/layers/builder.h"
+#include "kernels/tensor/tensor.h"
+
+namespace memfathom {
+
+enum class NormKind : std::uint8_t {
+  kRms,         // Llama: fp32 inside, the weight in the input's type
+  kRmsWide,     // OLMo 2: the weight multiplied before the cast back
+  kRmsOne,      // Gemma: fp32 throughout, 1 + weight
+  kLayer,
+  kLayerPlain,  // OLMo: layer norm in fp32 without weights
+};
+
+struct NormLayer {
+  NormKind kind = NormKind::kRms;
+  Tensor weight, bias;
+
+  Tensor operator()(const Tensor& x) const;
+};
+
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features, bool bias = true);
+
+}  // namespace memfathom
