@@ -5,6 +5,8 @@
 
 namespace memfathom {
 
+ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);
+ExitCode run_db(const Arguments& arguments, Context& context);
 
 }  // namespace memfathom

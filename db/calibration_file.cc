@@ -1,7 +1,6 @@
 #include "db/calibration_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/json_io.h"
 #include "db/content_hash.h"
@@ -36,22 +36,6 @@ std::string file_name(const Calibration& calibration) {
       [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_' && c != '.'; }, '-');
   return fmt::format("{}-{}.json", name.empty() || name.front() == '.' ? "calibration" : name,
                      calibration.id.substr(0, 12));
-}
-
-void write_whole(const fs::path& path, const std::string& text) {
-  const fs::path partial = fmt::format("{}.{}.partial", path.string(), getpid());
-  std::ofstream file(partial, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, path, error);
-  if (!file || error) {
-    fs::remove(partial, error);
-    throw Error(
-        ErrorKind::kEnvironment,
-        fmt::format("{} cannot be written; check the folder's permissions and the space left",
-                    path.string()));
-  }
 }
 
 }  // namespace
@@ -157,8 +141,8 @@ std::vector<fs::path> export_calibrations(const std::vector<Calibration>& calibr
   }
   std::vector<fs::path> paths;
   for (const Calibration& calibration : calibrations) {
-    write_whole(paths.emplace_back(folder / file_name(calibration)),
-                to_calibration_file(calibration));
+    paths.push_back(folder / file_name(calibration));
+    write_file_atomically(paths.back().string(), to_calibration_file(calibration));
   }
   return paths;
 }
