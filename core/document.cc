@@ -110,6 +110,30 @@ class JsonEvents {
   const Progress& progress_;
 };
 
+// Python writes Infinity and NaN into JSON, and model configurations have them; to us they are "no
+// value".
+std::string without_python_constants(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kConstants{"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  bool in_string = false;
+  while (!text.empty()) {
+    const auto starts_here = [&](std::string_view constant) { return text.starts_with(constant); };
+    const auto* const constant =
+        in_string ? kConstants.end()
+                  : std::find_if(kConstants.begin(), kConstants.end(), starts_here);
+    if (constant != kConstants.end()) {
+      out += "null";
+      text.remove_prefix(constant->size());
+      continue;
+    }
+    const bool escaped = in_string && text.front() == '\\' && text.size() > 1;
+    if (text.front() == '"') in_string = !in_string;
+    out += text.substr(0, escaped ? 2 : 1);
+    text.remove_prefix(escaped ? 2 : 1);
+  }
+  return out;
+}
+
 bool only(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
@@ -311,6 +335,12 @@ Node parse_json(std::string_view text, const std::string& file, int first_line,
                 const DocumentLimits& limits) {
   TreeBuilder tree(file, first_line, limits);
   check_text(text, tree, limits);
+  std::string rewritten;
+  if (text.find("Infinity") != std::string_view::npos ||
+      text.find("NaN") != std::string_view::npos) {
+    rewritten = without_python_constants(text);
+    text = rewritten;
+  }
   Progress progress;
   JsonEvents events(tree, progress);
   json::sax_parse(LineCountingIterator(text.data(), &progress),

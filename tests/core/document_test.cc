@@ -125,6 +125,15 @@ TEST(DocumentTest, SyntaxErrorsNameTheLine) {
   EXPECT_THAT(yaml_error(""), HasSubstr("the document is empty"));
 }
 
+TEST(DocumentTest, ThePythonConstantsInJsonAreNoValue) {
+  const Node node = parse_json(
+      R"({"a": [0.0, Infinity, -Infinity, NaN], "NaN": "\\\"NaN Infinity"})", "config.json");
+  for (int i = 1; i < 4; ++i)
+    EXPECT_TRUE(node.at("a").items()[static_cast<std::size_t>(i)].is_null());
+  EXPECT_EQ(node.at("NaN").as_string(), "\\\"NaN Infinity");
+  EXPECT_THAT(json_error("[1NaN]"), HasSubstr("not valid JSON"));
+}
+
 TEST(DocumentTest, RefusesASecondDocument) {
   EXPECT_EQ(yaml_error("a: 1\n---\nb: 2\n"),
             "job.yaml:2: a second document starts here; keep one document in a file");
