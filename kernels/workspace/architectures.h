@@ -1,4 +1,5 @@
-// Descriptions of GPUs from public data sheets, as cuDNN wants them to plan for a device that is not there.
+// Descriptions of GPUs from public data sheets, as cuDNN wants them to plan for a device that is
+// not there.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,9 @@
 namespace memfathom {
 
 struct GpuDescription {
-  const char* key;      // "a100", unique
-  const char* name;     // as the driver names it
-  int compute;          // 80 for compute capability 8.0
+  const char* key;   // "a100", unique
+  const char* name;  // as the driver names it
+  int compute;       // 80 for compute capability 8.0
   int multiprocessors;
   int blocks_per_multiprocessor;
   int threads_per_multiprocessor;
@@ -25,7 +26,8 @@ struct GpuDescription {
 // All of them; the first of an architecture is what its name alone ("sm_80") stands for.
 std::span<const GpuDescription> known_gpus();
 
-// By architecture ("sm_90", "9.0", "90") or key ("h100"). Throws Error(kInput) listing what is known.
+// By architecture ("sm_90", "9.0", "90") or key ("h100"). Throws Error(kInput) listing what is
+// known.
 const GpuDescription& describe_gpu(std::string_view architecture_or_key);
 
 std::string architecture_of(const GpuDescription& gpu);  // "sm_90"

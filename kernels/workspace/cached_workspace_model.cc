@@ -31,16 +31,18 @@ class Mixer {
 
 std::size_t ConvolutionQueryHash::operator()(const ConvolutionQuery& query) const {
   Mixer mixer;
-  for (const Shape* shape : {&query.input, &query.weight, &query.stride, &query.padding, &query.output_padding, &query.dilation}) {
+  for (const Shape* shape : {&query.input, &query.weight, &query.stride, &query.padding,
+                             &query.output_padding, &query.dilation}) {
     mixer.add(*shape);
   }
   mixer.add(query.groups);
-  mixer.add(static_cast<int>(query.kind) * 64 + static_cast<int>(query.dtype) * 8 + query.transposed * 4 +
-            query.channels_last * 2 + query.benchmark);
+  mixer.add(static_cast<int>(query.kind) * 64 + static_cast<int>(query.dtype) * 8 +
+            query.transposed * 4 + query.channels_last * 2 + query.benchmark);
   return mixer.value();
 }
 
-CachedWorkspaceModel::CachedWorkspaceModel(std::unique_ptr<ConvolutionPlanner> planner, std::unique_ptr<WorkspaceStore> store,
+CachedWorkspaceModel::CachedWorkspaceModel(std::unique_ptr<ConvolutionPlanner> planner,
+                                           std::unique_ptr<WorkspaceStore> store,
                                            std::unique_ptr<WorkspaceModel> fallback)
     : planner_(std::move(planner)), store_(std::move(store)), fallback_(std::move(fallback)) {}
 
@@ -54,7 +56,8 @@ bool CachedWorkspaceModel::look_up(const ConvolutionQuery& query, WorkspaceAnswe
   if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query)) {
     answer = {*own, Source::kExact};
   } else if (const std::optional<std::int64_t> stored = store_->find(to_string(query))) {
-    answer = *stored == StoredAnswer::kRefused ? fallback_->convolution(query) : WorkspaceAnswer{Bytes{*stored}, Source::kExact};
+    answer = *stored == StoredAnswer::kRefused ? fallback_->convolution(query)
+                                               : WorkspaceAnswer{Bytes{*stored}, Source::kExact};
   } else {
     return false;
   }
@@ -76,9 +79,12 @@ void CachedWorkspaceModel::plan(std::span<const ConvolutionQuery> unknown) const
   }
   std::vector<StoredAnswer> fresh;
   for (std::size_t i = 0; i < unknown.size(); ++i) {
-    const WorkspaceAnswer answer = planned[i] ? WorkspaceAnswer{*planned[i], Source::kExact} : fallback_->convolution(unknown[i]);
+    const WorkspaceAnswer answer = planned[i] ? WorkspaceAnswer{*planned[i], Source::kExact}
+                                              : fallback_->convolution(unknown[i]);
     known_.emplace(unknown[i], answer);
-    if (asked) fresh.push_back({to_string(unknown[i]), planned[i] ? planned[i]->count() : StoredAnswer::kRefused});
+    if (asked)
+      fresh.push_back(
+          {to_string(unknown[i]), planned[i] ? planned[i]->count() : StoredAnswer::kRefused});
   }
   store_->append(fresh);
 }
@@ -87,7 +93,8 @@ WorkspaceAnswer CachedWorkspaceModel::convolution(const ConvolutionQuery& query)
   return convolution_batch(std::span(&query, 1)).front();
 }
 
-std::vector<WorkspaceAnswer> CachedWorkspaceModel::convolution_batch(std::span<const ConvolutionQuery> queries) const {
+std::vector<WorkspaceAnswer> CachedWorkspaceModel::convolution_batch(
+    std::span<const ConvolutionQuery> queries) const {
   const std::lock_guard lock(mutex_);
   std::vector<WorkspaceAnswer> answers(queries.size());
   std::vector<std::size_t> open;
@@ -103,7 +110,9 @@ std::vector<WorkspaceAnswer> CachedWorkspaceModel::convolution_batch(std::span<c
   return answers;
 }
 
-WorkspaceAnswer CachedWorkspaceModel::fft(const FftQuery& query) const { return fallback_->fft(query); }
+WorkspaceAnswer CachedWorkspaceModel::fft(const FftQuery& query) const {
+  return fallback_->fft(query);
+}
 
 std::string CachedWorkspaceModel::planner_failure() const {
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,5 @@
-// CachedWorkspaceModel: cuDNN's workspaces from memory, else from the store, else from the planner, else from the fitted model.
+// CachedWorkspaceModel: cuDNN's workspaces from memory, else from the store, else from the planner,
+// else from the fitted model.
 #pragma once
 
 #include <memory>
@@ -18,12 +19,14 @@ struct ConvolutionQueryHash {
   std::size_t operator()(const ConvolutionQuery& query) const;
 };
 
-// Answers carry their source: kExact when cuDNN said so (now or earlier) or PyTorch has a kernel of its own that wants
-// nothing, else what the fallback says. Safe to call from several threads.
+// Answers carry their source: kExact when cuDNN said so (now or earlier) or PyTorch has a kernel of
+// its own that wants nothing, else what the fallback says. Safe to call from several threads.
 class CachedWorkspaceModel : public WorkspaceModel {
  public:
-  // `planner` may be null: then only what is stored is known. `store` may have an empty stem: nothing is kept.
-  CachedWorkspaceModel(std::unique_ptr<ConvolutionPlanner> planner, std::unique_ptr<WorkspaceStore> store,
+  // `planner` may be null: then only what is stored is known. `store` may have an empty stem:
+  // nothing is kept.
+  CachedWorkspaceModel(std::unique_ptr<ConvolutionPlanner> planner,
+                       std::unique_ptr<WorkspaceStore> store,
                        std::unique_ptr<WorkspaceModel> fallback);
   ~CachedWorkspaceModel() override;
 
@@ -50,14 +53,16 @@ class CachedWorkspaceModel : public WorkspaceModel {
 };
 
 struct WorkspaceModelOptions {
-  std::string gpu = "sm_80";               // as for describe_gpu()
-  std::filesystem::path cache_directory;   // default_cache_directory() for the user's; empty: nothing is kept
-  std::filesystem::path library_directory; // of another libcudnn.so.9; empty: the system's
-  bool ask_cudnn = true;                   // false: the fitted model alone
+  std::string gpu = "sm_80";  // as for describe_gpu()
+  std::filesystem::path
+      cache_directory;  // default_cache_directory() for the user's; empty: nothing is kept
+  std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
+  bool ask_cudnn = true;                    // false: the fitted model alone
 };
 
-// The model `estimate` uses: cuDNN cached, the fitted table behind it. A missing cuDNN is not an error; `note` then says
-// why in one sentence. Throws Error(kInput) for a GPU that is not described.
+// The model `estimate` uses: cuDNN cached, the fitted table behind it. A missing cuDNN is not an
+// error; `note` then says why in one sentence. Throws Error(kInput) for a GPU that is not
+// described.
 struct OpenedWorkspaceModel {
   std::unique_ptr<WorkspaceModel> model;
   std::string cudnn_version;  // "9.19.0"; empty without cuDNN

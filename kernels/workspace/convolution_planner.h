@@ -15,8 +15,8 @@ class ConvolutionPlanner {
  public:
   virtual ~ConvolutionPlanner() = default;
 
-  // One answer per query, in order; nothing where cuDNN will not plan it. Throws Error(kEnvironment) when cuDNN cannot be
-  // asked at all. May be called from several threads.
+  // One answer per query, in order; nothing where cuDNN will not plan it. Throws
+  // Error(kEnvironment) when cuDNN cannot be asked at all. May be called from several threads.
   virtual std::vector<std::optional<Bytes>> ask(std::span<const ConvolutionQuery> queries) = 0;
 };
 

@@ -35,20 +35,25 @@ std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
     const std::int64_t stride = query.stride[i];
     if (stride < 1) return std::nullopt;
     const double in = static_cast<double>(query.input[i + 2]);
-    const double reach = static_cast<double>(query.dilation[i]) * (static_cast<double>(query.weight[i + 2]) - 1) + 1;
+    const double reach =
+        static_cast<double>(query.dilation[i]) * (static_cast<double>(query.weight[i + 2]) - 1) + 1;
     const double pad = 2 * static_cast<double>(query.padding[i]);
-    const double extra = query.output_padding.rank() == spatial ? static_cast<double>(query.output_padding[i]) : 0;
-    const double out = query.transposed ? (in - 1) * static_cast<double>(stride) - pad + reach + extra
-                                        : std::floor((in + pad - reach) / static_cast<double>(stride)) + 1;
+    const double extra =
+        query.output_padding.rank() == spatial ? static_cast<double>(query.output_padding[i]) : 0;
+    const double out = query.transposed
+                           ? (in - 1) * static_cast<double>(stride) - pad + reach + extra
+                           : std::floor((in + pad - reach) / static_cast<double>(stride)) + 1;
     if (in < 1 || out < 1) return std::nullopt;
     positions_in *= in;
     positions_out *= out;
     kernel *= static_cast<double>(query.weight[i + 2]);
   }
-  // As cuDNN sees a transposed convolution: the data gradient of the ordinary one, input and output exchanged.
+  // As cuDNN sees a transposed convolution: the data gradient of the ordinary one, input and output
+  // exchanged.
   ConvolutionKind kind = query.kind;
   if (query.transposed && kind != ConvolutionKind::kWeightGradient) {
-    kind = kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient : ConvolutionKind::kForward;
+    kind = kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
+                                             : ConvolutionKind::kForward;
   }
   if (query.transposed) std::swap(positions_in, positions_out);
   const double batch = static_cast<double>(query.input[0]);

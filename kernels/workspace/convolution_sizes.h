@@ -1,9 +1,11 @@
-// The sizes of a convolution from which a workspace can be told without the library: what its copies and buffers would take.
+// The sizes of a convolution from which a workspace can be told without the library: what its
+// copies and buffers would take.
 //
-// Seen by asking cuDNN about hundreds of thousands of convolutions: nearly every first choice wants either nothing, or
-// copies of some of its tensors in another layout or number format, channels padded to 16 bytes, plus (weight gradient)
-// a handful of partial sums of the weight in fp32. So a workspace is one of a few sums of whole tensors, to within 16 bytes, and what has to
-// be learnt is which.
+// Seen by asking cuDNN about hundreds of thousands of convolutions: nearly every first choice wants
+// either nothing, or copies of some of its tensors in another layout or number format, channels
+// padded to 16 bytes, plus (weight gradient) a handful of partial sums of the weight in fp32. So a
+// workspace is one of a few sums of whole tensors, to within 16 bytes, and what has to be learnt is
+// which.
 #pragma once
 
 #include <array>
@@ -14,7 +16,8 @@
 
 namespace memfathom {
 
-// Bytes of the copies: channels padded to 16 bytes; the weight in its own type, except for its gradient, summed in fp32.
+// Bytes of the copies: channels padded to 16 bytes; the weight in its own type, except for its
+// gradient, summed in fp32.
 struct ConvolutionSizes {
   std::int64_t input = 0;
   std::int64_t output = 0;

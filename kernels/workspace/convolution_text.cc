@@ -12,7 +12,8 @@ namespace memfathom {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw Error(ErrorKind::kInput, fmt::format("\"{}\" is not a convolution query: {}", text.substr(0, 200), why));
+  throw Error(ErrorKind::kInput,
+              fmt::format("\"{}\" is not a convolution query: {}", text.substr(0, 200), why));
 }
 
 class Words {
@@ -33,7 +34,8 @@ class Words {
     std::string_view word = next();
     if (!word.starts_with(prefix)) refuse(text_, fmt::format("\"{}\" is missing", prefix));
     word.remove_prefix(prefix.size());
-    if (word.size() < 2 || word.front() != '[' || word.back() != ']') refuse(text_, "a list in brackets is expected");
+    if (word.size() < 2 || word.front() != '[' || word.back() != ']')
+      refuse(text_, "a list in brackets is expected");
     word = word.substr(1, word.size() - 2);
     Shape shape;
     while (!word.empty()) {
@@ -48,7 +50,8 @@ class Words {
   std::int64_t number(std::string_view digits) const {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc{} || end != digits.data() + digits.size()) refuse(text_, "a number is expected");
+    if (error != std::errc{} || end != digits.data() + digits.size())
+      refuse(text_, "a number is expected");
     return value;
   }
 
@@ -65,8 +68,8 @@ ConvolutionQuery parse_convolution_query(std::string_view text) {
   query.transposed = words.next() == "conv_transpose";
   const std::string_view kind = words.next();
   bool known = false;
-  for (const ConvolutionKind candidate :
-       {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+  for (const ConvolutionKind candidate : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                          ConvolutionKind::kWeightGradient}) {
     if (kind == to_string(candidate)) {
       query.kind = candidate;
       known = true;

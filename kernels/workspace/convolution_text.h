@@ -1,4 +1,5 @@
-// Reading back the canonical text of a convolution query: the form in which queries travel to the planner's process.
+// Reading back the canonical text of a convolution query: the form in which queries travel to the
+// planner's process.
 #pragma once
 
 #include <string_view>

@@ -16,14 +16,17 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kWorthASecondProcess = 2048;  // questions; below, loading cuDNN once more costs more than it saves
+constexpr std::size_t kWorthASecondProcess =
+    2048;  // questions; below, loading cuDNN once more costs more than it saves
 
 std::optional<Bytes> bytes_of(const std::string& answer) {
   if (answer.starts_with("refused ")) return std::nullopt;
   std::int64_t bytes = -1;
   const auto [end, error] = std::from_chars(answer.data(), answer.data() + answer.size(), bytes);
   if (error != std::errc{} || end != answer.data() + answer.size() || bytes < 0) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN's planner answered \"{}\" where bytes were expected", answer.substr(0, 100)));
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("cuDNN's planner answered \"{}\" where bytes were expected",
+                            answer.substr(0, 100)));
   }
   return Bytes{bytes};
 }
@@ -32,14 +35,20 @@ std::optional<Bytes> bytes_of(const std::string& answer) {
 
 std::filesystem::path find_planner_program() {
   constexpr const char* kName = "memfathom-cudnn-planner";
-  if (const char* named = std::getenv("MEMFATHOM_CUDNN_PLANNER"); named != nullptr && *named != '\0') return named;
+  if (const char* named = std::getenv("MEMFATHOM_CUDNN_PLANNER");
+      named != nullptr && *named != '\0')
+    return named;
   std::error_code error;
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const std::filesystem::path& path : {here / kName, here.parent_path() / "libexec" / "memfathom" / kName}) {
+  const std::filesystem::path here =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const std::filesystem::path& path :
+       {here / kName, here.parent_path() / "libexec" / "memfathom" / kName}) {
     if (std::filesystem::exists(path, error)) return path;
   }
-  throw Error(ErrorKind::kEnvironment,
-              fmt::format("{} is neither beside {} nor in its libexec: this build has no cuDNN planner", kName, here.string()));
+  throw Error(
+      ErrorKind::kEnvironment,
+      fmt::format("{} is neither beside {} nor in its libexec: this build has no cuDNN planner",
+                  kName, here.string()));
 }
 
 CudnnPlanner::CudnnPlanner(CudnnPlannerOptions options)
@@ -52,16 +61,18 @@ CudnnPlanner::~CudnnPlanner() = default;
 PlannerProcess& CudnnPlanner::process(std::size_t index) {
   std::unique_ptr<PlannerProcess>& process = processes_[index];
   if (process == nullptr) {
-    PlannerCommand command{.program = options_.program.empty() ? find_planner_program() : options_.program,
-                           .arguments = {},
-                           .library_directory = options_.library_directory};
+    PlannerCommand command{
+        .program = options_.program.empty() ? find_planner_program() : options_.program,
+        .arguments = {},
+        .library_directory = options_.library_directory};
     if (!options_.allow_tf32) command.arguments.emplace_back("--no-tf32");
     if (options_.deterministic) command.arguments.emplace_back("--deterministic");
     auto started = std::make_unique<PlannerProcess>(command);
     const std::string answer = started->ask(std::span(&device_line_, 1)).front();
     if (answer != "ok") {
       throw Error(ErrorKind::kEnvironment,
-                  fmt::format("cuDNN {} does not plan for {}: {}", started->cudnn_version(), options_.gpu, answer));
+                  fmt::format("cuDNN {} does not plan for {}: {}", started->cudnn_version(),
+                              options_.gpu, answer));
     }
     process = std::move(started);
   }

@@ -13,15 +13,16 @@
 namespace memfathom {
 
 struct CudnnPlannerOptions {
-  std::string gpu = "sm_80";                  // as for describe_gpu()
-  std::filesystem::path program;              // empty: find_planner_program()
-  std::filesystem::path library_directory;    // of the libcudnn.so.9 to use; empty: the system's
-  bool allow_tf32 = true;                     // torch.backends.cudnn.allow_tf32
-  bool deterministic = false;                 // torch.backends.cudnn.deterministic
-  int processes = 1;                          // large batches are dealt to this many
+  std::string gpu = "sm_80";                // as for describe_gpu()
+  std::filesystem::path program;            // empty: find_planner_program()
+  std::filesystem::path library_directory;  // of the libcudnn.so.9 to use; empty: the system's
+  bool allow_tf32 = true;                   // torch.backends.cudnn.allow_tf32
+  bool deterministic = false;               // torch.backends.cudnn.deterministic
+  int processes = 1;                        // large batches are dealt to this many
 };
 
-// $MEMFATHOM_CUDNN_PLANNER, else beside this program, else ../libexec/memfathom. Throws Error(kEnvironment) when in none.
+// $MEMFATHOM_CUDNN_PLANNER, else beside this program, else ../libexec/memfathom. Throws
+// Error(kEnvironment) when in none.
 std::filesystem::path find_planner_program();
 
 class CudnnPlanner : public ConvolutionPlanner {
@@ -32,7 +33,8 @@ class CudnnPlanner : public ConvolutionPlanner {
 
   std::vector<std::optional<Bytes>> ask(std::span<const ConvolutionQuery> queries) override;
 
-  // The raw answers to lines of the planner's language (planner_main.cc): "BYTES" or "refused SENTENCE".
+  // The raw answers to lines of the planner's language (planner_main.cc): "BYTES" or "refused
+  // SENTENCE".
   std::vector<std::string> ask_lines(std::span<const std::string> lines);
 
   // "9.19.0"; starts a process if none is running.
@@ -47,8 +49,9 @@ class CudnnPlanner : public ConvolutionPlanner {
   std::vector<std::unique_ptr<PlannerProcess>> processes_;
 };
 
-// The version of the cuDNN that would be asked, without starting it when `cache_directory` remembers the library file.
-// Throws Error(kEnvironment) when there is none.
-std::string installed_cudnn_version(const CudnnPlannerOptions& options, const std::filesystem::path& cache_directory);
+// The version of the cuDNN that would be asked, without starting it when `cache_directory`
+// remembers the library file. Throws Error(kEnvironment) when there is none.
+std::string installed_cudnn_version(const CudnnPlannerOptions& options,
+                                    const std::filesystem::path& cache_directory);
 
 }  // namespace memfathom

@@ -1,4 +1,5 @@
-// The fitted table: decision trees that say, per architecture, direction, type and layout, which form a workspace takes.
+// The fitted table: decision trees that say, per architecture, direction, type and layout, which
+// form a workspace takes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace memfathom {
 
-// A node in preorder: its left child (feature <= threshold) follows it, its right child is at `right`. A leaf has feature
-// -1, and `right` is its form.
+// A node in preorder: its left child (feature <= threshold) follows it, its right child is at
+// `right`. A leaf has feature -1, and `right` is its form.
 struct FittedNode {
   std::int8_t feature;
   float threshold;

@@ -11,7 +11,8 @@ namespace {
 
 ConvolutionKind kind_for_cudnn(const ConvolutionQuery& query) {
   if (!query.transposed || query.kind == ConvolutionKind::kWeightGradient) return query.kind;
-  return query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient : ConvolutionKind::kForward;
+  return query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
+                                                 : ConvolutionKind::kForward;
 }
 
 }  // namespace
@@ -21,16 +22,21 @@ const FittedTree* tree_for(const ConvolutionQuery& query, int compute) {
   const bool channels_last = query.channels_last && query.input.rank() > 3;
   const FittedTree* best = nullptr;
   for (const FittedTree& tree : fitted_trees()) {
-    if (tree.kind != kind || tree.is_16bit != is_16bit_float(query.dtype) || tree.channels_last != channels_last) continue;
+    if (tree.kind != kind || tree.is_16bit != is_16bit_float(query.dtype) ||
+        tree.channels_last != channels_last)
+      continue;
     // The newest architecture not newer than ours; an older one than all fitted takes the oldest.
-    const bool better = best == nullptr || (tree.compute <= compute && (tree.compute > best->compute || best->compute > compute));
+    const bool better =
+        best == nullptr ||
+        (tree.compute <= compute && (tree.compute > best->compute || best->compute > compute));
     if (better) best = &tree;
   }
   return best;
 }
 
 WorkspaceForm form_at(const FittedTree& tree, const ConvolutionFeatures& features) {
-  const std::span<const FittedNode> nodes = fitted_nodes().subspan(static_cast<std::size_t>(tree.first_node));
+  const std::span<const FittedNode> nodes =
+      fitted_nodes().subspan(static_cast<std::size_t>(tree.first_node));
   std::size_t at = 0;
   while (nodes[at].feature >= 0) {
     const bool left = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold;
@@ -39,10 +45,12 @@ WorkspaceForm form_at(const FittedTree& tree, const ConvolutionFeatures& feature
   return fitted_forms()[static_cast<std::size_t>(nodes[at].right)];
 }
 
-FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu) : compute_(describe_gpu(gpu).compute) {}
+FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu)
+    : compute_(describe_gpu(gpu).compute) {}
 
 WorkspaceAnswer FittedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
-  if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query)) return {*own, Source::kExact};
+  if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query))
+    return {*own, Source::kExact};
   const std::optional<MeasuredConvolution> measured = measure(query);
   const FittedTree* tree = tree_for(query, compute_);
   if (!measured || tree == nullptr) return {Bytes{}, Source::kDefault};

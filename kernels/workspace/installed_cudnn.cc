@@ -23,7 +23,8 @@ std::filesystem::path find_cudnn(const CudnnPlannerOptions& options) {
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     }
   }
-  for (const char* usual : {MEMFATHOM_CUDNN_DIRECTORY, "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"}) {
+  for (const char* usual : {MEMFATHOM_CUDNN_DIRECTORY, "/usr/local/cuda/lib64",
+                            "/usr/lib/x86_64-linux-gnu", "/usr/lib64"}) {
     if (*usual != '\0') directories.emplace_back(usual);
   }
   std::error_code error;
@@ -41,15 +42,19 @@ std::string identity_of(const std::filesystem::path& library) {
   if (error) return {};
   const auto time = std::filesystem::last_write_time(library, error).time_since_epoch();
   if (error) return {};
-  return fmt::format("{} {} {}", library.string(), size, std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  return fmt::format("{} {} {}", library.string(), size,
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
 }  // namespace
 
-std::string installed_cudnn_version(const CudnnPlannerOptions& options, const std::filesystem::path& cache_directory) {
+std::string installed_cudnn_version(const CudnnPlannerOptions& options,
+                                    const std::filesystem::path& cache_directory) {
   const std::string identity = identity_of(find_cudnn(options));
   // The store keeps numbers: 9.19.0 is 91900, as cudnnGetVersion() has it.
-  WorkspaceStore versions(cache_directory.empty() || identity.empty() ? std::filesystem::path{} : cache_directory / "cudnn-versions");
+  WorkspaceStore versions(cache_directory.empty() || identity.empty()
+                              ? std::filesystem::path{}
+                              : cache_directory / "cudnn-versions");
   if (const std::optional<std::int64_t> known = versions.find(identity)) {
     return fmt::format("{}.{}.{}", *known / 10000, *known / 100 % 100, *known % 100);
   }

@@ -11,11 +11,13 @@
 namespace memfathom {
 namespace {
 
-// One store per library version and GPU: cuDNN plans for the number of multiprocessors, not for the architecture alone.
+// One store per library version and GPU: cuDNN plans for the number of multiprocessors, not for the
+// architecture alone.
 std::filesystem::path store_stem(const WorkspaceModelOptions& options, const std::string& version) {
   if (options.cache_directory.empty()) return {};
   const GpuDescription& gpu = describe_gpu(options.gpu);
-  return options.cache_directory / fmt::format("cudnn-{}-{}-{}", version, architecture_of(gpu), gpu.key);
+  return options.cache_directory /
+         fmt::format("cudnn-{}-{}-{}", version, architecture_of(gpu), gpu.key);
 }
 
 }  // namespace
@@ -25,17 +27,20 @@ OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) 
   auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu);
   if (options.ask_cudnn) {
     try {
-      CudnnPlannerOptions planner{.gpu = options.gpu, .program = {}, .library_directory = options.library_directory};
+      CudnnPlannerOptions planner{
+          .gpu = options.gpu, .program = {}, .library_directory = options.library_directory};
       opened.cudnn_version = installed_cudnn_version(planner, options.cache_directory);
       opened.model = std::make_unique<CachedWorkspaceModel>(
           std::make_unique<CudnnPlanner>(std::move(planner)),
-          std::make_unique<WorkspaceStore>(store_stem(options, opened.cudnn_version)), std::move(fitted));
+          std::make_unique<WorkspaceStore>(store_stem(options, opened.cudnn_version)),
+          std::move(fitted));
       return opened;
     } catch (const Error& error) {
       opened.note = fmt::format("cuDNN's workspaces come from the fitted model: {}", error.what());
     }
   }
-  opened.model = fitted == nullptr ? std::make_unique<FittedWorkspaceModel>(options.gpu) : std::move(fitted);
+  opened.model =
+      fitted == nullptr ? std::make_unique<FittedWorkspaceModel>(options.gpu) : std::move(fitted);
   return opened;
 }
 

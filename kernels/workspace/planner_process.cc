@@ -24,7 +24,8 @@ namespace memfathom {
 namespace {
 
 constexpr int kPatienceMilliseconds = 30'000;  // a cold disk takes two seconds to bring cuDNN in
-constexpr std::size_t kLinesAtOnce = 64;       // far below what a socket holds, so neither side can block the other
+constexpr std::size_t kLinesAtOnce =
+    64;  // far below what a socket holds, so neither side can block the other
 
 std::vector<std::string> child_environment(const std::filesystem::path& library_directory) {
   std::vector<std::string> variables;
@@ -48,12 +49,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Both ends of the conversation go through one socket pair: writing to a child that has ended is then an error
-// (MSG_NOSIGNAL) instead of a signal to the whole program.
+// Both ends of the conversation go through one socket pair: writing to a child that has ended is
+// then an error (MSG_NOSIGNAL) instead of a signal to the whole program.
 std::array<int, 2> make_pair() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("no socket pair for cuDNN's planner: {}", std::strerror(errno)));
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("no socket pair for cuDNN's planner: {}", std::strerror(errno)));
   }
   return ends;
 }
@@ -71,7 +73,8 @@ PlannerProcess::PlannerProcess(const PlannerCommand& command) : program_(command
   std::array<int, 2> errors{};
   if (pipe2(errors.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     close_all({talk[0], talk[1]});
-    throw Error(ErrorKind::kEnvironment, fmt::format("no pipe for cuDNN's planner: {}", std::strerror(errno)));
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("no pipe for cuDNN's planner: {}", std::strerror(errno)));
   }
   std::vector<std::string> arguments{command.program.string()};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
@@ -82,8 +85,8 @@ PlannerProcess::PlannerProcess(const PlannerCommand& command) : program_(command
   posix_spawn_file_actions_adddup2(&actions, talk[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, talk[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
-  const int status =
-      posix_spawn(&child_, program_.c_str(), &actions, nullptr, pointers(arguments).data(), pointers(variables).data());
+  const int status = posix_spawn(&child_, program_.c_str(), &actions, nullptr,
+                                 pointers(arguments).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   close_all({talk[1], errors[1]});
   talk_ = talk[0];
@@ -91,8 +94,8 @@ PlannerProcess::PlannerProcess(const PlannerCommand& command) : program_(command
   if (status != 0) {
     child_ = -1;
     stop();
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("cuDNN's planner {} could not be started: {}", program_.string(), std::strerror(status)));
+    throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN's planner {} could not be started: {}",
+                                                     program_.string(), std::strerror(status)));
   }
   try {
     const std::string greeting = read_line();
@@ -128,8 +131,8 @@ void PlannerProcess::fail(std::string_view when) {
     if (got > 0) said.assign(chunk.data(), static_cast<std::size_t>(got));
   }
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN's planner {} {}{}{}", program_.string(), when,
-                                                   said.empty() ? "" : ": ", said));
+  throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN's planner {} {}{}{}", program_.string(),
+                                                   when, said.empty() ? "" : ": ", said));
 }
 
 std::string PlannerProcess::read_line() {

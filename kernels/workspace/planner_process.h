@@ -14,13 +14,15 @@ namespace memfathom {
 struct PlannerCommand {
   std::filesystem::path program;
   std::vector<std::string> arguments;
-  // Put first in the child's LD_LIBRARY_PATH: chooses among several versions of cuDNN. Empty: leave it alone.
+  // Put first in the child's LD_LIBRARY_PATH: chooses among several versions of cuDNN. Empty: leave
+  // it alone.
   std::filesystem::path library_directory;
 };
 
 class PlannerProcess {
  public:
-  // Starts it and reads its greeting. Throws Error(kEnvironment) with the reason: not there, no cuDNN, too old a cuDNN.
+  // Starts it and reads its greeting. Throws Error(kEnvironment) with the reason: not there, no
+  // cuDNN, too old a cuDNN.
   explicit PlannerProcess(const PlannerCommand& command);
   ~PlannerProcess();
   PlannerProcess(const PlannerProcess&) = delete;
@@ -28,7 +30,8 @@ class PlannerProcess {
 
   const std::string& cudnn_version() const { return cudnn_version_; }
 
-  // Sends the lines and returns as many. Throws Error(kEnvironment) if the child ends or stays silent for half a minute.
+  // Sends the lines and returns as many. Throws Error(kEnvironment) if the child ends or stays
+  // silent for half a minute.
   std::vector<std::string> ask(std::span<const std::string> lines);
 
  private:

@@ -17,15 +17,19 @@ struct Extents {
 
 Extents planar(const ConvolutionQuery& query) {
   if (query.input.rank() == 3) return {1, query.input[2], 1, query.weight[2], 1, query.stride[0]};
-  return {query.input[2], query.input[3], query.weight[2], query.weight[3], query.stride[0], query.stride[1]};
+  return {query.input[2],  query.input[3],  query.weight[2],
+          query.weight[3], query.stride[0], query.stride[1]};
 }
 
 bool is_dilated(const ConvolutionQuery& query) {
-  return std::any_of(query.dilation.begin(), query.dilation.end(), [](std::int64_t d) { return d != 1; });
+  return std::any_of(query.dilation.begin(), query.dilation.end(),
+                     [](std::int64_t d) { return d != 1; });
 }
 
 // A 3-D input has been made contiguous by then; only 2-D and 3-D maps can be channels-last.
-bool is_channels_last(const ConvolutionQuery& query) { return query.channels_last && query.input.rank() > 3; }
+bool is_channels_last(const ConvolutionQuery& query) {
+  return query.channels_last && query.input.rank() > 3;
+}
 
 bool has_big_output_padding(const ConvolutionQuery& query) {
   for (int i = 0; i < query.output_padding.rank(); ++i) {
@@ -39,12 +43,14 @@ bool is_depthwise(const ConvolutionQuery& query) {
          query.weight[0] % query.input[1] == 0;
 }
 
-bool indexes_in_32_bits(const Shape& shape) { return shape.elements() <= std::numeric_limits<std::int32_t>::max(); }
+bool indexes_in_32_bits(const Shape& shape) {
+  return shape.elements() <= std::numeric_limits<std::int32_t>::max();
+}
 
 // Faulty in cuDNN 9.8 to 9.14: 16-bit 3-D kernels larger than one point, contiguous.
 bool use_cudnn(const ConvolutionQuery& query, std::int64_t cudnn_version) {
-  if (cudnn_version >= 90800 && cudnn_version < 91500 && !is_channels_last(query) && is_16bit_float(query.dtype) &&
-      query.weight.rank() == 5) {
+  if (cudnn_version >= 90800 && cudnn_version < 91500 && !is_channels_last(query) &&
+      is_16bit_float(query.dtype) && query.weight.rank() == 5) {
     for (int i = 2; i < 5; ++i) {
       if (query.weight[i] != 1) return false;
     }
@@ -74,7 +80,9 @@ bool use_cudnn_depthwise(const ConvolutionQuery& query, std::int64_t cudnn_versi
     return !(is_channels_last(query) && cudnn_version > 91000 && cudnn_version < 91500);
   }
   if (is_channels_last(query)) return true;
-  if (query.dtype != DType::kFp16 || query.input.rank() == 5 || is_dilated(query) || query.input[1] < 32) return false;
+  if (query.dtype != DType::kFp16 || query.input.rank() == 5 || is_dilated(query) ||
+      query.input[1] < 32)
+    return false;
   const Extents at = planar(query);
   if (at.stride_height != at.stride_width && at.height != 1) return false;
   return use_cudnn(query, cudnn_version) && is_fast_in_cudnn(query);
@@ -82,9 +90,11 @@ bool use_cudnn_depthwise(const ConvolutionQuery& query, std::int64_t cudnn_versi
 
 }  // namespace
 
-ConvolutionBackend pytorch_convolution_backend(const ConvolutionQuery& query, std::int64_t cudnn_version) {
+ConvolutionBackend pytorch_convolution_backend(const ConvolutionQuery& query,
+                                               std::int64_t cudnn_version) {
   if (is_depthwise(query)) {
-    return use_cudnn_depthwise(query, cudnn_version) ? ConvolutionBackend::kCudnn : ConvolutionBackend::kDepthwise;
+    return use_cudnn_depthwise(query, cudnn_version) ? ConvolutionBackend::kCudnn
+                                                     : ConvolutionBackend::kDepthwise;
   }
   return use_cudnn(query, cudnn_version) ? ConvolutionBackend::kCudnn : ConvolutionBackend::kSlow;
 }
@@ -95,16 +105,20 @@ Bytes slow_columns(const ConvolutionQuery& query) {
   std::int64_t positions = 1;
   for (int i = 2; i < query.input.rank(); ++i) {
     if (query.stride[i - 2] < 1) {
-      throw Error(ErrorKind::kInput, fmt::format("{}: every stride must be at least 1", to_string(query)));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: every stride must be at least 1", to_string(query)));
     }
     const std::int64_t reach = query.dilation[i - 2] * (query.weight[i] - 1) + 1;
-    positions *= query.transposed ? query.input[i]
-                                  : (query.input[i] + 2 * query.padding[i - 2] - reach) / query.stride[i - 2] + 1;
+    positions *=
+        query.transposed
+            ? query.input[i]
+            : (query.input[i] + 2 * query.padding[i - 2] - reach) / query.stride[i - 2] + 1;
   }
   return size_of(columns, query.dtype) * positions;
 }
 
-std::optional<Bytes> pytorch_workspace_without_cudnn(const ConvolutionQuery& query, std::int64_t cudnn_version) {
+std::optional<Bytes> pytorch_workspace_without_cudnn(const ConvolutionQuery& query,
+                                                     std::int64_t cudnn_version) {
   switch (pytorch_convolution_backend(query, cudnn_version)) {
     case ConvolutionBackend::kCudnn: return std::nullopt;
     case ConvolutionBackend::kDepthwise: return Bytes{};

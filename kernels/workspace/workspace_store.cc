@@ -20,11 +20,12 @@
 namespace memfathom {
 namespace {
 
-constexpr std::uintmax_t kMergeAt = 256 << 10;      // bytes of log: about a millisecond to read
-constexpr std::uintmax_t kLargestLog = 64 << 20;    // anything larger was not written by us
+constexpr std::uintmax_t kMergeAt = 256 << 10;    // bytes of log: about a millisecond to read
+constexpr std::uintmax_t kLargestLog = 64 << 20;  // anything larger was not written by us
 
 std::uint32_t checksum(std::string_view text) {
-  return static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+  return static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
 }
 
 std::string line_of(std::string_view query, std::int64_t bytes) {
@@ -40,13 +41,17 @@ std::optional<std::pair<std::string_view, std::int64_t>> read_line(std::string_v
   if (first == std::string_view::npos) return std::nullopt;
   const std::string_view sum = line.substr(second + 1);
   std::uint32_t expected = 0;
-  const auto [sum_end, sum_error] = std::from_chars(sum.data(), sum.data() + sum.size(), expected, 16);
-  if (sum.size() != 8 || sum_error != std::errc{} || sum_end != sum.data() + sum.size()) return std::nullopt;
+  const auto [sum_end, sum_error] =
+      std::from_chars(sum.data(), sum.data() + sum.size(), expected, 16);
+  if (sum.size() != 8 || sum_error != std::errc{} || sum_end != sum.data() + sum.size())
+    return std::nullopt;
   if (checksum(line.substr(0, second)) != expected) return std::nullopt;
   const std::string_view digits = line.substr(first + 1, second - first - 1);
   std::int64_t bytes = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
-  if (error != std::errc{} || end != digits.data() + digits.size() || bytes < StoredAnswer::kRefused) return std::nullopt;
+  if (error != std::errc{} || end != digits.data() + digits.size() ||
+      bytes < StoredAnswer::kRefused)
+    return std::nullopt;
   return std::pair{line.substr(0, first), bytes};
 }
 
@@ -76,7 +81,8 @@ std::filesystem::path with_suffix(const std::filesystem::path& stem, const char*
 
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  Descriptor(const std::filesystem::path& path, int flags)
+      : fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
   ~Descriptor() {
     if (fd_ >= 0) close(fd_);
   }
@@ -102,9 +108,12 @@ bool write_all(int fd, std::string_view text) {
 
 WorkspaceStore::WorkspaceStore(std::filesystem::path stem) : stem_(std::move(stem)) {
   if (stem_.empty()) return;
-  // The log before the sorted file: a merge in between moves answers from the first to the second, so none is missed.
+  // The log before the sorted file: a merge in between moves answers from the first to the second,
+  // so none is missed.
   for_each_answer(read_file(with_suffix(stem_, ".log")),
-                  [&](std::string_view query, std::int64_t bytes) { recent_.insert_or_assign(std::string(query), bytes); });
+                  [&](std::string_view query, std::int64_t bytes) {
+                    recent_.insert_or_assign(std::string(query), bytes);
+                  });
   map_sorted();
 }
 
@@ -113,8 +122,10 @@ WorkspaceStore::~WorkspaceStore() { unmap_sorted(); }
 void WorkspaceStore::map_sorted() {
   const Descriptor file(with_suffix(stem_, ".sorted"), O_RDONLY);
   struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) return;
-  void* mapped = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
+    return;
+  void* mapped = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE,
+                      file.get(), 0);
   if (mapped == MAP_FAILED) return;
   sorted_ = static_cast<const char*>(mapped);
   sorted_size_ = static_cast<std::size_t>(status.st_size);
@@ -170,16 +181,21 @@ void WorkspaceStore::append(std::span<const StoredAnswer> answers) {
     // A writer that was cut off leaves half a line: end it, or it would swallow our first one.
     const off_t size = lseek(log.get(), 0, SEEK_END);
     char last = '\n';
-    if (size > 0 && pread(log.get(), &last, 1, size - 1) == 1 && last != '\n') lines.insert(0, 1, '\n');
+    if (size > 0 && pread(log.get(), &last, 1, size - 1) == 1 && last != '\n')
+      lines.insert(0, 1, '\n');
     if (!write_all(log.get(), lines)) return;
   }
-  if (std::filesystem::file_size(with_suffix(stem_, ".log"), error) > kMergeAt && !error) merge_log();
+  if (std::filesystem::file_size(with_suffix(stem_, ".log"), error) > kMergeAt && !error)
+    merge_log();
 }
 
-// Under the lock. The new sorted file replaces the old by renaming, so that readers keep a whole one.
+// Under the lock. The new sorted file replaces the old by renaming, so that readers keep a whole
+// one.
 void WorkspaceStore::merge_log() {
   std::map<std::string, std::int64_t, std::less<>> merged;
-  const auto add = [&](std::string_view query, std::int64_t bytes) { merged.insert_or_assign(std::string(query), bytes); };
+  const auto add = [&](std::string_view query, std::int64_t bytes) {
+    merged.insert_or_assign(std::string(query), bytes);
+  };
   unmap_sorted();
   map_sorted();
   for_each_answer(std::string_view(sorted_, sorted_size_), add);

@@ -1,4 +1,5 @@
-// WorkspaceStore: answers of a library, kept in the user's cache directory so that the next program need not load it.
+// WorkspaceStore: answers of a library, kept in the user's cache directory so that the next program
+// need not load it.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,20 @@
 
 namespace memfathom {
 
-// One answer: the canonical text of a query and the bytes, or kRefused when the library would not plan it.
+// One answer: the canonical text of a query and the bytes, or kRefused when the library would not
+// plan it.
 struct StoredAnswer {
   static constexpr std::int64_t kRefused = -1;
   std::string query;
   std::int64_t bytes = 0;
 };
 
-// Two text files of one line an answer, "query<TAB>bytes<TAB>checksum": `<stem>.log`, to which answers are appended, and
-// `<stem>.sorted`, into which a log that has grown is merged. The sorted file is mapped and searched by halves, so
-// opening costs the log only. A line whose checksum is wrong does not exist; losing the files costs only time. Several
-// processes may read and append at once. A file system that refuses to be written makes the store memory only.
+// Two text files of one line an answer, "query<TAB>bytes<TAB>checksum": `<stem>.log`, to which
+// answers are appended, and
+// `<stem>.sorted`, into which a log that has grown is merged. The sorted file is mapped and
+// searched by halves, so opening costs the log only. A line whose checksum is wrong does not exist;
+// losing the files costs only time. Several processes may read and append at once. A file system
+// that refuses to be written makes the store memory only.
 class WorkspaceStore {
  public:
   explicit WorkspaceStore(std::filesystem::path stem);
@@ -42,7 +46,9 @@ class WorkspaceStore {
 
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
   };
 
   std::filesystem::path stem_;

@@ -20,18 +20,21 @@ std::string last_message() {
 
 void check(cudnnStatus_t status, const char* call, const char* what) {
   // The text of a successful call is never needed; planning makes dozens of calls per query.
-  if (status != CUDNN_STATUS_SUCCESS) memfathom::cudnn::check(status, fmt::format("{}({})", call, what));
+  if (status != CUDNN_STATUS_SUCCESS)
+    memfathom::cudnn::check(status, fmt::format("{}({})", call, what));
 }
 
 }  // namespace
 
 void check(cudnnStatus_t status, std::string_view call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw Error(ErrorKind::kEnvironment,
-              fmt::format("cuDNN: {} failed with {}{}", call, cudnnGetErrorString(status), last_message()));
+  throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN: {} failed with {}{}", call,
+                                                   cudnnGetErrorString(status), last_message()));
 }
 
-void Descriptor::Destroy::operator()(cudnnBackendDescriptor_t raw) const { cudnnBackendDestroyDescriptor(raw); }
+void Descriptor::Destroy::operator()(cudnnBackendDescriptor_t raw) const {
+  cudnnBackendDestroyDescriptor(raw);
+}
 
 Descriptor::Descriptor(cudnnBackendDescriptorType_t type, const char* what) : what_(what) {
   cudnnBackendDescriptor_t raw = nullptr;
@@ -39,20 +42,27 @@ Descriptor::Descriptor(cudnnBackendDescriptorType_t type, const char* what) : wh
   raw_.reset(raw);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                     const void* values) {
-  check(cudnnBackendSetAttribute(raw(), name, type, count, values), "cudnnBackendSetAttribute", what_);
+void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                     std::int64_t count, const void* values) {
+  check(cudnnBackendSetAttribute(raw(), name, type, count, values), "cudnnBackendSetAttribute",
+        what_);
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
+void Descriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
+  set(name, CUDNN_TYPE_INT64, 1, &value);
+}
 
 void Descriptor::set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) {
   set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
 }
 
-void Descriptor::set(cudnnBackendAttributeName_t name, bool value) { set(name, CUDNN_TYPE_BOOLEAN, 1, &value); }
+void Descriptor::set(cudnnBackendAttributeName_t name, bool value) {
+  set(name, CUDNN_TYPE_BOOLEAN, 1, &value);
+}
 
-void Descriptor::set(cudnnBackendAttributeName_t name, float value) { set(name, CUDNN_TYPE_FLOAT, 1, &value); }
+void Descriptor::set(cudnnBackendAttributeName_t name, float value) {
+  set(name, CUDNN_TYPE_FLOAT, 1, &value);
+}
 
 void Descriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
   set(name, CUDNN_TYPE_DATA_TYPE, 1, &value);
@@ -68,14 +78,16 @@ Descriptor& Descriptor::finalize() {
   return *this;
 }
 
-std::int64_t Descriptor::count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
+std::int64_t Descriptor::count(cudnnBackendAttributeName_t name,
+                               cudnnBackendAttributeType_t type) const {
   return get(name, type, 0, nullptr);
 }
 
-std::int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t capacity,
-                             void* values) const {
+std::int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                             std::int64_t capacity, void* values) const {
   std::int64_t held = 0;
-  check(cudnnBackendGetAttribute(raw(), name, type, capacity, &held, values), "cudnnBackendGetAttribute", what_);
+  check(cudnnBackendGetAttribute(raw(), name, type, capacity, &held, values),
+        "cudnnBackendGetAttribute", what_);
   return held;
 }
 
@@ -94,8 +106,8 @@ void Descriptor::get(cudnnBackendAttributeName_t name, std::vector<Descriptor>& 
   std::vector<cudnnBackendDescriptor_t> others;
   others.reserve(into.size());
   for (const Descriptor& descriptor : into) others.push_back(descriptor.raw());
-  const std::int64_t held =
-      get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(others.size()), others.data());
+  const std::int64_t held = get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                static_cast<std::int64_t>(others.size()), others.data());
   while (static_cast<std::int64_t>(into.size()) > held) into.pop_back();
 }
 

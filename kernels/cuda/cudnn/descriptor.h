@@ -1,4 +1,5 @@
-// Descriptor: a cuDNN backend descriptor destroyed with its owner. Every status is checked; a failure is Error(kEnvironment).
+// Descriptor: a cuDNN backend descriptor destroyed with its owner. Every status is checked; a
+// failure is Error(kEnvironment).
 #pragma once
 
 #include <cudnn_graph.h>
@@ -12,10 +13,12 @@
 
 namespace memfathom::cudnn {
 
-// Throws Error(kEnvironment) naming the call, cuDNN's status and its own last message, unless `status` is success.
+// Throws Error(kEnvironment) naming the call, cuDNN's status and its own last message, unless
+// `status` is success.
 void check(cudnnStatus_t status, std::string_view call);
 
-// Attributes are set before finalize() and read after it; cuDNN enforces the order and check() reports it.
+// Attributes are set before finalize() and read after it; cuDNN enforces the order and check()
+// reports it.
 class Descriptor {
  public:
   // `what` names the descriptor in error messages and must outlive it: a string literal.
@@ -24,7 +27,8 @@ class Descriptor {
   cudnnBackendDescriptor_t raw() const { return raw_.get(); }
   const char* what() const { return what_; }
 
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values);
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+           const void* values);
   void set(cudnnBackendAttributeName_t name, std::int64_t value);
   void set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values);
   void set(cudnnBackendAttributeName_t name, bool value);
@@ -42,7 +46,8 @@ class Descriptor {
   // Fills as many of `into` as there are results and drops the rest.
   void get(cudnnBackendAttributeName_t name, std::vector<Descriptor>& into) const;
   // The raw call, for enumerations.
-  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t capacity, void* values) const;
+  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                   std::int64_t capacity, void* values) const;
 
  private:
   struct Destroy {

@@ -1,4 +1,5 @@
-// Graph: a cuDNN operation graph and the descriptors it is made of, built from a convolution or an attention.
+// Graph: a cuDNN operation graph and the descriptors it is made of, built from a convolution or an
+// attention.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,25 @@
 namespace memfathom::cudnn {
 
 // The tensors of a graph, by the names under which execute() is given their pointers.
-enum TensorId : std::int64_t { kX = 'x', kY = 'y', kW = 'w', kQ = 'q', kK = 'k', kV = 'v', kO = 'o', kStats = 's',
-                               kDQ = 'Q', kDK = 'K', kDV = 'V', kDO = 'O', kScale = 'a' };
+enum TensorId : std::int64_t {
+  kX = 'x',
+  kY = 'y',
+  kW = 'w',
+  kQ = 'q',
+  kK = 'k',
+  kV = 'v',
+  kO = 'o',
+  kStats = 's',
+  kDQ = 'Q',
+  kDK = 'K',
+  kDV = 'V',
+  kDO = 'O',
+  kScale = 'a'
+};
 
-// A convolution as cuDNN sees it: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always with two or three spatial
-// extents. The gradient of the data writes x, that of the weight writes w. A transposed convolution is the data gradient
-// of an ordinary one, so its input is y here.
+// A convolution as cuDNN sees it: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always with
+// two or three spatial extents. The gradient of the data writes x, that of the weight writes w. A
+// transposed convolution is the data gradient of an ordinary one, so its input is y here.
 struct Convolution {
   ConvolutionKind kind = ConvolutionKind::kForward;
   DType dtype = DType::kFp32;
@@ -26,12 +40,12 @@ struct Convolution {
   Shape stride, padding, dilation;
 };
 
-// From PyTorch's view of the call. One spatial extent becomes two (a height of 1), as PyTorch does. Throws Error(kInput)
-// when the shapes contradict each other.
+// From PyTorch's view of the call. One spatial extent becomes two (a height of 1), as PyTorch does.
+// Throws Error(kInput) when the shapes contradict each other.
 Convolution to_cudnn(const ConvolutionQuery& query);
 
-// softmax(scale Q K^T) V over [batch, heads, length, head size], fused. The backward pass reads the forward's output and
-// statistics.
+// softmax(scale Q K^T) V over [batch, heads, length, head size], fused. The backward pass reads the
+// forward's output and statistics.
 struct Attention {
   bool backward = false;
   DType dtype = DType::kFp16;
@@ -48,11 +62,13 @@ class Graph {
   DType dtype() const { return dtype_; }
 
  private:
-  const Descriptor& tensor(TensorId id, cudnnDataType_t type, const Shape& extents, const Shape& strides, bool by_value = false);
+  const Descriptor& tensor(TensorId id, cudnnDataType_t type, const Shape& extents,
+                           const Shape& strides, bool by_value = false);
   void finish();
 
   DType dtype_;
-  std::deque<Descriptor> parts_;  // tensors, operator descriptions, operations: alive as long as the graph
+  std::deque<Descriptor>
+      parts_;  // tensors, operator descriptions, operations: alive as long as the graph
   Descriptor operation_;
   Descriptor graph_;
 };

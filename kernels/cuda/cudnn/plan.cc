@@ -18,11 +18,15 @@ bool is_dropped(const Descriptor& configuration, const Graph& graph, const PlanO
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
   const std::int64_t held = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                        static_cast<std::int64_t>(notes.size()), notes.data());
-  const auto end = notes.begin() + std::min<std::int64_t>(held, static_cast<std::int64_t>(notes.size()));
-  const auto has = [&](cudnnBackendNumericalNote_t note) { return std::find(notes.begin(), end, note) != end; };
+  const auto end =
+      notes.begin() + std::min<std::int64_t>(held, static_cast<std::int64_t>(notes.size()));
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::find(notes.begin(), end, note) != end;
+  };
   return has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
          (options.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) ||
-         (!options.allow_tf32 && graph.dtype() == DType::kFp32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
+         (!options.allow_tf32 && graph.dtype() == DType::kFp32 &&
+          has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
 }
 
 class Heuristics {
@@ -36,7 +40,9 @@ class Heuristics {
     descriptor_.finalize();
   }
 
-  std::int64_t size() const { return descriptor_.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR); }
+  std::int64_t size() const {
+    return descriptor_.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+  }
 
   std::vector<Descriptor> first(std::int64_t count) const {
     std::vector<Descriptor> configurations;
@@ -51,19 +57,20 @@ class Heuristics {
   Descriptor descriptor_;
 };
 
-// A configuration's workspace, or nothing when cuDNN cannot build it after all (PyTorch then tries the next).
+// A configuration's workspace, or nothing when cuDNN cannot build it after all (PyTorch then tries
+// the next).
 std::optional<Bytes> workspace_of(const Descriptor& configuration) {
   std::int64_t bytes = 0;
   std::int64_t held = 0;
-  const cudnnStatus_t status = cudnnBackendGetAttribute(configuration.raw(), CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
-                                                        CUDNN_TYPE_INT64, 1, &held, &bytes);
+  const cudnnStatus_t status = cudnnBackendGetAttribute(
+      configuration.raw(), CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &held, &bytes);
   if (status != CUDNN_STATUS_SUCCESS || held != 1 || bytes < 0) return std::nullopt;
   return Bytes{bytes};
 }
 
 // Appends the engines PyTorch would keep, at most `limit` of them.
-void append(std::vector<Engine>& engines, std::vector<Descriptor> configurations, const Graph& graph,
-            const PlanOptions& options, std::size_t limit) {
+void append(std::vector<Engine>& engines, std::vector<Descriptor> configurations,
+            const Graph& graph, const PlanOptions& options, std::size_t limit) {
   for (Descriptor& configuration : configurations) {
     if (engines.size() >= limit) return;
     if (is_dropped(configuration, graph, options)) continue;
@@ -74,14 +81,16 @@ void append(std::vector<Engine>& engines, std::vector<Descriptor> configurations
 }
 
 [[noreturn]] void no_engine(const std::string& why) {
-  throw Error(ErrorKind::kEnvironment, "cuDNN has no engine for this operation on this device" + why);
+  throw Error(ErrorKind::kEnvironment,
+              "cuDNN has no engine for this operation on this device" + why);
 }
 
 }  // namespace
 
 DeviceProperties DeviceProperties::from_json(std::string_view json) {
   Descriptor descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties");
-  descriptor.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(json.size()), json.data());
+  descriptor.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                 static_cast<std::int64_t>(json.size()), json.data());
   descriptor.finalize();
   return DeviceProperties(std::move(descriptor));
 }
@@ -93,7 +102,8 @@ DeviceProperties DeviceProperties::from_handle(cudnnHandle_t handle) {
   return DeviceProperties(std::move(descriptor));
 }
 
-Engine first_choice(const Graph& graph, const DeviceProperties& device, const PlanOptions& options) {
+Engine first_choice(const Graph& graph, const DeviceProperties& device,
+                    const PlanOptions& options) {
   std::vector<Engine> engines;
   std::string why;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
@@ -110,7 +120,8 @@ Engine first_choice(const Graph& graph, const DeviceProperties& device, const Pl
   no_engine(why);
 }
 
-std::vector<Engine> all_choices(const Graph& graph, const DeviceProperties& device, const PlanOptions& options) {
+std::vector<Engine> all_choices(const Graph& graph, const DeviceProperties& device,
+                                const PlanOptions& options) {
   std::vector<Engine> engines;
   std::string why;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
@@ -138,7 +149,9 @@ ExecutionPlan::ExecutionPlan(const Engine& engine, const DeviceProperties& devic
   descriptor_.finalize();
 }
 
-Bytes ExecutionPlan::workspace() const { return Bytes{descriptor_.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)}; }
+Bytes ExecutionPlan::workspace() const {
+  return Bytes{descriptor_.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)};
+}
 
 std::string version() {
   const std::size_t number = cudnnGetVersion();

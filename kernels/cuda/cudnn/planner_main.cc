@@ -1,13 +1,16 @@
-// memfathom-cudnn-planner: answers workspace questions on standard input with cuDNN's own figures; needs no GPU.
+// memfathom-cudnn-planner: answers workspace questions on standard input with cuDNN's own figures;
+// needs no GPU.
 //
-// A process of its own, because loading cuDNN costs a sixth of a second and half a gibibyte of address space, because a
-// fault in it must not end memfathom, and because another version of the library can be put in front of it by
-// LD_LIBRARY_PATH. One line in, one line out:
+// A process of its own, because loading cuDNN costs a sixth of a second and half a gibibyte of
+// address space, because a fault in it must not end memfathom, and because another version of the
+// library can be put in front of it by LD_LIBRARY_PATH. One line in, one line out:
 //   (start)                      -> cudnn 9.19.0
-//   device {...}                 -> ok | refused SENTENCE       the JSON text of cuDNN's device-property descriptor
-//   conv forward fp16 nhwc ...   -> BYTES | refused SENTENCE    the canonical text of a ConvolutionQuery
-//   attention forward fp16 B H HK LQ LK D   -> BYTES | refused SENTENCE
-// Arguments: --no-tf32, --deterministic, --libcuda PATH (a libcuda to open first: attention needs one, a toolkit's stub will do).
+//   device {...}                 -> ok | refused SENTENCE       the JSON text of cuDNN's
+//   device-property descriptor conv forward fp16 nhwc ...   -> BYTES | refused SENTENCE    the
+//   canonical text of a ConvolutionQuery attention forward fp16 B H HK LQ LK D   -> BYTES | refused
+//   SENTENCE
+// Arguments: --no-tf32, --deterministic, --libcuda PATH (a libcuda to open first: attention needs
+// one, a toolkit's stub will do).
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -29,8 +32,8 @@ Attention parse_attention(const std::string& line) {
   std::istringstream words(line);
   std::string word, direction, type;
   Attention attention;
-  words >> word >> direction >> type >> attention.batch >> attention.heads >> attention.key_heads >> attention.queries >>
-      attention.keys >> attention.head_size;
+  words >> word >> direction >> type >> attention.batch >> attention.heads >> attention.key_heads >>
+      attention.queries >> attention.keys >> attention.head_size;
   const std::optional<DType> dtype = parse_dtype(type);
   if (!words || !dtype || (direction != "forward" && direction != "backward")) {
     throw Error(ErrorKind::kInput, fmt::format("\"{}\" is not an attention query", line));
@@ -40,11 +43,14 @@ Attention parse_attention(const std::string& line) {
   return attention;
 }
 
-Bytes workspace(const std::string& line, const DeviceProperties& device, const PlanOptions& options) {
-  if (line.starts_with("attention ")) return first_choice(Graph(parse_attention(line)), device, options).workspace;
+Bytes workspace(const std::string& line, const DeviceProperties& device,
+                const PlanOptions& options) {
+  if (line.starts_with("attention "))
+    return first_choice(Graph(parse_attention(line)), device, options).workspace;
   const ConvolutionQuery query = parse_convolution_query(line);
   const Graph graph(to_cudnn(query));
-  return query.benchmark ? largest_workspace(all_choices(graph, device, options)) : first_choice(graph, device, options).workspace;
+  return query.benchmark ? largest_workspace(all_choices(graph, device, options))
+                         : first_choice(graph, device, options).workspace;
 }
 
 std::string on_one_line(std::string text) {
@@ -61,7 +67,8 @@ int serve(const PlanOptions& options) {
   while (std::getline(std::cin, line)) {
     try {
       if (line.starts_with("device ")) {
-        device = std::make_unique<DeviceProperties>(DeviceProperties::from_json(std::string_view(line).substr(7)));
+        device = std::make_unique<DeviceProperties>(
+            DeviceProperties::from_json(std::string_view(line).substr(7)));
         std::cout << "ok\n";
       } else if (device == nullptr) {
         std::cout << "refused no device was described before the first question\n";

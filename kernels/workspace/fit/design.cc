@@ -35,7 +35,9 @@ constexpr std::array<std::int64_t, 9> kBatches{1, 2, 4, 8, 16, 32, 48, 64, 128};
 constexpr std::array<std::int64_t, 11> kExtents{7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224};
 constexpr std::array<std::int64_t, 9> kKernels{1, 1, 1, 3, 3, 3, 3, 5, 7};
 
-std::int64_t draw_channels(Dice& dice) { return dice.one_in(2) ? dice.of(kChannels) : dice.log_uniform(8, 768); }
+std::int64_t draw_channels(Dice& dice) {
+  return dice.one_in(2) ? dice.of(kChannels) : dice.log_uniform(8, 768);
+}
 
 ConvolutionQuery draw_any(Dice& dice, const DesignClass& of) {
   ConvolutionQuery query{.kind = of.kind, .channels_last = of.channels_last, .dtype = of.dtype};
@@ -58,7 +60,9 @@ ConvolutionQuery draw_any(Dice& dice, const DesignClass& of) {
   query.weight = {out, in / query.groups};
   const std::int64_t side = dice.one_in(2) ? dice.of(kExtents) : dice.log_uniform(5, 256);
   for (int i = 0; i < spatial; ++i) {
-    const std::int64_t extent = spatial == 3 ? std::min<std::int64_t>(side, 64) : spatial == 1 ? side * 16 : side;
+    const std::int64_t extent = spatial == 3   ? std::min<std::int64_t>(side, 64)
+                                : spatial == 1 ? side * 16
+                                               : side;
     query.input.push_back(extent);
     query.weight.push_back(kernel);
     query.stride.push_back(stride);
@@ -76,7 +80,9 @@ ConvolutionQuery draw_convolution(std::mt19937_64& random, const DesignClass& of
     const ConvolutionQuery query = draw_any(dice, of);
     if (query.input.rank() == 3 && of.channels_last) continue;
     const std::optional<MeasuredConvolution> measured = measure(query);
-    if (!measured || measured->sizes.input > kLargestTensor || measured->sizes.output > kLargestTensor) continue;
+    if (!measured || measured->sizes.input > kLargestTensor ||
+        measured->sizes.output > kLargestTensor)
+      continue;
     if (pytorch_uses_cudnn(query)) return query;
   }
 }

@@ -1,4 +1,5 @@
-// Design: random convolutions of the kinds networks are made of, through which the fitted table is learnt and judged.
+// Design: random convolutions of the kinds networks are made of, through which the fitted table is
+// learnt and judged.
 #pragma once
 
 #include <cstdint>

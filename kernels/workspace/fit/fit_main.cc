@@ -1,7 +1,8 @@
-// fit_cudnn_workspaces: asks cuDNN about random convolutions and writes kernels/workspace/fitted_table.cc.
+// fit_cudnn_workspaces: asks cuDNN about random convolutions and writes
+// kernels/workspace/fitted_table.cc.
 //
-// Usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES]]. A fifth of the queries is held out for the errors that are stored with
-// each tree. scripts/fit-cudnn-workspaces builds and runs it.
+// Usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES]]. A fifth of the queries is held out
+// for the errors that are stored with each tree. scripts/fit-cudnn-workspaces builds and runs it.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -26,11 +27,13 @@ struct Fitted {
   std::vector<FittedNode> nodes;
 };
 
-WorkspaceForm form_of(std::span<const FittedNode> nodes, std::span<const WorkspaceForm> forms, const ConvolutionFeatures& features) {
+WorkspaceForm form_of(std::span<const FittedNode> nodes, std::span<const WorkspaceForm> forms,
+                      const ConvolutionFeatures& features) {
   std::size_t at = 0;
   while (nodes[at].feature >= 0) {
-    at = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold ? at + 1
-                                                                                      : static_cast<std::size_t>(nodes[at].right);
+    at = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold
+             ? at + 1
+             : static_cast<std::size_t>(nodes[at].right);
   }
   return forms[static_cast<std::size_t>(nodes[at].right)];
 }
@@ -46,10 +49,12 @@ std::vector<FitRow> ask(CudnnPlanner& planner, const std::vector<ConvolutionQuer
   return rows;
 }
 
-Fitted fit(CudnnPlanner& planner, const GpuDescription& gpu, const DesignClass& of, int count, int leaves,
-           std::span<const WorkspaceForm> forms) {
-  // 16-bit types are planned alike; the seed depends on nothing but the class, so that architectures see the same queries.
-  std::mt19937_64 random(20261116 + static_cast<std::uint64_t>(of.kind) * 8 + static_cast<std::uint64_t>(of.dtype) * 2 + of.channels_last);
+Fitted fit(CudnnPlanner& planner, const GpuDescription& gpu, const DesignClass& of, int count,
+           int leaves, std::span<const WorkspaceForm> forms) {
+  // 16-bit types are planned alike; the seed depends on nothing but the class, so that
+  // architectures see the same queries.
+  std::mt19937_64 random(20261116 + static_cast<std::uint64_t>(of.kind) * 8 +
+                         static_cast<std::uint64_t>(of.dtype) * 2 + of.channels_last);
   std::vector<ConvolutionQuery> queries;
   for (int i = 0; i < count; ++i) queries.push_back(draw_convolution(random, of));
   const std::vector<FitRow> rows = ask(planner, queries);
@@ -58,17 +63,25 @@ Fitted fit(CudnnPlanner& planner, const GpuDescription& gpu, const DesignClass& 
   fitted.nodes = grow_tree(std::span(rows).first(kept), forms, leaves);
   std::vector<double> errors;
   for (const FitRow& row : std::span(rows).subspan(kept)) {
-    errors.push_back(100 * relative_error(bytes_of(form_of(fitted.nodes, forms, row.features), row.sizes), row));
+    errors.push_back(
+        100 * relative_error(bytes_of(form_of(fitted.nodes, forms, row.features), row.sizes), row));
   }
   std::sort(errors.begin(), errors.end());
   double sum = 0;
   for (const double error : errors) sum += error;
-  fitted.tree = {static_cast<std::int16_t>(gpu.compute), of.kind, is_16bit_float(of.dtype), of.channels_last, 0,
-                 static_cast<float>(errors[errors.size() / 2]), static_cast<float>(sum / static_cast<double>(errors.size())),
+  fitted.tree = {static_cast<std::int16_t>(gpu.compute),
+                 of.kind,
+                 is_16bit_float(of.dtype),
+                 of.channels_last,
+                 0,
+                 static_cast<float>(errors[errors.size() / 2]),
+                 static_cast<float>(sum / static_cast<double>(errors.size())),
                  static_cast<float>(errors[errors.size() * 9 / 10])};
-  fmt::print("{} {} {} {}: {} rows, {} nodes, held-out error median {:.2f} % mean {:.2f} % p90 {:.1f} %\n", architecture_of(gpu),
-             to_string(of.kind), to_string(of.dtype), of.channels_last ? "nhwc" : "nchw", rows.size(), fitted.nodes.size(),
-             fitted.tree.median_error, fitted.tree.mean_error, fitted.tree.p90_error);
+  fmt::print(
+      "{} {} {} {}: {} rows, {} nodes, held-out error median {:.2f} % mean {:.2f} % p90 {:.1f} %\n",
+      architecture_of(gpu), to_string(of.kind), to_string(of.dtype),
+      of.channels_last ? "nhwc" : "nchw", rows.size(), fitted.nodes.size(),
+      fitted.tree.median_error, fitted.tree.mean_error, fitted.tree.p90_error);
   std::fflush(stdout);
   return fitted;
 }
@@ -97,33 +110,45 @@ void write_items(std::ostream& out, const Items& items, const Format& format) {
   out << line << '\n';
 }
 
-void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const WorkspaceForm> forms, const std::string& version, int count) {
+void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const WorkspaceForm> forms,
+                 const std::string& version, int count) {
   std::vector<FittedNode> nodes;
   for (Fitted& fitted : all) {
     fitted.tree.first_node = static_cast<std::int32_t>(nodes.size());
     nodes.insert(nodes.end(), fitted.nodes.begin(), fitted.nodes.end());
   }
   out << "// Written by scripts/fit-cudnn-workspaces; change that, not this.\n"
-         "#include \"kernels/workspace/fitted_table.h\"\n\n#include <array>\n\nnamespace memfathom {\nnamespace {\n\n";
+         "#include \"kernels/workspace/fitted_table.h\"\n\n#include <array>\n\nnamespace memfathom "
+         "{\nnamespace {\n\n";
   out << fmt::format("constexpr std::array<WorkspaceForm, {}> kForms{{{{\n", forms.size());
-  write_items(out, forms, [](const WorkspaceForm& f) { return fmt::format("{{{}, {}, {}}}", f.input_halves, f.output_halves, f.weight_halves); });
-  out << fmt::format("}}}};\n\n// Compute capability, direction, 16 bits, channels last, first node; held-out error in percent: median, mean, p90.\n"
-                     "constexpr std::array<FittedTree, {}> kTrees{{{{\n", all.size());
+  write_items(out, forms, [](const WorkspaceForm& f) {
+    return fmt::format("{{{}, {}, {}}}", f.input_halves, f.output_halves, f.weight_halves);
+  });
+  out << fmt::format(
+      "}}}};\n\n// Compute capability, direction, 16 bits, channels last, first node; held-out "
+      "error in percent: median, mean, p90.\n"
+      "constexpr std::array<FittedTree, {}> kTrees{{{{\n",
+      all.size());
   for (const Fitted& fitted : all) {
     const FittedTree& t = fitted.tree;
-    out << fmt::format("    {{{}, ConvolutionKind::{}, {}, {}, {}, {:.3f}F, {:.3f}F, {:.3f}F}},\n", t.compute, kind_name(t.kind),
-                       t.is_16bit, t.channels_last, t.first_node, t.median_error, t.mean_error, t.p90_error);
+    out << fmt::format("    {{{}, ConvolutionKind::{}, {}, {}, {}, {:.3f}F, {:.3f}F, {:.3f}F}},\n",
+                       t.compute, kind_name(t.kind), t.is_16bit, t.channels_last, t.first_node,
+                       t.median_error, t.mean_error, t.p90_error);
   }
   out << fmt::format("}}}};\n\nconstexpr std::array<FittedNode, {}> kNodes{{{{\n", nodes.size());
   write_items(out, nodes, [](const FittedNode& n) {
-    return n.feature < 0 ? fmt::format("{{-1, 0, {}}}", n.right) : fmt::format("{{{}, {:#.6g}F, {}}}", n.feature, n.threshold, n.right);
+    return n.feature < 0 ? fmt::format("{{-1, 0, {}}}", n.right)
+                         : fmt::format("{{{}, {:#.6g}F, {}}}", n.feature, n.threshold, n.right);
   });
   out << fmt::format(
-      "}}}};\n\n}}  // namespace\n\nstd::span<const FittedTree> fitted_trees() {{ return kTrees; }}\n"
+      "}}}};\n\n}}  // namespace\n\nstd::span<const FittedTree> fitted_trees() {{ return kTrees; "
+      "}}\n"
       "std::span<const FittedNode> fitted_nodes() {{ return kNodes; }}\n"
       "std::span<const WorkspaceForm> fitted_forms() {{ return kForms; }}\n"
-      "FittedProvenance fitted_provenance() {{ return {{\"{}\", {}, {}}}; }}\n\n}}  // namespace memfathom\n",
-      version, static_cast<int>(all.size()) * (count * 4 / 5), static_cast<int>(all.size()) * (count - count * 4 / 5));
+      "FittedProvenance fitted_provenance() {{ return {{\"{}\", {}, {}}}; }}\n\n}}  // namespace "
+      "memfathom\n",
+      version, static_cast<int>(all.size()) * (count * 4 / 5),
+      static_cast<int>(all.size()) * (count - count * 4 / 5));
 }
 
 int run(const std::string& path, int count, int leaves) {
@@ -137,7 +162,9 @@ int run(const std::string& path, int count, int leaves) {
     version = planner.cudnn_version();
     for (const DType dtype : {DType::kFp32, DType::kFp16}) {
       for (const bool channels_last : {false, true}) {
-        for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+        for (const ConvolutionKind kind :
+             {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+              ConvolutionKind::kWeightGradient}) {
           all.push_back(fit(planner, gpu, {kind, dtype, channels_last}, count, leaves, forms));
         }
       }
@@ -158,7 +185,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return memfathom::run(argv[1], argc > 2 ? std::atoi(argv[2]) : 12000, argc > 3 ? std::atoi(argv[3]) : 40);
+    return memfathom::run(argv[1], argc > 2 ? std::atoi(argv[2]) : 12000,
+                          argc > 3 ? std::atoi(argv[3]) : 40);
   } catch (const memfathom::Error& error) {
     std::cerr << "fit_cudnn_workspaces: " << error.what() << '\n';
     return 4;

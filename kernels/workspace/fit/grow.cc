@@ -26,19 +26,25 @@ struct GrowingNode {
   std::unique_ptr<GrowingNode> left, right;
 };
 
-// The forms that come closest for the most rows: the search for a split is linear in how many are tried.
-std::vector<int> frequent_forms(std::span<const FitRow> rows, std::span<const WorkspaceForm> forms) {
+// The forms that come closest for the most rows: the search for a split is linear in how many are
+// tried.
+std::vector<int> frequent_forms(std::span<const FitRow> rows,
+                                std::span<const WorkspaceForm> forms) {
   std::vector<int> wins(forms.size());
   for (const FitRow& row : rows) {
     std::size_t best = 0;
     for (std::size_t f = 1; f < forms.size(); ++f) {
-      if (relative_error(bytes_of(forms[f], row.sizes), row) < relative_error(bytes_of(forms[best], row.sizes), row)) best = f;
+      if (relative_error(bytes_of(forms[f], row.sizes), row) <
+          relative_error(bytes_of(forms[best], row.sizes), row))
+        best = f;
     }
     ++wins[best];
   }
   std::vector<int> order(forms.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return wins[static_cast<std::size_t>(a)] > wins[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return wins[static_cast<std::size_t>(a)] > wins[static_cast<std::size_t>(b)];
+  });
   order.resize(std::min(order.size(), kFormsTried));
   return order;
 }
@@ -50,7 +56,8 @@ class Grower {
     errors_.reserve(rows.size() * forms_);
     for (const FitRow& row : rows) {
       for (const int form : kept_) {
-        errors_.push_back(static_cast<float>(relative_error(bytes_of(forms[static_cast<std::size_t>(form)], row.sizes), row)));
+        errors_.push_back(static_cast<float>(
+            relative_error(bytes_of(forms[static_cast<std::size_t>(form)], row.sizes), row)));
       }
     }
   }
@@ -70,7 +77,10 @@ class Grower {
   void split(GrowingNode& node) const {
     std::vector<std::uint32_t> left, right;
     for (const std::uint32_t row : node.rows) {
-      (rows_[row].features[static_cast<std::size_t>(node.best.feature)] <= node.best.threshold ? left : right).push_back(row);
+      (rows_[row].features[static_cast<std::size_t>(node.best.feature)] <= node.best.threshold
+           ? left
+           : right)
+          .push_back(row);
     }
     node.left = make(std::move(left));
     node.right = make(std::move(right));
@@ -87,8 +97,12 @@ class Grower {
     std::vector<std::uint32_t> order = node.rows;
     std::vector<double> left(forms_);
     for (int feature = 0; feature < kConvolutionFeatureCount; ++feature) {
-      const auto value = [&](std::uint32_t row) { return rows_[row].features[static_cast<std::size_t>(feature)]; };
-      std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return value(a) < value(b) || (value(a) == value(b) && a < b); });
+      const auto value = [&](std::uint32_t row) {
+        return rows_[row].features[static_cast<std::size_t>(feature)];
+      };
+      std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return value(a) < value(b) || (value(a) == value(b) && a < b);
+      });
       std::fill(left.begin(), left.end(), 0);
       for (std::size_t i = 0; i + kSmallestLeaf < order.size(); ++i) {
         add(left, order[i], 1);
@@ -138,22 +152,25 @@ std::vector<WorkspaceForm> candidate_forms() {
   for (const int input : {0, 2, 4}) {
     for (const int output : {0, 2, 4}) {
       for (const int weights : {0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256}) {
-        forms.push_back({static_cast<std::int8_t>(input), static_cast<std::int8_t>(output), static_cast<std::int16_t>(weights)});
+        forms.push_back({static_cast<std::int8_t>(input), static_cast<std::int8_t>(output),
+                         static_cast<std::int16_t>(weights)});
       }
     }
   }
   return forms;
 }
 
-std::vector<FittedNode> grow_tree(std::span<const FitRow> rows, std::span<const WorkspaceForm> forms, int leaves) {
+std::vector<FittedNode> grow_tree(std::span<const FitRow> rows,
+                                  std::span<const WorkspaceForm> forms, int leaves) {
   const Grower grower(rows, forms);
   std::vector<std::uint32_t> all(rows.size());
   std::iota(all.begin(), all.end(), 0U);
   const std::unique_ptr<GrowingNode> root = grower.make(std::move(all));
   std::vector<GrowingNode*> open{root.get()};
   while (static_cast<int>(open.size()) < leaves) {
-    const auto next = std::max_element(open.begin(), open.end(),
-                                       [](const GrowingNode* a, const GrowingNode* b) { return a->best.gain < b->best.gain; });
+    const auto next = std::max_element(
+        open.begin(), open.end(),
+        [](const GrowingNode* a, const GrowingNode* b) { return a->best.gain < b->best.gain; });
     if ((*next)->best.feature < 0) break;
     GrowingNode* node = *next;
     grower.split(*node);

@@ -1,4 +1,5 @@
-// Growing a decision tree whose leaves are workspace forms: each split lowers the sum of relative errors the most.
+// Growing a decision tree whose leaves are workspace forms: each split lowers the sum of relative
+// errors the most.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,15 @@ struct FitRow {
   std::int64_t bytes;  // what cuDNN wants
 };
 
-// |predicted - wanted| as a share of input + output + weight; below 1 MiB in all, of 1 MiB: small ones hardly matter.
+// |predicted - wanted| as a share of input + output + weight; below 1 MiB in all, of 1 MiB: small
+// ones hardly matter.
 double relative_error(std::int64_t predicted, const FitRow& row);
 
 // All forms a leaf may have.
 std::vector<WorkspaceForm> candidate_forms();
 
 // The tree's nodes in preorder, FittedNode::right relative to the tree's first node.
-std::vector<FittedNode> grow_tree(std::span<const FitRow> rows, std::span<const WorkspaceForm> forms, int leaves);
+std::vector<FittedNode> grow_tree(std::span<const FitRow> rows,
+                                  std::span<const WorkspaceForm> forms, int leaves);
 
 }  // namespace memfathom

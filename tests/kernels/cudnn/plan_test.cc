@@ -12,7 +12,9 @@
 namespace memfathom::cudnn {
 namespace {
 
-DeviceProperties device(const char* gpu) { return DeviceProperties::from_json(to_cudnn_json(describe_gpu(gpu))); }
+DeviceProperties device(const char* gpu) {
+  return DeviceProperties::from_json(to_cudnn_json(describe_gpu(gpu)));
+}
 
 // 3x3, 64 to 128 channels at 128 squared, batch 8: the example of the shared notes.
 ConvolutionQuery example(ConvolutionKind kind, DType dtype, bool channels_last) {
@@ -38,15 +40,18 @@ constexpr std::int64_t kWeight = 128 * 64 * 9 * 4;
 TEST(CudnnPlanTest, AnA100ConvolutionInFp16ChannelsLastWantsNothingAndInFp32ACopyOfInputAndWeight) {
   const DeviceProperties a100 = device("a100");
   EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp16, true), a100), Bytes{});
-  EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp32, true), a100), Bytes{33849360});
-  EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp32, false), a100), Bytes{kInput + kWeight + 16});
+  EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp32, true), a100),
+            Bytes{33849360});
+  EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp32, false), a100),
+            Bytes{kInput + kWeight + 16});
 }
 
 TEST(CudnnPlanTest, TheGradientsInFp32CopyInputAndOutput) {
   const DeviceProperties a100 = device("a100");
   EXPECT_EQ(first_workspace(example(ConvolutionKind::kDataGradient, DType::kFp32, false), a100),
             Bytes{kInput + 2 * kInput + kWeight + 16});
-  EXPECT_EQ(first_workspace(example(ConvolutionKind::kWeightGradient, DType::kFp32, true), a100), Bytes{105676944});
+  EXPECT_EQ(first_workspace(example(ConvolutionKind::kWeightGradient, DType::kFp32, true), a100),
+            Bytes{105676944});
 }
 
 TEST(CudnnPlanTest, AnswersAreTheSameEveryTime) {
@@ -67,8 +72,8 @@ TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
     const DeviceProperties on = device(gpu.key);
     for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
       if (gpu.compute == 75 && dtype == DType::kBf16) continue;  // no bf16 arithmetic before Ampere
-      for (const ConvolutionKind kind :
-           {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+      for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                         ConvolutionKind::kWeightGradient}) {
         const Bytes bytes = first_workspace(example(kind, dtype, true), on);
         EXPECT_GE(bytes, Bytes{}) << gpu.key;
         EXPECT_LT(bytes, Bytes{std::int64_t{1} << 30}) << gpu.key;
@@ -81,7 +86,8 @@ TEST(CudnnPlanTest, OurDescriptionOfAnA100PlansLikeTheSharedOne) {
   std::ifstream file(MEMFATHOM_SHARED_DIR "/cudnn/sm80_a100.json");
   const std::string json{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const DeviceProperties shared = DeviceProperties::from_json(json);
-  for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+  for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                     ConvolutionKind::kWeightGradient}) {
     const ConvolutionQuery query = example(kind, DType::kFp16, false);
     EXPECT_EQ(first_workspace(query, shared), first_workspace(query, device("a100")));
   }
@@ -100,14 +106,17 @@ TEST(CudnnPlanTest, BenchmarkModeSeesTheFirstChoiceAmongManyAndItsLargestIsNoSma
 TEST(CudnnPlanTest, WithoutTf32Fp32ConvolutionsTakeEnginesOffTheTensorCores) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
-  EXPECT_LT(all_choices(graph, a100, {.allow_tf32 = false}).size(), all_choices(graph, a100).size());
-  EXPECT_NE(first_choice(graph, a100, {.allow_tf32 = false}).workspace, first_choice(graph, a100).workspace);
+  EXPECT_LT(all_choices(graph, a100, {.allow_tf32 = false}).size(),
+            all_choices(graph, a100).size());
+  EXPECT_NE(first_choice(graph, a100, {.allow_tf32 = false}).workspace,
+            first_choice(graph, a100).workspace);
 }
 
 TEST(CudnnPlanTest, DeterminismLeavesFewerEngines) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kWeightGradient, DType::kFp32, false)));
-  EXPECT_LT(all_choices(graph, a100, {.deterministic = true}).size(), all_choices(graph, a100).size());
+  EXPECT_LT(all_choices(graph, a100, {.deterministic = true}).size(),
+            all_choices(graph, a100).size());
 }
 
 TEST(CudnnPlanTest, AnExecutionPlanWantsWhatItsEngineSaid) {
@@ -151,7 +160,8 @@ TEST(CudnnPlanTest, ADeviceWithoutBf16ArithmeticIsRefusedWithASentence) {
     FAIL() << "planned";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("cuDNN has no engine for this operation on this device"));
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("cuDNN has no engine for this operation on this device"));
   }
 }
 

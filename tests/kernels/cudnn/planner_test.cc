@@ -43,7 +43,8 @@ TEST(CudnnPlannerTest, AnswersInOrderAndInBenchmarkModeTheLargest) {
 TEST(CudnnPlannerTest, ALargeBatchDealtToTwoProcessesIsAnsweredAsByOne) {
   std::mt19937_64 random(7);
   std::vector<ConvolutionQuery> queries;
-  for (int i = 0; i < 2100; ++i) queries.push_back(draw_convolution(random, {ConvolutionKind::kForward, DType::kFp32, false}));
+  for (int i = 0; i < 2100; ++i)
+    queries.push_back(draw_convolution(random, {ConvolutionKind::kForward, DType::kFp32, false}));
   CudnnPlanner one({.gpu = "sm_90", .program = {}, .library_directory = {}, .processes = 1});
   CudnnPlanner two({.gpu = "sm_90", .program = {}, .library_directory = {}, .processes = 2});
   EXPECT_EQ(one.ask(queries), two.ask(queries));
@@ -73,9 +74,10 @@ TEST(CudnnPlannerTest, AnUnknownGpuIsAnInputErrorThatNamesTheKnownOnes) {
 }
 
 TEST(CudnnPlannerTest, AProgramThatIsMissingOrNoPlannerIsAnEnvironmentErrorThatSaysSo) {
-  for (const auto& [program, words] : {std::pair{"/nonexistent/planner", "could not be started: No such file"},
-                                       std::pair{"/bin/true", "ended before it answered"},
-                                       std::pair{"/bin/pwd", "greeted with"}}) {
+  for (const auto& [program, words] :
+       {std::pair{"/nonexistent/planner", "could not be started: No such file"},
+        std::pair{"/bin/true", "ended before it answered"},
+        std::pair{"/bin/pwd", "greeted with"}}) {
     CudnnPlanner planner({.gpu = "sm_80", .program = program, .library_directory = {}});
     const ConvolutionQuery query = example();
     try {
@@ -103,14 +105,16 @@ TEST(CudnnPlannerTest, ALibraryThatCannotBeLoadedIsReportedInTheLoadersWords) {
 
 TEST(OpenWorkspaceModelTest, TheSecondModelAnswersFromTheCacheWithoutAPlanner) {
   const TemporaryDirectory cache;
-  const OpenedWorkspaceModel first = open_workspace_model({.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
+  const OpenedWorkspaceModel first = open_workspace_model(
+      {.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
   EXPECT_FALSE(first.cudnn_version.empty());
   EXPECT_EQ(first.note, "");
   EXPECT_EQ(first.model->convolution(example()).bytes, Bytes{33849360});
   EXPECT_EQ(first.model->convolution(example()).source, Source::kExact);
 
   setenv("MEMFATHOM_CUDNN_PLANNER", "/nonexistent/planner", 1);
-  const OpenedWorkspaceModel second = open_workspace_model({.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
+  const OpenedWorkspaceModel second = open_workspace_model(
+      {.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
   const WorkspaceAnswer cached = second.model->convolution(example());
   ConvolutionQuery other = example();
   other.input = {8, 64, 96, 96};
@@ -123,38 +127,50 @@ TEST(OpenWorkspaceModelTest, TheSecondModelAnswersFromTheCacheWithoutAPlanner) {
 
 TEST(OpenWorkspaceModelTest, WithoutCudnnTheFittedModelAnswersAndTheNoteSaysWhy) {
   setenv("MEMFATHOM_CUDNN_PLANNER", "/nonexistent/planner", 1);
-  const OpenedWorkspaceModel opened = open_workspace_model({.gpu = "sm_80", .cache_directory = {}, .library_directory = {}});
+  const OpenedWorkspaceModel opened =
+      open_workspace_model({.gpu = "sm_80", .cache_directory = {}, .library_directory = {}});
   unsetenv("MEMFATHOM_CUDNN_PLANNER");
   EXPECT_EQ(opened.cudnn_version, "");
-  EXPECT_THAT(opened.note, HasSubstr("come from the fitted model: cuDNN's planner /nonexistent/planner could not be started"));
+  EXPECT_THAT(
+      opened.note,
+      HasSubstr(
+          "come from the fitted model: cuDNN's planner /nonexistent/planner could not be started"));
   EXPECT_EQ(opened.model->convolution(example()).source, Source::kFitted);
 }
 
 // Held-out queries: a seed the fit did not use.
-TEST(FittedWorkspaceModelTest, HalfOfItsAnswersAreWithinOnePercentOfTheTensorsAndOfWeightGradientsWithinSix) {
+TEST(FittedWorkspaceModelTest,
+     HalfOfItsAnswersAreWithinOnePercentOfTheTensorsAndOfWeightGradientsWithinSix) {
   const FittedWorkspaceModel fitted("sm_80");
   CudnnPlanner planner({.gpu = "sm_80", .program = {}, .library_directory = {}});
   for (const DType dtype : {DType::kFp32, DType::kBf16}) {
     for (const auto& [kind, median_bound, mean_bound] :
-         {std::tuple{ConvolutionKind::kForward, 0.01, 0.20}, std::tuple{ConvolutionKind::kDataGradient, 0.01, 0.22},
+         {std::tuple{ConvolutionKind::kForward, 0.01, 0.20},
+          std::tuple{ConvolutionKind::kDataGradient, 0.01, 0.22},
           std::tuple{ConvolutionKind::kWeightGradient, 0.06, 0.35}}) {
       std::mt19937_64 random(99);
       std::vector<ConvolutionQuery> queries;
-      for (int i = 0; i < 1000; ++i) queries.push_back(draw_convolution(random, {kind, dtype, false}));
+      for (int i = 0; i < 1000; ++i)
+        queries.push_back(draw_convolution(random, {kind, dtype, false}));
       const std::vector<std::optional<Bytes>> truth = planner.ask(queries);
       std::vector<double> errors;
       double sum = 0;
       for (std::size_t i = 0; i < queries.size(); ++i) {
         if (!truth[i]) continue;
         const ConvolutionSizes sizes = measure(queries[i])->sizes;
-        const double whole = std::max(static_cast<double>(sizes.input + sizes.output + sizes.weight), 0x1p20);
-        errors.push_back(std::abs(static_cast<double>((fitted.convolution(queries[i]).bytes - *truth[i]).count())) / whole);
+        const double whole =
+            std::max(static_cast<double>(sizes.input + sizes.output + sizes.weight), 0x1p20);
+        errors.push_back(std::abs(static_cast<double>(
+                             (fitted.convolution(queries[i]).bytes - *truth[i]).count())) /
+                         whole);
         sum += errors.back();
       }
       ASSERT_GT(errors.size(), 900U);
       std::sort(errors.begin(), errors.end());
-      EXPECT_LT(errors[errors.size() / 2], median_bound) << to_string(kind) << " " << to_string(dtype);
-      EXPECT_LT(sum / static_cast<double>(errors.size()), mean_bound) << to_string(kind) << " " << to_string(dtype);
+      EXPECT_LT(errors[errors.size() / 2], median_bound)
+          << to_string(kind) << " " << to_string(dtype);
+      EXPECT_LT(sum / static_cast<double>(errors.size()), mean_bound)
+          << to_string(kind) << " " << to_string(dtype);
     }
   }
 }

@@ -35,7 +35,8 @@ class CountingPlanner : public ConvolutionPlanner {
     if (calls_.broken) throw Error(ErrorKind::kEnvironment, "no cuDNN today");
     std::vector<std::optional<Bytes>> answers;
     for (const ConvolutionQuery& query : queries) {
-      answers.push_back(query.input[0] == 13 ? std::nullopt : std::optional(Bytes{100 * query.input[0]}));
+      answers.push_back(query.input[0] == 13 ? std::nullopt
+                                             : std::optional(Bytes{100 * query.input[0]}));
     }
     return answers;
   }
@@ -46,12 +47,15 @@ class CountingPlanner : public ConvolutionPlanner {
 
 class SevenModel : public WorkspaceModel {
  public:
-  WorkspaceAnswer convolution(const ConvolutionQuery&) const override { return {Bytes{7}, Source::kFitted}; }
+  WorkspaceAnswer convolution(const ConvolutionQuery&) const override {
+    return {Bytes{7}, Source::kFitted};
+  }
   WorkspaceAnswer fft(const FftQuery&) const override { return {Bytes{8}, Source::kDefault}; }
 };
 
 CachedWorkspaceModel model(CountingPlanner::Calls& calls, const std::filesystem::path& stem) {
-  return {std::make_unique<CountingPlanner>(calls), std::make_unique<WorkspaceStore>(stem), std::make_unique<SevenModel>()};
+  return {std::make_unique<CountingPlanner>(calls), std::make_unique<WorkspaceStore>(stem),
+          std::make_unique<SevenModel>()};
 }
 
 TEST(CachedWorkspaceModelTest, AQueryIsPlannedOnceInThisProcessAndNeverInTheNext) {

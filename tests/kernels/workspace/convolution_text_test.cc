@@ -12,7 +12,8 @@ TEST(ConvolutionTextTest, EveryQueryIsReadBackFromItsText) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 300; ++i) {
     for (const bool channels_last : {false, true}) {
-      ConvolutionQuery query = draw_convolution(random, {static_cast<ConvolutionKind>(i % 3), DType::kFp16, channels_last});
+      ConvolutionQuery query = draw_convolution(
+          random, {static_cast<ConvolutionKind>(i % 3), DType::kFp16, channels_last});
       query.benchmark = i % 2 == 0;
       query.transposed = i % 5 == 0;
       if (i % 7 == 0) query.output_padding = query.padding;
@@ -25,7 +26,8 @@ TEST(ConvolutionTextTest, AnyOtherTextIsRefused) {
   const std::string good = "conv forward fp16 nhwc x[1,3,8,8] w[4,3,3,3] s[1,1] p[1,1] d[1,1] g1";
   EXPECT_NO_THROW(parse_convolution_query(good));
   for (const std::string& text :
-       {std::string(), std::string("conv"), good + " ", good + " x", " " + good, std::string("conv sideways fp16 nhwc x[1]"),
+       {std::string(), std::string("conv"), good + " ", good + " x", " " + good,
+        std::string("conv sideways fp16 nhwc x[1]"),
         std::string("conv forward fp17 nhwc x[1,3,8,8] w[4,3,3,3] s[1,1] p[1,1] d[1,1] g1"),
         std::string("conv forward fp16 nhcw x[1,3,8,8] w[4,3,3,3] s[1,1] p[1,1] d[1,1] g1"),
         std::string("conv forward fp16 nhwc x[1,3,8,8 w[4,3,3,3] s[1,1] p[1,1] d[1,1] g1"),

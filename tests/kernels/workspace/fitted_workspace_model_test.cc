@@ -41,7 +41,7 @@ TEST(ConvolutionSizesTest, ATransposedConvolutionIsMeasuredAsCudnnSeesIt) {
   query.padding = {0, 0};
   query.transposed = true;
   const ConvolutionSizes sizes = measure(query)->sizes;
-  EXPECT_EQ(sizes.input, 2 * 8 * 32 * 32 * 4);   // cuDNN's input is the larger map
+  EXPECT_EQ(sizes.input, 2 * 8 * 32 * 32 * 4);  // cuDNN's input is the larger map
   EXPECT_EQ(sizes.output, 2 * 32 * 16 * 16 * 4);
 }
 
@@ -62,7 +62,9 @@ TEST(FittedTableTest, EveryTreeIsWholeAndEveryArchitectureHasTwelve) {
   EXPECT_EQ(fitted_trees().size(), 12 * architectures.size());
   for (std::size_t i = 0; i < fitted_trees().size(); ++i) {
     const std::size_t first = static_cast<std::size_t>(fitted_trees()[i].first_node);
-    const std::size_t end = i + 1 < fitted_trees().size() ? static_cast<std::size_t>(fitted_trees()[i + 1].first_node) : fitted_nodes().size();
+    const std::size_t end = i + 1 < fitted_trees().size()
+                                ? static_cast<std::size_t>(fitted_trees()[i + 1].first_node)
+                                : fitted_nodes().size();
     for (std::size_t at = first; at < end; ++at) {
       const FittedNode& node = fitted_nodes()[at];
       ASSERT_LT(node.feature, kConvolutionFeatureCount);
@@ -80,7 +82,8 @@ TEST(FittedTableTest, EveryTreeIsWholeAndEveryArchitectureHasTwelve) {
 
 TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtMost) {
   for (const FittedTree& tree : fitted_trees()) {
-    EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F) << tree.compute;
+    EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F)
+        << tree.compute;
     EXPECT_LT(tree.mean_error, 45.0F) << tree.compute;
   }
 }
@@ -90,7 +93,8 @@ TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
   const std::int64_t input = 8 * 64 * 128 * 128 * 4;
   const std::int64_t weight = 128 * 64 * 9 * 4;
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kForward)).bytes, Bytes{input + weight});
-  EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kDataGradient)).bytes, Bytes{3 * input + weight});
+  EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kDataGradient)).bytes,
+            Bytes{3 * input + weight});
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kForward)).source, Source::kFitted);
 }
 
@@ -98,7 +102,8 @@ TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesThe
   const FittedWorkspaceModel fitted("sm_90");
   std::mt19937_64 random(11);
   for (int i = 0; i < 2000; ++i) {
-    const ConvolutionQuery query = draw_convolution(random, {static_cast<ConvolutionKind>(i % 3), DType::kBf16, i % 2 == 0});
+    const ConvolutionQuery query =
+        draw_convolution(random, {static_cast<ConvolutionKind>(i % 3), DType::kBf16, i % 2 == 0});
     const ConvolutionSizes sizes = measure(query)->sizes;
     const Bytes bytes = fitted.convolution(query).bytes;
     EXPECT_GE(bytes, Bytes{});

@@ -15,7 +15,8 @@ FitRow row(float batch, std::int64_t bytes) {
 
 TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
   std::vector<FitRow> rows;
-  for (int i = 0; i < 100; ++i) rows.push_back(row(static_cast<float>(i), i < 40 ? 0 : (4 + 8 + 1) << 20));
+  for (int i = 0; i < 100; ++i)
+    rows.push_back(row(static_cast<float>(i), i < 40 ? 0 : (4 + 8 + 1) << 20));
   const std::vector<WorkspaceForm> forms = candidate_forms();
   const std::vector<FittedNode> nodes = grow_tree(rows, forms, 8);
   ASSERT_EQ(nodes.size(), 3U);
@@ -33,7 +34,8 @@ TEST(GrowTreeTest, WhatDependsOnNothingIsOneLeaf) {
 
 TEST(GrowTreeTest, NoMoreLeavesThanAskedFor) {
   std::vector<FitRow> rows;
-  for (int i = 0; i < 200; ++i) rows.push_back(row(static_cast<float>(i), i / 20 % 2 == 0 ? 0 : 13 << 20));
+  for (int i = 0; i < 200; ++i)
+    rows.push_back(row(static_cast<float>(i), i / 20 % 2 == 0 ? 0 : 13 << 20));
   EXPECT_EQ(grow_tree(rows, candidate_forms(), 4).size(), 7U);
 }
 

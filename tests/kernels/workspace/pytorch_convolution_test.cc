@@ -7,7 +7,8 @@
 namespace memfathom {
 namespace {
 
-ConvolutionQuery convolution(Shape input, Shape weight, std::int64_t stride, std::int64_t groups, DType dtype) {
+ConvolutionQuery convolution(Shape input, Shape weight, std::int64_t stride, std::int64_t groups,
+                             DType dtype) {
   ConvolutionQuery query;
   query.input = input;
   query.weight = weight;
@@ -21,15 +22,20 @@ ConvolutionQuery convolution(Shape input, Shape weight, std::int64_t stride, std
   return query;
 }
 
-ConvolutionQuery depthwise(std::int64_t batch, std::int64_t channels, std::int64_t side, std::int64_t kernel, std::int64_t stride, DType dtype) {
-  return convolution({batch, channels, side, side}, {channels, 1, kernel, kernel}, stride, channels, dtype);
+ConvolutionQuery depthwise(std::int64_t batch, std::int64_t channels, std::int64_t side,
+                           std::int64_t kernel, std::int64_t stride, DType dtype) {
+  return convolution({batch, channels, side, side}, {channels, 1, kernel, kernel}, stride, channels,
+                     dtype);
 }
 
 TEST(PytorchConvolutionTest, OrdinaryAndGroupedConvolutionsGoToCudnn) {
-  EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 64, 3, 3}, 1, 1, DType::kFp32)));
-  EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 16, 3, 3}, 1, 4, DType::kFp32)));
+  EXPECT_TRUE(
+      pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 64, 3, 3}, 1, 1, DType::kFp32)));
+  EXPECT_TRUE(
+      pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 16, 3, 3}, 1, 4, DType::kFp32)));
   EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 64, 128}, {128, 64, 3}, 1, 1, DType::kBf16)));
-  EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 1, 32, 32}, {16, 1, 3, 3}, 1, 1, DType::kFp32)));  // one group is no depthwise
+  EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 1, 32, 32}, {16, 1, 3, 3}, 1, 1,
+                                             DType::kFp32)));  // one group is no depthwise
 }
 
 TEST(PytorchConvolutionTest, DepthwiseConvolutionsHaveNativeKernelsThatWantNothing) {
@@ -39,8 +45,10 @@ TEST(PytorchConvolutionTest, DepthwiseConvolutionsHaveNativeKernelsThatWantNothi
     EXPECT_EQ(pytorch_workspace_without_cudnn(query), Bytes{});
   }
   // A channel multiplier is still depthwise, a 3-D one too.
-  EXPECT_FALSE(pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 1, 3, 3}, 1, 64, DType::kFp32)));
-  EXPECT_FALSE(pytorch_uses_cudnn(convolution({8, 64, 8, 32, 32}, {64, 1, 3, 3, 3}, 1, 64, DType::kFp16)));
+  EXPECT_FALSE(
+      pytorch_uses_cudnn(convolution({8, 64, 32, 32}, {128, 1, 3, 3}, 1, 64, DType::kFp32)));
+  EXPECT_FALSE(
+      pytorch_uses_cudnn(convolution({8, 64, 8, 32, 32}, {64, 1, 3, 3, 3}, 1, 64, DType::kFp16)));
 }
 
 TEST(PytorchConvolutionTest, ChannelsLastDepthwiseGoesToCudnnInEveryType) {
@@ -64,7 +72,8 @@ TEST(PytorchConvolutionTest, ContiguousFp16DepthwiseGoesToCudnnWhereItWasFoundFa
   EXPECT_TRUE(pytorch_uses_cudnn(depthwise(1, 64, 32, 5, 2, half)));
   EXPECT_FALSE(pytorch_uses_cudnn(depthwise(1, 64, 32, 1, 2, half)));
   EXPECT_TRUE(pytorch_uses_cudnn(depthwise(1, 64, 28, 1, 2, half)));
-  EXPECT_TRUE(pytorch_uses_cudnn(convolution({8, 64, 100}, {64, 1, 7}, 1, 64, half)));  // 1-D, stride 1
+  EXPECT_TRUE(
+      pytorch_uses_cudnn(convolution({8, 64, 100}, {64, 1, 7}, 1, 64, half)));  // 1-D, stride 1
   ConvolutionQuery dilated = depthwise(8, 64, 32, 3, 1, half);
   dilated.dilation = {2, 2};
   EXPECT_FALSE(pytorch_uses_cudnn(dilated));
@@ -78,12 +87,14 @@ TEST(PytorchConvolutionTest, TransposedGoesToCudnnUnlessTheOutputPaddingReachesT
   EXPECT_TRUE(pytorch_uses_cudnn(query));
   query.output_padding = {2, 0};
   EXPECT_EQ(pytorch_convolution_backend(query), ConvolutionBackend::kSlow);
-  // One sample's columns: 8 channels x 4 x 4 kernel elements x 16 x 16 positions of the input, in fp32.
+  // One sample's columns: 8 channels x 4 x 4 kernel elements x 16 x 16 positions of the input, in
+  // fp32.
   EXPECT_EQ(pytorch_workspace_without_cudnn(query), Bytes{8 * 16 * 256 * 4});
 }
 
 TEST(PytorchConvolutionTest, CudnnVersionsWithFaultyHalfPrecision3dKernelsAreAvoided) {
-  const ConvolutionQuery query = convolution({2, 16, 8, 16, 16}, {32, 16, 3, 3, 3}, 1, 1, DType::kBf16);
+  const ConvolutionQuery query =
+      convolution({2, 16, 8, 16, 16}, {32, 16, 3, 3, 3}, 1, 1, DType::kBf16);
   EXPECT_TRUE(pytorch_uses_cudnn(query, 90700));
   EXPECT_FALSE(pytorch_uses_cudnn(query, 90800));
   EXPECT_FALSE(pytorch_uses_cudnn(query, 91499));

@@ -10,7 +10,8 @@ namespace memfathom {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "memfathom-workspace-XXXXXX").string();
+    std::string path =
+        (std::filesystem::temp_directory_path() / "memfathom-workspace-XXXXXX").string();
     path_ = mkdtemp(path.data());
   }
   ~TemporaryDirectory() { std::filesystem::remove_all(path_); }

@@ -13,7 +13,10 @@
 namespace memfathom {
 namespace {
 
-std::string text_of(int i) { return "conv forward fp32 nchw x[" + std::to_string(i) + ",64,128,128] w[128,64,3,3] s[1,1] p[1,1] d[1,1] g1"; }
+std::string text_of(int i) {
+  return "conv forward fp32 nchw x[" + std::to_string(i) +
+         ",64,128,128] w[128,64,3,3] s[1,1] p[1,1] d[1,1] g1";
+}
 
 std::vector<StoredAnswer> answers(int from, int to) {
   std::vector<StoredAnswer> all;
@@ -26,7 +29,9 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void replace(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+void replace(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 int known(const WorkspaceStore& store, int from, int to) {
   int found = 0;
@@ -96,7 +101,8 @@ TEST(WorkspaceStoreTest, ASortedFileOfRubbishIsSearchedInVainAndReplacedByTheNex
   const TemporaryDirectory directory;
   const std::filesystem::path stem = directory.path() / "cudnn";
   const std::filesystem::path sorted = stem.string() + ".sorted";
-  for (const std::string& rubbish : {std::string(100'000, 'x'), std::string(5000, '\n'), std::string(5000, '\t'), std::string("\0\1\2", 3)}) {
+  for (const std::string& rubbish : {std::string(100'000, 'x'), std::string(5000, '\n'),
+                                     std::string(5000, '\t'), std::string("\0\1\2", 3)}) {
     replace(sorted, rubbish);
     const WorkspaceStore store(stem);
     EXPECT_EQ(known(store, 0, 50), 0);
@@ -117,7 +123,8 @@ TEST(WorkspaceStoreTest, SeveralProcessesAppendAndMergeAtOnceWithoutLosingAnAnsw
     ASSERT_GE(child, 0);
     if (child == 0) {
       WorkspaceStore store(stem);
-      for (int i = 0; i < kEach; i += 50) store.append(answers(writer * kEach + i, writer * kEach + i + 50));
+      for (int i = 0; i < kEach; i += 50)
+        store.append(answers(writer * kEach + i, writer * kEach + i + 50));
       _exit(0);
     }
     children.push_back(child);
