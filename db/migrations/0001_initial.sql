@@ -45,8 +45,10 @@ CREATE TABLE samples (
   family               TEXT NOT NULL,
   job                  TEXT NOT NULL CHECK (json_valid(job)),
   validation           INTEGER NOT NULL CHECK (validation IN (0, 1)),
-  status               TEXT NOT NULL CHECK (status IN ('ok', 'crashed', 'timed_out', 'out_of_memory', 'killed',
-                                                       'disturbed', 'failed')),
+  -- Not IN (...): SQLite would build a table of the seven words for every row it inserts.
+  status               TEXT NOT NULL CHECK (status = 'ok' OR status = 'crashed' OR status = 'timed_out'
+                                            OR status = 'out_of_memory' OR status = 'killed'
+                                            OR status = 'disturbed' OR status = 'failed'),
   status_note          TEXT NOT NULL,
   allocated_peak_bytes INTEGER,           -- NULL is "not measured", here and below
   reserved_peak_bytes  INTEGER,
