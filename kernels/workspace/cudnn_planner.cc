@@ -51,6 +51,16 @@ std::filesystem::path find_planner_program() {
                   kName, here.string()));
 }
 
+PlannerCommand planner_command(const CudnnPlannerOptions& options) {
+  PlannerCommand command{
+      .program = options.program.empty() ? find_planner_program() : options.program,
+      .arguments = {},
+      .library_directory = options.library_directory};
+  if (!options.allow_tf32) command.arguments.emplace_back("--no-tf32");
+  if (options.deterministic) command.arguments.emplace_back("--deterministic");
+  return command;
+}
+
 CudnnPlanner::CudnnPlanner(CudnnPlannerOptions options)
     : options_(std::move(options)),
       device_line_("device " + to_cudnn_json(describe_gpu(options_.gpu))),
@@ -61,13 +71,7 @@ CudnnPlanner::~CudnnPlanner() = default;
 PlannerProcess& CudnnPlanner::process(std::size_t index) {
   std::unique_ptr<PlannerProcess>& process = processes_[index];
   if (process == nullptr) {
-    PlannerCommand command{
-        .program = options_.program.empty() ? find_planner_program() : options_.program,
-        .arguments = {},
-        .library_directory = options_.library_directory};
-    if (!options_.allow_tf32) command.arguments.emplace_back("--no-tf32");
-    if (options_.deterministic) command.arguments.emplace_back("--deterministic");
-    auto started = std::make_unique<PlannerProcess>(command);
+    auto started = std::make_unique<PlannerProcess>(planner_command(options_));
     const std::string answer = started->ask(std::span(&device_line_, 1)).front();
     if (answer != "ok") {
       throw Error(ErrorKind::kEnvironment,

@@ -25,6 +25,9 @@ struct CudnnPlannerOptions {
 // Error(kEnvironment) when in none.
 std::filesystem::path find_planner_program();
 
+// How the planner's process is started for these options.
+PlannerCommand planner_command(const CudnnPlannerOptions& options);
+
 class CudnnPlanner : public ConvolutionPlanner {
  public:
   // Throws Error(kInput) for an unknown GPU; starts nothing.

@@ -27,8 +27,10 @@ OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) 
   auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu);
   if (options.ask_cudnn) {
     try {
-      CudnnPlannerOptions planner{
-          .gpu = options.gpu, .program = {}, .library_directory = options.library_directory};
+      CudnnPlannerOptions planner{.gpu = options.gpu,
+                                  .program = {},
+                                  .library_directory = options.library_directory,
+                                  .processes = 2};
       opened.cudnn_version = installed_cudnn_version(planner, options.cache_directory);
       opened.model = std::make_unique<CachedWorkspaceModel>(
           std::make_unique<CudnnPlanner>(std::move(planner)),
