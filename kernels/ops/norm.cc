@@ -136,12 +136,12 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
 
 Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps) {
   Tensor t = to_dtype(x, DType::kFp32);
+  Tensor variance = pow_scalar(t, 2);  // a name of the Python function: it lives to its end
+  variance = mean(variance, {-1}, true);
   {
-    Tensor scale = pow_scalar(t, 2);
-    scale = mean(scale, {-1}, true);
-    Tensor shifted = add_scalar(scale, eps);
-    shifted = rsqrt(shifted);
-    t = mul(t, shifted);
+    Tensor scale = add_scalar(variance, eps);
+    scale = rsqrt(scale);
+    t = mul(t, scale);
   }
   const Tensor narrow = to_dtype(t, x.dtype());
   return mul(weight, narrow);
