@@ -58,6 +58,9 @@ PlannerCommand planner_command(const CudnnPlannerOptions& options) {
       .library_directory = options.library_directory};
   if (!options.allow_tf32) command.arguments.emplace_back("--no-tf32");
   if (options.deterministic) command.arguments.emplace_back("--deterministic");
+  if (!options.libcuda.empty()) {
+    command.arguments.insert(command.arguments.end(), {"--libcuda", options.libcuda.string()});
+  }
   return command;
 }
 

@@ -18,7 +18,9 @@ struct CudnnPlannerOptions {
   std::filesystem::path library_directory;  // of the libcudnn.so.9 to use; empty: the system's
   bool allow_tf32 = true;                   // torch.backends.cudnn.allow_tf32
   bool deterministic = false;               // torch.backends.cudnn.deterministic
-  int processes = 1;                        // large batches are dealt to this many
+  std::filesystem::path
+      libcuda;        // opened in the child first: attention needs one, the toolkit's stub will do
+  int processes = 1;  // large batches are dealt to this many
 };
 
 // $MEMFATHOM_CUDNN_PLANNER, else beside this program, else ../libexec/memfathom. Throws

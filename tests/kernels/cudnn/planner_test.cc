@@ -62,6 +62,18 @@ TEST(CudnnPlannerTest, ARefusedGraphIsNoAnswerAndItsReasonASentence) {
   EXPECT_THAT(answers[2], ::testing::Not(HasSubstr("refused")));
 }
 
+TEST(CudnnPlannerTest, AttentionIsPlannedOnlyWhereALibcudaWasOpenedInTheChild) {
+  const std::vector<std::string> lines{"attention forward fp16 2 8 8 512 512 64",
+                                       "attention forward"};
+  CudnnPlanner without({.gpu = "sm_90", .program = {}, .library_directory = {}, .libcuda = {}});
+  EXPECT_THAT(without.ask_lines(lines)[0], HasSubstr("refused cuDNN has no engine"));
+  CudnnPlanner with(
+      {.gpu = "sm_90", .program = {}, .library_directory = {}, .libcuda = MEMFATHOM_LIBCUDA_STUB});
+  const std::vector<std::string> answers = with.ask_lines(lines);
+  EXPECT_LT(std::stoll(answers[0]), 1 << 20);
+  EXPECT_THAT(answers[1], HasSubstr("is not an attention query"));
+}
+
 TEST(CudnnPlannerTest, AnUnknownGpuIsAnInputErrorThatNamesTheKnownOnes) {
   try {
     CudnnPlanner planner({.gpu = "sm_35", .program = {}, .library_directory = {}});
