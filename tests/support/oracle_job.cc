@@ -81,7 +81,6 @@ void read_phases(const Ledger& ledger, OracleResult& result) {
       result.optimizer_state = live(phase, {Component::kOptimizerState});
     }
     if (phase.name == "prefill") result.peak_prefill = phase.allocated_peak;
-    if (phase.name == "decode") result.kv_cache = live(phase, {Component::kKvCache});
     if (phase.iteration != 2) continue;
     if (phase.name == "forward") result.peak_forward = phase.allocated_peak;
     if (phase.name == "backward") result.peak_backward = phase.allocated_peak;
@@ -147,7 +146,9 @@ OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make, bool
   logits.reset();
   session.ledger().begin_phase("decode", 2);
   for (std::int64_t i = 1; i < training.settings.new_tokens; ++i) logits = network->decode();
-  session.ledger().begin_phase("end", 2);
+  for (const ComponentBytes& module : session.ledger().live()) {
+    result.kv_cache += module[static_cast<std::size_t>(Component::kKvCache)];
+  }
   read_phases(session.ledger(), result);
   return result;
 }

@@ -21,8 +21,7 @@ constexpr int kLogitsStayNarrow = 445;
 CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers)
     : session_(builder.session()),
       settings_(settings),
-      layers_(layers),
-      all_parameters_learn_(builder.options().train == Train::kFull) {
+      layers_(layers) {
   if (settings_.sequence_length < 1) {
     throw Error(ErrorKind::kInput, "this model reads sequences, and training.sequence_length is missing; give the number of tokens of a sample");
   }
@@ -55,9 +54,7 @@ void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& 
 }
 
 void CausalModel::prepare_embeddings(Tensor& embeddings) const {
-  if (checkpoints() && settings_.checkpoint_reentrant && !all_parameters_learn_ && session_.grad_enabled) {
-    embeddings.set_requires_grad(true);
-  }
+  if (checkpoints() && session_.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
 }
 
 Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
@@ -108,8 +105,9 @@ Tensor CausalModel::loss(Tensor* output) {
   if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
   Tensor logits = logits_of_last(hidden, 0);
   if (settings_.transformers_version < kLogitsStayNarrow) logits = to_dtype(logits, DType::kFp32);
-  Tensor result = settings_.loss == LossKind::kModel ? causal_lm_loss(logits, labels_, settings_.transformers_version)
-                                                     : apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
+  const bool own = settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
+  Tensor result = own ? causal_lm_loss(logits, labels_, settings_.transformers_version)
+                      : apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
   if (output != nullptr) {
     *output = logits;
     held_cache_ = std::move(cache);

@@ -53,7 +53,7 @@ class CausalModel : public Network {
   Tensor make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary, std::int64_t width,
                         bool tied_by_default);
 
-  // Embeddings in front of reentrant checkpoints of a frozen model are made to require a gradient.
+  // enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a gradient, and get one.
   void prepare_embeddings(Tensor& embeddings) const;
 
   // Mask and positions of a pass over these embeddings.
@@ -83,7 +83,6 @@ class CausalModel : public Network {
   Session& session_;
   ModelSettings settings_;
   std::int64_t layers_;
-  bool all_parameters_learn_;
   Linear head_;
   Tensor ids_, labels_, padding_;
   Tensor token_;

@@ -13,11 +13,12 @@ namespace {
 
 constexpr int kLabelsArePadded = 448;
 
-// labels padded by one at the end, from the second on, contiguous.
-Tensor shifted_labels(const Tensor& labels) {
+// labels[..., 1:].contiguous(): a copy, but for a single row.
+Tensor from_second(const Tensor& labels) { return contiguous(slice(labels, 1, 1, labels.size(1))); }
+
+Tensor padded_by_one(const Tensor& labels) {
   static constexpr std::int64_t kPairs[] = {0, 1};
-  const Tensor padded = pad(labels, kPairs);
-  return clone(slice(padded, 1, 1, padded.size(1)));
+  return pad(labels, kPairs);
 }
 
 }  // namespace
@@ -27,12 +28,11 @@ Tensor causal_lm_loss(const Tensor& logits_in, const Tensor& labels, int transfo
   Tensor logits = to_dtype(logits_in, DType::kFp32);
   if (transformers_version < kLabelsArePadded) {
     const Tensor shifted = contiguous(slice(logits, 1, 0, logits.size(1) - 1));
-    const Tensor wanted = clone(slice(labels, 1, 1, labels.size(1)));
+    const Tensor wanted = from_second(labels);
     return cross_entropy(view(shifted, {-1, vocabulary}), view(wanted, {-1}));
   }
-  static constexpr std::int64_t kPairs[] = {0, 1};
-  const Tensor padded = pad(labels, kPairs);
-  const Tensor wanted = clone(slice(padded, 1, 1, padded.size(1)));
+  const Tensor padded = padded_by_one(labels);
+  const Tensor wanted = from_second(padded);
   logits = view(logits, {-1, vocabulary});
   return cross_entropy(logits, view(wanted, {-1}));
 }
@@ -43,7 +43,7 @@ Tensor token_loss(const Tensor& logits, const Tensor& labels) {
 
 Tensor fused_head_loss(const Tensor& hidden, const Linear& head, const Tensor& labels) {
   Session& session = hidden.session();
-  const Tensor wanted = shifted_labels(labels);
+  const Tensor wanted = from_second(padded_by_one(labels));
   Recording tape(session, "FusedLinearCrossEntropy", {&hidden, &head.weight});
   const std::int64_t rows = wanted.elements();
   const std::int64_t width = hidden.size(-1);
