@@ -226,14 +226,10 @@ void OptimizerRun::step_for_loop(const std::vector<std::size_t>& group) {
         break;
       }
       case OptimizerName::kRmsprop:
-      case OptimizerName::kAdagrad: denominator = temporary(); break;
+      case OptimizerName::kAdagrad:
+      case OptimizerName::kAdafactor: denominator = temporary(); break;  // changed in place after that
       case OptimizerName::kLion: {
         const Tensor interpolated = temporary();
-        denominator = temporary();
-        break;
-      }
-      case OptimizerName::kAdafactor: {
-        const Tensor squared = temporary();
         denominator = temporary();
         break;
       }
