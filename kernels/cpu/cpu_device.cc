@@ -24,7 +24,9 @@ WorkspaceAnswer CpuDevice::fft(const FftQuery& query) const {
 
 void CpuDevice::run(const ElementwiseCall& call) { cpu::run_loops(call); }
 void CpuDevice::run(const ReduceCall& call) { cpu::run_loops(call); }
-void CpuDevice::run(const SoftmaxCall& call) { cpu::run_loops(call); }
+void CpuDevice::run(const SoftmaxCall& call) {
+  if (!softmaxes_.run(call)) cpu::run_loops(call);
+}
 void CpuDevice::run(const NormCall& call) { cpu::run_loops(call); }
 void CpuDevice::run(const NllCall& call) { run_reference(call); }
 void CpuDevice::run(const DropoutCall& call) { run_reference(call); }

@@ -8,6 +8,7 @@
 #include "kernels/allocator/mmap_segments.h"
 #include "kernels/cpu/convolution.h"
 #include "kernels/cpu/fft.h"
+#include "kernels/cpu/softmax_onednn.h"
 #include "kernels/device.h"
 
 namespace memfathom {
@@ -50,6 +51,7 @@ class CpuDevice final : public Device {
   MmapSegments memory_;
   mutable cpu::Convolutions convolutions_;
   cpu::Transforms transforms_;
+  cpu::Softmaxes softmaxes_;
 };
 
 }  // namespace memfathom

@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kModule = "libmemfathom_cpu.so";
 
 std::vector<std::string> candidates() {
+  if (const char* path = std::getenv("MEMFATHOM_CPU_MODULE")) return {path};
   std::vector<std::string> paths;
-  if (const char* folder = std::getenv("MEMFATHOM_MODULES")) paths.push_back(fmt::format("{}/{}", folder, kModule));
   std::error_code failed;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) {
@@ -29,29 +29,36 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
+// The first that is there decides: its own reason is worth more than "not found" elsewhere.
 void* load_module() {
   std::string reason;
   for (const std::string& path : candidates()) {
-    if (path.find('/') != std::string::npos && !std::filesystem::exists(path)) continue;
     if (void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return module;
-    if (reason.empty()) reason = dlerror();
+    reason = dlerror();
+    if (std::filesystem::exists(path)) break;
   }
   throw Error(ErrorKind::kEnvironment,
               fmt::format("cannot load the cpu device: {}; install oneDNN (libdnnl2) and FFTW (libfftw3-single3), or set "
-                          "MEMFATHOM_MODULES to the folder of {}",
+                          "MEMFATHOM_CPU_MODULE to the path of {}",
                           reason, kModule));
+}
+
+template <typename Function>
+Function entry(void* module, const char* name) {
+  void* address = dlsym(module, name);
+  if (address == nullptr) throw Error(ErrorKind::kEnvironment, fmt::format("{} has no entry {}; install the module of this version, " MEMFATHOM_VERSION, kModule, name));
+  return reinterpret_cast<Function>(address);
 }
 
 }  // namespace
 
 std::unique_ptr<Device> open_cpu_device() {
   void* module = load_module();
-  using Open = Device* (*)();
-  const auto open = reinterpret_cast<Open>(dlsym(module, "memfathom_open_cpu"));
-  if (open == nullptr) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("{} has no entry memfathom_open_cpu; it belongs to another version", kModule));
+  const std::string version = entry<const char* (*)()>(module, "memfathom_cpu_version")();
+  if (version != MEMFATHOM_VERSION) {
+    throw Error(ErrorKind::kEnvironment, fmt::format("{} is of version {}; install that of this program, " MEMFATHOM_VERSION, kModule, version));
   }
-  return std::unique_ptr<Device>(open());
+  return std::unique_ptr<Device>(entry<Device* (*)()>(module, "memfathom_open_cpu")());
 }
 
 }  // namespace memfathom

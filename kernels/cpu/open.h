@@ -7,8 +7,9 @@
 
 namespace memfathom {
 
-// Looks beside the program, in ../lib/memfathom, in MEMFATHOM_MODULES, then where the loader looks. The module stays
-// loaded until the process ends. Throws Error(kEnvironment) when it cannot be opened.
+// Looks for the module at $MEMFATHOM_CPU_MODULE alone if that is set, else beside the program, in lib/memfathom beside its
+// folder, and wherever the dynamic linker looks. It stays loaded until the process ends. Throws Error(kEnvironment) when
+// there is none, when a library it needs is missing, or when it is of another version.
 std::unique_ptr<Device> open_cpu_device();
 
 }  // namespace memfathom

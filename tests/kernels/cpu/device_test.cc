@@ -62,5 +62,18 @@ TEST(CpuModuleTest, TheDeviceOpenedFromItsModuleComputesAndThrowsOurErrors) {
   EXPECT_THROW(device->run(EmbeddingCall{false, -1, a, index, HostTensor({1, 2}, DType::kFp32)}), Error);
 }
 
+TEST(CpuModuleTest, AModuleThatIsNotThereIsNamedWithAWayOut) {
+  setenv("MEMFATHOM_CPU_MODULE", "/nowhere/libmemfathom_cpu.so", 1);
+  try {
+    open_cpu_device();
+    FAIL() << "a module was loaded from /nowhere";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+    EXPECT_NE(std::string(error.what()).find("/nowhere/libmemfathom_cpu.so"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("MEMFATHOM_CPU_MODULE"), std::string::npos);
+  }
+  unsetenv("MEMFATHOM_CPU_MODULE");
+}
+
 }  // namespace
 }  // namespace memfathom

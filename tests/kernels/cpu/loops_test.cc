@@ -90,6 +90,14 @@ TEST_P(CpuLoopsTest, SoftmaxesAgree) {
   }
 }
 
+TEST_P(CpuLoopsTest, MaskedScoresBecomeZeroProbabilities) {
+  HostTensor x = random({3, 40}, 1), y = empty({3, 40}), expected = empty({3, 40});
+  for (std::int64_t i = 0; i < 120; i += 3) x.set(i, -INFINITY);
+  run_reference(SoftmaxCall{Softmax::kSoftmax, false, -1, expected, x, {}});
+  device.run(SoftmaxCall{Softmax::kSoftmax, false, -1, y, x, {}});
+  EXPECT_LE(distance(y, expected), near());
+}
+
 TEST_P(CpuLoopsTest, NormsAgree) {
   struct Case {
     Norm op;
