@@ -25,7 +25,7 @@ struct FitOptions {
   double group_significance = 0.01;  // of the test that gives a group an interval of its own
 
   int folds = 10;
-  int fold_rows = 4000;  // a fold is fitted to at most so many rows; four constants need no more
+  int fold_rows = 1500;  // a fold is fitted to at most so many rows; four constants need no more
   double selection_gain =
       1.0;  // standard errors by which a module must lower the held-out loss to be kept
   double sibling_spread =

@@ -14,14 +14,15 @@
 namespace memfathom {
 namespace {
 
-constexpr double kFloor =
-    1 << 20;  // a workspace below it never decides anything; errors are relative above it
+// A workspace below it never decides anything; errors are relative above it.
+constexpr double kFloor = 1 << 20;
 constexpr double kHuberCutoff = 1.345;
 constexpr double kSmallestScale = 1e-4;
 constexpr std::size_t kFewestRows = 5;
 constexpr int kFolds = 5;
+constexpr int kMostRounds = 8;
+constexpr std::size_t kMostToChooseBy = 1000;  // rows; choosing terms needs no more
 constexpr double kExact = 0.005;  // mean held-out error below which no further term is tried
-constexpr double kWorst = 5;      // a held-out error beyond it counts as that
 
 using Row = const WorkspaceRow*;
 using Phi = WorkspaceFeatures;
@@ -30,22 +31,14 @@ using Terms = std::vector<int>;
 double unit_of_term(int term) { return term == kTermConstant ? kFloor : 1.0; }
 double size_of(Row row) { return static_cast<double>(row->measured.count()); }
 
-struct Residual {
-  Row row;
-  double scale;
-  template <typename T>
-  bool operator()(const T* x, T* residual) const {
-    std::array<T, kWorkspaceTermCount> phi;
-    for (int t = 0; t < kWorkspaceTermCount; ++t)
-      phi[static_cast<std::size_t>(t)] = x[t] * unit_of_term(t);
-    residual[0] = (predict_workspace(row->features, phi.data()) - size_of(row)) /
-                  ((size_of(row) + kFloor) * scale);
-    return true;
-  }
-};
+double predict(Row row, const Phi& phi) { return predict_workspace(row->features, phi.data()); }
 
+// Relative to the larger of the two and so never beyond 1: a plan that asks for nothing where
+// others want gigabytes is one wrong row, not a thousand.
+double error_unit(Row row, double predicted) { return std::max(size_of(row), predicted) + kFloor; }
 double relative_error(Row row, const Phi& phi) {
-  return (predict_workspace(row->features, phi.data()) - size_of(row)) / (size_of(row) + kFloor);
+  const double predicted = predict(row, phi);
+  return (predicted - size_of(row)) / error_unit(row, predicted);
 }
 
 double scale_of(const std::vector<Row>& rows, const Phi& phi) {
@@ -54,25 +47,42 @@ double scale_of(const std::vector<Row>& rows, const Phi& phi) {
   return std::max(1.4826 * median(std::move(errors)), kSmallestScale);
 }
 
-Phi minimise(const std::vector<Row>& rows, const Terms& terms, const Phi& start, double scale) {
+struct Residual {
+  Row row;
+  double sigma;  // bytes
+  template <typename T>
+  bool operator()(const T* x, T* residual) const {
+    std::array<T, kWorkspaceTermCount> phi;
+    for (int t = 0; t < kWorkspaceTermCount; ++t) {
+      phi[static_cast<std::size_t>(t)] = x[t] * unit_of_term(t);
+    }
+    residual[0] = (predict_workspace(row->features, phi.data()) - size_of(row)) / sigma;
+    return true;
+  }
+};
+
+Phi minimise(const std::vector<Row>& rows, const std::vector<double>& sigmas, const Terms& terms,
+             const Phi& start) {
   std::array<double, kWorkspaceTermCount> x{};
-  for (int t = 0; t < kWorkspaceTermCount; ++t)
+  for (int t = 0; t < kWorkspaceTermCount; ++t) {
     x[static_cast<std::size_t>(t)] = start[static_cast<std::size_t>(t)] / unit_of_term(t);
+  }
   ceres::HuberLoss loss(kHuberCutoff);
   ceres::Problem::Options ownership;
   ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
   ceres::Problem problem(ownership);
-  for (const Row row : rows) {
-    problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<Residual, 1, kWorkspaceTermCount>(new Residual{row, scale}),
-        &loss, x.data());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto* cost = new ceres::AutoDiffCostFunction<Residual, 1, kWorkspaceTermCount>(
+        new Residual{rows[i], sigmas[i]});
+    problem.AddResidualBlock(cost, &loss, x.data());
   }
   std::vector<int> held;
   for (int t = 0; t < kWorkspaceTermCount; ++t) {
-    if (std::find(terms.begin(), terms.end(), t) == terms.end())
+    if (std::find(terms.begin(), terms.end(), t) == terms.end()) {
       held.push_back(t);
-    else
+    } else {
       problem.SetParameterLowerBound(x.data(), t, 0.0);
+    }
   }
   if (!held.empty())
     problem.SetManifold(x.data(), new ceres::SubsetManifold(kWorkspaceTermCount, held));
@@ -83,15 +93,36 @@ Phi minimise(const std::vector<Row>& rows, const Terms& terms, const Phi& start,
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   Phi phi{};
-  for (int t = 0; t < kWorkspaceTermCount; ++t)
+  for (int t = 0; t < kWorkspaceTermCount; ++t) {
     phi[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t)] * unit_of_term(t);
+  }
   return phi;
 }
 
-// The problem is convex; the second round only sharpens the scale.
+// Each round is convex. The first measures errors by the sizes of the call, the others by what the
+// round before predicts.
 Phi fit_terms(const std::vector<Row>& rows, const Terms& terms) {
-  Phi phi{};
-  for (int round = 0; round < 3; ++round) phi = minimise(rows, terms, phi, scale_of(rows, phi));
+  std::vector<double> sigmas(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    double sizes = 0;
+    for (const int term : terms) {
+      if (term != kTermConstant) sizes += rows[i]->features[static_cast<std::size_t>(term)];
+    }
+    sigmas[i] = size_of(rows[i]) + sizes + kFloor;
+  }
+  Phi phi = minimise(rows, sigmas, terms, {});
+  for (int round = 1; round < kMostRounds; ++round) {
+    const double scale = scale_of(rows, phi);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      sigmas[i] = scale * error_unit(rows[i], predict(rows[i], phi));
+    }
+    const Phi before = phi;
+    phi = minimise(rows, sigmas, terms, phi);
+    const bool settled = std::equal(phi.begin(), phi.end(), before.begin(), [](double a, double b) {
+      return std::abs(a - b) <= 1e-4 * std::max(a, b);
+    });
+    if (settled) break;
+  }
   return phi;
 }
 
@@ -124,7 +155,7 @@ std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& t
     }
     const Phi phi = fit_terms(training, terms);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (fold[i] == k) errors[i] = std::min(std::abs(relative_error(rows[i], phi)), kWorst);
+      if (fold[i] == k) errors[i] = std::abs(relative_error(rows[i], phi));
     }
   }
   return errors;
@@ -160,7 +191,7 @@ std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& t
   for (const Row row : rows) {
     for (Eigen::Index j = 0; j < k; ++j) {
       g[j] = row->features[static_cast<std::size_t>(terms[static_cast<std::size_t>(j)])] /
-             ((size_of(row) + kFloor) * scale);
+             (error_unit(row, predict(row, phi)) * scale);
     }
     const double z = relative_error(row, phi) / scale;
     const double psi = std::clamp(z, -kHuberCutoff, kHuberCutoff);
@@ -211,12 +242,15 @@ void fit_operation(const std::vector<Row>& rows, const FitOptions& options,
                    WorkspaceModelFit* model, WorkspaceFit* result) {
   model->refusal = problem_with(rows);
   if (!model->refusal.empty()) return;
+  std::vector<Row> sample;
+  const std::size_t stride = (rows.size() + kMostToChooseBy - 1) / kMostToChooseBy;
+  for (std::size_t i = 0; i < rows.size(); i += stride) sample.push_back(rows[i]);
   Terms chosen;
   std::vector<double> best;
   for (const Terms& terms : candidates()) {
     if (!best.empty() && mean(best) < kExact) break;
-    if (!determined(rows, terms)) continue;
-    std::vector<double> errors = held_out_errors(rows, terms, options.seed);
+    if (!determined(sample, terms)) continue;
+    std::vector<double> errors = held_out_errors(sample, terms, options.seed);
     if (!chosen.empty() && !clearly_lower(errors, best, options.selection_gain)) continue;
     chosen = terms;
     best = std::move(errors);

@@ -16,7 +16,7 @@ struct WorkspaceModelFit {
   std::string operation;
   int rows = 0;
   std::string terms;                 // "input + output"
-  double held_out_median_error = 0;  // of max(measured, 1 MiB)
+  double held_out_median_error = 0;  // of max(measured, predicted) + 1 MiB
   double within_10_percent = 0;      // share of held-out rows
   std::string refusal;               // why there is no model, when there is none
 };

@@ -1,0 +1,62 @@
+#include "fitter/diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memfathom {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kMiB = 1 << 20;
+
+Calibration calibration(std::vector<Coefficient> coefficients, const std::string& driver) {
+  Calibration result;
+  result.name = "a100-40gb/pytorch";
+  result.environment.driver = driver;
+  result.coefficients = std::move(coefficients);
+  return result;
+}
+
+Coefficient bytes(const std::string& name, double value, double error, bool prior_only = false) {
+  return {name, value * kMiB, error * kMiB, "bytes", Source::kFitted, prior_only, 10};
+}
+
+TEST(DiffTest, SaysWhatMovedFurtherThanItsErrorsExplain) {
+  const Calibration before =
+      calibration({bytes("context", 400, 3), bytes("module.cudnn", 300, 10)}, "550");
+  const Calibration after =
+      calibration({bytes("context", 460, 4), bytes("module.cudnn", 310, 10)}, "570");
+  const std::vector<CoefficientChange> changes = diff(before, after);
+  EXPECT_EQ(changes[0].change, Change::kMoved);
+  EXPECT_NEAR(changes[0].standard_error / kMiB, 5, 1e-9);
+  EXPECT_NEAR(changes[0].z, 12, 1e-9);
+  EXPECT_EQ(changes[1].change, Change::kSame);
+  const std::string report = diff_report(before, after);
+  EXPECT_THAT(report, HasSubstr("driver 550 -> 570"));
+  EXPECT_THAT(report, HasSubstr("moved"));
+  EXPECT_THAT(report,
+              HasSubstr("400.0 MiB -> 460.0 MiB (+60.0 MiB +- 5.0 MiB, +12.0 standard errors)"));
+}
+
+TEST(DiffTest, APriorNeverMoves) {
+  const Calibration before = calibration({bytes("module.cufft", 0, 100, true)}, "550");
+  const Calibration after = calibration({bytes("module.cufft", 80, 2)}, "550");
+  EXPECT_EQ(diff(before, after)[0].change, Change::kUndecided);
+}
+
+TEST(DiffTest, NamesWhatAppearedAndVanished) {
+  const Calibration before = calibration({bytes("phi.cudnn.a.input", 1, 1)}, "550");
+  const Calibration after = calibration({bytes("phi.cudnn.b.input", 1, 1)}, "550");
+  const std::vector<CoefficientChange> changes = diff(before, after);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].change, Change::kVanished);
+  EXPECT_EQ(changes[1].change, Change::kAppeared);
+}
+
+TEST(DiffTest, EqualEnvironmentsAreSaidToBeEqual) {
+  EXPECT_EQ(environment_change({}, {}), "the environments are the same");
+}
+
+}  // namespace
+}  // namespace memfathom
