@@ -69,6 +69,8 @@ enum class Elementwise : std::uint8_t {
   kSquaredDifference, // (a - b)^2
   kAbsDifference,     // |a - b|
   kL1Backward,        // a=g, b=x, c=target: g * sign(x - target) * s0
+  kAbs,               // |a|
+  kSign,              // -1, 0 or 1
   kSmoothL1,          // a=x, b=target, beta s0
   kSmoothL1Backward,  // a=g, b=x, c=target: s0 scale, s1 beta
   kBceWithLogits,     // a=x, b=target: (1 - t) x + log(1 + exp -x), stable

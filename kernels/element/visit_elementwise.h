@@ -1,4 +1,5 @@
-// visit_elementwise: from the name of an element-wise operation to its functor; `visit` is called with the functor.
+// visit_elementwise: from the name of an element-wise operation to its functor; `visit` is called
+// with the functor.
 #pragma once
 
 #include "kernels/calls.h"
@@ -64,6 +65,8 @@ MEMFATHOM_HD void visit_elementwise(Elementwise op, Visit&& visit) {
     case Elementwise::kSquaredDifference: return visit(SquaredDifference{});
     case Elementwise::kAbsDifference: return visit(AbsDifference{});
     case Elementwise::kL1Backward: return visit(L1Backward{});
+    case Elementwise::kAbs: return visit(Abs{});
+    case Elementwise::kSign: return visit(Sign{});
     case Elementwise::kSmoothL1: return visit(SmoothL1{});
     case Elementwise::kSmoothL1Backward: return visit(SmoothL1Backward{});
     case Elementwise::kBceWithLogits: return visit(BceWithLogits{});

@@ -10,7 +10,7 @@ Tensor Mlp::operator()(const Tensor& x) const {
   return down(t);
 }
 
-Tensor GatedMlp::operator()(const Tensor& x) const {
+Tensor GatedUnit::operator()(const Tensor& x) const {
   Tensor product;
   {
     Tensor gated = gate(x);
@@ -28,8 +28,8 @@ Mlp make_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activati
   return mlp;
 }
 
-GatedMlp make_gated_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation) {
-  GatedMlp mlp;
+GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation) {
+  GatedUnit mlp;
   mlp.activation = activation;
   mlp.gate = make_linear(builder, "gate_proj", hidden, inner, {.bias = false});
   mlp.up = make_linear(builder, "up_proj", hidden, inner, {.bias = false});

@@ -16,7 +16,7 @@ struct Mlp {
 };
 
 // down(activation(gate(x)) * up(x)), without biases.
-struct GatedMlp {
+struct GatedUnit {
   Linear gate, up, down;
   Activation activation = Activation::kSilu;
 
@@ -24,6 +24,6 @@ struct GatedMlp {
 };
 
 Mlp make_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
-GatedMlp make_gated_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
+GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
 
 }  // namespace memfathom

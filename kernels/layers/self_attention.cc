@@ -1,6 +1,7 @@
 #include "kernels/layers/self_attention.h"
 
 #include <cmath>
+#include <utility>
 
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
@@ -15,9 +16,13 @@ Tensor as_heads(const Tensor& x, std::int64_t head_size) {
 }
 
 // matmul, softmax in fp32, dropout, matmul: the model's own code.
-Tensor eager_attention(const Tensor& q, const Tensor& k_in, const Tensor& v_in, std::int64_t groups, double p) {
-  const Tensor k = repeat_interleave_heads(k_in, groups);
-  const Tensor v = repeat_interleave_heads(v_in, groups);
+Tensor eager_attention(const Tensor& q, Tensor k, Tensor v, std::int64_t groups, double p) {
+  {
+    Tensor keys = repeat_interleave_heads(k, groups);
+    Tensor values = repeat_interleave_heads(v, groups);
+    k = std::move(keys);
+    v = std::move(values);
+  }
   Tensor scores = matmul(q, transpose(k, 2, 3));
   scores = mul_scalar(scores, 1 / std::sqrt(static_cast<double>(q.size(3))));
   {
@@ -33,12 +38,12 @@ Tensor eager_attention(const Tensor& q, const Tensor& k_in, const Tensor& v_in, 
 Tensor SelfAttention::operator()(const Tensor& x) const {
   const std::int64_t head_size = x.size(2) / heads;
   const Tensor queries = as_heads(q(x), head_size);
-  const Tensor keys = as_heads(k(x), head_size);
-  const Tensor values = as_heads(v(x), head_size);
+  Tensor keys = as_heads(k(x), head_size);
+  Tensor values = as_heads(v(x), head_size);
   const double p = x.session().training ? dropout : 0;
   Tensor out;
   if (implementation == AttentionImplementation::kEager) {
-    out = eager_attention(queries, keys, values, heads / kv_heads, p);
+    out = eager_attention(queries, std::move(keys), std::move(values), heads / kv_heads, p);
   } else {
     AttentionOptions options;
     options.implementation = implementation;

@@ -45,7 +45,7 @@ TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptio
                                                options.style != BlockStyle::kLlama, options.dropout});
   }
   if (options.style == BlockStyle::kLlama) {
-    gated_mlp_ = make_gated_mlp(builder, hidden, options.inner, Activation::kSilu);
+    gated_mlp_ = make_gated_unit(builder, hidden, options.inner, Activation::kSilu);
     rms_norms_[0] = make_rms_norm(builder, "input_layernorm", hidden);
     rms_norms_[1] = make_rms_norm(builder, "post_attention_layernorm", hidden);
     return;

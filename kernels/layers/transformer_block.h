@@ -44,7 +44,7 @@ class TransformerBlock {
   SelfAttention attention_;
   MultiheadAttention multihead_;
   Mlp mlp_;
-  GatedMlp gated_mlp_;
+  GatedUnit gated_mlp_;
   Linear modulation_;  // kDit: six shifts, scales and gates from the condition
 };
 

@@ -193,6 +193,18 @@ Tensor exp(const Tensor& x) {
   return out;
 }
 
+Tensor absolute(const Tensor& x) {
+  Recording tape(x.session(), "abs", {&x});
+  tape.save(x);
+  Tensor out = elementwise(Elementwise::kAbs, x.dtype(), {&x});
+  tape.finish(out, [](Backward& b) {
+    const Tensor self = b.saved(0);
+    const Tensor sign = elementwise(Elementwise::kSign, self.dtype(), {&self});
+    b.give(0, mul(b.gradient(), sign));
+  });
+  return out;
+}
+
 Tensor to_dtype(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Recording tape(x.session(), "_to_copy", {&x});

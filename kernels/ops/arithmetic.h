@@ -19,6 +19,7 @@ Tensor neg(const Tensor& x);
 Tensor pow_scalar(const Tensor& x, double exponent);
 Tensor rsqrt(const Tensor& x);
 Tensor exp(const Tensor& x);
+Tensor absolute(const Tensor& x);
 
 // x.to(dtype): the tensor itself when it has that type already.
 Tensor to_dtype(const Tensor& x, DType dtype);

@@ -72,7 +72,7 @@ struct PairRule {
 PairRule rule_of(PairLoss loss) {
   switch (loss) {
     case PairLoss::kMse: return {Elementwise::kSquaredDifference, Elementwise::kMseBackward};
-    case PairLoss::kL1: return {Elementwise::kAbsDifference, Elementwise::kL1Backward};
+    case PairLoss::kL1: break;  // in elementary operations
     case PairLoss::kSmoothL1: return {Elementwise::kSmoothL1, Elementwise::kSmoothL1Backward};
     case PairLoss::kBce: return {Elementwise::kBce, Elementwise::kBceBackward};
     case PairLoss::kBceWithLogits: return {Elementwise::kBceWithLogits, Elementwise::kBceWithLogitsBackward};
@@ -80,15 +80,11 @@ PairRule rule_of(PairLoss loss) {
   return {};
 }
 
-// BCE on logits is written in aten operations, so its unreduced values are a tensor like any other; the other losses
-// hold theirs inside the kernel's host code.
-bool unreduced_is_visible(PairLoss loss) { return loss == PairLoss::kBceWithLogits; }
-
 }  // namespace
 
 Tensor softmax(const Tensor& x, int dim) {
-  const DType dtype = x.session().autocast && is_16bit_float(x.dtype()) ? DType::kFp32 : x.dtype();
-  return softmax_kernel(Softmax::kSoftmax, x.dtype() == dtype ? x : to_dtype(x, dtype), dim, dtype);
+  if (x.session().autocast && is_16bit_float(x.dtype())) return softmax_fp32(x, dim);
+  return softmax_kernel(Softmax::kSoftmax, x, dim, x.dtype());
 }
 
 Tensor log_softmax(const Tensor& x, int dim) {
@@ -96,7 +92,11 @@ Tensor log_softmax(const Tensor& x, int dim) {
   return softmax_kernel(Softmax::kLogSoftmax, wide, dim, wide.dtype());
 }
 
-Tensor softmax_fp32(const Tensor& x, int dim) { return softmax_kernel(Softmax::kSoftmax, x, dim, DType::kFp32); }
+Tensor softmax_fp32(const Tensor& x, int dim) {
+  if (x.dtype() == DType::kFp16) return softmax_kernel(Softmax::kSoftmax, x, dim, DType::kFp32);
+  const Tensor wide = to_dtype(x, DType::kFp32);
+  return softmax_kernel(Softmax::kSoftmax, wide, dim, DType::kFp32);
+}
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_smoothing) {
   // cross_entropy_loss calls the kernels below autocast's reach: log_softmax keeps the logits' type.
@@ -113,6 +113,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_sm
 }
 
 Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input) {
+  if (loss == PairLoss::kL1) {
+    Tensor difference = sub(input, target_input);
+    difference = absolute(difference);
+    return mean_all(difference);
+  }
   Session& session = input.session();
   const Tensor target = autocast_to_fp32(target_input);
   const Tensor x = autocast_to_fp32(input);
@@ -121,8 +126,7 @@ Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input)
   tape.save(x);
   tape.save(target);
   const double scale = 1.0 / static_cast<double>(x.elements());
-  Tensor unreduced = unreduced_is_visible(loss) ? session.empty(x.shape(), x.dtype())
-                                                : session.kernel_temporary(x.shape(), x.dtype());
+  Tensor unreduced = session.kernel_temporary(x.shape(), x.dtype());
   Tensor out = session.empty({}, x.dtype());
   if (session.computes()) {
     session.device().run(ElementwiseCall{rule.forward, unreduced.operand(), x.operand(), target.operand(), {}, {1}});
@@ -137,6 +141,8 @@ Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input)
   tape.finish(out, [rule, scale](Backward& b) {
     const Tensor saved_x = b.saved(0);
     const Tensor saved_target = b.saved(1);
+    Tensor probabilities;  // aten's formula for BCE on logits divides a copy
+    if (rule.backward == Elementwise::kBceWithLogitsBackward) probabilities = b.session().empty(saved_x.shape(), saved_x.dtype());
     b.give(0, elementwise(rule.backward, saved_x.dtype(), {&b.gradient(), &saved_x, &saved_target}, {scale, 1}));
   });
   return out;

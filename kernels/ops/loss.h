@@ -9,7 +9,7 @@ namespace memfathom {
 
 Tensor softmax(const Tensor& x, int dim = -1);
 Tensor log_softmax(const Tensor& x, int dim = -1);
-// F.softmax(x, dim, dtype=fp32): one kernel that reads 16 bit and writes fp32.
+// F.softmax(x, dim, dtype=fp32): one kernel for fp16; bf16 is converted first.
 Tensor softmax_fp32(const Tensor& x, int dim = -1);
 
 // F.cross_entropy(logits [N, C] or [N, C, spatial...], int64 targets): mean over what counts.

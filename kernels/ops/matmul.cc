@@ -51,14 +51,10 @@ Tensor addmm(const Tensor& bias, const Tensor& x, const Tensor& weight) {
   tape.save(tape.needs(0) ? weight : Tensor());
   Tensor out = gemm(x, weight, bias);
   tape.finish(out, [column = column_major(weight)](Backward& b) {
-    if (b.needs(0)) {
-      const Tensor second = b.saved(1);
-      b.give(0, gemm(b.gradient(), t(second)));
-    }
-    if (b.needs(1)) {
-      const Tensor first = b.saved(0);
-      b.give(1, gradient_of_second(first, b.gradient(), column));
-    }
+    const Tensor first = b.saved(0);
+    const Tensor second = b.saved(1);
+    if (b.needs(0)) b.give(0, gemm(b.gradient(), t(second)));
+    if (b.needs(1)) b.give(1, gradient_of_second(first, b.gradient(), column));
     if (b.needs(2)) b.give(2, b.gradient());
   });
   return out;
@@ -82,14 +78,10 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   tape.save(tape.needs(1) ? a : Tensor());
   Tensor out = gemm(a, b);
   tape.finish(out, [column = column_major(b)](Backward& bw) {
-    if (bw.needs(1)) {
-      const Tensor first = bw.saved(1);
-      bw.give(1, gradient_of_second(first, bw.gradient(), column));
-    }
-    if (bw.needs(0)) {
-      const Tensor second = bw.saved(0);
-      bw.give(0, gemm(bw.gradient(), t(second)));
-    }
+    const Tensor second = bw.saved(0);
+    const Tensor first = bw.saved(1);
+    if (bw.needs(1)) bw.give(1, gradient_of_second(first, bw.gradient(), column));
+    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(second)));
   });
   return out;
 }
@@ -99,8 +91,13 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const Tensor w = autocast_to_lower(weight);
   const Tensor x = autocast_to_lower(input);
   const Tensor wt = transpose(w, 0, 1);
-  const Tensor rows = folded(x);
-  return unfolded(b ? addmm(b, rows, wt) : mm(rows, wt), x);
+  if (!b) return unfolded(mm(folded(x), wt), x);
+  if (x.rank() == 2 || x.is_contiguous()) return unfolded(addmm(b, folded(x), wt), x);
+  // What does not lie in rows is copied into rows, and the bias is added afterwards.
+  Tensor out = unfolded(mm(folded(x), wt), x);
+  if (!x.session().policy().in_place_shortcuts) return add(out, b);
+  add_in_place(out, b);
+  return out;
 }
 
 Tensor linear_transposed(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -119,14 +116,10 @@ Tensor bmm(const Tensor& first, const Tensor& second) {
   tape.save(tape.needs(1) ? a : Tensor());
   Tensor out = gemm(a, b);
   tape.finish(out, [](Backward& bw) {
-    if (bw.needs(1)) {
-      const Tensor left = bw.saved(1);
-      bw.give(1, gemm(t(left), bw.gradient()));
-    }
-    if (bw.needs(0)) {
-      const Tensor right = bw.saved(0);
-      bw.give(0, gemm(bw.gradient(), t(right)));
-    }
+    const Tensor right = bw.saved(0);
+    const Tensor left = bw.saved(1);
+    if (bw.needs(1)) bw.give(1, gemm(t(left), bw.gradient()));
+    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(right)));
   });
   return out;
 }

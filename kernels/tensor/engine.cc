@@ -39,7 +39,8 @@ struct AccumulateGrad {
       copy_into(copy, incoming);
       leaf->grad = std::move(copy);
     }
-    leaf->grad.impl()->storage->set_component(Component::kGradients);
+    // What a forward pass made and told to require a gradient is no parameter: its gradient is one tensor among others.
+    if (leaf->storage->component() != Component::kTemporaries) leaf->grad.impl()->storage->set_component(Component::kGradients);
   }
 
   Ref<TensorImpl> leaf;
@@ -151,7 +152,7 @@ class Run {
     if (!incoming) return;
     if (!held) {
       held = std::move(incoming);
-    } else if (session_.policy().sums_gradients_in_place && only_holder(held) &&
+    } else if (session_.policy().in_place_shortcuts && only_holder(held) &&
                is_dense(held.shape(), held.strides())) {
       add_into(held, incoming);
     } else {

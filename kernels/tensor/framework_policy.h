@@ -24,9 +24,9 @@ struct FrameworkPolicy {
   // `allocator.backend: none` leave them out, as every tool that looks at tensors only.
   bool counts_workspaces = true;
 
-  // Autograd adds a second gradient into the first one's buffer when nobody else holds it. Fake tensors, and so
-  // the tensor-level accounts, never do.
-  bool sums_gradients_in_place = true;
+  // Where nobody else can see it, the framework works in place: autograd adds a second gradient into the first one's
+  // buffer, the attention fallback adds its mask. Fake tensors, and so the tensor-level accounts, never do.
+  bool in_place_shortcuts = true;
 
   // torch >= 2.5: scaled_dot_product_attention keeps grouped k/v unexpanded with enable_gqa.
   bool attention_has_gqa = true;

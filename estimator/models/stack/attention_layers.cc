@@ -6,6 +6,7 @@
 #include "estimator/models/stack/layer.h"
 #include "kernels/layers/self_attention.h"
 #include "kernels/layers/transformer_block.h"
+#include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
 
 namespace memfathom {
@@ -97,7 +98,15 @@ Layer rope_layer(StackContext& context, const Node& spec) {
   context.shape = {context.shape[0], heads, length, size};
   return [=](const Tensor& x) {
     const Tensor q = transpose(view(x, {x.size(0), x.size(1), heads, size}), 1, 2);
-    return apply_rotary(q, cos, sin);
+    // As the formula is usually written: the rotated half has a name and outlives the products.
+    Tensor rotated;
+    {
+      const Tensor halves[] = {neg(slice(q, -1, size / 2, size)), slice(q, -1, 0, size / 2)};
+      rotated = cat(halves, -1);
+    }
+    const Tensor plain = mul(q, cos);
+    const Tensor turned = mul(rotated, sin);
+    return add(plain, turned);
   };
 }
 

@@ -1,4 +1,4 @@
-// Combinators: repeat, residual, concat, checkpoint.
+// Combinators: residual, concat, checkpoint. (`repeat` is unrolled where lists are read.)
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,22 +13,10 @@
 namespace memfathom {
 namespace {
 
-// A stack of more layers than this is a mistake or an attack.
-constexpr std::int64_t kMostRepeats = 10000;
-
 using SharedLayers = std::shared_ptr<const std::vector<Layer>>;
 
 SharedLayers shared_layers(StackContext& context, const Node& list) {
   return std::make_shared<const std::vector<Layer>>(make_layers(context, list));
-}
-
-Layer repeat_layer(StackContext& context, const Node& spec) {
-  const std::int64_t times = spec.at("times").as_int(0, kMostRepeats);
-  auto all = std::make_shared<std::vector<Layer>>();
-  for (std::int64_t i = 0; i < times; ++i) {
-    for (Layer& layer : make_layers(context, spec.at("layers"))) all->push_back(std::move(layer));
-  }
-  return [all](const Tensor& x) { return run_layers(*all, x); };
 }
 
 Layer residual_layer(StackContext& context, const Node& spec) {
@@ -85,7 +73,6 @@ Layer checkpoint_layer(StackContext& context, const Node& spec) {
 
 const std::vector<LayerType>& combinator_types() {
   static const std::vector<LayerType> kTypes{
-      {"repeat", {"times", "layers"}, repeat_layer},
       {"residual", {"layers", "shortcut"}, residual_layer},
       {"concat", {"branches"}, concat_layer},
       {"checkpoint", {"layers"}, checkpoint_layer},

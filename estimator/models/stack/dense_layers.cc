@@ -98,7 +98,7 @@ Layer mlp_layer(StackContext& context, const Node& spec) {
 Layer gated_layer(StackContext& context, const Node& spec) {
   const bool swiglu = spec.at("type").as_string() == "swiglu";
   const PathScope scope(context.builder, "mlp");
-  const GatedMlp mlp = make_gated_mlp(context.builder, features(context, spec, "hidden"), extent_of(spec, "ffn"),
+  const GatedUnit mlp = make_gated_unit(context.builder, features(context, spec, "hidden"), extent_of(spec, "ffn"),
                                       swiglu ? Activation::kSilu : Activation::kGeluTanh);
   return [mlp](const Tensor& x) { return mlp(x); };
 }

@@ -57,7 +57,7 @@ Layer grid_embedding_layer(StackContext& context, const Node& spec) {
   const std::int64_t dims = extent_of(spec, "dims");
   if (dims != context.shape.rank() - 2) spec.at("dims").refuse("it must be the number of dimensions of the grid");
   Session& session = context.builder.session();
-  const ComponentScope scope(session, Component::kBuffers);
+  const ComponentScope scope(session, Component::kInputs);
   Shape grid = context.shape;
   grid[0] = 1;
   grid[1] = 1;

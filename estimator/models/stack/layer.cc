@@ -21,18 +21,19 @@ const LayerType* find_type(std::string_view name) {
   return found;
 }
 
-}  // namespace
+// A stack of more layers than this is a mistake or an attack.
+constexpr std::int64_t kMostLayers = 100000;
 
-MakeLayer find_layer(std::string_view type) {
-  const LayerType* found = find_type(type);
-  return found == nullptr ? nullptr : found->make;
-}
+}  // namespace
 
 std::vector<std::string_view> layer_types() {
   std::vector<std::string_view> names;
   for_each_type([&](const LayerType& type) { names.push_back(type.name); });
+  names.push_back("repeat");
   return names;
 }
+
+namespace {
 
 Layer make_layer(StackContext& context, const Node& spec) {
   const Node& name = spec.at("type");
@@ -44,9 +45,25 @@ Layer make_layer(StackContext& context, const Node& spec) {
   return type->make(context, spec);
 }
 
+// `repeat` is as if its layers were written one after the other: it leaves no layer of its own.
+void append_layer(StackContext& context, const Node& spec, std::vector<Layer>& layers) {
+  if (spec.at("type").is_string() && spec.at("type").as_string() == "repeat") {
+    spec.check_keys({"type", "times", "layers"});
+    const std::int64_t times = spec.at("times").as_int(0, kMostLayers);
+    for (std::int64_t i = 0; i < times; ++i) {
+      for (const Node& inner : spec.at("layers").items()) append_layer(context, inner, layers);
+    }
+    return;
+  }
+  if (layers.size() >= static_cast<std::size_t>(kMostLayers)) spec.refuse("the stack has more layers than any network; use fewer repeats");
+  layers.push_back(make_layer(context, spec));
+}
+
+}  // namespace
+
 std::vector<Layer> make_layers(StackContext& context, const Node& list) {
   std::vector<Layer> layers;
-  for (const Node& spec : list.items()) layers.push_back(make_layer(context, spec));
+  for (const Node& spec : list.items()) append_layer(context, spec, layers);
   return layers;
 }
 

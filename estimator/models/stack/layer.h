@@ -23,13 +23,10 @@ struct StackContext {
 
 using MakeLayer = Layer (*)(StackContext& context, const Node& spec);
 
-// The maker of a `type`, or null.
-MakeLayer find_layer(std::string_view type);
 // All types, for "did you mean".
 std::vector<std::string_view> layer_types();
 
-// One layer or a list of them. Unknown types and keys are errors that name the nearest known one.
-Layer make_layer(StackContext& context, const Node& spec);
+// The layers of a list, repeats unrolled. Unknown types and keys are errors that name the nearest known one.
 std::vector<Layer> make_layers(StackContext& context, const Node& list);
 Tensor run_layers(const std::vector<Layer>& layers, const Tensor& x);
 

@@ -73,7 +73,9 @@ class StackNetwork final : public Network {
   }
 
   Tensor loss(Tensor* output) override {
-    Tensor y = run_layers(layers_, input());
+    Tensor x = input();
+    Tensor y = run_layers(layers_, x);
+    if (loss_ != LossKind::kSink) x.reset();  // a layer's input has a name until the step ends
     if (output != nullptr) *output = y;
     if (loss_ == LossKind::kNone) return given_gradient(y);
     return apply_loss(loss_, y, target_, settings_.label_smoothing);

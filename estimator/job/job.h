@@ -1,0 +1,109 @@
+// Job: what is to be run, on what: the contract's §3 as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/document.h"
+#include "core/dtype.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/training_loop.h"
+#include "kernels/optim/optimizer.h"
+
+namespace memfathom {
+
+enum class Mode : std::uint8_t { kTrain, kInference, kGenerate };
+enum class Lengths : std::uint8_t { kFixed, kVarying };
+enum class Reference : std::uint8_t { kNone, kPrecomputed, kModel, kDisabledAdapter };
+enum class Fsdp : std::uint8_t { kNone, kFull, kHybrid };
+enum class Backend : std::uint8_t { kCaching, kNone };
+
+// fp32, bf16, fp16: parameters in that type. amp-*: fp32 parameters under autocast.
+struct Precision {
+  DType parameters = DType::kFp32;
+  std::optional<DType> autocast;
+};
+
+struct TrainingSpec {
+  Mode mode = Mode::kTrain;
+  std::int64_t batch_size = 1;
+  Precision precision;
+  OptimizerOptions optimizer;
+  bool optimizer_form_given = false;
+  std::int64_t accumulation_steps = 1;
+  std::optional<LoraOptions> lora;
+  bool lora_precision_given = false;
+  Quantization quantization = Quantization::kNone;
+  bool preference = false;                   // DPO: two sequences per sample
+  Reference reference = Reference::kNone;
+  std::optional<std::int64_t> samples_per_epoch;
+  bool drop_last = true;
+  bool warmup_forward = false;
+  bool cudnn_benchmark = false;
+  bool gradient_clipping = false;
+  ZeroGrad zero_grad = ZeroGrad::kAfterStep;
+  Lengths lengths = Lengths::kFixed;
+  bool grad_scaler = false;
+  bool hold_output = false;
+  std::optional<bool> use_cache;
+  ModelSettings settings;                    // the part a network sees
+};
+
+struct ZeroBuffers {
+  std::int64_t reduce_bucket_size = 500000000;      // elements, DeepSpeed's defaults
+  std::int64_t allgather_bucket_size = 500000000;
+  std::optional<bool> overlap_comm;
+  std::int64_t max_live_parameters = 1000000000;
+  std::int64_t prefetch_bucket_size = 50000000;
+};
+
+struct ParallelSpec {
+  std::int64_t num_gpus = 1;
+  int zero_stage = 0;
+  Fsdp fsdp = Fsdp::kNone;
+  int fsdp_version = 1;
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  bool offload_parameters = false;
+  bool offload_optimizer = false;
+  bool offload_activations = false;
+  std::optional<DType> reduce_precision;
+  ZeroBuffers zero;
+  bool gradient_as_bucket_view = false;
+  bool sequence_parallel = false;
+};
+
+struct AllocatorSpec {
+  Backend backend = Backend::kCaching;
+  std::string options;
+};
+
+struct StackSpec {
+  std::string framework, version, cuda, cudnn, transformers, peft, bitsandbytes;
+};
+
+struct TargetSpec {
+  std::string gpu;                           // a name of `memfathom gpus`
+  std::optional<Bytes> memory;
+  std::string device;                        // cuda:0
+  Bytes used_by_others;
+  std::optional<Bytes> margin_bytes;
+  double margin_fraction = 0;
+  std::string calibration = "auto";
+  StackSpec stack;
+};
+
+struct Job {
+  std::string id;
+  Node model;                                // §3's `model`, exactly one way of saying it
+  TrainingSpec training;
+  ParallelSpec parallel;
+  AllocatorSpec allocator;
+  TargetSpec target;
+};
+
+}  // namespace memfathom

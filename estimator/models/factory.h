@@ -1,0 +1,18 @@
+// Factory: a job's `model` into a network, whatever way it is said.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/network.h"
+
+namespace memfathom {
+
+// One network from `preset`, `config` or `layers`. Assumptions it had to make are appended to `assumptions`.
+std::unique_ptr<Network> make_network(Builder& builder, const Node& model, const ModelSettings& settings,
+                                      std::vector<std::string>& assumptions);
+
+}  // namespace memfathom

@@ -1,0 +1,193 @@
+#include "estimator/run/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/error.h"
+#include "estimator/models/factory.h"
+#include "estimator/run/trace_run.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/allocator/caching_allocator.h"
+#include "kernels/dry/dry_device.h"
+#include "kernels/layers/training_loop.h"
+
+namespace memfathom {
+namespace {
+
+BuildOptions build_options(const TrainingSpec& training, const Node& model) {
+  BuildOptions options;
+  options.dtype = training.precision.parameters;
+  options.quantization = training.quantization;
+  if (training.mode != Mode::kTrain) options.train = Train::kFrozen;
+  if (training.lora) {
+    options.train = Train::kLora;
+    options.lora = training.lora;
+    if (!training.lora_precision_given) options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
+  }
+  if (const Node* train = model.find("train")) {
+    if (train->is_map()) {
+      options.train = Train::kLast;
+      options.last_blocks = train->at("last").as_int(0, 1 << 20);
+    } else {
+      options.train = static_cast<Train>(train->as_choice({"full", "frozen", "lora"}));
+    }
+  }
+  return options;
+}
+
+LoopOptions loop_options(const Job& job) {
+  const TrainingSpec& training = job.training;
+  LoopOptions options;
+  options.optimizer = training.optimizer;
+  options.batch_size = training.batch_size;
+  options.accumulation_steps = std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
+  options.autocast = training.precision.autocast;
+  options.grad_scaler = training.grad_scaler;
+  options.gradient_clipping = training.gradient_clipping;
+  options.hold_output = training.hold_output;
+  options.zero_grad = training.zero_grad;
+  options.reload_batch = job.allocator.backend == Backend::kCaching;
+  return options;
+}
+
+// The iterations that matter: two full ones; where an epoch ends with a shorter batch, that one and the full ones
+// after it, until the pattern repeats.
+void train(TrainingLoop& loop, const TrainingSpec& training) {
+  const std::int64_t batch = training.batch_size;
+  if (training.warmup_forward) loop.warm_up(batch);
+  const std::int64_t samples = training.samples_per_epoch.value_or(0);
+  const std::int64_t rest = samples > 0 && !training.drop_last ? samples % batch : 0;
+  if (samples == 0 || rest == 0) {
+    for (int i = 0; i < 3; ++i) loop.iterate();
+    return;
+  }
+  const std::int64_t full = std::min<std::int64_t>(samples / batch, 3);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (std::int64_t i = 0; i < full; ++i) loop.iterate();
+    loop.iterate(rest);
+  }
+}
+
+void infer(Session& session, Network& network, const TrainingSpec& training) {
+  const NoGrad no_grad(session);
+  session.training = false;
+  network.load_batch(training.batch_size, false);
+  for (int iteration = 1; iteration <= 2; ++iteration) {
+    session.ledger().begin_phase("forward", iteration);
+    const AutocastScope autocast(session, training.precision.autocast);
+    const Tensor output = network.forward();
+  }
+}
+
+void generate(Session& session, Network& network, const TrainingSpec& training) {
+  const NoGrad no_grad(session);
+  session.training = false;
+  network.load_batch(training.batch_size, false);
+  const std::int64_t tokens = std::max<std::int64_t>(training.settings.new_tokens, 1);
+  for (int iteration = 1; iteration <= 2; ++iteration) {
+    session.ledger().begin_phase("prefill", iteration);
+    const AutocastScope autocast(session, training.precision.autocast);
+    Tensor logits = network.prefill();
+    session.ledger().begin_phase("decode", iteration);
+    for (std::int64_t i = 1; i < tokens; ++i) logits = network.decode();
+    logits.reset();
+    network.end_generation();
+  }
+}
+
+void summarize(Session& session, const Allocator& allocator, DryRun& run) {
+  Ledger& ledger = session.ledger();
+  ledger.begin_phase("end", 0);
+  run.phases.assign(ledger.phases().begin(), ledger.phases().end() - 1);
+  run.modules = ledger.module_names();
+  const int last = std::max_element(run.phases.begin(), run.phases.end(), [](const auto& a, const auto& b) {
+                     return a.iteration < b.iteration;
+                   })->iteration;
+  const int steady = std::min(last, 2);
+  std::int64_t peak = -1;
+  for (const PhaseRecord& phase : run.phases) {
+    if (phase.iteration == 1) run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
+    if (phase.iteration < steady || phase.allocated_peak <= peak) continue;
+    peak = phase.allocated_peak;
+    run.at_peak = phase.live_at_peak;
+  }
+  run.allocated_peak = Bytes{std::max<std::int64_t>(peak, 0)};
+  const AllocatorStatistics& statistics = allocator.statistics();
+  run.reserved_peak = std::max(Bytes{statistics.reserved_bytes.all.peak}, run.allocated_peak);
+  run.retries = statistics.num_alloc_retries;
+  run.uses_cublas = session.used_cublas();
+  run.uses_cudnn = session.used_cudnn();
+  run.uses_cufft = session.used_cufft();
+}
+
+}  // namespace
+
+DryRun run_dry(const Job& job, const DryRunOptions& options) {
+  if (job.model.find("trace") != nullptr) return run_trace(job, options);
+  DryRun run;
+  DryDevice device;
+  FrameworkPolicy policy = options.policy;
+  std::unique_ptr<Allocator> allocator;
+  if (job.allocator.backend == Backend::kNone) {
+    allocator = std::make_unique<BareAllocator>();
+    policy.counts_workspaces = false;
+    policy.in_place_shortcuts = false;
+  } else {
+    allocator = std::make_unique<CachingAllocator>(device.memory(), parse_allocator_options(job.allocator.options));
+  }
+  const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
+  Session session(device, *allocator, workspaces, policy);
+  session.cudnn_benchmark = job.training.cudnn_benchmark;
+
+  Builder builder(session, build_options(job.training, job.model));
+  const std::unique_ptr<Network> network = make_network(builder, job.model, job.training.settings, run.assumptions);
+  builder.finish();
+  run.parameter_count = builder.parameter_count();
+  const std::vector<Tensor> trainable = builder.trainable();
+  for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
+
+  switch (job.training.mode) {
+    case Mode::kTrain: {
+      TrainingLoop loop(session, *network, trainable, loop_options(job));
+      train(loop, job.training);
+      summarize(session, *allocator, run);
+      break;
+    }
+    case Mode::kInference:
+      infer(session, *network, job.training);
+      summarize(session, *allocator, run);
+      break;
+    case Mode::kGenerate:
+      generate(session, *network, job.training);
+      summarize(session, *allocator, run);
+      break;
+  }
+  return run;
+}
+
+ReplayedJob replayed(const DryRun& run) {
+  ReplayedJob job;
+  job.allocated_peak = run.allocated_peak;
+  job.reserved_peak = run.reserved_peak;
+  job.uses_cublas = run.uses_cublas;
+  job.uses_cudnn = run.uses_cudnn;
+  job.uses_cufft = run.uses_cufft;
+  const auto sum = [&](std::initializer_list<Component> components) {
+    Bytes total;
+    for (const ComponentBytes& module : run.at_peak) {
+      for (const Component c : components) total += Bytes{module[static_cast<std::size_t>(c)]};
+    }
+    return total;
+  };
+  job.states = sum({Component::kParameters, Component::kAdapterParameters, Component::kBuffers, Component::kGradients,
+                    Component::kOptimizerState});
+  job.activations = sum({Component::kActivations, Component::kKvCache, Component::kInputs});
+  job.temporaries = sum({Component::kTemporaries});
+  job.logits = sum({Component::kLogitsLoss});
+  job.workspaces = sum({Component::kWorkspaceCublas, Component::kWorkspaceCudnn, Component::kWorkspaceCufft});
+  return job;
+}
+
+}  // namespace memfathom

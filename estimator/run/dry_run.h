@@ -1,0 +1,45 @@
+// Dry run: a job's layers on the dry device, its steps played through the allocator.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/component.h"
+#include "core/predictor.h"
+#include "core/workspace.h"
+#include "estimator/job/job.h"
+#include "kernels/tensor/framework_policy.h"
+#include "kernels/tensor/ledger.h"
+
+namespace memfathom {
+
+struct DryRun {
+  std::vector<PhaseRecord> phases;        // in the order of the run, iterations counted from 1
+  std::vector<std::string> modules;       // names of the job's modules; [0] is the job itself
+  Bytes allocated_peak;                   // steady state: from the second iteration on
+  Bytes first_allocated_peak;             // first iteration
+  Bytes reserved_peak;                    // over everything: load, warm-up, first iteration, short last batch
+  std::vector<ComponentBytes> at_peak;    // by module, at the allocated peak
+  std::int64_t parameter_count = 0;
+  std::int64_t trainable_count = 0;
+  Bytes host_peak;                        // what offloading puts on the host
+  bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
+  std::int64_t retries = 0;               // times the allocator had to give its cache back
+  std::vector<std::string> assumptions;
+  std::vector<std::string> not_modelled;
+  std::vector<std::string> warnings;
+};
+
+struct DryRunOptions {
+  FrameworkPolicy policy;
+  const WorkspaceModel* workspaces = nullptr;   // null: no library asks for any
+};
+
+DryRun run_dry(const Job& job, const DryRunOptions& options);
+
+// What the predictor needs of it.
+ReplayedJob replayed(const DryRun& run);
+
+}  // namespace memfathom

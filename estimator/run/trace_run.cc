@@ -1,0 +1,153 @@
+#include "estimator/run/trace_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/allocator/caching_allocator.h"
+#include "kernels/dry/dry_device.h"
+#include "kernels/allocator/trace.h"
+
+namespace memfathom {
+namespace {
+
+std::string trace_path(const Node& node) {
+  const std::filesystem::path named = node.as_string();
+  const std::string file = node.file();
+  if (named.is_absolute() || file.empty() || file == "-") return named.string();
+  return (std::filesystem::path(file).parent_path() / named).string();
+}
+
+bool is_gemm(std::string_view operation) {
+  for (const std::string_view name : {"addmm", "mm", "bmm", "baddbmm", "matmul", "linear"}) {
+    const std::size_t at = operation.rfind(name);
+    if (at != std::string_view::npos && at + name.size() == operation.size() &&
+        (at == 0 || operation[at - 1] == '.' || operation[at - 1] == ':')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What a storage is for, when the trace does not say it: by the phase in which it was made.
+Component component_of(const Trace& trace, std::size_t event, const Trace::Span& span) {
+  const std::string& tag = trace.label_of(event).tag;
+  for (std::size_t i = 0; i < kComponentCount && !tag.empty(); ++i) {
+    if (kComponentNames[i] == tag) return static_cast<Component>(i);
+  }
+  if (span.phase == "load" || span.phase == "model" || span.phase == "init") return Component::kParameters;
+  if (span.phase == "step") return Component::kOptimizerState;
+  return span.phase == "forward" ? Component::kActivations : Component::kTemporaries;
+}
+
+class Replayer {
+ public:
+  Replayer(const Trace& trace, Allocator& allocator, const WorkspaceModel& workspaces, const FrameworkPolicy& policy)
+      : trace_(trace), allocator_(allocator), workspaces_(workspaces), policy_(policy), held_(trace.slots) {}
+
+  void go() {
+    std::size_t convolution = 0;
+    std::size_t next_span = 0;
+    for (std::size_t i = 0; i < trace_.events.size(); ++i) {
+      while (next_span < trace_.spans.size() && trace_.spans[next_span].first_event <= i) {
+        span_ = &trace_.spans[next_span++];
+        ledger.begin_phase(span_->phase, span_->iteration);
+      }
+      const Trace::Event& event = trace_.events[i];
+      if (event.is_free()) {
+        release(held_[event.slot]);
+        continue;
+      }
+      if (policy_.counts_workspaces && is_gemm(trace_.label_of(i).name)) take_gemm_workspace();
+      held_[event.slot] = take(Bytes{event.bytes}, component_of(trace_, i, *span_), event.stream);
+      for (; convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i; ++convolution) {
+        uses_cudnn = true;
+        if (!policy_.counts_workspaces) continue;
+        const Bytes bytes = workspaces_.convolution(trace_.convolutions[convolution].query).bytes;
+        Held workspace = take(bytes, Component::kWorkspaceCudnn, event.stream);
+        release(workspace);
+      }
+    }
+  }
+
+  Ledger ledger;
+  bool uses_cublas = false;
+  bool uses_cudnn = false;
+
+ private:
+  struct Held {
+    Allocation allocation;
+    Component component = Component::kTemporaries;
+  };
+
+  Held take(Bytes bytes, Component component, int stream) {
+    Held held{allocator_.allocate(bytes, stream), component};
+    ledger.note_reserved(allocator_.statistics().reserved_bytes.all.current);
+    ledger.add(component, 0, held.allocation.bytes.count());
+    return held;
+  }
+
+  void release(Held& held) {
+    ledger.remove(held.component, 0, held.allocation.bytes.count());
+    allocator_.free(held.allocation);
+    held.allocation = {};
+  }
+
+  // One per thread: autograd's has its own from the first backward on.
+  void take_gemm_workspace() {
+    uses_cublas = true;
+    bool& taken = span_->phase == "backward" ? backward_workspace_ : forward_workspace_;
+    if (taken) return;
+    taken = true;
+    take(policy_.cublas_workspace, Component::kWorkspaceCublas, 0);
+  }
+
+  const Trace& trace_;
+  Allocator& allocator_;
+  const WorkspaceModel& workspaces_;
+  const FrameworkPolicy& policy_;
+  std::vector<Held> held_;
+  const Trace::Span* span_ = nullptr;
+  bool forward_workspace_ = false;
+  bool backward_workspace_ = false;
+};
+
+}  // namespace
+
+DryRun run_trace(const Job& job, const DryRunOptions& options) {
+  const Trace trace = load_trace(trace_path(job.model.at("trace")));
+  DryDevice device;
+  FrameworkPolicy policy = options.policy;
+  std::unique_ptr<Allocator> allocator;
+  if (job.allocator.backend == Backend::kNone) {
+    allocator = std::make_unique<BareAllocator>();
+    policy.counts_workspaces = false;
+  } else {
+    allocator = std::make_unique<CachingAllocator>(device.memory(), parse_allocator_options(job.allocator.options));
+  }
+  const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
+  Replayer replayer(trace, *allocator, workspaces, policy);
+  replayer.go();
+  DryRun run;
+  run.phases = replayer.ledger.phases();
+  run.modules = replayer.ledger.module_names();
+  int last = 0;
+  for (const PhaseRecord& phase : run.phases) last = std::max(last, phase.iteration);
+  for (const PhaseRecord& phase : run.phases) {
+    if (phase.iteration == 1) run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
+    if (phase.iteration < std::min(last, 2) || Bytes{phase.allocated_peak} <= run.allocated_peak) continue;
+    run.allocated_peak = Bytes{phase.allocated_peak};
+    run.at_peak = phase.live_at_peak;
+  }
+  run.reserved_peak = std::max(Bytes{allocator->statistics().reserved_bytes.all.peak}, run.allocated_peak);
+  run.retries = allocator->statistics().num_alloc_retries;
+  run.uses_cublas = replayer.uses_cublas;
+  run.uses_cudnn = replayer.uses_cudnn;
+  return run;
+}
+
+}  // namespace memfathom
