@@ -18,6 +18,7 @@
 #include "core/bytes.h"
 #include "kernels/allocator/allocator.h"
 #include "kernels/allocator/free_list.h"
+#include "kernels/allocator/huge_pages.h"
 #include "kernels/allocator/options.h"
 #include "kernels/allocator/segment_source.h"
 #include "kernels/allocator/snapshot.h"
@@ -113,7 +114,7 @@ class CachingAllocator final : public Allocator {
   SegmentSource& source_;
   AllocatorOptions options_;
   bool rounds_to_power2_ = false;
-  std::vector<Block> blocks_;
+  std::vector<Block, HugePages<Block>> blocks_;
   BlockId first_unused_ = kNone;
   std::vector<std::unique_ptr<Pool>> pools_;
   std::unordered_map<int, std::uint32_t>

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/allocator/huge_pages.h"
+
 namespace memfathom {
 
 // Sizes fall into bins, exact up to 32 KiB and 64 per power of two beyond; a bitmap finds the next
@@ -103,7 +105,7 @@ class FreeList {
   std::array<std::uint64_t, kWords> words_{};  // bit b of word w: bin 64 w + b holds something
   std::uint64_t summary_ = 0;                  // bit w: word w is not zero
   std::vector<Tree> trees_;                    // by bin, as far as bins were used
-  std::vector<Leaf> leaves_;
+  std::vector<Leaf, HugePages<Leaf>> leaves_;
   std::vector<Inner> inners_;
   std::vector<std::uint32_t> unused_leaves_;
   std::vector<std::uint32_t> unused_inners_;
