@@ -21,7 +21,16 @@ cublasStatus_t refuse(const char* function, const std::string& why, cublasStatus
   return status;
 }
 
-struct BlasState {};
+struct BlasState {
+  bool has_stream = false;
+};
+
+// Opaque descriptors: what the library would keep behind them.
+template <typename Kept>
+std::map<const void*, Kept>& kept() {
+  static std::map<const void*, Kept> all;
+  return all;
+}
 
 struct Side {
   const void* data = nullptr;
@@ -112,6 +121,11 @@ bool view(const char* function, const char* name, const Side& side, std::int64_t
   return elements.data != nullptr;
 }
 
+// Not an error of cuBLAS, but one of ours: the default stream is not ordered with the device's own.
+void note_default_stream(const char* function, cublasHandle_t handle) {
+  if (!kept<BlasState>()[handle].has_stream) doubles::refuse(function, "the handle runs on the default stream", 0);
+}
+
 cublasStatus_t multiply(const char* function, Product p) {
   if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 1) return refuse(function, "a dimension is negative");
   if (!supported(p)) return refuse(function, "the types are not supported together", CUBLAS_STATUS_NOT_SUPPORTED);
@@ -168,13 +182,6 @@ struct LtLayout {
 };
 constexpr std::size_t kLtWorkspace = 1 << 16;
 
-// Opaque descriptors: what the library would keep behind them.
-template <typename Kept>
-std::map<const void*, Kept>& kept() {
-  static std::map<const void*, Kept> all;
-  return all;
-}
-
 template <typename Kept, typename Handle>
 cublasStatus_t create(const char* function, const char* kind, Handle* handle, const Kept& value) {
   if (const int injected = doubles::enter(function)) return static_cast<cublasStatus_t>(injected);
@@ -203,6 +210,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) { return destroy<BlasStat
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   if (const int injected = doubles::enter("cublasSetStream")) return static_cast<cublasStatus_t>(injected);
   if (!doubles::alive("stream", stream)) return refuse("cublasSetStream", "the stream does not exist");
+  kept<BlasState>()[handle].has_stream = true;
   return check_handle("cublasSetStream", handle);
 }
 
@@ -243,6 +251,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
                             cublasComputeType_t computeType, cublasGemmAlgo_t) {
   if (const int injected = doubles::enter("cublasGemmEx")) return static_cast<cublasStatus_t>(injected);
   if (const cublasStatus_t status = check_handle("cublasGemmEx", handle); status != CUBLAS_STATUS_SUCCESS) return status;
+  note_default_stream("cublasGemmEx", handle);
   return multiply("cublasGemmEx", {m, n, k, 1, {A, transa, Atype, lda, 0, 0, 0}, {B, transb, Btype, ldb, 0, 0, 0},
                                    {C, CUBLAS_OP_N, Ctype, ldc, 0, 0, 0}, computeType, alpha, beta, nullptr});
 }
@@ -256,6 +265,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
   const char* function = "cublasGemmStridedBatchedEx";
   if (const int injected = doubles::enter(function)) return static_cast<cublasStatus_t>(injected);
   if (const cublasStatus_t status = check_handle(function, handle); status != CUBLAS_STATUS_SUCCESS) return status;
+  note_default_stream(function, handle);
   return multiply(function, {m, n, k, batchCount, {A, transa, Atype, lda, strideA, 0, 0},
                              {B, transb, Btype, ldb, strideB, 0, 0}, {C, CUBLAS_OP_N, Ctype, ldc, strideC, 0, 0},
                              computeType, alpha, beta, nullptr});

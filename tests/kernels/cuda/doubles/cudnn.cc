@@ -82,6 +82,11 @@ std::map<const void*, RecordedPtr>& all() {
   return descriptors;
 }
 
+std::map<const void*, cudaStream_t>& streams() {
+  static std::map<const void*, cudaStream_t> of_handles;
+  return of_handles;
+}
+
 cudnnStatus_t refuse(const char* function, const std::string& why, cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
   doubles::refuse(function, why, status);
   return status;
@@ -286,6 +291,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   if (!doubles::alive("cudnn", handle) || !doubles::alive("stream", stream)) {
     return refuse("cudnnSetStream", "the handle or the stream does not exist");
   }
+  streams()[handle] = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -357,6 +363,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   if (const int injected = doubles::enter(function)) return static_cast<cudnnStatus_t>(injected);
   if (doubles::sticky_error() != 0) return CUDNN_STATUS_EXECUTION_FAILED;
   if (!doubles::alive("cudnn", handle)) return refuse(function, "the handle does not exist");
+  // Not an error of cuDNN, but one of ours: the default stream is not ordered with the device's own.
+  if (!doubles::alive("stream", streams()[handle])) doubles::refuse(function, "the handle runs on the default stream", 0);
   const RecordedPtr planned = find_recorded(plan);
   const RecordedPtr packed = find_recorded(pack);
   if (!planned || !packed || !planned->finalized || !packed->finalized) return refuse(function, "a descriptor is not finalized");
