@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "cli/calibrations_diff.h"
 #include "cli/commands.h"
 #include "cli/database.h"
 #include "cli/option_parser.h"
@@ -22,7 +23,7 @@ namespace {
 using nlohmann::json;
 using Words = std::vector<std::string>;
 
-constexpr std::array<std::string_view, 2> kActions{"list", "show"};
+constexpr std::array<std::string_view, 3> kActions{"list", "show", "diff"};
 
 // A calibration as it is listed: with what can be said of it without asking a device.
 struct Listed {
@@ -199,6 +200,16 @@ ExitCode show(const Words& words, Context& context) {
   return ExitCode::kYes;
 }
 
+ExitCode difference(const Words& words, Context& context) {
+  if (words.size() != 2)
+    throw Error(ErrorKind::kUsage, "write: memfathom calibrations diff BEFORE AFTER");
+  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const Listed before = found_calibration(words[0], store);
+  const Listed after = found_calibration(words[1], store);
+  print_difference(before.calibration, after.calibration, context);
+  return ExitCode::kYes;
+}
+
 }  // namespace
 
 ExitCode run_calibrations(const Arguments& arguments, Context& context) {
@@ -210,6 +221,7 @@ ExitCode run_calibrations(const Arguments& arguments, Context& context) {
   options.parse(arguments);
   if (action == "list") return list(words, context);
   if (action == "show") return show(words, context);
+  if (action == "diff") return difference(words, context);
   throw Error(ErrorKind::kUsage, fmt::format("calibrations: there is no action \"{}\"; {}", action,
                                              suggestion(action, kActions)));
 }

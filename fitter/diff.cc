@@ -6,12 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "core/coefficients.h"
-
 namespace memfathom {
 namespace {
-
-constexpr double kMiB = 1 << 20;
 
 const Coefficient* find(const Calibration& calibration, const std::string& name) {
   const auto at = std::find_if(calibration.coefficients.begin(), calibration.coefficients.end(),
@@ -30,21 +26,6 @@ CoefficientChange compare(const Coefficient& a, const Coefficient& b, double thr
     result.change = std::abs(result.z) > threshold ? Change::kMoved : Change::kSame;
   }
   return result;
-}
-
-std::string shown(double value, const std::string& unit) {
-  return unit == "bytes" ? fmt::format("{:.1f} MiB", value / kMiB) : fmt::format("{:.4f}", value);
-}
-
-int rank(Change change) {
-  switch (change) {
-    case Change::kMoved: return 0;
-    case Change::kAppeared:
-    case Change::kVanished: return 1;
-    case Change::kUndecided: return 2;
-    case Change::kSame: return 3;
-  }
-  return 4;
 }
 
 }  // namespace
@@ -104,24 +85,6 @@ std::string environment_change(const Environment& before, const Environment& aft
                         b.empty() ? "unknown" : b);
   }
   return text.empty() ? "the environments are the same" : text;
-}
-
-std::string diff_report(const Calibration& before, const Calibration& after, double threshold) {
-  std::vector<CoefficientChange> changes = diff(before, after, threshold);
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const CoefficientChange& a, const CoefficientChange& b) {
-                     return rank(a.change) < rank(b.change);
-                   });
-  std::string text = fmt::format("{}: {}\n", after.name,
-                                 environment_change(before.environment, after.environment));
-  for (const CoefficientChange& c : changes) {
-    const double difference = c.after - c.before;
-    text += fmt::format("  {:<9} {:<40} {} -> {} ({}{} +- {}, {:+.1f} standard errors)\n",
-                        to_string(c.change), c.name, shown(c.before, c.unit),
-                        shown(c.after, c.unit), difference < 0 ? "" : "+",
-                        shown(difference, c.unit), shown(c.standard_error, c.unit), c.z);
-  }
-  return text;
 }
 
 }  // namespace memfathom

@@ -35,7 +35,4 @@ std::string environment_change(const Environment& before, const Environment& aft
 
 const char* to_string(Change change);
 
-// For people: the environments, then a line per coefficient, those that moved first.
-std::string diff_report(const Calibration& before, const Calibration& after, double threshold = 3);
-
 }  // namespace memfathom
