@@ -238,6 +238,15 @@ void WriteTransaction::commit() {
   open_ = false;
 }
 
+ReadTransaction::ReadTransaction(Connection& connection)
+    : connection_(connection), open_(!connection.in_transaction()) {
+  if (open_) connection_.database().exec("BEGIN");
+}
+
+ReadTransaction::~ReadTransaction() {
+  if (open_) connection_.database().tryExec("COMMIT");
+}
+
 Error translated(const SQLite::Exception& exception, const fs::path& path, const char* doing) {
   const std::string file = path.string();
   const char* said = exception.what();

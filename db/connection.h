@@ -61,6 +61,20 @@ class WriteTransaction {
   bool open_;
 };
 
+// All reads see one state of the database, whatever others write meanwhile; nothing when a
+// transaction is open.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Connection& connection);
+  ~ReadTransaction();
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+
+ private:
+  Connection& connection_;
+  bool open_;
+};
+
 // One sentence for what SQLite reported while `doing` ("storing a sample").
 Error translated(const SQLite::Exception& exception, const std::filesystem::path& path,
                  const char* doing);

@@ -97,6 +97,37 @@ std::string fingerprint(Connection& connection) {
   return hash.uid();
 }
 
+void require_sound(const Store& store, const fs::path& path) {
+  const std::vector<std::string> problems = store.check();
+  if (problems.empty()) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} was not merged: {}", path.string(), problems.front()));
+}
+
+// Adds to `target` every row of `source` that it has not.
+MergeCounts copy_missing(const Store& source, Connection& target) {
+  MergeCounts counts;
+  const auto count = [](int& counter, const rows::Insertion& insertion) {
+    counter += insertion.added ? 1 : 0;
+  };
+  for (const Run& run : source.runs()) count(counts.runs, rows::insert_run(target, run));
+  rows::RunPosition position;
+  source.for_each_sample(everything(), [&](StoredSample&& stored) {
+    if (position.run != stored.run) position = rows::position_in(target, stored.run);
+    position.next_number = stored.number;
+    count(counts.samples, rows::insert_sample(target, position, stored.sample));
+  });
+  for (const Observation& o : source.observations())
+    count(counts.observations, rows::insert_observation(target, o));
+  for (const Calibration& c : source.calibrations())
+    count(counts.calibrations, rows::insert_calibration(target, c));
+  for (const Baseline& b : source.baselines())
+    count(counts.baselines, rows::insert_baseline(target, b));
+  for (const Annotation& a : source.annotations(""))
+    count(counts.annotations, rows::insert_annotation(target, a));
+  return counts;
+}
+
 }  // namespace
 
 StoreInfo Store::info() const {
@@ -153,35 +184,16 @@ void Store::backup(const fs::path& target) const {
 MergeCounts Store::merge(const Store& other) {
   std::error_code error;
   if (fs::equivalent(connection_->path(), other.connection_->path(), error)) return {};
-  if (const std::vector<std::string> problems = other.check(); !problems.empty()) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} was not merged: {}", other.connection_->path().string(), problems.front()));
-  }
-  MergeCounts counts;
-  guarded(connection_->path(), "merging", [&] {
-    WriteTransaction transaction(*connection_);
-    const auto count = [](int& counter, const rows::Insertion& insertion) {
-      counter += insertion.added ? 1 : 0;
-    };
-    for (const Run& run : other.runs()) count(counts.runs, rows::insert_run(*connection_, run));
-    rows::RunPosition position;
-    other.for_each_sample(everything(), [&](StoredSample&& stored) {
-      if (position.run != stored.run) position = rows::position_in(*connection_, stored.run);
-      position.next_number = stored.number;
-      count(counts.samples, rows::insert_sample(*connection_, position, stored.sample));
+  return guarded(other.connection_->path(), "merging from it", [&] {
+    const ReadTransaction snapshot(*other.connection_);
+    require_sound(other, other.connection_->path());
+    return guarded(connection_->path(), "merging", [&] {
+      WriteTransaction transaction(*connection_);
+      const MergeCounts counts = copy_missing(other, *connection_);
+      transaction.commit();
+      return counts;
     });
-    for (const Observation& o : other.observations())
-      count(counts.observations, rows::insert_observation(*connection_, o));
-    for (const Calibration& c : other.calibrations())
-      count(counts.calibrations, rows::insert_calibration(*connection_, c));
-    for (const Baseline& b : other.baselines())
-      count(counts.baselines, rows::insert_baseline(*connection_, b));
-    for (const Annotation& a : other.annotations(""))
-      count(counts.annotations, rows::insert_annotation(*connection_, a));
-    transaction.commit();
   });
-  return counts;
 }
 
 }  // namespace memfathom

@@ -67,12 +67,19 @@ std::set<std::string> kill_a_writer(const fs::path& path, int lines, unsigned tu
   return ids;
 }
 
+bool left_half_written(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path.string() + "-journal", error);
+  return !error && size > 0;
+}
+
 TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMoments) {
   constexpr int kDatabases = 20;
   constexpr int kKillsEach = 10;
   std::mt19937 engine(20261116);
   const auto random = [&engine] { return static_cast<unsigned>(engine()); };
   std::size_t reported = 0;
+  int half_written = 0;
   for (int d = 0; d < kDatabases; ++d) {
     const TemporaryDirectory directory;
     const fs::path path = directory / "memfathom.db";
@@ -83,6 +90,7 @@ TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMome
       const int lines = static_cast<int>(random() % 4);
       const unsigned turns = random() % (1U << random() % 23);  // up to some 20 ms, mostly far less
       committed.merge(kill_a_writer(path, lines, turns));
+      half_written += left_half_written(path) ? 1 : 0;
     }
     reported += committed.size();
     const std::optional<Store> store = Store::open_if_exists(path);
@@ -96,6 +104,8 @@ TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMome
     EXPECT_THAT(store->check(), IsEmpty());
   }
   EXPECT_GT(reported, 100U);
+  EXPECT_GT(half_written, 10) << "the kills must hit transactions, or the test shows nothing";
+  RecordProperty("kills_inside_a_transaction", half_written);
 }
 
 TEST(DurabilityTest, ReadsADatabaseWhoseWriterWasKilledInTheMiddleOfATransaction) {
