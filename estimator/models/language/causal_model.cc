@@ -18,13 +18,17 @@ constexpr int kLogitsStayNarrow = 445;
 
 }  // namespace
 
+void require_sequence_length(const ModelSettings& settings) {
+  if (settings.sequence_length > 0) return;
+  throw Error(ErrorKind::kInput,
+              "this model reads sequences, and training.sequence_length is missing; give the number of tokens of a sample");
+}
+
 CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers)
     : session_(builder.session()),
       settings_(settings),
       layers_(layers) {
-  if (settings_.sequence_length < 1) {
-    throw Error(ErrorKind::kInput, "this model reads sequences, and training.sequence_length is missing; give the number of tokens of a sample");
-  }
+  require_sequence_length(settings_);
 }
 
 void CausalModel::load_batch(std::int64_t size, bool targets) {
@@ -51,10 +55,6 @@ void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& 
     return;
   }
   head_ = make_linear(builder, "lm_head", hidden, vocabulary, {.bias = bias, .head = true});
-}
-
-void CausalModel::prepare_embeddings(Tensor& embeddings) const {
-  if (checkpoints() && session_.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
 }
 
 Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
@@ -99,7 +99,7 @@ Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
 
 Tensor CausalModel::loss(Tensor* output) {
   std::unique_ptr<KeyValueCache> cache;
-  if (settings_.use_cache && !checkpoints()) cache = new_cache();
+  if (settings_.use_cache && !checkpoints(settings_, session_)) cache = new_cache();
   const Tensor hidden = body(ids_, cache.get());
   const ComponentScope scope(session_, Component::kLogitsLoss);
   if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);

@@ -3,28 +3,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "core/document.h"
 #include "estimator/models/language/attention.h"
 #include "estimator/models/language/key_value_cache.h"
-#include "estimator/models/language/rotary.h"
+#include "estimator/models/language/pass.h"
 #include "estimator/models/settings.h"
 #include "kernels/layers/builder.h"
 #include "kernels/layers/linear.h"
 #include "kernels/layers/network.h"
-#include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
-
-// What one forward pass hands to each of its blocks.
-struct Pass {
-  Tensor positions;
-  Tensor mask;
-  Tensor window_mask;           // of layers with a sliding window, in models that mix both
-  RotaryTables rotary;
-  KeyValueCache* cache = nullptr;
-};
 
 class CausalModel : public Network {
  public:
@@ -53,9 +42,6 @@ class CausalModel : public Network {
   Tensor make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary, std::int64_t width,
                         bool tied_by_default);
 
-  // enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a gradient, and get one.
-  void prepare_embeddings(Tensor& embeddings) const;
-
   // Mask and positions of a pass over these embeddings.
   Pass begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window = 0) const;
   Tensor mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const;
@@ -64,18 +50,7 @@ class CausalModel : public Network {
   // The job's dropout where it gives one, else the model's own.
   double dropout_or(double own) const { return settings_.dropout.value_or(own); }
 
-  // x = block(x, pass), checkpointed where the job wants it.
-  template <typename Block>
-  Tensor run_block(const Block& block, const Tensor& x, const Pass& pass) const {
-    if (!checkpoints()) return block(x, pass);
-    Pass kept = pass;
-    kept.cache = nullptr;
-    Segment segment = [&block, kept = std::move(kept)](const Tensor& input) { return block(input, kept); };
-    return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
-  }
-
  private:
-  bool checkpoints() const { return settings_.checkpointing != Checkpointing::kNone && session_.training; }
   Tensor logits_of_last(const Tensor& hidden, std::int64_t keep);
   std::unique_ptr<KeyValueCache> new_cache() const;
   Tensor next_token(const Tensor& ids);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/models/language/bert.h"
 #include "estimator/models/language/gpt2.h"
 #include "estimator/models/language/llama.h"
+#include "estimator/models/language/phi.h"
 
 namespace memfathom {
 namespace {
@@ -15,9 +17,12 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"gemma", make_llama},  {"gemma2", make_llama}, {"gpt2", make_gpt2},   {"granite", make_llama},
-    {"llama", make_llama},  {"mistral", make_llama}, {"mixtral", make_llama}, {"olmo", make_llama},
-    {"olmo2", make_llama},  {"phi3", make_llama},   {"qwen2", make_llama}, {"qwen3", make_llama},
+    {"bert", make_bert},         {"camembert", make_bert},   {"distilbert", make_bert},
+    {"gemma", make_llama},       {"gemma2", make_llama},     {"gpt2", make_gpt2},
+    {"granite", make_llama},     {"llama", make_llama},      {"mistral", make_llama},
+    {"mixtral", make_llama},     {"olmo", make_llama},       {"olmo2", make_llama},
+    {"phi", make_phi},           {"phi3", make_llama},       {"qwen2", make_llama},
+    {"qwen3", make_llama},       {"roberta", make_bert},     {"xlm-roberta", make_bert},
 };
 
 }  // namespace

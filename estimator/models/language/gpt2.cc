@@ -125,7 +125,7 @@ class Gpt2 final : public CausalModel {
  private:
   Tensor body(const Tensor& ids, KeyValueCache* cache) override {
     Tensor embeddings = embedding(tokens_, ids);
-    prepare_embeddings(embeddings);
+    prepare_embeddings(settings(), embeddings);
     Pass pass;
     pass.cache = cache;
     pass.positions = make_positions(session(), ids.size(1));
@@ -133,7 +133,7 @@ class Gpt2 final : public CausalModel {
     Tensor hidden = add(embeddings, position_embeddings);
     pass.mask = mask_for(embeddings, cache, 0);
     hidden = dropout(hidden, dropout_);
-    for (const Gpt2Block& block : blocks_) hidden = run_block(block, hidden, pass);
+    for (const Gpt2Block& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);
     return hidden;
   }

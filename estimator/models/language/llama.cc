@@ -216,13 +216,13 @@ class Llama final : public CausalModel {
     } else if (plan_.embedding_multiplier != 1) {
       embeddings = mul_scalar(embeddings, plan_.embedding_multiplier);
     }
-    prepare_embeddings(embeddings);
+    prepare_embeddings(settings(), embeddings);
     const std::int64_t window = plan_.window;
     Pass pass = begin_pass(embeddings, cache, plan_.alternates_windows ? 0 : window);
     if (plan_.alternates_windows) pass.window_mask = mask_for(embeddings, cache, window);
     if (rotary_) pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
     Tensor hidden = embeddings;
-    for (const LlamaBlock& block : blocks_) hidden = run_block(block, hidden, pass);
+    for (const LlamaBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);
     return hidden;
   }

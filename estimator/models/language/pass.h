@@ -1,0 +1,45 @@
+// Pass: what one forward pass hands to each block, and how blocks are run, checkpointed or not.
+#pragma once
+
+#include <utility>
+
+#include "estimator/models/language/key_value_cache.h"
+#include "estimator/models/language/rotary.h"
+#include "estimator/models/settings.h"
+#include "kernels/tensor/checkpoint.h"
+
+namespace memfathom {
+
+struct Pass {
+  Tensor positions;
+  Tensor mask;
+  Tensor window_mask;           // of layers with a sliding window, in models that mix both
+  RotaryTables rotary;
+  KeyValueCache* cache = nullptr;
+};
+
+inline bool checkpoints(const ModelSettings& settings, const Session& session) {
+  return settings.checkpointing != Checkpointing::kNone && session.training;
+}
+
+// x = block(x, pass), checkpointed where the job wants it; selective checkpointing is by whole blocks too. Inside a
+// checkpoint no cache is written: it would be written twice.
+template <typename Block>
+Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
+  if (!checkpoints(settings, x.session())) return block(x, pass);
+  Pass kept = pass;
+  kept.cache = nullptr;
+  const Segment segment = [&block, kept = std::move(kept)](const Tensor& input) { return block(input, kept); };
+  return settings.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+}
+
+// enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a gradient, and get one.
+inline void prepare_embeddings(const ModelSettings& settings, Tensor& embeddings) {
+  const Session& session = embeddings.session();
+  if (checkpoints(settings, session) && session.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
+}
+
+// sequence_length, which every model here needs; absent: Error(kInput).
+void require_sequence_length(const ModelSettings& settings);
+
+}  // namespace memfathom

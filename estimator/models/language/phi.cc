@@ -1,0 +1,167 @@
+#include "estimator/models/language/phi.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/language/causal_model.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/norm_layer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct PhiPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0, vocabulary = 0, rotary = 0;
+  double residual_dropout = 0, embedding_dropout = 0, attention_dropout = 0;
+  bool qk_norm = false;
+  Activation activation = Activation::kGeluNew;
+};
+
+PhiPlan read_plan(const Node& config) {
+  PhiPlan plan;
+  plan.hidden = required_count(config, {"hidden_size"});
+  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
+  plan.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
+  plan.kv_heads = count_or(config, {"num_key_value_heads"}, plan.heads);
+  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads, "num_attention_heads");
+  plan.head_size = plan.hidden / plan.heads;
+  plan.ffn = required_count(config, {"intermediate_size"});
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.rotary = rotary_size(config, plan.head_size, 0.5);
+  plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
+  plan.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0);
+  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  plan.qk_norm = flag_or(config, {"qk_layernorm"}, false);
+  plan.activation = activation_or(config, {"hidden_act"}, "gelu_new");
+  return plan;
+}
+
+class PhiBlock {
+ public:
+  PhiBlock(Builder& builder, const PhiPlan& plan, const AttentionStyle& style, std::size_t index)
+      : plan_(plan), style_(style), index_(index) {
+    {
+      const PathScope scope(builder, "self_attn");
+      const std::int64_t kv_width = plan.kv_heads * plan.head_size;
+      q_ = make_linear(builder, "q_proj", plan.hidden, plan.hidden);
+      k_ = make_linear(builder, "k_proj", plan.hidden, kv_width);
+      v_ = make_linear(builder, "v_proj", plan.hidden, kv_width);
+      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
+      if (plan.qk_norm) {
+        q_norm_ = make_norm(builder, "q_layernorm", NormKind::kLayer, plan.head_size);
+        k_norm_ = make_norm(builder, "k_layernorm", NormKind::kLayer, plan.head_size);
+      }
+    }
+    {
+      const PathScope scope(builder, "mlp");
+      mlp_.activation = plan.activation;
+      mlp_.first = make_linear(builder, "fc1", plan.hidden, plan.ffn);
+      mlp_.second = make_linear(builder, "fc2", plan.ffn, plan.hidden);
+    }
+    norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, plan.hidden);
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    const Tensor hidden = norm_(x);
+    Attended attended = attention(hidden, pass);
+    attended.output = dropout(attended.output, plan_.residual_dropout);
+    Tensor fed = mlp_(hidden);
+    fed = dropout(fed, plan_.residual_dropout);
+    const Tensor both = add(attended.output, fed);
+    return add(both, x);
+  }
+
+ private:
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    Tensor q = split_heads(q_(x), plan_.head_size);
+    Tensor k = split_heads(k_(x), plan_.head_size);
+    Tensor v = split_heads(v_(x), plan_.head_size);
+    if (plan_.qk_norm) {
+      q = q_norm_(q);
+      k = k_norm_(k);
+    }
+    // The parts that pass through are views with names: they keep the projections alive to the end.
+    Tensor q_turning = slice(q, -1, 0, plan_.rotary);
+    const Tensor q_passing = slice(q, -1, plan_.rotary, plan_.head_size);
+    Tensor k_turning = slice(k, -1, 0, plan_.rotary);
+    const Tensor k_passing = slice(k, -1, plan_.rotary, plan_.head_size);
+    {
+      Tensor turned = rotate(q_turning, pass.rotary);
+      k_turning = rotate(k_turning, pass.rotary);
+      q_turning = std::move(turned);
+    }
+    const Tensor q_parts[] = {q_turning, q_passing};
+    q = cat(q_parts, -1);
+    const Tensor k_parts[] = {k_turning, k_passing};
+    k = cat(k_parts, -1);
+    if (pass.cache != nullptr) pass.cache->update(index_, k, v);
+    Attended attended = attend(style_, q, k, v, pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = output_(attended.output);
+    return attended;
+  }
+
+  PhiPlan plan_;
+  AttentionStyle style_;
+  std::size_t index_;
+  Linear q_, k_, v_, output_;
+  NormLayer q_norm_, k_norm_, norm_;
+  PlainMlp mlp_;
+};
+
+class Phi final : public CausalModel {
+ public:
+  Phi(Builder& builder, const Node& config, const ModelSettings& settings, PhiPlan plan)
+      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
+    plan.residual_dropout = dropout_or(plan.residual_dropout);
+    const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
+    {
+      const PathScope scope(builder, "model");
+      embedding_ = make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.hidden, false);
+      blocks_.reserve(static_cast<std::size_t>(plan.layers));
+      for (std::int64_t i = 0; i < plan.layers; ++i) {
+        const PathScope block(builder, "layers", i);
+        const BlockScope counted(builder, i, plan.layers);
+        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+      }
+      rotary_.emplace(builder, plan.rotary, 0);
+      norm_ = make_norm(builder, "final_layernorm", NormKind::kLayer, plan.hidden);
+    }
+    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false, true);
+  }
+
+ private:
+  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
+    Tensor embeddings = embedding(embedding_, ids);
+    prepare_embeddings(settings(), embeddings);
+    Pass pass = begin_pass(embeddings, cache);
+    embeddings = dropout(embeddings, dropout_);
+    pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
+    Tensor hidden = embeddings;
+    for (const PhiBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    hidden = norm_(hidden);
+    return hidden;
+  }
+
+  double dropout_;
+  Tensor embedding_;
+  std::vector<PhiBlock> blocks_;
+  std::optional<Rotary> rotary_;
+  NormLayer norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_phi(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<Phi>(builder, config, settings, read_plan(config));
+}
+
+}  // namespace memfathom
