@@ -18,6 +18,8 @@ CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor
       segment_(std::move(segment)),
       input_(input),
       input_requires_grad_(input.requires_grad()),
+      input_node_(input.impl()->grad_fn),
+      input_number_(input.impl()->output_number),
       autocast_(session.autocast),
       module_(session.module) {}
 
@@ -44,6 +46,8 @@ void CheckpointFrame::recompute() {
     const AutocastScope autocast(session_, autocast_);
     Tensor input = input_.unpack();
     input.set_requires_grad(input_requires_grad_);
+    input.impl()->grad_fn = input_node_;
+    input.impl()->output_number = input_number_;
     try {
       segment_(input);
     } catch (const RecomputationComplete&) {

@@ -27,6 +27,9 @@ class CheckpointFrame final : public Counted {
   Segment segment_;
   SavedTensor input_;
   bool input_requires_grad_;
+  // Where the input came from: run again, it is no more of a leaf than it was (autocast would keep a leaf's cast).
+  Ref<TapeNode> input_node_;
+  std::uint8_t input_number_;
   std::optional<DType> autocast_;
   ModuleIndex module_;
   std::uint32_t packed_ = 0;
