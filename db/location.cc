@@ -1,7 +1,5 @@
 #include "db/location.h"
 
-#include <fmt/format.h>
-
 #include <cstdlib>
 
 #include "core/error.h"
@@ -9,19 +7,18 @@
 namespace memfathom {
 namespace {
 
-// A directory of the XDG base directory specification, which says that a relative value is to be
-// ignored.
-std::filesystem::path xdg_directory(const char* variable, const char* below_home) {
-  const char* value = std::getenv(variable);
+std::filesystem::path data_directory() {
+  // The XDG base directory specification says that a relative value is to be ignored.
+  const char* value = std::getenv("XDG_DATA_HOME");
   if (value != nullptr && value[0] == '/') return value;
   const char* home = std::getenv("HOME");
   if (home == nullptr || home[0] != '/') {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("neither {} nor HOME is set to an absolute path; name the database "
-                            "with --db or MEMFATHOM_DB",
-                            variable));
+    throw Error(
+        ErrorKind::kEnvironment,
+        "neither XDG_DATA_HOME nor HOME is set to an absolute path; name the database with --db or "
+        "MEMFATHOM_DB");
   }
-  return std::filesystem::path(home) / below_home;
+  return std::filesystem::path(home) / ".local/share";
 }
 
 }  // namespace
@@ -29,11 +26,7 @@ std::filesystem::path xdg_directory(const char* variable, const char* below_home
 std::filesystem::path default_database_path() {
   const char* chosen = std::getenv("MEMFATHOM_DB");
   if (chosen != nullptr && chosen[0] != '\0') return chosen;
-  return xdg_directory("XDG_DATA_HOME", ".local/share") / "memfathom" / "memfathom.db";
-}
-
-std::filesystem::path default_workspace_cache_path() {
-  return xdg_directory("XDG_CACHE_HOME", ".cache") / "memfathom" / "workspaces.db";
+  return data_directory() / "memfathom" / "memfathom.db";
 }
 
 }  // namespace memfathom

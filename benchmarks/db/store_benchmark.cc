@@ -3,7 +3,6 @@
 #include <benchmark/benchmark.h>
 
 #include "db/store.h"
-#include "db/workspace_cache.h"
 #include "tests/db/examples.h"
 #include "tests/db/temporary_directory.h"
 
@@ -108,21 +107,6 @@ BENCHMARK_DEFINE_F(FleetDatabase, open_and_look_up)(benchmark::State& state) {
   }
 }
 BENCHMARK_REGISTER_F(FleetDatabase, open_and_look_up)->Unit(benchmark::kMicrosecond);
-
-void find_cached_workspace(benchmark::State& state) {
-  const TemporaryDirectory directory;
-  const auto key = [](int i) {
-    return workspace_cache_key(fmt::format("conv forward {}", i), "sm_80", "9.1.0");
-  };
-  {
-    WorkspaceCache cache(directory / "workspaces.db");
-    for (int i = 0; i < 10'000; ++i) cache.insert(key(i), Bytes{i});
-  }
-  const WorkspaceCache cache(directory / "workspaces.db");
-  int i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(cache.find(key(i++ % 10'000)));
-}
-BENCHMARK(find_cached_workspace)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace memfathom

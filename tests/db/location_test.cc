@@ -15,7 +15,7 @@ namespace {
 class LocationTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"MEMFATHOM_DB", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"}) {
+    for (const char* name : {"MEMFATHOM_DB", "XDG_DATA_HOME", "HOME"}) {
       const char* value = getenv(name);
       old_[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
       unsetenv(name);
@@ -36,11 +36,8 @@ class LocationTest : public ::testing::Test {
 TEST_F(LocationTest, PrefersTheVariableOfMemfathomThenXdgThenHome) {
   setenv("HOME", "/home/ada", 1);
   EXPECT_EQ(default_database_path(), "/home/ada/.local/share/memfathom/memfathom.db");
-  EXPECT_EQ(default_workspace_cache_path(), "/home/ada/.cache/memfathom/workspaces.db");
   setenv("XDG_DATA_HOME", "/data", 1);
-  setenv("XDG_CACHE_HOME", "/cache", 1);
   EXPECT_EQ(default_database_path(), "/data/memfathom/memfathom.db");
-  EXPECT_EQ(default_workspace_cache_path(), "/cache/memfathom/workspaces.db");
   setenv("MEMFATHOM_DB", "fleet.db", 1);
   EXPECT_EQ(default_database_path(), "fleet.db");
 }
