@@ -1,4 +1,5 @@
-// The cpu device's hot paths: how long one call takes, so that a slow loop is seen before a profile takes an hour.
+// The cpu device's hot paths: how long one call takes, so that a slow loop is seen before a profile
+// takes an hour.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -24,8 +25,10 @@ void count(benchmark::State& state, const Tensor& tensor) {
 
 void gelu(benchmark::State& state) {
   CpuDevice device{Bytes{1 << 20}};
-  const Tensor x({1024, 1024}, static_cast<DType>(state.range(0))), y({1024, 1024}, static_cast<DType>(state.range(0)));
-  for (auto _ : state) device.run(ElementwiseCall{Elementwise::kGelu, y.operand, x.operand, {}, {}, {}});
+  const Tensor x({1024, 1024}, static_cast<DType>(state.range(0))),
+      y({1024, 1024}, static_cast<DType>(state.range(0)));
+  for (auto _ : state)
+    device.run(ElementwiseCall{Elementwise::kGelu, y.operand, x.operand, {}, {}, {}});
   count(state, x);
 }
 BENCHMARK(gelu)->Arg(static_cast<int>(DType::kFp32))->Arg(static_cast<int>(DType::kBf16));
@@ -33,7 +36,8 @@ BENCHMARK(gelu)->Arg(static_cast<int>(DType::kFp32))->Arg(static_cast<int>(DType
 void add(benchmark::State& state) {
   CpuDevice device{Bytes{1 << 20}};
   const Tensor x({1024, 1024}), y({1024, 1024});
-  for (auto _ : state) device.run(ElementwiseCall{Elementwise::kAdd, y.operand, x.operand, y.operand, {}, {1}});
+  for (auto _ : state)
+    device.run(ElementwiseCall{Elementwise::kAdd, y.operand, x.operand, y.operand, {}, {1}});
   count(state, x);
 }
 BENCHMARK(add);
@@ -41,7 +45,9 @@ BENCHMARK(add);
 void softmax(benchmark::State& state) {
   CpuDevice device{Bytes{1 << 20}};
   const Tensor x({1024, 1024}), y({1024, 1024});
-  for (auto _ : state) device.run(SoftmaxCall{Softmax::kSoftmax, false, static_cast<int>(state.range(0)), y.operand, x.operand, {}});
+  for (auto _ : state)
+    device.run(SoftmaxCall{
+        Softmax::kSoftmax, false, static_cast<int>(state.range(0)), y.operand, x.operand, {}});
   count(state, x);
 }
 BENCHMARK(softmax)->Arg(1)->Arg(0);
@@ -83,7 +89,13 @@ void convolution(benchmark::State& state) {
   CpuDevice device{Bytes{1 << 20}};
   const Tensor x({4, 64, 56, 56}), w({64, 64, 3, 3}), y({4, 64, 56, 56});
   ConvolutionCall call;
-  call.query = {static_cast<ConvolutionKind>(state.range(0)), {4, 64, 56, 56}, {64, 64, 3, 3}, {1, 1}, {1, 1}, {}, {1, 1}};
+  call.query = {static_cast<ConvolutionKind>(state.range(0)),
+                {4, 64, 56, 56},
+                {64, 64, 3, 3},
+                {1, 1},
+                {1, 1},
+                {},
+                {1, 1}};
   call.x = call.dx = x.operand;
   call.w = call.dw = w.operand;
   call.y = call.dy = y.operand;

@@ -1,4 +1,5 @@
-// Attention on the cpu: blocks of queries against all keys by matrix products; no full score matrix is kept.
+// Attention on the cpu: blocks of queries against all keys by matrix products; no full score matrix
+// is kept.
 #pragma once
 
 #include "kernels/calls.h"

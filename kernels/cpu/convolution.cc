@@ -35,7 +35,8 @@ bool same_layout(const Operand& t, const Shape& strides) {
   return true;
 }
 
-// An operand as the plan expects it: fp32 in the plan's layout. Others are copied, and copied back when written.
+// An operand as the plan expects it: fp32 in the plan's layout. Others are copied, and copied back
+// when written.
 class Side {
  public:
   Side(const Operand& t, bool channels_last, void* copy) : operand_(t) {
@@ -79,7 +80,8 @@ struct Convolutions::Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
-  void reorder(const dnnl::memory::desc& from, void* source, const dnnl::memory::desc& to, void* target) {
+  void reorder(const dnnl::memory::desc& from, void* source, const dnnl::memory::desc& to,
+               void* target) {
     dnnl::memory in(from, engine, source), out(to, engine, target);
     dnnl::reorder(in, out).execute(stream, in, out);
     stream.wait();
@@ -98,7 +100,8 @@ const ConvolutionPlan& Convolutions::plan(const ConvolutionQuery& query) {
       entry = std::make_unique<ConvolutionPlan>(make_plan(query, engine_->engine));
     } catch (const dnnl::error& error) {
       plans_.erase(key);
-      throw Error(ErrorKind::kEnvironment, fmt::format("oneDNN cannot plan \"{}\": {}", key, error.what()));
+      throw Error(ErrorKind::kEnvironment,
+                  fmt::format("oneDNN cannot plan \"{}\": {}", key, error.what()));
     }
   }
   return *entry;
@@ -128,17 +131,21 @@ void Convolutions::run(const ConvolutionCall& call) {
   try {
     const dnnl::engine& engine = engine_->engine;
     void* inside = workspace.at(plan.weight_piece);
-    if (inside != nullptr && !writes_weight) engine_->reorder(plan.weight, weight.data(), plan.weight_inside, inside);
-    const dnnl::memory image_memory(plan.image, engine, image.data()), map_memory(plan.map, engine, map.data());
-    const dnnl::memory weight_memory(plan.weight_inside, engine, inside != nullptr ? inside : weight.data());
+    if (inside != nullptr && !writes_weight)
+      engine_->reorder(plan.weight, weight.data(), plan.weight_inside, inside);
+    const dnnl::memory image_memory(plan.image, engine, image.data()),
+        map_memory(plan.map, engine, map.data());
+    const dnnl::memory weight_memory(plan.weight_inside, engine,
+                                     inside != nullptr ? inside : weight.data());
     const dnnl::memory scratchpad(plan.scratchpad, engine, workspace.at(plan.scratchpad_piece));
-    plan.primitive.execute(engine_->stream,
-                           {{writes_image ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, image_memory},
-                            {writes_map ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, map_memory},
-                            {writes_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weight_memory},
-                            {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    plan.primitive.execute(
+        engine_->stream, {{writes_image ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, image_memory},
+                          {writes_map ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, map_memory},
+                          {writes_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weight_memory},
+                          {DNNL_ARG_SCRATCHPAD, scratchpad}});
     engine_->stream.wait();
-    if (inside != nullptr && writes_weight) engine_->reorder(plan.weight_inside, inside, plan.weight, weight.data());
+    if (inside != nullptr && writes_weight)
+      engine_->reorder(plan.weight_inside, inside, plan.weight, weight.data());
   } catch (const dnnl::error& error) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("oneDNN failed at \"{}\": {}", to_string(call.query), error.what()));

@@ -1,7 +1,8 @@
 // Convolutions through oneDNN: plans by query, their workspaces, and running them.
 //
-// The workspace holds all that a call needs beyond its operands: oneDNN's scratchpad (which the library is told to
-// leave to us), the weights in the order its kernel wants them, and fp32 copies of 16-bit operands.
+// The workspace holds all that a call needs beyond its operands: oneDNN's scratchpad (which the
+// library is told to leave to us), the weights in the order its kernel wants them, and fp32 copies
+// of 16-bit operands.
 #pragma once
 
 #include <map>

@@ -15,7 +15,8 @@ memory::desc described(const Shape& shape, const Shape& strides) {
   return {to_dims(shape), memory::data_type::f32, to_dims(strides)};
 }
 
-// oneDNN keeps groups as a dimension of their own: [groups, filters / groups, channels / groups, space...].
+// oneDNN keeps groups as a dimension of their own: [groups, filters / groups, channels / groups,
+// space...].
 memory::desc described_weight(const Shape& shape, std::int64_t groups, bool channels_last) {
   const Shape strides = layout_strides(shape, channels_last);
   if (groups == 1) return described(shape, strides);
@@ -35,7 +36,8 @@ Shape result_shape(const ConvolutionQuery& query) {
   const std::int64_t features = query.transposed ? query.weight[1] * query.groups : query.weight[0];
   Shape shape{query.input[0], features};
   for (int d = 0; d < query.stride.rank(); ++d) {
-    const std::int64_t in = query.input[d + 2], reach = query.dilation[d] * (query.weight[d + 2] - 1);
+    const std::int64_t in = query.input[d + 2],
+                       reach = query.dilation[d] * (query.weight[d + 2] - 1);
     if (query.transposed) {
       const std::int64_t extra = query.output_padding.rank() > d ? query.output_padding[d] : 0;
       shape.push_back((in - 1) * query.stride[d] - 2 * query.padding[d] + reach + extra + 1);
@@ -48,7 +50,8 @@ Shape result_shape(const ConvolutionQuery& query) {
 
 ConvolutionKind written(const ConvolutionQuery& query) {
   if (!query.transposed || query.kind == ConvolutionKind::kWeightGradient) return query.kind;
-  return query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient : ConvolutionKind::kForward;
+  return query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
+                                                 : ConvolutionKind::kForward;
 }
 
 // oneDNN counts a dilation of 1 as 0.
@@ -58,29 +61,36 @@ memory::dims dilates(const Shape& dilation) {
   return result;
 }
 
-void make_primitive(const ConvolutionQuery& query, const dnnl::engine& engine, ConvolutionPlan& plan) {
-  const memory::dims strides = to_dims(query.stride), padding = to_dims(query.padding), dilation = dilates(query.dilation);
+void make_primitive(const ConvolutionQuery& query, const dnnl::engine& engine,
+                    ConvolutionPlan& plan) {
+  const memory::dims strides = to_dims(query.stride), padding = to_dims(query.padding),
+                     dilation = dilates(query.dilation);
   const memory::desc weight = any_layout(plan.weight);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
-                                                plan.image, weight, plan.map, strides, dilation, padding, padding);
+  const dnnl::convolution_forward::desc forward(
+      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, plan.image, weight,
+      plan.map, strides, dilation, padding, padding);
   const dnnl::convolution_forward::primitive_desc forward_made(forward, attributes, engine);
   if (plan.writes == ConvolutionKind::kForward) {
     plan.primitive = dnnl::convolution_forward(forward_made);
     plan.weight_inside = forward_made.weights_desc();
     plan.scratchpad = forward_made.scratchpad_desc();
   } else if (plan.writes == ConvolutionKind::kDataGradient) {
-    const dnnl::convolution_backward_data::desc backward(dnnl::algorithm::convolution_direct, plan.image, weight,
-                                                         plan.map, strides, dilation, padding, padding);
-    const dnnl::convolution_backward_data::primitive_desc made(backward, attributes, engine, forward_made);
+    const dnnl::convolution_backward_data::desc backward(dnnl::algorithm::convolution_direct,
+                                                         plan.image, weight, plan.map, strides,
+                                                         dilation, padding, padding);
+    const dnnl::convolution_backward_data::primitive_desc made(backward, attributes, engine,
+                                                               forward_made);
     plan.primitive = dnnl::convolution_backward_data(made);
     plan.weight_inside = made.weights_desc();
     plan.scratchpad = made.scratchpad_desc();
   } else {
-    const dnnl::convolution_backward_weights::desc backward(dnnl::algorithm::convolution_direct, plan.image, weight,
-                                                            plan.map, strides, dilation, padding, padding);
-    const dnnl::convolution_backward_weights::primitive_desc made(backward, attributes, engine, forward_made);
+    const dnnl::convolution_backward_weights::desc backward(dnnl::algorithm::convolution_direct,
+                                                            plan.image, weight, plan.map, strides,
+                                                            dilation, padding, padding);
+    const dnnl::convolution_backward_weights::primitive_desc made(backward, attributes, engine,
+                                                                  forward_made);
     plan.primitive = dnnl::convolution_backward_weights(made);
     plan.weight_inside = made.diff_weights_desc();
     plan.scratchpad = made.scratchpad_desc();

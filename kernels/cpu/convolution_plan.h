@@ -15,13 +15,15 @@ struct Piece {
 };
 
 struct ConvolutionPlan {
-  ConvolutionKind writes = ConvolutionKind::kForward;  // map, image or weight: see convolution_roles.h
+  ConvolutionKind writes =
+      ConvolutionKind::kForward;  // map, image or weight: see convolution_roles.h
   dnnl::primitive primitive;
-  // As the call's operands are expected: fp32, dense, channels first or last. weight_inside: as the kernel wants them.
+  // As the call's operands are expected: fp32, dense, channels first or last. weight_inside: as the
+  // kernel wants them.
   dnnl::memory::desc image, map, weight, weight_inside, scratchpad;
   Shape image_shape, map_shape, weight_shape;
-  Piece scratchpad_piece, weight_piece;                // always possible
-  Piece image_copy, map_copy, weight_copy;             // fp32 copies of 16-bit operands
+  Piece scratchpad_piece, weight_piece;     // always possible
+  Piece image_copy, map_copy, weight_copy;  // fp32 copies of 16-bit operands
   std::int64_t workspace = 0;
 };
 

@@ -1,8 +1,10 @@
-// CpuDevice: the cpu as a device: oneDNN, FFTW and loops over mmap segments that are resident when mapped.
+// CpuDevice: the cpu as a device: oneDNN, FFTW and loops over mmap segments that are resident when
+// mapped.
 //
-// Calls are done when run() returns. 16-bit operands are storage: they are computed in fp32. What oneDNN and FFTW need
-// beyond operands comes from the caller as a workspace (convolution(), fft()); matrix products and attention on 16-bit operands use
-// fp32 scratch of their own, freed when the call returns.
+// Calls are done when run() returns. 16-bit operands are storage: they are computed in fp32. What
+// oneDNN and FFTW need beyond operands comes from the caller as a workspace (convolution(), fft());
+// matrix products and attention on 16-bit operands use fp32 scratch of their own, freed when the
+// call returns.
 #pragma once
 
 #include "kernels/allocator/mmap_segments.h"

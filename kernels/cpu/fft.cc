@@ -23,7 +23,9 @@ bool is_plain(const Operand& t) {
   return t.dtype == plain && lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
-std::int64_t floats_of(const Operand& t) { return t.shape.elements() * (is_complex(t.dtype) ? 2 : 1); }
+std::int64_t floats_of(const Operand& t) {
+  return t.shape.elements() * (is_complex(t.dtype) ? 2 : 1);
+}
 
 void copy_in(const Operand& t, float* to) {
   const Lane lane = element::whole(t);
@@ -56,7 +58,8 @@ void copy_out(const Operand& t, float* from, double scale, bool in_place) {
 std::vector<int> extents_of(const FftCall& call) {
   const Shape& shape = call.kind == FftKind::kComplexToReal ? call.out.shape : call.in.shape;
   std::vector<int> extents;
-  for (int d = shape.rank() - call.rank; d < shape.rank(); ++d) extents.push_back(static_cast<int>(shape[d]));
+  for (int d = shape.rank() - call.rank; d < shape.rank(); ++d)
+    extents.push_back(static_cast<int>(shape[d]));
   return extents;
 }
 
@@ -87,7 +90,8 @@ Bytes Transforms::workspace(const FftQuery& query) {
 
 Transforms::Plan& Transforms::plan(const FftCall& call, std::int64_t batch) {
   const std::vector<int> extents = extents_of(call);
-  const std::string key = fmt::format("{} {} {} {}", to_string(call.kind), call.inverse, batch, fmt::join(extents, ","));
+  const std::string key = fmt::format("{} {} {} {}", to_string(call.kind), call.inverse, batch,
+                                      fmt::join(extents, ","));
   auto& entry = plans_[key];
   if (entry) return *entry;
   // FFTW_ESTIMATE does not touch the arrays; FFTW_UNALIGNED makes the plan good for any address.
@@ -95,22 +99,24 @@ Transforms::Plan& Transforms::plan(const FftCall& call, std::int64_t batch) {
   auto* complex_in = reinterpret_cast<fftwf_complex*>(in.get());
   auto* complex_out = reinterpret_cast<fftwf_complex*>(out.get());
   const int rank = call.rank, count = static_cast<int>(batch);
-  const int step_in = product_of_last(call.in.shape, rank), step_out = product_of_last(call.out.shape, rank);
+  const int step_in = product_of_last(call.in.shape, rank),
+            step_out = product_of_last(call.out.shape, rank);
   constexpr unsigned kFlags = FFTW_ESTIMATE | FFTW_UNALIGNED;
   auto made = std::make_unique<Plan>();
   switch (call.kind) {
     case FftKind::kRealToComplex:
-      made->plan = fftwf_plan_many_dft_r2c(rank, extents.data(), count, in.get(), nullptr, 1, step_in, complex_out,
-                                           nullptr, 1, step_out, kFlags | FFTW_PRESERVE_INPUT);
+      made->plan =
+          fftwf_plan_many_dft_r2c(rank, extents.data(), count, in.get(), nullptr, 1, step_in,
+                                  complex_out, nullptr, 1, step_out, kFlags | FFTW_PRESERVE_INPUT);
       break;
     case FftKind::kComplexToReal:
-      made->plan = fftwf_plan_many_dft_c2r(rank, extents.data(), count, complex_in, nullptr, 1, step_in, out.get(),
-                                           nullptr, 1, step_out, kFlags);
+      made->plan = fftwf_plan_many_dft_c2r(rank, extents.data(), count, complex_in, nullptr, 1,
+                                           step_in, out.get(), nullptr, 1, step_out, kFlags);
       break;
     case FftKind::kComplexToComplex:
-      made->plan = fftwf_plan_many_dft(rank, extents.data(), count, complex_in, nullptr, 1, step_in, complex_out,
-                                       nullptr, 1, step_out, call.inverse ? FFTW_BACKWARD : FFTW_FORWARD,
-                                       kFlags | FFTW_PRESERVE_INPUT);
+      made->plan = fftwf_plan_many_dft(
+          rank, extents.data(), count, complex_in, nullptr, 1, step_in, complex_out, nullptr, 1,
+          step_out, call.inverse ? FFTW_BACKWARD : FFTW_FORWARD, kFlags | FFTW_PRESERVE_INPUT);
       break;
   }
   if (made->plan == nullptr) {
@@ -123,11 +129,15 @@ Transforms::Plan& Transforms::plan(const FftCall& call, std::int64_t batch) {
 
 void Transforms::run(const FftCall& call) {
   const bool halves = call.kind != FftKind::kComplexToComplex;
-  const std::int64_t last = call.kind == FftKind::kComplexToReal ? call.in.shape[-1] : call.out.shape[-1];
-  const std::int64_t full = call.kind == FftKind::kComplexToReal ? call.out.shape[-1] : call.in.shape[-1];
-  const bool fits_int = call.in.shape.elements() <= INT32_MAX && call.out.shape.elements() <= INT32_MAX;
+  const std::int64_t last =
+      call.kind == FftKind::kComplexToReal ? call.in.shape[-1] : call.out.shape[-1];
+  const std::int64_t full =
+      call.kind == FftKind::kComplexToReal ? call.out.shape[-1] : call.in.shape[-1];
+  const bool fits_int =
+      call.in.shape.elements() <= INT32_MAX && call.out.shape.elements() <= INT32_MAX;
   // fp64, odd half spectra and sizes beyond FFTW's int: the reference.
-  if (call.in.dtype == DType::kFp64 || call.out.dtype == DType::kFp64 || !fits_int || (halves && last != full / 2 + 1)) {
+  if (call.in.dtype == DType::kFp64 || call.out.dtype == DType::kFp64 || !fits_int ||
+      (halves && last != full / 2 + 1)) {
     return run_reference(call);
   }
   if (call.in.shape.elements() == 0) return;

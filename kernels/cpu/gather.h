@@ -1,5 +1,5 @@
-// Gather and scatter: stretches of a lane to and from dense fp32 or fp64, run by run, so that arithmetic is done on
-// plain arrays whatever the type and the strides of an operand.
+// Gather and scatter: stretches of a lane to and from dense fp32 or fp64, run by run, so that
+// arithmetic is done on plain arrays whatever the type and the strides of an operand.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,8 @@ constexpr DType kDTypeOf = sizeof(T) == 8 ? DType::kFp64 : DType::kFp32;
 // Whether a lane already is a dense array of T.
 template <typename T>
 bool is_dense(const element::Lane& lane) {
-  return lane.dtype == kDTypeOf<T> && lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
+  return lane.dtype == kDTypeOf<T> && lane.rank == 1 &&
+         (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
 // The stretch as an array: in place if it is one, else gathered into `buffer`.
@@ -59,7 +60,8 @@ T* begin_write(const element::Lane& lane, std::int64_t first, T* buffer) {
   return is_dense<T>(lane) ? static_cast<T*>(lane.data) + first : buffer;
 }
 template <typename T>
-void finish_write(const element::Lane& lane, std::int64_t first, std::int64_t count, const T* buffer) {
+void finish_write(const element::Lane& lane, std::int64_t first, std::int64_t count,
+                  const T* buffer) {
   if (!is_dense<T>(lane)) scatter(lane, first, count, buffer);
 }
 

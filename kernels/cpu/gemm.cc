@@ -1,7 +1,7 @@
 #include "kernels/cpu/gemm.h"
 
-#include <fmt/core.h>
 #include <dnnl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -21,10 +21,12 @@ Operand matrix_of(const Operand& t, std::int64_t batch) {
   return {data, t.dtype, {t.shape[1], t.shape[2]}, {t.strides[1], t.strides[2]}};
 }
 
-// How BLAS can read the operand where it lies, if it can: fp32, one of the two strides 1, rows that do not overlap.
+// How BLAS can read the operand where it lies, if it can: fp32, one of the two strides 1, rows that
+// do not overlap.
 bool in_place(const Operand& t, Matrix& matrix) {
   if (t.dtype != DType::kFp32) return false;
-  const std::int64_t rows = t.shape[0], columns = t.shape[1], down = t.strides[0], across = t.strides[1];
+  const std::int64_t rows = t.shape[0], columns = t.shape[1], down = t.strides[0],
+                     across = t.strides[1];
   if ((across == 1 || columns == 1) && (down >= columns || rows == 1)) {
     matrix = {static_cast<float*>(t.data), rows == 1 ? columns : down, false};
     return true;
@@ -76,7 +78,8 @@ float put_bias(const GemmCall& call, const Operand& bias, const Operand& out) {
   return 1;
 }
 
-void multiply_floats(const GemmCall& call, const Operand& a, const Operand& b, const Operand& bias, const Operand& out) {
+void multiply_floats(const GemmCall& call, const Operand& a, const Operand& b, const Operand& bias,
+                     const Operand& out) {
   const std::int64_t m = out.shape[0], n = out.shape[1], k = a.shape[1];
   const Input left(a), right(b);
   const float alpha = static_cast<float>(call.alpha);
@@ -84,7 +87,8 @@ void multiply_floats(const GemmCall& call, const Operand& a, const Operand& b, c
   if (in_place(out, target)) {
     const float beta = put_bias(call, bias, out);
     if (target.transposed) {  // out^T = b^T.a^T
-      sgemm(n, m, k, alpha, flipped(right.matrix()), flipped(left.matrix()), beta, target.data, target.leading);
+      sgemm(n, m, k, alpha, flipped(right.matrix()), flipped(left.matrix()), beta, target.data,
+            target.leading);
     } else {
       sgemm(m, n, k, alpha, left.matrix(), right.matrix(), beta, target.data, target.leading);
     }
@@ -102,7 +106,8 @@ void multiply_floats(const GemmCall& call, const Operand& a, const Operand& b, c
 struct Parts {
   std::unique_ptr<float[]> re, im;
 
-  explicit Parts(const Operand& t) : re(scratch<float>(t.shape.elements())), im(scratch<float>(t.shape.elements())) {
+  explicit Parts(const Operand& t)
+      : re(scratch<float>(t.shape.elements())), im(scratch<float>(t.shape.elements())) {
     const element::Lane lane = element::whole(t);
     const std::int64_t n = t.shape.elements();
     for (std::int64_t i = 0; i < n; ++i) {
@@ -113,7 +118,8 @@ struct Parts {
   }
 };
 
-void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b, const Operand& out) {
+void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b,
+                      const Operand& out) {
   const std::int64_t m = out.shape[0], n = out.shape[1], k = a.shape[1];
   const Parts left(a), right(b), sum(out);
   const float alpha = static_cast<float>(call.alpha), beta = static_cast<float>(call.beta);
@@ -133,19 +139,22 @@ void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b, 
 
 }  // namespace
 
-void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix& a, const Matrix& b, float beta,
-           float* out, std::int64_t leading) {
-  const dnnl_status_t status = dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data,
-                                          a.leading, b.data, b.leading, beta, out, leading);
+void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix& a,
+           const Matrix& b, float beta, float* out, std::int64_t leading) {
+  const dnnl_status_t status =
+      dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data,
+                 a.leading, b.data, b.leading, beta, out, leading);
   if (status != dnnl_success) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("oneDNN refused a {} x {} x {} matrix product with status {}", m, n, k, int(status)));
+                fmt::format("oneDNN refused a {} x {} x {} matrix product with status {}", m, n, k,
+                            int(status)));
   }
 }
 
 void run_gemm(const GemmCall& call) {
   const bool floats = call.out.dtype == DType::kFp32 || is_16bit_float(call.out.dtype);
-  const bool complex = is_complex(call.out.dtype) && is_complex(call.a.dtype) && is_complex(call.b.dtype) && !call.bias;
+  const bool complex = is_complex(call.out.dtype) && is_complex(call.a.dtype) &&
+                       is_complex(call.b.dtype) && !call.bias;
   const std::int64_t m = call.out.shape[-2], n = call.out.shape[-1], k = call.a.shape[-1];
   if (m == 0 || n == 0) return;
   // fp64 is the reference's own type; sgemm knows no empty sums.

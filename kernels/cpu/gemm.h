@@ -1,4 +1,5 @@
-// Gemm: matrix products through oneDNN's sgemm; 16-bit operands pass through fp32, complex ones through four products.
+// Gemm: matrix products through oneDNN's sgemm; 16-bit operands pass through fp32, complex ones
+// through four products.
 #pragma once
 
 #include "kernels/calls.h"
@@ -14,8 +15,9 @@ struct Matrix {
   bool transposed = false;
 };
 
-// out [m, n] = alpha * a [m, k] . b [k, n] + beta * out, out row-major with the given leading dimension.
-void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix& a, const Matrix& b, float beta,
-           float* out, std::int64_t leading);
+// out [m, n] = alpha * a [m, k] . b [k, n] + beta * out, out row-major with the given leading
+// dimension.
+void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix& a,
+           const Matrix& b, float beta, float* out, std::int64_t leading);
 
 }  // namespace memfathom::cpu

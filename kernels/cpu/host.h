@@ -7,7 +7,8 @@ namespace memfathom::cpu {
 
 Environment host_environment();
 
-// What may be taken without being killed for it: nine tenths of what is free now, within the control group's limit.
+// What may be taken without being killed for it: nine tenths of what is free now, within the
+// control group's limit.
 Bytes usable_memory();
 
 }  // namespace memfathom::cpu

@@ -1,5 +1,6 @@
-// Loops: the calls that the cpu device computes itself, on dense stretches of operands rather than element by element.
-// Each gives what run_reference gives, up to the order of sums; tests hold them together.
+// Loops: the calls that the cpu device computes itself, on dense stretches of operands rather than
+// element by element. Each gives what run_reference gives, up to the order of sums; tests hold them
+// together.
 #pragma once
 
 #include "kernels/calls.h"

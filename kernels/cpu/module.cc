@@ -1,8 +1,12 @@
-// The entry point of libmemfathom_cpu.so: oneDNN takes longer to load than the whole program otherwise takes to start.
+// The entry point of libmemfathom_cpu.so: oneDNN takes longer to load than the whole program
+// otherwise takes to start.
 #include "kernels/cpu/cpu_device.h"
 
-// A module of another version has other classes under the same names: the loader compares before it calls.
-extern "C" __attribute__((visibility("default"))) const char* memfathom_cpu_version() { return MEMFATHOM_VERSION; }
+// A module of another version has other classes under the same names: the loader compares before it
+// calls.
+extern "C" __attribute__((visibility("default"))) const char* memfathom_cpu_version() {
+  return MEMFATHOM_VERSION;
+}
 
 // The caller owns the device. Errors are thrown as memfathom::Error.
 extern "C" __attribute__((visibility("default"))) memfathom::Device* memfathom_open_cpu() {

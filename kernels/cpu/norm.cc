@@ -15,7 +15,8 @@ using element::NormColumns;
 using element::NormRows;
 using element::Rows;
 
-// Rows as fp32 arrays; the row functions then compute in fp64, so that a channel of millions keeps its digits.
+// Rows as fp32 arrays; the row functions then compute in fp64, so that a channel of millions keeps
+// its digits.
 class RowReader {
  public:
   explicit RowReader(std::int64_t length) : length_(length) {}
@@ -35,11 +36,13 @@ class RowReader {
 };
 
 // Running statistics follow the unbiased variance, as in torch.
-void update_running(const NormCall& call, const NormRows& rows, std::int64_t r, const element::Moments<double>& m) {
+void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
+                    const element::Moments<double>& m) {
   const double n = static_cast<double>(rows.x.length());
   const double unbiased = n > 1 ? m.variance * n / (n - 1) : m.variance;
   const auto follow = [&call](const Lane& running, double value) {
-    if (running) running.set<double>(0, (1 - call.momentum) * running.get<double>(0) + call.momentum * value);
+    if (running)
+      running.set<double>(0, (1 - call.momentum) * running.get<double>(0) + call.momentum * value);
   };
   follow(rows.running_mean.row(r), m.mean);
   follow(rows.running_var.row(r), unbiased);
@@ -59,7 +62,8 @@ void forward(const NormCall& call) {
     if (call.op == Norm::kBatch) update_running(call, rows, r, m);
     const Lane y = rows.y.row(r);
     const Dense<float> to{begin_write(y, 0, result.get())};
-    element::normalize_row<double>(n, x, m.mean, rstd, reader(1, rows.weight, r), reader(2, rows.bias, r), to);
+    element::normalize_row<double>(n, x, m.mean, rstd, reader(1, rows.weight, r),
+                                   reader(2, rows.bias, r), to);
     finish_write(y, 0, n, to.data);
   }
 }
@@ -74,8 +78,9 @@ void backward_input(const NormCall& call) {
     const double rstd = rows.rstd.row(r).get<double>(0);
     const Lane dx = rows.dx.row(r);
     const Dense<float> to{begin_write(dx, 0, result.get())};
-    element::normalize_backward_row<double>(n, reader(0, rows.dy, r), reader(1, rows.x, r), mean, rstd,
-                                            reader(2, rows.weight, r), call.op == Norm::kRms, to);
+    element::normalize_backward_row<double>(n, reader(0, rows.dy, r), reader(1, rows.x, r), mean,
+                                            rstd, reader(2, rows.weight, r), call.op == Norm::kRms,
+                                            to);
     finish_write(dx, 0, n, to.data);
   }
 }
@@ -89,8 +94,9 @@ void backward_channels(const NormCall& call) {
     const Dense<float> dy = reader(0, columns.dy, c);
     if (columns.dweight) {
       columns.dweight.row(c).set<double>(
-          0, element::weight_gradient<double>(n, dy, reader(1, columns.x, c), reader(2, columns.mean, c),
-                                              reader(3, columns.rstd, c)));
+          0,
+          element::weight_gradient<double>(n, dy, reader(1, columns.x, c),
+                                           reader(2, columns.mean, c), reader(3, columns.rstd, c)));
     }
     if (columns.dbias) columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, dy));
   }

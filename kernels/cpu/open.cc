@@ -37,16 +37,20 @@ void* load_module() {
     reason = dlerror();
     if (std::filesystem::exists(path)) break;
   }
-  throw Error(ErrorKind::kEnvironment,
-              fmt::format("cannot load the cpu device: {}; install oneDNN (libdnnl2) and FFTW (libfftw3-single3), or set "
-                          "MEMFATHOM_CPU_MODULE to the path of {}",
-                          reason, kModule));
+  throw Error(ErrorKind::kEnvironment, fmt::format("cannot load the cpu device: {}; install oneDNN "
+                                                   "(libdnnl2) and FFTW (libfftw3-single3), or set "
+                                                   "MEMFATHOM_CPU_MODULE to the path of {}",
+                                                   reason, kModule));
 }
 
 template <typename Function>
 Function entry(void* module, const char* name) {
   void* address = dlsym(module, name);
-  if (address == nullptr) throw Error(ErrorKind::kEnvironment, fmt::format("{} has no entry {}; install the module of this version, " MEMFATHOM_VERSION, kModule, name));
+  if (address == nullptr)
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("{} has no entry {}; install the module of this version, " MEMFATHOM_VERSION,
+                    kModule, name));
   return reinterpret_cast<Function>(address);
 }
 
@@ -56,7 +60,9 @@ std::unique_ptr<Device> open_cpu_device() {
   void* module = load_module();
   const std::string version = entry<const char* (*)()>(module, "memfathom_cpu_version")();
   if (version != MEMFATHOM_VERSION) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("{} is of version {}; install that of this program, " MEMFATHOM_VERSION, kModule, version));
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} is of version {}; install that of this program, " MEMFATHOM_VERSION,
+                            kModule, version));
   }
   return std::unique_ptr<Device>(entry<Device* (*)()>(module, "memfathom_open_cpu")());
 }

@@ -18,8 +18,8 @@ constexpr std::int64_t kStretch = 1024;
 
 template <typename T, typename Step>
 void update(const OptimizerCall& call, Step step) {
-  const Lane lanes[4] = {element::whole(call.parameter), element::whole(call.gradient), element::whole(call.state1),
-                         element::whole(call.state2)};
+  const Lane lanes[4] = {element::whole(call.parameter), element::whole(call.gradient),
+                         element::whole(call.state1), element::whole(call.state2)};
   const std::int64_t size = call.parameter.shape.elements();
   T buffers[4][kStretch] = {};
   for (std::int64_t first = 0; first < size; first += kStretch) {
@@ -48,11 +48,16 @@ void run_loops(const OptimizerCall& call) {
     const StepOptions<T> options = element::step_options<T>(call);
     using State = ElementState<T>;
     switch (call.op) {
-      case Optimizer::kSgd: return update<T>(call, [&](State& e) { element::sgd_step(options, e); });
-      case Optimizer::kAdam: return update<T>(call, [&](State& e) { element::adam_step(options, false, e); });
-      case Optimizer::kAdamW: return update<T>(call, [&](State& e) { element::adam_step(options, true, e); });
-      case Optimizer::kRmsprop: return update<T>(call, [&](State& e) { element::rmsprop_step(options, e); });
-      case Optimizer::kAdagrad: return update<T>(call, [&](State& e) { element::adagrad_step(options, e); });
+      case Optimizer::kSgd:
+        return update<T>(call, [&](State& e) { element::sgd_step(options, e); });
+      case Optimizer::kAdam:
+        return update<T>(call, [&](State& e) { element::adam_step(options, false, e); });
+      case Optimizer::kAdamW:
+        return update<T>(call, [&](State& e) { element::adam_step(options, true, e); });
+      case Optimizer::kRmsprop:
+        return update<T>(call, [&](State& e) { element::rmsprop_step(options, e); });
+      case Optimizer::kAdagrad:
+        return update<T>(call, [&](State& e) { element::adagrad_step(options, e); });
     }
   });
 }

@@ -34,7 +34,8 @@ void pool(const PoolCall& call) {
     const std::int64_t n = element::rows_from(call.dx, 2).length();
     for_each_plane<T>(call.dy, call.dx, [&](const auto& dy, const auto& dx, std::int64_t r) {
       const Lane chosen = call.op == Pool::kMax ? indices.row(r) : Lane{};
-      for (std::int64_t i = 0; i < n; ++i) dx.data[i] = element::pool_backward<T>(geometry, dy, chosen, i);
+      for (std::int64_t i = 0; i < n; ++i)
+        dx.data[i] = element::pool_backward<T>(geometry, dy, chosen, i);
     });
     return;
   }
@@ -59,7 +60,8 @@ void resize(const UpsampleCall& call) {
   const std::int64_t n = element::rows_from(call.out, 2).length();
   for_each_plane<T>(call.in, call.out, [&](const auto& in, const auto& out, std::int64_t) {
     for (std::int64_t i = 0; i < n; ++i) {
-      out.data[i] = call.backward ? element::upsample_backward<T>(geometry, in, i) : element::upsample<T>(geometry, in, i);
+      out.data[i] = call.backward ? element::upsample_backward<T>(geometry, in, i)
+                                  : element::upsample<T>(geometry, in, i);
     }
   });
 }
@@ -67,7 +69,8 @@ void resize(const UpsampleCall& call) {
 }  // namespace
 
 void run_loops(const PoolCall& call) {
-  in_compute_type(computes_in_double({&call.x, &call.dx}), [&](auto zero) { pool<decltype(zero)>(call); });
+  in_compute_type(computes_in_double({&call.x, &call.dx}),
+                  [&](auto zero) { pool<decltype(zero)>(call); });
 }
 
 void run_loops(const UpsampleCall& call) {

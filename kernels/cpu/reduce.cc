@@ -10,7 +10,8 @@
 namespace memfathom::cpu {
 namespace {
 
-// Where in the dense result each element of the input goes: strides of 0 where a dimension is reduced.
+// Where in the dense result each element of the input goes: strides of 0 where a dimension is
+// reduced.
 Operand destinations(const ReduceCall& call) {
   Operand result{nullptr, DType::kFp64, call.in.shape, element::contiguous_strides(call.out.shape)};
   for (int d = 0; d < call.in.shape.rank(); ++d) {
@@ -41,7 +42,8 @@ void sum(const ReduceCall& call) {
     }
   }
   if (call.op == Reduction::kMean) {
-    const double count = static_cast<double>(call.in.shape.elements()) / static_cast<double>(sums.size());
+    const double count =
+        static_cast<double>(call.in.shape.elements()) / static_cast<double>(sums.size());
     for (double& value : sums) value /= count;
   }
   scatter(element::whole(call.out), 0, static_cast<std::int64_t>(sums.size()), sums.data());

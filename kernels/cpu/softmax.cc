@@ -8,7 +8,8 @@
 namespace memfathom::cpu {
 
 void run_loops(const SoftmaxCall& call) {
-  const element::Rows in = element::rows_along(call.in, call.dim), out = element::rows_along(call.out, call.dim);
+  const element::Rows in = element::rows_along(call.in, call.dim),
+                      out = element::rows_along(call.out, call.dim);
   const element::Rows y = call.backward ? element::rows_along(call.y, call.dim) : element::Rows{};
   const std::int64_t rows = in.rows(), n = in.length();
   if (n == 0) return;

@@ -19,8 +19,8 @@ bool is_dense_fp32(const Operand& t) {
 
 bool has_form(const SoftmaxCall& call) {
   const int rank = call.in.shape.rank(), dim = call.dim < 0 ? call.dim + rank : call.dim;
-  return dim == rank - 1 && call.in.shape.elements() > 0 && is_dense_fp32(call.in) && is_dense_fp32(call.out) &&
-         (!call.backward || is_dense_fp32(call.y));
+  return dim == rank - 1 && call.in.shape.elements() > 0 && is_dense_fp32(call.in) &&
+         is_dense_fp32(call.out) && (!call.backward || is_dense_fp32(call.y));
 }
 
 }  // namespace
@@ -33,13 +33,16 @@ struct Softmaxes::Engine {
   template <typename Forward, typename Backward>
   void run(const SoftmaxCall& call) {
     const std::int64_t n = call.in.shape[-1];
-    const memory::desc rows({call.in.shape.elements() / n, n}, memory::data_type::f32, memory::dims{n, 1});
+    const memory::desc rows({call.in.shape.elements() / n, n}, memory::data_type::f32,
+                            memory::dims{n, 1});
     const memory in(rows, engine, call.in.data), out(rows, engine, call.out.data);
-    const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, rows, 1}, engine);
+    const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, rows, 1},
+                                                   engine);
     if (call.backward) {
       const typename Backward::primitive_desc backward({rows, rows, 1}, engine, forward);
       const memory y(rows, engine, call.y.data);
-      Backward(backward).execute(stream, {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, in}, {DNNL_ARG_DIFF_SRC, out}});
+      Backward(backward).execute(
+          stream, {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, in}, {DNNL_ARG_DIFF_SRC, out}});
     } else {
       Forward(forward).execute(stream, {{DNNL_ARG_SRC, in}, {DNNL_ARG_DST, out}});
     }
@@ -59,8 +62,8 @@ bool Softmaxes::run(const SoftmaxCall& call) {
       engine_->run<dnnl::logsoftmax_forward, dnnl::logsoftmax_backward>(call);
     }
   } catch (const dnnl::error& error) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("oneDNN failed at a softmax over {}: {}", to_string(call.in.shape), error.what()));
+    throw Error(ErrorKind::kEnvironment, fmt::format("oneDNN failed at a softmax over {}: {}",
+                                                     to_string(call.in.shape), error.what()));
   }
   return true;
 }

@@ -1,4 +1,5 @@
-// Softmaxes through oneDNN: rows that lie densely in fp32, the form of nearly all of them; the loops do the rest.
+// Softmaxes through oneDNN: rows that lie densely in fp32, the form of nearly all of them; the
+// loops do the rest.
 #pragma once
 
 #include <memory>

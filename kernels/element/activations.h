@@ -1,4 +1,5 @@
-// Activations: element functions and their derivatives; in a backward function a is the gradient and b what was saved.
+// Activations: element functions and their derivatives; in a backward function a is the gradient
+// and b what was saved.
 #pragma once
 
 #include "kernels/element/arithmetic.h"

@@ -1,4 +1,5 @@
-// Arithmetic: the element functions that are not activations or losses. See kernels/calls.h for what each means.
+// Arithmetic: the element functions that are not activations or losses. See kernels/calls.h for
+// what each means.
 #pragma once
 
 #include "kernels/element/complex.h"
@@ -12,14 +13,15 @@ struct Scalars {
   T s0, s1, s2, s3;
 };
 
-// Defines a functor T(a, b, c, scalars), stateless, usable on host and device; most need only some of their operands.
-#define MEMFATHOM_ELEMENT(Name, ...)                                                              \
-  struct Name {                                                                                   \
-    template <typename T>                                                                         \
-    MEMFATHOM_HD T operator()([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c,   \
-                              [[maybe_unused]] const Scalars<T>& s) const {                       \
-      __VA_ARGS__                                                                                 \
-    }                                                                                             \
+// Defines a functor T(a, b, c, scalars), stateless, usable on host and device; most need only some
+// of their operands.
+#define MEMFATHOM_ELEMENT(Name, ...)                                                            \
+  struct Name {                                                                                 \
+    template <typename T>                                                                       \
+    MEMFATHOM_HD T operator()([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c, \
+                              [[maybe_unused]] const Scalars<T>& s) const {                     \
+      __VA_ARGS__                                                                               \
+    }                                                                                           \
   }
 
 MEMFATHOM_ELEMENT(Fill, return s.s0;);

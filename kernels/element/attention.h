@@ -1,7 +1,9 @@
-// Attention rows: one query's output by online softmax, one query's gradient, one key's and value's gradient.
+// Attention rows: one query's output by online softmax, one query's gradient, one key's and value's
+// gradient.
 //
-// No score matrix is kept: scores are computed from q and k again wherever they are needed, and probabilities
-// come back from the log-sum-exp. Every result is gathered by one thread, so no atomics and no fixed order of threads.
+// No score matrix is kept: scores are computed from q and k again wherever they are needed, and
+// probabilities come back from the log-sum-exp. Every result is gathered by one thread, so no
+// atomics and no fixed order of threads.
 #pragma once
 
 #include "kernels/element/lane.h"
@@ -31,7 +33,8 @@ struct AttentionTensor {
 };
 
 struct AttentionView {
-  AttentionTensor q, k, v, mask, out, logsumexp, dout, dq, dk, dv;  // mask [b, h, s, t]; logsumexp [b, h, s]
+  AttentionTensor q, k, v, mask, out, logsumexp, dout, dq, dk,
+      dv;  // mask [b, h, s, t]; logsumexp [b, h, s]
   int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, width = 0;
   bool causal = false;
   double scale = 1;
@@ -39,8 +42,11 @@ struct AttentionView {
   uint64_t seed = 0, offset = 0;
 
   MEMFATHOM_HD int64_t kv_head(int64_t h) const { return h / (heads / kv_heads); }
-  // With fewer queries than keys the first query still sees the first key only, as in torch's is_causal.
-  MEMFATHOM_HD int64_t visible_keys(int64_t s) const { return causal && s + 1 < keys ? s + 1 : keys; }
+  // With fewer queries than keys the first query still sees the first key only, as in torch's
+  // is_causal.
+  MEMFATHOM_HD int64_t visible_keys(int64_t s) const {
+    return causal && s + 1 < keys ? s + 1 : keys;
+  }
   // What a probability is multiplied by: 0 or 1 / (1 - p).
   MEMFATHOM_HD double kept(int64_t b, int64_t h, int64_t s, int64_t t) const {
     if (dropout == 0) return 1;
@@ -50,7 +56,8 @@ struct AttentionView {
 };
 
 template <typename T>
-MEMFATHOM_HD T dot(const AttentionTensor& a, int64_t row_a, const AttentionTensor& b, int64_t row_b, int64_t n) {
+MEMFATHOM_HD T dot(const AttentionTensor& a, int64_t row_a, const AttentionTensor& b, int64_t row_b,
+                   int64_t n) {
   T sum = T(0);
   for (int64_t i = 0; i < n; ++i) sum += a.get<T>(row_a, i) * b.get<T>(row_b, i);
   return sum;
@@ -58,15 +65,18 @@ MEMFATHOM_HD T dot(const AttentionTensor& a, int64_t row_a, const AttentionTenso
 
 template <typename T>
 MEMFATHOM_HD T score(const AttentionView& a, int64_t b, int64_t h, int64_t s, int64_t t) {
-  T value = dot<T>(a.q, a.q.offset(b, h, s), a.k, a.k.offset(b, a.kv_head(h), t), a.width) * T(a.scale);
+  T value =
+      dot<T>(a.q, a.q.offset(b, h, s), a.k, a.k.offset(b, a.kv_head(h), t), a.width) * T(a.scale);
   if (a.mask) value += a.mask.get<T>(a.mask.offset(b, h, s), t);
   return value;
 }
 
-// A row wider than this is done in several sweeps over the keys, so that its sums fit a thread's registers or stack.
+// A row wider than this is done in several sweeps over the keys, so that its sums fit a thread's
+// registers or stack.
 constexpr int kAttentionTile = 128;
 
-// Writes out[b, h, s] and logsumexp[b, h, s]. A query that sees no key at all (all masked) gives zeros.
+// Writes out[b, h, s] and logsumexp[b, h, s]. A query that sees no key at all (all masked) gives
+// zeros.
 template <typename T>
 MEMFATHOM_HD void attention_query(const AttentionView& a, int64_t b, int64_t h, int64_t s) {
   const int64_t keys = a.visible_keys(s), kv = a.kv_head(h);
@@ -94,7 +104,8 @@ MEMFATHOM_HD void attention_query(const AttentionView& a, int64_t b, int64_t h, 
     for (int64_t i = 0; i < count; ++i) {
       a.out.set<T>(row_out, first + i, total > T(0) ? sums[i] / total : T(0));
     }
-    if (first == 0 && a.logsumexp) a.logsumexp.set<T>(a.logsumexp.offset(b, h, s), 0, top + math::log(total));
+    if (first == 0 && a.logsumexp)
+      a.logsumexp.set<T>(a.logsumexp.offset(b, h, s), 0, top + math::log(total));
   }
 }
 
@@ -107,13 +118,14 @@ struct PairGradient {
 
 // `delta` is sum(dout * out) of the query's row.
 template <typename T>
-MEMFATHOM_HD PairGradient<T> pair_gradient(const AttentionView& a, int64_t b, int64_t h, int64_t s, int64_t t,
-                                           T logsumexp, T delta) {
+MEMFATHOM_HD PairGradient<T> pair_gradient(const AttentionView& a, int64_t b, int64_t h, int64_t s,
+                                           int64_t t, T logsumexp, T delta) {
   const T x = score<T>(a, b, h, s, t);
   if (x == -T(INFINITY)) return {T(0), T(0)};
   const T probability = math::exp(x - logsumexp);
   const T kept = T(a.kept(b, h, s, t));
-  const T dp = dot<T>(a.dout, a.dout.offset(b, h, s), a.v, a.v.offset(b, a.kv_head(h), t), a.width) * kept;
+  const T dp =
+      dot<T>(a.dout, a.dout.offset(b, h, s), a.v, a.v.offset(b, a.kv_head(h), t), a.width) * kept;
   return {probability * kept, probability * (dp - delta) * T(a.scale)};
 }
 
@@ -124,7 +136,8 @@ MEMFATHOM_HD T attention_delta(const AttentionView& a, int64_t b, int64_t h, int
 
 // Writes dq[b, h, s].
 template <typename T>
-MEMFATHOM_HD void attention_query_backward(const AttentionView& a, int64_t b, int64_t h, int64_t s) {
+MEMFATHOM_HD void attention_query_backward(const AttentionView& a, int64_t b, int64_t h,
+                                           int64_t s) {
   const int64_t keys = a.visible_keys(s), kv = a.kv_head(h);
   const T delta = attention_delta<T>(a, b, h, s);
   const T logsumexp = a.logsumexp.get<T>(a.logsumexp.offset(b, h, s), 0);
@@ -142,7 +155,8 @@ MEMFATHOM_HD void attention_query_backward(const AttentionView& a, int64_t b, in
   }
 }
 
-// Writes dk[b, kv, t] and dv[b, kv, t]: the sum over the heads that share them and the queries that see them.
+// Writes dk[b, kv, t] and dv[b, kv, t]: the sum over the heads that share them and the queries that
+// see them.
 template <typename T>
 MEMFATHOM_HD void attention_key_backward(const AttentionView& a, int64_t b, int64_t kv, int64_t t) {
   const int64_t shared = a.heads / a.kv_heads;

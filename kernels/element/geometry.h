@@ -35,7 +35,8 @@ inline PoolGeometry geometry_of(const PoolCall& call) {
   return g;
 }
 
-// `in` is the side with fewer pixels as the forward pass saw it: its input, whatever the direction of the call.
+// `in` is the side with fewer pixels as the forward pass saw it: its input, whatever the direction
+// of the call.
 inline UpsampleGeometry geometry_of(const UpsampleCall& call) {
   UpsampleGeometry g{};
   space_of(call.backward ? call.out.shape : call.in.shape, g.in);
@@ -89,9 +90,15 @@ inline AttentionView view_of(const AttentionCall& call) {
 template <typename T>
 StepOptions<T> step_options(const OptimizerCall& call) {
   const double step = static_cast<double>(call.step);
-  return {T(call.learning_rate), T(call.beta1),        T(call.beta2),
-          T(call.eps),           T(call.weight_decay), T(call.momentum),
-          T(1 - std::pow(call.beta1, step)), T(1 - std::pow(call.beta2, step)), call.step == 1};
+  return {T(call.learning_rate),
+          T(call.beta1),
+          T(call.beta2),
+          T(call.eps),
+          T(call.weight_decay),
+          T(call.momentum),
+          T(1 - std::pow(call.beta1, step)),
+          T(1 - std::pow(call.beta2, step)),
+          call.step == 1};
 }
 
 }  // namespace memfathom::element

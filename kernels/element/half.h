@@ -1,4 +1,5 @@
-// Half: fp16 and bf16 as bit patterns, converted to and from fp32 with rounding to nearest, ties to even.
+// Half: fp16 and bf16 as bit patterns, converted to and from fp32 with rounding to nearest, ties to
+// even.
 #pragma once
 
 #include <stdint.h>
@@ -20,7 +21,9 @@ MEMFATHOM_HD inline float float_of_bits(uint32_t bits) {
   return value;
 }
 
-MEMFATHOM_HD inline float bf16_to_float(uint16_t bits) { return float_of_bits(uint32_t(bits) << 16); }
+MEMFATHOM_HD inline float bf16_to_float(uint16_t bits) {
+  return float_of_bits(uint32_t(bits) << 16);
+}
 
 MEMFATHOM_HD inline uint16_t float_to_bf16(float value) {
   const uint32_t bits = bits_of_float(value);
@@ -46,8 +49,9 @@ MEMFATHOM_HD inline uint16_t float_to_fp16(float value) {
   const uint16_t sign = uint16_t(bits >> 16 & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return uint16_t(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
-  if (magnitude >= 0x477ff000u) return uint16_t(sign | 0x7c00u);  // 65520 and above round to infinity
-  if (magnitude >= 0x38800000u) {                                 // normal: 2^-14 and above
+  if (magnitude >= 0x477ff000u)
+    return uint16_t(sign | 0x7c00u);  // 65520 and above round to infinity
+  if (magnitude >= 0x38800000u) {     // normal: 2^-14 and above
     const uint32_t odd = magnitude >> 13 & 1u;
     return uint16_t(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
   }

@@ -1,4 +1,5 @@
-// MEMFATHOM_HD: marks a function that runs on the host and, where nvcc compiles it, on the device as well.
+// MEMFATHOM_HD: marks a function that runs on the host and, where nvcc compiles it, on the device
+// as well.
 #pragma once
 
 #ifdef __CUDACC__

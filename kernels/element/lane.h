@@ -1,7 +1,9 @@
-// Lane: a sequence of elements anywhere in a tensor (a row, a channel, a whole tensor), by position.
-// Rows: a tensor as many lanes of equal length. Plain data: both are passed to device kernels by value.
+// Lane: a sequence of elements anywhere in a tensor (a row, a channel, a whole tensor), by
+// position. Rows: a tensor as many lanes of equal length. Plain data: both are passed to device
+// kernels by value.
 //
-// A stride of 0 repeats an element, so that a weight, a mean or a scalar is a lane as long as the data it goes with.
+// A stride of 0 repeats an element, so that a weight, a mean or a scalar is a lane as long as the
+// data it goes with.
 #pragma once
 
 #include "kernels/element/load.h"

@@ -1,4 +1,5 @@
-// Load and store: one element of any type, converted to and from the type that arithmetic is done in.
+// Load and store: one element of any type, converted to and from the type that arithmetic is done
+// in.
 #pragma once
 
 #include <stdint.h>
@@ -12,9 +13,13 @@ namespace memfathom::element {
 
 MEMFATHOM_HD inline int64_t element_bytes(DType dtype) {
   switch (dtype) {
-    case DType::kFp64: case DType::kInt64: case DType::kComplex64: return 8;
-    case DType::kFp32: case DType::kInt32: return 4;
-    case DType::kFp16: case DType::kBf16: return 2;
+    case DType::kFp64:
+    case DType::kInt64:
+    case DType::kComplex64: return 8;
+    case DType::kFp32:
+    case DType::kInt32: return 4;
+    case DType::kFp16:
+    case DType::kBf16: return 2;
     default: return 1;
   }
 }

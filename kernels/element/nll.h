@@ -5,8 +5,8 @@
 
 namespace memfathom::element {
 
-// `classes` is the lane of log-probabilities of one position. A target outside them contributes nothing, as does
-// ignore_index: the caller checks targets where it can (a device cannot throw).
+// `classes` is the lane of log-probabilities of one position. A target outside them contributes
+// nothing, as does ignore_index: the caller checks targets where it can (a device cannot throw).
 MEMFATHOM_HD inline bool nll_counts(int64_t target, int64_t classes, int64_t ignore_index) {
   return target != ignore_index && target >= 0 && target < classes;
 }
@@ -18,9 +18,10 @@ MEMFATHOM_HD T nll_loss(const Lane& classes, int64_t target, int64_t ignore_inde
 
 // Writes one element of a zero-initialised lane.
 template <typename T>
-MEMFATHOM_HD void nll_backward(const Lane& gradient, int64_t target, int64_t ignore_index, T grad_loss,
-                               T total_weight) {
-  if (nll_counts(target, gradient.size(), ignore_index)) gradient.set<T>(target, -grad_loss / total_weight);
+MEMFATHOM_HD void nll_backward(const Lane& gradient, int64_t target, int64_t ignore_index,
+                               T grad_loss, T total_weight) {
+  if (nll_counts(target, gradient.size(), ignore_index))
+    gradient.set<T>(target, -grad_loss / total_weight);
 }
 
 }  // namespace memfathom::element

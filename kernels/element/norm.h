@@ -1,6 +1,6 @@
-// Norm rows: layer, RMS, group and batch norm are one function of a row; they differ in what a row is (norm_rows.h).
-// Weight, bias, mean and rstd are lanes as long as the row, by strides of 0. An absent lane has null data.
-// L is Lane or anything with its get, set and bool.
+// Norm rows: layer, RMS, group and batch norm are one function of a row; they differ in what a row
+// is (norm_rows.h). Weight, bias, mean and rstd are lanes as long as the row, by strides of 0. An
+// absent lane has null data. L is Lane or anything with its get, set and bool.
 #pragma once
 
 #include "kernels/element/lane.h"
@@ -14,7 +14,8 @@ struct Moments {
   T variance;  // biased; with kRms the mean square, and mean is 0
 };
 
-// Two passes: the squares are of differences from the mean, which keeps large means from cancelling.
+// Two passes: the squares are of differences from the mean, which keeps large means from
+// cancelling.
 template <typename T, typename L>
 MEMFATHOM_HD Moments<T> moments(int64_t n, const L& x, bool rms) {
   T mean = T(0);
@@ -37,8 +38,8 @@ MEMFATHOM_HD T reciprocal_deviation(T variance, double eps) {
 
 // y = (x - mean) * rstd * weight + bias
 template <typename T, typename L>
-MEMFATHOM_HD void normalize_row(int64_t n, const L& x, T mean, T rstd, const L& weight, const L& bias,
-                                const L& y) {
+MEMFATHOM_HD void normalize_row(int64_t n, const L& x, T mean, T rstd, const L& weight,
+                                const L& bias, const L& y) {
   for (int64_t i = 0; i < n; ++i) {
     T value = (x.template get<T>(i) - mean) * rstd;
     if (weight) value *= weight.template get<T>(i);
@@ -71,16 +72,20 @@ MEMFATHOM_HD void normalize_backward_row(int64_t n, const L& dy, const L& x, T m
 template <typename T, typename L>
 MEMFATHOM_HD void scale_backward_row(int64_t n, const L& dy, T rstd, const L& weight, const L& dx) {
   for (int64_t i = 0; i < n; ++i) {
-    dx.template set<T>(i, dy.template get<T>(i) * rstd * (weight ? weight.template get<T>(i) : T(1)));
+    dx.template set<T>(i,
+                       dy.template get<T>(i) * rstd * (weight ? weight.template get<T>(i) : T(1)));
   }
 }
 
-// The gradients of one weight and one bias, from all the elements they touched. `mean` is absent for RMS norm.
+// The gradients of one weight and one bias, from all the elements they touched. `mean` is absent
+// for RMS norm.
 template <typename T, typename L>
 MEMFATHOM_HD T weight_gradient(int64_t n, const L& dy, const L& x, const L& mean, const L& rstd) {
   T sum = T(0);
   for (int64_t i = 0; i < n; ++i) {
-    sum += dy.template get<T>(i) * (x.template get<T>(i) - (mean ? mean.template get<T>(i) : T(0))) * rstd.template get<T>(i);
+    sum += dy.template get<T>(i) *
+           (x.template get<T>(i) - (mean ? mean.template get<T>(i) : T(0))) *
+           rstd.template get<T>(i);
   }
   return sum;
 }

@@ -1,4 +1,5 @@
-// NormRows: what a row is for each norm (host side), so that one row function and one column function serve them all.
+// NormRows: what a row is for each norm (host side), so that one row function and one column
+// function serve them all.
 //
 //   layer, RMS: a row is the last dimension;          a column is one feature over all rows
 //   group:      a row is a group of channels;         a column is one channel over batch and space
@@ -19,8 +20,7 @@ struct NormColumns {
   Rows x, dy, mean, rstd, dweight, dbias;
 };
 
-// The tensor [N, C, space...] or [rows, features] in a form in which rows are the dimensions from `inner` on.
-// `parts` says for each dimension of the form which of an operand's dimensions it is; see norm_rows().
+// A norm's operands with their dimensions so ordered that the first outer() of them count rows.
 struct NormForm {
   Norm op;
   std::int64_t groups;
@@ -97,12 +97,18 @@ inline NormRows norm_rows(const NormCall& call) {
   const NormForm form{call.op, call.groups, call.x.shape};
   const int outer = form.outer();
   const Operand x = form.tensor(call.x);
-  const auto tensor = [&](const Operand& t) { return t ? rows_from(form.tensor(t), outer) : Rows{}; };
-  const auto feature = [&](const Operand& t) { return t ? rows_from(spread_feature(form, t, x), outer) : Rows{}; };
-  const auto figure = [&](const Operand& t) { return t ? rows_from(spread_statistic(form, t, x), outer) : Rows{}; };
-  return {tensor(call.x),         tensor(call.y),      tensor(call.dy),
-          tensor(call.dx),        feature(call.weight), feature(call.bias),
-          figure(call.mean),      figure(call.rstd),   feature(call.running_mean),
+  const auto tensor = [&](const Operand& t) {
+    return t ? rows_from(form.tensor(t), outer) : Rows{};
+  };
+  const auto feature = [&](const Operand& t) {
+    return t ? rows_from(spread_feature(form, t, x), outer) : Rows{};
+  };
+  const auto figure = [&](const Operand& t) {
+    return t ? rows_from(spread_statistic(form, t, x), outer) : Rows{};
+  };
+  return {tensor(call.x),           tensor(call.y),       tensor(call.dy),
+          tensor(call.dx),          feature(call.weight), feature(call.bias),
+          figure(call.mean),        figure(call.rstd),    feature(call.running_mean),
           feature(call.running_var)};
 }
 
@@ -125,7 +131,9 @@ inline NormColumns norm_columns(const NormCall& call) {
   for (int d = 0; d < rank; ++d) {
     if (std::find(front.begin(), front.end(), d) == front.end()) order.push_back(d);
   }
-  const auto columns = [&](const Operand& t) { return t ? rows_from(permuted(t, order), features) : Rows{}; };
+  const auto columns = [&](const Operand& t) {
+    return t ? rows_from(permuted(t, order), features) : Rows{};
+  };
   return {columns(x),
           columns(form.tensor(call.dy)),
           columns(spread_statistic(form, call.mean, x)),

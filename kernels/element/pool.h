@@ -1,4 +1,5 @@
-// Pool: one output element of a pooling window, and one input element of its gradient (gathered: no atomics).
+// Pool: one output element of a pooling window, and one input element of its gradient (gathered: no
+// atomics).
 #pragma once
 
 #include "kernels/element/lane.h"
@@ -6,7 +7,8 @@
 
 namespace memfathom::element {
 
-// Spatial extents of one plane, always three; missing leading ones are 1 (kernel 1, stride 1, padding 0).
+// Spatial extents of one plane, always three; missing leading ones are 1 (kernel 1, stride 1,
+// padding 0).
 struct PoolGeometry {
   int64_t in[3], out[3], kernel[3], stride[3], padding[3];
   bool count_include_pad;
@@ -37,7 +39,8 @@ MEMFATHOM_HD inline Window outputs_covering(const PoolGeometry& g, int d, int64_
   return {clamp_index(begin, 0, g.out[d]), clamp_index(end, 0, g.out[d])};
 }
 
-// By how much an average divides: the window's size, with the padding if it counts (but never beyond it).
+// By how much an average divides: the window's size, with the padding if it counts (but never
+// beyond it).
 MEMFATHOM_HD inline int64_t divisor_of(const PoolGeometry& g, const int64_t o[3]) {
   int64_t count = 1;
   for (int d = 0; d < 3; ++d) {
@@ -71,7 +74,8 @@ template <typename T, typename L>
 MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const L& plane, int64_t o) {
   int64_t at[3];
   plane_position(g.out, o, at);
-  const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]), ww = window_of(g, 2, at[2]);
+  const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]),
+               ww = window_of(g, 2, at[2]);
   PoolMaximum<T> best{T(0), -1};
   for (int64_t z = wd.begin; z < wd.end; ++z) {
     for (int64_t y = wh.begin; y < wh.end; ++y) {
@@ -89,20 +93,23 @@ template <typename T, typename L>
 MEMFATHOM_HD T average_pool(const PoolGeometry& g, const L& plane, int64_t o) {
   int64_t at[3];
   plane_position(g.out, o, at);
-  const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]), ww = window_of(g, 2, at[2]);
+  const Window wd = window_of(g, 0, at[0]), wh = window_of(g, 1, at[1]),
+               ww = window_of(g, 2, at[2]);
   T sum = T(0);
   for (int64_t z = wd.begin; z < wd.end; ++z) {
     for (int64_t y = wh.begin; y < wh.end; ++y) {
-      for (int64_t x = ww.begin; x < ww.end; ++x) sum += plane.template get<T>((z * g.in[1] + y) * g.in[2] + x);
+      for (int64_t x = ww.begin; x < ww.end; ++x)
+        sum += plane.template get<T>((z * g.in[1] + y) * g.in[2] + x);
     }
   }
   return sum / T(divisor_of(g, at));
 }
 
-// The gradient of input element `i`: from every output that covers it, for max pooling only where it was chosen.
-// `indices` has null data for averages.
+// The gradient of input element `i`: from every output that covers it, for max pooling only where
+// it was chosen. `indices` has null data for averages.
 template <typename T, typename L, typename Indices>
-MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const L& dy, const Indices& indices, int64_t i) {
+MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const L& dy, const Indices& indices,
+                             int64_t i) {
   int64_t at[3];
   plane_position(g.in, i, at);
   const Window od = outputs_covering(g, 0, at[0]), oh = outputs_covering(g, 1, at[1]),

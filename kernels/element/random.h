@@ -1,5 +1,5 @@
-// Random: a counter-based generator (Philox 4x32, ten rounds): the draw of an element depends on seed, offset and
-// position only, so every device draws the same mask in any order.
+// Random: a counter-based generator (Philox 4x32, ten rounds): the draw of an element depends on
+// seed, offset and position only, so every device draws the same mask in any order.
 #pragma once
 
 #include <stdint.h>
@@ -32,14 +32,17 @@ MEMFATHOM_HD inline Draw philox(uint64_t seed, uint64_t offset, uint64_t counter
 }
 
 // [0, 1) in steps of 2^-24, exact in fp32.
-MEMFATHOM_HD inline float uniform_of_word(uint32_t word) { return float(word >> 8) * 5.9604644775390625e-8f; }
+MEMFATHOM_HD inline float uniform_of_word(uint32_t word) {
+  return float(word >> 8) * 5.9604644775390625e-8f;
+}
 
 MEMFATHOM_HD inline float uniform(uint64_t seed, uint64_t offset, uint64_t position) {
   return uniform_of_word(philox(seed, offset, position >> 2).word[position & 3]);
 }
 
 // Whether dropout with probability p keeps the element at this position.
-MEMFATHOM_HD inline bool dropout_keeps(uint64_t seed, uint64_t offset, uint64_t position, double p) {
+MEMFATHOM_HD inline bool dropout_keeps(uint64_t seed, uint64_t offset, uint64_t position,
+                                       double p) {
   return double(uniform(seed, offset, position)) >= p;
 }
 

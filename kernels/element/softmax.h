@@ -1,9 +1,10 @@
-// Softmax rows: softmax and log-softmax of one row, and their gradients. In and Out are lanes (lane.h) or anything
-// with the same get and set; T is the type of the arithmetic. `out` may be the same memory as an input.
+// Softmax rows: softmax and log-softmax of one row, and their gradients. In and Out are lanes
+// (lane.h) or anything with the same get and set; T is the type of the arithmetic. `out` may be the
+// same memory as an input.
 #pragma once
 
-#include "kernels/element/math.h"
 #include "kernels/element/lane.h"
+#include "kernels/element/math.h"
 
 namespace memfathom::element {
 

@@ -1,4 +1,5 @@
-// Split: tensors as lanes and rows (host side): which dimensions a row runs over, and which say where it starts.
+// Split: tensors as lanes and rows (host side): which dimensions a row runs over, and which say
+// where it starts.
 #pragma once
 
 #include "kernels/element/lane.h"
@@ -6,7 +7,8 @@
 
 namespace memfathom::element {
 
-// The dimensions `first` to `last - 1` of an operand, in order, neighbours merged where the strides allow.
+// The dimensions `first` to `last - 1` of an operand, in order, neighbours merged where the strides
+// allow.
 inline Lane lane_over(const Operand& operand, int first, int last) {
   Lane lane;
   lane.data = operand.data;

@@ -1,5 +1,5 @@
-// Upsample: with which weight an output position reads an input position, along one dimension (corners not aligned),
-// and the sums over a plane built from it, forward and (gathered) backward.
+// Upsample: with which weight an output position reads an input position, along one dimension
+// (corners not aligned), and the sums over a plane built from it, forward and (gathered) backward.
 #pragma once
 
 #include "kernels/element/lane.h"
@@ -17,7 +17,8 @@ struct Tap {
   float high_weight;  // the low one has 1 - high_weight
 };
 
-// In fp32 on purpose: PyTorch computes the source index so, and a different rounding would pick another neighbour.
+// In fp32 on purpose: PyTorch computes the source index so, and a different rounding would pick
+// another neighbour.
 MEMFATHOM_HD inline Tap tap_of(const UpsampleGeometry& g, int d, int64_t o) {
   const float scale = float(g.in[d]) / float(g.out[d]);
   const int64_t last = g.in[d] - 1;
@@ -77,7 +78,8 @@ MEMFATHOM_HD T upsample_backward(const UpsampleGeometry& g, const L& dy, int64_t
       if (weight_zy == 0.0f) continue;
       for (int64_t x = wx.begin; x < wx.end; ++x) {
         const float weight = weight_zy * tap_weight(g, 2, x, at[2]);
-        if (weight != 0.0f) sum += T(weight) * dy.template get<T>((z * g.out[1] + y) * g.out[2] + x);
+        if (weight != 0.0f)
+          sum += T(weight) * dy.template get<T>((z * g.out[1] + y) * g.out[2] + x);
       }
     }
   }

@@ -16,9 +16,12 @@ struct Field {
     element::space_of(t.strides, stride);
   }
   std::int64_t at(std::int64_t a, std::int64_t b, const std::int64_t (&p)[3]) const {
-    return a * operand.strides[0] + b * operand.strides[1] + p[0] * stride[0] + p[1] * stride[1] + p[2] * stride[2];
+    return a * operand.strides[0] + b * operand.strides[1] + p[0] * stride[0] + p[1] * stride[1] +
+           p[2] * stride[2];
   }
-  double get(std::int64_t index) const { return element::load<double>(operand.data, operand.dtype, index); }
+  double get(std::int64_t index) const {
+    return element::load<double>(operand.data, operand.dtype, index);
+  }
 };
 
 // The result of the operand that is written, in fp64 until all is summed.
@@ -27,19 +30,23 @@ struct Sums {
 
   explicit Sums(const Operand& t) : values(static_cast<std::size_t>(t.shape.elements())) {}
 
-  static std::int64_t index(const Field& f, std::int64_t a, std::int64_t b, const std::int64_t (&p)[3]) {
-    return (((a * f.operand.shape[1] + b) * f.space[0] + p[0]) * f.space[1] + p[1]) * f.space[2] + p[2];
+  static std::int64_t index(const Field& f, std::int64_t a, std::int64_t b,
+                            const std::int64_t (&p)[3]) {
+    return (((a * f.operand.shape[1] + b) * f.space[0] + p[0]) * f.space[1] + p[1]) * f.space[2] +
+           p[2];
   }
   void write(const Operand& t) const {
     const element::Lane lane = element::whole(t);
-    for (std::size_t i = 0; i < values.size(); ++i) lane.set<double>(static_cast<std::int64_t>(i), values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      lane.set<double>(static_cast<std::int64_t>(i), values[i]);
   }
 };
 
-// Visits every product of the convolution once: `pair(n, filter, map position, channel, image position, weight position)`.
+// Visits every product of the convolution once: `pair(n, filter, map position, channel, image
+// position, weight position)`.
 template <typename Visit>
-void for_each_product(const ConvolutionQuery& query, const Field& image, const Field& map, const Field& weight,
-                      Visit&& visit) {
+void for_each_product(const ConvolutionQuery& query, const Field& image, const Field& map,
+                      const Field& weight, Visit&& visit) {
   std::int64_t stride[3], padding[3], dilation[3];
   element::three_of(query.stride, 1, stride);
   element::three_of(query.padding, 0, padding);
@@ -79,15 +86,16 @@ void run_reference(const ConvolutionCall& call) {
                           : roles.writes == ConvolutionKind::kDataGradient ? roles.image
                                                                            : roles.weight;
   Sums sums(target);
-  using Position = const std::int64_t (&)[3];
+  using Position = const std::int64_t(&)[3];
   for_each_product(call.query, image, map, weight,
-                   [&](std::int64_t n, std::int64_t f, Position o, std::int64_t c, std::int64_t channel, Position p,
-                       Position k) {
+                   [&](std::int64_t n, std::int64_t f, Position o, std::int64_t c,
+                       std::int64_t channel, Position p, Position k) {
                      std::int64_t to = 0;
                      double product = 0;
                      if (roles.writes == ConvolutionKind::kForward) {
                        to = Sums::index(map, n, f, o);
-                       product = image.get(image.at(n, channel, p)) * weight.get(weight.at(f, c, k));
+                       product =
+                           image.get(image.at(n, channel, p)) * weight.get(weight.at(f, c, k));
                      } else if (roles.writes == ConvolutionKind::kDataGradient) {
                        to = Sums::index(image, n, channel, p);
                        product = map.get(map.at(n, f, o)) * weight.get(weight.at(f, c, k));

@@ -1,13 +1,15 @@
-// ConvolutionRoles: the six kinds of convolution call as three. A transposed convolution is an ordinary one
-// with input and output exchanged, so its forward pass is a data gradient and its data gradient a forward pass.
+// ConvolutionRoles: the six kinds of convolution call as three. A transposed convolution is an
+// ordinary one with input and output exchanged, so its forward pass is a data gradient and its data
+// gradient a forward pass.
 #pragma once
 
 #include "kernels/calls.h"
 
 namespace memfathom {
 
-// `image` [N, channels, space...] is the side that the filter slides over, `map` [N, filters, space...] the side with one
-// element per place of the filter; `weight` [filters, channels / groups, space...].
+// `image` [N, channels, space...] is the side that the filter slides over, `map` [N, filters,
+// space...] the side with one element per place of the filter; `weight` [filters, channels /
+// groups, space...].
 struct ConvolutionRoles {
   ConvolutionKind writes = ConvolutionKind::kForward;  // map, image or weight
   Operand image, map, weight;

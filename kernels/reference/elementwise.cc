@@ -41,14 +41,17 @@ void run_reference(const ElementwiseCall& call) {
   const Lanes lanes = lanes_of(call);
   const auto operands = {&call.out, &call.a, &call.b, &call.c};
   if (any_of_type(operands, DType::kComplex64)) {
-    const bool known = element::visit_complex_elementwise(call.op, [&](auto function) {
-      apply<element::Complex>(lanes, call.scalars, function);
-    });
-    if (!known) throw Error(ErrorKind::kInternal, "a complex operand in an element-wise operation that has no complex form");
+    const bool known = element::visit_complex_elementwise(
+        call.op, [&](auto function) { apply<element::Complex>(lanes, call.scalars, function); });
+    if (!known)
+      throw Error(ErrorKind::kInternal,
+                  "a complex operand in an element-wise operation that has no complex form");
     return;
   }
-  if (call.op == Elementwise::kCopy && call.a.dtype == DType::kInt64 && call.out.dtype == DType::kInt64) {
-    for (std::int64_t i = 0; i < lanes.size; ++i) lanes.out.set<std::int64_t>(i, lanes.a.get<std::int64_t>(i));
+  if (call.op == Elementwise::kCopy && call.a.dtype == DType::kInt64 &&
+      call.out.dtype == DType::kInt64) {
+    for (std::int64_t i = 0; i < lanes.size; ++i)
+      lanes.out.set<std::int64_t>(i, lanes.a.get<std::int64_t>(i));
     return;
   }
   in_compute_type(computes_in_double(operands), [&](auto zero) {

@@ -17,7 +17,9 @@ void run_reference(const EmbeddingCall& call) {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t entry = index.get<std::int64_t>(i);
       if (entry < 0 || entry >= entries) {
-        throw Error(ErrorKind::kInput, fmt::format("embedding index {} is out of range; the table has {} rows", entry, entries));
+        throw Error(ErrorKind::kInput,
+                    fmt::format("embedding index {} is out of range; the table has {} rows", entry,
+                                entries));
       }
       const element::Lane row = table.row(entry), value = out.row(i);
       for (std::int64_t j = 0; j < width; ++j) {

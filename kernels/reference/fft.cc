@@ -15,7 +15,8 @@ struct Grid {
   Shape shape;
   std::vector<Number> values;
 
-  explicit Grid(const Shape& extents) : shape(extents), values(static_cast<std::size_t>(extents.elements())) {}
+  explicit Grid(const Shape& extents)
+      : shape(extents), values(static_cast<std::size_t>(extents.elements())) {}
 };
 
 Grid read(const Operand& t) {
@@ -24,13 +25,15 @@ Grid read(const Operand& t) {
   for (std::size_t i = 0; i < grid.values.size(); ++i) {
     const auto value = lane.get<element::Complex>(static_cast<std::int64_t>(i));
     // fp64 input keeps its digits: Complex is two fp32.
-    grid.values[i] = is_complex(t.dtype) ? Number(value.re, value.im)
-                                         : Number(lane.get<double>(static_cast<std::int64_t>(i)), 0);
+    grid.values[i] = is_complex(t.dtype)
+                         ? Number(value.re, value.im)
+                         : Number(lane.get<double>(static_cast<std::int64_t>(i)), 0);
   }
   return grid;
 }
 
-// The discrete Fourier transform along one dimension, by its definition; keeps the first `outputs` frequencies.
+// The discrete Fourier transform along one dimension, by its definition; keeps the first `outputs`
+// frequencies.
 Grid transform(const Grid& in, int dim, int sign, std::int64_t outputs) {
   const std::int64_t n = in.shape[dim];
   Shape shape = in.shape;
@@ -44,8 +47,10 @@ Grid transform(const Grid& in, int dim, int sign, std::int64_t outputs) {
     for (std::int64_t k = 0; k < outputs; ++k) {
       Number sum = 0;
       for (std::int64_t j = 0; j < n; ++j) {
-        const double angle = sign * kTwoPi * static_cast<double>(k * j % n) / static_cast<double>(n);
-        sum += in.values[static_cast<std::size_t>((before * n + j) * inner + after)] * std::polar(1.0, angle);
+        const double angle =
+            sign * kTwoPi * static_cast<double>(k * j % n) / static_cast<double>(n);
+        sum += in.values[static_cast<std::size_t>((before * n + j) * inner + after)] *
+               std::polar(1.0, angle);
       }
       out.values[static_cast<std::size_t>((before * outputs + k) * inner + after)] = sum;
     }
@@ -53,8 +58,8 @@ Grid transform(const Grid& in, int dim, int sign, std::int64_t outputs) {
   return out;
 }
 
-// The last dimension from its half spectrum: the other half is the conjugate, and the imaginary parts of the
-// frequencies that are their own conjugates (0, and n / 2) do not count.
+// The last dimension from its half spectrum: the other half is the conjugate, and the imaginary
+// parts of the frequencies that are their own conjugates (0, and n / 2) do not count.
 Grid complete_spectrum(const Grid& half, std::int64_t n) {
   Shape shape = half.shape;
   const std::int64_t kept = shape[-1];
@@ -79,8 +84,8 @@ void write(const Grid& grid, const Operand& t, double scale) {
   for (std::size_t i = 0; i < grid.values.size(); ++i) {
     const Number value = grid.values[i] * scale;
     if (is_complex(t.dtype)) {
-      lane.set<element::Complex>(static_cast<std::int64_t>(i),
-                                 {static_cast<float>(value.real()), static_cast<float>(value.imag())});
+      lane.set<element::Complex>(static_cast<std::int64_t>(i), {static_cast<float>(value.real()),
+                                                                static_cast<float>(value.imag())});
     } else {
       lane.set<double>(static_cast<std::int64_t>(i), value.real());
     }

@@ -42,7 +42,8 @@ void multiply(const GemmCall& call) {
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
         T sum{};
-        for (std::int64_t l = 0; l < k; ++l) sum += read<T>(call.a, at(call.a, b, i, l)) * read<T>(call.b, at(call.b, b, l, j));
+        for (std::int64_t l = 0; l < k; ++l)
+          sum += read<T>(call.a, at(call.a, b, i, l)) * read<T>(call.b, at(call.b, b, l, j));
         T value = call.alpha * sum;
         if (call.bias) value += read<T>(bias, at(bias, b, i, j));
         if (call.beta != 0) value += call.beta * read<T>(call.out, at(call.out, b, i, j));

@@ -12,7 +12,8 @@ namespace {
 
 void check_target(std::int64_t target, std::int64_t classes, std::int64_t ignore_index) {
   if (target == ignore_index || (target >= 0 && target < classes)) return;
-  throw Error(ErrorKind::kInput, fmt::format("target {} is not a class; there are {} classes", target, classes));
+  throw Error(ErrorKind::kInput,
+              fmt::format("target {} is not a class; there are {} classes", target, classes));
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ void run_reference(const NllCall& call) {
       const T gradient = element::whole(call.grad_loss).get<T>(0);
       const T total = element::whole(call.total_weight).get<T>(0);
       for (std::int64_t i = 0; i < count; ++i) {
-        element::nll_backward<T>(positions.row(i), targets.get<std::int64_t>(i), call.ignore_index, gradient, total);
+        element::nll_backward<T>(positions.row(i), targets.get<std::int64_t>(i), call.ignore_index,
+                                 gradient, total);
       }
       return;
     }

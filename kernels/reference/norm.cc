@@ -11,7 +11,8 @@ using element::NormColumns;
 using element::NormRows;
 
 // Running statistics follow the unbiased variance, as in torch.
-void update_running(const NormCall& call, const NormRows& rows, std::int64_t r, const element::Moments<double>& m) {
+void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
+                    const element::Moments<double>& m) {
   const double momentum = call.momentum;
   const double n = static_cast<double>(rows.x.length());
   const Lane mean = rows.running_mean.row(r), variance = rows.running_var.row(r);
@@ -37,7 +38,8 @@ void forward(const NormCall& call) {
     const double rstd = element::reciprocal_deviation(m.variance, call.eps);
     if (rows.mean) rows.mean.row(r).set<double>(0, m.mean);
     if (rows.rstd) rows.rstd.row(r).set<double>(0, rstd);
-    element::normalize_row<double>(n, rows.x.row(r), m.mean, rstd, rows.weight.row(r), rows.bias.row(r), rows.y.row(r));
+    element::normalize_row<double>(n, rows.x.row(r), m.mean, rstd, rows.weight.row(r),
+                                   rows.bias.row(r), rows.y.row(r));
   }
 }
 
@@ -48,10 +50,12 @@ void backward_input(const NormCall& call) {
     const double mean = rows.mean ? rows.mean.row(r).get<double>(0) : 0.0;
     const double rstd = rows.rstd.row(r).get<double>(0);
     if (call.op == Norm::kBatch && !call.training) {
-      element::scale_backward_row<double>(n, rows.dy.row(r), rstd, rows.weight.row(r), rows.dx.row(r));
+      element::scale_backward_row<double>(n, rows.dy.row(r), rstd, rows.weight.row(r),
+                                          rows.dx.row(r));
     } else {
-      element::normalize_backward_row<double>(n, rows.dy.row(r), rows.x.row(r), mean, rstd, rows.weight.row(r),
-                                         call.op == Norm::kRms, rows.dx.row(r));
+      element::normalize_backward_row<double>(n, rows.dy.row(r), rows.x.row(r), mean, rstd,
+                                              rows.weight.row(r), call.op == Norm::kRms,
+                                              rows.dx.row(r));
     }
   }
 }
@@ -61,19 +65,23 @@ void backward_parameters(const NormCall& call) {
   const std::int64_t count = columns.x.rows(), n = columns.x.length();
   for (std::int64_t c = 0; c < count; ++c) {
     if (columns.dweight) {
-      columns.dweight.row(c).set<double>(0, element::weight_gradient<double>(n, columns.dy.row(c), columns.x.row(c),
-                                                                   columns.mean.row(c), columns.rstd.row(c)));
+      columns.dweight.row(c).set<double>(
+          0, element::weight_gradient<double>(n, columns.dy.row(c), columns.x.row(c),
+                                              columns.mean.row(c), columns.rstd.row(c)));
     }
-    if (columns.dbias) columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, columns.dy.row(c)));
+    if (columns.dbias)
+      columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, columns.dy.row(c)));
   }
 }
 
 // In evaluation nothing was saved by some callers: the running statistics say it all.
-NormCall with_statistics(const NormCall& call, std::vector<double>& mean, std::vector<double>& rstd) {
+NormCall with_statistics(const NormCall& call, std::vector<double>& mean,
+                         std::vector<double>& rstd) {
   NormCall complete = call;
   if (!call.backward || call.op != Norm::kBatch || call.training || call.rstd) return complete;
   const std::int64_t channels = call.x.shape[1];
-  const Lane running_mean = element::whole(call.running_mean), running_var = element::whole(call.running_var);
+  const Lane running_mean = element::whole(call.running_mean),
+             running_var = element::whole(call.running_var);
   for (std::int64_t c = 0; c < channels; ++c) {
     mean.push_back(running_mean.get<double>(c));
     rstd.push_back(element::reciprocal_deviation(running_var.get<double>(c), call.eps));

@@ -21,14 +21,16 @@ void step(Optimizer op, const element::StepOptions<T>& options, element::Element
 }  // namespace
 
 void run_reference(const OptimizerCall& call) {
-  const element::Lane parameter = element::whole(call.parameter), gradient = element::whole(call.gradient);
+  const element::Lane parameter = element::whole(call.parameter),
+                      gradient = element::whole(call.gradient);
   const element::Lane state1 = element::whole(call.state1), state2 = element::whole(call.state2);
   const std::int64_t n = call.parameter.shape.elements();
   in_compute_type(computes_in_double({&call.parameter}), [&](auto zero) {
     using T = decltype(zero);
     const element::StepOptions<T> options = element::step_options<T>(call);
     for (std::int64_t i = 0; i < n; ++i) {
-      element::ElementState<T> e{parameter.get<T>(i), gradient.get<T>(i), state1 ? state1.get<T>(i) : T(0),
+      element::ElementState<T> e{parameter.get<T>(i), gradient.get<T>(i),
+                                 state1 ? state1.get<T>(i) : T(0),
                                  state2 ? state2.get<T>(i) : T(0)};
       step(call.op, options, e);
       parameter.set<T>(i, e.parameter);

@@ -38,7 +38,8 @@ void run_reference(const ReduceCall& call) {
   const std::int64_t rows = in.rows(), length = in.length();
   in_compute_type(computes_in_double({&call.in}), [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t r = 0; r < rows; ++r) out.row(r).set<T>(0, reduce<T>(call.op, length, in.row(r)));
+    for (std::int64_t r = 0; r < rows; ++r)
+      out.row(r).set<T>(0, reduce<T>(call.op, length, in.row(r)));
   });
 }
 

@@ -1,7 +1,10 @@
-// Reference: every call computed by plain loops, one element or row at a time; what the other devices are held against.
+// Reference: every call computed by plain loops, one element or row at a time; what the other
+// devices are held against.
 //
-// Whatever sums (gemm, convolution, fft, softmax, norms, attention, reductions) is computed in fp64 whatever the operands
-// are, and rounded once when it is stored; everything else in the type that kernels/calls.h names. Works on host memory. Throws Error(kInternal) for a call that makes no sense.
+// Whatever sums (gemm, convolution, fft, softmax, norms, attention, reductions) is computed in fp64
+// whatever the operands are, and rounded once when it is stored; everything else in the type that
+// kernels/calls.h names. Works on host memory. Throws Error(kInternal) for a call that makes no
+// sense.
 #pragma once
 
 #include "kernels/calls.h"

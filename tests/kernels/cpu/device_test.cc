@@ -59,7 +59,8 @@ TEST(CpuModuleTest, TheDeviceOpenedFromItsModuleComputesAndThrowsOurErrors) {
   device->synchronize();
   EXPECT_EQ(out.values(), (std::vector<double>{7, 10, 15, 22}));
   const HostTensor index = HostTensor::of({1}, {5}, DType::kInt64);
-  EXPECT_THROW(device->run(EmbeddingCall{false, -1, a, index, HostTensor({1, 2}, DType::kFp32)}), Error);
+  EXPECT_THROW(device->run(EmbeddingCall{false, -1, a, index, HostTensor({1, 2}, DType::kFp32)}),
+               Error);
 }
 
 TEST(CpuModuleTest, AModuleThatIsNotThereIsNamedWithAWayOut) {

@@ -30,10 +30,13 @@ double tolerance(DType dtype) {
 
 class CpuLoopsTest : public ::testing::TestWithParam<Form> {
  protected:
-  HostTensor random(const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) const {
+  HostTensor random(const Shape& shape, std::uint64_t seed, double low = -1,
+                    double high = 1) const {
     return HostTensor::random(shape, seed, GetParam().dtype, GetParam().layout, low, high);
   }
-  HostTensor empty(const Shape& shape) const { return HostTensor(shape, GetParam().dtype, GetParam().layout); }
+  HostTensor empty(const Shape& shape) const {
+    return HostTensor(shape, GetParam().dtype, GetParam().layout);
+  }
   double near() const { return tolerance(GetParam().dtype); }
 
   CpuDevice device{Bytes{1 << 20}};
@@ -41,7 +44,8 @@ class CpuLoopsTest : public ::testing::TestWithParam<Form> {
 
 TEST_P(CpuLoopsTest, ElementwiseOperationsAgree) {
   const Shape shape{7, 5, 60};  // more than one stretch, the last one short
-  const HostTensor a = random(shape, 1, 0.1, 0.9), b = random(shape, 2, 0.1, 0.9), c = random(shape, 3, 0.1, 0.9);
+  const HostTensor a = random(shape, 1, 0.1, 0.9), b = random(shape, 2, 0.1, 0.9),
+                   c = random(shape, 3, 0.1, 0.9);
   for (int op = 0; op <= static_cast<int>(Elementwise::kBceBackward); ++op) {
     HostTensor expected = empty(shape), actual = empty(shape);
     ElementwiseCall call{static_cast<Elementwise>(op), expected, a, b, c, {0.7, 1.5, 0, 0}};
@@ -64,7 +68,8 @@ TEST_P(CpuLoopsTest, BroadcastOperandsAgree) {
 
 TEST_P(CpuLoopsTest, ReductionsAgree) {
   const HostTensor in = random({6, 5, 40}, 1);
-  for (const Shape& shape : {Shape{6, 5, 1}, Shape{1, 5, 40}, Shape{1, 5, 1}, Shape{6, 1, 40}, Shape{1, 1, 1}}) {
+  for (const Shape& shape :
+       {Shape{6, 5, 1}, Shape{1, 5, 40}, Shape{1, 5, 1}, Shape{6, 1, 40}, Shape{1, 1, 1}}) {
     for (const Reduction op : {Reduction::kSum, Reduction::kMean, Reduction::kMax}) {
       HostTensor expected = empty(shape), actual = empty(shape);
       run_reference(ReduceCall{op, expected, in});
@@ -105,10 +110,13 @@ TEST_P(CpuLoopsTest, NormsAgree) {
     std::int64_t groups, features, statistics;
     bool training;
   };
-  for (const Case& c : {Case{Norm::kLayer, {6, 4, 48}, 1, 48, 24, true}, Case{Norm::kRms, {10, 33}, 1, 33, 10, true},
-                        Case{Norm::kGroup, {3, 8, 5, 7}, 4, 8, 12, true}, Case{Norm::kBatch, {4, 6, 5, 3}, 1, 6, 6, true},
+  for (const Case& c : {Case{Norm::kLayer, {6, 4, 48}, 1, 48, 24, true},
+                        Case{Norm::kRms, {10, 33}, 1, 33, 10, true},
+                        Case{Norm::kGroup, {3, 8, 5, 7}, 4, 8, 12, true},
+                        Case{Norm::kBatch, {4, 6, 5, 3}, 1, 6, 6, true},
                         Case{Norm::kBatch, {4, 6, 9}, 1, 6, 6, false}}) {
-    const HostTensor x = random(c.shape, 1, -1, 4), weight = random({c.features}, 2), bias = random({c.features}, 3);
+    const HostTensor x = random(c.shape, 1, -1, 4), weight = random({c.features}, 2),
+                     bias = random({c.features}, 3);
     const HostTensor dy = random(c.shape, 4);
     HostTensor results[2][7];
     for (const bool by_device : {false, true}) {
@@ -142,7 +150,8 @@ TEST_P(CpuLoopsTest, NormsAgree) {
       call.dbias = r[5];
       by_device ? device.run(call) : run_reference(call);
     }
-    for (int i = 0; i < 7; ++i) EXPECT_LE(distance(results[1][i], results[0][i]), near()) << int(c.op) << " result " << i;
+    for (int i = 0; i < 7; ++i)
+      EXPECT_LE(distance(results[1][i], results[0][i]), near()) << int(c.op) << " result " << i;
   }
 }
 
@@ -152,12 +161,15 @@ TEST_P(CpuLoopsTest, PoolingAgrees) {
     Pool op;
     Shape out, kernel, stride, padding;
   };
-  for (const Case& c : {Case{Pool::kMax, {2, 3, 5, 4}, {3, 3}, {2, 2}, {1, 1}}, Case{Pool::kAverage, {2, 3, 4, 4}, {2, 2}, {2, 2}, {0, 0}},
+  for (const Case& c : {Case{Pool::kMax, {2, 3, 5, 4}, {3, 3}, {2, 2}, {1, 1}},
+                        Case{Pool::kAverage, {2, 3, 4, 4}, {2, 2}, {2, 2}, {0, 0}},
                         Case{Pool::kAdaptiveAverage, {2, 3, 4, 3}, {}, {}, {}}}) {
     const HostTensor x = random(shape, 1), dy = random(c.out, 2);
-    HostTensor y = empty(c.out), expected_y = empty(c.out), dx = empty(shape), expected_dx = empty(shape);
+    HostTensor y = empty(c.out), expected_y = empty(c.out), dx = empty(shape),
+               expected_dx = empty(shape);
     HostTensor indices(c.out, DType::kInt64), expected_indices(c.out, DType::kInt64);
-    PoolCall call{c.op, false, c.kernel, c.stride, c.padding, true, x, expected_y, expected_indices, dy, expected_dx};
+    PoolCall call{c.op, false,      c.kernel,         c.stride, c.padding,  true,
+                  x,    expected_y, expected_indices, dy,       expected_dx};
     run_reference(call);
     call.backward = true;
     run_reference(call);
@@ -185,12 +197,14 @@ TEST_P(CpuLoopsTest, UpsamplingAgrees) {
 }
 
 TEST_P(CpuLoopsTest, OptimizersAgreeOverThreeSteps) {
-  for (const Optimizer op : {Optimizer::kSgd, Optimizer::kAdam, Optimizer::kAdamW, Optimizer::kRmsprop, Optimizer::kAdagrad}) {
+  for (const Optimizer op : {Optimizer::kSgd, Optimizer::kAdam, Optimizer::kAdamW,
+                             Optimizer::kRmsprop, Optimizer::kAdagrad}) {
     HostTensor p = random({1500}, 1), s1 = empty({1500}), s2 = empty({1500});
     HostTensor expected_p = p, expected_s1 = s1, expected_s2 = s2;
     for (int step = 1; step <= 3; ++step) {
       const HostTensor g = random({1500}, static_cast<std::uint64_t>(step) + 10);
-      OptimizerCall call{op, 0.05, 0.9, 0.95, 1e-8, 0.01, 0.5, step, expected_p, g, expected_s1, expected_s2};
+      OptimizerCall call{op,  0.05, 0.9,        0.95, 1e-8,        0.01,
+                         0.5, step, expected_p, g,    expected_s1, expected_s2};
       run_reference(call);
       call.parameter = p;
       call.state1 = s1;

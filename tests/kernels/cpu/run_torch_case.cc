@@ -5,24 +5,42 @@ namespace {
 
 Elementwise operation(const std::string& name) {
   static const std::map<std::string, Elementwise> kNames{
-      {"tanh", Elementwise::kTanh}, {"tanh_backward", Elementwise::kTanhBackward},
-      {"sigmoid", Elementwise::kSigmoid}, {"sigmoid_backward", Elementwise::kSigmoidBackward},
-      {"relu", Elementwise::kRelu}, {"threshold_backward", Elementwise::kThresholdBackward},
-      {"gelu", Elementwise::kGelu}, {"gelu_backward", Elementwise::kGeluBackward},
-      {"gelu_tanh", Elementwise::kGeluTanh}, {"gelu_tanh_backward", Elementwise::kGeluTanhBackward},
-      {"silu", Elementwise::kSilu}, {"silu_backward", Elementwise::kSiluBackward},
-      {"mish", Elementwise::kMish}, {"mish_backward", Elementwise::kMishBackward},
-      {"leaky_relu", Elementwise::kLeakyRelu}, {"leaky_relu_backward", Elementwise::kLeakyReluBackward},
-      {"elu", Elementwise::kElu}, {"elu_backward", Elementwise::kEluBackward},
-      {"softplus", Elementwise::kSoftplus}, {"softplus_backward", Elementwise::kSoftplusBackward},
-      {"hardtanh", Elementwise::kHardtanh}, {"hardtanh_backward", Elementwise::kHardtanhBackward},
-      {"hardswish", Elementwise::kHardswish}, {"hardswish_backward", Elementwise::kHardswishBackward},
-      {"rsqrt", Elementwise::kRsqrt}, {"rsqrt_backward", Elementwise::kRsqrtBackward},
-      {"squared_difference", Elementwise::kSquaredDifference}, {"mse_backward", Elementwise::kMseBackward},
-      {"abs_difference", Elementwise::kAbsDifference}, {"l1_backward", Elementwise::kL1Backward},
-      {"smooth_l1", Elementwise::kSmoothL1}, {"smooth_l1_backward", Elementwise::kSmoothL1Backward},
-      {"bce_with_logits", Elementwise::kBceWithLogits}, {"bce_with_logits_backward", Elementwise::kBceWithLogitsBackward},
-      {"bce", Elementwise::kBce}, {"bce_backward", Elementwise::kBceBackward}};
+      {"tanh", Elementwise::kTanh},
+      {"tanh_backward", Elementwise::kTanhBackward},
+      {"sigmoid", Elementwise::kSigmoid},
+      {"sigmoid_backward", Elementwise::kSigmoidBackward},
+      {"relu", Elementwise::kRelu},
+      {"threshold_backward", Elementwise::kThresholdBackward},
+      {"gelu", Elementwise::kGelu},
+      {"gelu_backward", Elementwise::kGeluBackward},
+      {"gelu_tanh", Elementwise::kGeluTanh},
+      {"gelu_tanh_backward", Elementwise::kGeluTanhBackward},
+      {"silu", Elementwise::kSilu},
+      {"silu_backward", Elementwise::kSiluBackward},
+      {"mish", Elementwise::kMish},
+      {"mish_backward", Elementwise::kMishBackward},
+      {"leaky_relu", Elementwise::kLeakyRelu},
+      {"leaky_relu_backward", Elementwise::kLeakyReluBackward},
+      {"elu", Elementwise::kElu},
+      {"elu_backward", Elementwise::kEluBackward},
+      {"softplus", Elementwise::kSoftplus},
+      {"softplus_backward", Elementwise::kSoftplusBackward},
+      {"hardtanh", Elementwise::kHardtanh},
+      {"hardtanh_backward", Elementwise::kHardtanhBackward},
+      {"hardswish", Elementwise::kHardswish},
+      {"hardswish_backward", Elementwise::kHardswishBackward},
+      {"rsqrt", Elementwise::kRsqrt},
+      {"rsqrt_backward", Elementwise::kRsqrtBackward},
+      {"squared_difference", Elementwise::kSquaredDifference},
+      {"mse_backward", Elementwise::kMseBackward},
+      {"abs_difference", Elementwise::kAbsDifference},
+      {"l1_backward", Elementwise::kL1Backward},
+      {"smooth_l1", Elementwise::kSmoothL1},
+      {"smooth_l1_backward", Elementwise::kSmoothL1Backward},
+      {"bce_with_logits", Elementwise::kBceWithLogits},
+      {"bce_with_logits_backward", Elementwise::kBceWithLogitsBackward},
+      {"bce", Elementwise::kBce},
+      {"bce_backward", Elementwise::kBceBackward}};
   return kNames.at(name);
 }
 
@@ -37,17 +55,26 @@ std::array<double, 4> scalars_of(const TorchCase& c) {
 template <typename D>
 void activation(const TorchCase& c, D& device, Results& r) {
   const std::array<double, 4> scalars = scalars_of(c);
-  device.run(ElementwiseCall{operation(c.options.at("forward")), r["y"], c.input("x"), {}, {}, scalars});
-  const Operand saved = c.options.at("saves") == "input" ? c.input("x").operand() : r["y"].operand();
-  device.run(ElementwiseCall{operation(c.options.at("backward")), r["dx"], c.input("g"), saved, {}, scalars});
+  device.run(
+      ElementwiseCall{operation(c.options.at("forward")), r["y"], c.input("x"), {}, {}, scalars});
+  const Operand saved =
+      c.options.at("saves") == "input" ? c.input("x").operand() : r["y"].operand();
+  device.run(ElementwiseCall{
+      operation(c.options.at("backward")), r["dx"], c.input("g"), saved, {}, scalars});
 }
 
 template <typename D>
 void loss(const TorchCase& c, D& device, Results& r) {
   const std::array<double, 4> scalars = scalars_of(c);
   const double factor = 1.0 / static_cast<double>(c.input("x").size());
-  device.run(ElementwiseCall{operation(c.options.at("forward")), r["y"], c.input("x"), c.input("target"), {}, scalars});
-  device.run(ElementwiseCall{operation(c.options.at("backward")), r["dx"], c.input("g"), c.input("x"), c.input("target"), {factor, scalars[0]}});
+  device.run(ElementwiseCall{
+      operation(c.options.at("forward")), r["y"], c.input("x"), c.input("target"), {}, scalars});
+  device.run(ElementwiseCall{operation(c.options.at("backward")),
+                             r["dx"],
+                             c.input("g"),
+                             c.input("x"),
+                             c.input("target"),
+                             {factor, scalars[0]}});
 }
 
 template <typename D>
@@ -59,7 +86,10 @@ void softmax(const TorchCase& c, D& device, Results& r) {
 
 template <typename D>
 void norm(const TorchCase& c, D& device, Results& r) {
-  static const std::map<std::string, Norm> kOps{{"layer", Norm::kLayer}, {"rms", Norm::kRms}, {"group", Norm::kGroup}, {"batch", Norm::kBatch}};
+  static const std::map<std::string, Norm> kOps{{"layer", Norm::kLayer},
+                                                {"rms", Norm::kRms},
+                                                {"group", Norm::kGroup},
+                                                {"batch", Norm::kBatch}};
   HostTensor mean({c.input("x").size()}, DType::kFp32), rstd = mean;
   NormCall call;
   call.op = kOps.at(c.options.at("op"));
@@ -111,15 +141,23 @@ void convolution(const TorchCase& c, D& device, Results& r) {
     return shape;
   };
   ConvolutionCall call;
-  call.query = {ConvolutionKind::kForward, x, c.input("w").operand().shape, every("stride"), every("padding"), every("output_padding"),
-                every("dilation"), c.options.at("groups"), c.options.at("transposed")};
+  call.query = {ConvolutionKind::kForward,
+                x,
+                c.input("w").operand().shape,
+                every("stride"),
+                every("padding"),
+                every("output_padding"),
+                every("dilation"),
+                c.options.at("groups"),
+                c.options.at("transposed")};
   call.x = c.input("x");
   call.w = c.input("w");
   call.y = r["y"];
   call.dy = c.input("dy");
   call.dx = r["dx"];
   call.dw = r["dw"];
-  for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient, ConvolutionKind::kWeightGradient}) {
+  for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                     ConvolutionKind::kWeightGradient}) {
     call.query.kind = kind;
     device.run(call);
   }
@@ -127,9 +165,19 @@ void convolution(const TorchCase& c, D& device, Results& r) {
 
 template <typename D>
 void pool(const TorchCase& c, D& device, Results& r) {
-  static const std::map<std::string, Pool> kOps{{"max", Pool::kMax}, {"average", Pool::kAverage}, {"adaptive", Pool::kAdaptiveAverage}};
-  PoolCall call{kOps.at(c.options.at("op")), false, c.shape_option("kernel"), c.shape_option("stride"), c.shape_option("padding"),
-                c.options.at("count_include_pad"), c.input("x"), r["y"], {}, c.input("dy"), r["dx"]};
+  static const std::map<std::string, Pool> kOps{
+      {"max", Pool::kMax}, {"average", Pool::kAverage}, {"adaptive", Pool::kAdaptiveAverage}};
+  PoolCall call{kOps.at(c.options.at("op")),
+                false,
+                c.shape_option("kernel"),
+                c.shape_option("stride"),
+                c.shape_option("padding"),
+                c.options.at("count_include_pad"),
+                c.input("x"),
+                r["y"],
+                {},
+                c.input("dy"),
+                r["dx"]};
   if (call.op == Pool::kMax) call.indices = r["indices"];
   device.run(call);
   call.backward = true;
@@ -145,10 +193,17 @@ void upsample(const TorchCase& c, D& device, Results& r) {
 
 template <typename D>
 void transform(const TorchCase& c, D& device, Results& r) {
-  static const std::map<std::string, FftKind> kKinds{{"real_to_complex", FftKind::kRealToComplex},
-                                                     {"complex_to_real", FftKind::kComplexToReal},
-                                                     {"complex_to_complex", FftKind::kComplexToComplex}};
-  device.run(FftCall{kKinds.at(c.options.at("kind")), c.options.at("rank"), c.options.at("inverse"), c.options.at("scale"), c.input("x"), r["y"], {}});
+  static const std::map<std::string, FftKind> kKinds{
+      {"real_to_complex", FftKind::kRealToComplex},
+      {"complex_to_real", FftKind::kComplexToReal},
+      {"complex_to_complex", FftKind::kComplexToComplex}};
+  device.run(FftCall{kKinds.at(c.options.at("kind")),
+                     c.options.at("rank"),
+                     c.options.at("inverse"),
+                     c.options.at("scale"),
+                     c.input("x"),
+                     r["y"],
+                     {}});
 }
 
 template <typename D>
@@ -183,13 +238,17 @@ void embedding(const TorchCase& c, D& device, Results& r) {
 template <typename D>
 void gemm(const TorchCase& c, D& device, Results& r) {
   if (c.in.count("old")) r["out"] = c.input("old");
-  device.run(GemmCall{r["out"], c.input("a"), c.input("b"), c.input_or_absent("bias"), c.options.at("alpha"), c.options.at("beta")});
+  device.run(GemmCall{r["out"], c.input("a"), c.input("b"), c.input_or_absent("bias"),
+                      c.options.at("alpha"), c.options.at("beta")});
 }
 
 template <typename D>
 void optimizer(const TorchCase& c, D& device, Results& r) {
-  static const std::map<std::string, Optimizer> kOps{{"sgd", Optimizer::kSgd}, {"adam", Optimizer::kAdam}, {"adamw", Optimizer::kAdamW},
-                                                     {"rmsprop", Optimizer::kRmsprop}, {"adagrad", Optimizer::kAdagrad}};
+  static const std::map<std::string, Optimizer> kOps{{"sgd", Optimizer::kSgd},
+                                                     {"adam", Optimizer::kAdam},
+                                                     {"adamw", Optimizer::kAdamW},
+                                                     {"rmsprop", Optimizer::kRmsprop},
+                                                     {"adagrad", Optimizer::kAdagrad}};
   r["parameter"] = c.input("parameter");
   OptimizerCall call;
   call.op = kOps.at(c.options.at("op"));
@@ -211,11 +270,22 @@ void optimizer(const TorchCase& c, D& device, Results& r) {
 template <typename D>
 Results run_case(const TorchCase& c, D& device) {
   Results r;
-  for (const auto& [key, expected] : c.out) r[key] = HostTensor(expected.operand().shape, expected.operand().dtype);
+  for (const auto& [key, expected] : c.out)
+    r[key] = HostTensor(expected.operand().shape, expected.operand().dtype);
   const std::map<std::string, void (*)(const TorchCase&, D&, Results&)> kinds{
-      {"activation", activation<D>}, {"loss", loss<D>}, {"softmax", softmax<D>}, {"norm", norm<D>}, {"nll", nll<D>},
-      {"convolution", convolution<D>}, {"pool", pool<D>}, {"upsample", upsample<D>}, {"fft", transform<D>},
-      {"attention", attention<D>}, {"embedding", embedding<D>}, {"gemm", gemm<D>}, {"optimizer", optimizer<D>},
+      {"activation", activation<D>},
+      {"loss", loss<D>},
+      {"softmax", softmax<D>},
+      {"norm", norm<D>},
+      {"nll", nll<D>},
+      {"convolution", convolution<D>},
+      {"pool", pool<D>},
+      {"upsample", upsample<D>},
+      {"fft", transform<D>},
+      {"attention", attention<D>},
+      {"embedding", embedding<D>},
+      {"gemm", gemm<D>},
+      {"optimizer", optimizer<D>},
       {"copy", [](const TorchCase& copied, D& target, Results& to) {
          target.run(ElementwiseCall{Elementwise::kCopy, to["y"], copied.input("x"), {}, {}, {}});
        }}};

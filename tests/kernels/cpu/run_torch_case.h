@@ -1,4 +1,5 @@
-// run_torch_case: makes the calls of a case on a device and returns what it wrote, by the names of the case's outputs.
+// run_torch_case: makes the calls of a case on a device and returns what it wrote, by the names of
+// the case's outputs.
 #pragma once
 
 #include "kernels/device.h"

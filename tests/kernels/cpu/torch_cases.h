@@ -17,7 +17,9 @@ struct TorchCase {
   std::map<std::string, HostTensor> in, out;
 
   const HostTensor& input(const std::string& key) const { return in.at(key); }
-  Operand input_or_absent(const std::string& key) const { return in.count(key) ? in.at(key).operand() : Operand{}; }
+  Operand input_or_absent(const std::string& key) const {
+    return in.count(key) ? in.at(key).operand() : Operand{};
+  }
   Shape shape_option(const std::string& key) const {
     Shape shape;
     for (const auto& value : options.at(key)) shape.push_back(value.get<std::int64_t>());
@@ -33,7 +35,8 @@ inline HostTensor read_tensor(const nlohmann::json& json) {
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (is_complex(tensor.operand().dtype)) {
-      tensor.lane().set<element::Complex>(i, {static_cast<float>(values[2 * at]), static_cast<float>(values[2 * at + 1])});
+      tensor.lane().set<element::Complex>(
+          i, {static_cast<float>(values[2 * at]), static_cast<float>(values[2 * at + 1])});
     } else {
       tensor.set(i, values[at]);
     }

@@ -29,15 +29,19 @@ TEST_P(TorchCasesTest, AreReproducedByTheReferenceAndTheCpuDevice) {
   const std::vector<TorchCase> cases = testing::read_torch_cases(GetParam());
   EXPECT_GT(cases.size(), 5u);
   for (const TorchCase& c : cases) {
-    const testing::Results by_reference = run_torch_case(c, reference), by_cpu = run_torch_case(c, cpu);
+    const testing::Results by_reference = run_torch_case(c, reference),
+                           by_cpu = run_torch_case(c, cpu);
     for (const auto& [key, expected] : c.out) {
-      EXPECT_LE(distance(by_reference.at(key), expected), tolerance(c, expected)) << c.name << ": " << key << " of the reference";
-      EXPECT_LE(distance(by_cpu.at(key), expected), tolerance(c, expected)) << c.name << ": " << key << " of the cpu device";
+      EXPECT_LE(distance(by_reference.at(key), expected), tolerance(c, expected))
+          << c.name << ": " << key << " of the reference";
+      EXPECT_LE(distance(by_cpu.at(key), expected), tolerance(c, expected))
+          << c.name << ": " << key << " of the cpu device";
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Groups, TorchCasesTest, ::testing::Values("elementwise", "rows", "linear", "planes", "optimizers"),
+INSTANTIATE_TEST_SUITE_P(Groups, TorchCasesTest,
+                         ::testing::Values("elementwise", "rows", "linear", "planes", "optimizers"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

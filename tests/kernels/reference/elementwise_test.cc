@@ -1,4 +1,5 @@
-// Element-wise operations: derivatives against finite differences, behaviour at special values and across types.
+// Element-wise operations: derivatives against finite differences, behaviour at special values and
+// across types.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -15,14 +16,16 @@ using testing::Layout;
 using testing::numerical_gradient;
 using testing::weighted_sum;
 
-void run(Elementwise op, const Operand& out, const Operand& a, const Operand& b = {}, const Operand& c = {},
-         std::array<double, 4> scalars = {}) {
+void run(Elementwise op, const Operand& out, const Operand& a, const Operand& b = {},
+         const Operand& c = {}, std::array<double, 4> scalars = {}) {
   run_reference(ElementwiseCall{op, out, a, b, c, scalars});
 }
 
-double at(Elementwise op, double a, double b = 0, double c = 0, std::array<double, 4> scalars = {}) {
+double at(Elementwise op, double a, double b = 0, double c = 0,
+          std::array<double, 4> scalars = {}) {
   HostTensor out({1});
-  run(op, out, HostTensor::of({1}, {a}), HostTensor::of({1}, {b}), HostTensor::of({1}, {c}), scalars);
+  run(op, out, HostTensor::of({1}, {a}), HostTensor::of({1}, {b}), HostTensor::of({1}, {c}),
+      scalars);
   return out.get(0);
 }
 
@@ -62,18 +65,37 @@ INSTANTIATE_TEST_SUITE_P(
     All, ActivationTest,
     ::testing::Values(
         Activation{"Tanh", Elementwise::kTanh, Elementwise::kTanhBackward, Saves::kOutput, {}},
-        Activation{"Sigmoid", Elementwise::kSigmoid, Elementwise::kSigmoidBackward, Saves::kOutput, {}},
+        Activation{
+            "Sigmoid", Elementwise::kSigmoid, Elementwise::kSigmoidBackward, Saves::kOutput, {}},
         Activation{"Relu", Elementwise::kRelu, Elementwise::kThresholdBackward, Saves::kOutput, {}},
         Activation{"Gelu", Elementwise::kGelu, Elementwise::kGeluBackward, Saves::kInput, {}},
-        Activation{"GeluTanh", Elementwise::kGeluTanh, Elementwise::kGeluTanhBackward, Saves::kInput, {}},
+        Activation{
+            "GeluTanh", Elementwise::kGeluTanh, Elementwise::kGeluTanhBackward, Saves::kInput, {}},
         Activation{"Silu", Elementwise::kSilu, Elementwise::kSiluBackward, Saves::kInput, {}},
         Activation{"Mish", Elementwise::kMish, Elementwise::kMishBackward, Saves::kInput, {}},
-        Activation{"LeakyRelu", Elementwise::kLeakyRelu, Elementwise::kLeakyReluBackward, Saves::kInput, {0.1}},
+        Activation{"LeakyRelu",
+                   Elementwise::kLeakyRelu,
+                   Elementwise::kLeakyReluBackward,
+                   Saves::kInput,
+                   {0.1}},
         Activation{"Elu", Elementwise::kElu, Elementwise::kEluBackward, Saves::kInput, {1.3, 1}},
-        Activation{"Selu", Elementwise::kElu, Elementwise::kEluBackward, Saves::kInput, {1.6732632423543772, 1.0507009873554805}},
-        Activation{"Softplus", Elementwise::kSoftplus, Elementwise::kSoftplusBackward, Saves::kInput, {2, 20}},
-        Activation{"Relu6", Elementwise::kHardtanh, Elementwise::kHardtanhBackward, Saves::kInput, {0, 6}},
-        Activation{"Hardswish", Elementwise::kHardswish, Elementwise::kHardswishBackward, Saves::kInput, {}},
+        Activation{"Selu",
+                   Elementwise::kElu,
+                   Elementwise::kEluBackward,
+                   Saves::kInput,
+                   {1.6732632423543772, 1.0507009873554805}},
+        Activation{"Softplus",
+                   Elementwise::kSoftplus,
+                   Elementwise::kSoftplusBackward,
+                   Saves::kInput,
+                   {2, 20}},
+        Activation{
+            "Relu6", Elementwise::kHardtanh, Elementwise::kHardtanhBackward, Saves::kInput, {0, 6}},
+        Activation{"Hardswish",
+                   Elementwise::kHardswish,
+                   Elementwise::kHardswishBackward,
+                   Saves::kInput,
+                   {}},
         Activation{"Rsqrt", Elementwise::kRsqrt, Elementwise::kRsqrtBackward, Saves::kOutput, {}},
         Activation{"Pow", Elementwise::kPow, Elementwise::kPowBackward, Saves::kInput, {2.5}},
         Activation{"Square", Elementwise::kPow, Elementwise::kPowBackward, Saves::kInput, {2}}),
@@ -111,11 +133,13 @@ TEST_P(PointwiseLossTest, DerivativeAgreesWithFiniteDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PointwiseLossTest,
-    ::testing::Values(PointwiseLoss{"Mse", Elementwise::kSquaredDifference, Elementwise::kMseBackward, false},
-                      PointwiseLoss{"L1", Elementwise::kAbsDifference, Elementwise::kL1Backward, false},
-                      PointwiseLoss{"SmoothL1", Elementwise::kSmoothL1, Elementwise::kSmoothL1Backward, true},
-                      PointwiseLoss{"BceWithLogits", Elementwise::kBceWithLogits, Elementwise::kBceWithLogitsBackward, false},
-                      PointwiseLoss{"Bce", Elementwise::kBce, Elementwise::kBceBackward, false}),
+    ::testing::Values(
+        PointwiseLoss{"Mse", Elementwise::kSquaredDifference, Elementwise::kMseBackward, false},
+        PointwiseLoss{"L1", Elementwise::kAbsDifference, Elementwise::kL1Backward, false},
+        PointwiseLoss{"SmoothL1", Elementwise::kSmoothL1, Elementwise::kSmoothL1Backward, true},
+        PointwiseLoss{"BceWithLogits", Elementwise::kBceWithLogits,
+                      Elementwise::kBceWithLogitsBackward, false},
+        PointwiseLoss{"Bce", Elementwise::kBce, Elementwise::kBceBackward, false}),
     [](const auto& test) { return test.param.name; });
 
 TEST(ElementwiseTest, PreluPassesGradientsToInputAndWeight) {
@@ -127,7 +151,8 @@ TEST(ElementwiseTest, PreluPassesGradientsToInputAndWeight) {
     run(Elementwise::kPrelu, y, x, weight);
     return weighted_sum(y, g);
   };
-  const HostTensor expected_x = numerical_gradient(x, loss), expected_weight = numerical_gradient(weight, loss);
+  const HostTensor expected_x = numerical_gradient(x, loss),
+                   expected_weight = numerical_gradient(weight, loss);
   run(Elementwise::kPreluBackwardInput, dx, g, x, weight);
   run(Elementwise::kPreluBackwardWeight, elements, g, x);
   run_reference(ReduceCall{Reduction::kSum, dweight, elements});
@@ -136,7 +161,8 @@ TEST(ElementwiseTest, PreluPassesGradientsToInputAndWeight) {
 }
 
 TEST(ElementwiseTest, SpecialValuesGiveWhatPyTorchGives) {
-  constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInf = std::numeric_limits<double>::infinity(),
+                   kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(at(Elementwise::kSigmoid, -kInf), 0);
   EXPECT_EQ(at(Elementwise::kSigmoid, kInf), 1);
   EXPECT_EQ(at(Elementwise::kRelu, -kInf), 0);
@@ -162,8 +188,10 @@ TEST(ElementwiseTest, SpecialValuesGiveWhatPyTorchGives) {
 
 TEST(ElementwiseTest, CopyConvertsBetweenAllTypes) {
   const std::vector<double> values{-2, 0, 1, 3};
-  for (const DType from : {DType::kFp64, DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt64, DType::kInt32, DType::kInt8}) {
-    for (const DType to : {DType::kFp64, DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt64, DType::kInt32, DType::kInt8}) {
+  for (const DType from : {DType::kFp64, DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt64,
+                           DType::kInt32, DType::kInt8}) {
+    for (const DType to : {DType::kFp64, DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt64,
+                           DType::kInt32, DType::kInt8}) {
       HostTensor out({4}, to);
       run(Elementwise::kCopy, out, HostTensor::of({4}, values, from));
       EXPECT_EQ(out.values(), values) << to_string(from) << " to " << to_string(to);
@@ -195,7 +223,8 @@ TEST(ElementwiseTest, MulConjugateMultipliesByTheConjugate) {
 
 TEST(ElementwiseTest, InputsOfFewerDimensionsAreBroadcast) {
   HostTensor out({2, 3});
-  run(Elementwise::kAdd, out, HostTensor::of({2, 1}, {10, 20}), HostTensor::of({3}, {1, 2, 3}), {}, {1});
+  run(Elementwise::kAdd, out, HostTensor::of({2, 1}, {10, 20}), HostTensor::of({3}, {1, 2, 3}), {},
+      {1});
   EXPECT_EQ(out.values(), (std::vector<double>{11, 12, 13, 21, 22, 23}));
 }
 

@@ -8,7 +8,8 @@
 namespace memfathom::testing {
 
 // Central differences of `loss` by every element of `x`, which is restored.
-inline HostTensor numerical_gradient(HostTensor& x, const std::function<double()>& loss, double step = 1e-5) {
+inline HostTensor numerical_gradient(HostTensor& x, const std::function<double()>& loss,
+                                     double step = 1e-5) {
   HostTensor gradient(x.operand().shape);
   for (std::int64_t i = 0; i < x.size(); ++i) {
     const double value = x.get(i);

@@ -1,4 +1,5 @@
-// Every call with a backward form: its gradient against finite differences of its forward form, in fp64.
+// Every call with a backward form: its gradient against finite differences of its forward form, in
+// fp64.
 #include <gtest/gtest.h>
 
 #include "kernels/reference/reference.h"
@@ -52,7 +53,8 @@ TEST_P(NormGradientTest, OfInputWeightAndBias) {
   const HostTensor dy = HostTensor::random(c.shape, 4);
   HostTensor y(c.shape), mean({c.statistics}), rstd({c.statistics});
   HostTensor running_mean = HostTensor::random({c.features}, 5);
-  HostTensor running_var = HostTensor::random({c.features}, 6, DType::kFp64, Layout::kContiguous, 0.5, 2);
+  HostTensor running_var =
+      HostTensor::random({c.features}, 6, DType::kFp64, Layout::kContiguous, 0.5, 2);
   HostTensor dx(c.shape), dweight({c.features}), dbias({c.features});
   NormCall call;
   call.op = c.op;
@@ -72,7 +74,8 @@ TEST_P(NormGradientTest, OfInputWeightAndBias) {
     run_reference(call);
     return weighted_sum(y, dy);
   };
-  const HostTensor expected_x = numerical_gradient(x, loss), expected_weight = numerical_gradient(weight, loss);
+  const HostTensor expected_x = numerical_gradient(x, loss),
+                   expected_weight = numerical_gradient(weight, loss);
   const HostTensor expected_bias = numerical_gradient(bias, loss);
   loss();
   NormCall backward = call;
@@ -87,19 +90,21 @@ TEST_P(NormGradientTest, OfInputWeightAndBias) {
   EXPECT_LT(distance(dbias, expected_bias), 1e-7);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NormGradientTest,
-                         ::testing::Values(NormCase{"Layer", Norm::kLayer, {3, 2, 5}, 1, 5, 6, true},
-                                           NormCase{"Rms", Norm::kRms, {4, 6}, 1, 6, 4, true},
-                                           NormCase{"Group", Norm::kGroup, {2, 6, 3, 2}, 3, 6, 6, true},
-                                           NormCase{"Instance", Norm::kGroup, {2, 3, 7}, 3, 3, 6, true},
-                                           NormCase{"Batch", Norm::kBatch, {3, 4, 2, 3}, 1, 4, 4, true},
-                                           NormCase{"BatchOfRows", Norm::kBatch, {6, 4}, 1, 4, 4, true},
-                                           NormCase{"BatchInEvaluation", Norm::kBatch, {3, 4, 5}, 1, 4, 4, false}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, NormGradientTest,
+    ::testing::Values(NormCase{"Layer", Norm::kLayer, {3, 2, 5}, 1, 5, 6, true},
+                      NormCase{"Rms", Norm::kRms, {4, 6}, 1, 6, 4, true},
+                      NormCase{"Group", Norm::kGroup, {2, 6, 3, 2}, 3, 6, 6, true},
+                      NormCase{"Instance", Norm::kGroup, {2, 3, 7}, 3, 3, 6, true},
+                      NormCase{"Batch", Norm::kBatch, {3, 4, 2, 3}, 1, 4, 4, true},
+                      NormCase{"BatchOfRows", Norm::kBatch, {6, 4}, 1, 4, 4, true},
+                      NormCase{"BatchInEvaluation", Norm::kBatch, {3, 4, 5}, 1, 4, 4, false}),
+    [](const auto& test) { return test.param.name; });
 
 TEST(GradientTest, BatchNormInEvaluationNeedsNoSavedStatistics) {
   const Shape shape{2, 3, 4};
-  const HostTensor x = HostTensor::random(shape, 1), dy = HostTensor::random(shape, 2), mean = HostTensor::random({3}, 3);
+  const HostTensor x = HostTensor::random(shape, 1), dy = HostTensor::random(shape, 2),
+                   mean = HostTensor::random({3}, 3);
   const HostTensor var = HostTensor::of({3}, {0.5, 1, 2});
   HostTensor dx(shape);
   NormCall call;
@@ -142,7 +147,8 @@ TEST(GradientTest, NegativeLogLikelihoodWithIgnoredTargets) {
 
 TEST(GradientTest, EmbeddingAccumulatesRepeatedRowsAndSkipsPadding) {
   HostTensor table = HostTensor::random({5, 3}, 1), out({2, 2, 3}), gradient({5, 3});
-  const HostTensor index = HostTensor::of({2, 2}, {4, 1, 4, 0}, DType::kInt64), g = HostTensor::random({2, 2, 3}, 2);
+  const HostTensor index = HostTensor::of({2, 2}, {4, 1, 4, 0}, DType::kInt64),
+                   g = HostTensor::random({2, 2, 3}, 2);
   const auto loss = [&] {
     run_reference(EmbeddingCall{false, -1, table, index, out});
     return weighted_sum(out, g);
@@ -185,20 +191,51 @@ TEST_P(PoolGradientTest, OfInput) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PoolGradientTest,
-    ::testing::Values(PoolCase{"Max1d", Pool::kMax, {2, 2, 9}, {2, 2, 4}, {3}, {2}, {0}, true},
-                      PoolCase{"Max2dOverlapping", Pool::kMax, {1, 2, 7, 6}, {1, 2, 4, 3}, {3, 3}, {2, 2}, {1, 1}, true},
-                      PoolCase{"Max3d", Pool::kMax, {1, 1, 4, 4, 4}, {1, 1, 2, 2, 2}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}, true},
-                      PoolCase{"Average2d", Pool::kAverage, {1, 2, 6, 5}, {1, 2, 4, 3}, {3, 3}, {2, 2}, {1, 1}, true},
-                      PoolCase{"AverageWithoutPadding", Pool::kAverage, {1, 2, 6, 5}, {1, 2, 3, 3}, {3, 3}, {2, 2}, {1, 1}, false},
-                      PoolCase{"Adaptive", Pool::kAdaptiveAverage, {2, 1, 7, 5}, {2, 1, 3, 2}, {}, {}, {}, true},
-                      PoolCase{"AdaptiveUpwards", Pool::kAdaptiveAverage, {1, 1, 3, 2}, {1, 1, 5, 4}, {}, {}, {}, true},
-                      PoolCase{"Global", Pool::kAdaptiveAverage, {2, 3, 4, 4}, {2, 3, 1, 1}, {}, {}, {}, true}),
+    ::testing::Values(
+        PoolCase{"Max1d", Pool::kMax, {2, 2, 9}, {2, 2, 4}, {3}, {2}, {0}, true},
+        PoolCase{"Max2dOverlapping",
+                 Pool::kMax,
+                 {1, 2, 7, 6},
+                 {1, 2, 4, 3},
+                 {3, 3},
+                 {2, 2},
+                 {1, 1},
+                 true},
+        PoolCase{"Max3d",
+                 Pool::kMax,
+                 {1, 1, 4, 4, 4},
+                 {1, 1, 2, 2, 2},
+                 {2, 2, 2},
+                 {2, 2, 2},
+                 {0, 0, 0},
+                 true},
+        PoolCase{
+            "Average2d", Pool::kAverage, {1, 2, 6, 5}, {1, 2, 4, 3}, {3, 3}, {2, 2}, {1, 1}, true},
+        PoolCase{"AverageWithoutPadding",
+                 Pool::kAverage,
+                 {1, 2, 6, 5},
+                 {1, 2, 3, 3},
+                 {3, 3},
+                 {2, 2},
+                 {1, 1},
+                 false},
+        PoolCase{"Adaptive", Pool::kAdaptiveAverage, {2, 1, 7, 5}, {2, 1, 3, 2}, {}, {}, {}, true},
+        PoolCase{"AdaptiveUpwards",
+                 Pool::kAdaptiveAverage,
+                 {1, 1, 3, 2},
+                 {1, 1, 5, 4},
+                 {},
+                 {},
+                 {},
+                 true},
+        PoolCase{"Global", Pool::kAdaptiveAverage, {2, 3, 4, 4}, {2, 3, 1, 1}, {}, {}, {}, true}),
     [](const auto& test) { return test.param.name; });
 
 TEST(GradientTest, UpsamplingUpAndDownByOddFactors) {
-  const std::vector<std::pair<Shape, Shape>> sizes{{{1, 2, 3, 4}, {1, 2, 6, 8}}, {{2, 1, 5, 4}, {2, 1, 7, 9}},
-                                                   {{1, 1, 6, 9}, {1, 1, 4, 3}}, {{1, 1, 1, 3}, {1, 1, 2, 3}},
-                                                   {{2, 2, 5}, {2, 2, 11}},      {{1, 1, 2, 3, 2}, {1, 1, 4, 6, 5}}};
+  const std::vector<std::pair<Shape, Shape>> sizes{
+      {{1, 2, 3, 4}, {1, 2, 6, 8}}, {{2, 1, 5, 4}, {2, 1, 7, 9}},
+      {{1, 1, 6, 9}, {1, 1, 4, 3}}, {{1, 1, 1, 3}, {1, 1, 2, 3}},
+      {{2, 2, 5}, {2, 2, 11}},      {{1, 1, 2, 3, 2}, {1, 1, 4, 6, 5}}};
   for (const Upsample op : {Upsample::kNearest, Upsample::kBilinear}) {
     for (const auto& [small, large] : sizes) {
       HostTensor x = HostTensor::random(small, 1), y(large), dx(small);

@@ -12,8 +12,10 @@ namespace {
 double fp16_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
   const double sign = bits & 0x8000 ? -1 : 1;
-  if (exponent == 31) return fraction ? std::nan("") : sign * std::numeric_limits<double>::infinity();
-  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+  if (exponent == 31)
+    return fraction ? std::nan("") : sign * std::numeric_limits<double>::infinity();
+  return sign *
+         (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
 }
 
 TEST(HalfTest, EveryFp16PatternIsReadAsTheFormatDefinesIt) {

@@ -12,7 +12,8 @@ namespace memfathom::testing {
 
 enum class Layout { kContiguous, kReversed, kGapped, kChannelsLast };
 
-// kReversed: the dimensions lie in memory in the opposite order. kGapped: every element has an unused neighbour.
+// kReversed: the dimensions lie in memory in the opposite order. kGapped: every element has an
+// unused neighbour.
 inline Shape strides_of(const Shape& shape, Layout layout) {
   Shape strides = element::contiguous_strides(shape);
   if (layout == Layout::kGapped) {
@@ -38,11 +39,15 @@ inline Shape strides_of(const Shape& shape, Layout layout) {
 class HostTensor {
  public:
   HostTensor() = default;
-  explicit HostTensor(const Shape& shape, DType dtype = DType::kFp64, Layout layout = Layout::kContiguous)
-      : memory_(static_cast<std::size_t>(shape.elements() * element::element_bytes(dtype) * 2 + 64)) {
+  explicit HostTensor(const Shape& shape, DType dtype = DType::kFp64,
+                      Layout layout = Layout::kContiguous)
+      : memory_(
+            static_cast<std::size_t>(shape.elements() * element::element_bytes(dtype) * 2 + 64)) {
     operand_ = {memory_.data(), dtype, shape, strides_of(shape, layout)};
   }
-  HostTensor(const HostTensor& other) : memory_(other.memory_), operand_(other.operand_) { operand_.data = data(); }
+  HostTensor(const HostTensor& other) : memory_(other.memory_), operand_(other.operand_) {
+    operand_.data = data();
+  }
   HostTensor& operator=(const HostTensor& other) {
     memory_ = other.memory_;
     operand_ = other.operand_;
@@ -55,7 +60,8 @@ class HostTensor {
                            Layout layout = Layout::kContiguous, double low = -1, double high = 1) {
     HostTensor tensor(shape, dtype, layout);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const double u = static_cast<double>(element::uniform(seed, 0, static_cast<std::uint64_t>(i)));
+      const double u =
+          static_cast<double>(element::uniform(seed, 0, static_cast<std::uint64_t>(i)));
       tensor.set(i, low + (high - low) * u);
       if (is_complex(dtype)) {
         const float im = element::uniform(seed, 1, static_cast<std::uint64_t>(i)) * 2 - 1;
@@ -64,9 +70,11 @@ class HostTensor {
     }
     return tensor;
   }
-  static HostTensor of(const Shape& shape, const std::vector<double>& values, DType dtype = DType::kFp64) {
+  static HostTensor of(const Shape& shape, const std::vector<double>& values,
+                       DType dtype = DType::kFp64) {
     HostTensor tensor(shape, dtype);
-    for (std::size_t i = 0; i < values.size(); ++i) tensor.set(static_cast<std::int64_t>(i), values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      tensor.set(static_cast<std::int64_t>(i), values[i]);
     return tensor;
   }
 
@@ -81,7 +89,8 @@ class HostTensor {
     std::vector<double> result;
     for (std::int64_t i = 0; i < size(); ++i) {
       result.push_back(get(i));
-      if (is_complex(operand_.dtype)) result.push_back(static_cast<double>(lane().get<element::Complex>(i).im));
+      if (is_complex(operand_.dtype))
+        result.push_back(static_cast<double>(lane().get<element::Complex>(i).im));
     }
     return result;
   }

@@ -14,16 +14,19 @@ using testing::Layout;
 
 TEST(GemmTest, AddsBiasAndTheOldValueWithTheirFactors) {
   HostTensor out = HostTensor::of({2, 2}, {1, 1, 1, 1});
-  const HostTensor a = HostTensor::of({2, 3}, {1, 2, 3, 4, 5, 6}), b = HostTensor::of({3, 2}, {1, 0, 0, 1, 1, 1});
+  const HostTensor a = HostTensor::of({2, 3}, {1, 2, 3, 4, 5, 6}),
+                   b = HostTensor::of({3, 2}, {1, 0, 0, 1, 1, 1});
   const HostTensor bias = HostTensor::of({2}, {100, 200});
   run_reference(GemmCall{out, a, b, bias, 2, 3});
-  EXPECT_EQ(out.values(), (std::vector<double>{2 * 4 + 103, 2 * 5 + 203, 2 * 10 + 103, 2 * 11 + 203}));
+  EXPECT_EQ(out.values(),
+            (std::vector<double>{2 * 4 + 103, 2 * 5 + 203, 2 * 10 + 103, 2 * 11 + 203}));
 }
 
 TEST(GemmTest, ReadsTransposedOperandsByTheirStrides) {
   const HostTensor a = HostTensor::random({2, 3, 4}, 1), b = HostTensor::random({2, 4, 5}, 2);
   HostTensor plain({2, 3, 5}), strided({2, 3, 5}, DType::kFp64, Layout::kReversed);
-  HostTensor a_strided({2, 3, 4}, DType::kFp64, Layout::kReversed), b_strided({2, 4, 5}, DType::kFp64, Layout::kGapped);
+  HostTensor a_strided({2, 3, 4}, DType::kFp64, Layout::kReversed),
+      b_strided({2, 4, 5}, DType::kFp64, Layout::kGapped);
   for (std::int64_t i = 0; i < a.size(); ++i) a_strided.set(i, a.get(i));
   for (std::int64_t i = 0; i < b.size(); ++i) b_strided.set(i, b.get(i));
   run_reference(GemmCall{plain, a, b, {}});
@@ -32,7 +35,8 @@ TEST(GemmTest, ReadsTransposedOperandsByTheirStrides) {
 }
 
 TEST(GemmTest, MultipliesComplexMatrices) {
-  HostTensor a({1, 1}, DType::kComplex64), b({1, 1}, DType::kComplex64), out({1, 1}, DType::kComplex64);
+  HostTensor a({1, 1}, DType::kComplex64), b({1, 1}, DType::kComplex64),
+      out({1, 1}, DType::kComplex64);
   a.lane().set<element::Complex>(0, {1, 2});
   b.lane().set<element::Complex>(0, {3, -1});
   run_reference(GemmCall{out, a, b, {}});
@@ -66,7 +70,8 @@ TEST(FftTest, AWaveHasOneFrequency) {
 }
 
 TEST(FftTest, ThereAndBackGivesTheInputInEveryRankEvenAndOdd) {
-  for (const Shape& shape : {Shape{2, 6}, Shape{2, 5}, Shape{2, 4, 6}, Shape{3, 5, 7}, Shape{1, 2, 3, 4, 5}}) {
+  for (const Shape& shape :
+       {Shape{2, 6}, Shape{2, 5}, Shape{2, 4, 6}, Shape{3, 5, 7}, Shape{1, 2, 3, 4, 5}}) {
     for (int rank = 1; rank < shape.rank(); ++rank) {
       Shape half = shape;
       half[-1] = half[-1] / 2 + 1;
@@ -106,7 +111,8 @@ TEST(DropoutTest, ScalesWhatItKeepsAndRecordsIt) {
 }
 
 TEST(NllTest, ATargetThatIsNoClassIsRefusedWithItsValue) {
-  const HostTensor x = HostTensor::random({2, 3}, 1), target = HostTensor::of({2}, {0, 3}, DType::kInt64);
+  const HostTensor x = HostTensor::random({2, 3}, 1),
+                   target = HostTensor::of({2}, {0, 3}, DType::kInt64);
   HostTensor loss({1}), total({1});
   NllCall call;
   call.log_probabilities = x;
@@ -122,7 +128,8 @@ TEST(NllTest, ATargetThatIsNoClassIsRefusedWithItsValue) {
 }
 
 TEST(EmbeddingTest, AnIndexBeyondTheTableIsRefusedWithItsValue) {
-  const HostTensor table = HostTensor::random({3, 2}, 1), index = HostTensor::of({1}, {-1}, DType::kInt64);
+  const HostTensor table = HostTensor::random({3, 2}, 1),
+                   index = HostTensor::of({1}, {-1}, DType::kInt64);
   HostTensor out({1, 2});
   EXPECT_THROW(run_reference(EmbeddingCall{false, -1, table, index, out}), Error);
 }
