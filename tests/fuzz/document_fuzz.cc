@@ -1,4 +1,5 @@
-// Any bytes are a tree or an Error, in YAML and in JSON; what is a tree survives the way through JSON.
+// Any bytes are a tree or an Error, in YAML and in JSON; what is a tree survives the way through
+// JSON.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
