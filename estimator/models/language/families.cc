@@ -7,6 +7,7 @@
 #include "estimator/models/language/gpt2.h"
 #include "estimator/models/language/llama.h"
 #include "estimator/models/language/phi.h"
+#include "estimator/models/language/t5.h"
 
 namespace memfathom {
 namespace {
@@ -22,7 +23,8 @@ constexpr Family kFamilies[] = {
     {"granite", make_llama},     {"llama", make_llama},      {"mistral", make_llama},
     {"mixtral", make_llama},     {"olmo", make_llama},       {"olmo2", make_llama},
     {"phi", make_phi},           {"phi3", make_llama},       {"qwen2", make_llama},
-    {"qwen3", make_llama},       {"roberta", make_bert},     {"xlm-roberta", make_bert},
+    {"qwen3", make_llama},       {"roberta", make_bert},     {"t5", make_t5},
+    {"xlm-roberta", make_bert},
 };
 
 }  // namespace

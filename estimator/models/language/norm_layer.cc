@@ -36,12 +36,27 @@ Tensor wide_rms_norm(const Tensor& x, const Tensor& weight) {
   return to_dtype(t, x.dtype());
 }
 
+Tensor t5_norm(const Tensor& x, const Tensor& weight) {
+  Tensor variance = to_dtype(x, DType::kFp32);
+  variance = pow_scalar(variance, 2);
+  variance = mean(variance, {-1}, true);
+  Tensor hidden;
+  {
+    Tensor scale = add_scalar(variance, 1e-6);
+    scale = rsqrt(scale);
+    hidden = mul(x, scale);
+  }
+  if (is_16bit_float(weight.dtype())) hidden = to_dtype(hidden, weight.dtype());
+  return mul(weight, hidden);
+}
+
 }  // namespace
 
 Tensor NormLayer::operator()(const Tensor& x) const {
   switch (kind) {
     case NormKind::kRms: return rms_norm_python(x, weight);
     case NormKind::kRmsWide: return wide_rms_norm(x, weight);
+    case NormKind::kRmsMixed: return t5_norm(x, weight);
     case NormKind::kRmsOne: return gemma_norm(x, weight);
     case NormKind::kLayer: return layer_norm(x, weight, bias);
     case NormKind::kLayerPlain: {

@@ -12,6 +12,7 @@ namespace memfathom {
 enum class NormKind : std::uint8_t {
   kRms,         // Llama: fp32 inside, the weight in the input's type
   kRmsWide,     // OLMo 2: the weight multiplied before the cast back
+  kRmsMixed,    // T5: only the statistics in fp32, the product promoted, then in the weight's 16-bit type
   kRmsOne,      // Gemma: fp32 throughout, 1 + weight
   kLayer,
   kLayerPlain,  // OLMo: layer norm in fp32 without weights

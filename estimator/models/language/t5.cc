@@ -1,0 +1,109 @@
+#include "estimator/models/language/t5.h"
+
+#include <cmath>
+#include <optional>
+
+#include "estimator/models/language/language_loss.h"
+#include "estimator/models/language/t5_stack.h"
+#include "estimator/models/losses.h"
+#include "kernels/ops/arithmetic.h"
+
+namespace memfathom {
+namespace {
+
+class T5 final : public Network {
+ public:
+  T5(Builder& builder, const ModelSettings& settings, const T5Plan& plan)
+      : session_(builder.session()), settings_(settings), plan_(plan) {
+    require_sequence_length(settings_);
+    shared_ = make_shared_table(builder);
+    encoder_.emplace(builder, "encoder", plan, settings, false);
+    if (plan.encoder_only) return;
+    decoder_.emplace(builder, "decoder", plan, settings, true);
+    const HeadScope scope(builder);
+    if (plan.tied) {
+      head_.weight = shared_;
+    } else {
+      head_ = make_linear(builder, "lm_head", plan.hidden, plan.vocabulary, {.bias = false, .head = true});
+    }
+  }
+
+  void load_batch(std::int64_t size, bool targets) override {
+    const ComponentScope scope(session_, Component::kInputs);
+    ids_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
+    if (settings_.padding_mask) padding_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
+    if (targets || decoder_) labels_ = session_.zeros({size, target_length()}, DType::kInt64);
+  }
+
+  Tensor loss(Tensor* output) override {
+    const Tensor encoded = (*encoder_)(shared_, ids_, {}, padding_);
+    const Tensor result = decoder_ ? decoded(encoded) : encoded;
+    const Tensor logits = decoder_ ? scored(result) : result;
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    const bool own = settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
+    Tensor value;
+    if (own) {
+      value = decoder_ ? token_loss(logits, labels_) : mean_all(logits);
+    } else {
+      value = apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
+    }
+    if (output != nullptr) *output = logits;
+    return value;
+  }
+
+  Tensor forward() override {
+    Tensor encoded = (*encoder_)(shared_, ids_, {}, padding_);
+    if (!decoder_) return encoded;
+    const Tensor result = decoded(encoded);
+    return scored(result);
+  }
+
+ private:
+  std::int64_t target_length() const {
+    return settings_.target_sequence_length > 0 ? settings_.target_sequence_length : settings_.sequence_length;
+  }
+
+  Tensor make_shared_table(Builder& builder) const {
+    const Shape shape{plan_.vocabulary, plan_.hidden};
+    if (!plan_.tied || plan_.encoder_only) return builder.parameter("shared.weight", shape);
+    const HeadScope head(builder);
+    return builder.parameter("shared.weight", shape);
+  }
+
+  // _shift_right: the labels, one to the right.
+  Tensor shifted_labels() const {
+    Tensor shifted = session_.zeros(labels_.shape(), DType::kInt64);
+    { const Tensor moved = session_.empty({labels_.size(0), labels_.size(1) - 1}, DType::kInt64); }
+    const Tensor ignored = session_.empty(labels_.shape(), DType::kBool);
+    return shifted;
+  }
+
+  Tensor decoded(const Tensor& encoded) const {
+    const Tensor ids = shifted_labels();
+    return (*decoder_)(shared_, ids, encoded, padding_);
+  }
+
+  // The decoder's own result stays with its output while the scaled one goes through the head.
+  Tensor scored(const Tensor& hidden) const {
+    Tensor scaled = hidden;
+    if (plan_.scales_output) scaled = mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden)));
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    return head_(scaled);
+  }
+
+  Session& session_;
+  ModelSettings settings_;
+  T5Plan plan_;
+  Tensor shared_;
+  std::optional<T5Stack> encoder_, decoder_;
+  Linear head_;
+  Tensor ids_, labels_, padding_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_t5(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<T5>(builder, settings, read_t5_plan(config, settings));
+}
+
+}  // namespace memfathom

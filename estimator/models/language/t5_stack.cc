@@ -1,0 +1,261 @@
+#include "estimator/models/language/t5_stack.h"
+
+#include <string>
+#include <utility>
+
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/masks.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
+
+namespace memfathom {
+namespace {
+
+// torch.where(condition, bias, least): keeps the condition; the gradient is masked like the bias.
+Tensor masked_bias(const Tensor& condition, const Tensor& bias) {
+  Session& session = bias.session();
+  Recording tape(session, "where", {&bias});
+  tape.save(condition);
+  const Shape shape = condition.size(0) > bias.size(0) ? Shape{condition.size(0), bias.size(1), bias.size(2), bias.size(3)}
+                                                       : bias.shape();
+  Tensor out = session.empty(shape, bias.dtype());
+  tape.finish(out, [](Backward& b) {
+    const Tensor kept = b.saved(0);
+    const Tensor zero = b.session().empty({}, b.gradient().dtype());
+    b.give(0, b.session().empty(b.gradient().shape(), b.gradient().dtype()));
+  });
+  return out;
+}
+
+// create_position_bias_mask: one additive mask of the bias and whatever else forbids positions.
+Tensor additive_mask(const Tensor& bias, const Tensor& mask, bool causal) {
+  Session& session = bias.session();
+  if (mask) return contiguous(masked_bias(mask, bias));
+  if (!causal) return contiguous(bias);
+  Tensor allowed;
+  {
+    const Tensor rows = session.empty({bias.size(2)}, DType::kInt64);
+    const Tensor columns = session.empty({bias.size(3)}, DType::kInt64);
+    allowed = session.empty({1, 1, bias.size(2), bias.size(3)}, DType::kBool);
+  }
+  return contiguous(masked_bias(allowed, bias));
+}
+
+Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
+                          const Tensor& mask) {
+  if (style.implementation != AttentionImplementation::kEager) {
+    const Tensor additive = additive_mask(bias, mask, style.causal);
+    return attend(style, q, k, v, additive);
+  }
+  Tensor weights = matmul(q, transpose(k, 2, 3));
+  weights = mul_scalar(weights, style.scale);
+  weights = add(weights, bias);
+  if (mask) weights = add(weights, mask);
+  weights = softmax(weights);
+  weights = dropout(weights, style.dropout);
+  Tensor output = matmul(weights, v);
+  output = transpose(output, 1, 2);
+  output = contiguous(output);
+  return {output, weights};
+}
+
+}  // namespace
+
+T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
+  T5Plan plan;
+  plan.hidden = required_count(config, {"d_model"});
+  plan.layers = required_count(config, {"num_layers"}, kMostLayers);
+  plan.decoder_layers = count_or(config, {"num_decoder_layers"}, plan.layers, kMostLayers);
+  plan.heads = required_count(config, {"num_heads"});
+  plan.head_size = required_count(config, {"d_kv"});
+  plan.ffn = required_count(config, {"d_ff"});
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.buckets = count_or(config, {"relative_attention_num_buckets"}, 32, kMostWidth);
+  plan.dropout = settings.dropout.value_or(probability_or(config, {"dropout_rate"}, 0.1));
+  plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
+  plan.scales_output = flag_or(config, {"scale_decoder_outputs"}, plan.tied);
+  const Node* projection = find_any(config, {"feed_forward_proj"});
+  const std::string kind = projection != nullptr ? projection->as_string() : "relu";
+  plan.gated = kind.rfind("gated-", 0) == 0;
+  // "gated-gelu" means the tanh form in elementary operations.
+  const std::string act = plan.gated ? kind.substr(6) : kind;
+  plan.activation = activation_or(config, {"dense_act_fn"}, plan.gated && act == "gelu" ? "gelu_new" : act);
+  if (const Node* architectures = find_any(config, {"architectures"}); architectures != nullptr && !architectures->items().empty()) {
+    plan.encoder_only = architectures->items().front().as_string().find("EncoderModel") != std::string::npos;
+  }
+  return plan;
+}
+
+T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style, bool has_bias)
+    : head_size_(plan.head_size), style_(style) {
+  const PathScope scope(builder, name);
+  const std::int64_t inner = plan.heads * plan.head_size;
+  q_ = make_linear(builder, "q", plan.hidden, inner, {.bias = false});
+  k_ = make_linear(builder, "k", plan.hidden, inner, {.bias = false});
+  v_ = make_linear(builder, "v", plan.hidden, inner, {.bias = false});
+  output_ = make_linear(builder, "o", inner, plan.hidden, {.bias = false});
+  if (has_bias) table_ = builder.parameter("relative_attention_bias.weight", {plan.buckets, plan.heads});
+}
+
+Tensor T5Attention::relative_bias(std::int64_t queries, std::int64_t keys, bool bidirectional) const {
+  Session& session = table_.session();
+  const Shape shape{queries, keys};
+  const Tensor context = session.empty({queries, 1}, DType::kInt64);
+  const Tensor memory = session.empty({1, keys}, DType::kInt64);
+  const Tensor relative = session.empty(shape, DType::kInt64);
+  Tensor buckets;
+  {
+    // _relative_position_bucket: signs, distances, logarithms of the large ones.
+    Tensor sign;
+    if (bidirectional) sign = session.empty(shape, DType::kInt64);
+    const Tensor distance = session.empty(shape, DType::kInt64);
+    const Tensor small = session.empty(shape, DType::kBool);
+    Tensor large = session.empty(shape, DType::kFp32);
+    for (int i = 0; i < 4; ++i) large = session.empty(shape, DType::kFp32);
+    for (int i = 0; i < 2; ++i) large = session.empty(shape, DType::kInt64);
+    const Tensor most = session.empty(shape, DType::kInt64);
+    large = session.empty(shape, DType::kInt64);
+    buckets = session.empty(shape, DType::kInt64);
+  }
+  const Tensor values = embedding(table_, buckets);
+  return unsqueeze(permute(values, {2, 0, 1}), 0);
+}
+
+Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Tensor& bias, const Tensor& mask) const {
+  const Tensor q = split_heads(q_(x), head_size_);
+  const Tensor k = split_heads(k_(source), head_size_);
+  const Tensor v = split_heads(v_(source), head_size_);
+  Attended attended = attend_with_bias(style_, q, k, v, bias, mask);
+  attended.output = merge_heads(attended.output);
+  attended.output = output_(attended.output);
+  return attended;
+}
+
+T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style, const AttentionStyle& cross_style,
+                 bool decoder, bool first)
+    : plan_(plan), self_(builder, "layer.0.SelfAttention", plan, style, first) {
+  self_norm_ = make_norm(builder, "layer.0.layer_norm", NormKind::kRmsMixed, plan.hidden);
+  if (decoder) {
+    cross_.emplace_back(builder, "layer.1.EncDecAttention", plan, cross_style, false);
+    cross_norm_ = make_norm(builder, "layer.1.layer_norm", NormKind::kRmsMixed, plan.hidden);
+  }
+  const PathScope scope(builder, decoder ? "layer.2" : "layer.1");
+  {
+    const PathScope dense(builder, "DenseReluDense");
+    first_ = make_linear(builder, plan.gated ? "wi_0" : "wi", plan.hidden, plan.ffn, {.bias = false});
+    if (plan.gated) gate_ = make_linear(builder, "wi_1", plan.hidden, plan.ffn, {.bias = false});
+    second_ = make_linear(builder, "wo", plan.ffn, plan.hidden, {.bias = false});
+  }
+  mlp_norm_ = make_norm(builder, "layer_norm", NormKind::kRmsMixed, plan.hidden);
+}
+
+Tensor T5Block::feed_forward(const Tensor& x) const {
+  Tensor hidden = first_(x);
+  hidden = activate(plan_.activation, hidden);
+  if (plan_.gated) {
+    const Tensor active = hidden;
+    const Tensor linear_part = gate_(x);
+    hidden = mul(active, linear_part);
+    hidden = dropout(hidden, plan_.dropout);
+    hidden = to_dtype(hidden, second_.weight ? second_.weight.dtype() : hidden.dtype());
+    return second_(hidden);
+  }
+  hidden = dropout(hidden, plan_.dropout);
+  hidden = to_dtype(hidden, second_.weight ? second_.weight.dtype() : hidden.dtype());
+  return second_(hidden);
+}
+
+Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
+  Tensor weights;
+  Tensor cross_weights;
+  // residual + dropout(part)
+  const auto joined = [&](const Tensor& residual, const Tensor& part) {
+    const Tensor dropped = dropout(part, plan_.dropout);
+    return add(residual, dropped);
+  };
+  Tensor hidden;
+  {
+    const Tensor normed = self_norm_(x);
+    const Attended attended = self_(normed, normed, pass.bias, pass.mask);
+    weights = attended.weights;
+    hidden = joined(x, attended.output);
+  }
+  if (!cross_.empty()) {
+    const Tensor residual = hidden;
+    const Tensor normed = cross_norm_(residual);
+    const Attended attended = cross_.front()(normed, pass.encoded, pass.cross_bias, pass.cross_mask);
+    cross_weights = attended.weights;
+    hidden = joined(residual, attended.output);
+  }
+  Tensor forwarded = mlp_norm_(hidden);
+  forwarded = feed_forward(forwarded);
+  return joined(hidden, forwarded);
+}
+
+T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings, bool decoder)
+    : plan_(plan), settings_(settings), decoder_(decoder) {
+  const PathScope scope(builder, name);
+  AttentionStyle style;
+  style.implementation = settings.attention;
+  style.dropout = plan.dropout;
+  style.scale = 1;
+  style.softmax_in_fp32 = false;
+  AttentionStyle cross_style = style;
+  style.causal = decoder;
+  cross_style.causal = false;
+  const std::int64_t layers = decoder ? plan.decoder_layers : plan.layers;
+  blocks_.reserve(static_cast<std::size_t>(layers));
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const PathScope block(builder, "block", i);
+    // The last blocks of the whole model are the decoder's.
+    const BlockScope counted(builder, i, decoder || plan.encoder_only ? layers : layers + plan.decoder_layers);
+    blocks_.emplace_back(builder, plan, style, cross_style, decoder, i == 0);
+  }
+  norm_ = make_norm(builder, "final_layer_norm", NormKind::kRmsMixed, plan.hidden);
+}
+
+Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass) const {
+  if (!checkpoints(settings_, x.session())) return block(x, pass);
+  const Segment segment = [&block, pass](const Tensor& input) { return block(input, pass); };
+  return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+}
+
+Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded, const Tensor& padding) const {
+  Session& session = ids.session();
+  Tensor embedded = embedding(table, ids);
+  prepare_embeddings(settings_, embedded);
+  const bool eager = settings_.attention == AttentionImplementation::kEager;
+  MaskCase c;
+  c.batch = ids.size(0);
+  c.queries = c.keys = ids.size(1);
+  c.causal = decoder_;
+  c.positions = false;
+  c.eager = eager;
+  c.dtype = embedded.dtype();
+  if (!decoder_) c.padding = padding;
+  T5Pass pass;
+  pass.encoded = encoded;
+  pass.mask = make_mask(session, c);
+  if (decoder_) {
+    c.causal = false;
+    c.keys = encoded.size(1);
+    c.padding = padding;
+    pass.cross_mask = make_mask(session, c);
+  }
+  Tensor hidden = dropout(embedded, plan_.dropout);
+  pass.bias = blocks_.front().self_attention().relative_bias(ids.size(1), ids.size(1), !decoder_);
+  if (decoder_) {
+    const DType dtype = session.autocast.value_or(hidden.dtype());
+    pass.cross_bias = session.zeros({1, plan_.heads, ids.size(1), encoded.size(1)}, dtype);
+  }
+  for (const T5Block& block : blocks_) hidden = run(block, hidden, pass);
+  hidden = norm_(hidden);
+  hidden = dropout(hidden, plan_.dropout);
+  return hidden;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,88 @@
+// T5Stack: one side of T5: blocks that share the relative position bias of the first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/models/language/attention.h"
+#include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/norm_layer.h"
+#include "estimator/models/language/pass.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/linear.h"
+
+namespace memfathom {
+
+struct T5Plan {
+  std::int64_t hidden = 0, layers = 0, decoder_layers = 0, heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
+  std::int64_t buckets = 32;
+  bool gated = false, tied = true, scales_output = true, encoder_only = false;
+  double dropout = 0.1;
+  Activation activation = Activation::kRelu;
+};
+
+T5Plan read_t5_plan(const Node& config, const ModelSettings& settings);
+
+class T5Attention {
+ public:
+  T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style, bool has_bias);
+
+  bool has_bias() const { return static_cast<bool>(table_); }
+  // The bias [1, heads, queries, keys] from the table of this layer.
+  Tensor relative_bias(std::int64_t queries, std::int64_t keys, bool bidirectional) const;
+  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& bias, const Tensor& mask) const;
+
+ private:
+  std::int64_t head_size_;
+  AttentionStyle style_;
+  Linear q_, k_, v_, output_;
+  Tensor table_;
+};
+
+// What a block is given beside its input.
+struct T5Pass {
+  Tensor mask, cross_mask;
+  Tensor bias, cross_bias;
+  Tensor encoded;   // of a decoder: the encoder's result
+};
+
+class T5Block {
+ public:
+  T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style, const AttentionStyle& cross_style, bool decoder,
+          bool first);
+
+  const T5Attention& self_attention() const { return self_; }
+  Tensor operator()(const Tensor& x, const T5Pass& pass) const;
+
+ private:
+  Tensor feed_forward(const Tensor& x) const;
+
+  T5Plan plan_;
+  T5Attention self_;
+  NormLayer self_norm_;
+  std::vector<T5Attention> cross_;  // of a decoder: one
+  NormLayer cross_norm_;
+  Linear first_, gate_, second_;
+  NormLayer mlp_norm_;
+};
+
+class T5Stack {
+ public:
+  T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings, bool decoder);
+
+  // Token ids to hidden states. `encoded` and `padding` (of the encoder's tokens) where there are any.
+  Tensor operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded, const Tensor& padding) const;
+
+ private:
+  Tensor run(const T5Block& block, const Tensor& x, const T5Pass& pass) const;
+
+  T5Plan plan_;
+  ModelSettings settings_;
+  bool decoder_;
+  std::vector<T5Block> blocks_;
+  NormLayer norm_;
+};
+
+}  // namespace memfathom
