@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
+#include "kernels/ops/broadcast.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
@@ -64,6 +65,17 @@ Tensor heads_last(Session& session, const Tensor& like) {
   return rows.alias(shape, strides, 0);
 }
 
+// Of the bias as the kernel saw it, stretched over batch and heads, in rows of 16.
+Tensor bias_gradient(Session& session, const Tensor& bias) {
+  if (session.computes()) {
+    throw Error(ErrorKind::kInput, "the gradient of an attention bias is kept as accounts only; measure with eager attention");
+  }
+  Shape shape = bias.shape();
+  shape[-1] = round_up(shape[-1], 16);
+  const Tensor rows = session.empty(shape, bias.dtype());
+  return shape[-1] == bias.size(-1) ? rows : slice(rows, -1, 0, bias.size(-1));
+}
+
 void attention_backward(Backward& b, const KernelCase& c) {
   Session& session = b.session();
   const Tensor k = b.saved(0);
@@ -72,13 +84,21 @@ void attention_backward(Backward& b, const KernelCase& c) {
   const Tensor mask = b.saved(3);
   const Tensor logsumexp = b.saved(4);
   const Tensor out = b.saved(5);
+  const Tensor seed = b.saved(6);
+  const Tensor offset = b.saved(7);
   Tensor gradient = b.gradient();
   if (gradient.strides()[-1] != 1) gradient = clone(gradient);
-  Tensor dq = heads_last(session, q);
-  Tensor dk = heads_last(session, k);
-  Tensor dv = heads_last(session, v);
+  const bool flash = c.kernel == AttentionKernel::kFlash;
+  const auto gradient_of = [&](const Tensor& x) {
+    return flash ? session.empty_strided(x.shape(), result_strides(x.shape(), {&x}), x.dtype()) : heads_last(session, x);
+  };
+  Tensor dq = gradient_of(q);
+  Tensor dk = gradient_of(k);
+  Tensor dv = gradient_of(v);
+  Tensor dmask;
+  if (b.needs(3)) dmask = bias_gradient(session, mask);
   std::array<Tensor, 4> temporaries;
-  if (c.kernel == AttentionKernel::kFlash) {
+  if (flash) {
     temporaries = flash_backward_temporaries(session, q, k);
   } else {
     temporaries[0] = session.kernel_temporary({q.size(0), q.size(1), q.size(2)}, DType::kFp32);
@@ -97,17 +117,19 @@ void attention_backward(Backward& b, const KernelCase& c) {
   if (b.needs(0)) b.give(0, std::move(dq));
   if (b.needs(1)) b.give(1, std::move(dk));
   if (b.needs(2)) b.give(2, std::move(dv));
+  if (dmask) b.give(3, std::move(dmask));
 }
 
 Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const KernelCase& c) {
   Session& session = q.session();
-  Recording tape(session, "scaled_dot_product_attention", {&q, &k, &v});
+  Recording tape(session, "scaled_dot_product_attention", {&q, &k, &v, &mask});
   tape.save(k);
   tape.save(q);
   tape.save(v);
   tape.save(mask);
-  Tensor out = heads_last(session, q);
   const bool flash = c.kernel == AttentionKernel::kFlash;
+  // Flash lays its result out as the query is, the memory-efficient kernel always by rows of tokens.
+  Tensor out = flash ? session.empty_strided(q.shape(), result_strides(q.shape(), {&q}), q.dtype()) : heads_last(session, q);
   // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows of 32.
   const std::int64_t rows = flash ? q.size(2) : (tape.wanted() ? round_up(q.size(2), 32) : 0);
   const Tensor logsumexp = session.empty({q.size(0), q.size(1), rows}, DType::kFp32);
@@ -138,8 +160,11 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
   const double root = std::sqrt(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_in.size(3)))));
   Tensor mask = options.mask;
   if (options.causal && !mask) {
-    const Tensor allowed = session.full({q_in.size(2), k_in.size(2)}, DType::kBool, 1);
-    mask = session.full({q_in.size(2), k_in.size(2)}, DType::kFp32, 0);
+    const Shape square{q_in.size(2), k_in.size(2)};
+    Tensor allowed = session.full(square, DType::kBool, 1);
+    allowed = session.full(square, DType::kBool, 1);  // its lower triangle
+    mask = session.full(square, DType::kFp32, 0);
+    allowed = session.full(square, DType::kBool, 1);  // negated, to fill the mask
   }
   const Tensor q = mul_scalar(q32, root);
   Tensor scores;
@@ -147,17 +172,23 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
     const Tensor k = mul_scalar(transpose(k32, 2, 3), root);
     scores = matmul(q, k);
   }
-  if (mask) add_in_place(scores, mask);
+  if (mask && session.policy().in_place_shortcuts) {
+    add_in_place(scores, mask);
+  } else if (mask) {
+    scores = add(scores, mask);
+  }
   scores = softmax(scores, -1);
   scores = dropout(scores, options.dropout);
-  return to_dtype(matmul(scores, v32), dtype);
+  Tensor out = matmul(scores, v32);
+  out = to_dtype(out, dtype);
+  const Tensor weights = to_dtype(scores.detach(), dtype);  // returned beside the result, and dropped
+  return out;
 }
 
 // A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants rows of 16.
 Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
   if (!mask) return mask;
   Session& session = q.session();
-  const NoGrad no_grad(session);
   Tensor numbers = mask.dtype() == DType::kBool ? session.full(mask.shape(), q.dtype(), 0) : mask;
   const std::int64_t missing = round_up(k.size(2), 16) - k.size(2);
   if (missing > 0) {
@@ -203,13 +234,17 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy, const At
 
 Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                                     const AttentionOptions& options) {
+  const Tensor bias = autocast_to_lower(options.mask);
   const Tensor v = autocast_to_lower(v_in);
   const Tensor k = autocast_to_lower(k_in);
   const Tensor q = autocast_to_lower(q_in);
   Session& session = q.session();
   const AttentionImplementation chosen =
       choose_attention(session.policy(), options, q.dtype(), q.size(3), q.size(1) != k.size(1));
-  if (chosen == AttentionImplementation::kMath) return math_attention(q, k, v, options);
+  if (chosen == AttentionImplementation::kMath) {
+    const Scoped<std::optional<DType>> inside(session.autocast, std::nullopt);  // its parts are below autocast's reach
+    return math_attention(q, k, v, options);
+  }
   if (chosen == AttentionImplementation::kEager) {
     throw Error(ErrorKind::kInternal, "eager attention is the model's own code, not a kernel");
   }
@@ -217,7 +252,7 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
   const KernelCase c{flash ? AttentionKernel::kFlash : AttentionKernel::kEfficient, options.causal && !options.mask,
                      options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))), options.dropout,
                      options.dropout > 0 ? session.next_random_offset() : 0};
-  return fused_attention(q, k, v, kernel_mask(options.mask, q, k), c);
+  return fused_attention(q, k, v, kernel_mask(bias, q, k), c);
 }
 
 Tensor apply_rotary(const Tensor& x, const Tensor& cos, const Tensor& sin) {
@@ -225,8 +260,9 @@ Tensor apply_rotary(const Tensor& x, const Tensor& cos, const Tensor& sin) {
   Tensor turned;
   {
     const std::int64_t half = x.size(-1) / 2;
-    const Tensor second = neg(slice(x, -1, half, x.size(-1)));
-    const Tensor parts[] = {second, slice(x, -1, 0, half)};
+    const Tensor first = slice(x, -1, 0, half);
+    const Tensor second = slice(x, -1, half, x.size(-1));
+    const Tensor parts[] = {neg(second), first};
     turned = cat(parts, -1);
   }
   turned = mul(turned, sin);
