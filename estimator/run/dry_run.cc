@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
 #include "estimator/models/factory.h"
@@ -54,23 +55,27 @@ LoopOptions loop_options(const Job& job) {
 
 // The iterations that matter: two full ones; where an epoch ends with a shorter batch, that one and the full ones
 // after it, until the pattern repeats.
-void train(TrainingLoop& loop, const TrainingSpec& training) {
+void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& reached) {
+  const auto iterate = [&](std::optional<std::int64_t> size = {}) {
+    loop.iterate(size);
+    reached("step");
+  };
   const std::int64_t batch = training.batch_size;
   if (training.warmup_forward) loop.warm_up(batch);
   const std::int64_t samples = training.samples_per_epoch.value_or(0);
   const std::int64_t rest = samples > 0 && !training.drop_last ? samples % batch : 0;
   if (samples == 0 || rest == 0) {
-    for (int i = 0; i < 3; ++i) loop.iterate();
+    for (int i = 0; i < 3; ++i) iterate();
     return;
   }
   const std::int64_t full = std::min<std::int64_t>(samples / batch, 3);
   for (int epoch = 0; epoch < 3; ++epoch) {
-    for (std::int64_t i = 0; i < full; ++i) loop.iterate();
-    loop.iterate(rest);
+    for (std::int64_t i = 0; i < full; ++i) iterate();
+    iterate(rest);
   }
 }
 
-void infer(Session& session, Network& network, const TrainingSpec& training) {
+void infer(Session& session, Network& network, const TrainingSpec& training, const StepHook& reached) {
   const NoGrad no_grad(session);
   session.training = false;
   network.load_batch(training.batch_size, false);
@@ -78,10 +83,11 @@ void infer(Session& session, Network& network, const TrainingSpec& training) {
     session.ledger().begin_phase("forward", iteration);
     const AutocastScope autocast(session, training.precision.autocast);
     const Tensor output = network.forward();
+    reached("step");
   }
 }
 
-void generate(Session& session, Network& network, const TrainingSpec& training) {
+void generate(Session& session, Network& network, const TrainingSpec& training, const StepHook& reached) {
   const NoGrad no_grad(session);
   session.training = false;
   network.load_batch(training.batch_size, false);
@@ -94,10 +100,11 @@ void generate(Session& session, Network& network, const TrainingSpec& training) 
     for (std::int64_t i = 1; i < tokens; ++i) logits = network.decode();
     logits.reset();
     network.end_generation();
+    reached("step");
   }
 }
 
-void summarize(Session& session, const Allocator& allocator, DryRun& run) {
+void summarize(Session& session, DryRun& run) {
   Ledger& ledger = session.ledger();
   ledger.begin_phase("end", 0);
   run.phases.assign(ledger.phases().begin(), ledger.phases().end() - 1);
@@ -114,7 +121,7 @@ void summarize(Session& session, const Allocator& allocator, DryRun& run) {
     run.at_peak = phase.live_at_peak;
   }
   run.allocated_peak = Bytes{std::max<std::int64_t>(peak, 0)};
-  const AllocatorStatistics& statistics = allocator.statistics();
+  const AllocatorStatistics& statistics = session.allocator().statistics();
   run.reserved_peak = std::max(Bytes{statistics.reserved_bytes.all.peak}, run.allocated_peak);
   run.retries = statistics.num_alloc_retries;
   run.uses_cublas = session.used_cublas();
@@ -124,9 +131,38 @@ void summarize(Session& session, const Allocator& allocator, DryRun& run) {
 
 }  // namespace
 
+DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
+  DryRun run;
+  session.cudnn_benchmark = job.training.cudnn_benchmark;
+  Builder builder(session, build_options(job.training, job.model));
+  const std::unique_ptr<Network> network = make_network(builder, job.model, job.training.settings, run.assumptions);
+  builder.finish();
+  run.parameter_count = builder.parameter_count();
+  const std::vector<Tensor> trainable = builder.trainable();
+  for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
+  reached("tensors");
+
+  switch (job.training.mode) {
+    case Mode::kTrain: {
+      TrainingLoop loop(session, *network, trainable, loop_options(job));
+      train(loop, job.training, reached);
+      summarize(session, run);
+      break;
+    }
+    case Mode::kInference:
+      infer(session, *network, job.training, reached);
+      summarize(session, run);
+      break;
+    case Mode::kGenerate:
+      generate(session, *network, job.training, reached);
+      summarize(session, run);
+      break;
+  }
+  return run;
+}
+
 DryRun run_dry(const Job& job, const DryRunOptions& options) {
   if (job.model.find("trace") != nullptr) return run_trace(job, options);
-  DryRun run;
   DryDevice device;
   FrameworkPolicy policy = options.policy;
   std::unique_ptr<Allocator> allocator;
@@ -139,32 +175,7 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Session session(device, *allocator, workspaces, policy);
-  session.cudnn_benchmark = job.training.cudnn_benchmark;
-
-  Builder builder(session, build_options(job.training, job.model));
-  const std::unique_ptr<Network> network = make_network(builder, job.model, job.training.settings, run.assumptions);
-  builder.finish();
-  run.parameter_count = builder.parameter_count();
-  const std::vector<Tensor> trainable = builder.trainable();
-  for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
-
-  switch (job.training.mode) {
-    case Mode::kTrain: {
-      TrainingLoop loop(session, *network, trainable, loop_options(job));
-      train(loop, job.training);
-      summarize(session, *allocator, run);
-      break;
-    }
-    case Mode::kInference:
-      infer(session, *network, job.training);
-      summarize(session, *allocator, run);
-      break;
-    case Mode::kGenerate:
-      generate(session, *network, job.training);
-      summarize(session, *allocator, run);
-      break;
-  }
-  return run;
+  return run_in(session, job, [](std::string_view) {});
 }
 
 ReplayedJob replayed(const DryRun& run) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/bytes.h"
@@ -12,6 +14,7 @@
 #include "estimator/job/job.h"
 #include "kernels/tensor/framework_policy.h"
 #include "kernels/tensor/ledger.h"
+#include "kernels/tensor/session.h"
 
 namespace memfathom {
 
@@ -25,6 +28,8 @@ struct DryRun {
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
   Bytes host_peak;                        // what offloading puts on the host
+  Bytes communication;                    // outside the allocator: NCCL's buffers
+  Bytes reserved_high;                    // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
   std::int64_t retries = 0;               // times the allocator had to give its cache back
   std::vector<std::string> assumptions;
@@ -38,6 +43,12 @@ struct DryRunOptions {
 };
 
 DryRun run_dry(const Job& job, const DryRunOptions& options);
+
+// For whoever measures between the parts of a run: "tensors" when the model is built, "step" after each iteration.
+using StepHook = std::function<void(std::string_view stage)>;
+
+// The same layers and iterations in any session: how a profile runs a job on a real device.
+DryRun run_in(Session& session, const Job& job, const StepHook& reached);
 
 // What the predictor needs of it.
 ReplayedJob replayed(const DryRun& run);
