@@ -25,7 +25,7 @@ void check_schema(Connection& connection, std::vector<std::string>& problems) {
   SQLite::Database expected(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   migrate(expected);
   if (schema_texts(connection.database()) != schema_texts(expected)) {
-    problems.push_back(
+    problems.emplace_back(
         "its tables and indices are not those of memfathom's schema; something else has changed "
         "them");
   }
@@ -157,7 +157,7 @@ std::vector<std::string> Store::check() const {
     });
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
-    problems.push_back(error.what());
+    problems.emplace_back(error.what());
   }
   return problems;
 }
