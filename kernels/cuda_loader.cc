@@ -14,7 +14,9 @@ namespace {
 
 constexpr const char* kFileName = "libmemfathom_cuda.so";
 
-[[noreturn]] void fail(const std::string& sentence) { throw Error(ErrorKind::kEnvironment, sentence); }
+[[noreturn]] void fail(const std::string& sentence) {
+  throw Error(ErrorKind::kEnvironment, sentence);
+}
 
 // dlerror's text, which names the file and the reason.
 std::string last_message() {
@@ -26,15 +28,19 @@ const CudaModule& open_module(const std::filesystem::path& file) {
   // Never unloaded: devices, and what cudart registers at exit, point into it.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
-    fail(fmt::format("the CUDA module could not be opened ({}); install the CUDA libraries it names, or use --device cpu",
-                     last_message()));
+    fail(
+        fmt::format("the CUDA module could not be opened ({}); install the CUDA libraries it "
+                    "names, or use --device cpu",
+                    last_message()));
   }
   const auto entry = reinterpret_cast<CudaModuleEntry>(dlsym(library, kCudaModuleSymbol));
   if (entry == nullptr) fail(fmt::format("{} is not a CUDA module of memfathom", file.string()));
   const CudaModule* module = entry();
   if (module->abi != kCudaModuleAbi) {
-    fail(fmt::format("{} belongs to another build of memfathom (interface {}, this program has {}); build both together",
-                     file.string(), module->abi, kCudaModuleAbi));
+    fail(
+        fmt::format("{} belongs to another build of memfathom (interface {}, this program has {}); "
+                    "build both together",
+                    file.string(), module->abi, kCudaModuleAbi));
   }
   return *module;
 }
@@ -42,7 +48,8 @@ const CudaModule& open_module(const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<std::filesystem::path> cuda_module_places() {
-  if (const char* given = std::getenv("MEMFATHOM_CUDA_MODULE"); given != nullptr && *given != '\0') return {given};
+  if (const char* given = std::getenv("MEMFATHOM_CUDA_MODULE"); given != nullptr && *given != '\0')
+    return {given};
   std::vector<std::filesystem::path> places;
   std::error_code error;
   if (const auto program = std::filesystem::read_symlink("/proc/self/exe", error); !error) {
@@ -60,12 +67,15 @@ const CudaModule& load_cuda_module(const std::vector<std::filesystem::path>& pla
     if (place.has_parent_path() && std::filesystem::exists(place, error)) return open_module(place);
   }
   // The last place may be a bare name, which only the dynamic linker can look for.
-  if (!places.empty() && !places.back().has_parent_path() && dlopen(places.back().c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+  if (!places.empty() && !places.back().has_parent_path() &&
+      dlopen(places.back().c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
     return open_module(places.back());
   }
-  fail(fmt::format("{} was not found, so this memfathom cannot use a GPU; build with -DMEMFATHOM_CUDA=ON, name the file in "
-                   "MEMFATHOM_CUDA_MODULE, or use --device cpu",
-                   places.empty() ? kFileName : places.front().string()));
+  fail(
+      fmt::format("{} was not found, so this memfathom cannot use a GPU; build with "
+                  "-DMEMFATHOM_CUDA=ON, name the file in "
+                  "MEMFATHOM_CUDA_MODULE, or use --device cpu",
+                  places.empty() ? kFileName : places.front().string()));
 }
 
 std::unique_ptr<Device> open_cuda_device(int index) { return load_cuda_module().open(index); }

@@ -4,6 +4,8 @@
 
 namespace memfathom::cuda {
 
-cudaError_t launch(const AttentionCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+cudaError_t launch(const AttentionCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
 
 }  // namespace memfathom::cuda

@@ -39,15 +39,18 @@ Bytes given_workspace(const ConvolutionCall& call) {
   return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
 }
 
-void check_operand(const ConvolutionCall& call, const char* name, const Operand& operand, const Shape* shape) {
+void check_operand(const ConvolutionCall& call, const char* name, const Operand& operand,
+                   const Shape* shape) {
   if (!operand) refuse(call, fmt::format("the {} is missing", name));
-  if (operand.dtype != call.query.dtype) refuse(call, fmt::format("the {} is {}", name, to_string(operand.dtype)));
+  if (operand.dtype != call.query.dtype)
+    refuse(call, fmt::format("the {} is {}", name, to_string(operand.dtype)));
   if (shape != nullptr && operand.shape != *shape) {
     refuse(call, fmt::format("the {} has extents {}", name, to_string(operand.shape)));
   }
   const bool channels_last = call.query.channels_last && operand.shape.rank() > 3;
   if (!is_packed(operand, channels_last)) {
-    refuse(call, fmt::format("the {} of strides {} is not dense in the layout of the query", name, to_string(operand.strides)));
+    refuse(call, fmt::format("the {} of strides {} is not dense in the layout of the query", name,
+                             to_string(operand.strides)));
   }
 }
 
@@ -75,7 +78,8 @@ const cudnn::DeviceProperties& Convolutions::properties() {
   return *properties_;
 }
 
-// An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch does.
+// An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch
+// does.
 Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
   Planned plans{cudnn::Graph(cudnn::to_cudnn(query)), {}};
   std::string why;
@@ -95,7 +99,9 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
     }
   }
   if (plans.candidates.empty()) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("{}: cuDNN could build none of its engines ({})", to_string(query), why));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("{}: cuDNN could build none of its engines ({})", to_string(query), why));
   }
   return plans;
 }
@@ -112,7 +118,8 @@ Bytes Convolutions::workspace(const ConvolutionQuery& query) {
   check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   Bytes largest;
   for (const Candidate& candidate : plans.candidates) {
-    if (candidate.workspace <= Bytes{static_cast<std::int64_t>(free)}) largest = std::max(largest, candidate.workspace);
+    if (candidate.workspace <= Bytes{static_cast<std::int64_t>(free)})
+      largest = std::max(largest, candidate.workspace);
   }
   return largest;
 }
@@ -124,20 +131,26 @@ void Convolutions::prepare(const ConvolutionCall& call) {
   check_operand(call, "weight", roles.weight, &call.query.weight);
   check_operand(call, "output", roles.output, &output);
   const Planned& plans = planned(call.query);
-  const auto fits = [&](const Candidate& candidate) { return candidate.workspace <= given_workspace(call); };
+  const auto fits = [&](const Candidate& candidate) {
+    return candidate.workspace <= given_workspace(call);
+  };
   if (std::none_of(plans.candidates.begin(), plans.candidates.end(), fits)) {
-    refuse(call, fmt::format("the workspace has {} B, cuDNN wants {} B", given_workspace(call).count(),
-                             plans.candidates.front().workspace.count()));
+    refuse(call,
+           fmt::format("the workspace has {} B, cuDNN wants {} B", given_workspace(call).count(),
+                       plans.candidates.front().workspace.count()));
   }
 }
 
 void Convolutions::execute(const ConvolutionCall& call, const Candidate& candidate) {
   const Roles roles = roles_of(call);
-  const bool swapped = call.query.transposed;  // a transposed convolution is the data gradient of a plain one
-  const std::array<cudnn::Operand, 3> operands{{{cudnn::kX, swapped ? roles.output.data : roles.input.data},
-                                                {cudnn::kW, roles.weight.data},
-                                                {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
-  cudnn::execute(handle(), candidate.plan, operands, candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
+  const bool swapped =
+      call.query.transposed;  // a transposed convolution is the data gradient of a plain one
+  const std::array<cudnn::Operand, 3> operands{
+      {{cudnn::kX, swapped ? roles.output.data : roles.input.data},
+       {cudnn::kW, roles.weight.data},
+       {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
+  cudnn::execute(handle(), candidate.plan, operands,
+                 candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
 }
 
 float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {

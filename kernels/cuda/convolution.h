@@ -1,4 +1,5 @@
-// Convolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans are kept.
+// Convolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans are
+// kept.
 #pragma once
 
 #include <optional>
@@ -17,13 +18,14 @@ namespace memfathom::cuda {
 class Convolutions {
  public:
   // PyTorch keeps up to 10000 plans; each may hold code of its own on the device.
-  explicit Convolutions(cudaStream_t stream, std::size_t plans = 1000) : stream_(stream), plans_(plans) {}
+  explicit Convolutions(cudaStream_t stream, std::size_t plans = 1000)
+      : stream_(stream), plans_(plans) {}
 
-  // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not chosen yet, the largest
-  // that fits in the device's free memory.
+  // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not
+  // chosen yet, the largest that fits in the device's free memory.
   Bytes workspace(const ConvolutionQuery& query);
-  // Throws Error(kInternal) for operands that do not go with the query, before anything is launched. The second step
-  // launches: after a failure of it the device is not to be used.
+  // Throws Error(kInternal) for operands that do not go with the query, before anything is
+  // launched. The second step launches: after a failure of it the device is not to be used.
   void prepare(const ConvolutionCall& call);
   void run(const ConvolutionCall& call);
 

@@ -49,7 +49,8 @@ Environment CudaDevice::environment() const {
 void CudaDevice::enter() const {
   if (!unusable_.empty()) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} is unusable since {}; start a new process to use it again", name(), unusable_));
+                fmt::format("{} is unusable since {}; start a new process to use it again", name(),
+                            unusable_));
   }
   check(cudaSetDevice(index_), "cudaSetDevice");
 }
@@ -79,7 +80,8 @@ void CudaDevice::synchronize() {
 void CudaDevice::run(const ElementwiseCall& call) {
   for (const Operand* operand : {&call.out, &call.a, &call.b, &call.c}) {
     if (*operand && is_complex(operand->dtype) && !has_complex_form(call.op)) {
-      throw Error(ErrorKind::kInternal, "a complex operand in an element-wise operation that has no complex form");
+      throw Error(ErrorKind::kInternal,
+                  "a complex operand in an element-wise operation that has no complex form");
     }
   }
   launch_own(call, "the launch of an element-wise kernel");
@@ -93,12 +95,15 @@ void CudaDevice::run(const DropoutCall& call) { launch_own(call, "the launch of 
 void CudaDevice::run(const PoolCall& call) { launch_own(call, "the launch of a pooling"); }
 void CudaDevice::run(const UpsampleCall& call) { launch_own(call, "the launch of an upsampling"); }
 void CudaDevice::run(const EmbeddingCall& call) { launch_own(call, "the launch of an embedding"); }
-void CudaDevice::run(const OptimizerCall& call) { launch_own(call, "the launch of an optimizer step"); }
+void CudaDevice::run(const OptimizerCall& call) {
+  launch_own(call, "the launch of an optimizer step");
+}
 
 void CudaDevice::run(const AttentionCall& call) {
   if (call.q.shape[3] > kWidestHead) {
-    throw Error(ErrorKind::kInput, fmt::format("attention on {}: a head has {} features; at most {} are supported", name(),
-                                               call.q.shape[3], kWidestHead));
+    throw Error(ErrorKind::kInput,
+                fmt::format("attention on {}: a head has {} features; at most {} are supported",
+                            name(), call.q.shape[3], kWidestHead));
   }
   launch_own(call, "the launch of an attention");
 }
@@ -108,8 +113,10 @@ void CudaDevice::run(const GemmCall& call) {
   if (call.out.shape.elements() == 0) return;
   const GemmLayout layout = layout_of(call);
   switch (Gemm::bias_path(call, layout)) {
-    case BiasPath::kNone: return expect_launched(gemm_.run(call, layout, call.beta), "a matrix product");
-    case BiasPath::kEpilogue: return expect_launched(gemm_.run_with_bias(call, layout), "a matrix product with bias");
+    case BiasPath::kNone:
+      return expect_launched(gemm_.run(call, layout, call.beta), "a matrix product");
+    case BiasPath::kEpilogue:
+      return expect_launched(gemm_.run_with_bias(call, layout), "a matrix product with bias");
     case BiasPath::kBefore: break;
   }
   // beta is applied together with the bias, to the old output; the product is added to both.
@@ -128,7 +135,12 @@ void CudaDevice::run(const FftCall& call) {
   if (call.out.shape.elements() == 0) return;
   expect_launched(fft_.run(call), "a Fourier transform");
   if (call.scale == 1) return;
-  run(ElementwiseCall{.op = Elementwise::kMulScalar, .out = call.out, .a = call.out, .b = {}, .c = {}, .scalars = {call.scale}});
+  run(ElementwiseCall{.op = Elementwise::kMulScalar,
+                      .out = call.out,
+                      .a = call.out,
+                      .b = {},
+                      .c = {},
+                      .scalars = {call.scale}});
 }
 
 void CudaDevice::run(const ConvolutionCall& call) {
@@ -143,20 +155,23 @@ void CudaDevice::run(const ConvolutionCall& call) {
 
 void CudaDevice::set_gemm_workspace(Operand workspace) {
   enter();
-  gemm_.set_workspace(workspace.data, workspace ? count_of(size_of(workspace.shape, workspace.dtype)) : 0);
+  gemm_.set_workspace(workspace.data,
+                      workspace ? count_of(size_of(workspace.shape, workspace.dtype)) : 0);
 }
 
 void CudaDevice::copy_from_host(void* device, const void* host, Bytes bytes) {
   enter();
-  expect_launched(cudaMemcpyAsync(device, host, count_of(bytes), cudaMemcpyHostToDevice, stream_.get()),
-                  "a copy to the device");
+  expect_launched(
+      cudaMemcpyAsync(device, host, count_of(bytes), cudaMemcpyHostToDevice, stream_.get()),
+      "a copy to the device");
   expect_launched(cudaStreamSynchronize(stream_.get()), "a copy to the device");
 }
 
 void CudaDevice::copy_to_host(void* host, const void* device, Bytes bytes) {
   enter();
-  expect_launched(cudaMemcpyAsync(host, device, count_of(bytes), cudaMemcpyDeviceToHost, stream_.get()),
-                  "a copy from the device");
+  expect_launched(
+      cudaMemcpyAsync(host, device, count_of(bytes), cudaMemcpyDeviceToHost, stream_.get()),
+      "a copy from the device");
   expect_launched(cudaStreamSynchronize(stream_.get()), "a copy from the device");
 }
 

@@ -1,4 +1,5 @@
-// CudaDevice: a GPU as a Device. Library calls are checked, our own kernels go through launch.h, all on one stream.
+// CudaDevice: a GPU as a Device. Library calls are checked, our own kernels go through launch.h,
+// all on one stream.
 #pragma once
 
 #include <string>
@@ -13,8 +14,9 @@
 
 namespace memfathom::cuda {
 
-// Failing to create a handle, a plan or a stream throws Error(kEnvironment) and leaves the device usable: the next call
-// tries again. A failed launch, copy or synchronisation leaves memory in an unknown state: the device is unusable then.
+// Failing to create a handle, a plan or a stream throws Error(kEnvironment) and leaves the device
+// usable: the next call tries again. A failed launch, copy or synchronisation leaves memory in an
+// unknown state: the device is unusable then.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index);
@@ -62,7 +64,7 @@ class CudaDevice final : public Device {
   CudaSegments segments_;
   Stream stream_;
   Gemm gemm_;
-  mutable Fft fft_;                    // answering a query makes a plan and keeps it
+  mutable Fft fft_;  // answering a query makes a plan and keeps it
   mutable Convolutions convolutions_;
 };
 

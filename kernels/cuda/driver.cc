@@ -12,7 +12,8 @@ template <typename Function>
 bool find(const char* name, Function& function) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  if (cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result) != cudaSuccess) {
+  if (cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result) !=
+      cudaSuccess) {
     cudaGetLastError();
     return false;
   }
@@ -25,8 +26,9 @@ bool find(const char* name, Function& function) {
 std::optional<Driver> find_driver() {
   Driver driver;
   if (find("cuMemAddressReserve", driver.reserve) && find("cuMemAddressFree", driver.unreserve) &&
-      find("cuMemCreate", driver.create) && find("cuMemRelease", driver.release) && find("cuMemMap", driver.map) &&
-      find("cuMemUnmap", driver.unmap) && find("cuMemSetAccess", driver.set_access)) {
+      find("cuMemCreate", driver.create) && find("cuMemRelease", driver.release) &&
+      find("cuMemMap", driver.map) && find("cuMemUnmap", driver.unmap) &&
+      find("cuMemSetAccess", driver.set_access)) {
     return driver;
   }
   return std::nullopt;

@@ -1,4 +1,5 @@
-// Driver: the few driver functions behind expandable segments, found at run time, so that nothing links libcuda.
+// Driver: the few driver functions behind expandable segments, found at run time, so that nothing
+// links libcuda.
 #pragma once
 
 #include <cuda.h>

@@ -4,8 +4,14 @@
 
 namespace memfathom::cuda {
 
-cudaError_t launch(const ElementwiseCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
-cudaError_t launch(const DropoutCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
-cudaError_t launch(const OptimizerCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+cudaError_t launch(const ElementwiseCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
+cudaError_t launch(const DropoutCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
+cudaError_t launch(const OptimizerCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
 
 }  // namespace memfathom::cuda

@@ -14,7 +14,9 @@
 namespace memfathom::cuda {
 namespace {
 
-std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
 
 template <typename Get>
 std::string library_version(Get get, const char* call) {

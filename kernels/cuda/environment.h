@@ -5,7 +5,8 @@
 
 namespace memfathom::cuda {
 
-// What NVML alone knows (the driver's release, MIG) is left to the profiler: `driver` is the newest CUDA the driver runs.
+// What NVML alone knows (the driver's release, MIG) is left to the profiler: `driver` is the newest
+// CUDA the driver runs.
 Environment read_environment(int device);
 
 }  // namespace memfathom::cuda

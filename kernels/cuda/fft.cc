@@ -28,8 +28,9 @@ cufftHandle create() {
 
 void require(bool holds, const FftCall& call, const char* why) {
   if (holds) return;
-  throw Error(ErrorKind::kInternal, fmt::format("fft over {} dimensions of {} into {}: {}", call.rank,
-                                                to_string(call.in.shape), to_string(call.out.shape), why));
+  throw Error(ErrorKind::kInternal,
+              fmt::format("fft over {} dimensions of {} into {}: {}", call.rank,
+                          to_string(call.in.shape), to_string(call.out.shape), why));
 }
 
 }  // namespace
@@ -41,7 +42,8 @@ FftPlan::FftPlan(const FftQuery& query, cudaStream_t stream) : handle_(create())
     Shape extents = query.extents;
     const std::string what = fmt::format("cufftMakePlanMany64 for {}", to_string(query));
     // No embedding: both sides are dense, in cuFFT's own layout of half spectra.
-    check(cufftMakePlanMany64(*handle_, extents.rank(), reinterpret_cast<long long int*>(extents.begin()), nullptr, 1, 0,
+    check(cufftMakePlanMany64(*handle_, extents.rank(),
+                              reinterpret_cast<long long int*>(extents.begin()), nullptr, 1, 0,
                               nullptr, 1, 0, type_of(query.kind), query.batch, &workspace_),
           what);
     check(cufftSetStream(*handle_, stream), "cufftSetStream");
@@ -60,18 +62,22 @@ FftPlan::~FftPlan() {
 
 FftQuery query_of(const FftCall& call) {
   const bool to_real = call.kind == FftKind::kComplexToReal;
-  const Operand& real = to_real ? call.out : call.in;  // for complex to complex either side has the extents
+  const Operand& real =
+      to_real ? call.out : call.in;  // for complex to complex either side has the extents
   const Operand& spectrum = to_real ? call.in : call.out;
   const int rank = real.shape.rank();
   const DType wanted = call.kind == FftKind::kComplexToComplex ? DType::kComplex64 : DType::kFp32;
-  require(real.dtype == wanted && spectrum.dtype == DType::kComplex64, call, "cuFFT is used in fp32 only");
-  require(call.rank >= 1 && call.rank <= 3 && call.rank <= rank && spectrum.shape.rank() == rank, call,
-          "one to three dimensions can be transformed");
-  require(is_packed(call.in, false) && is_packed(call.out, false), call, "the operands must be dense");
+  require(real.dtype == wanted && spectrum.dtype == DType::kComplex64, call,
+          "cuFFT is used in fp32 only");
+  require(call.rank >= 1 && call.rank <= 3 && call.rank <= rank && spectrum.shape.rank() == rank,
+          call, "one to three dimensions can be transformed");
+  require(is_packed(call.in, false) && is_packed(call.out, false), call,
+          "the operands must be dense");
   FftQuery query{call.kind, {}, 1, DType::kFp32};
   for (int d = 0; d < rank; ++d) {
     const bool halved = d == rank - 1 && call.kind != FftKind::kComplexToComplex;
-    require(spectrum.shape[d] == (halved ? real.shape[d] / 2 + 1 : real.shape[d]), call, "the extents do not fit");
+    require(spectrum.shape[d] == (halved ? real.shape[d] / 2 + 1 : real.shape[d]), call,
+            "the extents do not fit");
     if (d < rank - call.rank) {
       query.batch *= real.shape[d];
     } else {
@@ -87,19 +93,28 @@ FftPlan& Fft::plan(const FftQuery& query) {
 
 cufftResult Fft::run(const FftCall& call) {
   FftPlan& made = plan(query_of(call));
-  const std::size_t given = call.workspace ? static_cast<std::size_t>(size_of(call.workspace.shape, call.workspace.dtype).count()) : 0;
+  const std::size_t given =
+      call.workspace
+          ? static_cast<std::size_t>(size_of(call.workspace.shape, call.workspace.dtype).count())
+          : 0;
   if (given < made.workspace()) {
-    require(false, call, fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
+    require(
+        false, call,
+        fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
   }
-  if (made.workspace() > 0) check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
+  if (made.workspace() > 0)
+    check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
   switch (call.kind) {
     case FftKind::kRealToComplex:
-      return cufftExecR2C(made.handle(), static_cast<cufftReal*>(call.in.data), static_cast<cufftComplex*>(call.out.data));
+      return cufftExecR2C(made.handle(), static_cast<cufftReal*>(call.in.data),
+                          static_cast<cufftComplex*>(call.out.data));
     case FftKind::kComplexToReal:
-      return cufftExecC2R(made.handle(), static_cast<cufftComplex*>(call.in.data), static_cast<cufftReal*>(call.out.data));
+      return cufftExecC2R(made.handle(), static_cast<cufftComplex*>(call.in.data),
+                          static_cast<cufftReal*>(call.out.data));
     case FftKind::kComplexToComplex: break;
   }
-  return cufftExecC2C(made.handle(), static_cast<cufftComplex*>(call.in.data), static_cast<cufftComplex*>(call.out.data),
+  return cufftExecC2C(made.handle(), static_cast<cufftComplex*>(call.in.data),
+                      static_cast<cufftComplex*>(call.out.data),
                       call.inverse ? CUFFT_INVERSE : CUFFT_FORWARD);
 }
 

@@ -13,7 +13,8 @@ namespace memfathom::cuda {
 
 class FftPlan {
  public:
-  // Makes the plan without a work area of its own. Throws Error(kEnvironment) and leaves nothing behind when it fails.
+  // Makes the plan without a work area of its own. Throws Error(kEnvironment) and leaves nothing
+  // behind when it fails.
   FftPlan(const FftQuery& query, cudaStream_t stream);
   FftPlan(FftPlan&& other) noexcept;
   FftPlan& operator=(FftPlan&&) = delete;

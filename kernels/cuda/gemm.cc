@@ -39,7 +39,9 @@ cudaDataType type_of(DType type) {
     case DType::kFp16: return CUDA_R_16F;
     case DType::kBf16: return CUDA_R_16BF;
     case DType::kComplex64: return CUDA_C_32F;
-    default: throw Error(ErrorKind::kInternal, fmt::format("gemm: cuBLAS has no product of {}", to_string(type)));
+    default:
+      throw Error(ErrorKind::kInternal,
+                  fmt::format("gemm: cuBLAS has no product of {}", to_string(type)));
   }
 }
 
@@ -48,8 +50,10 @@ GemmTypes types_of(const GemmCall& call) {
   const bool same = call.a.dtype == call.b.dtype;
   const bool widened = is_16bit_float(call.a.dtype) && call.out.dtype == DType::kFp32;
   if (!same || (call.out.dtype != call.a.dtype && !widened)) {
-    throw Error(ErrorKind::kInternal, fmt::format("gemm: cuBLAS has no product of {} and {} into {}", to_string(call.a.dtype),
-                                                  to_string(call.b.dtype), to_string(call.out.dtype)));
+    throw Error(
+        ErrorKind::kInternal,
+        fmt::format("gemm: cuBLAS has no product of {} and {} into {}", to_string(call.a.dtype),
+                    to_string(call.b.dtype), to_string(call.out.dtype)));
   }
   GemmTypes types{type_of(call.a.dtype), type_of(call.out.dtype), CUDA_R_32F, CUBLAS_COMPUTE_32F};
   if (call.a.dtype == DType::kFp64) {
@@ -72,11 +76,13 @@ struct DestroyPreference {
 };
 using Matmul = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, DestroyMatmul>;
 using MatrixLayout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyMatrix>;
-using Preference = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, DestroyPreference>;
+using Preference =
+    std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, DestroyPreference>;
 
 template <typename Value>
 void set(cublasLtMatmulDesc_t matmul, cublasLtMatmulDescAttributes_t name, const Value& value) {
-  check(cublasLtMatmulDescSetAttribute(matmul, name, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+  check(cublasLtMatmulDescSetAttribute(matmul, name, &value, sizeof value),
+        "cublasLtMatmulDescSetAttribute");
 }
 
 Matmul make_matmul(const GemmTypes& types, const GemmLayout& layout, const void* bias) {
@@ -90,11 +96,13 @@ Matmul make_matmul(const GemmTypes& types, const GemmLayout& layout, const void*
   return matmul;
 }
 
-MatrixLayout make_matrix(cudaDataType type, const GemmMatrix& matrix, std::int64_t rows, std::int64_t columns) {
+MatrixLayout make_matrix(cudaDataType type, const GemmMatrix& matrix, std::int64_t rows,
+                         std::int64_t columns) {
   const bool plain = matrix.operation == CUBLAS_OP_N;
   cublasLtMatrixLayout_t raw = nullptr;
   check(cublasLtMatrixLayoutCreate(&raw, type, static_cast<std::uint64_t>(plain ? rows : columns),
-                                   static_cast<std::uint64_t>(plain ? columns : rows), matrix.leading),
+                                   static_cast<std::uint64_t>(plain ? columns : rows),
+                                   matrix.leading),
         "cublasLtMatrixLayoutCreate");
   return MatrixLayout(raw);
 }
@@ -103,7 +111,8 @@ Preference make_preference(std::size_t workspace) {
   cublasLtMatmulPreference_t raw = nullptr;
   check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
   Preference preference(raw);
-  check(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+  check(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace, sizeof workspace),
         "cublasLtMatmulPreferenceSetAttribute");
   return preference;
 }
@@ -132,9 +141,11 @@ BiasPath Gemm::bias_path(const GemmCall& call, const GemmLayout& layout) {
   if (!call.bias) return BiasPath::kNone;
   const bool type = call.out.dtype == DType::kFp32 || is_16bit_float(call.out.dtype);
   const bool vector = call.bias.dtype == call.out.dtype && call.bias.shape.rank() > 0 &&
-                      (call.bias.strides[-1] == 1 || call.bias.shape[-1] == 1) && call.bias.shape[-1] == layout.m;
+                      (call.bias.strides[-1] == 1 || call.bias.shape[-1] == 1) &&
+                      call.bias.shape[-1] == layout.m;
   const bool same = call.a.dtype == call.out.dtype;
-  return type && same && vector && layout.bias_along_rows && layout.batch == 1 ? BiasPath::kEpilogue : BiasPath::kBefore;
+  return type && same && vector && layout.bias_along_rows && layout.batch == 1 ? BiasPath::kEpilogue
+                                                                               : BiasPath::kBefore;
 }
 
 cublasStatus_t Gemm::run(const GemmCall& call, const GemmLayout& layout, double beta) {
@@ -147,14 +158,16 @@ cublasStatus_t Gemm::run(const GemmCall& call, const GemmLayout& layout, double 
   const GemmMatrix& c = layout.c;
   cublasHandle_t handle = blas();
   if (layout.batch == 1) {
-    return cublasGemmEx(handle, a.operation, b.operation, narrow(layout.m), narrow(layout.n), narrow(layout.k), &alpha,
-                        a.data, types.input, narrow(a.leading), b.data, types.input, narrow(b.leading), &old, c.data,
-                        types.output, narrow(c.leading), types.compute, CUBLAS_GEMM_DEFAULT);
+    return cublasGemmEx(handle, a.operation, b.operation, narrow(layout.m), narrow(layout.n),
+                        narrow(layout.k), &alpha, a.data, types.input, narrow(a.leading), b.data,
+                        types.input, narrow(b.leading), &old, c.data, types.output,
+                        narrow(c.leading), types.compute, CUBLAS_GEMM_DEFAULT);
   }
-  return cublasGemmStridedBatchedEx(handle, a.operation, b.operation, narrow(layout.m), narrow(layout.n), narrow(layout.k),
-                                    &alpha, a.data, types.input, narrow(a.leading), a.batch_stride, b.data, types.input,
-                                    narrow(b.leading), b.batch_stride, &old, c.data, types.output, narrow(c.leading),
-                                    c.batch_stride, narrow(layout.batch), types.compute, CUBLAS_GEMM_DEFAULT);
+  return cublasGemmStridedBatchedEx(
+      handle, a.operation, b.operation, narrow(layout.m), narrow(layout.n), narrow(layout.k),
+      &alpha, a.data, types.input, narrow(a.leading), a.batch_stride, b.data, types.input,
+      narrow(b.leading), b.batch_stride, &old, c.data, types.output, narrow(c.leading),
+      c.batch_stride, narrow(layout.batch), types.compute, CUBLAS_GEMM_DEFAULT);
 }
 
 cublasStatus_t Gemm::run_with_bias(const GemmCall& call, const GemmLayout& layout) {
@@ -169,16 +182,17 @@ cublasStatus_t Gemm::run_with_bias(const GemmCall& call, const GemmLayout& layou
   const Preference preference = make_preference(workspace_bytes_);
   cublasLtMatmulHeuristicResult_t choice{};
   int found = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(blas_lt_.get(), matmul.get(), a.get(), b.get(), c.get(), c.get(), preference.get(),
-                                       1, &choice, &found),
+  check(cublasLtMatmulAlgoGetHeuristic(blas_lt_.get(), matmul.get(), a.get(), b.get(), c.get(),
+                                       c.get(), preference.get(), 1, &choice, &found),
         "cublasLtMatmulAlgoGetHeuristic");
   if (found == 0) {
-    throw Error(ErrorKind::kEnvironment, fmt::format("cuBLASLt has no algorithm for a product of {} x {} x {} with a bias",
-                                                     layout.m, layout.n, layout.k));
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("cuBLASLt has no algorithm for a product of {} x {} x {} with a bias",
+                            layout.m, layout.n, layout.k));
   }
-  return cublasLtMatmul(blas_lt_.get(), matmul.get(), &alpha, layout.a.data, a.get(), layout.b.data, b.get(), &beta,
-                        layout.c.data, c.get(), layout.c.data, c.get(), &choice.algo, workspace_, workspace_bytes_,
-                        stream_);
+  return cublasLtMatmul(blas_lt_.get(), matmul.get(), &alpha, layout.a.data, a.get(), layout.b.data,
+                        b.get(), &beta, layout.c.data, c.get(), layout.c.data, c.get(),
+                        &choice.algo, workspace_, workspace_bytes_, stream_);
 }
 
 }  // namespace memfathom::cuda

@@ -9,20 +9,23 @@
 
 namespace memfathom::cuda {
 
-// What is left to the caller: to add the bias itself before the product (cuBLASLt does not take this combination).
+// What is left to the caller: to add the bias itself before the product (cuBLASLt does not take
+// this combination).
 enum class BiasPath { kNone, kEpilogue, kBefore };
 
-// Handles are created with the first product and again after a failed creation. Not for two threads at once.
+// Handles are created with the first product and again after a failed creation. Not for two threads
+// at once.
 class Gemm {
  public:
   explicit Gemm(cudaStream_t stream) : stream_(stream) {}
 
-  // Device memory that cuBLAS and cuBLASLt may use from now on, 256-byte aligned as blocks of the allocator are.
+  // Device memory that cuBLAS and cuBLASLt may use from now on, 256-byte aligned as blocks of the
+  // allocator are.
   void set_workspace(void* workspace, std::size_t bytes);
 
   static BiasPath bias_path(const GemmCall& call, const GemmLayout& layout);
-  // out = alpha a.b + beta out, and + bias when the path is kEpilogue. The status is of the product itself; failing to
-  // prepare it throws.
+  // out = alpha a.b + beta out, and + bias when the path is kEpilogue. The status is of the product
+  // itself; failing to prepare it throws.
   cublasStatus_t run(const GemmCall& call, const GemmLayout& layout, double beta);
   cublasStatus_t run_with_bias(const GemmCall& call, const GemmLayout& layout);
 

@@ -18,11 +18,13 @@ struct Matrix {
 };
 
 [[noreturn]] void refuse(const char* name, const Operand& operand, const char* why) {
-  throw Error(ErrorKind::kInternal, fmt::format("gemm: {} {} with strides {} {}", name, to_string(operand.shape),
-                                                to_string(operand.strides), why));
+  throw Error(ErrorKind::kInternal,
+              fmt::format("gemm: {} {} with strides {} {}", name, to_string(operand.shape),
+                          to_string(operand.strides), why));
 }
 
-// A stride along an extent of 1 means nothing, and cuBLAS still wants a leading dimension that could hold the matrix.
+// A stride along an extent of 1 means nothing, and cuBLAS still wants a leading dimension that
+// could hold the matrix.
 Matrix matrix_of(const char* name, const Operand& operand) {
   const int rank = operand.shape.rank();
   if (rank != 2 && rank != 3) refuse(name, operand, "must be a matrix or a batch of them");
@@ -55,19 +57,34 @@ GemmLayout layout_of(const GemmCall& call) {
   }
   const std::int64_t batch = call.out.shape.rank() == 3 ? call.out.shape[0] : 1;
   for (const Operand* operand : {&call.a, &call.b}) {
-    if (operand->shape.rank() != call.out.shape.rank() || (batch != 1 && operand->shape[0] != batch)) {
+    if (operand->shape.rank() != call.out.shape.rank() ||
+        (batch != 1 && operand->shape[0] != batch)) {
       refuse("out", call.out, "has another batch than its operands");
     }
   }
-  for (const std::int64_t extent : {out.rows, out.columns, a.columns, batch, a.leading, b.leading, out.leading}) {
-    if (extent > std::numeric_limits<int>::max()) refuse("out", call.out, "is larger than cuBLAS's 32-bit extents");
+  for (const std::int64_t extent :
+       {out.rows, out.columns, a.columns, batch, a.leading, b.leading, out.leading}) {
+    if (extent > std::numeric_limits<int>::max())
+      refuse("out", call.out, "is larger than cuBLAS's 32-bit extents");
   }
-  GemmLayout layout{out.columns, out.rows, a.columns, batch, operand_of(call.b, b, false), operand_of(call.a, a, false),
-                    operand_of(call.out, out, false), true};
+  GemmLayout layout{out.columns,
+                    out.rows,
+                    a.columns,
+                    batch,
+                    operand_of(call.b, b, false),
+                    operand_of(call.a, a, false),
+                    operand_of(call.out, out, false),
+                    true};
   if (out.transposed) {
     // The transpose of out is plain: compute that one, from the transposes in exchanged order.
-    layout = {out.rows, out.columns, a.columns, batch, operand_of(call.a, a, true), operand_of(call.b, b, true),
-              operand_of(call.out, out, true), false};
+    layout = {out.rows,
+              out.columns,
+              a.columns,
+              batch,
+              operand_of(call.a, a, true),
+              operand_of(call.b, b, true),
+              operand_of(call.out, out, true),
+              false};
   }
   return layout;
 }

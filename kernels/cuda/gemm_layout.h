@@ -1,4 +1,5 @@
-// GemmLayout: a row-major matrix product, with operands transposed by their strides, in cuBLAS's column-major terms.
+// GemmLayout: a row-major matrix product, with operands transposed by their strides, in cuBLAS's
+// column-major terms.
 #pragma once
 
 #include <cublas_v2.h>
@@ -16,16 +17,19 @@ struct GemmMatrix {
   std::int64_t batch_stride = 0;  // 0 repeats the matrix
 };
 
-// cuBLAS computes c = a.b in column-major order: c has m rows and n columns. A row-major matrix is the column-major matrix
-// of its transpose, so the call's own operands appear here in exchanged places.
+// cuBLAS computes c = a.b in column-major order: c has m rows and n columns. A row-major matrix is
+// the column-major matrix of its transpose, so the call's own operands appear here in exchanged
+// places.
 struct GemmLayout {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmMatrix a, b, c;
-  // The bias of the call runs along c's rows; cuBLASLt can then add it. Otherwise it runs along the columns.
+  // The bias of the call runs along c's rows; cuBLASLt can then add it. Otherwise it runs along the
+  // columns.
   bool bias_along_rows = true;
 };
 
-// Throws Error(kInternal) when shapes contradict each other or an operand is neither plain nor transposed.
+// Throws Error(kInternal) when shapes contradict each other or an operand is neither plain nor
+// transposed.
 GemmLayout layout_of(const GemmCall& call);
 
 }  // namespace memfathom::cuda

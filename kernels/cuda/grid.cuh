@@ -1,4 +1,5 @@
-// GridExecutor: work items and row teams on a GPU. The only place that knows grids, blocks, warps and shared memory.
+// GridExecutor: work items and row teams on a GPU. The only place that knows grids, blocks, warps
+// and shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +19,8 @@ constexpr std::int64_t kMaxBlocks = 65535;
 
 template <typename T>
 __device__ T warp_sum(T value) {
-  for (int step = kWarp / 2; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+  for (int step = kWarp / 2; step > 0; step /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, step);
   return value;
 }
 
@@ -73,23 +75,28 @@ struct BlockTeam {
 };
 
 template <typename Work>
-__global__ void __launch_bounds__(kBlock) each_kernel(const __grid_constant__ Work work, std::int64_t n) {
+__global__ void __launch_bounds__(kBlock)
+    each_kernel(const __grid_constant__ Work work, std::int64_t n) {
   const std::int64_t step = std::int64_t(gridDim.x) * kBlock;
   for (std::int64_t i = std::int64_t(blockIdx.x) * kBlock + threadIdx.x; i < n; i += step) work(i);
 }
 
 template <typename Work>
-__global__ void __launch_bounds__(kBlock) rows_kernel(const __grid_constant__ Work work, std::int64_t rows) {
+__global__ void __launch_bounds__(kBlock)
+    rows_kernel(const __grid_constant__ Work work, std::int64_t rows) {
   __shared__ double shared[kWarps];
   const BlockTeam team{shared};
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) work(team, r);
 }
 
 template <typename Work>
-__global__ void __launch_bounds__(kBlock) narrow_rows_kernel(const __grid_constant__ Work work, std::int64_t rows) {
+__global__ void __launch_bounds__(kBlock)
+    narrow_rows_kernel(const __grid_constant__ Work work, std::int64_t rows) {
   const WarpTeam team;
   const std::int64_t step = std::int64_t(gridDim.x) * kWarps;
-  for (std::int64_t r = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / kWarp; r < rows; r += step) work(team, r);
+  for (std::int64_t r = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / kWarp; r < rows;
+       r += step)
+    work(team, r);
 }
 
 class GridExecutor {
@@ -106,12 +113,15 @@ class GridExecutor {
   }
   template <typename Work>
   void narrow_rows(std::int64_t n, const Work& work) {
-    if (n > 0) narrow_rows_kernel<<<blocks((n + kWarps - 1) / kWarps), kBlock, 0, stream_>>>(work, n);
+    if (n > 0)
+      narrow_rows_kernel<<<blocks((n + kWarps - 1) / kWarps), kBlock, 0, stream_>>>(work, n);
   }
   cudaError_t status() const { return cudaGetLastError(); }
 
  private:
-  static unsigned int blocks(std::int64_t wanted) { return unsigned(wanted < kMaxBlocks ? wanted : kMaxBlocks); }
+  static unsigned int blocks(std::int64_t wanted) {
+    return unsigned(wanted < kMaxBlocks ? wanted : kMaxBlocks);
+  }
   cudaStream_t stream_;
 };
 

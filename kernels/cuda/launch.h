@@ -1,6 +1,8 @@
-// Launch: the seam of our own kernels. Each call is submitted to a stream; the result is the launch's status.
+// Launch: the seam of our own kernels. Each call is submitted to a stream; the result is the
+// launch's status.
 //
-// Implemented by the .cu files of this folder and, in the tests, by host loops over the same work (work/*.h).
+// Implemented by the .cu files of this folder and, in the tests, by host loops over the same work
+// (work/*.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +23,8 @@ cudaError_t launch(const AttentionCall& call, cudaStream_t stream);
 cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream);
 cudaError_t launch(const OptimizerCall& call, cudaStream_t stream);
 
-// The widest head that launch(AttentionCall) takes: its features are spread over the registers of a warp.
+// The widest head that launch(AttentionCall) takes: its features are spread over the registers of a
+// warp.
 constexpr std::int64_t kWidestHead = 256;
 
 }  // namespace memfathom::cuda

@@ -1,4 +1,5 @@
-// Layout: whether an operand lies densely in memory, in plain or in channels-last order, as a library wants it.
+// Layout: whether an operand lies densely in memory, in plain or in channels-last order, as a
+// library wants it.
 #pragma once
 
 #include "kernels/operand.h"

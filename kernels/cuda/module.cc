@@ -16,11 +16,13 @@ int device_count() {
   if (status == cudaErrorInsufficientDriver) {
     cudaGetLastError();
     throw Error(ErrorKind::kEnvironment,
-                "no usable NVIDIA driver is loaded; install one that runs this CUDA version, or use --device cpu");
+                "no usable NVIDIA driver is loaded; install one that runs this CUDA version, or "
+                "use --device cpu");
   }
   if (status == cudaErrorNoDevice) {
     cudaGetLastError();
-    throw Error(ErrorKind::kEnvironment, "the NVIDIA driver finds no GPU in this machine; use --device cpu");
+    throw Error(ErrorKind::kEnvironment,
+                "the NVIDIA driver finds no GPU in this machine; use --device cpu");
   }
   check(status, "cudaGetDeviceCount");
   return count;
@@ -51,8 +53,10 @@ CudaMemory memory(int index) {
 }  // namespace
 }  // namespace memfathom::cuda
 
-extern "C" __attribute__((visibility("default"))) const memfathom::CudaModule* memfathom_cuda_module() {
-  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi, memfathom::cuda::device_count,
-                                            memfathom::cuda::open, memfathom::cuda::memory};
+extern "C" __attribute__((visibility("default"))) const memfathom::CudaModule*
+memfathom_cuda_module() {
+  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi,
+                                            memfathom::cuda::device_count, memfathom::cuda::open,
+                                            memfathom::cuda::memory};
   return &module;
 }

@@ -1,7 +1,9 @@
-// Module: what libmemfathom_cuda.so offers to the program that opens it with dlopen (kernels/cuda_loader.h).
+// Module: what libmemfathom_cuda.so offers to the program that opens it with dlopen
+// (kernels/cuda_loader.h).
 //
-// C++ types cross this boundary: module and program are built together. The ABI number changes with every change of
-// kernels/device.h, kernels/calls.h or this file, so that a module of another build is refused instead of trusted.
+// C++ types cross this boundary: module and program are built together. The ABI number changes with
+// every change of kernels/device.h, kernels/calls.h or this file, so that a module of another build
+// is refused instead of trusted.
 #pragma once
 
 #include <memory>
@@ -19,7 +21,8 @@ struct CudaMemory {
   Bytes free, total;
 };
 
-// Every function throws Error(kEnvironment) with one sentence: no driver, no device, no such device.
+// Every function throws Error(kEnvironment) with one sentence: no driver, no device, no such
+// device.
 struct CudaModule {
   int abi = kCudaModuleAbi;
   int (*device_count)() = nullptr;

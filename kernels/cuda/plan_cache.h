@@ -1,4 +1,5 @@
-// PlanCache: the most recently used plans of a library, at most so many; each is destroyed when it falls out.
+// PlanCache: the most recently used plans of a library, at most so many; each is destroyed when it
+// falls out.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ class PlanCache {
  public:
   explicit PlanCache(std::size_t capacity) : capacity_(capacity) {}
 
-  // The plan under `key`, made by `make()` when there is none. The reference holds until the next call.
+  // The plan under `key`, made by `make()` when there is none. The reference holds until the next
+  // call.
   template <typename Make>
   Plan& get(const std::string& key, Make make) {
     if (const auto found = places_.find(key); found != places_.end()) {

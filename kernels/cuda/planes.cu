@@ -4,8 +4,14 @@
 
 namespace memfathom::cuda {
 
-cudaError_t launch(const PoolCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
-cudaError_t launch(const UpsampleCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
-cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream) { return launch_on_grid(call, stream); }
+cudaError_t launch(const PoolCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
+cudaError_t launch(const UpsampleCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
+cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream) {
+  return launch_on_grid(call, stream);
+}
 
 }  // namespace memfathom::cuda

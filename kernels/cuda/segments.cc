@@ -13,7 +13,8 @@ std::size_t count_of(Bytes bytes) { return static_cast<std::size_t>(bytes.count(
 
 void check(CUresult status, const char* call) {
   if (status == CUDA_SUCCESS) return;
-  throw Error(ErrorKind::kEnvironment, fmt::format("{}: driver error {}", call, static_cast<int>(status)));
+  throw Error(ErrorKind::kEnvironment,
+              fmt::format("{}: driver error {}", call, static_cast<int>(status)));
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ std::optional<std::uint64_t> CudaSegments::allocate(Bytes size, int) {
   void* address = nullptr;
   const cudaError_t status = cudaMalloc(&address, count_of(size));
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // out of memory is an answer; it must not be taken for the next launch's failure
+    cudaGetLastError();  // out of memory is an answer; it must not be taken for the next launch's
+                         // failure
     return std::nullopt;
   }
   check(status, fmt::format("cudaMalloc of {}", to_string(size)));
@@ -44,15 +46,17 @@ std::optional<std::uint64_t> CudaSegments::allocate(Bytes size, int) {
 
 void CudaSegments::release(std::uint64_t address, Bytes size) {
   if (held_.erase(address) == 0) {
-    throw Error(ErrorKind::kInternal, fmt::format("a segment of {} is released that is not held", to_string(size)));
+    throw Error(ErrorKind::kInternal,
+                fmt::format("a segment of {} is released that is not held", to_string(size)));
   }
   check(cudaFree(reinterpret_cast<void*>(address)), fmt::format("cudaFree of {}", to_string(size)));
 }
 
 const Driver& CudaSegments::driver() const {
   if (!driver_) {
-    throw Error(ErrorKind::kEnvironment,
-                "expandable_segments: this driver has no virtual memory functions; leave the option out");
+    throw Error(
+        ErrorKind::kEnvironment,
+        "expandable_segments: this driver has no virtual memory functions; leave the option out");
   }
   return *driver_;
 }
@@ -67,14 +71,17 @@ void CudaSegments::unreserve(std::uint64_t address, Bytes size) {
   check(driver().unreserve(address, count_of(size)), "cuMemAddressFree");
 }
 
-// One piece of memory behind one page: created, mapped, and its handle given up at once, since the mapping keeps it.
+// One piece of memory behind one page: created, mapped, and its handle given up at once, since the
+// mapping keeps it.
 CUresult CudaSegments::map_page(std::uint64_t address, std::size_t page) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = device_;
   CUmemGenericAllocationHandle memory = 0;
-  if (const CUresult status = driver().create(&memory, page, &properties, 0); status != CUDA_SUCCESS) return status;
+  if (const CUresult status = driver().create(&memory, page, &properties, 0);
+      status != CUDA_SUCCESS)
+    return status;
   const CUresult mapped = driver().map(address, page, 0, memory, 0);
   check(driver().release(memory), "cuMemRelease");
   if (mapped != CUDA_SUCCESS) return mapped;

@@ -1,4 +1,5 @@
-// CudaSegments: segments from cudaMalloc, and expandable ones from the driver's virtual memory functions.
+// CudaSegments: segments from cudaMalloc, and expandable ones from the driver's virtual memory
+// functions.
 #pragma once
 
 #include <map>

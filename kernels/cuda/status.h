@@ -1,4 +1,5 @@
-// Status: every CUDA library's status turned into Error, with the call that failed and what was asked of it.
+// Status: every CUDA library's status turned into Error, with the call that failed and what was
+// asked of it.
 #pragma once
 
 #include <cublas_v2.h>
@@ -15,8 +16,8 @@ std::string sentence(std::string_view call, cudaError_t status);
 std::string sentence(std::string_view call, cublasStatus_t status);
 std::string sentence(std::string_view call, cufftResult status);
 
-// Throws Error(kEnvironment) unless `status` is success, and takes the error off cudart's own record so that it is not
-// mistaken for a later call's.
+// Throws Error(kEnvironment) unless `status` is success, and takes the error off cudart's own
+// record so that it is not mistaken for a later call's.
 void check(cudaError_t status, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);
 void check(cufftResult status, std::string_view call);

@@ -13,7 +13,8 @@ struct Variant {
 };
 
 // [batch, heads, length, width] as a projection leaves it: [batch, length, heads, width] in memory.
-Operand heads_of(Tensors& t, DType type, std::int64_t heads, std::int64_t length, std::int64_t width) {
+Operand heads_of(Tensors& t, DType type, std::int64_t heads, std::int64_t length,
+                 std::int64_t width) {
   Operand operand = t.uniform(type, {2, length, heads, width});
   std::swap(operand.shape[1], operand.shape[2]);
   std::swap(operand.strides[1], operand.strides[2]);
@@ -43,19 +44,24 @@ void compare_variant(Harness& harness, const Variant& v, DType type, AttentionKe
   call.dq = heads_of(t, type, v.heads, v.queries, v.width);
   call.dk = heads_of(t, type, v.kv_heads, v.keys, v.width);
   call.dv = heads_of(t, type, v.kv_heads, v.keys, v.width);
-  harness.compare(name + " backward", call, {&AttentionCall::dq, &AttentionCall::dk, &AttentionCall::dv});
+  harness.compare(name + " backward", call,
+                  {&AttentionCall::dq, &AttentionCall::dk, &AttentionCall::dv});
 }
 
 }  // namespace
 
 void attention_cases(Harness& harness) {
-  const Variant variants[] = {{"plain", 2, 2, 5, 5, 8, false, false, 0},  {"causal", 2, 2, 6, 6, 8, true, false, 0},
-                              {"grouped", 4, 2, 5, 5, 6, true, false, 0}, {"across", 2, 2, 3, 7, 8, false, false, 0},
-                              {"masked", 2, 2, 5, 4, 8, false, true, 0},  {"with dropout", 2, 2, 5, 5, 8, false, false, 0.25},
+  const Variant variants[] = {{"plain", 2, 2, 5, 5, 8, false, false, 0},
+                              {"causal", 2, 2, 6, 6, 8, true, false, 0},
+                              {"grouped", 4, 2, 5, 5, 6, true, false, 0},
+                              {"across", 2, 2, 3, 7, 8, false, false, 0},
+                              {"masked", 2, 2, 5, 4, 8, false, true, 0},
+                              {"with dropout", 2, 2, 5, 5, 8, false, false, 0.25},
                               {"wide", 1, 1, 3, 3, 130, true, false, 0}};
   for (const Variant& variant : variants) {
     for (const DType type : {DType::kFp32, DType::kFp64, DType::kBf16, DType::kFp16}) {
-      compare_variant(harness, variant, type, variant.masked ? AttentionKernel::kEfficient : AttentionKernel::kFlash);
+      compare_variant(harness, variant, type,
+                      variant.masked ? AttentionKernel::kEfficient : AttentionKernel::kFlash);
     }
   }
 }

@@ -19,8 +19,11 @@ std::size_t bytes_of(DType type) { return static_cast<std::size_t>(bits_of(type)
 // Bytes from the first to one past the last element that the strides reach.
 std::size_t extent_of(const Operand& operand) {
   std::int64_t last = 0;
-  for (int d = 0; d < operand.shape.rank(); ++d) last += (operand.shape[d] - 1) * operand.strides[d];
-  return operand.shape.elements() == 0 ? 0 : static_cast<std::size_t>(last + 1) * bytes_of(operand.dtype);
+  for (int d = 0; d < operand.shape.rank(); ++d)
+    last += (operand.shape[d] - 1) * operand.strides[d];
+  return operand.shape.elements() == 0
+             ? 0
+             : static_cast<std::size_t>(last + 1) * bytes_of(operand.dtype);
 }
 
 // Device copies of host memory, given back at the end. Operands of one host address share one copy.
@@ -52,7 +55,8 @@ class DeviceCopies {
   std::vector<double> read_back(const Operand& host) {
     const Copy& copy = copies_.at(host.data);
     std::vector<double> content((extent_of(host) + sizeof(double) - 1) / sizeof(double));
-    device_.copy_to_host(content.data(), reinterpret_cast<void*>(copy.address), Bytes{static_cast<std::int64_t>(extent_of(host))});
+    device_.copy_to_host(content.data(), reinterpret_cast<void*>(copy.address),
+                         Bytes{static_cast<std::int64_t>(extent_of(host))});
     return content;
   }
 
@@ -65,8 +69,11 @@ class DeviceCopies {
   Copy copy_of(void* host, std::size_t bytes) {
     const Bytes size = Bytes{static_cast<std::int64_t>(bytes)}.rounded_up(Bytes{4096});
     const auto address = device_.memory().allocate(size, 0);
-    if (!address) throw Error(ErrorKind::kOutOfMemory, "selftest: the device has no room for " + to_string(size));
-    device_.copy_from_host(reinterpret_cast<void*>(*address), host, Bytes{static_cast<std::int64_t>(bytes)});
+    if (!address)
+      throw Error(ErrorKind::kOutOfMemory,
+                  "selftest: the device has no room for " + to_string(size));
+    device_.copy_from_host(reinterpret_cast<void*>(*address), host,
+                           Bytes{static_cast<std::int64_t>(bytes)});
     return {*address, size};
   }
 
@@ -101,7 +108,8 @@ double largest_difference(const Operand& got, const Operand& wanted) {
 
 double Tolerance::of(DType type) const {
   switch (type) {
-    case DType::kFp32: case DType::kComplex64: return fp32;
+    case DType::kFp32:
+    case DType::kComplex64: return fp32;
     case DType::kFp16: return fp16;
     case DType::kBf16: return bf16;
     case DType::kFp64: return fp64;
@@ -183,8 +191,9 @@ Operand repeated(Operand operand, int dim) {
   return operand;
 }
 
-void Harness::run_case(const std::string& name, const std::vector<Operand>& compared, const std::vector<Operand*>& operands,
-                       const std::function<void()>& run, const std::function<void()>& reference, const Tolerance& tolerance) {
+void Harness::run_case(const std::string& name, const std::vector<Operand>& compared,
+                       const std::vector<Operand*>& operands, const std::function<void()>& run,
+                       const std::function<void()>& reference, const Tolerance& tolerance) {
   SelftestCase result{name, 0, 0, ""};
   try {
     DeviceCopies copies(device_);

@@ -1,4 +1,5 @@
-// Harness: a call with its operands in host memory, run on a device and by the reference loops, and compared.
+// Harness: a call with its operands in host memory, run on a device and by the reference loops, and
+// compared.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@ class Tensors {
   // Uniform in [low, high); whole numbers for integer types, zeros and ones for kBool.
   Operand uniform(DType type, const Shape& shape, double low = -1, double high = 1);
   Operand filled(DType type, const Shape& shape, double value);
-  // Neither plain nor dense: dimension order reversed in memory, with a gap after each element of the slowest.
+  // Neither plain nor dense: dimension order reversed in memory, with a gap after each element of
+  // the slowest.
   Operand strided(DType type, const Shape& shape, double low = -1, double high = 1);
   Operand channels_last(DType type, const Shape& shape, double low = -1, double high = 1);
 
@@ -50,7 +52,8 @@ class Harness {
  public:
   explicit Harness(Device& device) : device_(device) { report_.device = device.name(); }
 
-  // `outputs` are members of `call`; only they are compared. The tolerance is the loosest of their types.
+  // `outputs` are members of `call`; only they are compared. The tolerance is the loosest of their
+  // types.
   template <typename Call>
   void compare(const std::string& name, Call call, std::initializer_list<Operand Call::*> outputs,
                const Tolerance& tolerance = {}) {
@@ -60,12 +63,14 @@ class Harness {
     }
     Call on_device = call;
     run_case(
-        name, compared, operands_of(on_device), [&] { device_.run(on_device); }, [&] { run_reference(call); }, tolerance);
+        name, compared, operands_of(on_device), [&] { device_.run(on_device); },
+        [&] { run_reference(call); }, tolerance);
   }
 
   // The same for a call with a workspace, of the size that `ask` gets from the device.
   template <typename Call, typename Ask>
-  void compare_with_workspace(const std::string& name, Call call, Ask ask, std::initializer_list<Operand Call::*> outputs,
+  void compare_with_workspace(const std::string& name, Call call, Ask ask,
+                              std::initializer_list<Operand Call::*> outputs,
                               const Tolerance& tolerance) {
     Tensors scratch;
     try {
@@ -81,8 +86,9 @@ class Harness {
   SelftestReport take() { return std::move(report_); }
 
  private:
-  void run_case(const std::string& name, const std::vector<Operand>& compared, const std::vector<Operand*>& operands,
-                const std::function<void()>& run, const std::function<void()>& reference, const Tolerance& tolerance);
+  void run_case(const std::string& name, const std::vector<Operand>& compared,
+                const std::vector<Operand*>& operands, const std::function<void()>& run,
+                const std::function<void()>& reference, const Tolerance& tolerance);
 
   Device& device_;
   SelftestReport report_;

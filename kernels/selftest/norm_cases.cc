@@ -32,11 +32,14 @@ void compare_kind(Harness& harness, const Kind& kind, DType type, bool affine) {
     call.running_mean = t.uniform(figures, {kind.features});
     call.running_var = t.uniform(figures, {kind.features}, 0.5, 1.5);
   }
-  const std::string name = fmt::format("{} {}{}", kind.name, to_string(type), affine ? "" : " without weight");
+  const std::string name =
+      fmt::format("{} {}{}", kind.name, to_string(type), affine ? "" : " without weight");
   if (kind.op == Norm::kBatch && !kind.training) {
     harness.compare(name, call, {&NormCall::y});
   } else {
-    harness.compare(name, call, {&NormCall::y, &NormCall::mean, &NormCall::rstd, &NormCall::running_mean, &NormCall::running_var});
+    harness.compare(name, call,
+                    {&NormCall::y, &NormCall::mean, &NormCall::rstd, &NormCall::running_mean,
+                     &NormCall::running_var});
   }
   run_reference(call);
   call.backward = true;

@@ -9,15 +9,20 @@ void reductions(Harness& harness) {
   const Shape shape{3, 5, 4};
   for (const Reduction op : {Reduction::kSum, Reduction::kMean, Reduction::kMax}) {
     for (const DType type : {DType::kFp32, DType::kFp64, DType::kBf16, DType::kFp16}) {
-      for (const Shape& kept : {Shape{1, 1, 1}, Shape{3, 1, 4}, Shape{1, 5, 1}, Shape{3, 5, 1}, Shape{3, 5, 4}}) {
+      for (const Shape& kept :
+           {Shape{1, 1, 1}, Shape{3, 1, 4}, Shape{1, 5, 1}, Shape{3, 5, 1}, Shape{3, 5, 4}}) {
         Tensors t;
-        harness.compare(fmt::format("reduce {} {} to {}", static_cast<int>(op), to_string(type), to_string(kept)),
-                        ReduceCall{op, t.filled(type, kept, 0), t.uniform(type, shape)}, {&ReduceCall::out});
+        harness.compare(fmt::format("reduce {} {} to {}", static_cast<int>(op), to_string(type),
+                                    to_string(kept)),
+                        ReduceCall{op, t.filled(type, kept, 0), t.uniform(type, shape)},
+                        {&ReduceCall::out});
       }
     }
     Tensors t;
-    harness.compare(fmt::format("reduce {} of a strided tensor", static_cast<int>(op)),
-                    ReduceCall{op, t.filled(DType::kFp32, {3, 1, 4}, 0), t.strided(DType::kFp32, shape)}, {&ReduceCall::out});
+    harness.compare(
+        fmt::format("reduce {} of a strided tensor", static_cast<int>(op)),
+        ReduceCall{op, t.filled(DType::kFp32, {3, 1, 4}, 0), t.strided(DType::kFp32, shape)},
+        {&ReduceCall::out});
   }
 }
 
@@ -27,18 +32,28 @@ void softmaxes(Harness& harness) {
     for (const DType type : {DType::kFp32, DType::kFp64, DType::kBf16}) {
       for (const int dim : {-1, 1, 0}) {
         Tensors t;
-        SoftmaxCall call{op, false, dim, t.filled(type, shape, 0), t.uniform(type, shape, -5, 5), {}};
-        const std::string name = fmt::format("softmax {} {} dim {}", static_cast<int>(op), to_string(type), dim);
+        SoftmaxCall call{op, false, dim, t.filled(type, shape, 0), t.uniform(type, shape, -5, 5),
+                         {}};
+        const std::string name =
+            fmt::format("softmax {} {} dim {}", static_cast<int>(op), to_string(type), dim);
         harness.compare(name, call, {&SoftmaxCall::out});
         run_reference(call);
-        harness.compare(name + " backward", SoftmaxCall{op, true, dim, t.filled(type, shape, 0), t.uniform(type, shape), call.out},
-                        {&SoftmaxCall::out});
+        harness.compare(
+            name + " backward",
+            SoftmaxCall{op, true, dim, t.filled(type, shape, 0), t.uniform(type, shape), call.out},
+            {&SoftmaxCall::out});
       }
     }
   }
   Tensors t;
-  harness.compare("softmax from fp16 into fp32", SoftmaxCall{Softmax::kSoftmax, false, -1, t.filled(DType::kFp32, shape, 0),
-                  t.uniform(DType::kFp16, shape, -5, 5), {}}, {&SoftmaxCall::out});
+  harness.compare("softmax from fp16 into fp32",
+                  SoftmaxCall{Softmax::kSoftmax,
+                              false,
+                              -1,
+                              t.filled(DType::kFp32, shape, 0),
+                              t.uniform(DType::kFp16, shape, -5, 5),
+                              {}},
+                  {&SoftmaxCall::out});
 }
 
 void losses(Harness& harness) {
@@ -77,7 +92,8 @@ void embeddings(Harness& harness) {
     call.backward = true;
     call.table = t.filled(type, {6, 5}, 0);
     call.out = t.uniform(type, {3, 2, 5});
-    harness.compare(fmt::format("embedding {} backward", to_string(type)), call, {&EmbeddingCall::table});
+    harness.compare(fmt::format("embedding {} backward", to_string(type)), call,
+                    {&EmbeddingCall::table});
   }
 }
 

@@ -8,14 +8,16 @@
 namespace memfathom {
 
 int SelftestReport::failures() const {
-  return static_cast<int>(std::count_if(cases.begin(), cases.end(), [](const SelftestCase& c) { return !c.passed(); }));
+  return static_cast<int>(
+      std::count_if(cases.begin(), cases.end(), [](const SelftestCase& c) { return !c.passed(); }));
 }
 
 bool SelftestReport::passed() const { return !cases.empty() && failures() == 0; }
 
 SelftestReport compare_with_reference(Device& device) {
   if (!device.computes()) {
-    throw Error(ErrorKind::kInput, "selftest: the device " + device.name() + " does not compute; use cpu or cuda:0");
+    throw Error(ErrorKind::kInput,
+                "selftest: the device " + device.name() + " does not compute; use cpu or cuda:0");
   }
   selftest::Harness harness(device);
   selftest::elementwise_cases(harness);

@@ -1,4 +1,5 @@
-// Selftest: every call of a device held against the reference loops; for `memfathom selftest`, for a GPU and for CI.
+// Selftest: every call of a device held against the reference loops; for `memfathom selftest`, for
+// a GPU and for CI.
 #pragma once
 
 #include <string>
@@ -9,10 +10,10 @@
 namespace memfathom {
 
 struct SelftestCase {
-  std::string name;          // "gemm bf16 [2, 5, 7] x [2, 7, 3] transposed b"
-  double difference = 0;     // the largest |device - reference| / (1 + |reference|)
+  std::string name;       // "gemm bf16 [2, 5, 7] x [2, 7, 3] transposed b"
+  double difference = 0;  // the largest |device - reference| / (1 + |reference|)
   double tolerance = 0;
-  std::string failure;       // what went wrong when nothing could be compared
+  std::string failure;  // what went wrong when nothing could be compared
   bool passed() const { return failure.empty() && difference <= tolerance; }
 };
 
@@ -23,8 +24,8 @@ struct SelftestReport {
   int failures() const;
 };
 
-// Runs every kind of call on small operands with fixed contents. Stops early only when the device becomes unusable: the
-// remaining cases then fail with its sentence. The device must compute.
+// Runs every kind of call on small operands with fixed contents. Stops early only when the device
+// becomes unusable: the remaining cases then fail with its sentence. The device must compute.
 SelftestReport compare_with_reference(Device& device);
 
 }  // namespace memfathom

@@ -1,7 +1,9 @@
-// Attention work: one query's output, one query's gradient, one key's and value's gradient, each by one team.
+// Attention work: one query's output, one query's gradient, one key's and value's gradient, each by
+// one team.
 //
-// The members of a team hold the row's features in registers, a few each, and add up dot products together; scores are
-// computed again in the backward pass. Nothing is kept in local memory, which would enlarge the context of the process.
+// The members of a team hold the row's features in registers, a few each, and add up dot products
+// together; scores are computed again in the backward pass. Nothing is kept in local memory, which
+// would enlarge the context of the process.
 #pragma once
 
 #include "kernels/calls.h"
@@ -22,14 +24,15 @@ struct Features {
   MEMFATHOM_HD void clear() {
     for (int k = 0; k < kCount; ++k) value[k] = T(0);
   }
-  MEMFATHOM_HD void load(const Team& team, const element::AttentionTensor& tensor, int64_t row, int64_t width) {
+  MEMFATHOM_HD void load(const Team& team, const element::AttentionTensor& tensor, int64_t row,
+                         int64_t width) {
     for (int k = 0; k < kCount; ++k) {
       const int64_t i = team.lane() + int64_t(k) * Team::kSize;
       value[k] = i < width ? tensor.get<T>(row, i) : T(0);
     }
   }
-  MEMFATHOM_HD void store(const Team& team, const element::AttentionTensor& tensor, int64_t row, int64_t width,
-                          T factor) const {
+  MEMFATHOM_HD void store(const Team& team, const element::AttentionTensor& tensor, int64_t row,
+                          int64_t width, T factor) const {
     for (int k = 0; k < kCount; ++k) {
       const int64_t i = team.lane() + int64_t(k) * Team::kSize;
       if (i < width) tensor.set<T>(row, i, value[k] * factor);
@@ -86,8 +89,9 @@ struct AttentionWork {
 
 // What the pair of a query and a key passes back: into v by `weight`, into q and k by `score`.
 template <typename T>
-MEMFATHOM_HD element::PairGradient<T> pair_gradient(const element::AttentionView& a, int64_t b, int64_t h, int64_t s,
-                                                    int64_t t, T score, T dp, T delta) {
+MEMFATHOM_HD element::PairGradient<T> pair_gradient(const element::AttentionView& a, int64_t b,
+                                                    int64_t h, int64_t s, int64_t t, T score, T dp,
+                                                    T delta) {
   T x = score * T(a.scale);
   if (a.mask) x += a.mask.get<T>(a.mask.offset(b, h, s), t);
   if (x == -T(INFINITY)) return {T(0), T(0)};
@@ -160,7 +164,8 @@ void submit(Executor& executor, const AttentionCall& call) {
     if (!call.backward) return executor.narrow_rows(queries, AttentionWork<T>{view});
     if (call.dq) executor.narrow_rows(queries, AttentionQueryBackwardWork<T>{view});
     if (call.dk) {
-      executor.narrow_rows(view.batch * view.kv_heads * view.keys, AttentionKeyBackwardWork<T>{view});
+      executor.narrow_rows(view.batch * view.kv_heads * view.keys,
+                           AttentionKeyBackwardWork<T>{view});
     }
   };
   in_double(call.q.dtype) ? run(0.0) : run(0.0F);

@@ -10,8 +10,8 @@
 
 namespace memfathom::cuda {
 
-// One kernel per type of arithmetic with the operation chosen inside: a branch every thread takes alike costs less than
-// sixty kernels to build, to load and to keep in the context.
+// One kernel per type of arithmetic with the operation chosen inside: a branch every thread takes
+// alike costs less than sixty kernels to build, to load and to keep in the context.
 template <typename T>
 struct ElementwiseWork {
   Elementwise op;
@@ -30,8 +30,8 @@ struct ElementwiseWork {
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     T result{};
-    const Apply apply{a ? a.template get<T>(i) : T{}, b ? b.template get<T>(i) : T{}, c ? c.template get<T>(i) : T{},
-                      scalars, result};
+    const Apply apply{a ? a.template get<T>(i) : T{}, b ? b.template get<T>(i) : T{},
+                      c ? c.template get<T>(i) : T{}, scalars, result};
     choose(apply);
     out.template set<T>(i, result);
   }
@@ -49,10 +49,15 @@ template <typename T, typename Executor>
 void submit_as(Executor& executor, const ElementwiseCall& call) {
   const auto& s = call.scalars;
   const auto input = [&](const Operand& operand) {
-    return operand ? element::whole(element::broadcast_to(operand, call.out.shape)) : element::Lane{};
+    return operand ? element::whole(element::broadcast_to(operand, call.out.shape))
+                   : element::Lane{};
   };
   executor.each(call.out.shape.elements(),
-                ElementwiseWork<T>{call.op, element::whole(call.out), input(call.a), input(call.b), input(call.c),
+                ElementwiseWork<T>{call.op,
+                                   element::whole(call.out),
+                                   input(call.a),
+                                   input(call.b),
+                                   input(call.c),
                                    {T(s[0]), T(s[1]), T(s[2]), T(s[3])}});
 }
 
@@ -85,8 +90,9 @@ struct DropoutWork {
 template <typename Executor>
 void submit(Executor& executor, const DropoutCall& call) {
   const auto run = [&]<typename T>(T) {
-    executor.each(call.y.shape.elements(), DropoutWork<T>{call.p, call.seed, call.offset, element::whole(call.x),
-                                                          element::whole(call.y), element::whole(call.mask)});
+    executor.each(call.y.shape.elements(),
+                  DropoutWork<T>{call.p, call.seed, call.offset, element::whole(call.x),
+                                 element::whole(call.y), element::whole(call.mask)});
   };
   in_double(call.y.dtype) ? run(0.0) : run(0.0F);
 }
@@ -99,7 +105,8 @@ struct OptimizerWork {
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     element::ElementState<T> e{parameter.template get<T>(i), gradient.template get<T>(i),
-                               state1 ? state1.template get<T>(i) : T(0), state2 ? state2.template get<T>(i) : T(0)};
+                               state1 ? state1.template get<T>(i) : T(0),
+                               state2 ? state2.template get<T>(i) : T(0)};
     switch (op) {
       case Optimizer::kSgd: element::sgd_step(options, e); break;
       case Optimizer::kAdam: element::adam_step(options, false, e); break;
@@ -117,9 +124,9 @@ template <typename Executor>
 void submit(Executor& executor, const OptimizerCall& call) {
   const auto run = [&]<typename T>(T) {
     executor.each(call.parameter.shape.elements(),
-                  OptimizerWork<T>{call.op, element::step_options<T>(call), element::whole(call.parameter),
-                                   element::whole(call.gradient), element::whole(call.state1),
-                                   element::whole(call.state2)});
+                  OptimizerWork<T>{call.op, element::step_options<T>(call),
+                                   element::whole(call.parameter), element::whole(call.gradient),
+                                   element::whole(call.state1), element::whole(call.state2)});
   };
   in_double(call.parameter.dtype) ? run(0.0) : run(0.0F);
 }

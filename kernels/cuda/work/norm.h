@@ -1,4 +1,5 @@
-// Norm work: forward and backward rows of layer, RMS, group and batch norm, and the columns of their parameters.
+// Norm work: forward and backward rows of layer, RMS, group and batch norm, and the columns of
+// their parameters.
 #pragma once
 
 #include "kernels/calls.h"
@@ -152,7 +153,8 @@ void submit_norm(Executor& executor, const NormCall& call) {
 
 template <typename Executor>
 void submit(Executor& executor, const NormCall& call) {
-  in_double(call.x.dtype) ? submit_norm<double>(executor, call) : submit_norm<float>(executor, call);
+  in_double(call.x.dtype) ? submit_norm<double>(executor, call)
+                          : submit_norm<float>(executor, call);
 }
 
 }  // namespace memfathom::cuda

@@ -18,8 +18,11 @@ struct PoolWork {
   MEMFATHOM_HD void operator()(int64_t i) const {
     const int64_t p = i / plane;
     const int64_t e = i % plane;
-    if (backward) return x.row(p).template set<T>(e, element::pool_backward<T>(geometry, y.row(p), indices.row(p), e));
-    if (op != Pool::kMax) return y.row(p).template set<T>(e, element::average_pool<T>(geometry, x.row(p), e));
+    if (backward)
+      return x.row(p).template set<T>(
+          e, element::pool_backward<T>(geometry, y.row(p), indices.row(p), e));
+    if (op != Pool::kMax)
+      return y.row(p).template set<T>(e, element::average_pool<T>(geometry, x.row(p), e));
     const element::PoolMaximum<T> best = element::max_pool<T>(geometry, x.row(p), e);
     y.row(p).template set<T>(e, best.value);
     if (indices) indices.row(p).template set<int64_t>(e, best.index);
@@ -29,10 +32,17 @@ struct PoolWork {
 template <typename Executor>
 void submit(Executor& executor, const PoolCall& call) {
   const Operand& written = call.backward ? call.dx : call.y;
-  const auto planes = [](const Operand& operand) { return operand ? element::rows_from(operand, 2) : element::Rows{}; };
+  const auto planes = [](const Operand& operand) {
+    return operand ? element::rows_from(operand, 2) : element::Rows{};
+  };
   const auto run = [&]<typename T>(T) {
-    const PoolWork<T> work{call.op, call.backward, element::geometry_of(call), planes(call.backward ? call.dx : call.x),
-                           planes(call.backward ? call.dy : call.y), planes(call.indices), planes(written).length()};
+    const PoolWork<T> work{call.op,
+                           call.backward,
+                           element::geometry_of(call),
+                           planes(call.backward ? call.dx : call.x),
+                           planes(call.backward ? call.dy : call.y),
+                           planes(call.indices),
+                           planes(written).length()};
     executor.each(written.shape.elements(), work);
   };
   in_double(written.dtype) ? run(0.0) : run(0.0F);
@@ -57,8 +67,9 @@ template <typename Executor>
 void submit(Executor& executor, const UpsampleCall& call) {
   const auto run = [&]<typename T>(T) {
     const element::Rows out = element::rows_from(call.out, 2);
-    executor.each(call.out.shape.elements(), UpsampleWork<T>{call.backward, element::geometry_of(call),
-                                                             element::rows_from(call.in, 2), out, out.length()});
+    executor.each(call.out.shape.elements(),
+                  UpsampleWork<T>{call.backward, element::geometry_of(call),
+                                  element::rows_from(call.in, 2), out, out.length()});
   };
   in_double(call.out.dtype) ? run(0.0) : run(0.0F);
 }
@@ -79,11 +90,13 @@ struct EmbeddingWork {
     const int64_t feature = i % shape.width;
     const int64_t row = index.template get<int64_t>(position);
     const bool known = row >= 0 && row < shape.vocabulary;
-    row_of(out, position).template set<T>(feature, known ? row_of(table, row).template get<T>(feature) : T(NAN));
+    row_of(out, position)
+        .template set<T>(feature, known ? row_of(table, row).template get<T>(feature) : T(NAN));
   }
 };
 
-// One thread adds up one feature of all positions in their order: no atomics, the same sum every time.
+// One thread adds up one feature of all positions in their order: no atomics, the same sum every
+// time.
 template <typename T>
 struct EmbeddingBackwardWork {
   EmbeddingShape shape;
@@ -102,7 +115,8 @@ struct EmbeddingBackwardWork {
 
 template <typename Executor>
 void submit(Executor& executor, const EmbeddingCall& call) {
-  const EmbeddingShape shape{call.index.shape.elements(), call.table.shape[1], call.table.shape[0], call.padding_index};
+  const EmbeddingShape shape{call.index.shape.elements(), call.table.shape[1], call.table.shape[0],
+                             call.padding_index};
   const element::Rows table = element::rows_from(call.table, 1);
   const element::Rows out = element::rows_from(call.out, call.out.shape.rank() - 1);
   const element::Lane index = element::whole(call.index);

@@ -69,13 +69,16 @@ struct SoftmaxWork {
 
  private:
   template <typename Team>
-  MEMFATHOM_HD void forward_row(const Team& team, const RowRef& target, const RowRef& source) const {
+  MEMFATHOM_HD void forward_row(const Team& team, const RowRef& target,
+                                const RowRef& source) const {
     const int64_t n = source.size();
     T top = -T(INFINITY);
-    for (int64_t i = team.lane(); i < n; i += Team::kSize) top = element::math::max(top, source.get<T>(i));
+    for (int64_t i = team.lane(); i < n; i += Team::kSize)
+      top = element::math::max(top, source.get<T>(i));
     top = team.max(top);
     T sum = T(0);
-    for (int64_t i = team.lane(); i < n; i += Team::kSize) sum += element::math::exp(source.get<T>(i) - top);
+    for (int64_t i = team.lane(); i < n; i += Team::kSize)
+      sum += element::math::exp(source.get<T>(i) - top);
     sum = team.sum(sum);
     const T log_sum = element::math::log(sum);
     for (int64_t i = team.lane(); i < n; i += Team::kSize) {
@@ -96,7 +99,8 @@ struct SoftmaxWork {
     for (int64_t i = team.lane(); i < n; i += Team::kSize) {
       const T g = gradient.get<T>(i);
       const T value = output.get<T>(i);
-      target.set<T>(i, op == Softmax::kSoftmax ? (g - sum) * value : g - element::math::exp(value) * sum);
+      target.set<T>(
+          i, op == Softmax::kSoftmax ? (g - sum) * value : g - element::math::exp(value) * sum);
     }
   }
 };
@@ -105,8 +109,10 @@ template <typename Executor>
 void submit(Executor& executor, const SoftmaxCall& call) {
   const auto run = [&]<typename T>(T) {
     const element::Rows out = element::rows_along(call.out, call.dim);
-    executor.rows(out.rows(), SoftmaxWork<T>{call.op, call.backward, out, element::rows_along(call.in, call.dim),
-                                             call.y ? element::rows_along(call.y, call.dim) : element::Rows{}});
+    executor.rows(
+        out.rows(),
+        SoftmaxWork<T>{call.op, call.backward, out, element::rows_along(call.in, call.dim),
+                       call.y ? element::rows_along(call.y, call.dim) : element::Rows{}});
   };
   in_double(call.in.dtype) ? run(0.0) : run(0.0F);
 }
@@ -157,15 +163,18 @@ void submit(Executor& executor, const NllCall& call) {
   const element::Lane target = element::whole(call.target);
   const auto run = [&]<typename T>(T) {
     if (call.backward) {
-      executor.each(call.target.shape.elements(),
-                    NllBackwardWork<T>{call.ignore_index, element::rows_along(call.grad_input, 1), target,
-                                       element::whole(call.grad_loss), element::whole(call.total_weight)});
+      executor.each(
+          call.target.shape.elements(),
+          NllBackwardWork<T>{call.ignore_index, element::rows_along(call.grad_input, 1), target,
+                             element::whole(call.grad_loss), element::whole(call.total_weight)});
     } else {
-      executor.rows(1, NllWork<T>{call.ignore_index, element::rows_along(call.log_probabilities, 1), target,
-                                  element::whole(call.loss), element::whole(call.total_weight)});
+      executor.rows(
+          1, NllWork<T>{call.ignore_index, element::rows_along(call.log_probabilities, 1), target,
+                        element::whole(call.loss), element::whole(call.total_weight)});
     }
   };
-  in_double(call.backward ? call.grad_input.dtype : call.log_probabilities.dtype) ? run(0.0) : run(0.0F);
+  in_double(call.backward ? call.grad_input.dtype : call.log_probabilities.dtype) ? run(0.0)
+                                                                                  : run(0.0F);
 }
 
 }  // namespace memfathom::cuda

@@ -1,4 +1,5 @@
-// Every kind of call on the doubled CUDA device agrees with the reference, and nothing is refused or left behind.
+// Every kind of call on the doubled CUDA device agrees with the reference, and nothing is refused
+// or left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +16,8 @@ TEST(CudaAgreementTest, EveryCallAgreesWithTheReferenceLoops) {
     CudaDevice device(0);
     const SelftestReport report = compare_with_reference(device);
     for (const SelftestCase& result : report.cases) {
-      EXPECT_TRUE(result.passed()) << result.name << ": " << result.difference << " over " << result.tolerance << " "
-                                   << result.failure;
+      EXPECT_TRUE(result.passed()) << result.name << ": " << result.difference << " over "
+                                   << result.tolerance << " " << result.failure;
     }
     EXPECT_TRUE(report.passed());
     EXPECT_GT(report.cases.size(), 500U);

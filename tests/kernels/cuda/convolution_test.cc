@@ -38,7 +38,8 @@ TEST_F(CudaConvolutionTest, AWorkspaceThatIsTooSmallIsRefusedBeforeTheLaunch) {
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors);
   call.workspace = tensors.bytes((1 << 20) - 1);
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the workspace has 1048575 B, cuDNN wants 1048576 B"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("the workspace has 1048575 B, cuDNN wants 1048576 B"));
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 0);
   call.workspace = tensors.bytes(1 << 20);
   device.run(call);
@@ -54,13 +55,15 @@ TEST_F(CudaConvolutionTest, OperandsThatDoNotGoWithTheQueryAreRefused) {
   EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the output is missing"));
   call = good;
   call.x.strides = {4, 4, 1, 2};
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the input of strides [4, 4, 1, 2] is not dense"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("the input of strides [4, 4, 1, 2] is not dense"));
   call = good;
   call.w.dtype = DType::kFp16;
   EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the weight is fp16"));
   call = good;
   call.y.shape = {1, 1, 1, 4};
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the output has extents [1, 1, 1, 4]"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("the output has extents [1, 1, 1, 4]"));
   device.synchronize();
 }
 
@@ -78,7 +81,8 @@ TEST_F(CudaConvolutionTest, WhenNoEngineCanBeBuiltTheSentenceSaysSo) {
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
   doubles::fail_always("cudnnBackendFinalize(plan)", CUDNN_STATUS_NOT_SUPPORTED);
-  EXPECT_THAT(error_of([&] { device.convolution(call.query); }), HasSubstr("cuDNN could build none of its engines"));
+  EXPECT_THAT(error_of([&] { device.convolution(call.query); }),
+              HasSubstr("cuDNN could build none of its engines"));
   doubles::stop_failing();
   EXPECT_EQ(device.convolution(call.query).bytes, 1_MiB);
 }
@@ -117,7 +121,8 @@ TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutWhatTheDeviceHasNoRoomFor) {
 }
 
 TEST_F(CudaConvolutionTest, AFailureWhileBenchmarkingMakesTheDeviceUnusableAndLeaksNothing) {
-  for (const char* function : {"cudaEventCreateWithFlags", "cudaEventRecord", "cudaEventSynchronize", "cudaEventElapsedTime"}) {
+  for (const char* function : {"cudaEventCreateWithFlags", "cudaEventRecord",
+                               "cudaEventSynchronize", "cudaEventElapsedTime"}) {
     doubles::reset();
     {
       CudaDevice device(0);
@@ -145,7 +150,8 @@ TEST_F(CudaConvolutionTest, PlansAreKeptUpToALimit) {
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), planned + 1);
 }
 
-// Where the real library is installed it plans for the doubled device, and everything is executed on its plans.
+// Where the real library is installed it plans for the doubled device, and everything is executed
+// on its plans.
 TEST_F(CudaConvolutionTest, PlansOfTheRealLibraryExecuteAndAgreeWithTheReference) {
   doubles::plan_with_real_cudnn(true);
   {
@@ -153,7 +159,8 @@ TEST_F(CudaConvolutionTest, PlansOfTheRealLibraryExecuteAndAgreeWithTheReference
     selftest::Harness harness(device);
     selftest::convolution_cases(harness);
     const SelftestReport report = harness.take();
-    for (const SelftestCase& result : report.cases) EXPECT_TRUE(result.passed()) << result.name << " " << result.failure;
+    for (const SelftestCase& result : report.cases)
+      EXPECT_TRUE(result.passed()) << result.name << " " << result.failure;
   }
   doubles::plan_with_real_cudnn(false);
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());

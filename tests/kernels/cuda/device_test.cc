@@ -34,7 +34,8 @@ TEST_F(CudaDeviceTest, TheEnvironmentNamesTheCardAndTheLibraries) {
 }
 
 TEST_F(CudaDeviceTest, AVersionThatCannotBeReadIsAnErrorNotAnEmptyName) {
-  for (const char* function : {"cudaGetDeviceProperties", "cudaDriverGetVersion", "cudaRuntimeGetVersion", "cublasGetProperty", "cufftGetProperty"}) {
+  for (const char* function : {"cudaGetDeviceProperties", "cudaDriverGetVersion",
+                               "cudaRuntimeGetVersion", "cublasGetProperty", "cufftGetProperty"}) {
     const CudaDevice device(0);
     doubles::fail(function, 1, 1);
     EXPECT_THAT(error_of([&] { device.environment(); }), HasSubstr(function));
@@ -57,15 +58,19 @@ TEST_F(CudaDeviceTest, AHeadTooWideForAWarpIsRefusedWithItsSize) {
   CudaDevice device(0);
   AttentionCall call;
   call.q.shape = {1, 1, 1, 257};
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("input: attention on cuda:0: a head has 257 features; at most 256"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("input: attention on cuda:0: a head has 257 features; at most 256"));
 }
 
 TEST_F(CudaDeviceTest, AComplexOperandWhereNoneMakesSenseIsRefused) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const Operand z = tensors.make(DType::kComplex64, {4});
-  EXPECT_THAT(error_of([&] { device.run(ElementwiseCall{.op = Elementwise::kTanh, .out = z, .a = z, .b = {}, .c = {}}); }),
-              HasSubstr("no complex form"));
+  EXPECT_THAT(
+      error_of([&] {
+        device.run(ElementwiseCall{.op = Elementwise::kTanh, .out = z, .a = z, .b = {}, .c = {}});
+      }),
+      HasSubstr("no complex form"));
   device.synchronize();
 }
 
@@ -77,17 +82,21 @@ TEST_F(CudaDeviceTest, TheModuleCountsAndOpensDevicesAndReadsTheirMemory) {
   EXPECT_EQ(module.open(1)->name(), "cuda:1");
   EXPECT_EQ(module.memory(0).total, 8_GiB);
   EXPECT_EQ(module.memory(0).free, 8_GiB);
-  EXPECT_THAT(error_of([&] { module.open(2); }), StrEq("environment: cuda:2 does not exist; this machine has cuda:0 to cuda:1"));
+  EXPECT_THAT(error_of([&] { module.open(2); }),
+              StrEq("environment: cuda:2 does not exist; this machine has cuda:0 to cuda:1"));
 }
 
 TEST_F(CudaDeviceTest, WithoutADriverOrAGpuOneSentenceSaysSo) {
   const CudaModule& module = *memfathom_cuda_module();
   doubles::reset({.driver = false});
-  EXPECT_THAT(error_of([&] { module.open(0); }), HasSubstr("environment: no usable NVIDIA driver is loaded"));
+  EXPECT_THAT(error_of([&] { module.open(0); }),
+              HasSubstr("environment: no usable NVIDIA driver is loaded"));
   doubles::reset({.devices = 0});
-  EXPECT_THAT(error_of([&] { module.device_count(); }), HasSubstr("environment: the NVIDIA driver finds no GPU"));
+  EXPECT_THAT(error_of([&] { module.device_count(); }),
+              HasSubstr("environment: the NVIDIA driver finds no GPU"));
   doubles::reset();
-  EXPECT_THAT(error_of([&] { module.open(-1); }), StrEq("environment: cuda:-1 does not exist; this machine has cuda:0"));
+  EXPECT_THAT(error_of([&] { module.open(-1); }),
+              StrEq("environment: cuda:-1 does not exist; this machine has cuda:0"));
   doubles::fail("cudaGetDeviceCount", 1, cudaErrorInitializationError);
   EXPECT_THAT(error_of([&] { module.device_count(); }), HasSubstr("cudaGetDeviceCount"));
 }

@@ -1,4 +1,5 @@
-// What the tests of the doubled CUDA device share: a fresh machine, and the promise that nothing is left behind.
+// What the tests of the doubled CUDA device share: a fresh machine, and the promise that nothing is
+// left behind.
 #pragma once
 
 #include <gmock/gmock.h>

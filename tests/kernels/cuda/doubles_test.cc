@@ -24,9 +24,12 @@ class DoublesTest : public DoubledTest {
 TEST_F(DoublesTest, DeviceMemoryIsNotHostMemory) {
   void* device = allocate(64);
   float host[16] = {};
-  EXPECT_EQ(cudaMemcpyAsync(host, host, 64, cudaMemcpyHostToDevice, nullptr), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyAsync(device, device, 64, cudaMemcpyHostToDevice, nullptr), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyAsync(device, host, 65, cudaMemcpyHostToDevice, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(host, host, 64, cudaMemcpyHostToDevice, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(device, device, 64, cudaMemcpyHostToDevice, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(device, host, 65, cudaMemcpyHostToDevice, nullptr),
+            cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemsetAsync(host, 0, 64, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFree(host), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFree(device), cudaSuccess);
@@ -71,19 +74,25 @@ TEST_F(DoublesTest, CublasRefusesWrongLeadingDimensionsForeignMemoryAndStaleHand
   const float one = 1;
   const Stream stream = make_stream();
   BlasHandle handle = make_blas(stream.get());
-  const auto multiply = [&](cublasHandle_t h, const void* a, cudaDataType type, int lda, cublasComputeType_t compute) {
-    return cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 3, 3, 3, &one, a, type, lda, device, type, 3, &one, device, type, 3, compute,
-                        CUBLAS_GEMM_DEFAULT);
+  const auto multiply = [&](cublasHandle_t h, const void* a, cudaDataType type, int lda,
+                            cublasComputeType_t compute) {
+    return cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 3, 3, 3, &one, a, type, lda, device, type, 3,
+                        &one, device, type, 3, compute, CUBLAS_GEMM_DEFAULT);
   };
-  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(multiply(handle.get(), host, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_64F, 3, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(multiply(handle.get(), host, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(multiply(handle.get(), device, CUDA_R_64F, 3, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(cublasSetWorkspace(handle.get(), device + 1, 512), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cublasSetWorkspace(handle.get(), device, 2048), CUBLAS_STATUS_INVALID_VALUE);
   cublasHandle_t stale = handle.get();
   handle.reset();
-  EXPECT_EQ(multiply(stale, device, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(multiply(stale, device, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F),
+            CUBLAS_STATUS_NOT_INITIALIZED);
   cudaFree(device);
 }
 
@@ -95,7 +104,9 @@ TEST_F(DoublesTest, CufftRefusesAMissingWorkAreaAndUsesTheSpectrumOfAnInverseAsS
   std::size_t work = 0;
   ASSERT_EQ(cufftCreate(&plan), CUFFT_SUCCESS);
   ASSERT_EQ(cufftSetAutoAllocation(plan, 0), CUFFT_SUCCESS);
-  ASSERT_EQ(cufftMakePlanMany64(plan, 2, extents, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2R, 1, &work), CUFFT_SUCCESS);
+  ASSERT_EQ(
+      cufftMakePlanMany64(plan, 2, extents, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2R, 1, &work),
+      CUFFT_SUCCESS);
   ASSERT_EQ(cufftSetStream(plan, stream.get()), CUFFT_SUCCESS);
   auto* in = reinterpret_cast<cufftComplex*>(device);
   auto* out = reinterpret_cast<cufftReal*>(device + 2048);

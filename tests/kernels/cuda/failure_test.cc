@@ -1,4 +1,5 @@
-// What happens when a library fails: nothing leaks, and the device is usable or says that it is not.
+// What happens when a library fails: nothing leaks, and the device is usable or says that it is
+// not.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cudnn_graph.h>
@@ -67,27 +68,28 @@ struct Creation {
 
 // Preparing fails: the first attempt throws and leaves nothing behind, the second succeeds.
 TEST_F(CudaFailureTest, AFailedCreationLeavesNothingBehindAndTheNextAttemptSucceeds) {
-  const Creation creations[] = {{"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED},
-                                {"cublasSetStream", CUBLAS_STATUS_NOT_INITIALIZED},
-                                {"cublasSetMathMode", CUBLAS_STATUS_NOT_INITIALIZED},
-                                {"cublasLtCreate", CUBLAS_STATUS_NOT_INITIALIZED},
-                                {"cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED},
-                                {"cublasLtMatmulDescSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
-                                {"cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED},
-                                {"cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED},
-                                {"cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
-                                {"cublasLtMatmulAlgoGetHeuristic", CUBLAS_STATUS_NOT_SUPPORTED},
-                                {"cublasLtMatmulAlgoGetHeuristic(found)", 1},
-                                {"cufftCreate", CUFFT_ALLOC_FAILED},
-                                {"cufftSetAutoAllocation", CUFFT_INTERNAL_ERROR},
-                                {"cufftMakePlanMany64", CUFFT_ALLOC_FAILED},
-                                {"cufftSetStream", CUFFT_INVALID_PLAN},
-                                {"cufftSetWorkArea", CUFFT_INVALID_PLAN},
-                                {"cudnnCreate", CUDNN_STATUS_NOT_INITIALIZED},
-                                {"cudnnSetStream", CUDNN_STATUS_BAD_PARAM},
-                                {"cudnnBackendCreateDescriptor", CUDNN_STATUS_ALLOC_FAILED},
-                                {"cudnnBackendSetAttribute", CUDNN_STATUS_BAD_PARAM},
-                                {"cudnnBackendFinalize", CUDNN_STATUS_NOT_SUPPORTED}};
+  const Creation creations[] = {
+      {"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasSetStream", CUBLAS_STATUS_NOT_INITIALIZED},
+      {"cublasSetMathMode", CUBLAS_STATUS_NOT_INITIALIZED},
+      {"cublasLtCreate", CUBLAS_STATUS_NOT_INITIALIZED},
+      {"cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasLtMatmulDescSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
+      {"cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
+      {"cublasLtMatmulAlgoGetHeuristic", CUBLAS_STATUS_NOT_SUPPORTED},
+      {"cublasLtMatmulAlgoGetHeuristic(found)", 1},
+      {"cufftCreate", CUFFT_ALLOC_FAILED},
+      {"cufftSetAutoAllocation", CUFFT_INTERNAL_ERROR},
+      {"cufftMakePlanMany64", CUFFT_ALLOC_FAILED},
+      {"cufftSetStream", CUFFT_INVALID_PLAN},
+      {"cufftSetWorkArea", CUFFT_INVALID_PLAN},
+      {"cudnnCreate", CUDNN_STATUS_NOT_INITIALIZED},
+      {"cudnnSetStream", CUDNN_STATUS_BAD_PARAM},
+      {"cudnnBackendCreateDescriptor", CUDNN_STATUS_ALLOC_FAILED},
+      {"cudnnBackendSetAttribute", CUDNN_STATUS_BAD_PARAM},
+      {"cudnnBackendFinalize", CUDNN_STATUS_NOT_SUPPORTED}};
   for (const Creation& creation : creations) {
     SCOPED_TRACE(creation.function);
     doubles::reset();
@@ -130,7 +132,8 @@ TEST_F(CudaFailureTest, ADeviceThatCannotBeOpenedLeavesNothingBehind) {
   }
 }
 
-// Launching fails: from then on the device refuses everything, instead of handing out wrong numbers.
+// Launching fails: from then on the device refuses everything, instead of handing out wrong
+// numbers.
 TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   struct Launch {
     const char* function;
@@ -139,23 +142,34 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   };
   std::vector<float> host(4);
   const auto add = [](CudaDevice& device, Work& work) { device.run(work.add); };
-  const Launch launches[] = {
-      {"cudaLaunchKernel", cudaErrorInvalidConfiguration, add},
-      {"cudaLaunchKernel", cudaErrorIllegalAddress, add},
-      {"cublasGemmEx", CUBLAS_STATUS_EXECUTION_FAILED, [](CudaDevice& device, Work& work) { device.run(work.gemm); }},
-      {"cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED, [](CudaDevice& device, Work& work) { device.run(work.biased); }},
-      {"cufftExecR2C", CUFFT_EXEC_FAILED, [](CudaDevice& device, Work& work) { device.run(work.fft); }},
-      {"cudnnBackendExecute", CUDNN_STATUS_EXECUTION_FAILED,
-       [](CudaDevice& device, Work& work) { device.run(work.convolution); }},
-      {"cudaMemcpyAsync", cudaErrorIllegalAddress,
-       [&](CudaDevice& device, Work& work) { device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16}); }},
-      {"cudaMemcpyAsync", cudaErrorIllegalAddress,
-       [&](CudaDevice& device, Work& work) { device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16}); }},
-      {"cudaStreamSynchronize", cudaErrorLaunchFailure,
-       [&](CudaDevice& device, Work& work) { device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16}); }},
-      {"cudaStreamSynchronize", cudaErrorLaunchFailure,
-       [&](CudaDevice& device, Work& work) { device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16}); }},
-      {"cudaStreamSynchronize", cudaErrorLaunchFailure, [](CudaDevice& device, Work&) { device.synchronize(); }}};
+  const Launch launches[] = {{"cudaLaunchKernel", cudaErrorInvalidConfiguration, add},
+                             {"cudaLaunchKernel", cudaErrorIllegalAddress, add},
+                             {"cublasGemmEx", CUBLAS_STATUS_EXECUTION_FAILED,
+                              [](CudaDevice& device, Work& work) { device.run(work.gemm); }},
+                             {"cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED,
+                              [](CudaDevice& device, Work& work) { device.run(work.biased); }},
+                             {"cufftExecR2C", CUFFT_EXEC_FAILED,
+                              [](CudaDevice& device, Work& work) { device.run(work.fft); }},
+                             {"cudnnBackendExecute", CUDNN_STATUS_EXECUTION_FAILED,
+                              [](CudaDevice& device, Work& work) { device.run(work.convolution); }},
+                             {"cudaMemcpyAsync", cudaErrorIllegalAddress,
+                              [&](CudaDevice& device, Work& work) {
+                                device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16});
+                              }},
+                             {"cudaMemcpyAsync", cudaErrorIllegalAddress,
+                              [&](CudaDevice& device, Work& work) {
+                                device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16});
+                              }},
+                             {"cudaStreamSynchronize", cudaErrorLaunchFailure,
+                              [&](CudaDevice& device, Work& work) {
+                                device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16});
+                              }},
+                             {"cudaStreamSynchronize", cudaErrorLaunchFailure,
+                              [&](CudaDevice& device, Work& work) {
+                                device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16});
+                              }},
+                             {"cudaStreamSynchronize", cudaErrorLaunchFailure,
+                              [](CudaDevice& device, Work&) { device.synchronize(); }}};
   for (const Launch& launch : launches) {
     SCOPED_TRACE(launch.function);
     doubles::reset();
@@ -165,12 +179,17 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
       doubles::fail(launch.function, 1, launch.status);
       EXPECT_THAT(error_of([&] { launch.work(device, work); }), StartsWith("environment: "));
       for (const std::function<void()>& next :
-           {std::function<void()>([&] { device.run(work.add); }), std::function<void()>([&] { device.run(work.gemm); }),
-            std::function<void()>([&] { device.run(work.fft); }), std::function<void()>([&] { device.run(work.convolution); }),
-            std::function<void()>([&] { device.synchronize(); }), std::function<void()>([&] { device.environment(); }),
+           {std::function<void()>([&] { device.run(work.add); }),
+            std::function<void()>([&] { device.run(work.gemm); }),
+            std::function<void()>([&] { device.run(work.fft); }),
+            std::function<void()>([&] { device.run(work.convolution); }),
+            std::function<void()>([&] { device.synchronize(); }),
+            std::function<void()>([&] { device.environment(); }),
             std::function<void()>([&] { device.set_gemm_workspace({}); }),
-            std::function<void()>([&] { device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16}); }),
-            std::function<void()>([&] { device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16}); }),
+            std::function<void()>(
+                [&] { device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16}); }),
+            std::function<void()>(
+                [&] { device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16}); }),
             std::function<void()>([&] { device.convolution(work.convolution.query); }),
             std::function<void()>([&] { device.fft({}); })}) {
         EXPECT_THAT(error_of(next), HasSubstr("cuda:0 is unusable since "));
@@ -198,7 +217,10 @@ TEST_F(CudaFailureTest, AKernelThatTouchesHostMemoryPoisonsTheDevice) {
   CudaDevice device(0);
   std::vector<float> host(4);
   const Operand operand{host.data(), DType::kFp32, {4}, {1}};
-  EXPECT_THAT(error_of([&] { device.run(ElementwiseCall{.op = Elementwise::kFill, .out = operand, .a = {}, .b = {}, .c = {}}); }),
+  EXPECT_THAT(error_of([&] {
+                device.run(ElementwiseCall{
+                    .op = Elementwise::kFill, .out = operand, .a = {}, .b = {}, .c = {}});
+              }),
               HasSubstr("the launch of an element-wise kernel: cudaErrorIllegalAddress"));
 }
 

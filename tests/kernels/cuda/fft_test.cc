@@ -1,5 +1,6 @@
-#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/fft.h"
+
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/plan_cache.h"
 #include "tests/kernels/cuda/doubled.h"
 
@@ -22,7 +23,8 @@ TEST_F(CudaFftTest, AWorkAreaThatIsMissingOrTooSmallIsRefusedBeforeTheLaunch) {
   DeviceTensors tensors(device);
   FftCall call = call_of(tensors);
   EXPECT_EQ(device.fft(query_of(call)).bytes, Bytes{256});
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the work area has 0 B, cuFFT wants 256 B"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("the work area has 0 B, cuFFT wants 256 B"));
   call.workspace = tensors.bytes(255);
   EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the work area has 255 B"));
   call.workspace = tensors.bytes(256);
@@ -61,12 +63,14 @@ TEST_F(CudaFftTest, OldPlansAreDestroyedWhenTheCacheIsFull) {
   const Stream stream = make_stream();
   {
     Fft fft(stream.get(), 2);
-    for (const std::int64_t n : {16, 32, 64}) fft.workspace({FftKind::kRealToComplex, {n}, 1, DType::kFp32});
+    for (const std::int64_t n : {16, 32, 64})
+      fft.workspace({FftKind::kRealToComplex, {n}, 1, DType::kFp32});
     EXPECT_EQ(doubles::calls_of("cufftCreate"), 3);
     EXPECT_EQ(doubles::calls_of("cufftDestroy"), 1);
     fft.workspace({FftKind::kRealToComplex, {32}, 1, DType::kFp32});
     EXPECT_EQ(doubles::calls_of("cufftCreate"), 3);
-    fft.workspace({FftKind::kRealToComplex, {16}, 1, DType::kFp32});  // it was 64 that had waited longest
+    fft.workspace(
+        {FftKind::kRealToComplex, {16}, 1, DType::kFp32});  // it was 64 that had waited longest
     EXPECT_EQ(doubles::calls_of("cufftCreate"), 4);
     fft.workspace({FftKind::kRealToComplex, {32}, 1, DType::kFp32});
     EXPECT_EQ(doubles::calls_of("cufftCreate"), 4);

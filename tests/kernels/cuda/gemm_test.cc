@@ -14,7 +14,10 @@ Operand matrix(const Shape& shape, const Shape& strides) {
 }
 
 TEST_F(CudaGemmTest, ARowMajorProductBecomesTheColumnMajorProductOfTheExchangedOperands) {
-  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {4, 1}), .a = matrix({3, 5}, {5, 1}), .b = matrix({5, 4}, {4, 1}), .bias = {}});
+  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {4, 1}),
+                                       .a = matrix({3, 5}, {5, 1}),
+                                       .b = matrix({5, 4}, {4, 1}),
+                                       .bias = {}});
   EXPECT_EQ(layout.m, 4);
   EXPECT_EQ(layout.n, 3);
   EXPECT_EQ(layout.k, 5);
@@ -27,7 +30,10 @@ TEST_F(CudaGemmTest, ARowMajorProductBecomesTheColumnMajorProductOfTheExchangedO
 }
 
 TEST_F(CudaGemmTest, ATransposedOperandIsTransposedByCublasNotCopied) {
-  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {4, 1}), .a = matrix({3, 5}, {1, 3}), .b = matrix({5, 4}, {1, 5}), .bias = {}});
+  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {4, 1}),
+                                       .a = matrix({3, 5}, {1, 3}),
+                                       .b = matrix({5, 4}, {1, 5}),
+                                       .bias = {}});
   EXPECT_EQ(layout.a.operation, CUBLAS_OP_T);
   EXPECT_EQ(layout.a.leading, 5);
   EXPECT_EQ(layout.b.operation, CUBLAS_OP_T);
@@ -35,7 +41,10 @@ TEST_F(CudaGemmTest, ATransposedOperandIsTransposedByCublasNotCopied) {
 }
 
 TEST_F(CudaGemmTest, ATransposedOutputExchangesTheOperands) {
-  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {1, 3}), .a = matrix({3, 5}, {5, 1}), .b = matrix({5, 4}, {4, 1}), .bias = {}});
+  const GemmLayout layout = layout_of({.out = matrix({3, 4}, {1, 3}),
+                                       .a = matrix({3, 5}, {5, 1}),
+                                       .b = matrix({5, 4}, {4, 1}),
+                                       .bias = {}});
   EXPECT_EQ(layout.m, 3);
   EXPECT_EQ(layout.n, 4);
   EXPECT_EQ(layout.a.operation, CUBLAS_OP_T);
@@ -45,19 +54,35 @@ TEST_F(CudaGemmTest, ATransposedOutputExchangesTheOperands) {
 
 TEST_F(CudaGemmTest, OperandsThatCublasCannotReadAreRefused) {
   const Operand good = matrix({4, 4}, {4, 1});
-  EXPECT_THAT(error_of([&] { layout_of({.out = good, .a = matrix({4, 4}, {8, 2}), .b = good, .bias = {}}); }),
-              HasSubstr("internal: gemm: a [4, 4] with strides [8, 2] is neither plain nor transposed"));
-  EXPECT_THAT(error_of([&] { layout_of({.out = good, .a = matrix({4, 4}, {0, 1}), .b = good, .bias = {}}); }), HasSubstr("neither plain"));
-  EXPECT_THAT(error_of([&] { layout_of({.out = good, .a = matrix({4}, {1}), .b = good, .bias = {}}); }), HasSubstr("must be a matrix"));
-  EXPECT_THAT(error_of([&] { layout_of({.out = good, .a = matrix({4, 3}, {3, 1}), .b = good, .bias = {}}); }), HasSubstr("shape of a.b"));
+  EXPECT_THAT(
+      error_of([&] {
+        layout_of({.out = good, .a = matrix({4, 4}, {8, 2}), .b = good, .bias = {}});
+      }),
+      HasSubstr("internal: gemm: a [4, 4] with strides [8, 2] is neither plain nor transposed"));
   EXPECT_THAT(error_of([&] {
-                layout_of({.out = matrix({2, 4, 4}, {16, 4, 1}), .a = matrix({3, 4, 4}, {16, 4, 1}),
-                           .b = matrix({2, 4, 4}, {16, 4, 1}), .bias = {}});
+                layout_of({.out = good, .a = matrix({4, 4}, {0, 1}), .b = good, .bias = {}});
+              }),
+              HasSubstr("neither plain"));
+  EXPECT_THAT(
+      error_of([&] { layout_of({.out = good, .a = matrix({4}, {1}), .b = good, .bias = {}}); }),
+      HasSubstr("must be a matrix"));
+  EXPECT_THAT(error_of([&] {
+                layout_of({.out = good, .a = matrix({4, 3}, {3, 1}), .b = good, .bias = {}});
+              }),
+              HasSubstr("shape of a.b"));
+  EXPECT_THAT(error_of([&] {
+                layout_of({.out = matrix({2, 4, 4}, {16, 4, 1}),
+                           .a = matrix({3, 4, 4}, {16, 4, 1}),
+                           .b = matrix({2, 4, 4}, {16, 4, 1}),
+                           .bias = {}});
               }),
               HasSubstr("another batch"));
   const std::int64_t huge = std::int64_t{1} << 31;
   EXPECT_THAT(error_of([&] {
-                layout_of({.out = matrix({1, huge}, {huge, 1}), .a = matrix({1, 1}, {1, 1}), .b = matrix({1, huge}, {huge, 1}), .bias = {}});
+                layout_of({.out = matrix({1, huge}, {huge, 1}),
+                           .a = matrix({1, 1}, {1, 1}),
+                           .b = matrix({1, huge}, {huge, 1}),
+                           .bias = {}});
               }),
               HasSubstr("32-bit"));
 }
@@ -69,7 +94,8 @@ TEST_F(CudaGemmTest, TypesThatCublasCannotMultiplyAreRefusedBeforeItIsAsked) {
   call.a = tensors.make(DType::kFp16, {2, 2});
   call.b = tensors.make(DType::kBf16, {2, 2});
   call.out = tensors.make(DType::kFp16, {2, 2});
-  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("no product of fp16 and bf16 into fp16"));
+  EXPECT_THAT(error_of([&] { device.run(call); }),
+              HasSubstr("no product of fp16 and bf16 into fp16"));
   call.a = call.b = call.out = tensors.make(DType::kInt64, {2, 2});
   EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("no product of int64"));
   device.synchronize();  // still usable
@@ -77,7 +103,10 @@ TEST_F(CudaGemmTest, TypesThatCublasCannotMultiplyAreRefusedBeforeItIsAsked) {
 
 TEST_F(CudaGemmTest, AProductWithoutElementsIsNotLaunched) {
   CudaDevice device(0);
-  device.run(GemmCall{.out = {reinterpret_cast<void*>(0x1000), DType::kFp32, {0, 4}, {4, 1}}, .a = {}, .b = {}, .bias = {}});
+  device.run(GemmCall{.out = {reinterpret_cast<void*>(0x1000), DType::kFp32, {0, 4}, {4, 1}},
+                      .a = {},
+                      .b = {},
+                      .bias = {}});
   EXPECT_EQ(doubles::calls_of("cublasGemmEx"), 0);
 }
 

@@ -1,4 +1,5 @@
-// The launch seam on the host: the same work as the .cu files, one item after the other, on the doubles' memory.
+// The launch seam on the host: the same work as the .cu files, one item after the other, on the
+// doubles' memory.
 #include <cuda_runtime_api.h>
 
 #include <initializer_list>
@@ -31,15 +32,17 @@ struct HostExecutor {
   }
 };
 
-// A launch as cudart sees it: it may be refused, the context may be poisoned, and memory that is not the device's is an
-// illegal address, which poisons it.
+// A launch as cudart sees it: it may be refused, the context may be poisoned, and memory that is
+// not the device's is an illegal address, which poisons it.
 template <typename Call>
-cudaError_t launch_on_host(Call& call, std::initializer_list<Operand*> operands, cudaStream_t stream) {
+cudaError_t launch_on_host(Call& call, std::initializer_list<Operand*> operands,
+                           cudaStream_t stream) {
   const int injected = doubles::enter("cudaLaunchKernel");
   if (doubles::sticky_error() != 0) return static_cast<cudaError_t>(doubles::sticky_error());
   if (injected != 0) return static_cast<cudaError_t>(injected);
   if (!doubles::alive("stream", stream)) {
-    return static_cast<cudaError_t>(doubles::refuse("launch", "the stream does not exist", cudaErrorInvalidResourceHandle));
+    return static_cast<cudaError_t>(
+        doubles::refuse("launch", "the stream does not exist", cudaErrorInvalidResourceHandle));
   }
   for (Operand* operand : operands) {
     if (doubles::to_host(*operand, "launch", "an operand")) continue;
@@ -69,14 +72,15 @@ cudaError_t launch(const SoftmaxCall& call, cudaStream_t stream) {
 cudaError_t launch(const NormCall& call, cudaStream_t stream) {
   NormCall c = call;
   return launch_on_host(c,
-                        {&c.x, &c.weight, &c.bias, &c.y, &c.mean, &c.rstd, &c.running_mean, &c.running_var, &c.dy,
-                         &c.dx, &c.dweight, &c.dbias},
+                        {&c.x, &c.weight, &c.bias, &c.y, &c.mean, &c.rstd, &c.running_mean,
+                         &c.running_var, &c.dy, &c.dx, &c.dweight, &c.dbias},
                         stream);
 }
 cudaError_t launch(const NllCall& call, cudaStream_t stream) {
   NllCall c = call;
-  return launch_on_host(c, {&c.log_probabilities, &c.target, &c.loss, &c.total_weight, &c.grad_loss, &c.grad_input},
-                        stream);
+  return launch_on_host(
+      c, {&c.log_probabilities, &c.target, &c.loss, &c.total_weight, &c.grad_loss, &c.grad_input},
+      stream);
 }
 cudaError_t launch(const DropoutCall& call, cudaStream_t stream) {
   DropoutCall c = call;
@@ -92,7 +96,8 @@ cudaError_t launch(const UpsampleCall& call, cudaStream_t stream) {
 }
 cudaError_t launch(const AttentionCall& call, cudaStream_t stream) {
   AttentionCall c = call;
-  return launch_on_host(c, {&c.q, &c.k, &c.v, &c.mask, &c.out, &c.logsumexp, &c.dout, &c.dq, &c.dk, &c.dv}, stream);
+  return launch_on_host(
+      c, {&c.q, &c.k, &c.v, &c.mask, &c.out, &c.logsumexp, &c.dout, &c.dq, &c.dk, &c.dv}, stream);
 }
 cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream) {
   EmbeddingCall c = call;

@@ -24,7 +24,8 @@ std::string error_of(const std::vector<std::filesystem::path>& places) {
 }
 
 TEST(CudaLoaderTest, AMissingModuleIsOneSentenceWithTheWayOut) {
-  const std::string sentence = error_of({"/nowhere/libmemfathom_cuda.so", "libmemfathom_cuda_that_does_not_exist.so"});
+  const std::string sentence =
+      error_of({"/nowhere/libmemfathom_cuda.so", "libmemfathom_cuda_that_does_not_exist.so"});
   EXPECT_THAT(sentence, HasSubstr("/nowhere/libmemfathom_cuda.so was not found"));
   EXPECT_THAT(sentence, HasSubstr("-DMEMFATHOM_CUDA=ON"));
   EXPECT_THAT(sentence, HasSubstr("--device cpu"));
@@ -39,7 +40,8 @@ TEST(CudaLoaderTest, ALibraryThatIsNoModuleIsRefused) {
 }
 
 TEST(CudaLoaderTest, AModuleOfAnotherBuildIsRefused) {
-  EXPECT_THAT(error_of({MEMFATHOM_OTHER_MODULE}), HasSubstr("belongs to another build of memfathom"));
+  EXPECT_THAT(error_of({MEMFATHOM_OTHER_MODULE}),
+              HasSubstr("belongs to another build of memfathom"));
 }
 
 TEST(CudaLoaderTest, TheEnvironmentVariableNamesTheModule) {
@@ -53,7 +55,8 @@ TEST(CudaLoaderTest, WithoutItTheModuleIsLookedForBesideTheProgramFirst) {
   unsetenv("MEMFATHOM_CUDA_MODULE");
   const auto places = cuda_module_places();
   ASSERT_EQ(places.size(), 3U);
-  EXPECT_EQ(places[0], std::filesystem::canonical("/proc/self/exe").parent_path() / "libmemfathom_cuda.so");
+  EXPECT_EQ(places[0],
+            std::filesystem::canonical("/proc/self/exe").parent_path() / "libmemfathom_cuda.so");
   EXPECT_THAT(places[1].string(), HasSubstr("lib/memfathom/libmemfathom_cuda.so"));
   EXPECT_EQ(places[2], "libmemfathom_cuda.so");
 }
@@ -64,7 +67,8 @@ TEST(CudaLoaderTest, ADeviceOfTheModuleComputesAndItsErrorsAreOurErrors) {
   const auto address = device->memory().allocate(Bytes{512}, 0);
   ASSERT_TRUE(address.has_value());
   const Operand out{reinterpret_cast<void*>(*address), DType::kFp32, {3}, {1}};
-  device->run(ElementwiseCall{.op = Elementwise::kFill, .out = out, .a = {}, .b = {}, .c = {}, .scalars = {2.5}});
+  device->run(ElementwiseCall{
+      .op = Elementwise::kFill, .out = out, .a = {}, .b = {}, .c = {}, .scalars = {2.5}});
   std::vector<float> values(3);
   device->copy_to_host(values.data(), out.data, Bytes{12});
   EXPECT_THAT(values, testing::ElementsAre(2.5F, 2.5F, 2.5F));

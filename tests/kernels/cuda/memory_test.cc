@@ -36,7 +36,8 @@ TEST_F(CudaMemoryTest, OutOfMemoryIsAnAnswerAndIsNotTakenForALaterFailure) {
 TEST_F(CudaMemoryTest, AnyOtherFailureOfCudaMallocIsAnErrorOfTheEnvironment) {
   CudaDevice device(0);
   doubles::fail("cudaMalloc", 1, cudaErrorInvalidValue);
-  EXPECT_THAT(error_of([&] { device.memory().allocate(2_MiB, 0); }), HasSubstr("environment: cudaMalloc of 2.00 MiB"));
+  EXPECT_THAT(error_of([&] { device.memory().allocate(2_MiB, 0); }),
+              HasSubstr("environment: cudaMalloc of 2.00 MiB"));
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
@@ -44,7 +45,8 @@ TEST_F(CudaMemoryTest, AFailedCudaFreeIsReported) {
   CudaDevice device(0);
   const auto address = device.memory().allocate(2_MiB, 0);
   doubles::fail("cudaFree", 1, cudaErrorInvalidValue);
-  EXPECT_THAT(error_of([&] { device.memory().release(*address, 2_MiB); }), HasSubstr("cudaFree of 2.00 MiB"));
+  EXPECT_THAT(error_of([&] { device.memory().release(*address, 2_MiB); }),
+              HasSubstr("cudaFree of 2.00 MiB"));
   cudaFree(reinterpret_cast<void*>(*address));
 }
 
@@ -52,7 +54,8 @@ TEST_F(CudaMemoryTest, ReleasingASegmentTwiceIsABugOfOurs) {
   CudaDevice device(0);
   const auto address = device.memory().allocate(2_MiB, 0);
   device.memory().release(*address, 2_MiB);
-  EXPECT_THAT(error_of([&] { device.memory().release(*address, 2_MiB); }), HasSubstr("internal: a segment of 2.00 MiB"));
+  EXPECT_THAT(error_of([&] { device.memory().release(*address, 2_MiB); }),
+              HasSubstr("internal: a segment of 2.00 MiB"));
 }
 
 TEST_F(CudaMemoryTest, SegmentsNobodyReleasedGoBackWithTheDevice) {
@@ -60,8 +63,8 @@ TEST_F(CudaMemoryTest, SegmentsNobodyReleasedGoBackWithTheDevice) {
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
-// The n-th request of a run of allocations fails once: with something cached to give back the allocator recovers, as
-// PyTorch's does; with nothing cached it is out of memory.
+// The n-th request of a run of allocations fails once: with something cached to give back the
+// allocator recovers, as PyTorch's does; with nothing cached it is out of memory.
 TEST_F(CudaMemoryTest, ASegmentRequestThatFailsOnceIsRecoveredByReleasingTheCache) {
   for (int nth = 2; nth <= 5; ++nth) {
     CudaDevice device(0);
@@ -69,7 +72,8 @@ TEST_F(CudaMemoryTest, ASegmentRequestThatFailsOnceIsRecoveredByReleasingTheCach
     allocator.free(allocator.allocate(30_MiB));  // cached: what a retry can release
     doubles::fail("cudaMalloc", nth - 1, cudaErrorMemoryAllocation);
     std::vector<Allocation> live;
-    for (int i = 0; i < 5; ++i) live.push_back(allocator.allocate(Bytes{(40 + i) * (std::int64_t{1} << 20)}));
+    for (int i = 0; i < 5; ++i)
+      live.push_back(allocator.allocate(Bytes{(40 + i) * (std::int64_t{1} << 20)}));
     EXPECT_EQ(allocator.statistics().num_alloc_retries, 1) << nth;
     for (const Allocation& allocation : live) allocator.free(allocation);
   }
@@ -126,7 +130,8 @@ TEST_F(CudaMemoryTest, MappingThatFailsInAnyStepLeavesNothingMapped) {
     SegmentSource& memory = device.memory();
     const std::uint64_t address = memory.reserve(8_MiB);
     doubles::fail(step, 2, CUDA_ERROR_INVALID_VALUE);
-    EXPECT_THAT(error_of([&] { memory.map(address, 4_MiB, 2_MiB); }), HasSubstr("driver error")) << step;
+    EXPECT_THAT(error_of([&] { memory.map(address, 4_MiB, 2_MiB); }), HasSubstr("driver error"))
+        << step;
     EXPECT_EQ(doubles::bytes_in_use(), 0U) << step;
     memory.unreserve(address, 8_MiB);
   }
@@ -146,10 +151,12 @@ TEST_F(CudaMemoryTest, UnmappingWaitsForTheDevice) {
 TEST_F(CudaMemoryTest, FailingToReserveOrFreeAddressesIsReported) {
   CudaDevice device(0);
   doubles::fail("cuMemAddressReserve", 1, CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_THAT(error_of([&] { device.memory().reserve(2_MiB); }), HasSubstr("cuMemAddressReserve: driver error 2"));
+  EXPECT_THAT(error_of([&] { device.memory().reserve(2_MiB); }),
+              HasSubstr("cuMemAddressReserve: driver error 2"));
   const std::uint64_t address = device.memory().reserve(2_MiB);
   doubles::fail("cuMemAddressFree", 1, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(error_of([&] { device.memory().unreserve(address, 2_MiB); }), HasSubstr("cuMemAddressFree"));
+  EXPECT_THAT(error_of([&] { device.memory().unreserve(address, 2_MiB); }),
+              HasSubstr("cuMemAddressFree"));
   device.memory().unreserve(address, 2_MiB);
 }
 
@@ -172,7 +179,8 @@ TEST_F(CudaMemoryTest, HostMemoryInPlaceOfDeviceMemoryIsRefused) {
   CudaDevice device(0);
   std::vector<float> host(4);
   const std::vector<float> values(4);
-  EXPECT_THAT(error_of([&] { device.copy_from_host(host.data(), values.data(), 16_B); }), HasSubstr("a copy to the device"));
+  EXPECT_THAT(error_of([&] { device.copy_from_host(host.data(), values.data(), 16_B); }),
+              HasSubstr("a copy to the device"));
 }
 
 }  // namespace

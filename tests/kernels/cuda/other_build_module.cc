@@ -2,6 +2,7 @@
 #include "kernels/cuda/module.h"
 
 extern "C" const memfathom::CudaModule* memfathom_cuda_module() {
-  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi + 1, nullptr, nullptr, nullptr};
+  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi + 1, nullptr, nullptr,
+                                            nullptr};
   return &module;
 }

@@ -65,7 +65,8 @@ std::uint64_t take_addresses(std::size_t bytes) {
 }
 
 void* map_host(std::size_t bytes) {
-  void* backing = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* backing = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return backing == MAP_FAILED ? nullptr : backing;
 }
 
@@ -76,7 +77,8 @@ typename Map::iterator covering(Map& ranges, std::uint64_t address, std::size_t 
   if (found == ranges.begin()) return ranges.end();
   --found;
   const std::uint64_t offset = address - found->first;
-  return offset <= found->second.size && bytes <= found->second.size - offset ? found : ranges.end();
+  return offset <= found->second.size && bytes <= found->second.size - offset ? found
+                                                                              : ranges.end();
 }
 
 bool back(std::uint64_t address, std::size_t bytes) {
@@ -145,7 +147,8 @@ std::vector<std::string> leaks() {
   for (const auto& [kind, handle] : state().alive) ++counts[kind];
   std::vector<std::string> lines;
   for (const auto& [kind, count] : counts) lines.push_back(kind + ": " + std::to_string(count));
-  if (state().last_error != 0) lines.push_back("an error nobody asked for: " + std::to_string(state().last_error));
+  if (state().last_error != 0)
+    lines.push_back("an error nobody asked for: " + std::to_string(state().last_error));
   return lines;
 }
 
@@ -158,8 +161,8 @@ int enter(std::string_view function) {
   if (found == state().faults.end()) return 0;
   int status = 0;
   for (Fault& fault : found->second) {
-    if (fault.nth < 0) continue;                       // spent
-    if (fault.nth > 0 && --fault.nth > 0) continue;    // not yet
+    if (fault.nth < 0) continue;                     // spent
+    if (fault.nth > 0 && --fault.nth > 0) continue;  // not yet
     status = fault.status;
     if (fault.sticky) state().sticky_error = fault.status;
     if (!fault.always) fault.nth = -1;
@@ -172,10 +175,18 @@ int refuse(std::string_view function, const std::string& why, int status) {
   return status;
 }
 
-void created(std::string_view kind, const void* handle) { state().alive.emplace(std::string(kind), handle); }
-bool destroyed(std::string_view kind, const void* handle) { return state().alive.erase({std::string(kind), handle}) > 0; }
-bool alive(std::string_view kind, const void* handle) { return state().alive.contains({std::string(kind), handle}); }
-void* new_handle() { return reinterpret_cast<void*>(kTag + (std::uint64_t{1} << 47) + (state().next_handle += 64)); }
+void created(std::string_view kind, const void* handle) {
+  state().alive.emplace(std::string(kind), handle);
+}
+bool destroyed(std::string_view kind, const void* handle) {
+  return state().alive.erase({std::string(kind), handle}) > 0;
+}
+bool alive(std::string_view kind, const void* handle) {
+  return state().alive.contains({std::string(kind), handle});
+}
+void* new_handle() {
+  return reinterpret_cast<void*>(kTag + (std::uint64_t{1} << 47) + (state().next_handle += 64));
+}
 
 void* host_view(const void* device, std::size_t bytes) {
   const std::uint64_t address = number(device);
@@ -233,7 +244,9 @@ bool set_mapped(void* device, std::size_t bytes, bool mapped) {
   return true;
 }
 
-void defer(const void* stream, std::function<void()> work) { state().deferred.emplace_back(stream, std::move(work)); }
+void defer(const void* stream, std::function<void()> work) {
+  state().deferred.emplace_back(stream, std::move(work));
+}
 
 void complete(const void* stream) {
   std::vector<std::pair<const void*, std::function<void()>>> rest;

@@ -1,8 +1,10 @@
-// Control of the CUDA doubles: faults to inject, what leaked, what a real library would have refused.
+// Control of the CUDA doubles: faults to inject, what leaked, what a real library would have
+// refused.
 //
-// The doubles stand in, at link time, for the public functions of cudart, cuBLAS, cuFFT and cuDNN that kernels/cuda calls.
-// Device memory has tagged addresses that no processor can dereference, so host code that touches it faults, as it must.
-// Everything runs at once, except copies to the host: those arrive when their stream is synchronised.
+// The doubles stand in, at link time, for the public functions of cudart, cuBLAS, cuFFT and cuDNN
+// that kernels/cuda calls. Device memory has tagged addresses that no processor can dereference, so
+// host code that touches it faults, as it must. Everything runs at once, except copies to the host:
+// those arrive when their stream is synchronised.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +29,8 @@ struct Machine {
 void reset(const Machine& machine = {});
 const Machine& machine();
 
-// The `nth` call of `function` from now on (1 = the next one) returns `status`. A sticky fault of cudart poisons the
-// context: every later call of it returns the same status.
+// The `nth` call of `function` from now on (1 = the next one) returns `status`. A sticky fault of
+// cudart poisons the context: every later call of it returns the same status.
 void fail(std::string function, int nth, int status, bool sticky = false);
 // Like fail(), for that call and every later one.
 void fail_always(std::string function, int status);
@@ -60,7 +62,8 @@ void* new_handle();
 // The host bytes behind [device, device + bytes), or null unless all of it is live device memory.
 void* host_view(const void* device, std::size_t bytes);
 bool is_device_address(const void* address);
-// A new range of device addresses backed by host memory; null when the machine's memory is exhausted.
+// A new range of device addresses backed by host memory; null when the machine's memory is
+// exhausted.
 void* new_memory(std::size_t bytes);
 bool delete_memory(void* device);
 // Address space without memory, and memory put behind it (expandable segments).

@@ -1,4 +1,5 @@
-// The double of cuBLAS and cuBLASLt: products on the host, refused where the real library refuses them.
+// The double of cuBLAS and cuBLASLt: products on the host, refused where the real library refuses
+// them.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -16,7 +17,8 @@ using memfathom::DType;
 
 namespace {
 
-cublasStatus_t refuse(const char* function, const std::string& why, cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE) {
+cublasStatus_t refuse(const char* function, const std::string& why,
+                      cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE) {
   doubles::refuse(function, why, status);
   return status;
 }
@@ -67,7 +69,8 @@ bool supported(const Product& p) {
   switch (p.compute) {
     case CUBLAS_COMPUTE_64F: return p.a.type == CUDA_R_64F && p.c.type == CUDA_R_64F;
     case CUBLAS_COMPUTE_32F:
-      if (p.a.type == CUDA_R_16F || p.a.type == CUDA_R_16BF) return p.c.type == p.a.type || p.c.type == CUDA_R_32F;
+      if (p.a.type == CUDA_R_16F || p.a.type == CUDA_R_16BF)
+        return p.c.type == p.a.type || p.c.type == CUDA_R_32F;
       return (p.a.type == CUDA_R_32F || p.a.type == CUDA_C_32F) && p.c.type == p.a.type;
     default: return false;
   }
@@ -89,7 +92,8 @@ struct Elements {
   void set(std::int64_t i, Number value) const {
     if (dtype == DType::kComplex64) {
       memfathom::element::store(data, dtype, i,
-                                memfathom::element::Complex(static_cast<float>(value.real()), static_cast<float>(value.imag())));
+                                memfathom::element::Complex(static_cast<float>(value.real()),
+                                                            static_cast<float>(value.imag())));
     } else {
       memfathom::element::store<double>(data, dtype, i, value.real());
     }
@@ -106,29 +110,37 @@ std::int64_t place(const Side& side, std::int64_t row, std::int64_t column) {
   return side.operation == CUBLAS_OP_N ? column * side.leading + row : row * side.leading + column;
 }
 
-// Checks a matrix as cuBLAS and the device would: leading dimension, and every batch inside live device memory.
-bool view(const char* function, const char* name, const Side& side, std::int64_t batch, Elements& elements) {
+// Checks a matrix as cuBLAS and the device would: leading dimension, and every batch inside live
+// device memory.
+bool view(const char* function, const char* name, const Side& side, std::int64_t batch,
+          Elements& elements) {
   if (side.leading < std::max<std::int64_t>(1, side.rows)) {
-    refuse(function, std::string("the leading dimension of ") + name + " is " + std::to_string(side.leading) + ", below its " +
-                         std::to_string(side.rows) + " rows");
+    refuse(function, std::string("the leading dimension of ") + name + " is " +
+                         std::to_string(side.leading) + ", below its " + std::to_string(side.rows) +
+                         " rows");
     return false;
   }
   if (!to_dtype(side.type, elements.dtype)) return false;
-  const std::int64_t last = (batch - 1) * side.batch_stride + (side.columns - 1) * side.leading + side.rows;
+  const std::int64_t last =
+      (batch - 1) * side.batch_stride + (side.columns - 1) * side.leading + side.rows;
   const auto bytes = static_cast<std::size_t>(last * memfathom::bits_of(elements.dtype) / 8);
   elements.data = doubles::host_view(side.data, bytes);
-  if (elements.data == nullptr) refuse(function, std::string(name) + " is not device memory of that extent");
+  if (elements.data == nullptr)
+    refuse(function, std::string(name) + " is not device memory of that extent");
   return elements.data != nullptr;
 }
 
 // Not an error of cuBLAS, but one of ours: the default stream is not ordered with the device's own.
 void note_default_stream(const char* function, cublasHandle_t handle) {
-  if (!kept<BlasState>()[handle].has_stream) doubles::refuse(function, "the handle runs on the default stream", 0);
+  if (!kept<BlasState>()[handle].has_stream)
+    doubles::refuse(function, "the handle runs on the default stream", 0);
 }
 
 cublasStatus_t multiply(const char* function, Product p) {
-  if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 1) return refuse(function, "a dimension is negative");
-  if (!supported(p)) return refuse(function, "the types are not supported together", CUBLAS_STATUS_NOT_SUPPORTED);
+  if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 1)
+    return refuse(function, "a dimension is negative");
+  if (!supported(p))
+    return refuse(function, "the types are not supported together", CUBLAS_STATUS_NOT_SUPPORTED);
   const auto shape = [](Side& side, std::int64_t rows, std::int64_t columns) {
     side.rows = side.operation == CUBLAS_OP_N ? rows : columns;
     side.columns = side.operation == CUBLAS_OP_N ? columns : rows;
@@ -137,7 +149,8 @@ cublasStatus_t multiply(const char* function, Product p) {
   shape(p.b, p.k, p.n);
   shape(p.c, p.m, p.n);
   Elements a, b, c, bias;
-  if (!view(function, "A", p.a, p.batch, a) || !view(function, "B", p.b, p.batch, b) || !view(function, "C", p.c, p.batch, c)) {
+  if (!view(function, "A", p.a, p.batch, a) || !view(function, "B", p.b, p.batch, b) ||
+      !view(function, "C", p.c, p.batch, c)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (p.bias != nullptr) {
@@ -151,7 +164,8 @@ cublasStatus_t multiply(const char* function, Product p) {
       for (std::int64_t row = 0; row < p.m; ++row) {
         Number sum = 0;
         for (std::int64_t i = 0; i < p.k; ++i) {
-          sum += a.get(batch * p.a.batch_stride + place(p.a, row, i)) * b.get(batch * p.b.batch_stride + place(p.b, i, column));
+          sum += a.get(batch * p.a.batch_stride + place(p.a, row, i)) *
+                 b.get(batch * p.b.batch_stride + place(p.b, i, column));
         }
         const std::int64_t at = batch * p.c.batch_stride + place(p.c, row, column);
         Number value = alpha * sum;
@@ -165,7 +179,8 @@ cublasStatus_t multiply(const char* function, Product p) {
 }
 
 cublasStatus_t check_handle(const char* function, cublasHandle_t handle) {
-  if (!doubles::alive("cublas", handle)) return refuse(function, "the handle does not exist", CUBLAS_STATUS_NOT_INITIALIZED);
+  if (!doubles::alive("cublas", handle))
+    return refuse(function, "the handle does not exist", CUBLAS_STATUS_NOT_INITIALIZED);
   return doubles::sticky_error() != 0 ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
@@ -195,7 +210,8 @@ template <typename Kept>
 cublasStatus_t destroy(const char* function, const char* kind, const void* handle) {
   doubles::enter(function);
   kept<Kept>().erase(handle);
-  return doubles::destroyed(kind, handle) ? CUBLAS_STATUS_SUCCESS : refuse(function, "it does not exist");
+  return doubles::destroyed(kind, handle) ? CUBLAS_STATUS_SUCCESS
+                                          : refuse(function, "it does not exist");
 }
 
 }  // namespace
@@ -205,24 +221,32 @@ extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   return create("cublasCreate", "cublas", handle, BlasState{});
 }
-cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) { return destroy<BlasState>("cublasDestroy", "cublas", handle); }
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  return destroy<BlasState>("cublasDestroy", "cublas", handle);
+}
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  if (const int injected = doubles::enter("cublasSetStream")) return static_cast<cublasStatus_t>(injected);
-  if (!doubles::alive("stream", stream)) return refuse("cublasSetStream", "the stream does not exist");
+  if (const int injected = doubles::enter("cublasSetStream"))
+    return static_cast<cublasStatus_t>(injected);
+  if (!doubles::alive("stream", stream))
+    return refuse("cublasSetStream", "the stream does not exist");
   kept<BlasState>()[handle].has_stream = true;
   return check_handle("cublasSetStream", handle);
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-  if (const int injected = doubles::enter("cublasSetMathMode")) return static_cast<cublasStatus_t>(injected);
-  if (mode == CUBLAS_TF32_TENSOR_OP_MATH) doubles::refuse("cublasSetMathMode", "TF32 was switched on", 0);
+  if (const int injected = doubles::enter("cublasSetMathMode"))
+    return static_cast<cublasStatus_t>(injected);
+  if (mode == CUBLAS_TF32_TENSOR_OP_MATH)
+    doubles::refuse("cublasSetMathMode", "TF32 was switched on", 0);
   return check_handle("cublasSetMathMode", handle);
 }
 
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t size) {
-  if (const int injected = doubles::enter("cublasSetWorkspace")) return static_cast<cublasStatus_t>(injected);
-  if (reinterpret_cast<std::uint64_t>(workspace) % 256 != 0) return refuse("cublasSetWorkspace", "the workspace is misaligned");
+  if (const int injected = doubles::enter("cublasSetWorkspace"))
+    return static_cast<cublasStatus_t>(injected);
+  if (reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)
+    return refuse("cublasSetWorkspace", "the workspace is misaligned");
   if (size > 0 && doubles::host_view(workspace, size) == nullptr) {
     return refuse("cublasSetWorkspace", "the workspace is not device memory of that size");
   }
@@ -245,37 +269,68 @@ const char* cublasGetStatusName(cublasStatus_t status) {
   }
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
-                            const void* alpha, const void* A, cudaDataType Atype, int lda, const void* B,
-                            cudaDataType Btype, int ldb, const void* beta, void* C, cudaDataType Ctype, int ldc,
-                            cublasComputeType_t computeType, cublasGemmAlgo_t) {
-  if (const int injected = doubles::enter("cublasGemmEx")) return static_cast<cublasStatus_t>(injected);
-  if (const cublasStatus_t status = check_handle("cublasGemmEx", handle); status != CUBLAS_STATUS_SUCCESS) return status;
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                            cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                            const void* A, cudaDataType Atype, int lda, const void* B,
+                            cudaDataType Btype, int ldb, const void* beta, void* C,
+                            cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
+                            cublasGemmAlgo_t) {
+  if (const int injected = doubles::enter("cublasGemmEx"))
+    return static_cast<cublasStatus_t>(injected);
+  if (const cublasStatus_t status = check_handle("cublasGemmEx", handle);
+      status != CUBLAS_STATUS_SUCCESS)
+    return status;
   note_default_stream("cublasGemmEx", handle);
-  return multiply("cublasGemmEx", {m, n, k, 1, {A, transa, Atype, lda, 0, 0, 0}, {B, transb, Btype, ldb, 0, 0, 0},
-                                   {C, CUBLAS_OP_N, Ctype, ldc, 0, 0, 0}, computeType, alpha, beta, nullptr});
+  return multiply("cublasGemmEx", {m,
+                                   n,
+                                   k,
+                                   1,
+                                   {A, transa, Atype, lda, 0, 0, 0},
+                                   {B, transb, Btype, ldb, 0, 0, 0},
+                                   {C, CUBLAS_OP_N, Ctype, ldc, 0, 0, 0},
+                                   computeType,
+                                   alpha,
+                                   beta,
+                                   nullptr});
 }
 
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                          int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda,
-                                          long long int strideA, const void* B, cudaDataType Btype, int ldb,
-                                          long long int strideB, const void* beta, void* C, cudaDataType Ctype, int ldc,
-                                          long long int strideC, int batchCount, cublasComputeType_t computeType,
-                                          cublasGemmAlgo_t) {
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
+                                          cublasOperation_t transb, int m, int n, int k,
+                                          const void* alpha, const void* A, cudaDataType Atype,
+                                          int lda, long long int strideA, const void* B,
+                                          cudaDataType Btype, int ldb, long long int strideB,
+                                          const void* beta, void* C, cudaDataType Ctype, int ldc,
+                                          long long int strideC, int batchCount,
+                                          cublasComputeType_t computeType, cublasGemmAlgo_t) {
   const char* function = "cublasGemmStridedBatchedEx";
   if (const int injected = doubles::enter(function)) return static_cast<cublasStatus_t>(injected);
-  if (const cublasStatus_t status = check_handle(function, handle); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (const cublasStatus_t status = check_handle(function, handle); status != CUBLAS_STATUS_SUCCESS)
+    return status;
   note_default_stream(function, handle);
-  return multiply(function, {m, n, k, batchCount, {A, transa, Atype, lda, strideA, 0, 0},
-                             {B, transb, Btype, ldb, strideB, 0, 0}, {C, CUBLAS_OP_N, Ctype, ldc, strideC, 0, 0},
-                             computeType, alpha, beta, nullptr});
+  return multiply(function, {m,
+                             n,
+                             k,
+                             batchCount,
+                             {A, transa, Atype, lda, strideA, 0, 0},
+                             {B, transb, Btype, ldb, strideB, 0, 0},
+                             {C, CUBLAS_OP_N, Ctype, ldc, strideC, 0, 0},
+                             computeType,
+                             alpha,
+                             beta,
+                             nullptr});
 }
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return create("cublasLtCreate", "cublasLt", handle, 0); }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return destroy<int>("cublasLtDestroy", "cublasLt", handle); }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  return create("cublasLtCreate", "cublasLt", handle, 0);
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  return destroy<int>("cublasLtDestroy", "cublasLt", handle);
+}
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* matmul, cublasComputeType_t compute, cudaDataType_t scale) {
-  if (scale != CUDA_R_32F) return refuse("cublasLtMatmulDescCreate", "the scale type does not go with fp32");
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* matmul, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  if (scale != CUDA_R_32F)
+    return refuse("cublasLtMatmulDescCreate", "the scale type does not go with fp32");
   LtMatmul kept_matmul;
   kept_matmul.compute = compute;
   return create("cublasLtMatmulDescCreate", "cublasLt matmul", matmul, kept_matmul);
@@ -284,18 +339,33 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t matmul) {
   return destroy<LtMatmul>("cublasLtMatmulDescDestroy", "cublasLt matmul", matmul);
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmul, cublasLtMatmulDescAttributes_t name,
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmul,
+                                              cublasLtMatmulDescAttributes_t name,
                                               const void* value, std::size_t size) {
-  if (const int injected = doubles::enter("cublasLtMatmulDescSetAttribute")) return static_cast<cublasStatus_t>(injected);
-  if (!doubles::alive("cublasLt matmul", matmul)) return refuse("cublasLtMatmulDescSetAttribute", "it does not exist");
+  if (const int injected = doubles::enter("cublasLtMatmulDescSetAttribute"))
+    return static_cast<cublasStatus_t>(injected);
+  if (!doubles::alive("cublasLt matmul", matmul))
+    return refuse("cublasLtMatmulDescSetAttribute", "it does not exist");
   LtMatmul& target = kept<LtMatmul>()[matmul];
   void* place_of = nullptr;
   std::size_t wanted = 0;
   switch (name) {
-    case CUBLASLT_MATMUL_DESC_TRANSA: place_of = &target.a; wanted = sizeof target.a; break;
-    case CUBLASLT_MATMUL_DESC_TRANSB: place_of = &target.b; wanted = sizeof target.b; break;
-    case CUBLASLT_MATMUL_DESC_EPILOGUE: place_of = &target.epilogue; wanted = sizeof target.epilogue; break;
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: place_of = &target.bias; wanted = sizeof target.bias; break;
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      place_of = &target.a;
+      wanted = sizeof target.a;
+      break;
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      place_of = &target.b;
+      wanted = sizeof target.b;
+      break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      place_of = &target.epilogue;
+      wanted = sizeof target.epilogue;
+      break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      place_of = &target.bias;
+      wanted = sizeof target.bias;
+      break;
     default: return refuse("cublasLtMatmulDescSetAttribute", "unknown attribute");
   }
   if (size != wanted) return refuse("cublasLtMatmulDescSetAttribute", "the value has another size");
@@ -303,24 +373,28 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmul, cubla
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
-                                          std::uint64_t columns, std::int64_t leading) {
-  return create("cublasLtMatrixLayoutCreate", "cublasLt layout", layout, LtLayout{type, rows, columns, leading});
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          std::uint64_t rows, std::uint64_t columns,
+                                          std::int64_t leading) {
+  return create("cublasLtMatrixLayoutCreate", "cublasLt layout", layout,
+                LtLayout{type, rows, columns, leading});
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   return destroy<LtLayout>("cublasLtMatrixLayoutDestroy", "cublasLt layout", layout);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  return create("cublasLtMatmulPreferenceCreate", "cublasLt preference", preference, std::size_t{0});
+  return create("cublasLtMatmulPreferenceCreate", "cublasLt preference", preference,
+                std::size_t{0});
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
   return destroy<std::size_t>("cublasLtMatmulPreferenceDestroy", "cublasLt preference", preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t name, const void* value,
-                                                    std::size_t size) {
-  if (const int injected = doubles::enter("cublasLtMatmulPreferenceSetAttribute")) return static_cast<cublasStatus_t>(injected);
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void* value, std::size_t size) {
+  if (const int injected = doubles::enter("cublasLtMatmulPreferenceSetAttribute"))
+    return static_cast<cublasStatus_t>(injected);
   if (name != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES || size != sizeof(std::uint64_t)) {
     return refuse("cublasLtMatmulPreferenceSetAttribute", "unknown attribute or size");
   }
@@ -328,20 +402,26 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The algorithm wants kLtWorkspace where it is allowed that much, else nothing: as in the real library, the caller must
-// hand over what the preference promised.
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
+// The algorithm wants kLtWorkspace where it is allowed that much, else nothing: as in the real
+// library, the caller must hand over what the preference promised.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int wanted,
-                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
   *found = 0;
-  if (const int injected = doubles::enter("cublasLtMatmulAlgoGetHeuristic")) return static_cast<cublasStatus_t>(injected);
-  if (!doubles::alive("cublasLt", handle)) return refuse("cublasLtMatmulAlgoGetHeuristic", "the handle does not exist");
+  if (const int injected = doubles::enter("cublasLtMatmulAlgoGetHeuristic"))
+    return static_cast<cublasStatus_t>(injected);
+  if (!doubles::alive("cublasLt", handle))
+    return refuse("cublasLtMatmulAlgoGetHeuristic", "the handle does not exist");
   for (const auto layout : {a, b, c}) {
-    if (!doubles::alive("cublasLt layout", layout)) return refuse("cublasLtMatmulAlgoGetHeuristic", "a layout does not exist");
+    if (!doubles::alive("cublasLt layout", layout))
+      return refuse("cublasLtMatmulAlgoGetHeuristic", "a layout does not exist");
   }
   // A fault here means that the library knows no algorithm: success, and nothing found.
-  if (wanted < 1 || doubles::enter("cublasLtMatmulAlgoGetHeuristic(found)") != 0) return CUBLAS_STATUS_SUCCESS;
+  if (wanted < 1 || doubles::enter("cublasLtMatmulAlgoGetHeuristic(found)") != 0)
+    return CUBLAS_STATUS_SUCCESS;
   *results = cublasLtMatmulHeuristicResult_t{};
   results->workspaceSize = kept<std::size_t>()[preference] >= kLtWorkspace ? kLtWorkspace : 0;
   results->algo.data[0] = results->workspaceSize;
@@ -349,17 +429,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matmul, const void* alpha, const void* A,
-                              cublasLtMatrixLayout_t Adesc, const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta,
-                              const void* C, cublasLtMatrixLayout_t, void* D, cublasLtMatrixLayout_t Ddesc,
-                              const cublasLtMatmulAlgo_t* algo, void* workspace, std::size_t size, cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matmul,
+                              const void* alpha, const void* A, cublasLtMatrixLayout_t Adesc,
+                              const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta,
+                              const void* C, cublasLtMatrixLayout_t, void* D,
+                              cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo,
+                              void* workspace, std::size_t size, cudaStream_t stream) {
   const char* function = "cublasLtMatmul";
   if (const int injected = doubles::enter(function)) return static_cast<cublasStatus_t>(injected);
   if (doubles::sticky_error() != 0) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (!doubles::alive("cublasLt", handle)) return refuse(function, "the handle does not exist");
   if (!doubles::alive("stream", stream)) return refuse(function, "the stream does not exist");
   if (size < algo->data[0]) return refuse(function, "the workspace is too small");
-  if (size > 0 && (doubles::host_view(workspace, size) == nullptr || reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)) {
+  if (size > 0 && (doubles::host_view(workspace, size) == nullptr ||
+                   reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)) {
     return refuse(function, "the workspace is misaligned or not device memory of that size");
   }
   if (algo->data[0] > 0) doubles::enter("workspace used by cublasLtMatmul");
@@ -371,15 +454,23 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
   const std::uint64_t depth = m.a == CUBLAS_OP_N ? a.columns : a.rows;
   const std::uint64_t rows = m.a == CUBLAS_OP_N ? a.rows : a.columns;
   const std::uint64_t columns = m.b == CUBLAS_OP_N ? b.columns : b.rows;
-  if (rows != d.rows || columns != d.columns || depth != (m.b == CUBLAS_OP_N ? b.rows : b.columns)) {
+  if (rows != d.rows || columns != d.columns ||
+      depth != (m.b == CUBLAS_OP_N ? b.rows : b.columns)) {
     return refuse(function, "the matrices do not fit together");
   }
-  if (m.epilogue == CUBLASLT_EPILOGUE_BIAS && m.bias == nullptr) return refuse(function, "the bias is missing");
-  return multiply(function,
-                  {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), static_cast<std::int64_t>(depth), 1,
-                   {A, m.a, a.type, a.leading, 0, 0, 0}, {B, m.b, b.type, b.leading, 0, 0, 0},
-                   {D, CUBLAS_OP_N, d.type, d.leading, 0, 0, 0}, m.compute, alpha, beta,
-                   m.epilogue == CUBLASLT_EPILOGUE_BIAS ? m.bias : nullptr});
+  if (m.epilogue == CUBLASLT_EPILOGUE_BIAS && m.bias == nullptr)
+    return refuse(function, "the bias is missing");
+  return multiply(function, {static_cast<std::int64_t>(rows),
+                             static_cast<std::int64_t>(columns),
+                             static_cast<std::int64_t>(depth),
+                             1,
+                             {A, m.a, a.type, a.leading, 0, 0, 0},
+                             {B, m.b, b.type, b.leading, 0, 0, 0},
+                             {D, CUBLAS_OP_N, d.type, d.leading, 0, 0, 0},
+                             m.compute,
+                             alpha,
+                             beta,
+                             m.epilogue == CUBLASLT_EPILOGUE_BIAS ? m.bias : nullptr});
 }
 
 }  // extern "C"

@@ -14,17 +14,21 @@ namespace doubles = memfathom::doubles;
 
 namespace {
 
-// What every call meets first: an injected fault, a poisoned context, a machine without a driver or a device.
+// What every call meets first: an injected fault, a poisoned context, a machine without a driver or
+// a device.
 cudaError_t enter(std::string_view function) {
   const int injected = doubles::enter(function);
   if (doubles::sticky_error() != 0) return static_cast<cudaError_t>(doubles::sticky_error());
   if (injected != 0) return static_cast<cudaError_t>(doubles::fail_with(injected));
-  if (!doubles::machine().driver) return static_cast<cudaError_t>(doubles::fail_with(cudaErrorInsufficientDriver));
-  if (doubles::machine().devices == 0) return static_cast<cudaError_t>(doubles::fail_with(cudaErrorNoDevice));
+  if (!doubles::machine().driver)
+    return static_cast<cudaError_t>(doubles::fail_with(cudaErrorInsufficientDriver));
+  if (doubles::machine().devices == 0)
+    return static_cast<cudaError_t>(doubles::fail_with(cudaErrorNoDevice));
   return cudaSuccess;
 }
 
-cudaError_t refuse(std::string_view function, const std::string& why, cudaError_t status = cudaErrorInvalidValue) {
+cudaError_t refuse(std::string_view function, const std::string& why,
+                   cudaError_t status = cudaErrorInvalidValue) {
   doubles::refuse(function, why, status);
   return static_cast<cudaError_t>(doubles::fail_with(status));
 }
@@ -34,17 +38,21 @@ cudaError_t check_stream(std::string_view function, cudaStream_t stream) {
   return refuse(function, "the stream does not exist", cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t copy(std::string_view function, void* to, const void* from, std::size_t count, cudaMemcpyKind kind,
-                 cudaStream_t stream, bool deferred) {
+cudaError_t copy(std::string_view function, void* to, const void* from, std::size_t count,
+                 cudaMemcpyKind kind, cudaStream_t stream, bool deferred) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   void* target = to_device ? doubles::host_view(to, count) : to;
   const void* source = from_device ? doubles::host_view(from, count) : from;
-  if (target == nullptr || source == nullptr) return refuse(function, "an address is not device memory of that size");
-  if (!to_device && doubles::is_device_address(to)) return refuse(function, "the target is device memory");
-  if (!from_device && doubles::is_device_address(from)) return refuse(function, "the source is device memory");
+  if (target == nullptr || source == nullptr)
+    return refuse(function, "an address is not device memory of that size");
+  if (!to_device && doubles::is_device_address(to))
+    return refuse(function, "the target is device memory");
+  if (!from_device && doubles::is_device_address(from))
+    return refuse(function, "the source is device memory");
   if (deferred && !to_device) {
-    // By then the memory may be gone: the copy then brings nothing, as after a failed synchronisation.
+    // By then the memory may be gone: the copy then brings nothing, as after a failed
+    // synchronisation.
     doubles::defer(stream, [target, from, count] {
       if (const void* late = doubles::host_view(from, count)) std::memcpy(target, late, count);
     });
@@ -59,8 +67,10 @@ std::map<CUmemGenericAllocationHandle, std::size_t>& physical() {
   return handles;
 }
 
-CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUdeviceptr, unsigned long long) {
-  if (const int injected = doubles::enter("cuMemAddressReserve")) return static_cast<CUresult>(injected);
+CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUdeviceptr,
+                        unsigned long long) {
+  if (const int injected = doubles::enter("cuMemAddressReserve"))
+    return static_cast<CUresult>(injected);
   void* reserved = doubles::reserve_addresses(size);
   if (reserved == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   doubles::created("cuMemAddressReserve", reserved);
@@ -69,18 +79,19 @@ CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUd
 }
 
 CUresult driver_unreserve(CUdeviceptr address, std::size_t) {
-  if (const int injected = doubles::enter("cuMemAddressFree")) return static_cast<CUresult>(injected);
+  if (const int injected = doubles::enter("cuMemAddressFree"))
+    return static_cast<CUresult>(injected);
   void* reserved = reinterpret_cast<void*>(address);
   if (!doubles::free_addresses(reserved)) return CUDA_ERROR_INVALID_VALUE;
   doubles::destroyed("cuMemAddressReserve", reserved);
   return CUDA_SUCCESS;
 }
 
-CUresult driver_create(CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* properties,
-                       unsigned long long) {
+CUresult driver_create(CUmemGenericAllocationHandle* handle, std::size_t size,
+                       const CUmemAllocationProp* properties, unsigned long long) {
   if (const int injected = doubles::enter("cuMemCreate")) return static_cast<CUresult>(injected);
-  if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-      size % (2u << 20) != 0) {
+  if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || size % (2u << 20) != 0) {
     doubles::refuse("cuMemCreate", "the properties or the size are not those of device memory", 0);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -94,30 +105,37 @@ CUresult driver_create(CUmemGenericAllocationHandle* handle, std::size_t size, c
 
 CUresult driver_release(CUmemGenericAllocationHandle handle) {
   if (const int injected = doubles::enter("cuMemRelease")) return static_cast<CUresult>(injected);
-  if (!doubles::destroyed("cuMemCreate", reinterpret_cast<void*>(handle))) return CUDA_ERROR_INVALID_VALUE;
+  if (!doubles::destroyed("cuMemCreate", reinterpret_cast<void*>(handle)))
+    return CUDA_ERROR_INVALID_VALUE;
   physical().erase(handle);
   return CUDA_SUCCESS;
 }
 
-CUresult driver_map(CUdeviceptr address, std::size_t size, std::size_t, CUmemGenericAllocationHandle handle,
-                    unsigned long long) {
+CUresult driver_map(CUdeviceptr address, std::size_t size, std::size_t,
+                    CUmemGenericAllocationHandle handle, unsigned long long) {
   if (const int injected = doubles::enter("cuMemMap")) return static_cast<CUresult>(injected);
   const auto found = physical().find(handle);
   if (found == physical().end() || found->second != size) {
     doubles::refuse("cuMemMap", "the memory does not exist or has another size", 0);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return doubles::set_mapped(reinterpret_cast<void*>(address), size, true) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return doubles::set_mapped(reinterpret_cast<void*>(address), size, true)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult driver_unmap(CUdeviceptr address, std::size_t size) {
   if (const int injected = doubles::enter("cuMemUnmap")) return static_cast<CUresult>(injected);
-  return doubles::set_mapped(reinterpret_cast<void*>(address), size, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return doubles::set_mapped(reinterpret_cast<void*>(address), size, false)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult driver_access(CUdeviceptr, std::size_t, const CUmemAccessDesc* access, std::size_t count) {
   if (const int injected = doubles::enter("cuMemSetAccess")) return static_cast<CUresult>(injected);
-  return count == 1 && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return count == 1 && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
 }
 
 template <typename Function>
@@ -184,7 +202,8 @@ cudaError_t cudaMalloc(void** address, std::size_t size) {
   const cudaError_t status = enter("cudaMalloc");
   if (status != cudaSuccess) return status;
   *address = doubles::new_memory(size);
-  if (*address == nullptr) return static_cast<cudaError_t>(doubles::fail_with(cudaErrorMemoryAllocation));
+  if (*address == nullptr)
+    return static_cast<cudaError_t>(doubles::fail_with(cudaErrorMemoryAllocation));
   doubles::created("cudaMalloc", *address);
   return cudaSuccess;
 }
@@ -193,7 +212,8 @@ cudaError_t cudaFree(void* address) {
   const cudaError_t status = enter("cudaFree");
   // A poisoned context takes its memory with it.
   if ((status != cudaSuccess && doubles::sticky_error() == 0) || address == nullptr) return status;
-  if (!doubles::destroyed("cudaMalloc", address)) return refuse("cudaFree", "the address was not allocated");
+  if (!doubles::destroyed("cudaMalloc", address))
+    return refuse("cudaFree", "the address was not allocated");
   doubles::delete_memory(address);
   return status;
 }
@@ -209,13 +229,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const cudaError_t status = enter("cudaStreamDestroy");
   doubles::complete(stream);
-  if (!doubles::destroyed("stream", stream)) return refuse("cudaStreamDestroy", "the stream does not exist");
+  if (!doubles::destroyed("stream", stream))
+    return refuse("cudaStreamDestroy", "the stream does not exist");
   return status;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (const cudaError_t status = enter("cudaStreamSynchronize"); status != cudaSuccess) return status;
-  if (const cudaError_t status = check_stream("cudaStreamSynchronize", stream); status != cudaSuccess) return status;
+  if (const cudaError_t status = enter("cudaStreamSynchronize"); status != cudaSuccess)
+    return status;
+  if (const cudaError_t status = check_stream("cudaStreamSynchronize", stream);
+      status != cudaSuccess)
+    return status;
   doubles::complete(stream);
   return cudaSuccess;
 }
@@ -226,23 +250,28 @@ cudaError_t cudaDeviceSynchronize() {
   return status;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   if (const cudaError_t status = enter("cudaMemcpyAsync"); status != cudaSuccess) return status;
-  if (const cudaError_t status = check_stream("cudaMemcpyAsync", stream); status != cudaSuccess) return status;
+  if (const cudaError_t status = check_stream("cudaMemcpyAsync", stream); status != cudaSuccess)
+    return status;
   return copy("cudaMemcpyAsync", to, from, count, kind, stream, true);
 }
 
 cudaError_t cudaMemsetAsync(void* address, int value, std::size_t count, cudaStream_t stream) {
   if (const cudaError_t status = enter("cudaMemsetAsync"); status != cudaSuccess) return status;
-  if (const cudaError_t status = check_stream("cudaMemsetAsync", stream); status != cudaSuccess) return status;
+  if (const cudaError_t status = check_stream("cudaMemsetAsync", stream); status != cudaSuccess)
+    return status;
   void* host = doubles::host_view(address, count);
-  if (host == nullptr) return refuse("cudaMemsetAsync", "the address is not device memory of that size");
+  if (host == nullptr)
+    return refuse("cudaMemsetAsync", "the address is not device memory of that size");
   std::memset(host, value, count);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
-  if (const cudaError_t status = enter("cudaEventCreateWithFlags"); status != cudaSuccess) return status;
+  if (const cudaError_t status = enter("cudaEventCreateWithFlags"); status != cudaSuccess)
+    return status;
   *event = static_cast<cudaEvent_t>(doubles::new_handle());
   doubles::created("event", *event);
   return cudaSuccess;
@@ -250,7 +279,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   doubles::enter("cudaEventDestroy");
-  return doubles::destroyed("event", event) ? cudaSuccess : refuse("cudaEventDestroy", "it does not exist");
+  return doubles::destroyed("event", event) ? cudaSuccess
+                                            : refuse("cudaEventDestroy", "it does not exist");
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -260,13 +290,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (const cudaError_t status = enter("cudaEventSynchronize"); status != cudaSuccess) return status;
-  return doubles::alive("event", event) ? cudaSuccess : refuse("cudaEventSynchronize", "it does not exist");
+  if (const cudaError_t status = enter("cudaEventSynchronize"); status != cudaSuccess)
+    return status;
+  return doubles::alive("event", event) ? cudaSuccess
+                                        : refuse("cudaEventSynchronize", "it does not exist");
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (const cudaError_t status = enter("cudaEventElapsedTime"); status != cudaSuccess) return status;
-  if (!doubles::alive("event", begin) || !doubles::alive("event", end)) return refuse("cudaEventElapsedTime", "it does not exist");
+  if (const cudaError_t status = enter("cudaEventElapsedTime"); status != cudaSuccess)
+    return status;
+  if (!doubles::alive("event", begin) || !doubles::alive("event", end))
+    return refuse("cudaEventElapsedTime", "it does not exist");
   *milliseconds = doubles::next_elapsed();
   return cudaSuccess;
 }
@@ -289,18 +323,23 @@ const char* cudaGetErrorName(cudaError_t error) {
 
 const char* cudaGetErrorString(cudaError_t) { return "as told to the double"; }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
+                                             unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
   const cudaError_t status = enter("cudaGetDriverEntryPointByVersion");
   if (status != cudaSuccess) return status;
   const std::map<std::string_view, void*> functions{
-      {"cuMemAddressReserve", address_of(driver_reserve)}, {"cuMemAddressFree", address_of(driver_unreserve)},
-      {"cuMemCreate", address_of(driver_create)},          {"cuMemRelease", address_of(driver_release)},
-      {"cuMemMap", address_of(driver_map)},                {"cuMemUnmap", address_of(driver_unmap)},
+      {"cuMemAddressReserve", address_of(driver_reserve)},
+      {"cuMemAddressFree", address_of(driver_unreserve)},
+      {"cuMemCreate", address_of(driver_create)},
+      {"cuMemRelease", address_of(driver_release)},
+      {"cuMemMap", address_of(driver_map)},
+      {"cuMemUnmap", address_of(driver_unmap)},
       {"cuMemSetAccess", address_of(driver_access)}};
   const auto found = functions.find(symbol);
   *function = found == functions.end() ? nullptr : found->second;
-  *result = found == functions.end() ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+  *result =
+      found == functions.end() ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return cudaSuccess;
 }
 

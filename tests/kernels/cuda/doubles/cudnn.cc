@@ -1,5 +1,6 @@
-// The double of cuDNN: descriptors are recorded and passed on to the real library, which plans without a device; only
-// handles and execution are pretended. Without the real library a small planner of our own answers.
+// The double of cuDNN: descriptors are recorded and passed on to the real library, which plans
+// without a device; only handles and execution are pretended. Without the real library a small
+// planner of our own answers.
 #include <cudnn_graph.h>
 #include <dlfcn.h>
 
@@ -69,7 +70,7 @@ struct Recorded {
   std::map<int, std::vector<std::int64_t>> numbers;
   std::map<int, std::vector<void*>> pointers;
   std::map<int, std::vector<RecordedPtr>> parts;
-  RecordedPtr origin;       // configurations: the heuristics they came from
+  RecordedPtr origin;          // configurations: the heuristics they came from
   std::int64_t pretended = 0;  // configurations of our own planner: their workspace
 
   ~Recorded() {
@@ -87,7 +88,8 @@ std::map<const void*, cudaStream_t>& streams() {
   return of_handles;
 }
 
-cudnnStatus_t refuse(const char* function, const std::string& why, cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
+cudnnStatus_t refuse(const char* function, const std::string& why,
+                     cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
   doubles::refuse(function, why, status);
   return status;
 }
@@ -97,16 +99,26 @@ RecordedPtr find_recorded(const void* handle) {
   return found == all().end() ? nullptr : found->second;
 }
 
-void record(Recorded& target, int name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
+void record(Recorded& target, int name, cudnnBackendAttributeType_t type, std::int64_t count,
+            const void* values) {
   for (std::int64_t i = 0; i < count; ++i) {
     switch (type) {
-      case CUDNN_TYPE_INT64: target.numbers[name].push_back(static_cast<const std::int64_t*>(values)[i]); break;
-      case CUDNN_TYPE_DATA_TYPE: target.numbers[name].push_back(static_cast<const cudnnDataType_t*>(values)[i]); break;
-      case CUDNN_TYPE_HEUR_MODE: target.numbers[name].push_back(static_cast<const cudnnBackendHeurMode_t*>(values)[i]); break;
-      case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-        target.parts[name].push_back(find_recorded(static_cast<const cudnnBackendDescriptor_t*>(values)[i]));
+      case CUDNN_TYPE_INT64:
+        target.numbers[name].push_back(static_cast<const std::int64_t*>(values)[i]);
         break;
-      case CUDNN_TYPE_VOID_PTR: target.pointers[name].push_back(static_cast<void* const*>(values)[i]); break;
+      case CUDNN_TYPE_DATA_TYPE:
+        target.numbers[name].push_back(static_cast<const cudnnDataType_t*>(values)[i]);
+        break;
+      case CUDNN_TYPE_HEUR_MODE:
+        target.numbers[name].push_back(static_cast<const cudnnBackendHeurMode_t*>(values)[i]);
+        break;
+      case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+        target.parts[name].push_back(
+            find_recorded(static_cast<const cudnnBackendDescriptor_t*>(values)[i]));
+        break;
+      case CUDNN_TYPE_VOID_PTR:
+        target.pointers[name].push_back(static_cast<void* const*>(values)[i]);
+        break;
       default: break;
     }
   }
@@ -114,27 +126,31 @@ void record(Recorded& target, int name, cudnnBackendAttributeType_t type, std::i
 
 std::string machine_json() {
   const doubles::Machine& machine = doubles::machine();
-  return memfathom::to_cudnn_json(memfathom::describe_gpu(std::to_string(machine.major) + std::to_string(machine.minor)));
+  return memfathom::to_cudnn_json(
+      memfathom::describe_gpu(std::to_string(machine.major) + std::to_string(machine.minor)));
 }
 
-cudnnStatus_t pass_on(const Real& library, Recorded& target, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                      std::int64_t count, const void* values) {
+cudnnStatus_t pass_on(const Real& library, Recorded& target, cudnnBackendAttributeName_t name,
+                      cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
   // The handle is ours: the real library gets the device's description in its place.
   if (name == CUDNN_ATTR_DEVICEPROP_HANDLE) {
     const std::string json = machine_json();
     return library.set(target.original, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                        static_cast<std::int64_t>(json.size()), json.data());
   }
-  if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR) return library.set(target.original, name, type, count, values);
+  if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+    return library.set(target.original, name, type, count, values);
   std::vector<cudnnBackendDescriptor_t> originals;
   for (std::int64_t i = 0; i < count; ++i) {
-    originals.push_back(find_recorded(static_cast<const cudnnBackendDescriptor_t*>(values)[i])->original);
+    originals.push_back(
+        find_recorded(static_cast<const cudnnBackendDescriptor_t*>(values)[i])->original);
   }
   return library.set(target.original, name, type, count, originals.data());
 }
 
-cudnnStatus_t ask_real(const Real& library, const RecordedPtr& source, cudnnBackendAttributeName_t name,
-                       cudnnBackendAttributeType_t type, std::int64_t capacity, std::int64_t* held, void* values) {
+cudnnStatus_t ask_real(const Real& library, const RecordedPtr& source,
+                       cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                       std::int64_t capacity, std::int64_t* held, void* values) {
   if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR || values == nullptr) {
     return library.get(source->original, name, type, capacity, held, values);
   }
@@ -149,11 +165,12 @@ cudnnStatus_t ask_real(const Real& library, const RecordedPtr& source, cudnnBack
 }
 
 // Our own planner: mode A knows two engines, the fallback list one that needs nothing.
-cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName_t name, std::int64_t capacity,
-                            std::int64_t* held, void* values) {
+cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName_t name,
+                            std::int64_t capacity, std::int64_t* held, void* values) {
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-      const bool fallback = source->numbers[CUDNN_ATTR_ENGINEHEUR_MODE].front() == CUDNN_HEUR_MODE_FALLBACK;
+      const bool fallback =
+          source->numbers[CUDNN_ATTR_ENGINEHEUR_MODE].front() == CUDNN_HEUR_MODE_FALLBACK;
       const std::vector<std::int64_t> workspaces =
           fallback ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{1 << 20, 1 << 22};
       *held = static_cast<std::int64_t>(workspaces.size());
@@ -173,14 +190,16 @@ cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *held = 1;
-      *static_cast<std::int64_t*>(values) = source->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG].front()->pretended;
+      *static_cast<std::int64_t*>(values) =
+          source->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG].front()->pretended;
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINECFG_ENGINE:
       *held = 1;
       find_recorded(*static_cast<cudnnBackendDescriptor_t*>(values))->finalized = true;
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: *held = 0; return CUDNN_STATUS_SUCCESS;
-    default: return refuse("cudnnBackendGetAttribute", "our own planner does not know this attribute");
+    default:
+      return refuse("cudnnBackendGetAttribute", "our own planner does not know this attribute");
   }
 }
 
@@ -192,17 +211,21 @@ struct ConvolutionNames {
 bool names_of(cudnnBackendDescriptorType_t type, ConvolutionNames& names) {
   switch (type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      names = {ConvolutionKind::kForward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC};
+      names = {ConvolutionKind::kForward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC};
       return true;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
       names = {ConvolutionKind::kDataGradient, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC};
       return true;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
       names = {ConvolutionKind::kWeightGradient, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC};
       return true;
     default: return false;
@@ -214,10 +237,13 @@ Shape shape_of(const std::vector<std::int64_t>& numbers) {
 }
 
 DType type_of(std::int64_t type) {
-  return type == CUDNN_DATA_HALF ? DType::kFp16 : type == CUDNN_DATA_BFLOAT16 ? DType::kBf16 : DType::kFp32;
+  return type == CUDNN_DATA_HALF       ? DType::kFp16
+         : type == CUDNN_DATA_BFLOAT16 ? DType::kBf16
+                                       : DType::kFp32;
 }
 
-// The operand that the variant pack gives for a tensor of the graph, on the host; absent when it gives none.
+// The operand that the variant pack gives for a tensor of the graph, on the host; absent when it
+// gives none.
 Operand operand_of(const Recorded& tensor, const Recorded& pack) {
   const auto& ids = pack.numbers.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto& pointers = pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
@@ -228,16 +254,19 @@ Operand operand_of(const Recorded& tensor, const Recorded& pack) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == id) operand.data = pointers[i];
   }
-  if (operand && !doubles::to_host(operand, "cudnnBackendExecute", "a tensor")) operand.data = nullptr;
+  if (operand && !doubles::to_host(operand, "cudnnBackendExecute", "a tensor"))
+    operand.data = nullptr;
   return operand;
 }
 
-cudnnStatus_t convolve(const Recorded& operation, const ConvolutionNames& names, const Recorded& pack) {
+cudnnStatus_t convolve(const Recorded& operation, const ConvolutionNames& names,
+                       const Recorded& pack) {
   const Recorded& description = *operation.parts.at(names.description).front();
   const Operand x = operand_of(*operation.parts.at(names.x).front(), pack);
   const Operand w = operand_of(*operation.parts.at(names.w).front(), pack);
   const Operand y = operand_of(*operation.parts.at(names.y).front(), pack);
-  if (!x || !w || !y) return refuse("cudnnBackendExecute", "a tensor of the graph has no device memory");
+  if (!x || !w || !y)
+    return refuse("cudnnBackendExecute", "a tensor of the graph has no device memory");
   memfathom::ConvolutionCall call;
   call.query.kind = names.kind;
   call.query.input = x.shape;
@@ -258,7 +287,8 @@ std::int64_t workspace_of(const RecordedPtr& plan) {
   std::int64_t held = 0;
   std::int64_t bytes = 0;
   if (plan->original != nullptr) {
-    open_real()->get(plan->original, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &held, &bytes);
+    open_real()->get(plan->original, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                     &held, &bytes);
   } else {
     ask_pretended(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1, &held, &bytes);
   }
@@ -275,7 +305,8 @@ bool memfathom::doubles::plan_with_real_cudnn(bool wanted) {
 extern "C" {
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
-  if (const int injected = doubles::enter("cudnnCreate")) return static_cast<cudnnStatus_t>(injected);
+  if (const int injected = doubles::enter("cudnnCreate"))
+    return static_cast<cudnnStatus_t>(injected);
   *handle = static_cast<cudnnHandle_t>(doubles::new_handle());
   doubles::created("cudnn", *handle);
   return CUDNN_STATUS_SUCCESS;
@@ -283,11 +314,13 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   doubles::enter("cudnnDestroy");
-  return doubles::destroyed("cudnn", handle) ? CUDNN_STATUS_SUCCESS : refuse("cudnnDestroy", "it does not exist");
+  return doubles::destroyed("cudnn", handle) ? CUDNN_STATUS_SUCCESS
+                                             : refuse("cudnnDestroy", "it does not exist");
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
-  if (const int injected = doubles::enter("cudnnSetStream")) return static_cast<cudnnStatus_t>(injected);
+  if (const int injected = doubles::enter("cudnnSetStream"))
+    return static_cast<cudnnStatus_t>(injected);
   if (!doubles::alive("cudnn", handle) || !doubles::alive("stream", stream)) {
     return refuse("cudnnSetStream", "the handle or the stream does not exist");
   }
@@ -297,14 +330,17 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
 
 std::size_t cudnnGetVersion() { return 91900; }
 const char* cudnnGetErrorString(cudnnStatus_t status) {
-  return status == CUDNN_STATUS_EXECUTION_FAILED ? "CUDNN_STATUS_EXECUTION_FAILED" : "a status of the double";
+  return status == CUDNN_STATUS_EXECUTION_FAILED ? "CUDNN_STATUS_EXECUTION_FAILED"
+                                                 : "a status of the double";
 }
 void cudnnGetLastErrorString(char* message, std::size_t size) {
   if (size > 0) message[0] = '\0';
 }
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
-  if (const int injected = doubles::enter("cudnnBackendCreateDescriptor")) return static_cast<cudnnStatus_t>(injected);
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t* descriptor) {
+  if (const int injected = doubles::enter("cudnnBackendCreateDescriptor"))
+    return static_cast<cudnnStatus_t>(injected);
   auto recorded = std::make_shared<Recorded>();
   recorded->type = type;
   if (real() != nullptr && type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR) {
@@ -320,65 +356,86 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cu
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
   doubles::enter("cudnnBackendDestroyDescriptor");
   all().erase(descriptor);
-  return doubles::destroyed("cudnn descriptor", descriptor) ? CUDNN_STATUS_SUCCESS
-                                                            : refuse("cudnnBackendDestroyDescriptor", "it does not exist");
+  return doubles::destroyed("cudnn descriptor", descriptor)
+             ? CUDNN_STATUS_SUCCESS
+             : refuse("cudnnBackendDestroyDescriptor", "it does not exist");
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
-  if (const int injected = doubles::enter("cudnnBackendSetAttribute")) return static_cast<cudnnStatus_t>(injected);
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, std::int64_t count,
+                                       const void* values) {
+  if (const int injected = doubles::enter("cudnnBackendSetAttribute"))
+    return static_cast<cudnnStatus_t>(injected);
   const RecordedPtr target = find_recorded(descriptor);
-  if (!target || target->finalized) return refuse("cudnnBackendSetAttribute", "the descriptor is gone or finalized");
-  if (name == CUDNN_ATTR_DEVICEPROP_HANDLE && !doubles::alive("cudnn", *static_cast<const cudnnHandle_t*>(values))) {
+  if (!target || target->finalized)
+    return refuse("cudnnBackendSetAttribute", "the descriptor is gone or finalized");
+  if (name == CUDNN_ATTR_DEVICEPROP_HANDLE &&
+      !doubles::alive("cudnn", *static_cast<const cudnnHandle_t*>(values))) {
     return refuse("cudnnBackendSetAttribute", "the handle does not exist");
   }
   record(*target, name, type, count, values);
-  return target->original == nullptr ? CUDNN_STATUS_SUCCESS : pass_on(*real(), *target, name, type, count, values);
+  return target->original == nullptr ? CUDNN_STATUS_SUCCESS
+                                     : pass_on(*real(), *target, name, type, count, values);
 }
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   const RecordedPtr target = find_recorded(descriptor);
   if (!target) return refuse("cudnnBackendFinalize", "the descriptor is gone");
-  // Faults are aimed at one kind of descriptor: finalizing is what fails when an engine cannot be built.
-  const char* function =
-      target->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? "cudnnBackendFinalize(plan)" : "cudnnBackendFinalize";
+  // Faults are aimed at one kind of descriptor: finalizing is what fails when an engine cannot be
+  // built.
+  const char* function = target->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR
+                             ? "cudnnBackendFinalize(plan)"
+                             : "cudnnBackendFinalize";
   if (const int injected = doubles::enter(function)) return static_cast<cudnnStatus_t>(injected);
-  const cudnnStatus_t status = target->original == nullptr ? CUDNN_STATUS_SUCCESS : real()->finalize(target->original);
+  const cudnnStatus_t status =
+      target->original == nullptr ? CUDNN_STATUS_SUCCESS : real()->finalize(target->original);
   target->finalized = status == CUDNN_STATUS_SUCCESS;
   return status;
 }
 
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, std::int64_t capacity, std::int64_t* held,
-                                       void* values) {
-  if (const int injected = doubles::enter("cudnnBackendGetAttribute")) return static_cast<cudnnStatus_t>(injected);
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, std::int64_t capacity,
+                                       std::int64_t* held, void* values) {
+  if (const int injected = doubles::enter("cudnnBackendGetAttribute"))
+    return static_cast<cudnnStatus_t>(injected);
   const RecordedPtr source = find_recorded(descriptor);
-  if (!source || !source->finalized) return refuse("cudnnBackendGetAttribute", "the descriptor is gone or not finalized");
-  if (source->original != nullptr) return ask_real(*real(), source, name, type, capacity, held, values);
+  if (!source || !source->finalized)
+    return refuse("cudnnBackendGetAttribute", "the descriptor is gone or not finalized");
+  if (source->original != nullptr)
+    return ask_real(*real(), source, name, type, capacity, held, values);
   return ask_pretended(source, name, capacity, held, values);
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
   const char* function = "cudnnBackendExecute";
   if (const int injected = doubles::enter(function)) return static_cast<cudnnStatus_t>(injected);
   if (doubles::sticky_error() != 0) return CUDNN_STATUS_EXECUTION_FAILED;
   if (!doubles::alive("cudnn", handle)) return refuse(function, "the handle does not exist");
-  // Not an error of cuDNN, but one of ours: the default stream is not ordered with the device's own.
-  if (!doubles::alive("stream", streams()[handle])) doubles::refuse(function, "the handle runs on the default stream", 0);
+  // Not an error of cuDNN, but one of ours: the default stream is not ordered with the device's
+  // own.
+  if (!doubles::alive("stream", streams()[handle]))
+    doubles::refuse(function, "the handle runs on the default stream", 0);
   const RecordedPtr planned = find_recorded(plan);
   const RecordedPtr packed = find_recorded(pack);
-  if (!planned || !packed || !planned->finalized || !packed->finalized) return refuse(function, "a descriptor is not finalized");
+  if (!planned || !packed || !planned->finalized || !packed->finalized)
+    return refuse(function, "a descriptor is not finalized");
   const std::int64_t wanted = workspace_of(planned);
   void* workspace = packed->pointers[CUDNN_ATTR_VARIANT_PACK_WORKSPACE].front();
   if (wanted > 0 && (doubles::host_view(workspace, static_cast<std::size_t>(wanted)) == nullptr ||
                      reinterpret_cast<std::uint64_t>(workspace) % 16 != 0)) {
     return refuse(function, "the workspace is too small, misaligned or missing");
   }
-  const RecordedPtr graph =
-      planned->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG].front()->origin->parts[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH].front();
+  const RecordedPtr graph = planned->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG]
+                                .front()
+                                ->origin->parts[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH]
+                                .front();
   const Recorded& operation = *graph->parts[CUDNN_ATTR_OPERATIONGRAPH_OPS].front();
   ConvolutionNames names{};
-  if (!names_of(operation.type, names)) return refuse(function, "this double runs convolutions only", CUDNN_STATUS_NOT_SUPPORTED);
+  if (!names_of(operation.type, names))
+    return refuse(function, "this double runs convolutions only", CUDNN_STATUS_NOT_SUPPORTED);
   return convolve(operation, names, *packed);
 }
 

@@ -33,16 +33,20 @@ std::map<cufftHandle, Plan>& plans() {
   return all;
 }
 
-const void* identity(cufftHandle handle) { return reinterpret_cast<const void*>(static_cast<std::intptr_t>(handle)); }
+const void* identity(cufftHandle handle) {
+  return reinterpret_cast<const void*>(static_cast<std::intptr_t>(handle));
+}
 
-cufftResult refuse(const char* function, const std::string& why, cufftResult status = CUFFT_INVALID_VALUE) {
+cufftResult refuse(const char* function, const std::string& why,
+                   cufftResult status = CUFFT_INVALID_VALUE) {
   doubles::refuse(function, why, status);
   return status;
 }
 
 cufftResult enter(const char* function, cufftHandle handle) {
   if (const int injected = doubles::enter(function)) return static_cast<cufftResult>(injected);
-  if (!doubles::alive("cufft plan", identity(handle))) return refuse(function, "the plan does not exist", CUFFT_INVALID_PLAN);
+  if (!doubles::alive("cufft plan", identity(handle)))
+    return refuse(function, "the plan does not exist", CUFFT_INVALID_PLAN);
   return CUFFT_SUCCESS;
 }
 
@@ -54,18 +58,25 @@ Operand operand_of(const Plan& plan, void* data, bool real, bool halved) {
   return operand;
 }
 
-cufftResult execute(const char* function, cufftHandle handle, cufftType type, void* in, void* out, int direction) {
+cufftResult execute(const char* function, cufftHandle handle, cufftType type, void* in, void* out,
+                    int direction) {
   if (const cufftResult status = enter(function, handle); status != CUFFT_SUCCESS) return status;
   if (doubles::sticky_error() != 0) return CUFFT_EXEC_FAILED;
   const Plan& plan = plans()[handle];
-  if (!plan.made || plan.type != type) return refuse(function, "the plan is for another transform", CUFFT_INVALID_PLAN);
-  if (!doubles::alive("stream", plan.stream)) return refuse(function, "the stream does not exist", CUFFT_EXEC_FAILED);
+  if (!plan.made || plan.type != type)
+    return refuse(function, "the plan is for another transform", CUFFT_INVALID_PLAN);
+  if (!doubles::alive("stream", plan.stream))
+    return refuse(function, "the stream does not exist", CUFFT_EXEC_FAILED);
   if (!plan.own_area && plan.work > 0 &&
-      (doubles::host_view(plan.area, plan.work) == nullptr || reinterpret_cast<std::uint64_t>(plan.area) % 256 != 0)) {
-    return refuse(function, "the work area is too small, misaligned or missing", CUFFT_NO_WORKSPACE);
+      (doubles::host_view(plan.area, plan.work) == nullptr ||
+       reinterpret_cast<std::uint64_t>(plan.area) % 256 != 0)) {
+    return refuse(function, "the work area is too small, misaligned or missing",
+                  CUFFT_NO_WORKSPACE);
   }
   memfathom::FftCall call;
-  call.kind = type == CUFFT_R2C ? FftKind::kRealToComplex : type == CUFFT_C2R ? FftKind::kComplexToReal : FftKind::kComplexToComplex;
+  call.kind = type == CUFFT_R2C   ? FftKind::kRealToComplex
+              : type == CUFFT_C2R ? FftKind::kComplexToReal
+                                  : FftKind::kComplexToComplex;
   call.rank = plan.extents.rank();
   call.inverse = direction == CUFFT_INVERSE;
   call.in = operand_of(plan, in, type == CUFFT_R2C, type == CUFFT_C2R);
@@ -75,10 +86,12 @@ cufftResult execute(const char* function, cufftHandle handle, cufftType type, vo
   };
   call.in.data = doubles::host_view(in, bytes(call.in));
   call.out.data = doubles::host_view(out, bytes(call.out));
-  if (!call.in || !call.out) return refuse(function, "an operand is not device memory of that extent");
+  if (!call.in || !call.out)
+    return refuse(function, "an operand is not device memory of that extent");
   memfathom::run_reference(call);
   // The real library may use the spectrum of a multi-dimensional inverse as scratch.
-  if (type == CUFFT_C2R && call.rank > 1 && in != out) std::memset(call.in.data, 0xFF, bytes(call.in));
+  if (type == CUFFT_C2R && call.rank > 1 && in != out)
+    std::memset(call.in.data, 0xFF, bytes(call.in));
   return CUFFT_SUCCESS;
 }
 
@@ -98,7 +111,9 @@ cufftResult cufftCreate(cufftHandle* handle) {
 cufftResult cufftDestroy(cufftHandle handle) {
   doubles::enter("cufftDestroy");
   plans().erase(handle);
-  return doubles::destroyed("cufft plan", identity(handle)) ? CUFFT_SUCCESS : refuse("cufftDestroy", "it does not exist");
+  return doubles::destroyed("cufft plan", identity(handle))
+             ? CUFFT_SUCCESS
+             : refuse("cufftDestroy", "it does not exist");
 }
 
 cufftResult cufftSetAutoAllocation(cufftHandle handle, int automatic) {
@@ -107,13 +122,16 @@ cufftResult cufftSetAutoAllocation(cufftHandle handle, int automatic) {
   return status;
 }
 
-cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long int* n, long long int* inembed, long long int,
-                                long long int, long long int* onembed, long long int, long long int, cufftType type,
-                                long long int batch, std::size_t* work) {
+cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long int* n,
+                                long long int* inembed, long long int, long long int,
+                                long long int* onembed, long long int, long long int,
+                                cufftType type, long long int batch, std::size_t* work) {
   const char* function = "cufftMakePlanMany64";
   if (const cufftResult status = enter(function, handle); status != CUFFT_SUCCESS) return status;
-  if (rank < 1 || rank > 3 || batch < 1) return refuse(function, "the rank or the batch is impossible", CUFFT_INVALID_SIZE);
-  if (inembed != nullptr || onembed != nullptr) return refuse(function, "this double has dense transforms only");
+  if (rank < 1 || rank > 3 || batch < 1)
+    return refuse(function, "the rank or the batch is impossible", CUFFT_INVALID_SIZE);
+  if (inembed != nullptr || onembed != nullptr)
+    return refuse(function, "this double has dense transforms only");
   Plan& plan = plans()[handle];
   plan.extents = {};
   std::int64_t elements = batch;
@@ -126,7 +144,8 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long int* n, 
   plan.made = true;
   // As large as the spectrum; short one-dimensional transforms need none.
   plan.work = rank == 1 && n[0] <= 8 ? 0 : static_cast<std::size_t>(elements) * 8;
-  if (plan.own_area) doubles::refuse(function, "the library would allocate a work area of its own", 0);
+  if (plan.own_area)
+    doubles::refuse(function, "the library would allocate a work area of its own", 0);
   *work = plan.work;
   return CUFFT_SUCCESS;
 }

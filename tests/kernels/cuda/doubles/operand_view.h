@@ -1,4 +1,5 @@
-// Operands translated from device addresses to the host memory behind them, with their whole extent checked.
+// Operands translated from device addresses to the host memory behind them, with their whole extent
+// checked.
 #pragma once
 
 #include <cstddef>
