@@ -74,6 +74,27 @@ double shift_variance(const Diagnosis& diagnosis, int parameter) {
   return shift * shift;
 }
 
+// An error of a library's workspace models is common to its jobs and looks like a part of its
+// module.
+double workspace_variance(const RowList& rows, const WorkspaceFit& workspaces, int parameter) {
+  if (parameter != kCudnn && parameter != kCufft) return 0;
+  const Library library = parameter == kCudnn ? Library::kCudnn : Library::kCufft;
+  double error = 0;
+  int requests = 0;
+  for (const WorkspaceModelFit& model : workspaces.models) {
+    if (model.library != library) continue;
+    error += model.rows * model.held_out_median_error;
+    requests += model.rows;
+  }
+  std::vector<double> held;
+  for (const FitRow* row : rows) {
+    const bool uses = parameter == kCudnn ? row->replay.uses_cudnn : row->replay.uses_cufft;
+    if (uses) held.push_back(static_cast<double>(row->replay.workspaces.count()));
+  }
+  const double shift = requests == 0 ? 0 : error / requests * median(std::move(held));
+  return shift * shift;
+}
+
 // What the solver saw as one base is two coefficients: the context where a sibling under our own
 // framework tells it.
 std::vector<Coefficient> base_coefficients(const Solution& solution, const Diagnosis& diagnosis,
@@ -131,7 +152,7 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
   }
 }
 
-void add_coefficients(const Solution& solution, const Solution& everything,
+void add_coefficients(const RowList& rows, const Solution& solution, const Solution& everything,
                       const SolverSetup& identified, const SolverSetup& setup,
                       const Beliefs& beliefs, const FitOptions& options,
                       const WorkspaceFit& workspaces, FitSummary* summary) {
@@ -145,8 +166,9 @@ void add_coefficients(const Solution& solution, const Solution& everything,
     // A module that the selection left out is 0 as far as these rows can tell; its error is what
     // the larger model says.
     const double left_out = everything.variance(p) + everything.value[at] * everything.value[at];
-    const double variance =
-        (setup.free[at] ? solution.variance(p) : left_out) + shift_variance(summary->diagnosis, p);
+    const double variance = (setup.free[at] ? solution.variance(p) : left_out) +
+                            shift_variance(summary->diagnosis, p) +
+                            workspace_variance(rows, workspaces, p);
     const double prior_error = beliefs.priors[at].sigma;
     const double page = static_cast<double>(options.quantum.count());
     calibration.coefficients.push_back(
@@ -237,7 +259,8 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
       validate(split.device, split.kept, setup, solution, options, &summary);
   summary.diagnosis = diagnose(split.all, split.device, setup, solution, options);
   summary.outliers = list_outliers(split.device, setup, solution);
-  add_coefficients(solution, everything, identified, setup, beliefs, options, workspaces, &summary);
+  add_coefficients(split.device, solution, everything, identified, setup, beliefs, options,
+                   workspaces, &summary);
   calibration.refusal = refusal_of(summary, validated, options);
   calibration.usable = calibration.refusal.empty();
   return summary;

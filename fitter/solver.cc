@@ -16,6 +16,8 @@ namespace {
 constexpr double kHuberCutoff = 1.345;
 constexpr std::size_t kFewestForTukey = 12;
 constexpr int kNoiseRounds = 2;
+constexpr double kLeastSlope =
+    0.05;  // keeps the covariance finite when nearly all rows are outliers
 
 double size_of_row(const FitRow& row) {
   return static_cast<double>((row.is_censored() ? row.capacity : *row.measured).count());
@@ -150,32 +152,40 @@ Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Sol
   normal.prior = Eigen::MatrixXd::Zero(k, k);
   const PerParameter<double> x = in_solver_units(solution.value);
   std::map<std::pair<std::string, int>, Eigen::VectorXd> shared;
-  double slopes = 0;
-  double measured = 0;
+  struct OfClass {
+    Eigen::MatrixXd information;
+    Eigen::MatrixXd scores;
+    double slopes = 0;
+    double rows = 0;
+  };
+  std::map<int, OfClass> classes;
   Eigen::VectorXd g(k);
   for (const FitRow* row : rows) {
     const Jet residual = residual_with_gradient(*row, solution.noise, x);
-    for (Eigen::Index i = 0; i < k; ++i)
+    for (Eigen::Index i = 0; i < k; ++i) {
       g[i] = residual.v[normal.active[static_cast<std::size_t>(i)]];
-    const Influence at = influence_at(residual.a, loss);
+    }
     // Huber's score also where Tukey's loss lets a row go: rows that disagree must widen the
     // errors.
     const double score = influence_at(residual.a, Loss::kHuber).psi;
-    normal.information.noalias() += g * g.transpose();
-    normal.scores.noalias() += score * score * g * g.transpose();
-    Eigen::VectorXd& sum =
-        shared.try_emplace({row->family, row->library_pattern()}, Eigen::VectorXd::Zero(k))
-            .first->second;
-    sum += score * g;
-    slopes += at.slope;
-    measured += 1;
+    OfClass& own =
+        classes.try_emplace(row->noise_class(), OfClass{normal.prior, normal.prior}).first->second;
+    own.information.noalias() += g * g.transpose();
+    own.scores.noalias() += score * score * g * g.transpose();
+    own.slopes += influence_at(residual.a, loss).slope;
+    own.rows += 1;
+    shared.try_emplace({row->family, row->library_pattern()}, Eigen::VectorXd::Zero(k))
+        .first->second += score * g;
+  }
+  // Rows with heavy tails hold an estimate less firmly (a smaller mean slope); few rows seem to
+  // agree better than they do.
+  for (const auto& [noise_class, own] : classes) {
+    normal.information += std::max(own.slopes / own.rows, kLeastSlope) * own.information;
+    normal.scores += own.scores * (own.rows / std::max(own.rows - 1, 1.0));
   }
   // What a family has in common (it loads less of a module, its workspaces are off) does not
   // average out over its rows.
   for (const auto& [cluster, sum] : shared) normal.scores.noalias() += sum * sum.transpose();
-  if (measured > 0) normal.information *= std::max(slopes / measured, 0.05);
-  if (measured > static_cast<double>(k))
-    normal.scores *= measured / (measured - static_cast<double>(k));
   for (Eigen::Index i = 0; i < k; ++i) {
     const int parameter = normal.active[static_cast<std::size_t>(i)];
     const double sigma =

@@ -180,5 +180,17 @@ TEST_F(DbCommandTest, CalibrationsShowAddsCoefficientsAndQuality) {
   EXPECT_EQ(run({"calibrations", "show", "nothing"}).exit_code, 2);
 }
 
+TEST_F(DbCommandTest, DiffSaysWhichCoefficientsMovedBetweenTwoCalibrations) {
+  const json same = answer({"calibrations", "diff", old_, new_});
+  EXPECT_EQ(same["environment"], "the environments are the same");
+  for (const json& coefficient : same["coefficients"]) EXPECT_NE(coefficient["change"], "moved");
+
+  const Outcome table = run({"calibrations", "diff", old_, refused_});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("gpu NVIDIA"));
+
+  EXPECT_EQ(run({"calibrations", "diff", old_}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -34,6 +34,12 @@ struct Outcome {
 
 double width(const RatioInterval& interval) { return interval.high - interval.low; }
 
+// The 97.5 % quantile of Student's t by its expansion around the normal one.
+double student(int degrees) {
+  constexpr double kNormal = 1.959964;
+  return kNormal + (kNormal * kNormal * kNormal + kNormal) / (4.0 * degrees);
+}
+
 void judge_coefficients(const VirtualCard::Truth& truth, const FitSummary& summary,
                         Outcome* outcome) {
   const std::array<double, 4> hidden{truth.context, truth.cublas, truth.cudnn, truth.cufft};
@@ -43,7 +49,7 @@ void judge_coefficients(const VirtualCard::Truth& truth, const FitSummary& summa
     const Coefficient& c = coefficient(summary, names[i]);
     if (c.prior_only) continue;
     ++outcome->coefficients[i].all;
-    const bool covered = std::abs(c.value - hidden[i]) <= 1.96 * c.standard_error;
+    const bool covered = std::abs(c.value - hidden[i]) <= student(c.samples - 1) * c.standard_error;
     outcome->coefficients[i].covered += covered ? 1 : 0;
   }
 }
