@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/coefficients.h"
 #include "tests/fitter/simple_rows.h"
 
@@ -37,6 +39,20 @@ TEST(FitTest, ForgivesATenthOfGrossOutliersAndListsThemAll) {
   }
   EXPECT_EQ(summary.calibration().ratios.front().ratios.size(), rows.size())
       << "outliers keep their place in the intervals";
+}
+
+// The shape of public A100 measurements: nine rows of ten agree to the page, the rest are anywhere.
+TEST(FitTest, RowsThatMostlyAgreeExactlyGiveThatConstantAndAnErrorOfAPage) {
+  std::vector<FitRow> rows = simple_rows({.rows = 300, .base_mib = 1429, .noise_mib = 0});
+  for (std::size_t i = 0; i < rows.size(); i += 10) {
+    rows[i].measured = *rows[i].measured + mib(i % 20 == 0 ? 40 : -300);
+  }
+  const FitSummary summary = fit_rows(rows);
+  ASSERT_TRUE(summary.usable()) << summary.brief();
+  const Coefficient& context = coefficient(summary, "context");
+  EXPECT_NEAR(context.value / kMiB, 1429, 0.5);
+  EXPECT_NEAR(context.standard_error / kMiB, 2 / std::sqrt(3.0), 0.3);
+  EXPECT_GE(*summary.calibration().quality.coverage_90, 0.85);
 }
 
 TEST(FitTest, KeepsAModuleThatLowersTheHeldOutErrorAndLeavesOutOneThatDoesNot) {
