@@ -13,6 +13,7 @@ namespace memfathom {
 
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
+      Command{"estimate", "how much memory a job takes, and whether it fits", run_estimate},
       Command{"calibrations", "what is known about which device", run_calibrations},
       Command{"db", "look after the database: info, check, merge, export, import, backup", run_db},
       Command{"completion", "print the completion script of a shell", run_completion},

@@ -8,5 +8,6 @@ namespace memfathom {
 ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);
 ExitCode run_db(const Arguments& arguments, Context& context);
+ExitCode run_estimate(const Arguments& arguments, Context& context);
 
 }  // namespace memfathom

@@ -1,6 +1,31 @@
 # Sources of the model families, one line per file.
 set(MODEL_SOURCES
+  models/factory.cc
   models/losses.cc
+  models/presets.cc
+  models/language/attention.cc
+  models/language/bert.cc
+  models/language/bert_plan.cc
+  models/language/causal_model.cc
+  models/language/config_reader.cc
+  models/language/experts.cc
+  models/language/falcon.cc
+  models/language/families.cc
+  models/language/feed_forward.cc
+  models/language/gpt2.cc
+  models/language/gpt_neox.cc
+  models/language/key_value_cache.cc
+  models/language/language_loss.cc
+  models/language/llama.cc
+  models/language/llama_plan.cc
+  models/language/masks.cc
+  models/language/norm_layer.cc
+  models/language/opt.cc
+  models/language/phi.cc
+  models/language/qwen.cc
+  models/language/rotary.cc
+  models/language/t5.cc
+  models/language/t5_stack.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
   models/stack/dense_layers.cc
@@ -9,5 +34,19 @@ set(MODEL_SOURCES
   models/stack/keys.cc
   models/stack/layer.cc
   models/stack/stack_network.cc
+  models/vision/classifier_presets.cc
+  models/vision/convnext.cc
+  models/vision/densenet.cc
+  models/vision/efficientnet.cc
+  models/vision/families.cc
+  models/vision/image_network.cc
+  models/vision/image_parts.cc
+  models/vision/mobilenet.cc
+  models/vision/resnet.cc
+  models/vision/squeeze_excitation.cc
+  models/vision/squeezenet.cc
+  models/vision/swin.cc
+  models/vision/vgg.cc
+  models/vision/vit.cc
 )
 list(TRANSFORM MODEL_SOURCES PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")

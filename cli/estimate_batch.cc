@@ -1,0 +1,89 @@
+#include "cli/estimate_batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/document.h"
+#include "core/error.h"
+#include "estimator/answer/estimate_json.h"
+#include "estimator/job/read_job.h"
+
+namespace memfathom {
+namespace {
+
+// Lines are read, answered and written in blocks of this many: memory stays bounded, whatever comes in.
+constexpr std::size_t kBlock = 256;
+
+struct Line {
+  std::string text;
+  int number = 0;
+  std::string answer;
+  bool failed = false;
+};
+
+// The id of a line that may be no job at all.
+std::string id_of(const Node& document) {
+  const Node* id = document.is_map() ? document.find("id") : nullptr;
+  if (id == nullptr) return "";
+  return id->is_string() ? id->as_string() : id->shown();
+}
+
+void answer(Line& line, const std::string& name, const Estimation& estimation) {
+  std::string id;
+  try {
+    const Node document = parse_json(line.text, name, line.number);
+    id = id_of(document);
+    // Either a job, or an object that holds one beside its id.
+    const Node* inner = document.is_map() ? document.find("job") : nullptr;
+    Job job = read_job(inner != nullptr ? *inner : document);
+    if (job.id.empty()) job.id = id;
+    line.answer = to_json_text(estimation.answer(job), false);
+  } catch (const Error& error) {
+    line.failed = true;
+    line.answer = error_json_line(id, error.what(), error.kind());
+  }
+}
+
+void answer_all(std::vector<Line>& lines, const std::string& name, const Estimation& estimation) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < lines.size(); i = next++) answer(lines[i], name, estimation);
+  };
+  const std::size_t threads = std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), lines.size());
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+}
+
+}  // namespace
+
+ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation, Context& context) {
+  bool failed = false;
+  int number = 0;
+  std::vector<Line> lines;
+  const auto flush = [&] {
+    answer_all(lines, name, estimation);
+    for (const Line& line : lines) {
+      context.out << line.answer << '\n';
+      failed = failed || line.failed;
+    }
+    lines.clear();
+  };
+  std::string text;
+  while (std::getline(input, text)) {
+    ++number;
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    lines.push_back({std::move(text), number, {}, false});
+    if (lines.size() == kBlock) flush();
+  }
+  if (!lines.empty()) flush();
+  return failed ? ExitCode::kUsage : ExitCode::kYes;
+}
+
+}  // namespace memfathom

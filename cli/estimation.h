@@ -1,0 +1,45 @@
+// Estimation: where jobs, calibrations and library workspaces meet, for every command that answers about a job.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "core/calibration.h"
+#include "core/workspace.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/job/job.h"
+
+namespace memfathom {
+
+// Answers may be asked for from several threads.
+class Estimation {
+ public:
+  explicit Estimation(const Context& context);
+  ~Estimation();
+
+  Estimate answer(const Job& job) const;
+  DryRun dry_run(const Job& job) const;
+
+ private:
+  struct Chosen {
+    std::optional<Calibration> calibration;
+    CalibrationStatus status = CalibrationStatus::kNone;
+  };
+  Chosen choose_calibration(const Job& job) const;
+  const WorkspaceModel* workspaces_for(const Job& job) const;
+  DryRun run(const Job& job, const Chosen& chosen) const;
+
+  std::filesystem::path database_;
+  std::vector<Calibration> stored_;  // usable ones, oldest first
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::unique_ptr<WorkspaceModel>> models_;  // by architecture
+  mutable std::map<std::string, Chosen> chosen_;                           // by target
+};
+
+}  // namespace memfathom

@@ -1,0 +1,157 @@
+#include "cli/job_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "core/error.h"
+#include "estimator/models/presets.h"
+
+namespace memfathom {
+namespace {
+
+// A flag whose value goes to one key of the job as it is.
+struct Plain {
+  const char* names;
+  const char* key;
+};
+
+constexpr auto kIntegers = std::to_array<Plain>({
+    {"--batch-size,--micro-batch-size,--per-device-train-batch-size", "training.batch_size"},
+    {"--sequence-length,--seq-length,--max-seq-length", "training.sequence_length"},
+    {"--image-size", "training.image_size"},
+    {"--num-frames", "training.num_frames"},
+    {"--new-tokens", "training.new_tokens"},
+    {"--gradient-accumulation-steps", "training.gradient_accumulation_steps"},
+    {"--zero-stage", "parallel.zero_stage"},
+    {"--num-gpus", "parallel.num_gpus"},
+    {"--tensor-parallel-size", "parallel.tensor"},
+    {"--pipeline-parallel-size", "parallel.pipeline"},
+});
+
+constexpr auto kTexts = std::to_array<Plain>({
+    {"--attention,--attn-implementation", "training.attention"},
+    {"--optimizer,--optim", "training.optimizer"},
+    {"--mode", "training.mode"},
+    {"--gpu", "target.gpu"},
+    {"--margin", "target.margin"},
+    {"--calibration", "target.calibration"},
+});
+
+// What a word on the command line would be in a YAML file.
+Node value_of(const std::string& text) { return parse_yaml(text, "command line", 0); }
+
+std::string precision_name(const std::string& dtype) {
+  if (dtype == "float32" || dtype == "fp32") return "fp32";
+  if (dtype == "float16" || dtype == "fp16" || dtype == "half") return "fp16";
+  if (dtype == "bfloat16" || dtype == "bf16") return "bf16";
+  return dtype;
+}
+
+}  // namespace
+
+struct JobOptions::Values {
+  std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
+  std::array<std::optional<std::string>, kTexts.size()> texts;
+  std::optional<std::string> model, dtype, mixed_precision, preference, fsdp;
+  std::optional<double> total_params, gpu_memory;
+  std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
+  std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
+  std::vector<std::string> target_modules, sets;
+};
+
+JobOptions::JobOptions() : values_(std::make_unique<Values>()) {}
+JobOptions::~JobOptions() = default;
+
+void JobOptions::declare(OptionParser& parser) {
+  Values& v = *values_;
+  for (std::size_t i = 0; i < kIntegers.size(); ++i) parser.option(kIntegers[i].names, v.integers[i]);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) parser.option(kTexts[i].names, v.texts[i]);
+  parser.option("--model,--preset,--model-path", v.model);
+  parser.option("--dtype,--precision", v.dtype);
+  parser.option("--mixed-precision", v.mixed_precision);
+  parser.option("--preference", v.preference);
+  parser.option("--fsdp", v.fsdp);
+  parser.option("--total-params", v.total_params);
+  parser.option("--gpu-memory", v.gpu_memory);
+  parser.option("--height", v.height);
+  parser.option("--width", v.width);
+  parser.option("--hidden-dim,--hidden-size", v.hidden_dim);
+  parser.option("--num-layers", v.num_layers);
+  parser.option("--lora-rank,--lora-r", v.lora_rank);
+  parser.option("--device-id", v.device_id);
+  parser.flag("--use-fp16", v.use_fp16);
+  parser.flag("--gradient-checkpointing", v.gradient_checkpointing);
+  parser.flag("--load-in-4bit", v.load_in_4bit);
+  parser.flag("--load-in-8bit", v.load_in_8bit);
+  parser.flag("--cpu-offload,--use-cpu-offload", v.cpu_offload);
+  parser.list_option("--target-modules", v.target_modules);
+  parser.option("--set", v.sets);
+}
+
+Node JobOptions::document(const std::string& file) const {
+  const Values& v = *values_;
+  Node job = file.empty() ? Node::map() : load_document(file);
+  const auto assign = [&](std::string_view key, Node value) { job.assign(key, std::move(value)); };
+  if (v.model) {
+    Node model = Node::map();
+    const bool is_path = std::filesystem::exists(*v.model);
+    model.set(is_path ? "config" : "preset", Node::string(*v.model));
+    assign("model", std::move(model));
+  }
+  if (v.total_params) {
+    Node model = Node::map();
+    model.set("parameters", Node::number(*v.total_params * 1e9));
+    assign("model", std::move(model));
+  }
+  for (std::size_t i = 0; i < kIntegers.size(); ++i) {
+    if (v.integers[i]) assign(kIntegers[i].key, Node::integer(*v.integers[i]));
+  }
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    if (v.texts[i]) assign(kTexts[i].key, value_of(*v.texts[i]));
+  }
+  if (v.height || v.width) {
+    Node size = Node::list();
+    size.append(Node::integer(v.height.value_or(v.width.value_or(0))));
+    size.append(Node::integer(v.width.value_or(v.height.value_or(0))));
+    assign("training.image_size", std::move(size));
+  }
+  if (v.hidden_dim) assign("model.config.hidden_size", Node::integer(*v.hidden_dim));
+  if (v.num_layers) assign("model.config.num_hidden_layers", Node::integer(*v.num_layers));
+  if (v.dtype) assign("training.precision", Node::string(precision_name(*v.dtype)));
+  if (v.use_fp16 && *v.use_fp16) assign("training.precision", Node::string("amp-fp16"));
+  if (v.mixed_precision && *v.mixed_precision != "no") {
+    assign("training.precision", Node::string("amp-" + precision_name(*v.mixed_precision)));
+  }
+  if (v.preference) assign("training.preference.method", Node::string(*v.preference));
+  if (v.gradient_checkpointing) assign("training.gradient_checkpointing", Node::boolean(*v.gradient_checkpointing));
+  if (v.lora_rank) assign("training.lora.rank", Node::integer(*v.lora_rank));
+  if (!v.target_modules.empty()) {
+    Node targets = Node::list();
+    for (const std::string& target : v.target_modules) targets.append(Node::string(target));
+    assign("training.lora.targets", std::move(targets));
+  }
+  if (v.load_in_4bit && *v.load_in_4bit) assign("training.quantization", Node::string("nf4"));
+  if (v.load_in_8bit && *v.load_in_8bit) assign("training.quantization", Node::string("int8"));
+  if (v.fsdp) assign("parallel.fsdp", value_of(*v.fsdp));
+  if (v.cpu_offload && *v.cpu_offload) assign("parallel.offload.optimizer", Node::string("cpu"));
+  if (v.gpu_memory) assign("target.memory", Node::string(fmt::format("{}GiB", *v.gpu_memory)));
+  if (v.device_id) assign("target.device", Node::string(fmt::format("cuda:{}", *v.device_id)));
+  for (const std::string& set : v.sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(ErrorKind::kUsage, fmt::format("--set {}: write --set key.path=value, for example --set training.batch_size=8", set));
+    }
+    assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
+  }
+  return job;
+}
+
+bool JobOptions::any_given() const {
+  return values_->model.has_value() || values_->total_params.has_value();
+}
+
+}  // namespace memfathom

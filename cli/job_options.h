@@ -1,0 +1,29 @@
+// Job options: the flags that say a job on the command line, each overriding the file's key.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/option_parser.h"
+#include "core/document.h"
+
+namespace memfathom {
+
+class JobOptions {
+ public:
+  JobOptions();
+  ~JobOptions();
+
+  // Declares all of them; call before parser.parse().
+  void declare(OptionParser& parser);
+  // The job as a document: the file (if any), then the flags, then every --set.
+  Node document(const std::string& file) const;
+  bool any_given() const;
+
+ private:
+  struct Values;
+  std::unique_ptr<Values> values_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,181 @@
+#include "estimator/answer/estimate.h"
+
+#include <algorithm>
+
+#include "core/coefficients.h"
+#include "core/interval.h"
+#include "core/predictor.h"
+
+namespace memfathom {
+namespace {
+
+
+void add_line(std::vector<ComponentLine>& lines, ComponentLine line) {
+  if (line.bytes.count() != 0) lines.push_back(std::move(line));
+}
+
+Source source_of(Component component) {
+  switch (component) {
+    case Component::kWorkspaceCublas: return Source::kDefault;   // documented sizes
+    case Component::kWorkspaceCudnn:
+    case Component::kWorkspaceCufft: return Source::kFitted;
+    default: return Source::kExact;
+  }
+}
+
+// The lines of what is alive at the allocated peak.
+std::vector<ComponentLine> allocated_lines(const DryRun& run) {
+  std::vector<ComponentLine> lines;
+  for (std::size_t m = 0; m < run.at_peak.size(); ++m) {
+    for (std::size_t c = 0; c < kComponentCount; ++c) {
+      const auto component = static_cast<Component>(c);
+      add_line(lines, {component, run.modules[m], Bytes{run.at_peak[m][c]}, source_of(component), ""});
+    }
+  }
+  return lines;
+}
+
+Source constant_source(const Calibration* calibration, std::string_view name) {
+  if (calibration == nullptr) return Source::kDefault;
+  for (const Coefficient& coefficient : calibration->coefficients) {
+    if (coefficient.name != name) continue;
+    if (coefficient.prior_only) return Source::kDefault;
+    return calibration->source == Source::kPublished ? Source::kPublished : coefficient.source;
+  }
+  return Source::kDefault;
+}
+
+// Context, modules of the libraries used, framework: the constants outside the allocator.
+void add_constants(const DryRun& run, const Calibration* calibration, std::vector<ComponentLine>& lines) {
+  const Constants constants = calibration != nullptr ? constants_of(*calibration) : default_constants("pytorch");
+  const auto add = [&](ConstantIndex index, Component component, bool used) {
+    if (!used) return;
+    const Bytes bytes{static_cast<std::int64_t>(constants[index])};
+    add_line(lines, {component, "", bytes, constant_source(calibration, constant_name(index)), constant_name(index)});
+  };
+  add(kContext, Component::kContext, true);
+  add(kModuleCublas, Component::kContext, run.uses_cublas);
+  add(kModuleCudnn, Component::kContext, run.uses_cudnn);
+  add(kModuleCufft, Component::kContext, run.uses_cufft);
+  add(kFramework, Component::kFramework, true);
+}
+
+Verdict judge(const Job& job, const EstimateContext& context, const std::string& group, const Totals& totals) {
+  Verdict verdict;
+  if (!context.capacity) return verdict;
+  verdict.capacity = context.capacity;
+  const double fraction = static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
+  const Bytes margin = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
+  const Bytes available = *context.capacity - job.target.used_by_others - margin;
+  verdict.available = available;
+  verdict.headroom = available - totals.device_peak;
+  if (context.calibration != nullptr) {
+    verdict.probability_fits = probability_fits(*context.calibration, group, totals.device_peak, available);
+  }
+  if (totals.device_peak > available) {
+    verdict.status = VerdictStatus::kDoesNotFit;
+  } else {
+    verdict.status = totals.device_high <= available ? VerdictStatus::kFits : VerdictStatus::kTight;
+  }
+  return verdict;
+}
+
+// A person wants each phase once: the highest of the steady iterations, and the first one's beside it.
+std::vector<PhaseLine> phase_lines(const DryRun& run) {
+  std::vector<PhaseLine> lines;
+  for (const PhaseRecord& phase : run.phases) {
+    const int iteration = std::min(phase.iteration, 2);
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const PhaseLine& known) {
+      return known.name == phase.name && known.iteration == iteration;
+    });
+    if (line == lines.end()) line = lines.insert(lines.end(), {phase.name, iteration, {}, {}, {}});
+    line->reserved = std::max(line->reserved, Bytes{phase.reserved_peak});
+    if (Bytes{phase.allocated_peak} < line->allocated_peak) continue;
+    line->allocated_peak = Bytes{phase.allocated_peak};
+    line->live_at_peak = {};
+    for (const ComponentBytes& module : phase.live_at_peak) {
+      for (std::size_t c = 0; c < kComponentCount; ++c) line->live_at_peak[c] += module[c];
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string job_group(const Job& job, const DryRun& run) {
+  if (job.training.mode == Mode::kGenerate) return "generation";
+  if (run.uses_cufft) return "fourier";
+  if (job.model.find("layers") != nullptr && !run.uses_cudnn) return "dense";
+  return run.uses_cudnn ? "convolution" : "transformer";
+}
+
+Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context) {
+  Estimate estimate;
+  estimate.id = job.id;
+  estimate.parameter_count = run.parameter_count;
+  estimate.trainable_count = run.trainable_count;
+  estimate.assumptions = run.assumptions;
+  estimate.not_modelled = run.not_modelled;
+  estimate.warnings = run.warnings;
+
+  Totals& totals = estimate.totals;
+  totals.allocated_peak = run.allocated_peak;
+  totals.first_allocated_peak = run.first_allocated_peak;
+  totals.reserved_peak = run.reserved_peak;
+  totals.interval = context.interval;
+  if (run.host_peak.count() > 0) totals.host_peak = run.host_peak;
+
+  estimate.components = allocated_lines(run);
+  add_line(estimate.components,
+           {Component::kAllocatorSlack, "", run.reserved_peak - run.allocated_peak, Source::kExact, ""});
+  if (job.allocator.backend == Backend::kCaching) add_constants(run, context.calibration, estimate.components);
+  add_line(estimate.components, {Component::kCommunication, "", run.communication, Source::kDefault, ""});
+  for (const ComponentLine& line : estimate.components) totals.device_peak += line.bytes;
+
+  const std::string group = job_group(job, run);
+  totals.device_low = totals.device_high = totals.device_peak;
+  if (context.calibration != nullptr) {
+    const PredictionInterval interval =
+        prediction_interval(*context.calibration, group, totals.device_peak, context.interval);
+    totals.device_low = std::min(interval.low, totals.device_peak);
+    totals.device_high = std::max(interval.high, totals.device_peak);
+  }
+  if (run.reserved_high > totals.reserved_peak) {
+    totals.device_high = std::max(totals.device_high, totals.device_peak + (run.reserved_high - run.reserved_peak));
+  }
+  estimate.phases = phase_lines(run);
+  estimate.verdict = judge(job, context, group, totals);
+
+  CalibrationNote& note = estimate.calibration;
+  note.status = context.status;
+  if (context.calibration != nullptr) {
+    note.id = context.calibration->id;
+    note.name = context.calibration->name;
+    note.environment = context.calibration->environment;
+    note.samples = context.calibration->samples;
+    note.held_out_median_error = context.calibration->quality.held_out_median_error;
+  }
+  return estimate;
+}
+
+const char* to_string(CalibrationStatus status) {
+  switch (status) {
+    case CalibrationStatus::kCalibrated: return "calibrated";
+    case CalibrationStatus::kStale: return "stale";
+    case CalibrationStatus::kPublished: return "published";
+    case CalibrationStatus::kNone: return "none";
+  }
+  return "none";
+}
+
+const char* to_string(VerdictStatus status) {
+  switch (status) {
+    case VerdictStatus::kFits: return "fits";
+    case VerdictStatus::kTight: return "tight";
+    case VerdictStatus::kDoesNotFit: return "does_not_fit";
+    case VerdictStatus::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace memfathom

@@ -1,0 +1,92 @@
+// Estimate: the answer to a job: totals, what they are made of, the interval, the verdict. The contract's §4 as values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/calibration.h"
+#include "core/component.h"
+#include "core/source.h"
+#include "estimator/job/job.h"
+#include "estimator/run/dry_run.h"
+
+namespace memfathom {
+
+enum class CalibrationStatus : std::uint8_t { kCalibrated, kStale, kPublished, kNone };
+enum class VerdictStatus : std::uint8_t { kFits, kTight, kDoesNotFit, kUnknown };
+
+struct ComponentLine {
+  Component component = Component::kParameters;
+  std::string module;       // empty: the job itself
+  Bytes bytes;
+  Source source = Source::kExact;
+  std::string coefficient;  // of a fitted or published figure
+};
+
+struct PhaseLine {
+  std::string name;
+  int iteration = 0;
+  Bytes allocated_peak;
+  Bytes reserved;
+  ComponentBytes live_at_peak{};
+};
+
+struct Totals {
+  Bytes allocated_peak;
+  Bytes first_allocated_peak;
+  Bytes reserved_peak;
+  Bytes device_peak;
+  Bytes device_low;
+  Bytes device_high;
+  double interval = 0.9;
+  std::optional<Bytes> host_peak;
+};
+
+struct Verdict {
+  VerdictStatus status = VerdictStatus::kUnknown;
+  std::optional<double> probability_fits;
+  std::optional<Bytes> capacity;
+  std::optional<Bytes> available;
+  std::optional<Bytes> headroom;
+};
+
+struct CalibrationNote {
+  std::string id, name;
+  CalibrationStatus status = CalibrationStatus::kNone;
+  Environment environment;
+  int samples = 0;
+  std::optional<double> held_out_median_error;
+};
+
+struct Estimate {
+  std::string id;
+  Totals totals;
+  std::vector<ComponentLine> components;   // add up exactly to totals.device_peak
+  std::vector<PhaseLine> phases;
+  Verdict verdict;
+  CalibrationNote calibration;
+  std::int64_t parameter_count = 0;
+  std::int64_t trainable_count = 0;
+  std::vector<std::string> assumptions, not_modelled, warnings;
+};
+
+// What the cli knows about the machine: the calibration to use (null: none), how fresh it is, the capacity.
+struct EstimateContext {
+  const Calibration* calibration = nullptr;
+  CalibrationStatus status = CalibrationStatus::kNone;
+  std::optional<Bytes> capacity;
+  double interval = 0.9;
+};
+
+// The kind of a job, under which calibrations group their ratios: dense, convolution, fourier, transformer, generation.
+std::string job_group(const Job& job, const DryRun& run);
+
+Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);
+
+const char* to_string(CalibrationStatus status);
+const char* to_string(VerdictStatus status);
+
+}  // namespace memfathom

@@ -1,0 +1,103 @@
+#include "estimator/answer/estimate_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json_io.h"
+
+namespace memfathom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T, typename F>
+Json nullable(const std::optional<T>& value, F convert) {
+  return value ? Json(convert(*value)) : Json(nullptr);
+}
+
+Json nullable(const std::optional<Bytes>& bytes) {
+  return nullable(bytes, [](Bytes b) { return b.count(); });
+}
+
+Json nullable(const std::optional<double>& value) {
+  return nullable(value, [](double v) { return v; });
+}
+
+Json totals_json(const Totals& totals) {
+  Json json{{"allocated_peak_bytes", totals.allocated_peak.count()},
+            {"reserved_peak_bytes", totals.reserved_peak.count()},
+            {"device_peak_bytes", totals.device_peak.count()},
+            {"device_low_bytes", totals.device_low.count()},
+            {"device_high_bytes", totals.device_high.count()},
+            {"interval", totals.interval},
+            {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
+  if (totals.host_peak) json["host_peak_bytes"] = totals.host_peak->count();
+  return json;
+}
+
+Json components_json(const std::vector<ComponentLine>& lines) {
+  Json list = Json::array();
+  for (const ComponentLine& line : lines) {
+    Json json{{"name", to_string(line.component)},
+              {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
+              {"bytes", line.bytes.count()},
+              {"source", to_string(line.source)}};
+    if (!line.coefficient.empty()) json["coefficient"] = line.coefficient;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json phases_json(const std::vector<PhaseLine>& lines) {
+  Json list = Json::array();
+  for (const PhaseLine& line : lines) {
+    Json live = Json::object();
+    for (std::size_t c = 0; c < kComponentCount; ++c) {
+      if (line.live_at_peak[c] != 0) live[std::string(kComponentNames[c])] = line.live_at_peak[c];
+    }
+    list.push_back({{"name", line.name},
+                    {"iteration", line.iteration},
+                    {"allocated_peak_bytes", line.allocated_peak.count()},
+                    {"reserved_bytes", line.reserved.count()},
+                    {"live_at_peak", std::move(live)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string to_json_text(const Estimate& estimate, bool indented) {
+  Json json{{"schema", "memfathom.estimate/1"}};
+  if (!estimate.id.empty()) json["id"] = estimate.id;
+  json["totals"] = totals_json(estimate.totals);
+  json["components"] = components_json(estimate.components);
+  json["phases"] = phases_json(estimate.phases);
+  const Verdict& verdict = estimate.verdict;
+  json["verdict"] = {{"status", to_string(verdict.status)},
+                     {"probability_fits", nullable(verdict.probability_fits)},
+                     {"capacity_bytes", nullable(verdict.capacity)},
+                     {"available_bytes", nullable(verdict.available)},
+                     {"headroom_bytes", nullable(verdict.headroom)}};
+  json["suggestions"] = Json::array();
+  const CalibrationNote& note = estimate.calibration;
+  json["calibration"] = {{"id", note.id.empty() ? Json(nullptr) : Json(note.id)},
+                         {"name", note.name.empty() ? Json(nullptr) : Json(note.name)},
+                         {"status", to_string(note.status)},
+                         {"environment", Json::parse(to_json(note.environment).dump())},
+                         {"samples", note.samples},
+                         {"held_out_median_error", nullable(note.held_out_median_error)}};
+  json["parameters"] = {{"total", estimate.parameter_count}, {"trainable", estimate.trainable_count}};
+  json["assumptions"] = estimate.assumptions;
+  json["not_modelled"] = estimate.not_modelled;
+  json["warnings"] = estimate.warnings;
+  return json.dump(indented ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string error_json_line(const std::string& id, const std::string& sentence, ErrorKind kind) {
+  const Json json{{"schema", "memfathom.error/1"},
+                  {"id", id.empty() ? Json(nullptr) : Json(id)},
+                  {"error", sentence},
+                  {"kind", to_string(kind)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace memfathom

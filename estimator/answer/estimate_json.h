@@ -1,0 +1,14 @@
+// The JSON of an estimate (contract §4), and of a batch line that could not be answered.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+#include "estimator/answer/estimate.h"
+
+namespace memfathom {
+
+std::string to_json_text(const Estimate& estimate, bool indented);
+std::string error_json_line(const std::string& id, const std::string& sentence, ErrorKind kind);
+
+}  // namespace memfathom

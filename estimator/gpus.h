@@ -1,0 +1,34 @@
+// GPUs: the cards people have, with the memory a program can use on them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/bytes.h"
+
+namespace memfathom {
+
+struct Gpu {
+  std::string_view name;          // "a100-40gb"
+  std::string_view product;       // "NVIDIA A100 40GB"
+  std::string_view vendor;        // nvidia | amd
+  std::string_view architecture;  // "sm_80", "gfx942"
+  std::string_view kind;          // data centre | workstation | consumer | laptop
+  std::int64_t memory_mib;        // what the driver's tool shows as total
+  bool as_shown;                  // true: as the tool shows it; false: the nominal size
+
+  Bytes memory() const { return Bytes{memory_mib} * (1 << 20); }
+  // 80 for sm_80; 0 for other vendors.
+  int compute_capability() const;
+};
+
+std::span<const Gpu> known_gpus_by_memory();  // smallest memory first
+
+// By name, hyphens and case aside. Null when unknown.
+const Gpu* find_gpu(std::string_view name);
+// As above; unknown: Error(kInput) naming the nearest.
+const Gpu& gpu_named(std::string_view name, const std::string& where);
+
+}  // namespace memfathom
