@@ -1,0 +1,98 @@
+#include "profiler/gpu_meter.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "kernels/cuda_loader.h"
+
+namespace memfathom {
+namespace {
+
+const GpuProcess* find(const std::vector<GpuProcess>& processes, std::int64_t pid) {
+  const auto at = std::find_if(processes.begin(), processes.end(),
+                               [&](const GpuProcess& process) { return process.pid == pid; });
+  return at == processes.end() ? nullptr : &*at;
+}
+
+class NvmlMeter final : public MemoryMeter {
+ public:
+  NvmlMeter(std::unique_ptr<Nvml> nvml, int index)
+      : nvml_(std::move(nvml)),
+        index_(index),
+        before_(nvml_->processes(index)),
+        device_before_(nvml_->device_used(index)) {}
+
+  // Before the context exists the process is in no list; that is 0, not the card's use.
+  Bytes used() const override {
+    const std::lock_guard lock(mutex_);
+    const std::vector<GpuProcess> now = nvml_->processes(index_);
+    const GpuProcess* self = find(now, getpid());
+    if (self != nullptr && self->used) {
+      per_process_ = true;
+      return *self->used;
+    }
+    if (per_process_) return Bytes{};
+    return std::max(nvml_->device_used(index_) - device_before_, Bytes{});
+  }
+  std::string metric() const override {
+    const std::lock_guard lock(mutex_);
+    return per_process_ ? "nvml-process" : "nvml-device";
+  }
+  std::string disturbance() const override {
+    const std::lock_guard lock(mutex_);
+    // Where process ids are hidden, our own entry looks like somebody else's.
+    if (!per_process_) return {};
+    return difference_of_others(before_, nvml_->processes(index_), getpid());
+  }
+
+ private:
+  std::unique_ptr<Nvml> nvml_;
+  int index_;
+  std::vector<GpuProcess> before_;
+  Bytes device_before_;
+  mutable std::mutex mutex_;
+  mutable bool per_process_ = false;
+};
+
+class MemGetInfoMeter final : public MemoryMeter {
+ public:
+  explicit MemGetInfoMeter(int index) : index_(index) {}
+  Bytes used() const override {
+    const CudaMemory memory = load_cuda_module().memory(index_);
+    return memory.total - memory.free;
+  }
+  std::string metric() const override { return "mem-get-info"; }
+
+ private:
+  int index_;
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryMeter> make_gpu_meter(int index) {
+  std::string why;
+  if (std::unique_ptr<Nvml> nvml = Nvml::open(&why))
+    return std::make_unique<NvmlMeter>(std::move(nvml), index);
+  return std::make_unique<MemGetInfoMeter>(index);
+}
+
+std::string difference_of_others(const std::vector<GpuProcess>& before,
+                                 const std::vector<GpuProcess>& after, std::int64_t self) {
+  for (const GpuProcess& process : after) {
+    if (process.pid == self) continue;
+    const GpuProcess* earlier = find(before, process.pid);
+    if (earlier == nullptr) return fmt::format("process {} came to the device", process.pid);
+    if (earlier->used != process.used)
+      return fmt::format("process {} changed its use of the device", process.pid);
+  }
+  for (const GpuProcess& process : before) {
+    if (process.pid != self && find(after, process.pid) == nullptr)
+      return fmt::format("process {} left the device", process.pid);
+  }
+  return {};
+}
+
+}  // namespace memfathom

@@ -1,0 +1,21 @@
+// GpuMeter: device memory of this process by NVML, or of the whole card where only that is told.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "profiler/meter.h"
+#include "profiler/nvml.h"
+
+namespace memfathom {
+
+// With NVML: this process's own figure; in a container that hides process ids, the change of the
+// whole card. Without NVML: cudaMemGetInfo of the whole card, so the card must be otherwise idle.
+std::unique_ptr<MemoryMeter> make_gpu_meter(int index);
+
+// Whether processes other than `self` came or changed between two lists: why a sample is disturbed,
+// or nothing.
+std::string difference_of_others(const std::vector<GpuProcess>& before,
+                                 const std::vector<GpuProcess>& after, std::int64_t self);
+
+}  // namespace memfathom

@@ -1,0 +1,43 @@
+// JobRunner: how the profiler runs jobs it cannot read itself; the cli implements it with the
+// estimator's models.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/bytes.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+
+// Which libraries a job calls.
+struct LibraryUse {
+  bool cublas = false;
+  bool cudnn = false;
+  bool cufft = false;
+
+  bool operator==(const LibraryUse&) const = default;
+};
+
+// What is known of a job before it is measured: a dry run's word.
+struct Forecast {
+  Bytes reserved;
+  LibraryUse uses;
+};
+
+class JobRunner {
+ public:
+  // "tensors" when the model is built, "step" after each iteration.
+  using Reached = std::function<void(std::string_view stage)>;
+
+  virtual ~JobRunner() = default;
+
+  // Jobs are JSON (contract §3).
+  virtual Forecast forecast(const std::string& job) const = 0;
+  virtual void run(Session& session, const std::string& job, const Reached& reached) const = 0;
+  // What the session imitates on such a device.
+  virtual FrameworkPolicy policy(const Environment& environment) const = 0;
+};
+
+}  // namespace memfathom

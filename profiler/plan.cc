@@ -1,0 +1,108 @@
+#include "profiler/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "profiler/plan_tables.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 3> kNames{"quick", "standard", "full"};
+constexpr std::array<double, 3> kBudgets{50, 540, 3600};  // seconds
+constexpr std::array<int, 3> kMostRepeats{3, 4, 6};
+constexpr std::int64_t kLargestBatch = 1 << 16;
+
+PlanLevel level_of(std::string_view name) {
+  const auto at = std::find(kNames.begin(), kNames.end(), name);
+  if (at == kNames.end()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("there is no plan \"{}\"; {}", name, suggestion(name, kNames)));
+  }
+  return static_cast<PlanLevel>(at - kNames.begin());
+}
+
+std::string job_text(const ModelRow& row, const char* precision, std::int64_t batch) {
+  return json{{"model", json::parse(row.model)},
+              {"training",
+               {{"batch_size", batch}, {"precision", precision}, {"optimizer", row.optimizer}}}}
+      .dump();
+}
+
+struct Sized {
+  std::string job;
+  Forecast forecast;
+};
+
+// 1, 2, 3, 4, 6, 8, 12, ...: each about half as large again as the one before.
+std::int64_t next_batch(std::int64_t batch) {
+  if (batch < 3) return batch + 1;
+  const bool power_of_two = (batch & (batch - 1)) == 0;
+  return power_of_two ? batch + batch / 2 : batch + batch / 3;
+}
+
+// The largest batch whose forecast stays within `target`; nothing when even one sample is larger.
+std::optional<Sized> sized(const ModelRow& row, const char* precision, Bytes target,
+                           const JobRunner& runner) {
+  std::optional<Sized> best;
+  for (std::int64_t batch = 1; batch <= kLargestBatch; batch = next_batch(batch)) {
+    std::string job = job_text(row, precision, batch);
+    const Forecast forecast = runner.forecast(job);
+    if (forecast.reserved > target) break;
+    best = Sized{std::move(job), forecast};
+  }
+  return best;
+}
+
+void add(const ModelRow& row, const char* precision, const SizeRow& size, Bytes ceiling,
+         const JobRunner& runner, Plan& plan) {
+  const std::string name =
+      fmt::format("{}/{}/{}/{:.0f}MiB", row.family, row.variant, precision, size.target.mib());
+  if (size.target > ceiling) {
+    plan.left_out.push_back({name, fmt::format("beyond the ceiling of {}", to_string(ceiling))});
+    return;
+  }
+  std::optional<Sized> chosen = sized(row, precision, size.target, runner);
+  if (!chosen) {
+    plan.left_out.push_back({name, "one sample already takes more"});
+    return;
+  }
+  const auto same = [&](const Workload& other) { return other.job == chosen->job; };
+  if (std::any_of(plan.workloads.begin(), plan.workloads.end(), same)) {
+    plan.left_out.push_back({name, "the same job as a smaller size"});
+    return;
+  }
+  plan.workloads.push_back(
+      {name, row.family, std::move(chosen->job), size.validation, chosen->forecast});
+}
+
+}  // namespace
+
+Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner) {
+  const PlanLevel level = level_of(name);
+  const auto at = static_cast<std::size_t>(level);
+  Plan plan;
+  plan.name = name;
+  plan.budget_seconds = kBudgets[at];
+  plan.most_repeats = kMostRepeats[at];
+  if (level != PlanLevel::kQuick) plan.limit = std::chrono::seconds{300};
+  for (const ModelRow& model : model_rows()) {
+    for (const PrecisionRow& precision : precision_rows(kind)) {
+      for (const SizeRow& size : size_rows(kind)) {
+        if (std::max({model.level, precision.level, size.level}) > level) continue;
+        add(model, precision.precision, size, ceiling, runner, plan);
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,38 @@
+// The tables behind the plans: models and sizes.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/bytes.h"
+#include "profiler/probe_target.h"
+
+namespace memfathom {
+
+enum class PlanLevel { kQuick, kStandard, kFull };
+
+struct ModelRow {
+  PlanLevel level;  // the smallest plan that has it
+  const char* family;
+  const char* variant;
+  const char* optimizer;
+  const char* model;  // JSON of the contract's `model`
+};
+std::span<const ModelRow> model_rows();
+
+struct SizeRow {
+  PlanLevel level;
+  Bytes target;
+  bool validation;
+};
+std::span<const SizeRow> size_rows(DeviceKind kind);
+
+struct PrecisionRow {
+  PlanLevel level;
+  const char* precision;
+};
+// The cpu device computes 16-bit types through fp32 copies of its own, which no GPU makes: it is
+// measured in fp32.
+std::span<const PrecisionRow> precision_rows(DeviceKind kind);
+
+}  // namespace memfathom

@@ -1,0 +1,73 @@
+#include "profiler/probe_message.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json_io.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+
+template <typename Read>
+auto read_message(std::string_view message, const Read& read) {
+  try {
+    return read(json::parse(message));
+  } catch (const json::exception& failure) {
+    throw Error(ErrorKind::kInput, fmt::format("a probe's message of {} bytes cannot be read: {}",
+                                               message.size(), failure.what()));
+  }
+}
+
+}  // namespace
+
+std::string to_message(const ProbeRequest& request) {
+  return json{{"device", request.device},
+              {"workload", request.workload},
+              {"job", request.job},
+              {"cublas", request.uses.cublas},
+              {"cudnn", request.uses.cudnn},
+              {"cufft", request.uses.cufft},
+              {"ceiling_bytes", request.ceiling.count()},
+              {"seed", request.seed},
+              {"trace", request.trace}}
+      .dump();
+}
+
+std::string to_message(const ProbeReply& reply) {
+  return json{{"environment", to_json(reply.environment)},
+              {"memory_free_bytes", reply.memory_free.count()},
+              {"sample", reply.sample ? to_json(*reply.sample) : json(nullptr)}}
+      .dump();
+}
+
+ProbeRequest request_from(std::string_view message) {
+  return read_message(message, [](const json& document) {
+    ProbeRequest request;
+    document.at("device").get_to(request.device);
+    document.at("workload").get_to(request.workload);
+    document.at("job").get_to(request.job);
+    document.at("cublas").get_to(request.uses.cublas);
+    document.at("cudnn").get_to(request.uses.cudnn);
+    document.at("cufft").get_to(request.uses.cufft);
+    request.ceiling = Bytes{document.at("ceiling_bytes").get<std::int64_t>()};
+    document.at("seed").get_to(request.seed);
+    document.at("trace").get_to(request.trace);
+    return request;
+  });
+}
+
+ProbeReply reply_from(std::string_view message) {
+  return read_message(message, [](const json& document) {
+    ProbeReply reply;
+    reply.environment = environment_from_json(document.at("environment"));
+    reply.memory_free = Bytes{document.at("memory_free_bytes").get<std::int64_t>()};
+    if (!document.at("sample").is_null()) reply.sample = sample_from_json(document.at("sample"));
+    return reply;
+  });
+}
+
+}  // namespace memfathom

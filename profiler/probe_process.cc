@@ -1,0 +1,234 @@
+#include "profiler/probe_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+// A descriptor that is closed in time.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { reset(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  void reset() {
+    if (number_ >= 0) close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+struct Pipe {
+  Pipe() : ends(make()), read_end(ends[0]), write_end(ends[1]) {}
+  static std::array<int, 2> make() {
+    std::array<int, 2> ends{-1, -1};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw Error(ErrorKind::kEnvironment,
+                  fmt::format("cannot make a pipe for a probe: {}", std::strerror(errno)));
+    }
+    return ends;
+  }
+  std::array<int, 2> ends;
+  Descriptor read_end;
+  Descriptor write_end;
+};
+
+class Actions {
+ public:
+  Actions() {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+  }
+  ~Actions() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Actions(const Actions&) = delete;
+  Actions& operator=(const Actions&) = delete;
+
+  void give(int descriptor, int as) {
+    posix_spawn_file_actions_adddup2(&files_, descriptor, as);
+  }
+  const posix_spawn_file_actions_t* files() const { return &files_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t files_{};
+  posix_spawnattr_t attributes_{};
+};
+
+pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const Pipe& err) {
+  Actions actions;
+  actions.give(in.read_end.number(), STDIN_FILENO);
+  actions.give(out.write_end.number(), STDOUT_FILENO);
+  actions.give(err.write_end.number(), STDERR_FILENO);
+  std::string path = program.path.string();
+  std::vector<std::string> words = program.arguments;
+  std::vector<char*> line{path.data()};
+  for (std::string& word : words) line.push_back(word.data());
+  line.push_back(nullptr);
+  pid_t child = 0;
+  const int failure =
+      posix_spawn(&child, path.c_str(), actions.files(), actions.attributes(), line.data(), environ);
+  if (failure != 0) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("cannot start the probe {}: {}", path, std::strerror(failure)));
+  }
+  return child;
+}
+
+// A probe that died takes no request; the broken pipe must not end us too.
+void send(Descriptor& pipe, const std::string& message) {
+  struct sigaction ignore {};
+  struct sigaction before {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &before);
+  std::size_t sent = 0;
+  while (sent < message.size()) {
+    const ssize_t n = write(pipe.number(), message.data() + sent, message.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    sent += static_cast<std::size_t>(n);
+  }
+  pipe.reset();
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+// Appends what is there; false at the end.
+bool receive(int descriptor, std::string& text) {
+  std::array<char, 65536> buffer{};
+  const ssize_t n = read(descriptor, buffer.data(), buffer.size());
+  if (n < 0) return errno == EINTR || errno == EAGAIN;
+  text.append(buffer.data(), static_cast<std::size_t>(n));
+  return n > 0;
+}
+
+struct Answer {
+  std::string out;
+  std::string err;
+};
+
+// Until both pipes end, which they do with the process, or the deadline.
+Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline) {
+  Answer answer;
+  std::array<pollfd, 2> pipes{{{out.read_end.number(), POLLIN, 0}, {err.read_end.number(), POLLIN, 0}}};
+  while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
+    const auto left =
+        std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) break;
+    if (poll(pipes.data(), pipes.size(), static_cast<int>(std::min<long>(left, 1000))) <= 0)
+      continue;
+    for (pollfd& pipe : pipes) {
+      if (pipe.fd < 0 || pipe.revents == 0) continue;
+      if (!receive(pipe.fd, pipe.fd == pipes[0].fd ? answer.out : answer.err)) pipe.fd = -1;
+    }
+  }
+  return answer;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
+}
+
+// The status of a process that ends before the deadline; nothing when it does not.
+std::optional<int> wait_until(pid_t child, Clock::time_point deadline) {
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() >= deadline) return std::nullopt;
+    poll(nullptr, 0, 1);
+  }
+  return status;
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return {};
+  const std::size_t begin = text.find_last_of('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+ProbeOutcome judge(int status, const Answer& answer) {
+  ProbeOutcome outcome;
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const bool killed = signal == SIGKILL || signal == SIGTERM || signal == SIGINT ||
+                        signal == SIGHUP;
+    outcome.status = killed ? SampleStatus::kKilled : SampleStatus::kCrashed;
+    outcome.note = fmt::format("signal {} ({})", signal, strsignal(signal));
+    return outcome;
+  }
+  if (WEXITSTATUS(status) != 0) {
+    outcome.status = SampleStatus::kFailed;
+    outcome.note = last_line(answer.err);
+    if (outcome.note.empty()) outcome.note = fmt::format("exit code {}", WEXITSTATUS(status));
+    return outcome;
+  }
+  try {
+    outcome.reply = reply_from(answer.out);
+  } catch (const Error& error) {
+    outcome.status = SampleStatus::kFailed;
+    outcome.note = error.what();
+    return outcome;
+  }
+  if (outcome.reply->sample) {
+    outcome.status = outcome.reply->sample->status;
+    outcome.note = outcome.reply->sample->status_note;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+ProbeProgram own_probe_program() {
+  if (const char* given = std::getenv("MEMFATHOM_PROBE")) return {given, {}};
+  return {std::filesystem::read_symlink("/proc/self/exe"), {"__probe"}};
+}
+
+ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
+                       Milliseconds limit) {
+  Pipe in;
+  Pipe out;
+  Pipe err;
+  const Clock::time_point deadline = Clock::now() + limit;
+  const pid_t child = start(program, in, out, err);
+  in.read_end.reset();
+  out.write_end.reset();
+  err.write_end.reset();
+  send(in.write_end, to_message(request));
+  const Answer answer = listen(out, err, deadline);
+  if (const std::optional<int> status = wait_until(child, deadline))
+    return judge(*status, answer);
+  kill(-child, SIGKILL);
+  wait_for(child);
+  return {SampleStatus::kTimedOut,
+          fmt::format("no answer within {:.3g} s", static_cast<double>(limit.count()) / 1000),
+          {}};
+}
+
+}  // namespace memfathom

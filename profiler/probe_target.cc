@@ -1,0 +1,143 @@
+#include "profiler/probe_target.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+
+#include "core/error.h"
+#include "kernels/cpu/open.h"
+#include "kernels/cuda_loader.h"
+#include "kernels/dry/dry_device.h"
+#include "profiler/gpu_meter.h"
+#include "profiler/limited_segments.h"
+#include "profiler/rss_meter.h"
+#include "profiler/virtual_card.h"
+
+namespace memfathom {
+namespace {
+
+class CpuTarget final : public ProbeTarget {
+ public:
+  explicit CpuTarget(Bytes ceiling) : ceiling_(ceiling) {}
+
+  const MemoryMeter& meter() const override { return meter_; }
+  void open() override {
+    device_ = open_cpu_device();
+    memory_.emplace(device_->memory(), ceiling_);
+  }
+  Device& device() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return *device_; }
+  SegmentSource& memory() override { return *memory_; }
+  Environment environment() override { return device_->environment(); }
+  Bytes memory_free() override { return device_->memory().capacity().value_or(Bytes{}); }
+  Library convolutions() const override { return Library::kOnednn; }
+  Library transforms() const override { return Library::kFftw; }
+
+ private:
+  RssMeter meter_;
+  Bytes ceiling_;
+  std::unique_ptr<Device> device_;
+  std::optional<LimitedSegments> memory_;
+};
+
+class CudaTarget final : public ProbeTarget {
+ public:
+  CudaTarget(int index, Bytes ceiling) : index_(index), ceiling_(ceiling) {
+    // NVML counts cards by their bus; so must CUDA, unless the user decided otherwise.
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+    meter_ = make_gpu_meter(index);
+  }
+
+  const MemoryMeter& meter() const override { return *meter_; }
+  void open() override {
+    device_ = open_cuda_device(index_);
+    memory_.emplace(device_->memory(), ceiling_);
+  }
+  Device& device() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return *device_; }
+  SegmentSource& memory() override { return *memory_; }
+  Environment environment() override {
+    Environment environment = device_->environment();
+    std::string why;
+    if (const std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
+      const GpuStatus status = nvml->status(index_);
+      environment.driver = status.driver;
+      environment.ecc = status.ecc;
+      if (status.mig) environment.mig = "enabled";
+    }
+    return environment;
+  }
+  Bytes memory_free() override { return load_cuda_module().memory(index_).free; }
+
+ private:
+  int index_;
+  Bytes ceiling_;
+  std::unique_ptr<MemoryMeter> meter_;
+  std::unique_ptr<Device> device_;
+  std::optional<LimitedSegments> memory_;
+};
+
+// The dry device with a card's hidden constants around it.
+class VirtualTarget final : public ProbeTarget, private MemoryMeter {
+ public:
+  VirtualTarget(const std::string& name, Bytes ceiling, std::uint64_t seed)
+      : card_(name), seed_(seed), memory_(device_.memory(), ceiling) {}
+
+  const MemoryMeter& meter() const override { return *this; }
+  void open() override { constant_ += card_.truth().context; }
+  Device& device() override { return device_; }
+  const WorkspaceModel& workspaces() override { return card_; }
+  SegmentSource& memory() override { return memory_; }
+  Environment environment() override { return card_.environment(); }
+  Bytes memory_free() override { return card_.environment().memory_total - memory_.held(); }
+  void load_library(Library library) override {
+    if (library == Library::kCublas) constant_ += card_.truth().cublas;
+    if (library == Library::kCudnn) constant_ += card_.truth().cudnn;
+    if (library == Library::kCufft) constant_ += card_.truth().cufft;
+  }
+
+ private:
+  Bytes used() const override { return shown(constant_ + memory_.held()); }
+  std::optional<Bytes> high_water() const override { return shown(constant_ + memory_.peak()); }
+  std::string metric() const override { return "virtual"; }
+  Bytes shown(Bytes truly) const {
+    return truly.count() == 0 ? truly : card_.reading(truly, seed_);
+  }
+
+  VirtualCard card_;
+  std::uint64_t seed_;
+  DryDevice device_;
+  LimitedSegments memory_;
+  Bytes constant_;
+};
+
+}  // namespace
+
+DeviceName parse_device(std::string_view text) {
+  if (text == "cpu") return {DeviceKind::kCpu, 0, ""};
+  if (text == "cuda") return {DeviceKind::kCuda, 0, ""};
+  if (text.starts_with("virtual:")) return {DeviceKind::kVirtual, 0, std::string(text.substr(8))};
+  if (text.starts_with("cuda:")) {
+    int index = -1;
+    const char* end = text.data() + text.size();
+    const auto [after, failure] = std::from_chars(text.data() + 5, end, index);
+    if (failure == std::errc{} && after == end && index >= 0)
+      return {DeviceKind::kCuda, index, ""};
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--device is \"{}\"; write cpu, cuda:0 or virtual:NAME", text));
+}
+
+std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling,
+                                         std::uint64_t seed) {
+  switch (name.kind) {
+    case DeviceKind::kCpu: return std::make_unique<CpuTarget>(ceiling);
+    case DeviceKind::kCuda: return std::make_unique<CudaTarget>(name.index, ceiling);
+    case DeviceKind::kVirtual: break;
+  }
+  return std::make_unique<VirtualTarget>(name.name, ceiling, seed);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,49 @@
+// ProbeTarget: the device under measurement: its memory, its workspaces and the meter that reads it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/device.h"
+#include "profiler/meter.h"
+
+namespace memfathom {
+
+enum class DeviceKind { kCpu, kCuda, kVirtual };
+
+// "cpu", "cuda:1", "virtual:NAME".
+struct DeviceName {
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;     // of cuda
+  std::string name;  // of virtual
+};
+// "cuda" is cuda:0. Throws Error(kUsage) for anything else.
+DeviceName parse_device(std::string_view text);
+
+class ProbeTarget {
+ public:
+  virtual ~ProbeTarget() = default;
+
+  // May be read before open(): the baseline.
+  virtual const MemoryMeter& meter() const = 0;
+  // Makes the context: loads the device's module, starts its driver.
+  virtual void open() = 0;
+  // The rest only after open().
+  virtual Device& device() = 0;
+  virtual const WorkspaceModel& workspaces() = 0;
+  virtual SegmentSource& memory() = 0;  // within the ceiling
+  virtual Environment environment() = 0;
+  virtual Bytes memory_free() = 0;  // what could be had now without harm to others
+  // A simulated card learns here what a real one finds out by itself: that a library is used.
+  virtual void load_library(Library) {}
+  // The libraries that answer for workspaces.
+  virtual Library convolutions() const { return Library::kCudnn; }
+  virtual Library transforms() const { return Library::kCufft; }
+};
+
+// `ceiling` limits what the allocator may reserve. `seed` only matters to a simulated card: its
+// scatter.
+std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling, std::uint64_t seed);
+
+}  // namespace memfathom

@@ -1,0 +1,169 @@
+#include "profiler/protocol.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "kernels/allocator/caching_allocator.h"
+#include "profiler/probe_target.h"
+#include "profiler/recording_workspaces.h"
+#include "profiler/run_tracer.h"
+#include "profiler/sampler.h"
+
+namespace memfathom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kSamplingInterval{5};
+
+// The smallest jobs that make a library load what it needs: a matrix product, a convolution, a
+// transform. Beyond them a library loads what the shapes of the real job ask for.
+struct FirstUse {
+  const char* stage;
+  Library library;
+  bool LibraryUse::* used;
+  const char* job;
+};
+constexpr std::array<FirstUse, 3> kFirstUses{{
+    {"cublas", Library::kCublas, &LibraryUse::cublas,
+     R"({"model":{"input":{"shape":[16]},"layers":[{"type":"linear","in":16,"out":16}],"loss":"mean"},)"
+     R"("training":{"batch_size":4,"optimizer":"none"}})"},
+    {"cudnn", Library::kCudnn, &LibraryUse::cudnn,
+     R"({"model":{"input":{"shape":[4,8,8]},"layers":[{"type":"conv2d","in":4,"out":4,"kernel":3,)"
+     R"("padding":1}],"loss":"mean"},"training":{"batch_size":2,"optimizer":"none"}})"},
+    {"cufft", Library::kCufft, &LibraryUse::cufft,
+     R"({"model":{"input":{"shape":[4,16,16]},"layers":[{"type":"spectral_conv","in":4,"out":4,)"
+     R"("modes":[4,4]}],"loss":"mean"},"training":{"batch_size":2,"optimizer":"none"}})"},
+}};
+
+// The stages of a run as they are reached, each with the memory in use.
+class Stages {
+ public:
+  explicit Stages(const MemoryMeter& meter) : meter_(meter) { read("baseline"); }
+
+  void read(std::string stage) { readings_.push_back({std::move(stage), meter_.used()}); }
+  Bytes baseline() const { return readings_.front().device_used; }
+  Bytes highest() const {
+    return std::max_element(readings_.begin(), readings_.end(),
+                            [](const StageReading& a, const StageReading& b) {
+                              return a.device_used < b.device_used;
+                            })
+        ->device_used;
+  }
+  const std::vector<StageReading>& readings() const { return readings_; }
+
+ private:
+  const MemoryMeter& meter_;
+  std::vector<StageReading> readings_;
+};
+
+void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& target,
+                   Stages& stages) {
+  for (const FirstUse& first : kFirstUses) {
+    if (!(request.uses.*first.used)) continue;
+    target.load_library(first.library);
+    {
+      CachingAllocator allocator(target.memory());  // gives everything back
+      Session session(target.device(), allocator, target.workspaces(),
+                      runner.policy(target.environment()));
+      runner.run(session, first.job, [](std::string_view) {});
+      target.device().synchronize();
+    }
+    stages.read(first.stage);
+  }
+}
+
+// Times the steps after the first, which is the warm-up.
+class StepClock {
+ public:
+  void step() {
+    const Clock::time_point now = Clock::now();
+    if (steps_ > 0) seconds_ += std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    ++steps_;
+  }
+  std::optional<double> seconds_per_step() const {
+    return steps_ > 1 ? std::optional<double>(seconds_ / (steps_ - 1)) : std::nullopt;
+  }
+  int steps() const { return steps_; }
+
+ private:
+  Clock::time_point last_;
+  double seconds_ = 0;
+  int steps_ = 0;
+};
+
+void run_job(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& target,
+             Allocator& allocator, RunTracer* tracer, Stages& stages, Sample& sample) {
+  const RecordingWorkspaces workspaces(target.workspaces(), target.convolutions(),
+                                       target.transforms());
+  Session session(target.device(), allocator, workspaces, runner.policy(target.environment()));
+  if (tracer != nullptr) tracer->follow(session);
+  StepClock clock;
+  try {
+    runner.run(session, request.job, [&](std::string_view stage) {
+      target.device().synchronize();
+      if (stage == "tensors") {
+        stages.read("tensors");
+        return;
+      }
+      clock.step();
+      if (clock.steps() == 1) stages.read("warmup");
+    });
+    stages.read("steps");
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kOutOfMemory) throw;
+    sample.status = SampleStatus::kOutOfMemory;
+    sample.status_note = error.what();
+  }
+  sample.seconds_per_step = clock.seconds_per_step();
+  sample.workspaces = workspaces.requests();
+  const AllocatorStatistics& statistics = allocator.statistics();
+  sample.allocated_peak = Bytes{statistics.allocated_bytes.all.peak};
+  sample.reserved_peak = Bytes{statistics.reserved_bytes.all.peak};
+}
+
+Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& target,
+                   Stages& stages) {
+  Sample sample;
+  use_libraries(request, runner, target, stages);
+  CachingAllocator caching(target.memory());
+  std::optional<RunTracer> tracer;
+  if (!request.trace.empty()) tracer.emplace(caching, request.trace, request.device);
+  Allocator& allocator = tracer ? static_cast<Allocator&>(*tracer) : caching;
+
+  const MemoryMeter& meter = target.meter();
+  Sampler sampler(meter, kSamplingInterval);
+  run_job(request, runner, target, allocator, tracer ? &*tracer : nullptr, stages, sample);
+  const Bytes sampled = sampler.stop();
+  if (tracer) tracer->finish();
+
+  const Bytes highest = std::max(stages.highest(), sampled);
+  sample.device_peak = std::max(highest, meter.high_water().value_or(highest)) - stages.baseline();
+  sample.device_metric = meter.metric();
+  if (const std::string why = meter.disturbance();
+      !why.empty() && sample.status == SampleStatus::kOk) {
+    sample.status = SampleStatus::kDisturbed;
+    sample.status_note = why;
+  }
+  sample.stages = stages.readings();
+  return sample;
+}
+
+}  // namespace
+
+ProbeReply measure(const ProbeRequest& request, const JobRunner& runner) {
+  const std::unique_ptr<ProbeTarget> target =
+      make_target(parse_device(request.device), request.ceiling, request.seed);
+  Stages stages(target->meter());
+  target->open();
+  stages.read("context");
+  ProbeReply reply;
+  reply.environment = target->environment();
+  reply.memory_free = target->memory_free();
+  if (!request.workload.empty()) reply.sample = take_sample(request, runner, *target, stages);
+  return reply;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,33 @@
+#include "profiler/recording_workspaces.h"
+
+#include "core/workspace_features.h"
+
+namespace memfathom {
+
+WorkspaceAnswer RecordingWorkspaces::convolution(const ConvolutionQuery& query) const {
+  const WorkspaceAnswer answer = inner_.convolution(query);
+  keep({convolutions_, operation_of(query), to_string(query), answer.bytes});
+  return answer;
+}
+
+WorkspaceAnswer RecordingWorkspaces::fft(const FftQuery& query) const {
+  const WorkspaceAnswer answer = inner_.fft(query);
+  keep({transforms_, operation_of(query), to_string(query), answer.bytes});
+  return answer;
+}
+
+void RecordingWorkspaces::keep(WorkspaceRequest request) const {
+  const std::lock_guard lock(mutex_);
+  std::string shape = request.shape;
+  requests_.try_emplace(std::move(shape), std::move(request));
+}
+
+std::vector<WorkspaceRequest> RecordingWorkspaces::requests() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<WorkspaceRequest> all;
+  all.reserve(requests_.size());
+  for (const auto& [shape, request] : requests_) all.push_back(request);
+  return all;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,34 @@
+// RecordingWorkspaces: asks another model and keeps every distinct answer: what a profile records.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/workspace.h"
+
+namespace memfathom {
+
+class RecordingWorkspaces final : public WorkspaceModel {
+ public:
+  // `inner` must outlive it. The libraries are named in the record.
+  RecordingWorkspaces(const WorkspaceModel& inner, Library convolutions, Library transforms)
+      : inner_(inner), convolutions_(convolutions), transforms_(transforms) {}
+
+  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
+  WorkspaceAnswer fft(const FftQuery& query) const override;
+
+  std::vector<WorkspaceRequest> requests() const;  // in the order of their shapes
+
+ private:
+  void keep(WorkspaceRequest request) const;
+
+  const WorkspaceModel& inner_;
+  Library convolutions_;
+  Library transforms_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, WorkspaceRequest> requests_;  // by shape
+};
+
+}  // namespace memfathom
