@@ -38,8 +38,10 @@ class T5 final : public Network {
   Tensor loss(Tensor* output) override {
     const Tensor encoded = (*encoder_)(shared_, ids_, {}, padding_);
     const Tensor result = decoder_ ? decoded(encoded) : encoded;
-    const Tensor logits = decoder_ ? scored(result) : result;
+    // The decoder's own result stays with its output while the scaled one, which has a name too, goes through the head.
+    const Tensor sequence = decoder_ ? scaled(result) : result;
     const ComponentScope scope(session_, Component::kLogitsLoss);
+    const Tensor logits = decoder_ ? head_(sequence) : sequence;
     const bool own = settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
     Tensor value;
     if (own) {
@@ -55,7 +57,9 @@ class T5 final : public Network {
     Tensor encoded = (*encoder_)(shared_, ids_, {}, padding_);
     if (!decoder_) return encoded;
     const Tensor result = decoded(encoded);
-    return scored(result);
+    const Tensor sequence = scaled(result);
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    return head_(sequence);
   }
 
  private:
@@ -83,12 +87,8 @@ class T5 final : public Network {
     return (*decoder_)(shared_, ids, encoded, padding_);
   }
 
-  // The decoder's own result stays with its output while the scaled one goes through the head.
-  Tensor scored(const Tensor& hidden) const {
-    Tensor scaled = hidden;
-    if (plan_.scales_output) scaled = mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden)));
-    const ComponentScope scope(session_, Component::kLogitsLoss);
-    return head_(scaled);
+  Tensor scaled(const Tensor& hidden) const {
+    return plan_.scales_output ? mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden))) : hidden;
   }
 
   Session& session_;

@@ -1,0 +1,210 @@
+#include "estimator/models/language/falcon.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/language/causal_model.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/norm_layer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct FalconPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0;
+  double dropout = 0, attention_dropout = 0;
+  bool bias = false, parallel = true, multi_query = true, grouped = false, alibi = false, two_norms = false;
+  Activation activation = Activation::kGelu;
+
+  std::int64_t head_size() const { return hidden / heads; }
+  std::int64_t qkv_width() const {
+    if (grouped) return (heads + 2 * kv_heads) * head_size();
+    return multi_query ? hidden + 2 * head_size() : 3 * hidden;
+  }
+};
+
+FalconPlan read_plan(const Node& config) {
+  FalconPlan plan;
+  plan.hidden = required_count(config, {"hidden_size"});
+  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
+  plan.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
+  plan.kv_heads = count_or(config, {"num_kv_heads", "n_head_kv"}, plan.heads);
+  require_divides(config, {"num_kv_heads", "n_head_kv"}, plan.kv_heads, plan.heads, "num_attention_heads");
+  plan.ffn = count_or(config, {"ffn_hidden_size"}, 4 * plan.hidden, 4 * kMostWidth);
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.dropout = probability_or(config, {"hidden_dropout"}, 0);
+  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  plan.bias = flag_or(config, {"bias"}, false);
+  plan.parallel = flag_or(config, {"parallel_attn"}, true);
+  plan.multi_query = flag_or(config, {"multi_query"}, true);
+  plan.grouped = flag_or(config, {"new_decoder_architecture"}, false);
+  plan.alibi = flag_or(config, {"alibi"}, false);
+  plan.two_norms = plan.parallel && plan.grouped && count_or(config, {"num_ln_in_parallel_attn"}, 2, 2) == 2;
+  plan.activation = activation_or(config, {"activation"}, "gelu");
+  return plan;
+}
+
+// x[..., [i], :] along `dim`: a copy of one slice, as indexing with a list makes.
+Tensor picked(const Tensor& x, int dim, std::int64_t index) { return clone(slice(x, dim, index, index + 1)); }
+
+class FalconBlock {
+ public:
+  FalconBlock(Builder& builder, const FalconPlan& plan, const AttentionStyle& style, std::size_t index)
+      : plan_(plan), style_(style), index_(index) {
+    {
+      const PathScope scope(builder, "self_attention");
+      qkv_ = make_linear(builder, "query_key_value", plan.hidden, plan.qkv_width(), {.bias = plan.bias});
+      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden, {.bias = plan.bias});
+    }
+    {
+      const PathScope scope(builder, "mlp");
+      mlp_.activation = plan.activation;
+      mlp_.first = make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn, {.bias = plan.bias});
+      mlp_.second = make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden, {.bias = plan.bias});
+    }
+    if (!plan.parallel) second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
+    first_norm_ = make_norm(builder, plan.two_norms ? "ln_attn" : "input_layernorm", NormKind::kLayer, plan.hidden);
+    if (plan.two_norms) second_norm_ = make_norm(builder, "ln_mlp", NormKind::kLayer, plan.hidden);
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    const Tensor normed = first_norm_(x);
+    Tensor mlp_input = plan_.two_norms ? second_norm_(x) : normed;
+    const Attended attended = attention(normed, pass);
+    Tensor residual = x;
+    if (!plan_.parallel && !plan_.grouped) {
+      const Tensor dropped = dropout(attended.output, plan_.attention_dropout);
+      residual = add(residual, dropped);
+      mlp_input = second_norm_(residual);
+    }
+    Tensor fed = mlp_(mlp_input);
+    if (plan_.parallel || plan_.grouped) add_in_place(fed, attended.output);
+    const Tensor dropped = dropout(fed, plan_.dropout);
+    return add(residual, dropped);
+  }
+
+ private:
+  // [b, s, heads, d] of queries, keys and values.
+  void project(const Tensor& x, Tensor& q, Tensor& k, Tensor& v) const {
+    const Tensor fused = qkv_(x);
+    const std::int64_t b = x.size(0);
+    const std::int64_t s = x.size(1);
+    const std::int64_t d = plan_.head_size();
+    if (plan_.grouped) {
+      const std::int64_t group = plan_.heads / plan_.kv_heads;
+      const Tensor qkv = view(fused, {b, s, plan_.kv_heads, group + 2, d});
+      const Shape wide{b, s, plan_.kv_heads, group, d};
+      const Tensor q_part = slice(qkv, 3, 0, group);
+      const Tensor k_part = expand(picked(qkv, 3, group), wide);
+      const Tensor v_part = expand(picked(qkv, 3, group + 1), wide);
+      const Shape flat{b, s, plan_.heads, d};
+      q = reshape(q_part, flat);
+      k = reshape(k_part, flat);
+      v = reshape(v_part, flat);
+      return;
+    }
+    if (plan_.multi_query) {
+      const Tensor qkv = view(fused, {b, s, plan_.heads + 2, d});
+      q = slice(qkv, 2, 0, plan_.heads);
+      k = picked(qkv, 2, plan_.heads);
+      v = picked(qkv, 2, plan_.heads + 1);
+      return;
+    }
+    const Tensor qkv = view(fused, {b, s, plan_.heads, 3, d});
+    q = select(qkv, 3, 0);
+    k = select(qkv, 3, 1);
+    v = select(qkv, 3, 2);
+  }
+
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    Tensor q;
+    Tensor k;
+    Tensor v;
+    project(x, q, k, v);
+    q = transpose(q, 1, 2);
+    k = transpose(k, 1, 2);
+    v = transpose(v, 1, 2);
+    if (!plan_.alibi) {
+      Tensor turned = rotate(q, pass.rotary);
+      k = rotate(k, pass.rotary);
+      q = std::move(turned);
+    }
+    if (pass.cache != nullptr) pass.cache->update(index_, k, v);
+    Attended attended = attend(style_, q, k, v, pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = output_(attended.output);
+    return attended;
+  }
+
+  FalconPlan plan_;
+  AttentionStyle style_;
+  std::size_t index_;
+  Linear qkv_, output_;
+  NormLayer first_norm_, second_norm_;
+  PlainMlp mlp_;
+};
+
+class Falcon final : public CausalModel {
+ public:
+  Falcon(Builder& builder, const Node& config, const ModelSettings& settings, FalconPlan plan)
+      : CausalModel(builder, settings, plan.layers), heads_(plan.heads), alibi_(plan.alibi) {
+    plan.dropout = dropout_or(plan.dropout);
+    AttentionStyle style = attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
+    style.softmax_in_fp32 = false;
+    // One key head for all queries without enable_gqa: no fused kernel takes it, and PyTorch falls back to its own code.
+    const bool one_head = plan.multi_query && !plan.grouped && plan.heads > 1;
+    if (one_head && style.implementation == AttentionImplementation::kAuto) style.implementation = AttentionImplementation::kMath;
+    {
+      const PathScope scope(builder, "transformer");
+      embedding_ = make_embedding(builder, "word_embeddings", config, plan.vocabulary, plan.hidden, true);
+      blocks_.reserve(static_cast<std::size_t>(plan.layers));
+      for (std::int64_t i = 0; i < plan.layers; ++i) {
+        const PathScope block(builder, "h", i);
+        const BlockScope counted(builder, i, plan.layers);
+        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+      }
+      norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);
+      rotary_.emplace(builder, plan.head_size(), 0);
+    }
+    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, true);
+  }
+
+ private:
+  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
+    Tensor embeddings = embedding(embedding_, ids);
+    prepare_embeddings(settings(), embeddings);
+    Pass pass = begin_pass(embeddings, cache);
+    if (alibi_) {
+      // Slopes times positions, one row per head, joined with the causal mask.
+      const std::int64_t keys = cache != nullptr ? cache->length() + ids.size(1) : ids.size(1);
+      pass.mask = session().empty({ids.size(0), heads_, ids.size(1), keys}, embeddings.dtype());
+    }
+    pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
+    Tensor hidden = embeddings;
+    for (const FalconBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    hidden = norm_(hidden);
+    return hidden;
+  }
+
+  std::int64_t heads_;
+  bool alibi_;
+  Tensor embedding_;
+  std::vector<FalconBlock> blocks_;
+  NormLayer norm_;
+  std::optional<Rotary> rotary_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_falcon(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<Falcon>(builder, config, settings, read_plan(config));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,154 @@
+#include "estimator/models/language/gpt_neox.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/language/causal_model.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/norm_layer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct NeoxPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, rotary = 0;
+  double dropout = 0, attention_dropout = 0;
+  bool bias = true, parallel = true;
+  Activation activation = Activation::kGelu;
+
+  std::int64_t head_size() const { return hidden / heads; }
+};
+
+NeoxPlan read_plan(const Node& config) {
+  NeoxPlan plan;
+  plan.hidden = required_count(config, {"hidden_size"});
+  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
+  plan.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
+  plan.ffn = required_count(config, {"intermediate_size"});
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.rotary = rotary_size(config, plan.head_size(), 0.25);
+  plan.dropout = probability_or(config, {"hidden_dropout"}, 0);
+  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  plan.bias = flag_or(config, {"attention_bias"}, true);
+  plan.parallel = flag_or(config, {"use_parallel_residual"}, true);
+  plan.activation = activation_or(config, {"hidden_act"}, "gelu");
+  return plan;
+}
+
+class NeoxBlock {
+ public:
+  NeoxBlock(Builder& builder, const NeoxPlan& plan, const AttentionStyle& style, std::size_t index)
+      : plan_(plan), style_(style), index_(index) {
+    input_norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, plan.hidden);
+    mlp_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
+    {
+      const PathScope scope(builder, "attention");
+      qkv_ = make_linear(builder, "query_key_value", plan.hidden, 3 * plan.hidden, {.bias = plan.bias});
+      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden, {.bias = plan.bias});
+    }
+    const PathScope scope(builder, "mlp");
+    mlp_.activation = plan.activation;
+    mlp_.first = make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn);
+    mlp_.second = make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden);
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    Attended attended;
+    {
+      const Tensor normed = input_norm_(x);
+      attended = attention(normed, pass);
+    }
+    attended.output = dropout(attended.output, plan_.dropout);
+    if (!plan_.parallel) attended.output = add(attended.output, x);
+    Tensor fed;
+    {
+      const Tensor normed = mlp_norm_(plan_.parallel ? x : attended.output);
+      fed = mlp_(normed);
+    }
+    fed = dropout(fed, plan_.dropout);
+    if (!plan_.parallel) return add(fed, attended.output);
+    const Tensor both = add(fed, attended.output);
+    return add(both, x);
+  }
+
+ private:
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    const Tensor qkv = split_heads(qkv_(x), 3 * plan_.head_size());
+    std::vector<Tensor> parts = chunk(qkv, 3, -1);
+    Tensor q = std::move(parts[0]);
+    Tensor k = std::move(parts[1]);
+    Tensor v = std::move(parts[2]);
+    {
+      Tensor turned = rotate(q, pass.rotary);
+      k = rotate(k, pass.rotary);
+      q = std::move(turned);
+    }
+    if (pass.cache != nullptr) pass.cache->update(index_, k, v);
+    Attended attended = attend(style_, q, k, v, pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = output_(attended.output);
+    return attended;
+  }
+
+  NeoxPlan plan_;
+  AttentionStyle style_;
+  std::size_t index_;
+  NormLayer input_norm_, mlp_norm_;
+  Linear qkv_, output_;
+  PlainMlp mlp_;
+};
+
+class GptNeox final : public CausalModel {
+ public:
+  GptNeox(Builder& builder, const Node& config, const ModelSettings& settings, NeoxPlan plan)
+      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.dropout)) {
+    plan.dropout = dropout_;
+    const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size());
+    {
+      const PathScope scope(builder, "gpt_neox");
+      embedding_ = make_embedding(builder, "embed_in", config, plan.vocabulary, plan.hidden, false);
+      blocks_.reserve(static_cast<std::size_t>(plan.layers));
+      for (std::int64_t i = 0; i < plan.layers; ++i) {
+        const PathScope block(builder, "layers", i);
+        const BlockScope counted(builder, i, plan.layers);
+        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+      }
+      norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
+      rotary_.emplace(builder, plan.rotary, 0);
+    }
+    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false);
+  }
+
+ private:
+  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
+    Tensor embeddings = embedding(embedding_, ids);
+    prepare_embeddings(settings(), embeddings);
+    Pass pass = begin_pass(embeddings, cache);
+    Tensor hidden = dropout(embeddings, dropout_);
+    pass.rotary = rotary_->tables(pass.positions, hidden.dtype());
+    for (const NeoxBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    hidden = norm_(hidden);
+    return hidden;
+  }
+
+  double dropout_;
+  Tensor embedding_;
+  std::vector<NeoxBlock> blocks_;
+  NormLayer norm_;
+  std::optional<Rotary> rotary_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_gpt_neox(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<GptNeox>(builder, config, settings, read_plan(config));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,15 @@
+// OPT: learned positions, layer norms, plain MLP; its widest models project a narrower embedding.
+#pragma once
+
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/network.h"
+
+namespace memfathom {
+
+std::unique_ptr<Network> make_opt(Builder& builder, const Node& config, const ModelSettings& settings);
+
+}  // namespace memfathom

@@ -1,0 +1,155 @@
+#include "estimator/models/language/qwen.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/language/causal_model.h"
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/norm_layer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct QwenPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
+  double attention_dropout = 0, embedding_dropout = 0;
+  bool bias = false;
+};
+
+QwenPlan read_plan(const Node& config) {
+  QwenPlan plan;
+  plan.hidden = required_count(config, {"hidden_size", "n_embd"});
+  plan.layers = required_count(config, {"num_hidden_layers", "n_layer"}, kMostLayers);
+  plan.heads = required_count(config, {"num_attention_heads", "n_head"});
+  plan.head_size = count_or(config, {"kv_channels"}, 128);
+  // Two matrices share the stated width.
+  plan.ffn = required_count(config, {"intermediate_size", "ffn_hidden_size"}, 2 * kMostWidth) / 2;
+  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
+  plan.attention_dropout = probability_or(config, {"attn_dropout_prob", "attn_pdrop"}, 0);
+  plan.embedding_dropout = probability_or(config, {"emb_dropout_prob", "embd_pdrop"}, 0);
+  plan.bias = !flag_or(config, {"no_bias"}, true);
+  return plan;
+}
+
+class QwenBlock {
+ public:
+  QwenBlock(Builder& builder, const QwenPlan& plan, const AttentionStyle& style, std::size_t index)
+      : plan_(plan), style_(style), index_(index) {
+    const std::int64_t inner = plan.heads * plan.head_size;
+    first_norm_ = make_norm(builder, "ln_1", NormKind::kRms, plan.hidden);
+    {
+      const PathScope scope(builder, "attn");
+      qkv_ = make_linear(builder, "c_attn", plan.hidden, 3 * inner);
+      output_ = make_linear(builder, "c_proj", inner, plan.hidden, {.bias = plan.bias});
+    }
+    second_norm_ = make_norm(builder, "ln_2", NormKind::kRms, plan.hidden);
+    const PathScope scope(builder, "mlp");
+    linear_part_ = make_linear(builder, "w1", plan.hidden, plan.ffn, {.bias = plan.bias});
+    gate_ = make_linear(builder, "w2", plan.hidden, plan.ffn, {.bias = plan.bias});
+    down_ = make_linear(builder, "c_proj", plan.ffn, plan.hidden, {.bias = plan.bias});
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    Tensor normed = first_norm_(x);
+    const Attended attended = attention(normed, pass);
+    const Tensor input = add(attended.output, x);
+    normed = second_norm_(input);
+    const Tensor fed = feed_forward(normed);
+    return add(input, fed);
+  }
+
+ private:
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    const std::int64_t inner = plan_.heads * plan_.head_size;
+    const std::int64_t sizes[] = {inner, inner, inner};
+    std::vector<Tensor> parts = split(qkv_(x), sizes, 2);
+    Tensor q = split_heads(parts[0], plan_.head_size);
+    Tensor k = split_heads(parts[1], plan_.head_size);
+    Tensor v = split_heads(parts[2], plan_.head_size);
+    parts.clear();
+    q = turned(q, pass.rotary);
+    k = turned(k, pass.rotary);
+    if (pass.cache != nullptr) pass.cache->update(index_, k, v);
+    Attended attended = attend(style_, q, k, v, pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = output_(attended.output);
+    return attended;
+  }
+
+  // Rotation in fp32, and back.
+  static Tensor turned(const Tensor& x, const RotaryTables& tables) {
+    const Tensor wide = to_dtype(x, DType::kFp32);
+    const Tensor rotated = rotate(wide, tables);
+    return to_dtype(rotated, x.dtype());
+  }
+
+  Tensor feed_forward(const Tensor& x) const {
+    const Tensor wide = linear_part_(x);
+    const Tensor gate = gate_(x);
+    Tensor product;
+    {
+      const Tensor active = activate(Activation::kSilu, gate);
+      product = mul(wide, active);
+    }
+    return down_(product);
+  }
+
+  QwenPlan plan_;
+  AttentionStyle style_;
+  std::size_t index_;
+  NormLayer first_norm_, second_norm_;
+  Linear qkv_, output_, linear_part_, gate_, down_;
+};
+
+class Qwen final : public CausalModel {
+ public:
+  Qwen(Builder& builder, const Node& config, const ModelSettings& settings, const QwenPlan& plan)
+      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
+    const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
+    {
+      const PathScope scope(builder, "transformer");
+      embedding_ = make_embedding(builder, "wte", config, plan.vocabulary, plan.hidden, false);
+      rotary_.emplace(builder, plan.head_size, 0);
+      blocks_.reserve(static_cast<std::size_t>(plan.layers));
+      for (std::int64_t i = 0; i < plan.layers; ++i) {
+        const PathScope block(builder, "h", i);
+        const BlockScope counted(builder, i, plan.layers);
+        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+      }
+      norm_ = make_norm(builder, "ln_f", NormKind::kRms, plan.hidden);
+    }
+    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false);
+  }
+
+ private:
+  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
+    Tensor embeddings = embedding(embedding_, ids);
+    prepare_embeddings(settings(), embeddings);
+    Pass pass = begin_pass(embeddings, cache);
+    pass.rotary = rotary_->tables(pass.positions, DType::kFp32);
+    Tensor hidden = dropout(embeddings, dropout_);
+    for (const QwenBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    hidden = norm_(hidden);
+    return hidden;
+  }
+
+  double dropout_;
+  Tensor embedding_;
+  std::optional<Rotary> rotary_;
+  std::vector<QwenBlock> blocks_;
+  NormLayer norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_qwen(Builder& builder, const Node& config, const ModelSettings& settings) {
+  return std::make_unique<Qwen>(builder, config, settings, read_plan(config));
+}
+
+}  // namespace memfathom

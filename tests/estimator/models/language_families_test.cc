@@ -1,0 +1,256 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "estimator/models/language/families.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/dry/dry_device.h"
+#include "kernels/layers/training_loop.h"
+
+namespace memfathom {
+namespace {
+
+constexpr const char* kSmallLlama =
+    R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 3, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": 100})";
+
+// A model on the dry device in tensor-level accounts.
+struct Bench {
+  explicit Bench(const std::string& config, ModelSettings wanted = {}, BuildOptions options = {})
+      : settings(wanted), builder(session, std::move(options)) {
+    if (settings.sequence_length == 0) settings.sequence_length = 16;
+    network = make_language_model(builder, parse_json(config, "config.json"), settings);
+  }
+
+  static FrameworkPolicy policy() {
+    FrameworkPolicy made = FrameworkPolicy::for_stack("2.15", 80);
+    made.counts_workspaces = false;
+    return made;
+  }
+  std::int64_t live(Component component) {
+    std::int64_t bytes = 0;
+    for (const ComponentBytes& module : session.ledger().live()) bytes += module[static_cast<std::size_t>(component)];
+    return bytes;
+  }
+
+  DryDevice device;
+  BareAllocator allocator;
+  Session session{device, allocator, device, policy()};
+  ModelSettings settings;
+  Builder builder;
+  std::unique_ptr<Network> network;
+};
+
+struct Known {
+  const char* name;
+  std::int64_t parameters;
+  const char* config;
+};
+
+// Counted by the libraries themselves from the same configs.
+constexpr Known kKnown[] = {
+    {"llama-2-7b", 6738415616,
+     R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000})"},
+    {"falcon-7b", 6921720704,
+     R"({"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71, "vocab_size": 65024})"},
+    {"falcon-40b", 41303293952,
+     R"({"model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128, "num_kv_heads": 8, "vocab_size": 65024, "new_decoder_architecture": true})"},
+    {"gpt-neox-20b", 20554567680,
+     R"({"model_type": "gpt_neox", "hidden_size": 6144, "num_hidden_layers": 44, "num_attention_heads": 64, "intermediate_size": 24576, "vocab_size": 50432})"},
+    {"pythia-1b", 1011781632,
+     R"({"model_type": "gpt_neox", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 8, "intermediate_size": 8192, "vocab_size": 50304})"},
+    {"opt-350m", 331196416,
+     R"({"model_type": "opt", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "ffn_dim": 4096, "vocab_size": 50272, "word_embed_proj_dim": 512, "do_layer_norm_before": false})"},
+    {"opt-1.3b", 1315758080,
+     R"({"model_type": "opt", "hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 32, "ffn_dim": 8192, "vocab_size": 50272, "word_embed_proj_dim": 2048})"},
+    {"gemma-2b", 2506172416,
+     R"({"model_type": "gemma", "hidden_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 16384, "vocab_size": 256000})"},
+    {"gemma-2-9b", 9241705984,
+     R"({"model_type": "gemma2", "hidden_size": 3584, "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "intermediate_size": 14336, "vocab_size": 256000})"},
+    {"granite-3-8b", 8170848256,
+     R"({"model_type": "granite", "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12800, "vocab_size": 49155, "tie_word_embeddings": true})"},
+    {"mixtral-8x7b", 46702792704,
+     R"({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "num_local_experts": 8})"},
+    {"olmo-7b", 6888095744,
+     R"({"model_type": "olmo", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 50304})"},
+    {"olmo-2-7b", 7298617344,
+     R"({"model_type": "olmo2", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 100352})"},
+    {"phi-3-mini", 3821079552,
+     R"({"model_type": "phi3", "hidden_size": 3072, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32064})"},
+    {"qwen-7b", 7721324544,
+     R"({"model_type": "qwen", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 22016, "vocab_size": 151936})"},
+    {"qwen3-8b", 8190735360,
+     R"({"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936})"},
+    {"roberta-base", 124697433,
+     R"({"model_type": "roberta", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1})"},
+    {"distilbert", 66985530,
+     R"({"model_type": "distilbert", "dim": 768, "n_layers": 6, "n_heads": 12, "hidden_dim": 3072, "vocab_size": 30522})"},
+    {"bert-base", 109514298,
+     R"({"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522})"},
+};
+
+class KnownModelTest : public testing::TestWithParam<Known> {};
+
+TEST_P(KnownModelTest, HasTheParametersTheLibraryCounts) {
+  const Bench bench(GetParam().config);
+  EXPECT_EQ(bench.builder.parameter_count(), GetParam().parameters) << GetParam().name;
+}
+
+TEST_P(KnownModelTest, TrainsWithEveryKindOfAttentionAndLeavesNothingBehind) {
+  for (const AttentionImplementation attention :
+       {AttentionImplementation::kAuto, AttentionImplementation::kEager, AttentionImplementation::kFlash}) {
+    for (const Checkpointing checkpointing : {Checkpointing::kNone, Checkpointing::kFull}) {
+      ModelSettings settings;
+      settings.attention = attention;
+      settings.checkpointing = checkpointing;
+      Bench bench(GetParam().config, settings, {.dtype = DType::kBf16});
+      LoopOptions options;
+      options.optimizer.name = OptimizerName::kNone;
+      options.batch_size = 2;
+      TrainingLoop loop(bench.session, *bench.network, bench.builder.trainable(), options);
+      loop.iterate();
+      const std::int64_t after_one = bench.session.ledger().total();
+      loop.iterate();
+      EXPECT_EQ(bench.session.ledger().total(), after_one) << GetParam().name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, KnownModelTest, testing::ValuesIn(kKnown), [](const auto& tested) {
+  std::string name = tested.param.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+});
+
+std::string error_of(const std::string& config, ModelSettings settings = {}) {
+  try {
+    const Bench bench(config, settings);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LanguageConfigTest, NamesTheKeyTheValueAndTheRemedyOfAHostileConfig) {
+  const std::string begin = R"({"model_type": "llama", "intermediate_size": 160, "num_hidden_layers": 2, "vocab_size": 100, )";
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 0})"), testing::HasSubstr("num_attention_heads"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": -64, "num_attention_heads": 4})"), testing::HasSubstr("hidden_size"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 1000000000000000000, "num_attention_heads": 4})"), testing::HasSubstr("hidden_size"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 65, "num_attention_heads": 4})"), testing::HasSubstr("divide hidden_size"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 3})"),
+              testing::HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "hidden_act": "wobble"})"), testing::HasSubstr("wobble"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "attention_dropout": 1.0})"),
+              testing::HasSubstr("attention_dropout"));
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "vocab_size": 100})"), testing::HasSubstr("n_layer"));
+}
+
+TEST(LanguageConfigTest, AsksForTheSequenceLength) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, Bench::policy());
+  Builder builder(session, {});
+  try {
+    make_language_model(builder, parse_json(kSmallLlama, "config.json"), {});
+    FAIL() << "a model without a sequence length was built";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("training.sequence_length"));
+  }
+}
+
+TEST(LanguageConfigTest, LeavesUnknownModelTypesToOthers) {
+  const Bench bench(R"({"model_type": "resnet"})");
+  EXPECT_EQ(bench.network, nullptr);
+}
+
+struct Generated {
+  std::int64_t cache_after = 0;
+  std::int64_t decode_peak = 0;
+};
+
+Generated generate(KvCache kind) {
+  ModelSettings settings;
+  settings.kv_cache = kind;
+  settings.new_tokens = 4;
+  Bench bench(kSmallLlama, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  const NoGrad no_grad(bench.session);
+  bench.session.training = false;
+  bench.network->load_batch(8, false);
+  Tensor logits = bench.network->prefill();
+  bench.session.ledger().begin_phase("decode", 1);
+  for (int i = 1; i < 4; ++i) logits = bench.network->decode();
+  return {bench.live(Component::kKvCache), bench.session.ledger().phases().back().allocated_peak};
+}
+
+TEST(GenerationTest, TheCacheHoldsKeysAndValuesOfEveryTokenSeen) {
+  // 2 tensors x 3 layers x [8, 2, tokens, 16] x 2 bytes; the last token made was not yet read.
+  EXPECT_EQ(generate(KvCache::kDynamic).cache_after, 2 * 3 * 8 * 2 * 19 * 16 * 2 / 512 * 512 + 0);
+  EXPECT_EQ(generate(KvCache::kStatic).cache_after, 2 * 3 * 8 * 2 * 20 * 16 * 2);
+}
+
+TEST(GenerationTest, ATupleCacheExistsTwiceWhileADynamicOneGrowsLayerByLayer) {
+  EXPECT_GT(generate(KvCache::kTuple).decode_peak, generate(KvCache::kDynamic).decode_peak);
+}
+
+TEST(InferenceTest, APlainForwardKeepsItsCacheUntilTheNextOneIsDone) {
+  ModelSettings settings;
+  settings.use_cache = true;
+  Bench bench(kSmallLlama, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  const NoGrad no_grad(bench.session);
+  bench.session.training = false;
+  bench.network->load_batch(8, false);
+  const Tensor first = bench.network->forward();
+  const std::int64_t one = bench.live(Component::kKvCache);
+  EXPECT_EQ(one, 2 * 3 * 8 * 2 * 16 * 16 * 2);
+  const Tensor second = bench.network->forward();
+  EXPECT_EQ(bench.live(Component::kKvCache), one);
+}
+
+TEST(FusedLossTest, NeverMaterialisesTheLogits) {
+  const auto peak = [](bool fused) {
+    ModelSettings settings;
+    settings.fused_loss = fused;
+    settings.sequence_length = 512;
+    Bench bench(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
+                    "num_attention_heads": 1, "vocab_size": 32000})",
+                settings, {.dtype = DType::kBf16});
+    LoopOptions options;
+    TrainingLoop loop(bench.session, *bench.network, bench.builder.trainable(), options);
+    loop.iterate();
+    std::int64_t most = 0;
+    for (const PhaseRecord& phase : bench.session.ledger().phases()) most = std::max(most, phase.allocated_peak);
+    return most;
+  };
+  const std::int64_t logits = 512 * std::int64_t{32000} * 12;
+  EXPECT_GT(peak(false), logits);
+  EXPECT_LT(peak(true), logits / 4);
+}
+
+TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
+  const auto adapters = [](const char* config, std::vector<std::string> targets) {
+    BuildOptions options;
+    options.train = Train::kLora;
+    options.lora = LoraOptions{.rank = 2, .targets = std::move(targets)};
+    const Bench bench(config, {}, options);
+    return bench.builder.trainable().size() / 2;
+  };
+  EXPECT_EQ(adapters(kSmallLlama, {"q_proj", "v_proj"}), 6u);
+  EXPECT_EQ(adapters(kSmallLlama, {"all-linear"}), 21u);
+  EXPECT_EQ(adapters(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "vocab_size": 100})", {"c_attn"}), 3u);
+  EXPECT_EQ(adapters(R"({"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "vocab_size": 100})",
+                     {"query_key_value"}), 3u);
+  EXPECT_EQ(adapters(R"({"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3,
+                         "intermediate_size": 64, "vocab_size": 100})", {"query", "value"}), 6u);
+}
+
+}  // namespace
+}  // namespace memfathom
