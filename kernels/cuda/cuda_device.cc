@@ -111,6 +111,7 @@ void CudaDevice::run(const AttentionCall& call) {
 void CudaDevice::run(const GemmCall& call) {
   enter();
   if (call.out.shape.elements() == 0) return;
+  if (!reads_plainly(call)) return launch_own(call, "the launch of a strided product");
   const GemmLayout layout = layout_of(call);
   switch (Gemm::bias_path(call, layout)) {
     case BiasPath::kNone:

@@ -120,7 +120,12 @@ Preference make_preference(std::size_t workspace) {
 }  // namespace
 
 void Gemm::set_workspace(void* workspace, std::size_t bytes) {
-  if (blas_) check(cublasSetWorkspace(blas_.get(), workspace, bytes), "cublasSetWorkspace");
+  if (blas_ && workspace != nullptr) {
+    check(cublasSetWorkspace(blas_.get(), workspace, bytes), "cublasSetWorkspace");
+  } else if (blas_) {
+    // Setting the stream brings back cuBLAS's own workspace; the one given before may be gone.
+    check(cublasSetStream(blas_.get(), stream_), "cublasSetStream");
+  }
   workspace_ = workspace;
   workspace_bytes_ = bytes;
 }

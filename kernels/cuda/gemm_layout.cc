@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -25,20 +26,31 @@ struct Matrix {
 
 // A stride along an extent of 1 means nothing, and cuBLAS still wants a leading dimension that
 // could hold the matrix.
-Matrix matrix_of(const char* name, const Operand& operand) {
-  const int rank = operand.shape.rank();
-  if (rank != 2 && rank != 3) refuse(name, operand, "must be a matrix or a batch of them");
+std::optional<Matrix> dense_matrix(const Operand& operand) {
   const std::int64_t rows = operand.shape[-2];
   const std::int64_t columns = operand.shape[-1];
   const std::int64_t row_stride = operand.strides[-2];
   const std::int64_t column_stride = operand.strides[-1];
   if ((column_stride == 1 || columns == 1) && (rows == 1 || row_stride >= columns)) {
-    return {rows, columns, false, rows == 1 ? std::max<std::int64_t>(columns, 1) : row_stride};
+    return Matrix{rows, columns, false,
+                  rows == 1 ? std::max<std::int64_t>(columns, 1) : row_stride};
   }
   if ((row_stride == 1 || rows == 1) && (columns == 1 || column_stride >= rows)) {
-    return {rows, columns, true, columns == 1 ? std::max<std::int64_t>(rows, 1) : column_stride};
+    return Matrix{rows, columns, true,
+                  columns == 1 ? std::max<std::int64_t>(rows, 1) : column_stride};
   }
-  refuse(name, operand, "is neither plain nor transposed; the operation must copy it first");
+  return std::nullopt;
+}
+
+bool is_matrix(const Operand& operand) {
+  return operand.shape.rank() == 2 || operand.shape.rank() == 3;
+}
+
+Matrix matrix_of(const char* name, const Operand& operand) {
+  if (!is_matrix(operand)) refuse(name, operand, "must be a matrix or a batch of them");
+  const std::optional<Matrix> matrix = dense_matrix(operand);
+  if (!matrix) refuse(name, operand, "is neither plain nor transposed");
+  return *matrix;
 }
 
 GemmMatrix operand_of(const Operand& operand, const Matrix& matrix, bool flipped) {
@@ -47,6 +59,13 @@ GemmMatrix operand_of(const Operand& operand, const Matrix& matrix, bool flipped
 }
 
 }  // namespace
+
+bool reads_plainly(const GemmCall& call) {
+  for (const Operand* operand : {&call.a, &call.b, &call.out}) {
+    if (is_matrix(*operand) && !dense_matrix(*operand)) return false;
+  }
+  return true;
+}
 
 GemmLayout layout_of(const GemmCall& call) {
   const Matrix a = matrix_of("a", call.a);

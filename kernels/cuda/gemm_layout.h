@@ -28,6 +28,10 @@ struct GemmLayout {
   bool bias_along_rows = true;
 };
 
+// Whether cuBLAS can read every operand as it lies in memory: rows or columns dense, in every
+// batch.
+bool reads_plainly(const GemmCall& call);
+
 // Throws Error(kInternal) when shapes contradict each other or an operand is neither plain nor
 // transposed.
 GemmLayout layout_of(const GemmCall& call);

@@ -3,6 +3,6 @@ get_filename_component(cuda_folder "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)
 set(MEMFATHOM_CUDA_SOURCES
   convolution.cc cuda_device.cc driver.cc environment.cc fft.cc gemm.cc gemm_layout.cc handles.cc module.cc segments.cc
   status.cc cudnn/descriptor.cc cudnn/execute.cc cudnn/graph.cc cudnn/plan.cc)
-set(MEMFATHOM_CUDA_KERNELS attention.cu elementwise.cu planes.cu rows.cu)
+set(MEMFATHOM_CUDA_KERNELS attention.cu elementwise.cu gemm.cu planes.cu rows.cu)
 list(TRANSFORM MEMFATHOM_CUDA_SOURCES PREPEND "${cuda_folder}/")
 list(TRANSFORM MEMFATHOM_CUDA_KERNELS PREPEND "${cuda_folder}/")

@@ -93,6 +93,20 @@ void gemm_cases(Harness& harness) {
                            1,
                            0},
                   {&GemmCall::out});
+  for (const DType type : {DType::kFp32, DType::kFp64, DType::kBf16, DType::kComplex64}) {
+    GemmCall call{t.uniform(type, {3, 4, 5}),
+                  t.uniform(type, {3, 4, 2}),
+                  t.strided(type, {3, 2, 5}),
+                  {},
+                  0.5,
+                  0};
+    harness.compare(fmt::format("gemm {} of matrices across the batch", to_string(type)), call,
+                    {&GemmCall::out});
+    call.beta = 2;
+    call.bias = t.uniform(type, {5});
+    harness.compare(fmt::format("gemm {} of matrices across the batch with bias", to_string(type)),
+                    call, {&GemmCall::out});
+  }
 }
 
 }  // namespace memfathom::selftest

@@ -8,6 +8,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/work/attention.h"
 #include "kernels/cuda/work/elementwise.h"
+#include "kernels/cuda/work/gemm.h"
 #include "kernels/cuda/work/norm.h"
 #include "kernels/cuda/work/planes.h"
 #include "kernels/cuda/work/rows.h"
@@ -102,6 +103,10 @@ cudaError_t launch(const AttentionCall& call, cudaStream_t stream) {
 cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream) {
   EmbeddingCall c = call;
   return launch_on_host(c, {&c.table, &c.index, &c.out}, stream);
+}
+cudaError_t launch(const GemmCall& call, cudaStream_t stream) {
+  GemmCall c = call;
+  return launch_on_host(c, {&c.out, &c.a, &c.b, &c.bias}, stream);
 }
 cudaError_t launch(const OptimizerCall& call, cudaStream_t stream) {
   OptimizerCall c = call;
