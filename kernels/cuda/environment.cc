@@ -52,6 +52,7 @@ Environment read_environment(int device) {
   environment.cudnn = cudnn::version();
   environment.cufft = library_version(cufftGetProperty, "cufftGetProperty");
   environment.framework = "memfathom";
+  environment.framework_version = MEMFATHOM_VERSION;
   environment.os = operating_system();
   return environment;
 }

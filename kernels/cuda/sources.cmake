@@ -6,3 +6,5 @@ set(MEMFATHOM_CUDA_SOURCES
 set(MEMFATHOM_CUDA_KERNELS attention.cu elementwise.cu gemm.cu planes.cu rows.cu)
 list(TRANSFORM MEMFATHOM_CUDA_SOURCES PREPEND "${cuda_folder}/")
 list(TRANSFORM MEMFATHOM_CUDA_KERNELS PREPEND "${cuda_folder}/")
+set_source_files_properties("${cuda_folder}/environment.cc" PROPERTIES
+  COMPILE_DEFINITIONS MEMFATHOM_VERSION="${PROJECT_VERSION}")

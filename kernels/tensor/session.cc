@@ -59,7 +59,8 @@ void Session::before_gemm(bool with_epilogue) {
   Tensor memory = workspace(own_epilogue ? policy_.cublaslt_workspace : policy_.cublas_workspace,
                             Component::kWorkspaceCublas);
   module = current;
-  if (memory && computes() && !own_epilogue) device_.set_gemm_workspace(memory.operand());
+  // Also when there is none: the device must not keep one that an earlier session has given back.
+  if (computes() && !own_epilogue) device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
   gemm_workspaces_.push_back({in_backward, own_epilogue, std::move(memory)});
 }
 

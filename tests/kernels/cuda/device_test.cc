@@ -30,6 +30,7 @@ TEST_F(CudaDeviceTest, TheEnvironmentNamesTheCardAndTheLibraries) {
   EXPECT_EQ(environment.cudnn, "9.19.0");
   EXPECT_EQ(environment.cufft, "12.0.0");
   EXPECT_EQ(environment.framework, "memfathom");
+  EXPECT_FALSE(environment.framework_version.empty());
   EXPECT_THAT(environment.os, HasSubstr("Linux"));
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/dry/dry_device.h"
 #include "kernels/element/random.h"
+#include "kernels/layers/linear.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/layers/spectral.h"
 #include "kernels/layers/transformer_block.h"
@@ -267,6 +268,23 @@ TEST_F(CudaLayersTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndTheNextSte
     EXPECT_EQ(doubles::bytes_in_use(), 0U);
   }
   EXPECT_EQ(run_layer(device, layer_case).values, wanted.values);
+}
+
+// A workspace belongs to its session: a later one that takes none must not leave the old address
+// with the library.
+TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {
+  CudaDevice device(0);
+  run_layer(device, layer_cases().front());
+  CachingAllocator allocator(device.memory());
+  FrameworkPolicy policy;
+  policy.counts_workspaces = false;
+  Session session(device, allocator, device, policy);
+  Builder builder(session, {});
+  const Linear layer = make_linear(builder, "linear", 4, 4);
+  const Tensor x = session.zeros({2, 4}, DType::kFp32);
+  for (const NamedTensor& parameter : builder.parameters()) fill(device, parameter.tensor, 1);
+  layer(x);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
 }  // namespace
