@@ -213,7 +213,7 @@ class Bert final : public Network {
     blocks_.reserve(static_cast<std::size_t>(plan.layers));
     for (std::int64_t i = 0; i < plan.layers; ++i) {
       const PathScope block(builder, plan.names.stack, i);
-      const BlockScope counted(builder, i, plan.layers);
+      const BlockScope counted(builder, i, plan.layers, plan.hidden);
       blocks_.emplace_back(builder, plan, style);
     }
     if (plan.labels > 0) {

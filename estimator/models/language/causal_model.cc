@@ -39,6 +39,11 @@ void CausalModel::load_batch(std::int64_t size, bool targets) {
   if (targets) labels_ = session_.zeros(shape, DType::kInt64);
 }
 
+bool CausalModel::set_length(std::int64_t length) {
+  settings_.sequence_length = length;
+  return true;
+}
+
 Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary,
                                    std::int64_t width, bool tied_by_default) {
   const PathScope scope(builder, name);

@@ -20,6 +20,7 @@ class CausalModel : public Network {
   CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers);
 
   void load_batch(std::int64_t size, bool targets) final;
+  bool set_length(std::int64_t length) final;
   Tensor loss(Tensor* output) final;
   Tensor forward() final;
   Tensor prefill() final;

@@ -167,7 +167,7 @@ class Falcon final : public CausalModel {
       blocks_.reserve(static_cast<std::size_t>(plan.layers));
       for (std::int64_t i = 0; i < plan.layers; ++i) {
         const PathScope block(builder, "h", i);
-        const BlockScope counted(builder, i, plan.layers);
+        const BlockScope counted(builder, i, plan.layers, plan.hidden);
         blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
       }
       norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);

@@ -61,6 +61,10 @@ class LlamaAttention {
     {
       Tensor turned_q = rotate(q, tables);
       Tensor turned_k = rotate(k, tables);
+      if (plan_.rotates_in_fp32) {
+        turned_q = to_dtype(turned_q, q.dtype());
+        turned_k = to_dtype(turned_k, k.dtype());
+      }
       q = std::move(turned_q);
       k = std::move(turned_k);
     }
@@ -198,7 +202,7 @@ class Llama final : public CausalModel {
       blocks_.reserve(static_cast<std::size_t>(plan_.layers));
       for (std::int64_t i = 0; i < plan_.layers; ++i) {
         const PathScope block(builder, "layers", i);
-        const BlockScope counted(builder, i, plan_.layers);
+        const BlockScope counted(builder, i, plan_.layers, plan_.hidden);
         blocks_.emplace_back(builder, plan_, style, settings, static_cast<std::size_t>(i));
       }
       norm_ = make_norm(builder, "norm", plan_.norm, plan_.hidden);
@@ -220,7 +224,8 @@ class Llama final : public CausalModel {
     const std::int64_t window = plan_.window;
     Pass pass = begin_pass(embeddings, cache, plan_.alternates_windows ? 0 : window);
     if (plan_.alternates_windows) pass.window_mask = mask_for(embeddings, cache, window);
-    if (rotary_) pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
+    const DType table_type = plan_.rotates_in_fp32 ? DType::kFp32 : embeddings.dtype();
+    if (rotary_) pass.rotary = rotary_->tables(pass.positions, table_type);
     Tensor hidden = embeddings;
     for (const LlamaBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);

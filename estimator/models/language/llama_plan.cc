@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "estimator/models/language/config_reader.h"
 #include "estimator/models/language/rotary.h"
@@ -25,6 +26,13 @@ void read_sizes(const Node& config, LlamaPlan& plan) {
   plan.rotary = rotary_size(config, plan.head_size, 1);
 }
 
+// The library's default applies only where the key is absent; null switches the cap off.
+double softcap(const Node& config, std::string_view name, double fallback) {
+  const Node* found = config.find(name);
+  if (found == nullptr) return fallback;
+  return found->is_null() ? 0 : found->as_number(0, 1e9);
+}
+
 void read_gemma(const Node& config, LlamaPlan& plan, const ModelSettings& settings, bool second) {
   plan.norm = NormKind::kRmsOne;
   plan.tied_by_default = true;
@@ -36,8 +44,8 @@ void read_gemma(const Node& config, LlamaPlan& plan, const ModelSettings& settin
   plan.alternates_windows = true;
   plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
   plan.attention_scale = 1 / std::sqrt(number_or(config, {"query_pre_attn_scalar"}, 256));
-  plan.attention_softcap = number_or(config, {"attn_logit_softcapping"}, 0);
-  plan.logits_softcap = number_or(config, {"final_logit_softcapping"}, 0);
+  plan.attention_softcap = softcap(config, "attn_logit_softcapping", 50);
+  plan.logits_softcap = softcap(config, "final_logit_softcapping", 30);
 }
 
 void read_granite(const Node& config, LlamaPlan& plan) {
@@ -79,6 +87,7 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   }
   if (type == "gemma" || type == "gemma2") read_gemma(config, plan, settings, type == "gemma2");
   if (type == "granite") read_granite(config, plan);
+  plan.rotates_in_fp32 = type == "olmo" || type == "olmo2";
   if (type == "olmo") plan.norm = NormKind::kLayerPlain;
   if (type == "olmo2") {
     plan.norm = NormKind::kRmsWide;

@@ -6,6 +6,7 @@
 #include "estimator/models/language/key_value_cache.h"
 #include "estimator/models/language/rotary.h"
 #include "estimator/models/settings.h"
+#include "kernels/layers/block_adapters.h"
 #include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
@@ -22,14 +23,24 @@ inline bool checkpoints(const ModelSettings& settings, const Session& session) {
   return settings.checkpointing != Checkpointing::kNone && session.training;
 }
 
+// The block, and the adapters after it if the job has any.
+template <typename Block>
+Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
+  if (!settings.adapters) return block(x, pass);
+  const Tensor output = block(x, pass);
+  return settings.adapters->after(&block, output);
+}
+
 // x = block(x, pass), checkpointed where the job wants it; selective checkpointing is by whole blocks too. Inside a
 // checkpoint no cache is written: it would be written twice.
 template <typename Block>
 Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
-  if (!checkpoints(settings, x.session())) return block(x, pass);
+  if (!checkpoints(settings, x.session())) return run_adapted(settings, block, x, pass);
   Pass kept = pass;
   kept.cache = nullptr;
-  const Segment segment = [&block, kept = std::move(kept)](const Tensor& input) { return block(input, kept); };
+  const Segment segment = [&settings, &block, kept = std::move(kept)](const Tensor& input) {
+    return run_adapted(settings, block, input, kept);
+  };
   return settings.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
 }
 
