@@ -109,13 +109,15 @@ void activate_in_place(Activation activation, Tensor& x) {
   const Rule rule = rule_of(activation);
   Session& session = x.session();
   Recording tape(session, "activation_", {&x});
-  // What an in-place operation overwrites cannot be saved: those that save their input save a copy of it.
-  if (!rule.saves_output && tape.wanted()) tape.save(clone(x.detach()));
+  // What an in-place operation overwrites cannot be saved: those that save their input save a copy of it, except where
+  // the result tells backward as much.
+  const bool saves_output = rule.saves_output || activation == Activation::kLeakyRelu;
+  if (!saves_output && tape.wanted()) tape.save(clone(x.detach()));
   if (session.computes()) {
     session.device().run(ElementwiseCall{rule.forward, x.operand(), x.operand(), {}, {}, rule.scalars});
   }
   Tensor changed = x.detach();
-  if (rule.saves_output) tape.save(changed);
+  if (saves_output) tape.save(changed);
   tape.finish(changed, [rule](Backward& b) {
     const Tensor kept = b.saved(0);
     b.give(0, elementwise(rule.backward, b.gradient().dtype(), {&b.gradient(), &kept}, rule.scalars));

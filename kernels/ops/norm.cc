@@ -10,6 +10,11 @@ namespace {
 
 Tensor like(const Tensor& x) { return x.session().empty_strided(x.shape(), x.strides(), x.dtype()); }
 
+// The contiguous copy that a kernel's host code makes of a strided input: autograd keeps the input as it was given.
+Tensor inside_kernel(const Tensor& x) {
+  return x.session().policy().counts_workspaces || x.session().computes() ? contiguous(x) : x;
+}
+
 // The gradients every norm's one backward kernel gives: of the input, the weight and the bias, those that are wanted.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
@@ -41,12 +46,13 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   Session& session = input.session();
   const Tensor cast_bias = autocast_to_fp32(bias);
   const Tensor w = autocast_to_fp32(weight);
-  const Tensor x = contiguous(autocast_to_fp32(input));
+  const Tensor x = autocast_to_fp32(input);
   Recording tape(session, "native_layer_norm", {&x, &w, &cast_bias});
   tape.save(x);
   tape.save(w);
   Shape rows = x.shape();
   rows[-1] = 1;
+  const Tensor source = inside_kernel(x);
   Tensor out = session.empty(x.shape(), x.dtype());
   const Tensor mean = session.empty(rows, DType::kFp32);
   const Tensor rstd = session.empty(rows, DType::kFp32);
@@ -56,7 +62,7 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   call.op = Norm::kLayer;
   call.eps = eps;
   if (session.computes()) {
-    call.x = x.operand();
+    call.x = source.operand();
     call.weight = w.operand();
     call.bias = cast_bias.operand();
     call.y = out.operand();
@@ -74,7 +80,7 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     back.eps = eps;
     back.mean = saved_mean.operand();
     back.rstd = saved_rstd.operand();
-    give_norm_gradients(b, back, saved_x, saved_w);
+    give_norm_gradients(b, back, inside_kernel(saved_x), saved_w);
   });
   return out;
 }

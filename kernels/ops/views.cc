@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/ops/arithmetic.h"
@@ -283,23 +284,14 @@ std::vector<Tensor> unbind(const Tensor& x, int dim) {
 Tensor cat(std::span<const Tensor> parts, int dim) {
   const int d = wrapped(dim, parts.front().rank());
   Session& session = parts.front().session();
-  // A node's inputs are counted; eight covers what networks concatenate at once.
-  if (parts.size() > 8) {
-    const std::size_t half = parts.size() / 2;
-    const Tensor halves[] = {cat(parts.subspan(0, half), d), cat(parts.subspan(half), d)};
-    return cat(halves, d);
-  }
-  const auto at = [&](std::size_t i) { return i < parts.size() ? &parts[i] : nullptr; };
-  Recording tape(session, "cat", {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)});
+  Recording tape(session, "cat", parts);
   Tensor out = joined(parts, d);
-  Shape sizes;
+  std::vector<std::int64_t> sizes;
   for (const Tensor& part : parts) sizes.push_back(part.size(d));
-  tape.finish(out, [d, sizes](Backward& b) {
+  tape.finish(out, [d, sizes = std::move(sizes)](Backward& b) {
     std::int64_t begin = 0;
-    for (int i = 0; i < sizes.rank(); ++i) {
-      if (b.needs(static_cast<std::size_t>(i))) {
-        b.give(static_cast<std::size_t>(i), slice(b.gradient(), d, begin, begin + sizes[i]));
-      }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (b.needs(i)) b.give(i, slice(b.gradient(), d, begin, begin + sizes[i]));
       begin += sizes[i];
     }
   });

@@ -1,5 +1,7 @@
 #include "kernels/tensor/recording.h"
 
+#include <algorithm>
+
 #include "kernels/tensor/engine.h"
 
 namespace memfathom {
@@ -13,13 +15,27 @@ bool wants_gradient(const Tensor* tensor) {
 
 Recording::Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs)
     : session_(session) {
+  for (const Tensor* input : inputs) {
+    if (input != nullptr) announce_use(*input);
+  }
   if (!session.grad_enabled) return;
   bool any = false;
   for (const Tensor* input : inputs) any = any || wants_gradient(input);
   if (!any) return;
   node_ = make_ref<TapeNode>(name, session.next_sequence());
+  node_->module = session.module;
   for (const Tensor* input : inputs) {
     node_->edges.push_back(wants_gradient(input) ? gradient_edge(*input) : Edge{});
+  }
+}
+
+Recording::Recording(Session& session, const char* name, std::span<const Tensor> inputs) : session_(session) {
+  if (!session.grad_enabled) return;
+  if (std::none_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return wants_gradient(&input); })) return;
+  node_ = make_ref<TapeNode>(name, session.next_sequence());
+  node_->module = session.module;
+  for (const Tensor& input : inputs) {
+    node_->edges.push_back(wants_gradient(&input) ? gradient_edge(input) : Edge{});
   }
 }
 

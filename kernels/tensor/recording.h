@@ -7,6 +7,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "kernels/tensor/checkpoint.h"
@@ -19,6 +20,8 @@ class Recording {
  public:
   // `inputs` are those with a derivative, in PyTorch's order; null or undefined where one is absent.
   Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs);
+  // For operations on a list of tensors.
+  Recording(Session& session, const char* name, std::span<const Tensor> inputs);
 
   // Whether a gradient is wanted at all, and for one input.
   bool wanted() const { return static_cast<bool>(node_); }

@@ -38,7 +38,6 @@ const Node* config_of(const Node& model) {
 BuildOptions build_options(const TrainingSpec& training, const Node& model) {
   BuildOptions options;
   options.dtype = training.precision.parameters;
-  if (training.mode != Mode::kTrain) options.train = Train::kFrozen;
   if (training.lora) {
     options.train = Train::kLora;
     options.lora = training.lora;

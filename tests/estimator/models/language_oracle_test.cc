@@ -1,17 +1,10 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
-#include <map>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "estimator/models/language/families.h"
-#include "kernels/allocator/trace.h"
-#include "tests/support/oracle_job.h"
+#include "tests/support/oracle_check.h"
 
 namespace memfathom {
 namespace {
@@ -23,138 +16,16 @@ bool is_language_model(const std::string& type) {
   return false;
 }
 
-struct Deviation {
-  double share = 0;
-  std::string what;
-};
-
-class OracleComparison {
- public:
-  explicit OracleComparison(const OracleRow& row) : row_(row) {}
-
-  // `tolerance` is a share of the expected value; 4 KiB are always allowed, as by the oracle's own check.
-  void compare(const char* key, std::int64_t actual, double tolerance) {
-    const Node* expected = row_.expected.find(key);
-    if (expected == nullptr) return;
-    const std::int64_t wanted = expected->as_int();
-    const double share = wanted == 0 ? 0 : static_cast<double>(actual - wanted) / static_cast<double>(wanted);
-    if (std::abs(share) > std::abs(worst.share)) worst = {share, fmt::format("{}: {} is {} instead of {}", row_.id, key, actual, wanted)};
-    if (std::abs(actual - wanted) <= 4096 && tolerance > 0) return;
-    EXPECT_LE(std::abs(share), tolerance) << row_.id << ": " << key << " is " << actual << " instead of " << wanted;
-  }
-
-  Deviation worst;
-
- private:
-  const OracleRow& row_;
-};
-
-Deviation compare_row(const OracleRow& row) {
-  const OracleResult result = run_oracle_row(row, make_language_model);
-  OracleComparison comparison(row);
-  comparison.compare("parameter_count", result.parameter_count, 0);
-  comparison.compare("parameters", result.parameters, 0);
-  comparison.compare("buffers", result.buffers, 0);
-  comparison.compare("kv_cache", result.kv_cache, 0);
-  comparison.compare("optimizer_state", result.optimizer_state, 0);
-  if (result.peak_step > 0) comparison.compare("gradients", result.gradients, 0);
-  comparison.compare("peak_forward", result.peak_forward, 0.01);
-  comparison.compare("peak_backward", result.peak_backward, 0.01);
-  if (result.peak_step > 0) comparison.compare("peak_step", result.peak_step, 0.01);
-  comparison.compare("peak_prefill", result.peak_prefill, 0.01);
-  return comparison.worst;
-}
-
 TEST(LanguageOracleTest, EveryLanguageModelOfTheOracleAgreesWithinOnePercent) {
   const std::vector<OracleRow> rows = read_oracle_rows(is_language_model);
   ASSERT_GE(rows.size(), 60u) << "the oracle's rows are not where they should be";
-  std::multimap<double, std::string> deviations;
-  for (const OracleRow& row : rows) {
-    SCOPED_TRACE(row.id);
-    const Deviation worst = compare_row(row);
-    if (worst.share != 0) deviations.emplace(-std::abs(worst.share), worst.what);
-  }
-  fmt::print("{} of {} rows exact; the worst:\n", rows.size() - deviations.size(), rows.size());
-  int shown = 0;
-  for (const auto& [share, what] : deviations) {
-    if (++shown > 12) break;
-    fmt::print("{:9.5f} %  {}\n", -100 * share, what);
-  }
-}
-
-// One allocation and what was freed right after it.
-struct Step {
-  std::int64_t bytes = 0;
-  std::set<std::int64_t> freed;  // by the number of their allocation
-
-  bool operator==(const Step&) const = default;
-};
-
-// Events as steps. The first `skipped` allocations (parameters, buffers, batch) have no number; empty storages have
-// no step.
-std::vector<Step> steps_of(const std::vector<TraceEvent>& events, std::size_t skipped) {
-  std::vector<Step> steps;
-  std::unordered_map<std::int64_t, std::int64_t> numbers;
-  std::size_t allocations = 0;
-  for (const TraceEvent& event : events) {
-    if (event.op == TraceOp::kPhase) continue;
-    if (event.op == TraceOp::kAlloc) {
-      if (event.bytes.count() == 0 || allocations++ < skipped) continue;
-      numbers[event.id] = static_cast<std::int64_t>(steps.size());
-      steps.push_back({event.bytes.count(), {}});
-    } else if (const auto found = numbers.find(event.id); found != numbers.end()) {
-      steps.back().freed.insert(found->second);
-    }
-  }
-  return steps;
-}
-
-struct RecordedTrace {
-  std::string case_id;
-  std::vector<TraceEvent> events;
-  std::size_t initial = 0;  // allocations before the first forward pass
-};
-
-RecordedTrace read_recorded(const std::string& name) {
-  RecordedTrace recorded;
-  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/traces/" + name + ".jsonl.gz", std::ios::binary);
-  TraceReader reader(file, name);
-  recorded.case_id = parse_json(reader.header(), name).at("case").as_string();
-  TraceEvent event;
-  while (reader.next(event)) {
-    if (event.op == TraceOp::kAlloc && event.phase == "init" && event.bytes.count() > 0) ++recorded.initial;
-    recorded.events.push_back(event);
-  }
-  return recorded;
-}
-
-std::string shown(const std::vector<Step>& steps, std::size_t at) {
-  std::string text;
-  for (std::size_t i = at < 6 ? 0 : at - 6; i < std::min(at + 6, steps.size()); ++i) {
-    text += fmt::format("{} {}: {} frees", i == at ? ">" : " ", i, steps[i].bytes);
-    for (const std::int64_t freed : steps[i].freed) text += fmt::format(" {}", freed);
-    text += "\n";
-  }
-  return text;
+  expect_rows_agree(rows, make_language_model);
 }
 
 class LanguageTraceTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(LanguageTraceTest, AllocatesAndFreesInTheOrderOfTheRecordedRun) {
-  const RecordedTrace recorded = read_recorded(GetParam());
-  const std::vector<OracleRow> rows = read_oracle_rows(is_language_model);
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OracleRow& r) { return r.id == recorded.case_id; });
-  ASSERT_NE(row, rows.end()) << recorded.case_id;
-  const OracleResult result = run_oracle_row(*row, make_language_model, true);
-  const std::vector<Step> expected = steps_of(recorded.events, recorded.initial);
-  std::vector<Step> actual = steps_of(result.events, recorded.initial);
-  ASSERT_GE(actual.size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    // What comes after the last step of the recording belongs to the end of the program.
-    if (i + 1 == expected.size()) break;
-    ASSERT_TRUE(expected[i] == actual[i]) << "recorded:\n" << shown(expected, i) << "ours:\n" << shown(actual, i);
-  }
-  EXPECT_EQ(expected.size(), actual.size());
+  expect_trace_agrees(GetParam(), read_oracle_rows(is_language_model), make_language_model);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, LanguageTraceTest, testing::Values("gpt2_small", "llama_1b_lora", "llama_1b_checkpointing"),

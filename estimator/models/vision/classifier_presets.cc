@@ -1,0 +1,133 @@
+#include "estimator/models/vision/classifier_presets.h"
+
+#include "estimator/models/vision/classifiers.h"
+
+namespace memfathom {
+namespace {
+
+template <bool kBottleneck, std::int64_t kFirst, std::int64_t kSecond, std::int64_t kThird, std::int64_t kFourth,
+          std::int64_t kGroups = 1, std::int64_t kWidth = 64>
+Layer resnet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_resnet(context, classes, {kBottleneck, {kFirst, kSecond, kThird, kFourth}, kGroups, kWidth});
+}
+
+// Convolutions per stage; every stage ends with a pooling.
+template <bool kBatchNorm, int kFirst, int kLater>
+Layer vgg(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  std::vector<std::int64_t> widths;
+  constexpr int kCounts[] = {kFirst, kFirst, kLater, kLater, kLater};
+  constexpr std::int64_t kWidths[] = {64, 128, 256, 512, 512};
+  for (int stage = 0; stage < 5; ++stage) {
+    widths.insert(widths.end(), static_cast<std::size_t>(kCounts[stage]), kWidths[stage]);
+    widths.push_back(0);
+  }
+  return make_vgg(context, classes, widths, kBatchNorm);
+}
+
+Layer alexnet(const ImageContext& context, std::int64_t classes, std::int64_t) { return make_alexnet(context, classes); }
+
+template <std::int64_t kThird, std::int64_t kFourth, std::int64_t kGrowth = 32, std::int64_t kStem = 64>
+Layer densenet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_densenet(context, classes, {kGrowth, kStem, {6, 12, kThird, kFourth}});
+}
+
+template <bool kFirstVersion>
+Layer squeezenet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_squeezenet(context, classes, kFirstVersion);
+}
+
+Layer mobilenet_v2(const ImageContext& context, std::int64_t classes, std::int64_t) { return make_mobilenet_v2(context, classes); }
+
+template <bool kLarge>
+Layer mobilenet_v3(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_mobilenet_v3(context, classes, kLarge);
+}
+
+// Width, depth and dropout in tenths.
+template <int kWidth, int kDepth, int kDropout>
+Layer efficientnet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_efficientnet(context, classes, {kWidth / 10.0, kDepth / 10.0, kDropout / 10.0});
+}
+
+template <std::int64_t kWidth, std::int64_t kThird, int kDepthTenths>
+Layer convnext(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_convnext(context, classes, {kWidth, kThird, kDepthTenths / 10.0});
+}
+
+template <std::int64_t kWidth, std::int64_t kHeads, std::int64_t kThird, int kDepthTenths>
+Layer swin(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_swin(context, classes, {kWidth, kHeads, kThird, kDepthTenths / 10.0});
+}
+
+template <std::int64_t kWidth, std::int64_t kDepth, std::int64_t kHeads, std::int64_t kPatch>
+Layer vit(const ImageContext& context, std::int64_t classes, std::int64_t image_size) {
+  return make_vit(context, classes, {kWidth, kDepth, kHeads, kPatch, image_size});
+}
+
+template <std::int64_t kWidth, std::int64_t kDepth, std::int64_t kHeads, std::int64_t kPatch>
+Layer torchvision_vit(const ImageContext& context, std::int64_t classes, std::int64_t image_size) {
+  return make_torchvision_vit(context, classes, {kWidth, kDepth, kHeads, kPatch, image_size});
+}
+
+constexpr ClassifierPreset kPresets[] = {
+    {"resnet18", 224, false, resnet<false, 2, 2, 2, 2>},
+    {"resnet34", 224, false, resnet<false, 3, 4, 6, 3>},
+    {"resnet50", 224, false, resnet<true, 3, 4, 6, 3>},
+    {"resnet101", 224, false, resnet<true, 3, 4, 23, 3>},
+    {"resnet152", 224, false, resnet<true, 3, 8, 36, 3>},
+    {"resnext50_32x4d", 224, false, resnet<true, 3, 4, 6, 3, 32, 4>},
+    {"resnext101_32x8d", 224, false, resnet<true, 3, 4, 23, 3, 32, 8>},
+    {"wide_resnet50_2", 224, false, resnet<true, 3, 4, 6, 3, 1, 128>},
+    {"wide_resnet101_2", 224, false, resnet<true, 3, 4, 23, 3, 1, 128>},
+    {"vgg11", 224, false, vgg<false, 1, 2>},
+    {"vgg13", 224, false, vgg<false, 2, 2>},
+    {"vgg16", 224, false, vgg<false, 2, 3>},
+    {"vgg19", 224, false, vgg<false, 2, 4>},
+    {"vgg11_bn", 224, false, vgg<true, 1, 2>},
+    {"vgg13_bn", 224, false, vgg<true, 2, 2>},
+    {"vgg16_bn", 224, false, vgg<true, 2, 3>},
+    {"vgg19_bn", 224, false, vgg<true, 2, 4>},
+    {"alexnet", 224, false, alexnet},
+    {"densenet121", 224, false, densenet<24, 16>},
+    {"densenet169", 224, false, densenet<32, 32>},
+    {"densenet201", 224, false, densenet<48, 32>},
+    {"densenet161", 224, false, densenet<36, 24, 48, 96>},
+    {"squeezenet1_0", 224, false, squeezenet<true>},
+    {"squeezenet1_1", 224, false, squeezenet<false>},
+    {"mobilenet_v2", 224, false, mobilenet_v2},
+    {"mobilenet_v3_large", 224, false, mobilenet_v3<true>},
+    {"mobilenet_v3_small", 224, false, mobilenet_v3<false>},
+    {"efficientnet_b0", 224, false, efficientnet<10, 10, 2>},
+    {"efficientnet_b1", 240, false, efficientnet<10, 11, 2>},
+    {"efficientnet_b2", 288, false, efficientnet<11, 12, 3>},
+    {"efficientnet_b3", 300, false, efficientnet<12, 14, 3>},
+    {"efficientnet_b4", 380, false, efficientnet<14, 18, 4>},
+    {"efficientnet_b5", 456, false, efficientnet<16, 22, 4>},
+    {"efficientnet_b6", 528, false, efficientnet<18, 26, 5>},
+    {"efficientnet_b7", 600, false, efficientnet<20, 31, 5>},
+    {"convnext_tiny", 224, false, convnext<96, 9, 1>},
+    {"convnext_small", 224, false, convnext<96, 27, 4>},
+    {"convnext_base", 224, false, convnext<128, 27, 5>},
+    {"convnext_large", 224, false, convnext<192, 27, 5>},
+    {"swin_t", 224, false, swin<96, 3, 6, 2>},
+    {"swin_s", 224, false, swin<96, 3, 18, 3>},
+    {"swin_b", 224, false, swin<128, 4, 18, 5>},
+    {"vit_tiny_patch16_224", 224, true, vit<192, 12, 3, 16>},
+    {"vit_small_patch16_224", 224, true, vit<384, 12, 6, 16>},
+    {"vit_base_patch16_224", 224, true, vit<768, 12, 12, 16>},
+    {"vit_base_patch32_224", 224, true, vit<768, 12, 12, 32>},
+    {"vit_base_patch16_384", 384, true, vit<768, 12, 12, 16>},
+    {"vit_large_patch16_224", 224, true, vit<1024, 24, 16, 16>},
+    {"vit_huge_patch14_224", 224, true, vit<1280, 32, 16, 14>},
+    {"vit_b_16", 224, true, torchvision_vit<768, 12, 12, 16>},
+    {"vit_b_32", 224, true, torchvision_vit<768, 12, 12, 32>},
+    {"vit_l_16", 224, true, torchvision_vit<1024, 24, 16, 16>},
+    {"vit_l_32", 224, true, torchvision_vit<1024, 24, 16, 32>},
+    {"vit_h_14", 224, true, torchvision_vit<1280, 32, 16, 14>},
+};
+
+}  // namespace
+
+std::span<const ClassifierPreset> classifier_presets() { return kPresets; }
+
+}  // namespace memfathom
