@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "kernels/ops/attention.h"
 
 namespace memfathom {
+
+class BlockAdapters;
 
 enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
 enum class KvCache : std::uint8_t { kDynamic, kStatic, kTuple };
@@ -35,6 +38,7 @@ struct ModelSettings {
   bool channels_last = false;
   bool fused_loss = false;                   // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;
+  std::shared_ptr<BlockAdapters> adapters;   // after each block, where the job wants them
   int transformers_version = 522;            // major * 100 + minor of the library imitated: 4.31 is 431
 };
 

@@ -7,8 +7,11 @@
 #include <optional>
 
 #include "core/error.h"
-#include "estimator/models/factory.h"
+#include "estimator/parallel/strategy.h"
+#include "estimator/run/built_model.h"
+#include "estimator/run/load_phase.h"
 #include "estimator/run/trace_run.h"
+#include "estimator/run/varying_lengths.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/dry/dry_device.h"
@@ -17,39 +20,18 @@
 namespace memfathom {
 namespace {
 
-BuildOptions build_options(const TrainingSpec& training, const Node& model) {
-  BuildOptions options;
-  options.dtype = training.precision.parameters;
-  options.quantization = training.quantization;
-  if (training.mode != Mode::kTrain) options.train = Train::kFrozen;
-  if (training.lora) {
-    options.train = Train::kLora;
-    options.lora = training.lora;
-    if (!training.lora_precision_given) options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
-  }
-  if (const Node* train = model.find("train")) {
-    if (train->is_map()) {
-      options.train = Train::kLast;
-      options.last_blocks = train->at("last").as_int(0, 1 << 20);
-    } else {
-      options.train = static_cast<Train>(train->as_choice({"full", "frozen", "lora"}));
-    }
-  }
-  return options;
-}
-
-LoopOptions loop_options(const Job& job) {
+LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   const TrainingSpec& training = job.training;
   LoopOptions options;
   options.optimizer = training.optimizer;
   options.batch_size = training.batch_size;
   options.accumulation_steps = std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
-  options.autocast = training.precision.autocast;
+  if (!plan.compute) options.autocast = training.precision.autocast;
   options.grad_scaler = training.grad_scaler;
   options.gradient_clipping = training.gradient_clipping;
   options.hold_output = training.hold_output;
   options.zero_grad = training.zero_grad;
-  options.reload_batch = job.allocator.backend == Backend::kCaching;
+  options.as_scripts_do = job.allocator.backend == Backend::kCaching;
   return options;
 }
 
@@ -61,7 +43,7 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
     reached("step");
   };
   const std::int64_t batch = training.batch_size;
-  if (training.warmup_forward) loop.warm_up(batch);
+  if (training.warmup_forward) loop.warm_up();
   const std::int64_t samples = training.samples_per_epoch.value_or(0);
   const std::int64_t rest = samples > 0 && !training.drop_last ? samples % batch : 0;
   if (samples == 0 || rest == 0) {
@@ -104,6 +86,18 @@ void generate(Session& session, Network& network, const TrainingSpec& training, 
   }
 }
 
+// What is offloaded: tensors in a session of their own, each counting its bytes.
+class HostMemory {
+ public:
+  Session& session() { return session_; }
+  Bytes peak() const { return Bytes{allocator_.statistics().allocated_bytes.all.peak}; }
+
+ private:
+  DryDevice device_;
+  BareAllocator allocator_;
+  Session session_{device_, allocator_, device_, FrameworkPolicy{}};
+};
+
 void summarize(Session& session, DryRun& run) {
   Ledger& ledger = session.ledger();
   ledger.begin_phase("end", 0);
@@ -134,30 +128,48 @@ void summarize(Session& session, DryRun& run) {
 DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
   DryRun run;
   session.cudnn_benchmark = job.training.cudnn_benchmark;
-  Builder builder(session, build_options(job.training, job.model));
-  const std::unique_ptr<Network> network = make_network(builder, job.model, job.training.settings, run.assumptions);
-  builder.finish();
-  run.parameter_count = builder.parameter_count();
-  const std::vector<Tensor> trainable = builder.trainable();
-  for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
+  HostMemory host;
+  const std::unique_ptr<Strategy> strategy = make_strategy(session, host.session(), job);
+  if (session.computes() && (strategy || job.parallel.offload_activations)) {
+    throw Error(ErrorKind::kInput, "parallel: several GPUs and offloading are estimated, not measured here; measure the job without them");
+  }
+  const Scoped<Session*> saved_on(session.saved_on, job.parallel.offload_activations ? &host.session() : nullptr);
+  const BuildPlan plan = build_plan(job);
+  const BuiltModel model = build_model(session, job, plan, run.assumptions);
+  run.parameter_count = model.parameter_count();
+  std::vector<Tensor> trainable = model.trainable();
+  if (job.training.mode == Mode::kTrain) {
+    for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
+  }
+  LoopOptions options = loop_options(job, plan);
+  if (strategy) {
+    trainable = strategy->adopt(model.parameters());
+    strategy->adjust(options.optimizer);
+    options.observer = strategy.get();
+  }
+  load_shard(session, job, model);
+  note_assumptions(job, run.assumptions, run.not_modelled);
+  run.communication = communicator_bytes(job.parallel);
   reached("tensors");
 
   switch (job.training.mode) {
     case Mode::kTrain: {
-      TrainingLoop loop(session, *network, trainable, loop_options(job));
+      TrainingLoop loop(session, *model.network, std::move(trainable), options);
       train(loop, job.training, reached);
       summarize(session, run);
+      if (job.training.lengths == Lengths::kVarying) run.reserved_high = vary_lengths(session, loop, *model.network, job.training);
       break;
     }
     case Mode::kInference:
-      infer(session, *network, job.training, reached);
+      infer(session, *model.network, job.training, reached);
       summarize(session, run);
       break;
     case Mode::kGenerate:
-      generate(session, *network, job.training, reached);
+      generate(session, *model.network, job.training, reached);
       summarize(session, run);
       break;
   }
+  run.host_peak = host.peak();
   return run;
 }
 

@@ -14,19 +14,23 @@ bool Builder::learns() const {
   return false;
 }
 
+Tensor Builder::make(const Shape& shape, DType dtype) {
+  return options_.deferred ? session_.deferred(shape, dtype) : session_.empty(shape, dtype);
+}
+
 Tensor Builder::parameter(std::string_view name, const Shape& shape, std::optional<DType> dtype) {
   const ComponentScope scope(session_, Component::kParameters);
-  Tensor made = session_.empty(shape, dtype.value_or(options_.dtype));
+  Tensor made = make(shape, dtype.value_or(options_.dtype));
   made.set_requires_grad(learns());
-  parameters_.push_back({path_ + std::string(name), made});
+  parameters_.push_back({path_ + std::string(name), made, block_});
   parameter_count_ += shape.elements();
   return made;
 }
 
 Tensor Builder::frozen_parameter(std::string_view name, const Shape& shape, DType dtype) {
   const ComponentScope scope(session_, Component::kParameters);
-  Tensor made = session_.empty(shape, dtype);
-  parameters_.push_back({path_ + std::string(name), made});
+  Tensor made = make(shape, dtype);
+  parameters_.push_back({path_ + std::string(name), made, block_});
   return made;
 }
 
@@ -40,11 +44,38 @@ Tensor Builder::buffer(std::string_view name, const Shape& shape, DType dtype, b
 
 Tensor Builder::adapter_parameter(std::string name, const Shape& shape, DType dtype) {
   const ComponentScope scope(session_, Component::kAdapterParameters);
-  Tensor made = session_.empty(shape, dtype);
+  Tensor made = make(shape, dtype);
   made.set_requires_grad(true);
-  parameters_.push_back({std::move(name), made});
+  parameters_.push_back({std::move(name), made, block_});
   parameter_count_ += shape.elements();
   return made;
+}
+
+void Builder::after_base(std::function<void()> make_later) {
+  after_base_.push_back([this, block = block_, make_later = std::move(make_later)] {
+    const Scoped<std::int64_t> place(block_, block);
+    make_later();
+  });
+}
+
+void Builder::begin_block(std::int64_t width) {
+  block_ = block_count_++;
+  const std::int64_t rank = options_.adapter_rank;
+  if (rank == 0 || width == 0) return;
+  auto adapter = std::make_shared<BlockAdapter>();
+  block_adapters_.resize(static_cast<std::size_t>(block_count_));
+  block_adapters_.back() = adapter;
+  after_base([this, adapter, width, rank, path = path_] {
+    adapter->down = adapter_parameter(path + "adapter.down.weight", {rank, width}, options_.dtype);
+    adapter->down_bias = adapter_parameter(path + "adapter.down.bias", {rank}, options_.dtype);
+    adapter->up = adapter_parameter(path + "adapter.up.weight", {width, rank}, options_.dtype);
+    adapter->up_bias = adapter_parameter(path + "adapter.up.bias", {width}, options_.dtype);
+  });
+}
+
+std::shared_ptr<const BlockAdapter> Builder::block_adapter(std::int64_t block) const {
+  const auto index = static_cast<std::size_t>(block);
+  return index < block_adapters_.size() ? block_adapters_[index] : nullptr;
 }
 
 void Builder::finish() {

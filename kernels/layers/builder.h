@@ -30,11 +30,19 @@ struct BuildOptions {
   std::optional<LoraOptions> lora;
   Quantization quantization = Quantization::kNone;
   bool quantize_head = false;          // LitGPT does, Hugging Face does not
+  bool deferred = false;               // parameters get their memory later, from whoever shards them
+  std::int64_t adapter_rank = 0;       // > 0: a bottleneck of that rank after each block, the only thing that learns
 };
 
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+  std::int64_t block = -1;             // which of the repeated blocks it belongs to, counted over the whole model
+};
+
+// What stands after a block in models with bottleneck adapters: x + up(relu(down(x))).
+struct BlockAdapter {
+  Tensor down, down_bias, up, up_bias;
 };
 
 class Builder {
@@ -52,7 +60,7 @@ class Builder {
   Tensor buffer(std::string_view name, const Shape& shape, DType dtype, bool persistent = true);
 
   // Makes what must come after the whole base model (PEFT adds its adapters then).
-  void after_base(std::function<void()> make) { after_base_.push_back(std::move(make)); }
+  void after_base(std::function<void()> make);
   // An adapter's parameter: always learns.
   Tensor adapter_parameter(std::string name, const Shape& shape, DType dtype);
   void finish();
@@ -65,6 +73,10 @@ class Builder {
   void count_parameters(std::int64_t weights) { parameter_count_ += weights; }
   const std::string& path() const { return path_; }
 
+  // One per block so far, filled by finish(); null without `adapter_rank`.
+  std::shared_ptr<const BlockAdapter> block_adapter(std::int64_t block) const;
+  std::int64_t blocks() const { return block_count_; }
+
   bool in_head() const { return head_depth_ > 0; }
   // Whether a parameter made now would learn.
   bool learns() const;
@@ -74,10 +86,16 @@ class Builder {
   friend class BlockScope;
   friend class HeadScope;
 
+  Tensor make(const Shape& shape, DType dtype);
+  void begin_block(std::int64_t width);
+
   Session& session_;
   BuildOptions options_;
   std::string path_;
   std::int64_t blocks_left_ = -1;  // inside a block: how many come after it
+  std::int64_t block_ = -1;        // inside a block: its number
+  std::int64_t block_count_ = 0;
+  std::vector<std::shared_ptr<BlockAdapter>> block_adapters_;
   int head_depth_ = 0;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
@@ -99,13 +117,18 @@ class PathScope {
   std::size_t length_;
 };
 
-// One of the model's repeated blocks, for `train: {last: k}`.
+// One of the model's repeated blocks, for `train: {last: k}` and for what is sharded by blocks. `width` is the size of
+// the hidden states that leave it, where bottleneck adapters can follow; 0: the family has no place for them.
 class BlockScope {
  public:
-  BlockScope(Builder& builder, std::int64_t index, std::int64_t count) : builder_(builder) {
+  BlockScope(Builder& builder, std::int64_t index, std::int64_t count, std::int64_t width = 0) : builder_(builder) {
     builder_.blocks_left_ = count - 1 - index;
+    builder_.begin_block(width);
   }
-  ~BlockScope() { builder_.blocks_left_ = -1; }
+  ~BlockScope() {
+    builder_.blocks_left_ = -1;
+    builder_.block_ = -1;
+  }
   BlockScope(const BlockScope&) = delete;
   BlockScope& operator=(const BlockScope&) = delete;
 

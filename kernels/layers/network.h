@@ -14,9 +14,15 @@ class Network {
   // Puts a batch of `size` samples on the device in place of the one before. `targets`: what the loss compares with.
   virtual void load_batch(std::int64_t size, bool targets) = 0;
 
+  // From the next batch on, samples of this many tokens. False: the model's inputs have no such length.
+  virtual bool set_length(std::int64_t) { return false; }
+
   // One forward pass to the loss. Only what `output` takes outlives the call: the model's output, for loops that
   // hold it (null: it dies when autograd lets it).
   virtual Tensor loss(Tensor* output) = 0;
+
+  // Whether scripts for such models write `output = model(x)`: the output then lives until the next one replaces it.
+  virtual bool output_is_named() const { return false; }
 
   // One forward pass without a loss; the result is what the caller holds.
   virtual Tensor forward() = 0;

@@ -13,10 +13,11 @@ TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tenso
       options_(std::move(options)),
       optimizer_(options_.optimizer, std::move(trainable)) {}
 
-void TrainingLoop::warm_up(std::int64_t batch_size) {
+void TrainingLoop::warm_up() {
+  constexpr std::int64_t kSummarySamples = 2;
   session_.ledger().begin_phase("load", 0);
-  network_.load_batch(batch_size, true);
-  loaded_ = batch_size;
+  network_.load_batch(kSummarySamples, false);
+  loaded_ = 0;
   const NoGrad no_grad(session_);
   const Scoped<bool> evaluation(session_.training, false);
   const AutocastScope autocast(session_, options_.autocast);
@@ -31,25 +32,41 @@ void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
   if (options_.optimizer.name != OptimizerName::kNone) {
     session_.ledger().begin_phase("step", iteration_);
     const NoGrad no_grad(session_);
+    if (options_.observer != nullptr) options_.observer->before_step();
     if (options_.gradient_clipping) clip_gradients();
     optimizer_.step();
+    if (options_.observer != nullptr) options_.observer->after_step();
   }
-  if (options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
+  if (options_.zero_grad == ZeroGrad::kAfterStep && !options_.as_scripts_do) clear_gradients();
+}
+
+Tensor TrainingLoop::forward(std::int64_t batch_size) {
+  if (options_.observer != nullptr) options_.observer->before_forward();
+  if (loaded_ != batch_size || options_.as_scripts_do) {
+    network_.load_batch(batch_size, true);
+    loaded_ = batch_size;
+  }
+  if (std::exchange(clear_before_forward_, false)) clear_gradients();
+  const AutocastScope autocast(session_, options_.autocast);
+  const bool hold = options_.hold_output || (options_.as_scripts_do && network_.output_is_named());
+  Tensor output;
+  Tensor loss = network_.loss(hold ? &output : nullptr);
+  if (hold) output_ = std::move(output);
+  return loss;
+}
+
+void TrainingLoop::backward(const Tensor& root) {
+  if (options_.observer != nullptr) options_.observer->before_backward();
+  run_backward(root);
+  if (options_.observer != nullptr) options_.observer->after_backward();
 }
 
 void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   session_.ledger().begin_phase("forward", iteration_);
-  if (loaded_ != batch_size || options_.reload_batch) {
-    network_.load_batch(batch_size, true);
-    loaded_ = batch_size;
-  }
-  {
-    const AutocastScope autocast(session_, options_.autocast);
-    Tensor output;
-    Tensor loss = network_.loss(options_.hold_output ? &output : nullptr);
-    loss_ = std::move(loss);
-    if (options_.hold_output) output_ = std::move(output);
-  }
+  clear_before_forward_ = first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
+  std::vector<Tensor> earlier;
+  for (std::int64_t i = 1; i < options_.passes_in_flight; ++i) earlier.push_back(forward(batch_size));
+  loss_ = forward(batch_size);
   if (first && options_.zero_grad == ZeroGrad::kBeforeBackward) clear_gradients();
   Tensor root = loss_;
   if (options_.grad_scaler) {
@@ -58,7 +75,16 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
     root = mul(loss_, scale_);
   }
   session_.ledger().begin_phase("backward", iteration_);
-  run_backward(root);
+  if (earlier.empty()) {
+    backward(root);
+    return;
+  }
+  // Backward passes come in the order of the forward passes.
+  for (Tensor& loss : earlier) {
+    backward(loss);
+    loss.reset();
+  }
+  backward(root);
 }
 
 // clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in place. Only the memory
@@ -75,6 +101,7 @@ void TrainingLoop::clip_gradients() {
 
 void TrainingLoop::clear_gradients() {
   for (Tensor parameter : optimizer_.parameters()) parameter.set_grad({});
+  if (options_.observer != nullptr) options_.observer->clear_gradients();
 }
 
 }  // namespace memfathom

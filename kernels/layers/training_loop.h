@@ -17,6 +17,18 @@ enum class ZeroGrad : std::uint8_t {
   kInPlace,          // filled with zeros (torch < 2.0): gradients live for ever
 };
 
+// Told at the turns of the loop: sharded and offloaded training does its own work there.
+class LoopObserver {
+ public:
+  virtual ~LoopObserver() = default;
+  virtual void before_forward() {}
+  virtual void before_backward() {}
+  virtual void after_backward() {}
+  virtual void before_step() {}
+  virtual void after_step() {}
+  virtual void clear_gradients() {}
+};
+
 struct LoopOptions {
   OptimizerOptions optimizer;
   std::int64_t batch_size = 1;
@@ -26,22 +38,28 @@ struct LoopOptions {
   bool gradient_clipping = false;
   bool hold_output = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
-  // Real loops bring a new batch to the device each iteration, while the old one still has its name.
-  bool reload_batch = false;
+  // The loop of a real script: each iteration brings a new batch to the device while the old one still has its name,
+  // zero_grad() comes before the forward pass, and the output has a name where such scripts give it one.
+  bool as_scripts_do = false;
+  // Micro-batches whose forward passes all run before the first backward: the first stage of a pipeline.
+  std::int64_t passes_in_flight = 1;
+  LoopObserver* observer = nullptr;
 };
 
 class TrainingLoop {
  public:
   TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable, LoopOptions options);
 
-  // A forward pass in evaluation mode without gradients, before training (model summaries do this).
-  void warm_up(std::int64_t batch_size);
+  // A forward pass in evaluation mode without gradients, before training. Model summaries do this with two samples.
+  void warm_up();
   // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short last batch).
   void iterate(std::optional<std::int64_t> batch_size = {});
   int iterations() const { return iteration_; }
 
  private:
   void forward_backward(std::int64_t batch_size, bool first);
+  Tensor forward(std::int64_t batch_size);
+  void backward(const Tensor& root);
   void clip_gradients();
   void clear_gradients();
 
@@ -54,6 +72,7 @@ class TrainingLoop {
   Tensor scale_;
   int iteration_ = 0;
   std::int64_t loaded_ = 0;
+  bool clear_before_forward_ = false;
 };
 
 }  // namespace memfathom

@@ -24,6 +24,7 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
     throw Error(ErrorKind::kInput, "quantised weights are kept as accounts only; measure the job without quantization");
   }
   const Tensor x = autocast_to_lower(input);
+  announce_use(weight.packed);
   Recording tape(session, "MatMul4Bit", {&x});
   if (session.policy().bitsandbytes_keeps_input) tape.save(x);
   Tensor out;
@@ -33,7 +34,8 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
     out = linear(x.detach(), full, bias ? bias.detach() : bias);
   }
   const bool nested = weight.second_scales.defined();
-  tape.finish(out, [shape = weight.shape, scales = weight.scales.shape(), nested](Backward& b) {
+  tape.finish(out, [packed = weight.packed, shape = weight.shape, scales = weight.scales.shape(), nested](Backward& b) {
+    announce_use(packed);
     const Tensor full = dequantized(b.session(), shape, scales, nested, b.gradient().dtype());
     b.give(0, matmul(b.gradient(), full));
   });

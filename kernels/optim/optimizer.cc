@@ -97,6 +97,7 @@ void OptimizerRun::prepare(std::size_t i) {
   const Tensor& parameter = parameters_[i];
   Session& session = parameter.session();
   const ComponentScope scope(session, Component::kOptimizerState);
+  const Scoped<ModuleIndex> module(session.module, parameter.impl()->storage->module());
   if (options_.master_weights && is_16bit_float(parameter.dtype())) {
     state.master = to_dtype(parameter.detach(), DType::kFp32);
   }

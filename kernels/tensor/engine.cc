@@ -26,6 +26,11 @@ struct AccumulateGrad {
   void operator()(Backward& b) const {
     Tensor incoming = b.take_gradient();
     if (!incoming) return;
+    accumulate(b.session(), std::move(incoming));
+    if (ParameterKeeper* keeper = leaf->storage->keeper()) keeper->gradient_ready(*leaf);
+  }
+
+  void accumulate(Session& session, Tensor incoming) const {
     if (leaf->grad) {
       add_into(leaf->grad, incoming);
       return;
@@ -35,7 +40,7 @@ struct AccumulateGrad {
     if (incoming.ref()->use_count() == 1 && same_layout) {
       leaf->grad = incoming.detach();
     } else {
-      Tensor copy = b.session().empty_strided(leaf->shape, leaf->strides, incoming.dtype());
+      Tensor copy = session.empty_strided(leaf->shape, leaf->strides, incoming.dtype());
       copy_into(copy, incoming);
       leaf->grad = std::move(copy);
     }
@@ -130,6 +135,7 @@ class Run {
 
   void evaluate(Task& task) {
     TapeNode& node = *task.node;
+    const Scoped<ModuleIndex> module(session_.module, node.module);
     Backward backward(session_, node, task.gradients);
     node.apply(backward);
     fit_results(node, backward);
@@ -175,6 +181,7 @@ Edge gradient_edge(const Tensor& tensor) {
   if (impl.grad_fn) return {impl.grad_fn, impl.output_number};
   if (impl.accumulator != nullptr) return {Ref<TapeNode>(impl.accumulator), 0};
   Ref<TapeNode> accumulator = make_ref<TapeNode>("AccumulateGrad", TapeNode::kFirst);
+  accumulator->module = impl.storage->module();
   accumulator->outputs.push_back({impl.shape, impl.dtype});
   accumulator->set_function(AccumulateGrad(tensor.ref()));
   impl.accumulator = accumulator.get();

@@ -30,6 +30,7 @@ Recording::Recording(Session& session, const char* name, std::initializer_list<c
 }
 
 Recording::Recording(Session& session, const char* name, std::span<const Tensor> inputs) : session_(session) {
+  for (const Tensor& input : inputs) announce_use(input);
   if (!session.grad_enabled) return;
   if (std::none_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return wants_gradient(&input); })) return;
   node_ = make_ref<TapeNode>(name, session.next_sequence());

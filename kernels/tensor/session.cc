@@ -11,10 +11,23 @@ Session::~Session() {
   gemm_workspaces_.clear();
 }
 
-Ref<Storage> Session::allocate(Bytes bytes, Component for_what) {
+Allocation Session::take(Bytes bytes) {
   const Allocation allocation = allocator_.allocate(bytes, stream);
   ledger_.note_reserved(allocator_.statistics().reserved_bytes.all.current);
-  return make_ref<Storage>(*this, allocation, for_what, module);
+  return allocation;
+}
+
+Ref<Storage> Session::allocate(Bytes bytes, Component for_what) {
+  return make_ref<Storage>(*this, take(bytes), for_what, module);
+}
+
+Tensor Session::deferred(const Shape& shape, DType dtype) {
+  Ref<TensorImpl> made = make_ref<TensorImpl>();
+  made->storage = make_ref<Storage>(*this, size_of(shape, dtype), component, module);
+  made->shape = shape;
+  made->strides = contiguous_strides(shape);
+  made->dtype = dtype;
+  return Tensor(std::move(made));
 }
 
 Tensor Session::empty(const Shape& shape, DType dtype) {

@@ -40,6 +40,9 @@ class Session {
   Tensor zeros(const Shape& shape, DType dtype);
   Tensor full(const Shape& shape, DType dtype, double value);
 
+  // A tensor whose memory comes with its storage's bring_back().
+  Tensor deferred(const Shape& shape, DType dtype);
+
   // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out, or for 0 bytes.
   Tensor workspace(Bytes bytes, Component component);
   Tensor kernel_temporary(const Shape& shape, DType dtype);
@@ -66,11 +69,13 @@ class Session {
   std::optional<DType> autocast;
   std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>> autocast_cache;  // leaf -> (leaf, its cast)
   CheckpointFrame* checkpoint = nullptr;
+  Session* saved_on = nullptr;  // where saved activations wait for backward; null: here
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;
 
   Ref<Storage> allocate(Bytes bytes, Component for_what);
+  Allocation take(Bytes bytes);
   void release(const Allocation& allocation) { allocator_.free(allocation); }
 
  private:

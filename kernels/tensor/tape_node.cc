@@ -1,11 +1,20 @@
 #include "kernels/tensor/tape_node.h"
 
 #include "kernels/tensor/checkpoint.h"
+#include "kernels/tensor/session.h"
 
 namespace memfathom {
 
 SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor) return;
+  Session& session = tensor.session();
+  const Component component = tensor.impl()->storage->component();
+  if (session.saved_on != nullptr && component != Component::kParameters && component != Component::kAdapterParameters) {
+    home_ = &session;
+    tensor_ = session.saved_on->empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
+    tensor_.impl()->storage->add_saved();
+    return;
+  }
   tensor_ = tensor.detach();  // without history: an output that saves itself must not keep itself alive
   tensor_.impl()->storage->add_saved();
 }
@@ -19,6 +28,7 @@ SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
   std::swap(tensor_, other.tensor_);
   std::swap(frame_, other.frame_);
   std::swap(index_, other.index_);
+  std::swap(home_, other.home_);
   return *this;
 }
 
@@ -26,7 +36,13 @@ SavedTensor::~SavedTensor() {
   if (tensor_) tensor_.impl()->storage->remove_saved();
 }
 
-Tensor SavedTensor::unpack() const { return frame_ ? frame_->unpack(index_) : tensor_; }
+Tensor SavedTensor::unpack() const {
+  if (frame_) return frame_->unpack(index_);
+  announce_use(tensor_);
+  if (home_ == nullptr) return tensor_;
+  const ComponentScope scope(*home_, Component::kActivations);
+  return home_->empty_strided(tensor_.shape(), tensor_.strides(), tensor_.dtype());
+}
 
 TapeNode::~TapeNode() {
   if (destroy_ != nullptr) destroy_(closure_.data());

@@ -32,6 +32,7 @@ class SavedTensor {
   Tensor tensor_;
   Ref<CheckpointFrame> frame_;
   std::uint32_t index_ = 0;
+  Session* home_ = nullptr;  // of a tensor that waits on the host: where it goes back to
 };
 
 struct Edge {
@@ -73,6 +74,7 @@ class TapeNode final : public Counted {
   SmallVector<SavedTensor, 3> saved;
   SmallVector<OutputMeta, 1> outputs;
   std::int32_t slot = -1;               // the engine's
+  ModuleIndex module = 0;               // whose operation it was: what backward allocates for it is that module's too
 
  private:
   const char* name_;

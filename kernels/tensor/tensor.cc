@@ -13,9 +13,29 @@ Storage::Storage(Session& session, Allocation allocation, Component component, M
   session_->ledger().add(component_, module_, accounted_bytes());
 }
 
+Storage::Storage(Session& session, Bytes size, Component component, ModuleIndex module)
+    : session_(&session), component_(component), module_(module), resident_(false), size_(size) {}
+
 Storage::~Storage() {
+  if (!resident_) return;
   session_->ledger().remove(shown_as(), module_, accounted_bytes());
   session_->release(allocation_);
+}
+
+void Storage::let_go() {
+  if (!resident_) return;
+  session_->ledger().remove(shown_as(), module_, accounted_bytes());
+  session_->release(allocation_);
+  if (size_.count() == 0) size_ = allocation_.bytes;
+  allocation_ = {};
+  resident_ = false;
+}
+
+void Storage::bring_back() {
+  if (resident_) return;
+  allocation_ = session_->take(size_);
+  resident_ = true;
+  session_->ledger().add(shown_as(), module_, accounted_bytes());
 }
 
 Component Storage::shown_as() const {

@@ -15,11 +15,24 @@ namespace memfathom {
 
 class Session;
 class TapeNode;
+class Storage;
+struct TensorImpl;
+
+// Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before each use of such a
+// storage and after a leaf got its gradient.
+class ParameterKeeper {
+ public:
+  virtual ~ParameterKeeper() = default;
+  virtual void before_use(Storage& storage) = 0;
+  virtual void gradient_ready(TensorImpl& leaf) = 0;
+};
 
 // Device memory that tensors share; given back when the last of them goes.
 class Storage final : public Counted {
  public:
   Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
+  // Without memory until bring_back().
+  Storage(Session& session, Bytes size, Component component, ModuleIndex module);
   ~Storage();
 
   Session& session() const { return *session_; }
@@ -33,6 +46,16 @@ class Storage final : public Counted {
   void add_saved();
   void remove_saved();
 
+  // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes back, on the
+  // session's current stream.
+  void let_go();
+  void bring_back();
+  bool resident() const { return resident_; }
+  ModuleIndex module() const { return module_; }
+
+  ParameterKeeper* keeper() const { return keeper_; }
+  void set_keeper(ParameterKeeper* keeper) { keeper_ = keeper; }
+
  private:
   Component shown_as() const;
 
@@ -40,10 +63,11 @@ class Storage final : public Counted {
   Allocation allocation_;
   Component component_;
   ModuleIndex module_;
+  bool resident_ = true;
   std::uint32_t saved_ = 0;
+  Bytes size_;                         // what bring_back() asks for
+  ParameterKeeper* keeper_ = nullptr;
 };
-
-struct TensorImpl;
 
 class Tensor {
  public:
@@ -109,6 +133,14 @@ inline const Shape& Tensor::strides() const { return impl_->strides; }
 inline DType Tensor::dtype() const { return impl_->dtype; }
 inline Session& Tensor::session() const { return impl_->storage->session(); }
 inline bool Tensor::requires_grad() const { return impl_->requires_grad; }
+
+// An operation is about to read this tensor.
+inline void announce_use(const Tensor& tensor) {
+  if (!tensor) return;
+  Storage& storage = *tensor.impl()->storage;
+  if (storage.keeper() != nullptr) storage.keeper()->before_use(storage);
+}
+
 inline const Tensor& Tensor::grad() const { return impl_->grad; }
 
 }  // namespace memfathom

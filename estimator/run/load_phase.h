@@ -1,0 +1,13 @@
+// Load phase: what loading brings to the card beside the weights.
+#pragma once
+
+#include "estimator/job/job.h"
+#include "estimator/run/built_model.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+
+// `model.load: {shard: 10GB, device: cuda}`: a file's tensors lie on the card while they are copied into the model.
+void load_shard(Session& session, const Job& job, const BuiltModel& model);
+
+}  // namespace memfathom
