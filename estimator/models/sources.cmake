@@ -1,5 +1,6 @@
 # Sources of the model families, one line per file.
 set(MODEL_SOURCES
+  models/catalogue.cc
   models/factory.cc
   models/losses.cc
   models/presets.cc
@@ -42,6 +43,11 @@ set(MODEL_SOURCES
   models/vision/image_network.cc
   models/vision/image_parts.cc
   models/vision/mobilenet.cc
+  models/diffusion/cogvideox.cc
+  models/diffusion/timestep.cc
+  models/diffusion/unet.cc
+  models/diffusion/unet_blocks.cc
+  models/vision/own_families.cc
   models/vision/resnet.cc
   models/vision/squeeze_excitation.cc
   models/vision/squeezenet.cc

@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "estimator/models/diffusion/cogvideox.h"
+#include "estimator/models/diffusion/unet.h"
 #include "estimator/models/vision/classifier_presets.h"
 #include "estimator/models/vision/image_network.h"
+#include "estimator/models/vision/own_families.h"
 
 namespace memfathom {
 namespace {
@@ -68,6 +71,36 @@ constexpr VisionPreset kPresets[] = {
     {"vit_l_16", 304326632, "image classifier, torchvision"},
     {"vit_l_32", 306535400, "image classifier, torchvision"},
     {"vit_h_14", 632045800, "image classifier, torchvision"},
+    {"cogvideox-2b", 1693783872, "video diffusion transformer, diffusers"},
+    {"cogvideox-5b", 5570283072, "video diffusion transformer, diffusers"},
+    {"sd-1.5", 859520964, "Stable Diffusion 1.5's U-Net, diffusers"},
+    {"sdxl", 2567463684, "Stable Diffusion XL's U-Net, diffusers"},
+    {"ddpm-unet", 113673219, "U-Net of DDPM at 256 x 256, diffusers"},
+};
+
+// Presets that are configs: the keys that differ from the library's defaults.
+struct ConfigPreset {
+  std::string_view name;
+  const char* config;
+};
+
+constexpr ConfigPreset kConfigPresets[] = {
+    {"cogvideox-2b", R"({"_class_name": "CogVideoXTransformer3DModel"})"},
+    {"cogvideox-5b", R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48, "num_layers": 42,
+                         "use_rotary_positional_embeddings": true})"},
+    {"sd-1.5", R"({"_class_name": "UNet2DConditionModel", "sample_size": 64, "cross_attention_dim": 768})"},
+    {"sdxl", R"({"_class_name": "UNet2DConditionModel", "sample_size": 128, "cross_attention_dim": 2048,
+                 "attention_head_dim": [5, 10, 20], "block_out_channels": [320, 640, 1280],
+                 "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
+                 "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
+                 "transformer_layers_per_block": [1, 2, 10], "use_linear_projection": true,
+                 "addition_time_embed_dim": 256, "projection_class_embeddings_input_dim": 2816})"},
+    {"ddpm-unet", R"({"_class_name": "UNet2DModel", "sample_size": 256, "block_out_channels": [128, 128, 256, 256, 512, 512],
+                      "down_block_types": ["DownBlock2D", "DownBlock2D", "DownBlock2D", "DownBlock2D", "AttnDownBlock2D", "DownBlock2D"],
+                      "up_block_types": ["UpBlock2D", "AttnUpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D"],
+                      "attention_head_dim": null, "norm_eps": 1e-6, "downsample_padding": 0})"},
+    {"fno-2d", R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})"},
+    {"fno-3d", R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16, 16], "width": 32, "layers": 4, "grid": [64, 64, 64]})"},
 };
 
 std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset, const Node& model,
@@ -102,10 +135,25 @@ std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view n
   for (const ClassifierPreset& preset : classifier_presets()) {
     if (normalized_preset(preset.name) == normalized_name) return make_classifier(builder, preset, model, settings);
   }
+  for (const ConfigPreset& preset : kConfigPresets) {
+    if (normalized_preset(preset.name) != normalized_name) continue;
+    return make_vision_model(builder, parse_json(preset.config, std::string(preset.name)), settings);
+  }
   return nullptr;
 }
 
-std::unique_ptr<Network> make_vision_model(Builder&, const Node&, const ModelSettings&) { return nullptr; }
+std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config, const ModelSettings& settings) {
+  std::unique_ptr<Network> made;
+  if (const Node* name = config.find("_class_name"); name != nullptr && name->is_string()) {
+    const std::string& type = name->as_string();
+    if (type == "CogVideoXTransformer3DModel") made = make_cogvideox(builder, config, settings);
+    if (type == "UNet2DModel" || type == "UNet2DConditionModel") made = make_unet(builder, config, settings);
+  } else {
+    made = make_own_family(builder, config, settings);
+  }
+  if (made) builder.finish();
+  return made;
+}
 
 std::span<const VisionPreset> vision_presets() { return kPresets; }
 

@@ -1,0 +1,81 @@
+// U-Net blocks: the residual block, the attentions and the spatial transformer of diffusers' U-Nets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "estimator/models/settings.h"
+#include "estimator/models/vision/image_parts.h"
+#include "kernels/layers/feed_forward.h"
+#include "kernels/layers/normalization.h"
+#include "kernels/ops/attention.h"
+
+namespace memfathom {
+
+struct UNetStyle {
+  std::int64_t groups = 32;
+  double eps = 1e-5;
+  double dropout = 0;
+  std::int64_t time_size = 0;
+  Activation activation = Activation::kSilu;
+};
+
+// GN, SiLU, conv, + time, GN, SiLU, conv, + shortcut.
+struct ResnetBlock {
+  GroupNorm norm1, norm2;
+  Layer conv1, conv2, shortcut;
+  Linear time;
+  double dropout = 0;
+  Activation activation = Activation::kSilu;
+
+  Tensor operator()(const Tensor& input, const Tensor& temb) const;
+};
+
+std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context, const UNetStyle& style, std::int64_t in,
+                                                     std::int64_t out);
+
+// diffusers' Attention on an image, with its own group norm and the input added (UNet2DModel), or on tokens.
+struct DiffusionAttention {
+  GroupNorm norm;
+  bool on_image = false;
+  Linear q, k, v, out;
+  std::int64_t heads = 1;
+  AttentionImplementation implementation = AttentionImplementation::kAuto;
+
+  // `context` is what keys and values are made of; undefined: the input itself.
+  Tensor operator()(const Tensor& input, const Tensor& context = {}) const;
+};
+
+DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style, std::int64_t channels,
+                                        std::int64_t heads);
+
+struct TransformerPlan {
+  std::int64_t channels = 0, heads = 1, layers = 1, cross_size = 0;
+  bool linear_projection = false;
+};
+
+// Transformer2DModel: self-attention, cross-attention and GEGLU over the positions of an image.
+class SpatialTransformer {
+ public:
+  SpatialTransformer(const ImageContext& context, const UNetStyle& style, const TransformerPlan& plan);
+  Tensor operator()(const Tensor& input, const Tensor& text) const;
+
+ private:
+  struct Block {
+    LayerNorm norm1, norm2, norm3;
+    DiffusionAttention self, cross;
+    Linear up, down;
+    Tensor operator()(const Tensor& input, const Tensor& text) const;
+  };
+
+  bool linear_ = false;
+  Checkpointing checkpointing_ = Checkpointing::kNone;
+  GroupNorm norm_;
+  Layer conv_in_, conv_out_;
+  Linear linear_in_, linear_out_;
+  std::vector<std::shared_ptr<const Block>> blocks_;
+};
+
+}  // namespace memfathom
