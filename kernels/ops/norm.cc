@@ -18,7 +18,7 @@ Tensor inside_kernel(const Tensor& x) {
 // The gradients every norm's one backward kernel gives: of the input, the weight and the bias, those that are wanted.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
-  const Tensor gradient = call.op == Norm::kBatch ? b.gradient() : contiguous(b.gradient());
+  const Tensor gradient = call.op == Norm::kBatch ? b.gradient() : inside_kernel(b.gradient());
   Tensor dx;
   Tensor dweight;
   Tensor dbias;
@@ -157,10 +157,11 @@ Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight
   Session& session = input.session();
   const Tensor cast_bias = autocast_to_fp32(bias);
   const Tensor w = autocast_to_fp32(weight);
-  const Tensor x = contiguous(autocast_to_fp32(input));
+  const Tensor x = autocast_to_fp32(input);
   Recording tape(session, "native_group_norm", {&x, &w, &cast_bias});
   tape.save(x);
   tape.save(w);
+  const Tensor source = inside_kernel(x);
   Tensor out = session.empty(x.shape(), x.dtype());
   const Tensor mean = session.empty({x.size(0), groups}, x.dtype());
   const Tensor rstd = session.empty({x.size(0), groups}, x.dtype());
@@ -171,7 +172,7 @@ Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight
   call.groups = groups;
   call.eps = eps;
   if (session.computes()) {
-    call.x = x.operand();
+    call.x = source.operand();
     call.weight = w.operand();
     call.bias = cast_bias.operand();
     call.y = out.operand();
@@ -190,7 +191,7 @@ Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight
     back.eps = eps;
     back.mean = saved_mean.operand();
     back.rstd = saved_rstd.operand();
-    give_norm_gradients(b, back, saved_x, saved_w);
+    give_norm_gradients(b, back, inside_kernel(saved_x), saved_w);
   });
   return out;
 }
