@@ -14,9 +14,14 @@ namespace memfathom {
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
       Command{"estimate", "how much memory a job takes, and whether it fits", run_estimate},
+      Command{"status", "the devices of this machine, what is free and who uses them", run_status},
+      Command{"calibrate", "measure a device and fit what it shows", run_calibrate},
+      Command{"profile", "the measuring half of calibrate", run_profile},
+      Command{"fit", "the fitting half of calibrate", run_fit},
       Command{"calibrations", "what is known about which device", run_calibrations},
       Command{"db", "look after the database: info, check, merge, export, import, backup", run_db},
       Command{"completion", "print the completion script of a shell", run_completion},
+      Command{"__probe", "takes one sample", run_probe_command},
   };
   return kCommands;
 }

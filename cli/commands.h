@@ -5,9 +5,14 @@
 
 namespace memfathom {
 
+ExitCode run_calibrate(const Arguments& arguments, Context& context);
 ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);
 ExitCode run_db(const Arguments& arguments, Context& context);
 ExitCode run_estimate(const Arguments& arguments, Context& context);
+ExitCode run_fit(const Arguments& arguments, Context& context);
+ExitCode run_probe_command(const Arguments& arguments, Context& context);
+ExitCode run_profile(const Arguments& arguments, Context& context);
+ExitCode run_status(const Arguments& arguments, Context& context);
 
 }  // namespace memfathom

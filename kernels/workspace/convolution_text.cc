@@ -13,7 +13,8 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw Error(ErrorKind::kInput,
-              fmt::format("\"{}\" is not a convolution query: {}", text.substr(0, 200), why));
+              fmt::format("\"{}\" is not a {} query: {}", text.substr(0, 200),
+                          text.starts_with("fft") ? "transform" : "convolution", why));
 }
 
 class Words {
@@ -100,6 +101,30 @@ ConvolutionQuery parse_convolution_query(std::string_view text) {
   }
   // One comparison catches what the lenient steps above let through.
   if (to_string(query) != text) refuse(text, "it is not in canonical form");
+  return query;
+}
+
+FftQuery parse_fft_query(std::string_view text) {
+  Words words(text);
+  FftQuery query;
+  if (words.next() != "fft") refuse(text, "it does not begin with fft");
+  const std::string_view kind = words.next();
+  bool known = false;
+  for (const FftKind candidate :
+       {FftKind::kRealToComplex, FftKind::kComplexToReal, FftKind::kComplexToComplex}) {
+    if (kind == to_string(candidate)) {
+      query.kind = candidate;
+      known = true;
+    }
+  }
+  if (!known) refuse(text, "its kind is unknown");
+  const std::optional<DType> dtype = parse_dtype(words.next());
+  if (!dtype) refuse(text, "its element type is unknown");
+  query.dtype = *dtype;
+  query.extents = words.shape("n");
+  const std::string_view batch = words.next();
+  if (!batch.starts_with("b") || !words.empty()) refuse(text, "a batch is expected at its end");
+  query.batch = words.number(batch.substr(1));
   return query;
 }
 

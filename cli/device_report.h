@@ -1,0 +1,31 @@
+// Device report: the devices of this machine, what is free and who uses them; what `status` shows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/environment.h"
+#include "profiler/nvml.h"
+
+namespace memfathom {
+
+struct DeviceReport {
+  std::string name;  // "cuda:0", "cpu"
+  Environment environment;
+  Bytes total;
+  std::optional<Bytes> used, free, reserved;
+  std::vector<GpuProcess> processes;
+  std::string memory_source;  // "nvml", "cudaMemGetInfo", "/proc"
+  std::string problem;        // why it cannot be used; empty when it can
+};
+
+struct MachineReport {
+  std::vector<DeviceReport> devices;
+  std::vector<std::string> notes;  // "no GPU: ..."
+};
+
+// Never throws for what a machine lacks: that is a note.
+MachineReport report_machine();
+
+}  // namespace memfathom

@@ -1,0 +1,45 @@
+#include "cli/estimator_runner.h"
+
+#include <charconv>
+
+#include "core/document.h"
+#include "estimator/job/read_job.h"
+#include "estimator/run/dry_run.h"
+
+namespace memfathom {
+namespace {
+
+// "sm_80" -> 80; 0 for anything else.
+int compute_capability(const std::string& architecture) {
+  int number = 0;
+  if (architecture.starts_with("sm_"))
+    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
+  return number;
+}
+
+}  // namespace
+
+Job job_of(const std::string& text) { return read_job(parse_json(text, "job")); }
+
+FrameworkPolicy own_policy(const Environment& environment) {
+  if (const int capability = compute_capability(environment.architecture))
+    return FrameworkPolicy::for_stack("", capability);
+  FrameworkPolicy policy;
+  if (!environment.is_virtual()) policy.cublas_workspace = Bytes{};  // the cpu has no cuBLAS
+  return policy;
+}
+
+Forecast EstimatorRunner::forecast(const std::string& job) const {
+  const DryRun run = run_dry(job_of(job), {});
+  return {run.reserved_peak, {run.uses_cublas, run.uses_cudnn, run.uses_cufft}};
+}
+
+void EstimatorRunner::run(Session& session, const std::string& job, const Reached& reached) const {
+  run_in(session, job_of(job), reached);
+}
+
+FrameworkPolicy EstimatorRunner::policy(const Environment& environment) const {
+  return own_policy(environment);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,22 @@
+// EstimatorRunner: the profiler's jobs, built and run with the estimator's models.
+#pragma once
+
+#include "estimator/job/job.h"
+#include "profiler/job_runner.h"
+
+namespace memfathom {
+
+class EstimatorRunner final : public JobRunner {
+ public:
+  Forecast forecast(const std::string& job) const override;
+  void run(Session& session, const std::string& job, const Reached& reached) const override;
+  FrameworkPolicy policy(const Environment& environment) const override;
+};
+
+// What our own framework imitates in an environment; a replay of its samples must imitate the same.
+FrameworkPolicy own_policy(const Environment& environment);
+
+// The job of a sample: JSON text. Throws Error(kInput).
+Job job_of(const std::string& text);
+
+}  // namespace memfathom
