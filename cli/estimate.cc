@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -10,18 +9,17 @@
 #include "cli/estimate_batch.h"
 #include "cli/estimate_text.h"
 #include "cli/estimation.h"
-#include "cli/job_options.h"
+#include "cli/job_source.h"
 #include "cli/option_parser.h"
+#include "cli/recommend.h"
+#include "cli/recommend_text.h"
 #include "core/error.h"
+#include "estimator/advise/recommend.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
-
-bool is_whole_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
 
 ExitCode answer_batch(const std::string& file, Context& context) {
   const Estimation estimation(context);
@@ -41,32 +39,32 @@ ExitCode verdict_code(const Estimate& estimate, bool strict) {
 
 ExitCode run_estimate(const Arguments& arguments, Context& context) {
   OptionParser parser("estimate");
-  JobOptions options;
-  std::optional<std::string> file, batch;
+  JobSource source;
+  RecommendSettings settings;
   bool strict = false;
   bool explain = false;
-  options.declare(parser);
-  parser.positional("JOB", file);
-  parser.option("--config,--from", file);
-  parser.option("--batch", batch);
+  bool recommends = false;
+  source.declare(parser);
+  settings.declare(parser);
   parser.flag("--strict", strict);
   parser.flag("--explain", explain);
+  parser.flag("--recommend", recommends);
   parser.parse(arguments);
 
-  // In the old scripts --batch is the batch size.
-  const bool batch_is_size = batch && is_whole_number(*batch);
-  if (batch && !batch_is_size) return answer_batch(*batch, context);
-  if (!file && !options.any_given()) {
-    throw Error(ErrorKind::kUsage, "estimate needs a job: a YAML or JSON file, --model NAME, or --batch FILE.jsonl (see memfathom estimate --help)");
+  if (const std::optional<std::string> file = source.batch_file()) return answer_batch(*file, context);
+  const JobInput input = source.read("estimate");
+  const Estimation estimation(context);
+  if (recommends || settings.file) return recommend_for(input, settings, estimation, context);
+  Estimate estimate = estimation.answer(read_job(input.document));
+  input.annotate(estimate);
+  if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
+    estimate.suggestions = suggest(input.document, [&](const Job& job) { return estimation.answer(job); });
   }
-  Node document = options.document(file.value_or(""));
-  if (batch_is_size) document.assign("training.batch_size", Node::integer(std::stoll(*batch)));
-  const Job job = read_job(document);
-  const Estimate estimate = Estimation(context).answer(job);
   if (context.format == Format::kJson) {
     context.out << to_json_text(estimate, true) << '\n';
   } else {
     context.out << estimate_text(estimate, context, explain);
+    if (!estimate.suggestions.empty()) context.out << "\nwhat would save memory:\n" << suggestions_text(estimate.suggestions, context);
   }
   return verdict_code(estimate, strict);
 }

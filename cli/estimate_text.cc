@@ -64,6 +64,8 @@ std::string explanation(const Estimate& estimate) {
 
 }  // namespace
 
+std::string verdict_sentence(const Estimate& estimate, bool colour) { return verdict_text(estimate, colour); }
+
 std::string estimate_text(const Estimate& estimate, const Context& context, bool explain) {
   const Totals& totals = estimate.totals;
   std::string text = rendered(components_table(estimate), context);

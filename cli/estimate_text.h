@@ -10,4 +10,7 @@ namespace memfathom {
 
 std::string estimate_text(const Estimate& estimate, const Context& context, bool explain);
 
+// "fits: 12 GiB of 24 GiB available, 12 GiB left", with a line feed.
+std::string verdict_sentence(const Estimate& estimate, bool colour);
+
 }  // namespace memfathom

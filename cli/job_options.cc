@@ -93,8 +93,11 @@ void JobOptions::declare(OptionParser& parser) {
 }
 
 Node JobOptions::document(const std::string& file) const {
+  return document(file.empty() ? Node::map() : load_document(file));
+}
+
+Node JobOptions::document(Node job) const {
   const Values& v = *values_;
-  Node job = file.empty() ? Node::map() : load_document(file);
   const auto assign = [&](std::string_view key, Node value) { job.assign(key, std::move(value)); };
   if (v.model) {
     Node model = Node::map();

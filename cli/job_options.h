@@ -19,6 +19,7 @@ class JobOptions {
   void declare(OptionParser& parser);
   // The job as a document: the file (if any), then the flags, then every --set.
   Node document(const std::string& file) const;
+  Node document(Node job) const;
   bool any_given() const;
 
  private:

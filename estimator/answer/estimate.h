@@ -61,11 +61,23 @@ struct CalibrationNote {
   std::optional<double> held_out_median_error;
 };
 
+// A change of the job that would save memory; both figures come from an estimate of the changed job.
+struct Suggestion {
+  std::string name;    // "checkpointing"
+  std::string change;  // "gradient_checkpointing none -> full"
+  std::string costs;   // what one pays for it, in words
+  Bytes saves;
+  Bytes device_peak;
+  bool fits = false;   // it alone is enough
+  Node patch;          // {training: {gradient_checkpointing: full}}
+};
+
 struct Estimate {
   std::string id;
   Totals totals;
   std::vector<ComponentLine> components;   // add up exactly to totals.device_peak
   std::vector<PhaseLine> phases;
+  std::vector<Suggestion> suggestions;
   Verdict verdict;
   CalibrationNote calibration;
   std::int64_t parameter_count = 0;

@@ -47,6 +47,20 @@ Json components_json(const std::vector<ComponentLine>& lines) {
   return list;
 }
 
+Json suggestions_json(const std::vector<Suggestion>& suggestions) {
+  Json list = Json::array();
+  for (const Suggestion& suggestion : suggestions) {
+    list.push_back({{"change", suggestion.change},
+                    {"name", suggestion.name},
+                    {"costs", suggestion.costs},
+                    {"saves_bytes", suggestion.saves.count()},
+                    {"device_peak_bytes", suggestion.device_peak.count()},
+                    {"fits", suggestion.fits},
+                    {"patch", Json::parse(to_json(suggestion.patch).dump())}});
+  }
+  return list;
+}
+
 Json phases_json(const std::vector<PhaseLine>& lines) {
   Json list = Json::array();
   for (const PhaseLine& line : lines) {
@@ -65,6 +79,8 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
 
 }  // namespace
 
+std::string suggestions_json_text(const std::vector<Suggestion>& suggestions) { return suggestions_json(suggestions).dump(); }
+
 std::string to_json_text(const Estimate& estimate, bool indented) {
   Json json{{"schema", "memfathom.estimate/1"}};
   if (!estimate.id.empty()) json["id"] = estimate.id;
@@ -77,7 +93,7 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
                      {"capacity_bytes", nullable(verdict.capacity)},
                      {"available_bytes", nullable(verdict.available)},
                      {"headroom_bytes", nullable(verdict.headroom)}};
-  json["suggestions"] = Json::array();
+  json["suggestions"] = suggestions_json(estimate.suggestions);
   const CalibrationNote& note = estimate.calibration;
   json["calibration"] = {{"id", note.id.empty() ? Json(nullptr) : Json(note.id)},
                          {"name", note.name.empty() ? Json(nullptr) : Json(note.name)},

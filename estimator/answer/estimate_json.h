@@ -9,6 +9,8 @@
 namespace memfathom {
 
 std::string to_json_text(const Estimate& estimate, bool indented);
+// The list of suggestions alone, as JSON text: for other results that hold one.
+std::string suggestions_json_text(const std::vector<Suggestion>& suggestions);
 std::string error_json_line(const std::string& id, const std::string& sentence, ErrorKind kind);
 
 }  // namespace memfathom

@@ -1,0 +1,50 @@
+#include "estimator/models/catalogue.h"
+
+#include <algorithm>
+
+#include "core/document.h"
+#include "estimator/models/factory.h"
+#include "estimator/models/presets.h"
+#include "estimator/models/vision/families.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/dry/dry_device.h"
+#include "kernels/layers/builder.h"
+#include "kernels/tensor/session.h"
+
+namespace memfathom {
+namespace {
+
+// Parameters only: nothing is run, so the extents only have to be possible ones.
+std::int64_t count_parameters(const std::string& preset) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy{});
+  Builder builder(session, BuildOptions{});
+  ModelSettings settings;
+  settings.sequence_length = 8;
+  Node model = Node::map();
+  model.set("preset", Node::string(preset));
+  std::vector<std::string> assumptions;
+  const std::unique_ptr<Network> network = make_network(builder, model, settings, assumptions);
+  builder.finish();
+  return builder.parameter_count();
+}
+
+}  // namespace
+
+std::vector<CataloguedModel> model_catalogue() {
+  std::vector<CataloguedModel> models;
+  for (const Preset& preset : presets()) {
+    const std::string name(preset.name);
+    models.push_back({name, std::string(preset.what), count_parameters(name)});
+  }
+  for (const VisionPreset& preset : vision_presets()) {
+    const std::string name(preset.name);
+    const auto same = [&](const CataloguedModel& known) { return known.name == name; };
+    if (std::any_of(models.begin(), models.end(), same)) continue;
+    models.push_back({name, std::string(preset.description), preset.parameters});
+  }
+  return models;
+}
+
+}  // namespace memfathom

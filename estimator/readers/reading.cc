@@ -1,0 +1,174 @@
+#include "estimator/readers/reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/error.h"
+#include "estimator/readers/formats.h"
+
+namespace memfathom {
+namespace {
+
+constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    // ours, the Trainer's
+    {"adamw", "adamw_torch"},
+    {"adamw-8bit", "adamw_bnb_8bit"},
+    {"adafactor", "adafactor"},
+    {"sgd", "sgd"},
+    {"lion", "lion_32bit"},
+});
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+Node from_file_value(const Field& field, const Node& value, Reading& reading) {
+  switch (field.kind) {
+    case FieldKind::kCheckpointing: return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
+    case FieldKind::kFlash: return value.as_bool() ? Node::string("flash") : Node();
+    case FieldKind::kFlag: return Node::boolean(value.as_bool());
+    case FieldKind::kGibibytes: return Node::string(fmt::format("{}GiB", value.as_number(0, 1e9)));
+    case FieldKind::kOptimizer: {
+      std::string name = lower(value.as_string());
+      if (name.starts_with("optimizernames.")) name.erase(0, 15);
+      if (name.find("paged") != std::string::npos) reading.not_modelled.push_back("paged optimizer states are counted as if they stayed on the card");
+      if (name.ends_with("_fused")) {
+        Node optimizer = Node::map();
+        optimizer.set("name", Node::string("adamw"));
+        optimizer.set("implementation", Node::string("fused"));
+        return optimizer;
+      }
+      return Node::string(name);
+    }
+    case FieldKind::kDevice: {
+      const std::string device = value.as_string();
+      if (device == "nvme") reading.not_modelled.push_back("offloading to NVMe is counted as offloading to host memory");
+      return Node::string(device == "none" ? "none" : "cpu");
+    }
+    case FieldKind::kPlain: break;
+  }
+  return value;
+}
+
+}  // namespace
+
+const char* to_string(FileFormat format) {
+  static constexpr std::array<const char*, 8> kNames{"job", "model configuration", "adapter configuration", "TrainingArguments",
+                                                     "DeepSpeed", "accelerate", "axolotl", "training YAML"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+const Node* value_at(const Node& tree, std::string_view dotted_path) {
+  const Node* node = &tree;
+  while (!dotted_path.empty()) {
+    const std::size_t end = std::min(dotted_path.find('.'), dotted_path.size());
+    node = node->is_map() ? node->find(dotted_path.substr(0, end)) : nullptr;
+    if (node == nullptr) return nullptr;
+    dotted_path.remove_prefix(std::min(end + 1, dotted_path.size()));
+  }
+  return node->is_null() ? nullptr : node;
+}
+
+void read_fields(std::span<const Field> fields, Reading& reading) {
+  for (const Field& field : fields) {
+    const Node* value = value_at(reading.content, field.file);
+    if (value == nullptr) continue;
+    const auto decided = [&](const KeyChange& change) { return change.key == field.job; };
+    if (std::any_of(reading.settings.begin(), reading.settings.end(), decided)) continue;  // another spelling of the same
+    if (value->is_string() && value->as_string() == "auto") {
+      reading.autos.emplace_back(field.file);
+      continue;
+    }
+    Node ours = from_file_value(field, *value, reading);
+    if (!ours.is_null()) reading.set(field.job, std::move(ours));
+  }
+}
+
+void list_not_modelled(std::span<const std::string_view> keys, Reading& reading) {
+  for (const std::string_view key : keys) {
+    const Node* value = value_at(reading.content, key);
+    if (value == nullptr || (value->is_bool() && !value->as_bool()) || (value->is_number() && value->unchecked_number() == 0)) continue;
+    if ((value->is_string() && (value->as_string().empty() || value->as_string() == "auto")) || (value->is_list() && value->items().empty()) || (value->is_map() && value->entries().empty())) continue;
+    reading.not_modelled.push_back(fmt::format("{}: \"{}\" is {}", reading.file, key, value->shown()));
+  }
+}
+
+Node to_file_value(FieldKind kind, const Node& value) {
+  switch (kind) {
+    case FieldKind::kCheckpointing: return Node::boolean(value.is_bool() ? value.as_bool() : value.as_string() != "none");
+    case FieldKind::kFlash: return Node::boolean(value.as_string() == "flash");
+    case FieldKind::kGibibytes: {
+      const double gibibytes = static_cast<double>(value.as_bytes().count()) / (1 << 30);
+      return Node::number(gibibytes);
+    }
+    case FieldKind::kOptimizer: {
+      const std::string name = value.is_map() ? value.at("name").as_string() : value.as_string();
+      for (const auto& [ours, theirs] : kOptimizers) {
+        if (name == ours) return Node::string(std::string(theirs));
+      }
+      return Node::string(name);
+    }
+    case FieldKind::kDevice:
+    case FieldKind::kFlag:
+    case FieldKind::kPlain: break;
+  }
+  return value;
+}
+
+FileFormat detect_format(const Node& tree) {
+  const auto has = [&](std::string_view key) { return value_at(tree, key) != nullptr; };
+  if (!tree.is_map()) tree.refuse("a job or a training configuration is a map of keys and values");
+  if (has("peft_type")) return FileFormat::kAdapter;
+  if (has("compute_environment") || has("distributed_type") || has("fsdp_config.fsdp_sharding_strategy")) return FileFormat::kAccelerate;
+  if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") || has("fp16.enabled")) return FileFormat::kDeepSpeed;
+  if (has("base_model")) return FileFormat::kAxolotl;
+  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model"))) return FileFormat::kTrainingArguments;
+  if (has("model_type") || has("_class_name") || has("architectures")) return FileFormat::kModelConfig;
+  static constexpr std::array<std::string_view, 6> kJobKeys{"id", "model", "training", "parallel", "allocator", "target"};
+  const bool only_ours = std::all_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
+    return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
+  });
+  if (only_ours) return FileFormat::kJob;
+  const Node* model = tree.find("model");
+  const auto says = [&](std::string_view key) { return model != nullptr && model->is_map() && model->find(key) != nullptr; };
+  if (says("preset") || says("config") || says("layers") || says("modules") || says("trace") || says("parameters") || says("family")) return FileFormat::kJob;
+  for (const Field& field : train_yaml_fields()) {
+    if (has(field.file)) return FileFormat::kTrainYaml;
+  }
+  return FileFormat::kJob;
+}
+
+std::span<const Field> fields_of(FileFormat format) {
+  switch (format) {
+    case FileFormat::kTrainingArguments: return training_arguments_fields();
+    case FileFormat::kDeepSpeed: return deepspeed_fields();
+    case FileFormat::kAccelerate: return accelerate_fields();
+    case FileFormat::kAxolotl: return axolotl_fields();
+    case FileFormat::kTrainYaml: return train_yaml_fields();
+    case FileFormat::kJob:
+    case FileFormat::kModelConfig:
+    case FileFormat::kAdapter: break;
+  }
+  return {};
+}
+
+Reading read_tree(const Node& tree, FileFormat format) {
+  Reading reading{tree.file(), format, tree, {}, {}, {}, {}};
+  switch (format) {
+    case FileFormat::kJob: break;  // merged as it is
+    case FileFormat::kModelConfig: read_model_config(reading); break;
+    case FileFormat::kAdapter: read_adapter(reading); break;
+    case FileFormat::kTrainingArguments: read_training_arguments(reading); break;
+    case FileFormat::kDeepSpeed: read_deepspeed(reading); break;
+    case FileFormat::kAccelerate: read_accelerate(reading); break;
+    case FileFormat::kAxolotl: read_axolotl(reading); break;
+    case FileFormat::kTrainYaml: read_train_yaml(reading); break;
+  }
+  return reading;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,79 @@
+// Reading: what one file of somebody's training set-up says about the job.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/advise/patch.h"
+
+namespace memfathom {
+
+enum class FileFormat : std::uint8_t {
+  kJob,                // our own
+  kModelConfig,        // config.json of transformers or diffusers, or a folder with one
+  kAdapter,            // adapter_config.json of PEFT
+  kTrainingArguments,  // of transformers' Trainer, as JSON
+  kDeepSpeed,
+  kAccelerate,
+  kAxolotl,
+  kTrainYaml,          // a script's own YAML: batch, height, width, hidden_dim, ...
+};
+
+const char* to_string(FileFormat format);
+
+// How a value of the file and the job's value of the same meaning correspond.
+enum class FieldKind : std::uint8_t {
+  kPlain,          // the same value
+  kCheckpointing,  // true | false and full | none
+  kDevice,         // cpu | none | nvme and cpu | none
+  kOptimizer,      // the library's name and ours
+  kFlash,          // true and flash
+  kFlag,           // true | false
+  kGibibytes,      // 24 and 24GiB
+};
+
+struct Field {
+  std::string_view job;   // "training.batch_size"
+  std::string_view file;  // "train_micro_batch_size_per_gpu"; dotted
+  FieldKind kind = FieldKind::kPlain;
+};
+
+struct Reading {
+  std::string file;
+  FileFormat format = FileFormat::kJob;
+  Node content;                           // the file's own tree
+  Patch settings;                         // keys of the job that it decides
+  std::vector<std::string> autos;         // keys of the file that are left to the integration
+  std::vector<std::string> assumptions;
+  std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
+
+  void set(std::string_view key, Node value) { settings.push_back({std::string(key), std::move(value)}); }
+};
+
+// The value at a dotted path; null when absent, when it is null, or when the way leads through something that is no map.
+const Node* value_at(const Node& tree, std::string_view dotted_path);
+
+// Takes every field that the file has; "auto" goes to `autos`.
+void read_fields(std::span<const Field> fields, Reading& reading);
+// Lists the keys of the file that are set (and not false, 0 or empty) but not modelled.
+void list_not_modelled(std::span<const std::string_view> keys, Reading& reading);
+
+// The job's value as the file says it.
+Node to_file_value(FieldKind kind, const Node& value);
+
+// Which format a tree has. Nothing of it recognised: Error(kInput).
+FileFormat detect_format(const Node& tree);
+// The fields of a format, for writing changes back; empty for kJob, whose keys are the job's.
+std::span<const Field> fields_of(FileFormat format);
+
+// `tree` is the whole file. Throws Error(kInput).
+Reading read_tree(const Node& tree, FileFormat format);
+
+// A file, or a folder with a model in it (then perhaps several readings: config and adapter).
+std::vector<Reading> read_path(const std::string& path);
+
+}  // namespace memfathom
