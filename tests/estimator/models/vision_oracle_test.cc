@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "estimator/models/vision/families.h"
@@ -13,7 +14,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::array<std::string_view, 2> kGroups{"oracle/torchvision", "oracle/timm"};
+constexpr std::array<std::string_view, 4> kGroups{"oracle/torchvision", "oracle/timm", "oracle/unet2d-diffusers",
+                                                  "oracle/cogvideox"};
 
 // A row's model is {preset}, {config}, or a module with one of them inside.
 const Node& inner_model(const Node& model) {
@@ -70,6 +72,46 @@ INSTANTIATE_TEST_SUITE_P(Recorded, VisionTraceTest,
                          testing::Values(TracedCase{"resnet18", "oracle/torchvision"},
                                          TracedCase{"vit_base_autocast", "oracle/timm"}),
                          [](const auto& tested) { return std::string(tested.param.trace); });
+
+// The oracle's rows of plain networks are stacks of layers; our families say the same by a few keys.
+struct FamilyCase {
+  const char* name;
+  const char* row;
+  const char* config;
+  const char* trace;  // null: none, or (fno_2d) one that makes the resident coordinates in its first forward pass
+};
+
+constexpr FamilyCase kFamilies[] = {
+    {"mlp", "mlp-net/relu/l3/h1024/b128/fp32/adamw-foreach",
+     R"({"model_type": "mlp", "in_features": 784, "width": 1024, "layers": 3, "out_features": 10})", "mlp"},
+    {"cnn", "cnn-net/l3/b128/i32/c32/fp32/adamw-foreach", R"({"model_type": "cnn", "width": 32, "layers": 3, "num_classes": 10})",
+     nullptr},
+    {"unet", "unet-plain/l4/b4/i256/c64/fp32/adamw-foreach",
+     R"({"model_type": "unet", "width": 64, "layers": 4, "out_channels": 2})", "unet_plain"},
+    {"classic_fno", "fno-classic/l4/b16/i64/c64/m16/fp32/adam-foreach",
+     R"({"model_type": "fno", "style": "classic", "modes": 16, "width": 64})", nullptr},
+    {"neuralop_fno", "fno-neuralop/l4/b16/i64/c64/m16/fp32/adamw-foreach",
+     R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})", nullptr},
+};
+
+class OwnFamilyTest : public testing::TestWithParam<FamilyCase> {};
+
+TEST_P(OwnFamilyTest, IsTheOraclesNetworkOfThatShape) {
+  const FamilyCase& tested = GetParam();
+  std::vector<OracleRow> rows;
+  for (const char* group : {"oracle/mlp-net", "oracle/cnn-net", "oracle/unet-plain", "oracle/fno-classic", "oracle/fno-neuralop"}) {
+    for (OracleRow& row : vision_rows(group)) {
+      if (row.id == tested.row) rows.push_back(std::move(row));
+    }
+  }
+  ASSERT_EQ(rows.size(), 1u) << tested.row;
+  rows[0].config = parse_json(tested.config, tested.name);
+  expect_rows_agree(rows, make_vision_model);
+  if (tested.trace != nullptr) expect_trace_agrees(tested.trace, rows, make_vision_model);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OwnFamilyTest, testing::ValuesIn(kFamilies),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
 }  // namespace memfathom

@@ -37,7 +37,7 @@ struct Known {
   Built built;
 };
 
-// As the libraries count them: torchvision 0.29, timm 1.0.30 with 1000 classes.
+// As the libraries count them: torchvision 0.29, timm 1.0.30 with 1000 classes, diffusers 0.42.
 constexpr Known kKnown[] = {
     {"resnet18", {11689512, 38560}},
     {"resnet34", {21797672, 68384}},
@@ -93,6 +93,11 @@ constexpr Known kKnown[] = {
     {"vit_l_16", {304326632, 0}},
     {"vit_l_32", {306535400, 0}},
     {"vit_h_14", {632045800, 0}},
+    {"cogvideox-2b", {1693783872, 273039360}},
+    {"cogvideox-5b", {5570283072, 0}},
+    {"sd-1.5", {859520964, 0}},
+    {"sdxl", {2567463684, 0}},
+    {"ddpm-unet", {113673219, 0}},
 };
 
 TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
