@@ -6,6 +6,7 @@
 #include "estimator/models/language/families.h"
 #include "estimator/models/presets.h"
 #include "estimator/models/stack/stack_network.h"
+#include "estimator/models/vision/families.h"
 
 namespace memfathom {
 namespace {
@@ -22,6 +23,7 @@ Node load_config(const Node& config) {
 
 std::unique_ptr<Network> from_config(Builder& builder, const Node& config, const ModelSettings& settings) {
   if (std::unique_ptr<Network> network = make_language_model(builder, config, settings)) return network;
+  if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings)) return network;
   const Node* type = config.find("model_type");
   if (type == nullptr) type = config.find("_class_name");
   if (type == nullptr) config.refuse("it has no model_type (transformers) or _class_name (diffusers), so its family is unknown");
@@ -36,6 +38,8 @@ std::unique_ptr<Network> make_network(Builder& builder, const Node& model, const
   if (const Node* config = model.find("config")) return from_config(builder, load_config(*config), settings);
   if (const Node* preset = model.find("preset")) {
     if (const std::optional<Node> config = preset_config(preset->as_string())) return from_config(builder, *config, settings);
+    const std::string name = normalized_preset(preset->as_string());
+    if (std::unique_ptr<Network> network = make_vision_preset(builder, name, model, settings)) return network;
     preset->refuse(unknown_preset(preset->as_string()));
   }
   if (const Node* parameters = model.find("parameters")) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/suggest.h"
+#include "estimator/models/vision/families.h"
 
 namespace memfathom {
 namespace {
@@ -85,6 +86,7 @@ std::optional<Node> preset_config(std::string_view name) {
 std::string unknown_preset(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
+  for (const VisionPreset& preset : vision_presets()) names.push_back(preset.name);
   const std::optional<std::string_view> near = nearest_name(name, names);
   return fmt::format("no preset has that name{}; `memfathom models` lists them",
                      near ? fmt::format(" (did you mean {}?)", *near) : "");

@@ -11,7 +11,7 @@ namespace memfathom {
 
 struct FrameworkPolicy {
   // PyTorch's version as major * 100 + minor: 2.6 is 206.
-  int torch_version = 206;
+  int torch_version = 215;
   // Compute capability as major * 10 + minor: 8.0 is 80.
   int compute_capability = 80;
 

@@ -83,6 +83,8 @@ class StackNetwork final : public Network {
 
   Tensor forward() override { return run_layers(layers_, input()); }
 
+  bool output_is_named() const override { return !input_.from_layer && loss_ != LossKind::kNone; }
+
  private:
   Tensor input() const {
     if (!input_.from_layer) return x_;
