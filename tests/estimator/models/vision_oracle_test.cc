@@ -78,7 +78,7 @@ struct FamilyCase {
   const char* name;
   const char* row;
   const char* config;
-  const char* trace;  // null: none, or (fno_2d) one that makes the resident coordinates in its first forward pass
+  const char* trace;  // null: none with parameters and resident tensors made in our order
 };
 
 constexpr FamilyCase kFamilies[] = {
@@ -87,7 +87,7 @@ constexpr FamilyCase kFamilies[] = {
     {"cnn", "cnn-net/l3/b128/i32/c32/fp32/adamw-foreach", R"({"model_type": "cnn", "width": 32, "layers": 3, "num_classes": 10})",
      nullptr},
     {"unet", "unet-plain/l4/b4/i256/c64/fp32/adamw-foreach",
-     R"({"model_type": "unet", "width": 64, "layers": 4, "out_channels": 2})", "unet_plain"},
+     R"({"model_type": "unet", "width": 64, "layers": 4, "out_channels": 2})", nullptr},
     {"classic_fno", "fno-classic/l4/b16/i64/c64/m16/fp32/adam-foreach",
      R"({"model_type": "fno", "style": "classic", "modes": 16, "width": 64})", nullptr},
     {"neuralop_fno", "fno-neuralop/l4/b16/i64/c64/m16/fp32/adamw-foreach",
