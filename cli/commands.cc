@@ -24,6 +24,7 @@ std::span<const Command> commands() {
       Command{"models", "the models that have a name, with their size", run_models},
       Command{"gpus", "the cards that have a name; which of them a job fits on", run_gpus},
       Command{"calibrations", "what is known about which device", run_calibrations},
+      Command{"bench", "what changed after an upgrade, and what is to be blamed", run_bench},
       Command{"db", "look after the database: info, check, merge, export, import, backup", run_db},
       Command{"completion", "print the completion script of a shell", run_completion},
       Command{"__probe", "takes one sample", run_probe_command},

@@ -5,6 +5,7 @@
 
 namespace memfathom {
 
+ExitCode run_bench(const Arguments& arguments, Context& context);
 ExitCode run_calibrate(const Arguments& arguments, Context& context);
 ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);

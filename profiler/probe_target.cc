@@ -24,6 +24,8 @@ class CpuTarget final : public ProbeTarget {
 
   const MemoryMeter& meter() const override { return meter_; }
   void open() override {
+    // Threads that spin while they wait for each other make a busy machine slower still.
+    setenv("OMP_WAIT_POLICY", "passive", 0);
     device_ = open_cpu_device();
     memory_.emplace(device_->memory(), ceiling_);
   }
@@ -96,6 +98,9 @@ class VirtualTarget final : public ProbeTarget, private MemoryMeter {
     if (library == Library::kCublas) constant_ += card_.truth().cublas;
     if (library == Library::kCudnn) constant_ += card_.truth().cudnn;
     if (library == Library::kCufft) constant_ += card_.truth().cufft;
+  }
+  AllocatorOptions allocator_options() const override {
+    return parse_allocator_options(card_.truth().allocator);
   }
 
  private:

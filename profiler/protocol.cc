@@ -128,7 +128,7 @@ Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTa
                    Stages& stages) {
   Sample sample;
   use_libraries(request, runner, target, stages);
-  CachingAllocator caching(target.memory());
+  CachingAllocator caching(target.memory(), target.allocator_options());
   std::optional<RunTracer> tracer;
   if (!request.trace.empty()) tracer.emplace(caching, request.trace, request.device);
   Allocator& allocator = tracer ? static_cast<Allocator&>(*tracer) : caching;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
@@ -49,12 +50,15 @@ std::uint64_t stable_hash(std::string_view text) {
   return mixed(hash);
 }
 
-VirtualCard::VirtualCard(std::string_view name) : name_(name), hash_(stable_hash(name)) {
-  if (!is_plain(name)) {
+VirtualCard::VirtualCard(std::string_view name)
+    : name_(name.substr(0, name.find('+'))),
+      planted_(name.substr(name_.size())),
+      hash_(stable_hash(name_)) {
+  if (!is_plain(name_)) {
     throw Error(ErrorKind::kInput,
                 fmt::format("\"virtual:{}\" is no name of a virtual card; write letters, digits, "
                             "'-', '_' or '.' after virtual:",
-                            name));
+                            name_));
   }
   truth_.context = between(250_MiB, 600_MiB, part(hash_, 1));
   truth_.cublas = between(40_MiB, 140_MiB, part(hash_, 2));
@@ -62,6 +66,36 @@ VirtualCard::VirtualCard(std::string_view name) : name_(name), hash_(stable_hash
   truth_.cufft = between(10_MiB, 60_MiB, part(hash_, 4));
   truth_.convolution_factor = 0.2 + part(hash_, 5);
   truth_.transform_factor = 0.5 + part(hash_, 6);
+  for (std::string_view rest = planted_; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('+', 1), rest.size());
+    plant(rest.substr(1, end - 1));
+    rest.remove_prefix(end);
+  }
+}
+
+void VirtualCard::plant(std::string_view change) {
+  const std::size_t equals = std::min(change.find('='), change.size());
+  const std::string_view what = change.substr(0, equals);
+  const std::string_view value = change.substr(std::min(equals + 1, change.size()));
+  if (what == "context") {
+    truth_.context += parse_bytes(value);
+    return;
+  }
+  if (what == "allocator") {
+    truth_.allocator = value;
+    return;
+  }
+  double factor = 0;
+  const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), factor);
+  const bool is_number = failure == std::errc{} && end == value.data() + value.size();
+  if (what != "workspace" || !is_number || !(factor > 0 && factor <= 100)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("\"{}\" is no change of a virtual card; write context=300MiB, "
+                            "workspace=1.5 or allocator=max_split_size_mb:21",
+                            change));
+  }
+  truth_.convolution_factor *= factor;
+  truth_.transform_factor *= factor;
 }
 
 Environment VirtualCard::environment() const {
@@ -69,7 +103,7 @@ Environment VirtualCard::environment() const {
   environment.gpu = "virtual:" + name_;
   environment.architecture = "virtual";
   environment.memory_total = kMemory;
-  environment.driver = "simulated";
+  environment.driver = "simulated" + planted_;
   environment.framework = "memfathom";
   return environment;
 }

@@ -16,13 +16,17 @@ namespace memfathom {
 
 class VirtualCard final : public WorkspaceModel {
  public:
-  // Of "virtual:NAME". Throws Error(kInput) for a name that is empty or not plain.
+  // Of "virtual:NAME", or of a changed one, "virtual:NAME+context=300MiB+workspace=1.5+allocator=
+  // max_split_size_mb:21": the same card under another driver that takes so much more, for seeing
+  // whether the change is found. Throws Error(kInput) for a name that is empty or not plain and for
+  // an unknown change.
   explicit VirtualCard(std::string_view name);
 
   struct Truth {
     Bytes context, cublas, cudnn, cufft;
     double convolution_factor = 0;  // workspace bytes per byte of input and output
     double transform_factor = 0;
+    std::string allocator;  // the options of the caching allocator; empty: the usual ones
   };
   const Truth& truth() const { return truth_; }
   Environment environment() const;
@@ -35,7 +39,10 @@ class VirtualCard final : public WorkspaceModel {
   Bytes reading(Bytes truly_used, std::uint64_t seed) const;
 
  private:
+  void plant(std::string_view change);
+
   std::string name_;
+  std::string planted_;  // "+context=300MiB", empty when nothing is
   std::uint64_t hash_;
   Truth truth_;
 };

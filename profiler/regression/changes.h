@@ -1,0 +1,50 @@
+// Changes: the figures of one benchmark before and after, whether they moved, and which part did.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/regression/compare.h"
+
+namespace memfathom {
+
+// A figure on both sides: medians, and the value in every process.
+struct Figure {
+  std::string component;  // the contract's name
+  std::string words;      // for people: "device peak"
+  Bytes before;
+  Bytes after;
+  std::vector<Bytes> all_before;
+  std::vector<Bytes> all_after;
+  int readings = 1;  // of which it is the difference or sum; each is rounded to a page of its own
+};
+
+struct FigureChange {
+  enum Kind { kNo, kMaybe, kYes };
+  Kind kind = kNo;
+  int agreeing = 0;  // processes of the new file that moved as the median did
+  int processes = 0;
+};
+FigureChange change_of(const Figure& figure, const CompareOptions& options);
+
+// What both sides have, from the most to the least inclusive: device, reserved, allocated peak,
+// workspace. The context and the modules of libraries stand alone when `with_startup`, and are
+// otherwise taken out of the device peak.
+std::vector<Figure> figures_of(const std::vector<const BenchRow*>& before,
+                               const std::vector<const BenchRow*>& after, bool with_startup);
+
+// The part of the benchmark that explains how `total` moved: the context, a library's modules or a
+// workspace where one moved by half as much, else the allocator's slack, else the tensors, else
+// `total` itself.
+Figure cause_of(const std::vector<const BenchRow*>& before,
+                const std::vector<const BenchRow*>& after, const Figure& total,
+                const CompareOptions& options);
+
+std::vector<StackChange> stack_changes(const Environment& before, const Environment& after);
+
+// The keys of the stack that can change a component, most likely first.
+std::span<const std::string_view> suspects_of(std::string_view component);
+
+}  // namespace memfathom

@@ -1,0 +1,22 @@
+// The rank test for times: Mann–Whitney's U, and Holm's correction for asking many times at once.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace memfathom {
+
+struct RankTest {
+  double p = 1;       // two-sided
+  double effect = 0;  // rank-biserial: -1 when every `after` is smaller, 1 when every one is larger
+};
+
+// Exact for small samples without ties, else the normal approximation with the correction for ties.
+RankTest mann_whitney(std::span<const double> before, std::span<const double> after);
+
+// Each p-value as it counts among all of them; same order. Below alpha: significant.
+std::vector<double> holm(std::span<const double> p_values);
+
+double sample_median(std::vector<double> values);  // of at least one
+
+}  // namespace memfathom
