@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "tests/estimator/run_job.h"
+
+namespace memfathom {
+namespace {
+
+DryRun run_with(const std::string& lengths, const std::string& allocator) {
+  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 8, "sequence_length": 512, "precision": "bf16", "lengths": ")" +
+                 lengths + R"("}, "allocator": {"options": ")" + allocator + R"("}})");
+}
+
+TEST(VaryingLengthsTest, ReserveMoreThanAFixedLengthAndAlwaysTheSame) {
+  const DryRun fixed = run_with("fixed", "");
+  const DryRun varying = run_with("varying", "");
+  EXPECT_EQ(fixed.reserved_high.count(), 0);
+  EXPECT_EQ(varying.reserved_peak.count(), fixed.reserved_peak.count());
+  EXPECT_GT(varying.reserved_high, varying.reserved_peak);
+  EXPECT_EQ(run_with("varying", "").reserved_high.count(), varying.reserved_high.count());
+}
+
+TEST(VaryingLengthsTest, ExpandableSegmentsRemoveMostOfIt) {
+  const DryRun plain = run_with("varying", "");
+  const DryRun expandable = run_with("varying", "expandable_segments:True");
+  EXPECT_LT(expandable.reserved_high, plain.reserved_high);
+}
+
+TEST(LoadPhaseTest, HoldsTheWeightsAndAShardAtOnce) {
+  const auto load = [](const std::string& where) {
+    const std::string model = small_llama();
+    const DryRun run = run_job(R"({"model": )" + model.substr(0, model.size() - 1) +
+                               R"(, "load": {"shard": "1MB", "device": ")" + where +
+                               R"("}}, "training": {"mode": "inference", "sequence_length": 8, "precision": "fp16"}})");
+    return run.phases.front();
+  };
+  const PhaseRecord host = load("cpu");
+  const PhaseRecord card = load("cuda");
+  ASSERT_EQ(card.name, "load");
+  EXPECT_GT(card.allocated_peak, host.allocated_peak + 800000);
+  EXPECT_LE(card.allocated_peak, host.allocated_peak + 1000000 + 64 * 512);
+  EXPECT_EQ(card.allocated_end, host.allocated_end);
+}
+
+}  // namespace
+}  // namespace memfathom
