@@ -12,6 +12,11 @@ namespace memfathom {
 
 namespace {
 
+// Segments are mapped upwards from here, as a GPU hands out its addresses: among free blocks of one
+// size the allocator takes the lowest, so the order of addresses decides what is split.
+constexpr std::uint64_t kFirstAddress = std::uint64_t{1} << 44;
+constexpr Bytes kAlignment{2 << 20};
+
 std::size_t length(Bytes size) { return static_cast<std::size_t>(size.count()); }
 void* place(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -24,13 +29,15 @@ void* place(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 std::optional<std::uint64_t> MmapSegments::allocate(Bytes size, int) {
   if (!fits(size)) return std::nullopt;
-  void* const memory = mmap(nullptr, length(size), PROT_READ | PROT_WRITE,
+  void* const wanted = place(kFirstAddress + mapped_);
+  void* const memory = mmap(wanted, length(size), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) {
     if (errno == ENOMEM) return std::nullopt;
     fail("mapping host memory", size);
   }
   held_ += size;
+  mapped_ += static_cast<std::uint64_t>(size.rounded_up(kAlignment).count());
   return reinterpret_cast<std::uint64_t>(memory);
 }
 

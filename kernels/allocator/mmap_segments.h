@@ -30,6 +30,7 @@ class MmapSegments final : public SegmentSource {
 
   std::optional<Bytes> capacity_;
   Bytes held_;
+  std::uint64_t mapped_ = 0;  // so many addresses were used, by segments that may be gone
 };
 
 }  // namespace memfathom
