@@ -1,0 +1,85 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/allocator/arithmetic_segments.h"
+#include "profiler/gpu_meter.h"
+#include "profiler/limited_segments.h"
+#include "profiler/nvml.h"
+#include "profiler/rss_meter.h"
+#include "profiler/sampler.h"
+
+namespace memfathom {
+namespace {
+
+using namespace literals;
+using ::testing::HasSubstr;
+
+TEST(RssMeterTest, ReadsALineOfAStatusFileInKibibytes) {
+  EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\t   2200 kB\nVmSwap:\t 0 kB\n", "VmRSS"),
+            Bytes{2200 * 1024});
+  EXPECT_EQ(status_bytes("Name:\tx\n", "VmRSS"), std::nullopt);
+  EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\tmany\n", "VmRSS"), std::nullopt);
+}
+
+TEST(RssMeterTest, SeesWhatThisProcessTouches) {
+  const RssMeter meter;
+  const Bytes before = meter.used();
+  std::vector<char> memory(std::size_t{64} << 20);
+  std::memset(memory.data(), 1, memory.size());
+  EXPECT_GE(meter.used() - before, 60_MiB);
+  EXPECT_GE(*meter.high_water(), meter.used() - 1_MiB);
+}
+
+// Readings that a test decides.
+class ScriptedMeter final : public MemoryMeter {
+ public:
+  Bytes used() const override { return next_ < 50 ? Bytes{++next_} : Bytes{next_--}; }
+  std::string metric() const override { return "scripted"; }
+
+ private:
+  mutable std::int64_t next_ = 0;
+};
+
+TEST(SamplerTest, ReadsOnceMoreWhenItStopsAndKeepsTheHighest) {
+  const ScriptedMeter meter;
+  Sampler sampler(meter, std::chrono::hours{1});
+  EXPECT_EQ(sampler.stop(), Bytes{1});
+  EXPECT_EQ(sampler.readings(), 1);
+  EXPECT_EQ(sampler.stop(), Bytes{1});
+}
+
+TEST(LimitedSegmentsTest, IsOutOfMemoryBeyondItsCeilingAndRemembersTheMost) {
+  ArithmeticSegments inner;
+  LimitedSegments limited(inner, 10_MiB);
+  const std::optional<std::uint64_t> first = limited.allocate(6_MiB, 0);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(limited.allocate(5_MiB, 0));
+  limited.release(*first, 6_MiB);
+  EXPECT_TRUE(limited.allocate(5_MiB, 0));
+  EXPECT_EQ(limited.held(), 5_MiB);
+  EXPECT_EQ(limited.peak(), 6_MiB);
+  EXPECT_EQ(limited.capacity(), 10_MiB);
+}
+
+TEST(GpuMeterTest, NamesTheProcessThatDisturbedASample) {
+  const GpuProcess other{7, "python", 100_MiB};
+  const GpuProcess self{42, "memfathom", 1_GiB};
+  EXPECT_EQ(difference_of_others({other}, {other, self}, 42), "");
+  EXPECT_THAT(difference_of_others({}, {other, self}, 42), HasSubstr("process 7 came"));
+  EXPECT_THAT(difference_of_others({other}, {self}, 42), HasSubstr("process 7 left"));
+  EXPECT_THAT(difference_of_others({other}, {{7, "python", 200_MiB}}, 42),
+              HasSubstr("process 7 changed"));
+}
+
+TEST(NvmlTest, FollowsTheOrderOfVisibleDevices) {
+  EXPECT_EQ(visible_device("", 1), "1");
+  EXPECT_EQ(visible_device("3,GPU-1f", 0), "3");
+  EXPECT_EQ(visible_device("3,GPU-1f", 1), "GPU-1f");
+  EXPECT_EQ(visible_device("3,GPU-1f", 2), std::nullopt);
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,122 @@
+#include "profiler/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+using namespace literals;
+using ::testing::HasSubstr;
+
+// Says that a job takes so much per sample, and reads the libraries off its layers.
+class CountingRunner final : public JobRunner {
+ public:
+  Forecast forecast(const std::string& job) const override {
+    const auto document = nlohmann::json::parse(job);
+    const auto batch = document["training"]["batch_size"].get<std::int64_t>();
+    const auto has = [&](const char* word) { return job.find(word) != std::string::npos; };
+    const bool product = has("linear") || has("attention") || has("transformer") || has("spectral");
+    return {3_MiB + Bytes{1 << 20} * batch,
+            {product || has("fno"), has("conv2d") || has("fno"), has("spectral") || has("fno")}};
+  }
+  void run(Session&, const std::string&, const Reached&) const override {}
+  FrameworkPolicy policy(const Environment&) const override { return {}; }
+};
+
+TEST(PlanTest, SizesComeNearTheirTargetAndNeverBeyond) {
+  const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_GiB, CountingRunner());
+  ASSERT_FALSE(plan.workloads.empty());
+  for (const Workload& workload : plan.workloads) {
+    const std::string size = workload.name.substr(workload.name.rfind('/') + 1);
+    const Bytes target = parse_bytes(size);
+    EXPECT_LE(workload.forecast.reserved, target) << workload.name;
+    EXPECT_GE(workload.forecast.reserved * 3, target * 2) << workload.name;
+  }
+}
+
+TEST(PlanTest, EveryModelIsFittedAtTwoSizesAndHasOneForValidation) {
+  for (const char* name : {"quick", "standard", "full"}) {
+    const Plan plan = make_plan(name, DeviceKind::kCuda, 100_GiB, CountingRunner());
+    std::map<std::string, std::pair<int, int>> counts;
+    std::set<std::string> names;
+    for (const Workload& workload : plan.workloads) {
+      EXPECT_TRUE(names.insert(workload.name).second) << workload.name;
+      auto& [fitted, kept] = counts[workload.name.substr(0, workload.name.rfind('/'))];
+      ++(workload.validation ? kept : fitted);
+    }
+    for (const auto& [model, count] : counts) {
+      EXPECT_GE(count.first, 2) << name << " " << model;
+      EXPECT_GE(count.second, 1) << name << " " << model;
+    }
+  }
+}
+
+TEST(PlanTest, TheQuickPlanHasEnoughFittedJobsForANinetyPercentInterval) {
+  const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_GiB, CountingRunner());
+  const auto fitted = std::count_if(plan.workloads.begin(), plan.workloads.end(),
+                                    [](const Workload& workload) { return !workload.validation; });
+  EXPECT_GE(fitted, 19);
+}
+
+TEST(PlanTest, TellsTheConstantsOfAllLibrariesApart) {
+  for (const char* name : {"quick", "standard", "full"}) {
+    const Plan plan = make_plan(name, DeviceKind::kCuda, 100_GiB, CountingRunner());
+    EXPECT_LT(design_condition(plan.workloads), 10) << name;
+  }
+}
+
+TEST(PlanTest, JobsBeyondTheCeilingAreLeftOutWithTheReason) {
+  const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_MiB, CountingRunner());
+  for (const Workload& workload : plan.workloads) EXPECT_LE(workload.forecast.reserved, 100_MiB);
+  ASSERT_FALSE(plan.left_out.empty());
+  EXPECT_THAT(plan.left_out.front().why, HasSubstr("beyond the ceiling of 100.00 MiB"));
+}
+
+TEST(PlanTest, AnUnknownPlanIsBadUsageThatNamesTheNearest) {
+  try {
+    make_plan("quik", DeviceKind::kCpu, 1_GiB, CountingRunner());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"quick\""));
+  }
+}
+
+Workload using_libraries(bool cublas, bool cudnn, bool cufft) {
+  Workload workload;
+  workload.forecast.uses = {cublas, cudnn, cufft};
+  return workload;
+}
+
+TEST(DesignTest, LibrariesUsedOneAtATimeHaveTheirKnownCondition) {
+  // Each library once, alone: the constant's unit column meets each of theirs at 1/2, so the Gram
+  // matrix has the eigenvalues 1 + a, 1, 1, 1 - a with a = sqrt(3) / 2.
+  const double condition =
+      design_condition({using_libraries(true, false, false), using_libraries(false, true, false),
+                        using_libraries(false, false, true), using_libraries(false, false, false)});
+  const double a = std::sqrt(3.0) / 2;
+  EXPECT_NEAR(condition, std::sqrt((1 + a) / (1 - a)), 1e-9);
+}
+
+TEST(DesignTest, TwoLibrariesThatAlwaysComeTogetherCannotBeTold) {
+  EXPECT_TRUE(std::isinf(design_condition(
+      {using_libraries(true, true, false), using_libraries(false, false, true),
+       using_libraries(false, false, false), using_libraries(true, true, true)})));
+}
+
+TEST(DesignTest, ValidationDoesNotCount) {
+  Workload kept = using_libraries(true, true, true);
+  kept.validation = true;
+  EXPECT_TRUE(std::isinf(design_condition({kept})));
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,161 @@
+#include "profiler/probe_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "profiler/campaign.h"
+
+namespace memfathom {
+namespace {
+
+using namespace literals;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+// A probe that is a line of shell.
+ProbeProgram shell(const std::string& line) { return {"/bin/sh", {"-c", line}}; }
+
+ProbeRequest request() {
+  ProbeRequest request;
+  request.device = "virtual:test";
+  request.workload = "mlp/x";
+  request.job = "{}";
+  request.uses.cudnn = true;
+  request.ceiling = 1_GiB;
+  request.seed = 18446744073709551615U;
+  return request;
+}
+
+TEST(ProbeMessageTest, ARequestComesBackAsItWas) {
+  const ProbeRequest sent = request();
+  const ProbeRequest got = request_from(to_message(sent));
+  EXPECT_EQ(got.device, sent.device);
+  EXPECT_EQ(got.workload, sent.workload);
+  EXPECT_EQ(got.job, sent.job);
+  EXPECT_EQ(got.uses, sent.uses);
+  EXPECT_EQ(got.ceiling, sent.ceiling);
+  EXPECT_EQ(got.seed, sent.seed);
+}
+
+TEST(ProbeMessageTest, NonsenseIsRefused) {
+  EXPECT_THROW(request_from("{}"), Error);
+  EXPECT_THROW(reply_from("half an ans"), Error);
+}
+
+TEST(ProbeProcessTest, ACrashIsAStatusThatNamesTheSignal) {
+  const ProbeOutcome outcome = run_probe(shell("kill -SEGV $$"), request(), 60s);
+  EXPECT_EQ(outcome.status, SampleStatus::kCrashed);
+  EXPECT_THAT(outcome.note, HasSubstr("signal 11"));
+}
+
+TEST(ProbeProcessTest, AKilledProbeIsKilled) {
+  const ProbeOutcome outcome = run_probe(shell("kill -KILL $$"), request(), 60s);
+  EXPECT_EQ(outcome.status, SampleStatus::kKilled);
+  EXPECT_THAT(outcome.note, HasSubstr("signal 9"));
+}
+
+TEST(ProbeProcessTest, AProbeThatHangsIsGivenUpWithItsChildren) {
+  const ProbeOutcome outcome = run_probe(shell("sleep 600; :"), request(), 50ms);
+  EXPECT_EQ(outcome.status, SampleStatus::kTimedOut);
+  EXPECT_EQ(outcome.note, "no answer within 0.05 s");
+}
+
+TEST(ProbeProcessTest, AProbeThatClosesItsPipesAndStaysIsGivenUpToo) {
+  const ProbeOutcome outcome = run_probe(shell("exec >&- 2>&-; sleep 600; :"), request(), 50ms);
+  EXPECT_EQ(outcome.status, SampleStatus::kTimedOut);
+}
+
+TEST(ProbeProcessTest, AFailureSaysTheProbesLastWords) {
+  const ProbeOutcome outcome =
+      run_probe(shell("echo first >&2; echo 'memfathom: no driver' >&2; exit 4"), request(), 60s);
+  EXPECT_EQ(outcome.status, SampleStatus::kFailed);
+  EXPECT_EQ(outcome.note, "memfathom: no driver");
+}
+
+TEST(ProbeProcessTest, AnAnswerThatIsNoneIsAFailure) {
+  const ProbeOutcome outcome = run_probe(shell("echo '{\"half\":'"), request(), 60s);
+  EXPECT_EQ(outcome.status, SampleStatus::kFailed);
+  EXPECT_THAT(outcome.note, HasSubstr("cannot be read"));
+}
+
+TEST(ProbeProcessTest, AProbeThatDoesNotReadItsRequestDoesNoHarm) {
+  ProbeRequest large = request();
+  large.job = std::string(1 << 20, ' ');
+  const ProbeOutcome outcome = run_probe(shell("exec <&-; exit 3"), large, 60s);
+  EXPECT_EQ(outcome.status, SampleStatus::kFailed);
+  EXPECT_EQ(outcome.note, "exit code 3");
+}
+
+TEST(ProbeProcessTest, AProgramThatIsNotThereCannotBeStarted) {
+  EXPECT_THROW(run_probe({"/nonexistent/probe", {}}, request(), 60s), Error);
+}
+
+// A probe that answers with the next of some device peaks, counted in a file.
+class RepeatsTest : public testing::Test {
+ protected:
+  RepeatsTest() : folder_(testing::TempDir() + "memfathom_repeats_XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no folder");
+  }
+  ~RepeatsTest() override { std::filesystem::remove_all(folder_); }
+
+  CampaignOptions options(const std::string& peaks, const std::string& status = "ok") {
+    CampaignOptions options;
+    options.device = "virtual:test";
+    options.ceiling = 1_GiB;
+    options.most_repeats = 4;
+    options.program = shell(
+        "cat > /dev/null; n=$(cat " + folder_ + "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " +
+        folder_ + "/n; set -- " + peaks + "; shift $((n-1)); echo '{\"environment\":{},\"memory_free_bytes\":1," +
+        "\"sample\":{\"status\":\"" + status + "\",\"device_peak_bytes\":'$1'}}'");
+    return options;
+  }
+  std::string folder_;
+};
+
+Workload workload() {
+  Workload workload;
+  workload.name = "mlp/x";
+  workload.family = "mlp";
+  workload.job = "{}";
+  return workload;
+}
+
+TEST_F(RepeatsTest, StopWhenTwoReadingsAgree) {
+  const Sample sample = measure_workload(workload(), options("1000000 1001000 1 1"), 1e9);
+  EXPECT_EQ(sample.repeats, 2);
+  EXPECT_EQ(sample.stop_criterion, "spread below 0.5 %");
+  EXPECT_EQ(sample.device_peak, Bytes{1000000});
+  EXPECT_EQ(sample.workload, "mlp/x");
+}
+
+TEST_F(RepeatsTest, ReadingsThatDoNotAgreeEndWithTheirMedian) {
+  const Sample sample = measure_workload(workload(), options("3000 1000 2000 4000"), 1e9);
+  EXPECT_EQ(sample.repeats, 4);
+  EXPECT_EQ(sample.stop_criterion, "4 repeats");
+  EXPECT_EQ(sample.device_peak, Bytes{2000});
+  EXPECT_NEAR(*sample.spread, 0.6, 1e-9);
+}
+
+TEST_F(RepeatsTest, WithoutTimeOneReadingMustDo) {
+  const Sample sample = measure_workload(workload(), options("3000 1000"), 0);
+  EXPECT_EQ(sample.repeats, 1);
+  EXPECT_EQ(sample.stop_criterion, "budget spent");
+  EXPECT_EQ(sample.spread, std::nullopt);
+}
+
+TEST_F(RepeatsTest, ADisturbedSampleIsTakenAgainAndThenKeptAsSuch) {
+  const Sample sample = measure_workload(workload(), options("1 2 3 4", "disturbed"), 1e9);
+  EXPECT_EQ(sample.status, SampleStatus::kDisturbed);
+  EXPECT_EQ(sample.device_peak, Bytes{3});
+}
+
+TEST_F(RepeatsTest, AStopIsObeyedBeforeTheNextWorkload) {
+  std::atomic<bool> stop{false};
+  const int taken = measure_all({workload(), workload(), workload()}, options("1 1 1 1 1 1"),
+                                [&](const Sample&) { stop = true; }, stop);
+  EXPECT_EQ(taken, 1);
+}
+
+}  // namespace
+}  // namespace memfathom
