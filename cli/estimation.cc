@@ -7,6 +7,7 @@
 #include "db/published.h"
 #include "db/store.h"
 #include "estimator/gpus.h"
+#include "estimator/run/stack_versions.h"
 #include "kernels/workspace/cached_workspace_model.h"
 #include "kernels/workspace/workspace_store.h"
 
@@ -96,7 +97,9 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
   if (version.empty() && chosen.calibration) version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   options.workspaces = workspaces_for(job);
-  return run_dry(job, options);
+  Job with_versions = job;
+  apply_stack(with_versions, options.policy);
+  return run_dry(with_versions, options);
 }
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }

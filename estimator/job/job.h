@@ -50,6 +50,7 @@ struct TrainingSpec {
   bool grad_scaler = false;
   bool hold_output = false;
   std::optional<bool> use_cache;
+  bool kv_cache_given = false;
   ModelSettings settings;                    // the part a network sees
 };
 

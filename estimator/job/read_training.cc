@@ -167,7 +167,10 @@ void read_training(const Node& node, TrainingSpec& training) {
   if (const Node* n = find("zero_grad")) {
     training.zero_grad = static_cast<ZeroGrad>(n->as_choice({"after_step", "before_backward", "in_place"}));
   }
-  if (const Node* n = find("kv_cache")) settings.kv_cache = static_cast<KvCache>(n->as_choice({"dynamic", "static", "tuple"}));
+  if (const Node* n = find("kv_cache")) {
+    settings.kv_cache = static_cast<KvCache>(n->as_choice({"dynamic", "static", "tuple"}));
+    training.kv_cache_given = true;
+  }
   if (const Node* n = find("lengths")) training.lengths = static_cast<Lengths>(n->as_choice({"fixed", "varying"}));
   flag("grad_scaler", training.grad_scaler);
   flag("hold_output", training.hold_output);

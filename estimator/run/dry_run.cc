@@ -65,6 +65,7 @@ void infer(Session& session, Network& network, const TrainingSpec& training, con
     session.ledger().begin_phase("forward", iteration);
     const AutocastScope autocast(session, training.precision.autocast);
     const Tensor output = network.forward();
+    network.end_generation();  // a cache that the forward built dies with its output
     reached("step");
   }
 }

@@ -58,6 +58,8 @@ class StackNetwork final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
+    // An input that has a gradient is no batch of a loader: it stays, and its gradient accumulates.
+    if (x_ && x_.requires_grad() && batch_ == size) return;
     const ComponentScope scope(session_, Component::kInputs);
     batch_ = size;
     if (input_.from_layer) {
@@ -83,7 +85,7 @@ class StackNetwork final : public Network {
 
   Tensor forward() override { return run_layers(layers_, input()); }
 
-  bool output_is_named() const override { return !input_.from_layer && loss_ != LossKind::kNone; }
+  bool output_is_named() const override { return !input_.requires_grad && loss_ != LossKind::kNone; }
 
  private:
   Tensor input() const {

@@ -1,0 +1,62 @@
+#include "estimator/run/stack_versions.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace memfathom {
+namespace {
+
+// Past key values were tuples, copied whole at each step, before transformers 4.36 made them a cache object.
+constexpr int kCacheObjects = 436;
+// bitsandbytes stopped keeping the inputs of 4-bit products: 0.42.
+constexpr int kInputsDropped = 42;
+
+struct Era {
+  int torch;
+  int transformers;
+  int bitsandbytes;
+};
+
+// Releases that were current together (release dates of the three projects).
+constexpr auto kEras = std::to_array<Era>({{200, 428, 38},
+                                           {201, 435, 41},
+                                           {202, 438, 42},
+                                           {203, 441, 43},
+                                           {204, 444, 43},
+                                           {205, 446, 44},
+                                           {206, 449, 45},
+                                           {207, 452, 45},
+                                           {208, 456, 46},
+                                           {209, 457, 48},
+                                           {210, 500, 49}});
+
+// "4.35.2" -> 435; nothing readable: 0.
+int version_number(std::string_view text) {
+  int major = 0;
+  int minor = 0;
+  const char* end = text.data() + text.size();
+  const auto [after, failure] = std::from_chars(text.data(), end, major);
+  if (failure != std::errc{}) return 0;
+  if (after != end && *after == '.') std::from_chars(after + 1, end, minor);
+  return major * 100 + minor;
+}
+
+}  // namespace
+
+void apply_stack(Job& job, FrameworkPolicy& policy) {
+  const StackSpec& stack = job.target.stack;
+  Era era{policy.torch_version, job.training.settings.transformers_version, 49};
+  for (auto known = kEras.rbegin(); known != kEras.rend(); ++known) {
+    if (policy.torch_version <= known->torch) era = *known;
+  }
+  if (const int given = version_number(stack.transformers); given > 0) era.transformers = given;
+  if (const int given = version_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
+  job.training.settings.transformers_version = era.transformers;
+  if (!job.training.kv_cache_given && era.transformers < kCacheObjects) {
+    job.training.settings.kv_cache = KvCache::kTuple;
+  }
+  policy.bitsandbytes_keeps_input = era.bitsandbytes < kInputsDropped;
+}
+
+}  // namespace memfathom
