@@ -39,6 +39,7 @@ set(MODEL_SOURCES
   models/vision/convnext.cc
   models/vision/densenet.cc
   models/vision/efficientnet.cc
+  models/vision/dpt_head.cc
   models/vision/families.cc
   models/vision/image_network.cc
   models/vision/image_parts.cc
@@ -53,6 +54,7 @@ set(MODEL_SOURCES
   models/vision/squeezenet.cc
   models/vision/swin.cc
   models/vision/vgg.cc
+  models/vision/vggt.cc
   models/vision/vit.cc
 )
 list(TRANSFORM MODEL_SOURCES PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")

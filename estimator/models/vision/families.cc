@@ -10,6 +10,7 @@
 #include "estimator/models/vision/classifier_presets.h"
 #include "estimator/models/vision/image_network.h"
 #include "estimator/models/vision/own_families.h"
+#include "estimator/models/vision/vggt.h"
 
 namespace memfathom {
 namespace {
@@ -76,6 +77,7 @@ constexpr VisionPreset kPresets[] = {
     {"sd-1.5", 859520964, "Stable Diffusion 1.5's U-Net, diffusers"},
     {"sdxl", 2567463684, "Stable Diffusion XL's U-Net, diffusers"},
     {"ddpm-unet", 113673219, "U-Net of DDPM at 256 x 256, diffusers"},
+    {"vggt-1b", 1190596120, "VGGT without its track head"},
 };
 
 // Presets that are configs: the keys that differ from the library's defaults.
@@ -134,6 +136,11 @@ std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view n
                                             const ModelSettings& settings) {
   for (const ClassifierPreset& preset : classifier_presets()) {
     if (normalized_preset(preset.name) == normalized_name) return make_classifier(builder, preset, model, settings);
+  }
+  if (normalized_name == "vggt1b") {
+    std::unique_ptr<Network> made = make_vggt(builder, model, settings);
+    builder.finish();
+    return made;
   }
   for (const ConfigPreset& preset : kConfigPresets) {
     if (normalized_preset(preset.name) != normalized_name) continue;

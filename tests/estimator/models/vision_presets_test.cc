@@ -7,6 +7,7 @@
 #include "estimator/models/vision/families.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/dry/dry_device.h"
+#include "kernels/tensor/engine.h"
 
 namespace memfathom {
 namespace {
@@ -110,6 +111,40 @@ TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
 
 TEST(VisionPresetsTest, TheListedParameterCountsAreTheBuiltOnes) {
   for (const VisionPreset& preset : vision_presets()) EXPECT_EQ(build(preset.name).parameters, preset.parameters) << preset.name;
+}
+
+TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
+  for (const VisionPreset& preset : vision_presets()) {
+    DryDevice device;
+    BareAllocator allocator;
+    Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
+    Builder builder(session, {});
+    Node model = Node::map();
+    model.set("preset", Node::string(std::string(preset.name)));
+    const std::unique_ptr<Network> network = make_vision_preset(builder, normalized_preset(preset.name), model, {});
+    ASSERT_NE(network, nullptr) << preset.name;
+    network->load_batch(2, true);
+    run_backward(network->loss(nullptr));
+    for (const NamedTensor& parameter : builder.parameters()) {
+      const bool unused = parameter.name.find("mask_token") != std::string::npos;  // DINOv2's is for pretraining
+      EXPECT_EQ(parameter.tensor.grad().defined(), !unused) << preset.name << " " << parameter.name;
+    }
+  }
+}
+
+TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
+  Builder builder(session, {});
+  ModelSettings settings;
+  settings.num_frames = 10;
+  const std::unique_ptr<Network> network = make_vision_preset(builder, "vggt1b", Node::map(), settings);
+  ASSERT_NE(network, nullptr);
+  const NoGrad no_grad(session);
+  session.training = false;
+  network->load_batch(1, false);
+  EXPECT_EQ(network->forward().shape(), (Shape{10, 518, 518, 3}));
 }
 
 TEST(VisionPresetsTest, NamesMayBeWrittenWithHyphensUnderscoresOrNeither) {
