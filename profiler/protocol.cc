@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 
 #include "kernels/allocator/caching_allocator.h"
 #include "profiler/probe_target.h"
@@ -74,6 +75,19 @@ void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTa
   }
 }
 
+// Does `part`; when the device has no room for it that is the sample's status, and false.
+bool within_memory(Sample& sample, const std::function<void()>& part) {
+  try {
+    part();
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kOutOfMemory) throw;
+    sample.status = SampleStatus::kOutOfMemory;
+    sample.status_note = error.what();
+    return false;
+  }
+}
+
 // Times the steps after the first, which is the warm-up.
 class StepClock {
  public:
@@ -101,22 +115,17 @@ void run_job(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& 
   Session session(target.device(), allocator, workspaces, runner.policy(target.environment()));
   if (tracer != nullptr) tracer->follow(session);
   StepClock clock;
-  try {
-    runner.run(session, request.job, [&](std::string_view stage) {
-      target.device().synchronize();
-      if (stage == "tensors") {
-        stages.read("tensors");
-        return;
-      }
-      clock.step();
-      if (clock.steps() == 1) stages.read("warmup");
-    });
+  const auto reached = [&](std::string_view stage) {
+    target.device().synchronize();
+    if (stage == "tensors") {
+      stages.read("tensors");
+      return;
+    }
+    clock.step();
+    if (clock.steps() == 1) stages.read("warmup");
+  };
+  if (within_memory(sample, [&] { runner.run(session, request.job, reached); }))
     stages.read("steps");
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kOutOfMemory) throw;
-    sample.status = SampleStatus::kOutOfMemory;
-    sample.status_note = error.what();
-  }
   sample.seconds_per_step = clock.seconds_per_step();
   sample.workspaces = workspaces.requests();
   const AllocatorStatistics& statistics = allocator.statistics();
@@ -127,7 +136,10 @@ void run_job(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& 
 Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& target,
                    Stages& stages) {
   Sample sample;
-  use_libraries(request, runner, target, stages);
+  if (!within_memory(sample, [&] { use_libraries(request, runner, target, stages); })) {
+    sample.stages = stages.readings();
+    return sample;
+  }
   CachingAllocator caching(target.memory(), target.allocator_options());
   std::optional<RunTracer> tracer;
   if (!request.trace.empty()) tracer.emplace(caching, request.trace, request.device);

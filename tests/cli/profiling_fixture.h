@@ -1,0 +1,53 @@
+// ProfilingFixture: a database of its own, and probes that misbehave on request.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "db/store.h"
+#include "tests/cli/binary.h"
+
+namespace memfathom {
+
+class ProfilingFixture : public testing::Test {
+ protected:
+  ProfilingFixture() : folder_(testing::TempDir() + "memfathom_calibrate_XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no folder");
+  }
+  ~ProfilingFixture() override { std::filesystem::remove_all(folder_); }
+
+  std::string database() const { return folder_ + "/test.db"; }
+  Outcome run(std::vector<std::string> words, const std::vector<std::string>& environment = {}) {
+    words.insert(words.begin(), {"--db", database()});
+    return run_binary(words, environment);
+  }
+  // A program that looks at its request before it hands it to the real probe.
+  std::string probe(const std::string& cases) {
+    const std::string path = folder_ + "/probe";
+    std::ofstream(path) << "#!/bin/sh\nrequest=$(cat)\ncase \"$request\" in\n" << cases
+                        << "esac\nprintf '%s' \"$request\" | exec " MEMFATHOM_BINARY
+                           " __probe\n";
+    chmod(path.c_str(), 0700);
+    return "MEMFATHOM_PROBE=" + path;
+  }
+  std::map<std::string, Sample> samples() const {
+    std::map<std::string, Sample> found;
+    SampleFilter filter;
+    filter.include_virtual = true;
+    for (const StoredSample& stored :
+         Store::open(database(), Store::Mode::kReadOnly).samples(filter))
+      found[stored.sample.workload] = stored.sample;
+    return found;
+  }
+
+  std::string folder_;
+};
+
+}  // namespace memfathom
