@@ -162,8 +162,8 @@ class Vggt final : public Network {
     const Predictions made = predict();
     if (output != nullptr) *output = made.points;
     const ComponentScope scope(session_, Component::kLogitsLoss);
-    Tensor total = pair_loss(PairLoss::kL1, made.pose, target_pose_);
-    total = add(total, pair_loss(PairLoss::kL1, made.depth, target_depth_));
+    Tensor total = pair_loss(PairLoss::kL1, made.depth, target_depth_);
+    for (const Tensor& pose : made.poses) total = add(total, pair_loss(PairLoss::kL1, pose, target_pose_));
     return add(total, pair_loss(PairLoss::kL1, made.points, target_points_));
   }
 
@@ -176,7 +176,8 @@ class Vggt final : public Network {
 
  private:
   struct Predictions {
-    Tensor pose, depth, depth_confidence, points, point_confidence;
+    std::vector<Tensor> poses;  // of every round: each has its loss
+    Tensor depth, depth_confidence, points, point_confidence;
   };
 
   void make_aggregator(const ImageContext& context) {
@@ -270,11 +271,11 @@ class Vggt final : public Network {
     return layers;
   }
 
-  Tensor camera(const Tensor& tokens) const {
+  std::vector<Tensor> camera(const Tensor& tokens) const {
     const Tensor pose_tokens = token_norm_(select(tokens, 2, 0));
-    Tensor pose;
+    std::vector<Tensor> poses;
     for (std::int64_t round = 0; round < kCameraRounds; ++round) {
-      Tensor t = embed_pose_(pose ? pose.detach() : expand(empty_pose_, {pose_tokens.size(0), frames_, kPose}));
+      Tensor t = embed_pose_(round > 0 ? poses.back().detach() : expand(empty_pose_, {pose_tokens.size(0), frames_, kPose}));
       t = activate(Activation::kSilu, t);
       const std::vector<Tensor> parts = chunk(modulation_(t), 3, -1);
       t = layer_norm(pose_tokens, {}, {}, 1e-6);
@@ -287,9 +288,9 @@ class Vggt final : public Network {
       t = pose_up_(t);
       t = activate(Activation::kGelu, t);
       t = pose_down_(t);
-      pose = pose ? add(pose.detach(), t) : t;
+      poses.push_back(round > 0 ? add(poses.back().detach(), t) : t);
     }
-    return pose;
+    return poses;
   }
 
   // The dense heads look at eight frames at a time.
@@ -313,7 +314,7 @@ class Vggt final : public Network {
     // The heads run in fp32 whatever the backbone's autocast is.
     const AutocastScope full(session_, std::nullopt);
     Predictions out;
-    out.pose = camera(layers.back());
+    out.poses = camera(layers.back());
     {
       const Tensor map = permute(dense(depth_, layers), {0, 2, 3, 1});
       out.depth = exp(slice(map, 3, 0, 1));
