@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/database.h"
+#include "cli/fit_observations.h"
 #include "cli/fitting.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
@@ -39,7 +40,13 @@ ExitCode run_fit(const Arguments& arguments, Context& context) {
   OptionParser parser("fit");
   parser.option("--device", device);
   parser.option("--run", run);
+  ObservationFit observed;
+  parser.option("--observations", observed.gpu);
+  parser.option("--name", observed.name);
+  parser.option("--framework-version", observed.framework_version);
+  parser.option("--provenance", observed.provenance);
   parser.parse(arguments);
+  if (!observed.gpu.empty()) return fit_observations(observed, context);
 
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
   const Environment environment = environment_of(store, run, device);

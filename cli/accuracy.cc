@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/estimation.h"
+#include "cli/measured_jobs.h"
+#include "cli/option_parser.h"
+#include "cli/render.h"
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+
+struct Answered {
+  const MeasuredJob* row = nullptr;
+  bool answered = false;
+  double error = 0;            // (estimated - measured) / measured
+  bool covered = false;
+  double width = 0;            // of the interval, relative to the measurement
+  bool verdict_right = false;
+};
+
+std::optional<Bytes> figure_of(const Estimate& estimate, const MeasuredJob& row) {
+  if (!row.phase.empty()) {
+    for (const PhaseLine& phase : estimate.phases) {
+      if (phase.name == row.phase) return row.metric == Metric::kAllocated ? phase.allocated_peak : phase.reserved;
+    }
+    return std::nullopt;
+  }
+  switch (row.metric) {
+    case Metric::kAllocated: return estimate.totals.allocated_peak;
+    case Metric::kReserved: return estimate.totals.reserved_peak;
+    case Metric::kDevice: return estimate.totals.device_peak;
+  }
+  return std::nullopt;
+}
+
+Answered answer(const MeasuredJob& row, const Estimation& estimation) {
+  Answered result;
+  result.row = &row;
+  try {
+    const Estimate estimate = estimation.answer(row.job);
+    if (row.fits) {
+      result.answered = estimate.verdict.status != VerdictStatus::kUnknown;
+      result.verdict_right = (estimate.verdict.status != VerdictStatus::kDoesNotFit) == *row.fits;
+      return result;
+    }
+    const std::optional<Bytes> figure = figure_of(estimate, row);
+    if (!figure || row.bytes->count() == 0) return result;
+    const double measured = static_cast<double>(row.bytes->count());
+    result.answered = true;
+    result.error = (static_cast<double>(figure->count()) - measured) / measured;
+    result.covered = *row.bytes >= estimate.totals.device_low && *row.bytes <= estimate.totals.device_high;
+    result.width = static_cast<double>((estimate.totals.device_high - estimate.totals.device_low).count()) / measured;
+  } catch (const Error&) {
+    // Counted as unanswered, never guessed.
+  }
+  return result;
+}
+
+std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows, const Estimation& estimation) {
+  std::vector<Answered> answers(rows.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < rows.size(); i = next++) answers[i] = answer(rows[i], estimation);
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < std::max(1U, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return answers;
+}
+
+struct Line {
+  int rows = 0;
+  std::vector<double> errors;
+  std::vector<double> widths;
+  int answered = 0, covered = 0, right = 0, verdicts = 0;
+};
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  return values[std::max<std::size_t>(rank, 1) - 1];
+}
+
+std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+
+std::map<std::string, Line> lines_of(const std::vector<Answered>& answers, bool by_group) {
+  std::map<std::string, Line> lines;
+  for (const Answered& a : answers) {
+    const std::string name = by_group && !a.row->group.empty() ? a.row->group : a.row->dataset;
+    Line& line = lines[fmt::format("{}:{}", name, a.row->fits ? "verdict" : to_string(a.row->metric))];
+    ++line.rows;
+    if (!a.answered) continue;
+    ++line.answered;
+    if (a.row->fits) {
+      ++line.verdicts;
+      line.right += a.verdict_right ? 1 : 0;
+      continue;
+    }
+    line.errors.push_back(a.error);
+    line.widths.push_back(a.width);
+    line.covered += a.covered ? 1 : 0;
+  }
+  return lines;
+}
+
+double share_under(const Line& line, double limit) {
+  const auto count = std::count_if(line.errors.begin(), line.errors.end(), [&](double e) { return e < -limit; });
+  return line.errors.empty() ? 0 : static_cast<double>(count) / static_cast<double>(line.errors.size());
+}
+
+std::vector<double> absolute(std::vector<double> errors) {
+  for (double& error : errors) error = std::abs(error);
+  return errors;
+}
+
+bool is_device(const std::string& name) { return name.ends_with(":device"); }
+
+}  // namespace
+
+ExitCode run_accuracy(const Arguments& arguments, Context& context) {
+  OptionParser parser("accuracy");
+  std::string data;
+  bool groups = false;
+  parser.option("--data", data);
+  parser.flag("--groups", groups);
+  parser.parse(arguments);
+  if (data.empty()) throw Error(ErrorKind::kUsage, "accuracy needs --data DIR: a folder of measured jobs (see memfathom accuracy --help)");
+
+  const std::vector<MeasuredJob> rows = read_measured_jobs(data);
+  const std::map<std::string, Line> lines = lines_of(answer_all(rows, Estimation(context)), groups);
+  Table table({{"data"}, {"answered", Align::kRight}, {"median error", Align::kRight}, {"p90", Align::kRight},
+               {"under by > 10 %", Align::kRight}, {"covered at 90 %", Align::kRight}, {"verdicts right", Align::kRight}});
+  json list = json::array();
+  for (const auto& [name, line] : lines) {
+    const std::vector<double> errors = absolute(line.errors);
+    const bool measured = !errors.empty();
+    const double covered = measured ? static_cast<double>(line.covered) / static_cast<double>(errors.size()) : 0;
+    table.add_row({name, fmt::format("{}/{}", line.answered, line.rows), measured ? percent(quantile(errors, 0.5)) : "",
+                   measured ? percent(quantile(errors, 0.9)) : "", measured ? percent(share_under(line, 0.1)) : "",
+                   measured && is_device(name) ? percent(covered) : "",
+                   line.verdicts > 0 ? percent(static_cast<double>(line.right) / line.verdicts) : ""});
+    json entry{{"data", name}, {"rows", line.rows}, {"answered", line.answered}};
+    if (measured) {
+      entry["median_error"] = quantile(errors, 0.5);
+      entry["p90_error"] = quantile(errors, 0.9);
+      entry["under_by_10_percent"] = share_under(line, 0.1);
+    }
+    if (measured && is_device(name)) {
+      entry["coverage"] = covered;
+      entry["median_width"] = quantile(line.widths, 0.5);
+    }
+    if (line.verdicts > 0) entry["verdicts_right"] = static_cast<double>(line.right) / line.verdicts;
+    list.push_back(std::move(entry));
+  }
+  if (context.format == Format::kJson) {
+    context.out << json{{"schema", "memfathom.accuracy/1"}, {"data", list}}.dump(2) << '\n';
+  } else {
+    context.out << rendered(table, context);
+  }
+  return ExitCode::kYes;
+}
+
+}  // namespace memfathom
