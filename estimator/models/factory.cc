@@ -49,4 +49,13 @@ std::unique_ptr<Network> make_network(Builder& builder, const Node& model, const
   model.refuse("this way of naming a model cannot be built on its own");
 }
 
+std::optional<Node> model_config(const Node& model, std::vector<std::string>& assumptions) {
+  if (const Node* config = model.find("config")) return load_config(*config);
+  if (const Node* preset = model.find("preset")) return preset_config(preset->as_string());
+  if (const Node* parameters = model.find("parameters")) {
+    return config_for_parameters(parameters->as_number(1e3, 1e15), assumptions);
+  }
+  return std::nullopt;
+}
+
 }  // namespace memfathom

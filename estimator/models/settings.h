@@ -19,6 +19,9 @@ enum class LossKind : std::uint8_t {
   kModel, kCrossEntropy, kBinaryCrossEntropy, kBinaryCrossEntropyWithLogits, kMse, kL1, kSmoothL1, kSum, kMean, kNone, kSink,
 };
 
+// Which part of a model split into pipeline stages: the first has the embedding, the last the head.
+enum class PipelineStage : std::uint8_t { kWhole, kFirst, kLast };
+
 struct ModelSettings {
   std::int64_t sequence_length = 0;          // 0: not given; a model that needs it says so
   std::int64_t target_sequence_length = 0;   // decoder's, for encoder-decoder models; 0: the encoder's
@@ -36,6 +39,7 @@ struct ModelSettings {
   bool padding_mask = false;
   std::int64_t logits_to_keep = 0;           // 0: all positions
   bool channels_last = false;
+  PipelineStage stage = PipelineStage::kWhole;
   bool fused_loss = false;                   // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;
   std::shared_ptr<BlockAdapters> adapters;   // after each block, where the job wants them

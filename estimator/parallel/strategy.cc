@@ -68,6 +68,9 @@ Bytes communicator_bytes(const ParallelSpec& parallel) {
 
 void note_assumptions(const Job& job, std::vector<std::string>& assumptions, std::vector<std::string>& not_modelled) {
   const ParallelSpec& parallel = job.parallel;
+  if (parallel.sequence_parallel) {
+    not_modelled.emplace_back("sequence_parallel: norms and residuals are counted whole on every GPU, though each holds a part of them");
+  }
   if (communicator_bytes(parallel).count() > 0) {
     assumptions.emplace_back("NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported for A100s with NVLink; it varies with channels and topology");
   }

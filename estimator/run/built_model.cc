@@ -11,6 +11,8 @@
 #include "estimator/models/factory.h"
 #include "estimator/run/module_set.h"
 #include "estimator/run/preference.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/dry/dry_device.h"
 #include "kernels/layers/block_adapters.h"
 
 namespace memfathom {
@@ -200,6 +202,16 @@ BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan, 
                             model_settings(job.training, job, plan), assumptions);
   if (job.training.preference && job.training.mode == Mode::kTrain) add_preference(built, session, job, plan, assumptions);
   return built;
+}
+
+std::int64_t count_parameters(const Job& job) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy{});
+  std::vector<std::string> assumptions;
+  BuildPlan plan;
+  plan.deferred = true;
+  return build_model(session, job, plan, assumptions).parameter_count();
 }
 
 }  // namespace memfathom

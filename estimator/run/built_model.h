@@ -28,6 +28,9 @@ struct BuiltModel {
   std::int64_t parameter_count() const;
 };
 
+// Parameters of the whole model, whatever part of it a GPU holds.
+std::int64_t count_parameters(const Job& job);
+
 // Builds `job.model`. Throws Error(kInput) for modules that cannot be.
 BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan, std::vector<std::string>& assumptions);
 

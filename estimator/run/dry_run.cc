@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "estimator/parallel/model_parallel.h"
 #include "estimator/parallel/strategy.h"
 #include "estimator/run/built_model.h"
 #include "estimator/run/load_phase.h"
@@ -32,6 +33,10 @@ LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   options.hold_output = training.hold_output;
   options.zero_grad = training.zero_grad;
   options.as_scripts_do = job.allocator.backend == Backend::kCaching;
+  if (training.settings.stage == PipelineStage::kFirst) {
+    options.passes_in_flight = passes_in_flight(job);
+    options.accumulation_steps = 1;
+  }
   return options;
 }
 
@@ -174,8 +179,9 @@ DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
   return run;
 }
 
-DryRun run_dry(const Job& job, const DryRunOptions& options) {
-  if (job.model.find("trace") != nullptr) return run_trace(job, options);
+namespace {
+
+DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
   DryDevice device;
   FrameworkPolicy policy = options.policy;
   std::unique_ptr<Allocator> allocator;
@@ -189,6 +195,32 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Session session(device, *allocator, workspaces, policy);
   return run_in(session, job, [](std::string_view) {});
+}
+
+}  // namespace
+
+DryRun run_dry(const Job& job, const DryRunOptions& options) {
+  if (job.model.find("trace") != nullptr) return run_trace(job, options);
+  if (job.parallel.tensor == 1 && job.parallel.pipeline == 1) return run_on_dry_device(job, options);
+  std::vector<std::string> assumptions;
+  Job part = one_gpus_job(job, assumptions);
+  DryRun run;
+  if (job.parallel.pipeline == 1) {
+    run = run_on_dry_device(part, options);
+  } else {
+    // Stages between the two have what the first has, without its embedding.
+    part.training.settings.stage = PipelineStage::kFirst;
+    run = run_on_dry_device(part, options);
+    part.training.settings.stage = PipelineStage::kLast;
+    DryRun last = run_on_dry_device(part, options);
+    const bool first_is_heavier = run.allocated_peak >= last.allocated_peak;
+    if (!first_is_heavier) run = std::move(last);
+    assumptions.push_back(fmt::format("pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds {} micro-batches at once, the last one",
+                                      job.parallel.pipeline, first_is_heavier ? "first" : "last", passes_in_flight(job)));
+  }
+  run.assumptions.insert(run.assumptions.begin(), assumptions.begin(), assumptions.end());
+  run.parameter_count = count_parameters(job);
+  return run;
 }
 
 ReplayedJob replayed(const DryRun& run) {

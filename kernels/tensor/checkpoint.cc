@@ -1,5 +1,6 @@
 #include "kernels/tensor/checkpoint.h"
 
+#include <string_view>
 #include <utility>
 
 #include "kernels/tensor/engine.h"
@@ -13,7 +14,7 @@ struct RecomputationComplete {};
 
 }  // namespace
 
-CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor& input)
+CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor& input, Keep keep)
     : session_(session),
       segment_(std::move(segment)),
       input_(input),
@@ -21,7 +22,16 @@ CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor
       input_node_(input.impl()->grad_fn),
       input_number_(input.impl()->output_number),
       autocast_(session.autocast),
-      module_(session.module) {}
+      module_(session.module),
+      keep_(keep) {}
+
+void CheckpointFrame::note_result(const char* operation, const Tensor& result) {
+  if (keep_ == Keep::kNothing || recomputing_) return;
+  const std::string_view name = operation;
+  const bool product = name == "mm" || name == "addmm" || name == "linear";
+  const bool attention = name.find("attention") != std::string_view::npos;
+  if (attention || (product && products_++ % 2 == 0)) kept_.emplace_back(result);
+}
 
 SavedTensor CheckpointFrame::pack(const Tensor& tensor) {
   if (!recomputing_) return SavedTensor(Ref<CheckpointFrame>(this), packed_++);
@@ -37,6 +47,7 @@ Tensor CheckpointFrame::unpack(std::uint32_t index) {
 
 void CheckpointFrame::recompute() {
   recomputing_ = true;
+  kept_.clear();  // they take the places of what would be computed again
   tensors_.reserve(packed_);
   {
     const Scoped<bool> grad(session_.grad_enabled, true);
@@ -57,10 +68,10 @@ void CheckpointFrame::recompute() {
   recomputed_ = true;
 }
 
-Tensor checkpoint(const Segment& segment, const Tensor& input) {
+Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep) {
   Session& session = input.session();
   if (!session.grad_enabled) return segment(input);
-  const Ref<CheckpointFrame> frame = make_ref<CheckpointFrame>(session, segment, input);
+  const Ref<CheckpointFrame> frame = make_ref<CheckpointFrame>(session, segment, input, keep);
   const Scoped<CheckpointFrame*> scope(session.checkpoint, frame.get());
   return segment(input);
 }

@@ -11,14 +11,20 @@ namespace memfathom {
 
 using Segment = std::function<Tensor(const Tensor&)>;
 
+// What a checkpoint keeps beside its input. kSelected: results of attention and of every second matrix product, as
+// torchtitan's per-operation choice does; they need not be computed again.
+enum class Keep : std::uint8_t { kNothing, kSelected };
+
 // PyTorch's non-reentrant checkpoint: what operations save inside the segment becomes a number; unpacking the first
 // of them runs the segment again, which stops as soon as the last saved tensor exists again.
 class CheckpointFrame final : public Counted {
  public:
-  CheckpointFrame(Session& session, Segment segment, const Tensor& input);
+  CheckpointFrame(Session& session, Segment segment, const Tensor& input, Keep keep);
 
   SavedTensor pack(const Tensor& tensor);
   Tensor unpack(std::uint32_t index);
+  // An operation inside the segment gave this result.
+  void note_result(const char* operation, const Tensor& result);
 
  private:
   void recompute();
@@ -36,10 +42,13 @@ class CheckpointFrame final : public Counted {
   bool recomputing_ = false;
   bool recomputed_ = false;
   std::vector<Tensor> tensors_;
+  Keep keep_;
+  std::uint32_t products_ = 0;
+  std::vector<SavedTensor> kept_;
 };
 
 // output = segment(input), checkpointed. Without gradients it is the plain call.
-Tensor checkpoint(const Segment& segment, const Tensor& input);
+Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep = Keep::kNothing);
 
 // The reentrant variant: the segment runs without a tape; backward runs it again with one, and then its own backward.
 Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input);

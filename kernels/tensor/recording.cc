@@ -56,6 +56,7 @@ void Recording::attach(Tensor& output) {
   impl.output_number = static_cast<std::uint8_t>(node_->outputs.size());
   impl.grad_fn = node_;
   node_->outputs.push_back({impl.shape, impl.dtype});
+  if (session_.checkpoint != nullptr) session_.checkpoint->note_result(node_->name(), output);
 }
 
 }  // namespace memfathom

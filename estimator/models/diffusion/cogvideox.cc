@@ -14,6 +14,7 @@
 #include "kernels/ops/fft.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
+#include "kernels/layers/block_adapters.h"
 #include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
@@ -243,7 +244,7 @@ class CogVideoX final : public Network {
     time_ = make_timestep_embedding(builder, "time_embedding", width, plan_.time_size);
     for (std::int64_t i = 0; i < plan_.layers; ++i) {
       const PathScope scope(builder, "transformer_blocks", i);
-      const BlockScope block(builder, i, plan_.layers);
+      const BlockScope block(builder, i, plan_.layers, width);
       blocks_.push_back(std::make_shared<const Block>(make_block(builder, plan_, settings_)));
     }
     norm_final_ = make_layer_norm(builder, "norm_final", width);
@@ -361,12 +362,18 @@ class CogVideoX final : public Network {
     return patch_linear_(image);
   }
 
+  // Bottleneck adapters follow a block in the video's stream.
+  static Streams adapted(const ModelSettings& settings, const Block& block, Streams streams) {
+    if (settings.adapters) streams.video = settings.adapters->after(&block, streams.video);
+    return streams;
+  }
+
   Streams run_block(const std::shared_ptr<const Block>& block, const Streams& input, const Tensor& temb) const {
-    if (settings_.checkpointing == Checkpointing::kNone) return (*block)(input, temb, cos_, sin_);
+    if (settings_.checkpointing == Checkpointing::kNone) return adapted(settings_, *block, (*block)(input, temb, cos_, sin_));
     // The segment's second result leaves through a slot of its own.
     const auto text = std::make_shared<Tensor>();
-    const Segment segment = [block, text, temb, before = input.text, cos = cos_, sin = sin_](const Tensor& video) {
-      Streams out = (*block)({video, before}, temb, cos, sin);
+    const Segment segment = [this, block, text, temb, before = input.text, cos = cos_, sin = sin_](const Tensor& video) {
+      Streams out = adapted(settings_, *block, (*block)({video, before}, temb, cos, sin));
       *text = std::move(out.text);
       return out.video;
     };

@@ -47,6 +47,8 @@ bool CausalModel::set_length(std::int64_t length) {
 Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary,
                                    std::int64_t width, bool tied_by_default) {
   const PathScope scope(builder, name);
+  // The last pipeline stage gets hidden states instead; its table only stands for them.
+  if (settings_.stage == PipelineStage::kLast) return session_.deferred({vocabulary, width}, builder.options().dtype);
   if (!flag_or(config, {"tie_word_embeddings"}, tied_by_default)) return builder.parameter("weight", {vocabulary, width});
   const HeadScope head(builder);
   return builder.parameter("weight", {vocabulary, width});
@@ -54,8 +56,9 @@ Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Nod
 
 void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
                             std::int64_t vocabulary, bool tied_by_default, bool bias) {
+  if (settings_.stage == PipelineStage::kFirst) return;
   const HeadScope scope(builder);
-  if (flag_or(config, {"tie_word_embeddings"}, tied_by_default)) {
+  if (flag_or(config, {"tie_word_embeddings"}, tied_by_default) && settings_.stage == PipelineStage::kWhole) {
     head_.weight = embedding;
     return;
   }
@@ -107,6 +110,7 @@ Tensor CausalModel::loss(Tensor* output) {
   if (settings_.use_cache && !checkpoints(settings_, session_)) cache = new_cache();
   const Tensor hidden = body(ids_, cache.get());
   const ComponentScope scope(session_, Component::kLogitsLoss);
+  if (settings_.stage == PipelineStage::kFirst) return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
   if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
   Tensor logits = logits_of_last(hidden, 0);
   if (settings_.transformers_version < kLogitsStayNarrow) logits = to_dtype(logits, DType::kFp32);

@@ -31,7 +31,7 @@ Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tens
   return settings.adapters->after(&block, output);
 }
 
-// x = block(x, pass), checkpointed where the job wants it; selective checkpointing is by whole blocks too. Inside a
+// x = block(x, pass), checkpointed where the job wants it. Inside a
 // checkpoint no cache is written: it would be written twice.
 template <typename Block>
 Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
@@ -41,13 +41,16 @@ Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor
   const Segment segment = [&settings, &block, kept = std::move(kept)](const Tensor& input) {
     return run_adapted(settings, block, input, kept);
   };
-  return settings.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+  if (settings.checkpoint_reentrant) return checkpoint_reentrant(segment, x);
+  return checkpoint(segment, x, settings.checkpointing == Checkpointing::kSelective ? Keep::kSelected : Keep::kNothing);
 }
 
 // enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a gradient, and get one.
 inline void prepare_embeddings(const ModelSettings& settings, Tensor& embeddings) {
   const Session& session = embeddings.session();
-  if (checkpoints(settings, session) && session.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
+  // A later pipeline stage gets its input from the one before, and sends the gradient back.
+  const bool wanted = checkpoints(settings, session) || settings.stage == PipelineStage::kLast;
+  if (wanted && session.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
 }
 
 // sequence_length, which every model here needs; absent: Error(kInput).

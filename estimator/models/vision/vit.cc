@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "estimator/models/vision/classifiers.h"
+#include "kernels/layers/block_adapters.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/layers/self_attention.h"
 #include "kernels/ops/arithmetic.h"
@@ -155,13 +156,23 @@ Tensor with_positions(const Tensor& class_token, const Tensor& positions, const 
   return add(x, positions);
 }
 
+// The block with its bottleneck adapters, where the job has any.
+Layer adapted_layer(const ImageContext& context, Layer block) {
+  if (!context.settings.adapters) return block;
+  const auto own = std::make_shared<const Layer>(std::move(block));
+  return [own, adapters = context.settings.adapters](const Tensor& x) {
+    const Tensor output = (*own)(x);
+    return adapters->after(own.get(), output);
+  };
+}
+
 template <typename MakeBlock>
 std::vector<Layer> make_blocks(const ImageContext& context, const VitPlan& plan, std::string_view name, MakeBlock make_block) {
   std::vector<Layer> blocks;
   for (std::int64_t i = 0; i < plan.depth; ++i) {
     const PathScope scope(context.builder, name, i);
-    const BlockScope block(context.builder, i, plan.depth);
-    blocks.push_back(block_layer(context, make_block(context, plan)));
+    const BlockScope block(context.builder, i, plan.depth, plan.width);
+    blocks.push_back(block_layer(context, adapted_layer(context, make_block(context, plan))));
   }
   return blocks;
 }
