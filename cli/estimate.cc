@@ -13,8 +13,10 @@
 #include "cli/option_parser.h"
 #include "cli/recommend.h"
 #include "cli/recommend_text.h"
+#include "cli/rule_text.h"
 #include "core/error.h"
 #include "estimator/advise/recommend.h"
+#include "estimator/advise/rule_of_thumb.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/read_job.h"
 
@@ -44,11 +46,13 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   bool strict = false;
   bool explain = false;
   bool recommends = false;
+  bool by_thumb = false;
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--strict", strict);
   parser.flag("--explain", explain);
   parser.flag("--recommend", recommends);
+  parser.flag("--rule-of-thumb", by_thumb);
   parser.parse(arguments);
 
   if (const std::optional<std::string> file = source.batch_file()) return answer_batch(*file, context);
@@ -60,11 +64,15 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
     estimate.suggestions = suggest(input.document, [&](const Job& job) { return estimation.answer(job); });
   }
+  std::optional<RuleOfThumb> rule;
+  if (by_thumb) rule = rule_of_thumb(input.document, estimate);
+  if (by_thumb && !rule) context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
   if (context.format == Format::kJson) {
-    context.out << to_json_text(estimate, true) << '\n';
+    context.out << (rule ? with_rule(to_json_text(estimate, true), *rule) : to_json_text(estimate, true)) << '\n';
   } else {
     context.out << estimate_text(estimate, context, explain);
-    if (!estimate.suggestions.empty()) context.out << "\nwhat would save memory:\n" << suggestions_text(estimate.suggestions, context);
+    if (rule) context.out << rule_text(*rule, estimate);
+    if (!estimate.suggestions.empty() && context.format != Format::kCsv) context.out << "\nwhat would save memory:\n" << suggestions_text(estimate.suggestions, context);
   }
   return verdict_code(estimate, strict);
 }

@@ -154,7 +154,7 @@ Node JobOptions::document(Node job) const {
 }
 
 bool JobOptions::any_given() const {
-  return values_->model.has_value() || values_->total_params.has_value();
+  return values_->model.has_value() || values_->total_params.has_value() || values_->hidden_dim.has_value();
 }
 
 }  // namespace memfathom

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "estimator/readers/own_family.h"
 
 namespace memfathom {
 namespace {
@@ -41,6 +42,7 @@ JobInput JobSource::read(const std::string& command) const {
   input.files = read_job_files(files);
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_)) input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  complete_own_family(input.document, input.files.assumptions);
   return input;
 }
 

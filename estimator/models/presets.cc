@@ -50,10 +50,10 @@ double parameters_of(const KnownShape& s, double layers) {
 
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> kPresets{
-      {"gpt2", "GPT-2 small, 124 M", R"({"model_type":"gpt2"})"},
-      {"gpt2-medium", "GPT-2 medium, 355 M", R"({"model_type":"gpt2","n_embd":1024,"n_layer":24,"n_head":16})"},
-      {"gpt2-large", "GPT-2 large, 774 M", R"({"model_type":"gpt2","n_embd":1280,"n_layer":36,"n_head":20})"},
-      {"gpt2-xl", "GPT-2 XL, 1.56 B", R"({"model_type":"gpt2","n_embd":1600,"n_layer":48,"n_head":25})"},
+      {"gpt2", "GPT-2 small, 124 M", R"({"model_type":"gpt2","vocab_size":50257,"n_positions":1024,"n_embd":768,"n_layer":12,"n_head":12})"},
+      {"gpt2-medium", "GPT-2 medium, 355 M", R"({"model_type":"gpt2","vocab_size":50257,"n_positions":1024,"n_embd":1024,"n_layer":24,"n_head":16})"},
+      {"gpt2-large", "GPT-2 large, 774 M", R"({"model_type":"gpt2","vocab_size":50257,"n_positions":1024,"n_embd":1280,"n_layer":36,"n_head":20})"},
+      {"gpt2-xl", "GPT-2 XL, 1.56 B", R"({"model_type":"gpt2","vocab_size":50257,"n_positions":1024,"n_embd":1600,"n_layer":48,"n_head":25})"},
       {"tinyllama-1.1b", "TinyLlama 1.1 B", R"({"model_type":"llama","hidden_size":2048,"intermediate_size":5632,"num_hidden_layers":22,"num_attention_heads":32,"num_key_value_heads":4,"vocab_size":32000,"max_position_embeddings":2048,"hidden_act":"silu","tie_word_embeddings":false})"},
       {"llama-2-7b", "Llama 2, 6.74 B", R"({"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":32,"vocab_size":32000,"max_position_embeddings":4096,"hidden_act":"silu","tie_word_embeddings":false})"},
       {"llama-2-13b", "Llama 2, 13.0 B", R"({"model_type":"llama","hidden_size":5120,"intermediate_size":13824,"num_hidden_layers":40,"num_attention_heads":40,"num_key_value_heads":40,"vocab_size":32000,"max_position_embeddings":4096,"hidden_act":"silu","tie_word_embeddings":false})"},

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "estimator/models/presets.h"
 #include "estimator/readers/formats.h"
@@ -35,7 +36,8 @@ bool is_true(const Node& tree, std::string_view key) {
 
 // "NousResearch/Llama-2-7b-hf" is the preset llama-2-7b: names differ by their owner and by endings that change no shape.
 void set_model(const std::string& name, Reading& reading) {
-  if (std::filesystem::exists(name)) {
+  std::error_code ignored;  // a name too long to be a path is no path
+  if (std::filesystem::exists(name, ignored)) {
     reading.set("model.config", Node::string(std::filesystem::absolute(name).string()));
     return;
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "estimator/models/presets.h"
 
@@ -53,7 +54,8 @@ std::optional<std::int64_t> hidden_size(const Node& document) {
       config = *inline_config;
     } else {
       std::filesystem::path path = inline_config->as_string();
-      if (std::filesystem::is_directory(path)) path /= "config.json";
+      std::error_code ignored;
+      if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
       config = load_document(path.string());
     }
   } else if (const Node* preset = value_at(document, "model.preset"); preset != nullptr && preset->is_string()) {
@@ -123,13 +125,16 @@ MergedJob merge_files(std::vector<Reading> files) {
   MergedJob job;
   job.document = Node::map();
   std::map<std::string, Decided> decided;
+  const Reading* own = nullptr;  // the first job file is the ground the others are laid on
   for (const Reading& reading : files) {
-    if (reading.format == FileFormat::kJob && job.document.entries().empty()) job.document = reading.content;
+    if (reading.format == FileFormat::kJob && own == nullptr) own = &reading;
     const Patch settings = reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
     for (const KeyChange& change : settings) decide(decided, change, reading, job);
   }
+  if (own != nullptr) job.document = own->content;
   // A map of the job and a key inside it may both be said; the order of the files decides.
   for (const Reading& reading : files) {
+    if (&reading == own) continue;
     for (const KeyChange& change : reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings) {
       const Decided& winner = decided.at(change.key);
       if (winner.file == reading.file) job.document.assign(change.key, winner.value);

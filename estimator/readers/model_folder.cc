@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 #include "estimator/readers/formats.h"
@@ -77,7 +78,8 @@ void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Rea
   }
   fs::path path = deepspeed->as_string();
   const fs::path beside = fs::path(reading.file).parent_path() / path;
-  if (path.is_relative() && fs::exists(beside)) path = beside;
+  std::error_code ignored;
+  if (path.is_relative() && fs::exists(beside, ignored)) path = beside;
   readings.push_back(read_tree(load_document(path.string()), FileFormat::kDeepSpeed));
 }
 
@@ -96,7 +98,8 @@ std::vector<Reading> read_file(const std::string& path) {
 }  // namespace
 
 std::vector<Reading> read_path(const std::string& path) {
-  if (!fs::is_directory(path)) return read_file(path);
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return read_file(path);
   const fs::path folder(path);
   if (fs::exists(folder / "model_index.json")) return {read_pipeline(folder)};
   std::vector<Reading> readings;

@@ -67,8 +67,8 @@ void set_model(Reading& reading) {
   const Node* width = anywhere(tree, {"hidden_dim", "hidden_size"});
   const Node* depth = anywhere(tree, {"num_layers", "n_layers"});
   if (name == nullptr && width == nullptr) return;
-  if (name == nullptr) reading.assumptions.push_back(fmt::format("{} names no model: a Fourier neural operator of its width and depth", reading.file));
-  reading.set("model.config.model_type", Node::string(name != nullptr ? name->as_string() : "fno"));
+  // A width without a name is completed by own_family.h.
+  if (name != nullptr) reading.set("model.config.model_type", *name);
   if (width != nullptr) reading.set("model.config.hidden_size", Node::integer(width->as_int(1)));
   if (depth != nullptr) reading.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
 }

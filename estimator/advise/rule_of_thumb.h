@@ -1,0 +1,23 @@
+// Rule of thumb: what the old calculator would have said, for comparison.
+#pragma once
+
+#include <optional>
+
+#include "core/bytes.h"
+#include "core/document.h"
+#include "estimator/answer/estimate.h"
+
+namespace memfathom {
+
+// batch x height x width x hidden x 4 bytes for each layer, safe when all layers stay below 70 % of the card.
+struct RuleOfThumb {
+  Bytes per_layer;
+  Bytes activations;
+  std::optional<Bytes> limit;  // 70 % of the capacity
+  bool safe = false;
+};
+
+// Nothing when the job has no image, width and depth to put into the formula.
+std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Estimate& estimate);
+
+}  // namespace memfathom

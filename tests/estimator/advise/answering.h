@@ -1,0 +1,18 @@
+// Answering: estimates without any calibration, as the tests of advise/ need them.
+#pragma once
+
+#include "estimator/answer/estimate.h"
+#include "estimator/gpus.h"
+#include "estimator/job/job.h"
+#include "estimator/run/dry_run.h"
+
+namespace memfathom {
+
+inline Estimate answer_dry(const Job& job) {
+  EstimateContext context;
+  if (job.target.memory) context.capacity = job.target.memory;
+  if (!job.target.gpu.empty()) context.capacity = gpu_named(job.target.gpu, "").memory();
+  return make_estimate(job, run_dry(job, {}), context);
+}
+
+}  // namespace memfathom
