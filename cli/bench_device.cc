@@ -38,10 +38,12 @@ std::vector<DeviceCase> startup_cases() {
       {"startup/cufft", "modules of cuFFT", kTinyJob, "module_cufft_bytes", {.cufft = true}}};
 }
 
-std::vector<DeviceCase> cases_for(DeviceKind kind, const BenchFilter& filter) {
+std::vector<DeviceCase> cases_for(const BenchRunOptions& options) {
+  const BenchFilter filter(options.filter);
   std::vector<DeviceCase> cases = startup_cases();
-  const SuiteScale scale = kind == DeviceKind::kCpu ? SuiteScale::kSmall : SuiteScale::kFull;
-  for (JobCase& c : job_suite(scale))
+  const bool small = options.scale.empty() ? parse_device(options.device).kind == DeviceKind::kCpu
+                                           : options.scale == "small";
+  for (JobCase& c : job_suite(small ? SuiteScale::kSmall : SuiteScale::kFull))
     cases.push_back({std::move(c.name), std::move(c.label), std::move(c.job), "", {}});
   std::erase_if(cases, [&](const DeviceCase& c) { return !filter.admits(c.name); });
   return cases;
@@ -120,14 +122,15 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
     throw Error(ErrorKind::kUsage,
                 "--plant changes a virtual card only; write --device virtual:NAME");
   const std::string device = options.device + (options.plant.empty() ? "" : "+" + options.plant);
-  const std::vector<DeviceCase> cases = cases_for(name.kind, BenchFilter(options.filter));
+  const std::vector<DeviceCase> cases = cases_for(options);
   const ProbeReply there = environment_of(device, probe);
 
   BenchFile fresh;
   fresh.device = device;
   fresh.date = utc_now();
   fresh.program = "memfathom " MEMFATHOM_VERSION;
-  fresh.selection = fmt::format("layers {} seed {}", options.filter, options.seed);
+  fresh.selection =
+      fmt::format("layers {} {} seed {}", options.scale, options.filter, options.seed);
   fresh.repetitions = options.repetitions;
   fresh.environment = there.environment;
   BenchLog log(options.out, fresh);
@@ -173,16 +176,15 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
 }
 
 std::vector<std::string> suite_names(const BenchRunOptions& options) {
-  const BenchFilter filter(options.filter);
   std::vector<std::string> names;
   if (options.device.starts_with("cudnn:")) {
+    const BenchFilter filter(options.filter);
     for (const ConvolutionCase& c : convolution_suite()) names.push_back(c.name);
     for (const AttentionCase& c : attention_suite()) names.push_back(c.name);
     std::erase_if(names, [&](const std::string& name) { return !filter.admits(name); });
     return names;
   }
-  for (const DeviceCase& c : cases_for(parse_device(options.device).kind, filter))
-    names.push_back(c.name);
+  for (const DeviceCase& c : cases_for(options)) names.push_back(c.name);
   return names;
 }
 

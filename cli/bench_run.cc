@@ -25,6 +25,7 @@ BenchRunOptions options_in(const Arguments& arguments) {
   parser.option("--libcuda", options.libcuda);
   parser.option("--plant", options.plant);
   parser.option("--seed", options.seed);
+  parser.option("--scale", options.scale);
   parser.flag("--list", options.list);
   parser.parse(arguments);
   if (options.device.empty()) {
@@ -33,6 +34,10 @@ BenchRunOptions options_in(const Arguments& arguments) {
   }
   if (options.out.empty() && !options.list)
     throw Error(ErrorKind::kUsage, "bench run: --out is missing; name the file to write");
+  if (!options.scale.empty() && options.scale != "small" && options.scale != "full") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--scale is \"{}\"; write small or full", options.scale));
+  }
   if (repetitions < 1 || repetitions > 1000) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--repetitions is {}; write 1 to 1000", repetitions));

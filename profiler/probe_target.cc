@@ -99,8 +99,9 @@ class VirtualTarget final : public ProbeTarget, private MemoryMeter {
     if (library == Library::kCudnn) constant_ += card_.truth().cudnn;
     if (library == Library::kCufft) constant_ += card_.truth().cufft;
   }
-  AllocatorOptions allocator_options() const override {
-    return parse_allocator_options(card_.truth().allocator);
+  void prepare(Allocator& allocator) const override {
+    constexpr int kStreamOfNobody = 1;  // blocks freed there are not given to other streams
+    allocator.free(allocator.allocate(card_.truth().slack, kStreamOfNobody));
   }
 
  private:

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/allocator/options.h"
+#include "kernels/allocator/allocator.h"
 #include "kernels/device.h"
 #include "profiler/meter.h"
 
@@ -38,7 +38,8 @@ class ProbeTarget {
   virtual Bytes memory_free() = 0;  // what could be had now without harm to others
   // A simulated card learns here what a real one finds out by itself: that a library is used.
   virtual void load_library(Library) {}
-  virtual AllocatorOptions allocator_options() const { return {}; }
+  // Before the job: a simulated card can leave memory in the allocator that the job will not find.
+  virtual void prepare(Allocator&) const {}
   // The libraries that answer for workspaces.
   virtual Library convolutions() const { return Library::kCudnn; }
   virtual Library transforms() const { return Library::kCufft; }

@@ -140,7 +140,8 @@ Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTa
     sample.stages = stages.readings();
     return sample;
   }
-  CachingAllocator caching(target.memory(), target.allocator_options());
+  CachingAllocator caching(target.memory());
+  target.prepare(caching);
   std::optional<RunTracer> tracer;
   if (!request.trace.empty()) tracer.emplace(caching, request.trace, request.device);
   Allocator& allocator = tracer ? static_cast<Allocator&>(*tracer) : caching;

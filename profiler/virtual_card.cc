@@ -81,8 +81,8 @@ void VirtualCard::plant(std::string_view change) {
     truth_.context += parse_bytes(value);
     return;
   }
-  if (what == "allocator") {
-    truth_.allocator = value;
+  if (what == "slack") {
+    truth_.slack += parse_bytes(value);
     return;
   }
   double factor = 0;
@@ -91,7 +91,7 @@ void VirtualCard::plant(std::string_view change) {
   if (what != "workspace" || !is_number || !(factor > 0 && factor <= 100)) {
     throw Error(ErrorKind::kInput,
                 fmt::format("\"{}\" is no change of a virtual card; write context=300MiB, "
-                            "workspace=1.5 or allocator=max_split_size_mb:21",
+                            "workspace=1.5 or slack=64MiB",
                             change));
   }
   truth_.convolution_factor *= factor;

@@ -16,9 +16,9 @@ namespace memfathom {
 
 class VirtualCard final : public WorkspaceModel {
  public:
-  // Of "virtual:NAME", or of a changed one, "virtual:NAME+context=300MiB+workspace=1.5+allocator=
-  // max_split_size_mb:21": the same card under another driver that takes so much more, for seeing
-  // whether the change is found. Throws Error(kInput) for a name that is empty or not plain and for
+  // Of "virtual:NAME", or of a changed one, "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB":
+  // the same card under another driver that takes so much more, for seeing whether the change is
+  // found. Throws Error(kInput) for a name that is empty or not plain and for
   // an unknown change.
   explicit VirtualCard(std::string_view name);
 
@@ -26,7 +26,7 @@ class VirtualCard final : public WorkspaceModel {
     Bytes context, cublas, cudnn, cufft;
     double convolution_factor = 0;  // workspace bytes per byte of input and output
     double transform_factor = 0;
-    std::string allocator;  // the options of the caching allocator; empty: the usual ones
+    Bytes slack;  // cached by the allocator where no job finds it
   };
   const Truth& truth() const { return truth_; }
   Environment environment() const;

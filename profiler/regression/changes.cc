@@ -182,7 +182,8 @@ Figure cause_of(const Group& before, const Group& after, const Figure& total,
   const auto by = [](const Figure& f) { return distance(f.before, f.after); };
   const auto most = std::max_element(
       parts.begin(), parts.end(), [&](const Figure& a, const Figure& b) { return by(a) < by(b); });
-  if (most != parts.end() && 2 * by(*most) >= by(total)) return *most;
+  // Several workspaces may have grown together, and slack with them.
+  if (most != parts.end() && 4 * by(*most) >= by(total)) return *most;
 
   // Slack follows from what is allocated: it is a cause only where nothing else is.
   const std::optional<Figure> slack =

@@ -90,10 +90,13 @@ ComparedBenchmark judged_memory(const Group& before, const Group& after, bool is
     const FigureChange change = change_of(figure, options);
     if (change.kind == FigureChange::kMaybe && uncertain == nullptr) uncertain = &figure;
     if (change.kind != FigureChange::kYes) continue;
-    if (figure.after > figure.before)
+    // Figures come from the most to the least inclusive. One that grew is told even where a more
+    // inclusive one fell: that may be luck in how blocks fit.
+    const bool grew = figure.after > figure.before;
+    if (grew)
       result.severity =
           std::max(result.severity, severity_of(figure.before, figure.after, options));
-    if (worst == nullptr) worst = &figure;  // figures come from the most to the least inclusive
+    if (worst == nullptr || (grew && worst->after < worst->before)) worst = &figure;
   }
   if (worst == nullptr && uncertain == nullptr) {
     result.reason = figures.empty() ? std::string("no memory was measured")

@@ -200,6 +200,29 @@ TEST(CompareTest, TellsSlackFromTensors) {
   EXPECT_THAT(tensors.what, HasSubstr("tensors"));
 }
 
+TEST(CompareTest, AWorkspaceThatGrewIsToldThoughThePeakFell) {
+  const auto file = [](Bytes workspace, Bytes peak) {
+    BenchFile made = FileMaker().add_workspace("w", workspace);
+    for (BenchRow& row : made.rows) row.counters["reserved_peak_bytes"] = peak;
+    return made;
+  };
+  const ComparedBenchmark result = only(file(24_MiB, 538_MiB), file(36_MiB, 452_MiB));
+  EXPECT_EQ(result.verdict, kWorse);
+  EXPECT_EQ(result.component, "workspace_cudnn");
+}
+
+TEST(CompareTest, SlackThatFollowsFromAWorkspaceIsBlamedOnTheWorkspace) {
+  const auto file = [](Bytes workspace, Bytes reserved_peak) {
+    BenchFile made = FileMaker().add_workspace("w", workspace);
+    for (BenchRow& row : made.rows) {
+      row.counters["allocated_peak_bytes"] = 500_MiB;
+      row.counters["reserved_peak_bytes"] = reserved_peak;
+    }
+    return made;
+  };
+  EXPECT_EQ(only(file(90_MiB, 560_MiB), file(136_MiB, 672_MiB)).component, "workspace_cudnn");
+}
+
 TEST(CompareTest, WhatOneSideLacksOrCannotRunIsMissingOrNew) {
   const BenchFile base =
       FileMaker().add("gone", reserved({1_MiB})).add("broken", reserved({1_MiB}));

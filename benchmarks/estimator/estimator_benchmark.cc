@@ -1,0 +1,207 @@
+// What an estimate costs: the warm iteration of a dry run, the whole run, and how both grow.
+//
+// The yardstick is in the same run: `allocator_alone/...` allocates and frees what the warm
+// iteration does, in its order, with no layer around it; docs/performance.md gives the ratios.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/job/read_job.h"
+#include "estimator/run/dry_run.h"
+#include "kernels/allocator/caching_allocator.h"
+#include "kernels/dry/dry_device.h"
+
+namespace memfathom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Job job_of(const std::string& model, int batch, int length) {
+  const std::string text =
+      R"({"model":)" + model + R"(,"training":{"mode":"train","batch_size":)" +
+      std::to_string(batch) +
+      (length > 0 ? R"(,"sequence_length":)" + std::to_string(length) : std::string()) +
+      R"(,"precision":"bf16","optimizer":"adamw","attention":"flash"}})";
+  return read_job(parse_json(text, "benchmark"));
+}
+
+Job llama_7b() { return job_of(R"({"preset":"llama-2-7b"})", 4, 2048); }
+
+Job llama_of(std::int64_t layers) {
+  return job_of(
+      R"({"config":{"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_attention_heads":32,)"
+      R"("num_key_value_heads":32,"vocab_size":32000,"max_position_embeddings":4096,"hidden_act":"silu",)"
+      R"("tie_word_embeddings":false,"num_hidden_layers":)" +
+          std::to_string(layers) + "}}",
+      4, 2048);
+}
+
+// Passes everything on and remembers it from the last start() on.
+class RecordingAllocator final : public Allocator {
+ public:
+  struct Event {
+    std::size_t id;
+    Bytes bytes;  // 0: freed
+  };
+
+  explicit RecordingAllocator(Allocator& inner) : inner_(inner) {}
+  void start() {
+    events_.clear();
+    ids_.clear();
+    count_ = 0;
+  }
+  const std::vector<Event>& events() const { return events_; }
+  std::size_t count() const { return count_; }
+
+  Allocation allocate(Bytes size, int stream) override {
+    const Allocation allocation = inner_.allocate(size, stream);
+    events_.push_back({count_, size});
+    ids_[allocation.block] = count_++;
+    return allocation;
+  }
+  void free(const Allocation& allocation) override {
+    const auto known = ids_.find(allocation.block);
+    if (known != ids_.end()) {
+      events_.push_back({known->second, Bytes{}});
+      ids_.erase(known);
+    }
+    inner_.free(allocation);
+  }
+  void record_stream(const Allocation& allocation, int stream) override {
+    inner_.record_stream(allocation, stream);
+  }
+  void process_events() override { inner_.process_events(); }
+  void empty_cache() override { inner_.empty_cache(); }
+  const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
+  void reset_peaks() override { inner_.reset_peaks(); }
+
+ private:
+  Allocator& inner_;
+  std::vector<Event> events_;
+  std::unordered_map<std::uint32_t, std::size_t> ids_;
+  std::size_t count_ = 0;
+};
+
+// The second iteration of a training job: everything is there, nothing is taken from the device.
+void warm_iteration(benchmark::State& state, const Job& job) {
+  for (auto _ : state) {
+    DryDevice device;
+    CachingAllocator allocator(device.memory());
+    Session session(device, allocator, device, FrameworkPolicy{});
+    Clock::time_point last;
+    double seconds = 0;
+    run_in(session, job, [&](std::string_view stage) {
+      if (stage == "step") seconds = std::chrono::duration<double>(Clock::now() - last).count();
+      last = Clock::now();
+    });
+    state.SetIterationTime(seconds);
+  }
+}
+
+// The same allocations and frees, and nothing else: what the allocator alone takes.
+void allocator_alone(benchmark::State& state, const Job& job) {
+  DryDevice device;
+  CachingAllocator caching(device.memory());
+  RecordingAllocator recording(caching);
+  {
+    Session session(device, recording, device, FrameworkPolicy{});
+    int steps = 0;
+    run_in(session, job, [&](std::string_view stage) {
+      if (stage == "step" && ++steps == 2) return;
+      recording.start();
+    });
+  }
+  std::vector<Allocation> blocks(recording.count());
+  std::vector<char> is_live(recording.count(), 0);
+  const auto play = [&](CachingAllocator& allocator) {
+    for (const RecordingAllocator::Event& event : recording.events()) {
+      if (event.bytes.count() > 0) {
+        blocks[event.id] = allocator.allocate(event.bytes);
+        is_live[event.id] = 1;
+      } else if (is_live[event.id] != 0) {
+        allocator.free(blocks[event.id]);
+        is_live[event.id] = 0;
+      }
+    }
+    for (std::size_t id = 0; id < blocks.size(); ++id) {
+      if (is_live[id] != 0) allocator.free(blocks[id]);
+      is_live[id] = 0;
+    }
+  };
+  CachingAllocator warm(device.memory());
+  play(warm);
+  for (auto _ : state) play(warm);
+  state.counters["allocations"] = static_cast<double>(recording.count());
+}
+
+void dry_run_by_layers(benchmark::State& state) {
+  const Job job = llama_of(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(run_dry(job, {}).allocated_peak);
+  state.SetComplexityN(state.range(0));
+}
+
+void estimate_one(benchmark::State& state) {
+  const Job job = llama_7b();
+  for (auto _ : state) {
+    const DryRun run = run_dry(job, {});
+    benchmark::DoNotOptimize(make_estimate(job, run, {}).components.size());
+  }
+}
+
+// A batch of jobs that differ in their batch size, one after the other.
+void estimate_batch(benchmark::State& state) {
+  std::vector<Job> jobs;
+  for (std::int64_t i = 0; i < state.range(0); ++i)
+    jobs.push_back(job_of(R"({"preset":"gpt2"})", static_cast<int>(1 + i % 64), 512));
+  for (auto _ : state) {
+    for (const Job& job : jobs) {
+      const DryRun run = run_dry(job, {});
+      benchmark::DoNotOptimize(make_estimate(job, run, {}).components.size());
+    }
+  }
+  state.SetComplexityN(state.range(0));
+}
+
+void register_all() {
+  static const Job llama = llama_7b();
+  static const Job resnet = job_of(R"({"preset":"resnet50"})", 32, 0);
+  for (const auto& [name, job] :
+       {std::pair<std::string, const Job*>{"llama-2-7b", &llama}, {"resnet50", &resnet}}) {
+    const auto with = [job = job](void (*run)(benchmark::State&, const Job&)) {
+      return [job, run](benchmark::State& state) { run(state, *job); };
+    };
+    benchmark::RegisterBenchmark(("warm_iteration/" + name).c_str(), with(warm_iteration))
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("allocator_alone/" + name).c_str(), with(allocator_alone))
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::RegisterBenchmark("dry_run/llama_layers", dry_run_by_layers)
+      ->RangeMultiplier(2)
+      ->Range(8, 128)
+      ->Unit(benchmark::kMillisecond)
+      ->Complexity(benchmark::oN);
+  benchmark::RegisterBenchmark("estimate/llama-2-7b", estimate_one)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("estimate_batch/gpt2", estimate_batch)
+      ->RangeMultiplier(10)
+      ->Range(1, 100)
+      ->Unit(benchmark::kMillisecond)
+      ->Complexity(benchmark::oN);
+}
+
+}  // namespace
+}  // namespace memfathom
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  memfathom::register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
