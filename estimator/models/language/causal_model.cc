@@ -159,6 +159,7 @@ Tensor CausalModel::decode() {
 }
 
 void CausalModel::end_generation() {
+  held_cache_.reset();
   cache_.reset();
   token_.reset();
 }

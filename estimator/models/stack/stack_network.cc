@@ -85,7 +85,7 @@ class StackNetwork final : public Network {
 
   Tensor forward() override { return run_layers(layers_, input()); }
 
-  bool output_is_named() const override { return !input_.requires_grad && loss_ != LossKind::kNone; }
+  bool output_is_named() const override { return !input_.requires_grad || loss_ == LossKind::kNone; }
 
  private:
   Tensor input() const {
