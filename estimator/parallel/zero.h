@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +28,7 @@ class MasterPartitions {
   Session& host_;
   bool on_host_;
   std::int64_t count_;
+  std::int64_t at_once_ = std::numeric_limits<std::int64_t>::max();  // elements whose gradients are widened together
   std::vector<Tensor> masters_;
   std::vector<ModuleIndex> modules_;
 };

@@ -11,7 +11,9 @@ constexpr std::int64_t kSubGroup = 1000000000;
 }  // namespace
 
 MasterPartitions::MasterPartitions(Session& device, Session& host, const Job& job)
-    : device_(device), host_(host), on_host_(job.parallel.offload_optimizer), count_(shard_count(job.parallel)) {}
+    : device_(device), host_(host), on_host_(job.parallel.offload_optimizer), count_(shard_count(job.parallel)) {
+  if (job.parallel.zero_stage == 3 && !on_host_) at_once_ = kSubGroup;
+}
 
 void MasterPartitions::add(const FlatGroup& group) {
   if (!group.learns) return;
@@ -23,9 +25,12 @@ void MasterPartitions::add(const FlatGroup& group) {
 void MasterPartitions::widen_gradients() {
   Session& session = on_host_ ? host_ : device_;
   const ComponentScope scope(session, Component::kGradients);
+  std::int64_t room = at_once_;
   for (std::size_t i = 0; i < masters_.size(); ++i) {
     const Scoped<ModuleIndex> module(session.module, on_host_ ? ModuleIndex{0} : modules_[i]);
-    masters_[i].set_grad(session.empty({std::min(masters_[i].elements(), kSubGroup)}, DType::kFp32));
+    const std::int64_t elements = std::min(masters_[i].elements(), room);
+    room -= elements;
+    masters_[i].set_grad(session.empty({elements}, DType::kFp32));
   }
 }
 

@@ -129,9 +129,8 @@ void summarize(Session& session, DryRun& run) {
   run.uses_cufft = session.used_cufft();
 }
 
-}  // namespace
-
-DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
+// `vary`: every iteration has another length, where the usual ones all have the longest.
+DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary) {
   DryRun run;
   session.cudnn_benchmark = job.training.cudnn_benchmark;
   HostMemory host;
@@ -161,9 +160,12 @@ DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
   switch (job.training.mode) {
     case Mode::kTrain: {
       TrainingLoop loop(session, *model.network, std::move(trainable), options);
-      train(loop, job.training, reached);
+      if (vary) {
+        vary_lengths(loop, *model.network, job.training.settings.sequence_length);
+      } else {
+        train(loop, job.training, reached);
+      }
       summarize(session, run);
-      if (job.training.lengths == Lengths::kVarying) run.reserved_high = vary_lengths(session, loop, *model.network, job.training);
       break;
     }
     case Mode::kInference:
@@ -179,9 +181,7 @@ DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
   return run;
 }
 
-namespace {
-
-DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
+DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool vary) {
   DryDevice device;
   FrameworkPolicy policy = options.policy;
   std::unique_ptr<Allocator> allocator;
@@ -194,10 +194,21 @@ DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Session session(device, *allocator, workspaces, policy);
-  return run_in(session, job, [](std::string_view) {});
+  return play(session, job, [](std::string_view) {}, vary);
+}
+
+DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
+  DryRun run = play_on_dry_device(job, options, false);
+  const TrainingSpec& training = job.training;
+  if (training.lengths == Lengths::kVarying && training.mode == Mode::kTrain && job.allocator.backend == Backend::kCaching) {
+    run.reserved_high = std::max(run.reserved_peak, play_on_dry_device(job, options, true).reserved_peak);
+  }
+  return run;
 }
 
 }  // namespace
+
+DryRun run_in(Session& session, const Job& job, const StepHook& reached) { return play(session, job, reached, false); }
 
 DryRun run_dry(const Job& job, const DryRunOptions& options) {
   if (job.model.find("trace") != nullptr) return run_trace(job, options);

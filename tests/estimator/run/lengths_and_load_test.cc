@@ -6,7 +6,7 @@ namespace memfathom {
 namespace {
 
 DryRun run_with(const std::string& lengths, const std::string& allocator) {
-  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 8, "sequence_length": 512, "precision": "bf16", "lengths": ")" +
+  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 64, "sequence_length": 512, "precision": "bf16", "lengths": ")" +
                  lengths + R"("}, "allocator": {"options": ")" + allocator + R"("}})");
 }
 
