@@ -24,6 +24,8 @@ struct Answered {
   const MeasuredJob* row = nullptr;
   bool answered = false;
   double error = 0;            // (estimated - measured) / measured
+  double outside = 0;          // device figures: what the estimate has outside the allocator, bytes
+  bool left_out = false;       // an anchor: it was used, so it is not scored
   bool covered = false;
   double width = 0;            // of the interval, relative to the measurement
   bool verdict_right = false;
@@ -58,6 +60,7 @@ Answered answer(const MeasuredJob& row, const Estimation& estimation) {
     if (!figure || row.bytes->count() == 0) return result;
     const double measured = static_cast<double>(row.bytes->count());
     result.answered = true;
+    result.outside = static_cast<double>((estimate.totals.device_peak - estimate.totals.reserved_peak).count());
     result.error = (static_cast<double>(figure->count()) - measured) / measured;
     result.covered = *row.bytes >= estimate.totals.device_low && *row.bytes <= estimate.totals.device_high;
     result.width = static_cast<double>((estimate.totals.device_high - estimate.totals.device_low).count()) / measured;
@@ -80,6 +83,65 @@ std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows, const Est
   return answers;
 }
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.size() % 2 == 1 ? values[values.size() / 2] : (values[values.size() / 2 - 1] + values[values.size() / 2]) / 2;
+}
+
+// What a row says the constant of its card is: measured minus reserved.
+double constant_of(const Answered& a) {
+  const double measured = static_cast<double>(a.row->bytes->count());
+  return measured - (measured * (1 + a.error) - a.outside);
+}
+
+// The error of a row if its card's constant were `constant`.
+void use_constant(Answered& a, double constant) {
+  const double measured = static_cast<double>(a.row->bytes->count());
+  a.error = (measured * (1 + a.error) - a.outside + constant - measured) / measured;
+  a.outside = constant;
+}
+
+std::map<std::string, std::vector<Answered*>> device_groups(std::vector<Answered>& answers) {
+  std::map<std::string, std::vector<Answered*>> groups;
+  for (Answered& a : answers) {
+    if (a.answered && a.row->bytes && a.row->metric == Metric::kDevice && a.row->phase.empty()) {
+      groups[a.row->group.empty() ? a.row->dataset : a.row->group].push_back(&a);
+    }
+  }
+  return groups;
+}
+
+// As if each group were a new card on which `anchors` runs were made: they fix its constant, the others are scored.
+void calibrate_by_anchors(std::vector<Answered>& answers, std::size_t anchors) {
+  for (auto& [name, rows] : device_groups(answers)) {
+    if (rows.size() <= anchors) continue;
+    std::vector<double> constants;
+    for (std::size_t i = 0; i < anchors; ++i) {
+      Answered& anchor = *rows[i * (rows.size() - 1) / std::max<std::size_t>(anchors - 1, 1)];
+      constants.push_back(constant_of(anchor));
+      anchor.left_out = true;
+    }
+    const double constant = median_of(constants);
+    for (Answered* a : rows) use_constant(*a, constant);
+  }
+}
+
+// Out of fold: the constant of each row comes from the rows of its group in the other folds.
+void calibrate_by_folds(std::vector<Answered>& answers, std::size_t folds) {
+  for (auto& [name, rows] : device_groups(answers)) {
+    if (rows.size() < 2 * folds) continue;
+    std::vector<double> constants(folds);
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      std::vector<double> others;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i % folds != fold) others.push_back(constant_of(*rows[i]));
+      }
+      constants[fold] = median_of(others);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) use_constant(*rows[i], constants[i % folds]);
+  }
+}
+
 struct Line {
   int rows = 0;
   std::vector<double> errors;
@@ -99,6 +161,7 @@ std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value);
 std::map<std::string, Line> lines_of(const std::vector<Answered>& answers, bool by_group) {
   std::map<std::string, Line> lines;
   for (const Answered& a : answers) {
+    if (a.left_out) continue;
     const std::string name = by_group && !a.row->group.empty() ? a.row->group : a.row->dataset;
     Line& line = lines[fmt::format("{}:{}", name, a.row->fits ? "verdict" : to_string(a.row->metric))];
     ++line.rows;
@@ -134,15 +197,26 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   OptionParser parser("accuracy");
   std::string data;
   bool groups = false;
+  std::int64_t anchors = 0;
+  std::int64_t folds = 0;
   parser.option("--data", data);
   parser.flag("--groups", groups);
+  parser.option("--anchors", anchors);
+  parser.option("--folds", folds);
   parser.parse(arguments);
   if (data.empty()) throw Error(ErrorKind::kUsage, "accuracy needs --data DIR: a folder of measured jobs (see memfathom accuracy --help)");
 
+  if (anchors < 0 || folds < 0 || folds == 1 || (anchors > 0 && folds > 0)) {
+    throw Error(ErrorKind::kUsage, "--anchors N (1 or more runs) and --folds K (2 or more) calibrate in two different ways; use one of them");
+  }
   const std::vector<MeasuredJob> rows = read_measured_jobs(data);
-  const std::map<std::string, Line> lines = lines_of(answer_all(rows, Estimation(context)), groups);
+  std::vector<Answered> answers = answer_all(rows, Estimation(context));
+  if (anchors > 0) calibrate_by_anchors(answers, static_cast<std::size_t>(anchors));
+  if (folds > 0) calibrate_by_folds(answers, static_cast<std::size_t>(folds));
+  const std::map<std::string, Line> lines = lines_of(answers, groups);
   Table table({{"data"}, {"answered", Align::kRight}, {"median error", Align::kRight}, {"p90", Align::kRight},
                {"under by > 10 %", Align::kRight}, {"covered at 90 %", Align::kRight}, {"verdicts right", Align::kRight}});
+  const bool recalibrated = anchors > 0 || folds > 0;  // the intervals belong to the other constants
   json list = json::array();
   for (const auto& [name, line] : lines) {
     const std::vector<double> errors = absolute(line.errors);
@@ -150,7 +224,7 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
     const double covered = measured ? static_cast<double>(line.covered) / static_cast<double>(errors.size()) : 0;
     table.add_row({name, fmt::format("{}/{}", line.answered, line.rows), measured ? percent(quantile(errors, 0.5)) : "",
                    measured ? percent(quantile(errors, 0.9)) : "", measured ? percent(share_under(line, 0.1)) : "",
-                   measured && is_device(name) ? percent(covered) : "",
+                   measured && is_device(name) && !recalibrated ? percent(covered) : "",
                    line.verdicts > 0 ? percent(static_cast<double>(line.right) / line.verdicts) : ""});
     json entry{{"data", name}, {"rows", line.rows}, {"answered", line.answered}};
     if (measured) {
@@ -158,7 +232,7 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
       entry["p90_error"] = quantile(errors, 0.9);
       entry["under_by_10_percent"] = share_under(line, 0.1);
     }
-    if (measured && is_device(name)) {
+    if (measured && is_device(name) && !recalibrated) {
       entry["coverage"] = covered;
       entry["median_width"] = quantile(line.widths, 0.5);
     }
