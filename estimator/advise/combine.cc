@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimator/job/read_job.h"
+
 namespace memfathom {
 namespace {
 
@@ -159,7 +161,8 @@ Combination with_largest_batch(Answers& answers, const Job& job, Combination com
   if (trains) with.push_back({"training.gradient_accumulation_steps", Node::integer(std::max<std::int64_t>(2, training.accumulation_steps))});
   const std::int64_t size = largest_that_fits(answers, with, extent, limit, kMostTimes).value_or(1);
   const std::int64_t steps = trains ? (effective + size - 1) / size : training.accumulation_steps;
-  if (size == training.batch_size && steps == training.accumulation_steps) return combination;
+  // Accumulation costs memory too: what it leaves may be less than the combination has already.
+  if (size <= read_job(patched(answers.document(), combination.patch)).training.batch_size) return combination;
   larger.patch = joined(std::move(larger.patch), extent.patch(size));
   std::string words = fmt::format("batch_size {} -> {}", training.batch_size, size);
   if (steps != training.accumulation_steps) {

@@ -64,7 +64,7 @@ TEST(RecommendTest, WithoutATargetTheSavingsAreToldAllTheSame) {
 }
 
 TEST(RecommendTest, WhatNothingMakesFitHasNoConfiguration) {
-  const Recommendation recommendation = recommend(job_on("1500MiB"), answer_dry, {});
+  const Recommendation recommendation = recommend(job_on("300MiB"), answer_dry, {});
   EXPECT_EQ(configuration_named(recommendation, "balanced"), nullptr);
 }
 

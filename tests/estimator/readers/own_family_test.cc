@@ -43,8 +43,8 @@ TEST(RuleOfThumbTest, FollowsTheOldFormula) {
   estimate.verdict.capacity = Bytes{std::int64_t{24} << 30};
   const auto rule = rule_of_thumb(document, estimate);
   ASSERT_TRUE(rule);
-  EXPECT_EQ(rule->per_layer.count(), 536870912);  // 0.5 GiB, where the old page printed 1.0737 GB
-  EXPECT_EQ(rule->activations.count(), 5368709120);
+  EXPECT_EQ(rule->per_layer.count(), 134217728);  // 128 MiB, where the old page printed 1.0737 GB
+  EXPECT_EQ(rule->activations.count(), 1342177280);
   EXPECT_TRUE(rule->safe);
   EXPECT_FALSE(rule_of_thumb(parse_yaml("model: {preset: gpt2}", "job.yaml"), estimate));
 }
