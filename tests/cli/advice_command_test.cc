@@ -1,0 +1,164 @@
+// recommend, compare, check, gpus, models and --from, through the real binary.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/binary.h"
+#include "tests/db/temporary_directory.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class AdviceCommandTest : public ::testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"--db", (directory_ / "none.db").string()});
+    return run_binary(words);
+  }
+  json answer(std::vector<std::string> words, int code = 0) const {
+    words.insert(words.begin(), {"--format", "json"});
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    return json::parse(outcome.out);
+  }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name.c_str()) << text;
+    return (directory_ / name.c_str()).string();
+  }
+  std::string job() const {
+    return file("job.yaml",
+                "model: {preset: gpt2}\ntraining: {batch_size: 64, sequence_length: 512}\ntarget: "
+                "{memory: 16GiB}\n");
+  }
+  static std::string data(const std::string& name) {
+    return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(AdviceCommandTest, GpusListsTheCardsBySize) {
+  const json gpus = answer({"gpus"})["gpus"];
+  ASSERT_GT(gpus.size(), 50U);
+  std::int64_t before = 0;
+  for (const json& gpu : gpus) {
+    EXPECT_GE(gpu["memory_bytes"], before);
+    before = gpu["memory_bytes"];
+    EXPECT_TRUE(gpu.contains("name") && gpu.contains("architecture") && gpu.contains("vendor"));
+  }
+}
+
+TEST_F(AdviceCommandTest, GpusThatFitAreThoseWithRoom) {
+  const json gpus = answer({"gpus", "--fits", job()})["gpus"];
+  ASSERT_FALSE(gpus.empty());
+  for (const json& gpu : gpus) EXPECT_LE(gpu["device_peak_bytes"], gpu["memory_bytes"]);
+  EXPECT_EQ(run({"gpus", "--fits", job(), "--batch-size", "1000000"}).exit_code, 1);
+}
+
+TEST_F(AdviceCommandTest, ModelsAreCountedByBuildingThem) {
+  bool found = false;
+  const json models = answer({"models"})["models"];
+  for (const json& model : models) {
+    EXPECT_GT(model["parameters"], 0) << model;
+    if (model["name"] == "llama-2-7b") found = model["parameters"] == 6738415616;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(AdviceCommandTest, RecommendSaysPatchesWithTheirSavings) {
+  const json result = answer({"recommend", job()});
+  EXPECT_EQ(result["schema"], "memfathom.recommend/1");
+  EXPECT_EQ(result["fits"], false);
+  const json& first = result["suggestions"].at(0);
+  EXPECT_EQ(
+      first["saves_bytes"].get<std::int64_t>() + first["device_peak_bytes"].get<std::int64_t>(),
+      result["device_peak_bytes"]);
+  EXPECT_EQ(result["configurations"].size(), 3U);
+  EXPECT_EQ(run({"recommend", job(), "--set", "target.memory=1500MiB"}).exit_code, 1);
+  EXPECT_EQ(run({"recommend"}).exit_code, 2);
+  EXPECT_EQ(run({"recommend", job(), "--probability", "2"}).exit_code, 2);
+}
+
+TEST_F(AdviceCommandTest, AutoWritesAJobThatFits) {
+  const std::string fitting = (directory_ / "fitting.yaml").string();
+  EXPECT_EQ(run({"recommend", job(), "--auto", fitting}).exit_code, 0);
+  EXPECT_EQ(run({"estimate", fitting}).exit_code, 0);
+  EXPECT_EQ(run({"estimate", job()}).exit_code, 1);
+}
+
+TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheFileThatWasRead) {
+  const std::string written = (directory_ / "axolotl.yaml").string();
+  EXPECT_EQ(
+      run({"recommend", data("axolotl.yaml"), "--gpu-memory", "8", "--auto", written}).exit_code,
+      0);
+  std::ifstream file(written);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(text, HasSubstr("base_model: NousResearch/Llama-2-7b-hf"));
+  EXPECT_THAT(text, HasSubstr("micro_batch_size: 1"));
+}
+
+TEST_F(AdviceCommandTest, AnEstimateThatDoesNotFitSuggestsAndOneThatFitsDoesNot) {
+  const json no = answer({"estimate", job()}, 1);
+  ASSERT_FALSE(no["suggestions"].empty());
+  EXPECT_TRUE(no["suggestions"].at(0).contains("patch"));
+  EXPECT_TRUE(answer({"estimate", job(), "--gpu-memory", "140"})["suggestions"].empty());
+}
+
+TEST_F(AdviceCommandTest, CompareHoldsStrategiesAgainstTheJob) {
+  const json result = answer({"compare", job(), "--strategies", "checkpointing,batch=1+amp"});
+  EXPECT_EQ(result["schema"], "memfathom.compare/1");
+  EXPECT_EQ(result["baseline"], "baseline");
+  ASSERT_EQ(result["strategies"].size(), 3U);
+  EXPECT_EQ(result["strategies"][0]["saved_fraction"], 0.0);
+  EXPECT_GT(result["strategies"][1]["saved_fraction"], 0.0);
+  EXPECT_EQ(result["strategies"][2]["verdict"], "fits");
+  EXPECT_EQ(run({"compare", job(), "--strategies", "magic"}).exit_code, 2);
+  EXPECT_THAT(run({"--format", "csv", "compare", job()}).out,
+              StartsWith("strategy,device_peak_bytes,"));
+  EXPECT_THAT(run({"--format", "markdown", "compare", job()}).out, StartsWith("| strategy"));
+  const std::string patch = file("smaller.yaml", "training: {batch_size: 2}\n");
+  EXPECT_EQ(answer({"compare", job(), "--patch", patch})["strategies"].size(), 2U);
+}
+
+TEST_F(AdviceCommandTest, CheckRunsTheCommandOnlyIfTheJobFits) {
+  const Outcome no = run({"check", job(), "--", "echo", "ran"});
+  EXPECT_EQ(no.exit_code, 1);
+  EXPECT_THAT(no.out, IsEmpty());
+  EXPECT_THAT(no.err, HasSubstr("does not fit"));
+  const Outcome yes =
+      run({"check", job(), "--batch-size", "1", "--", "sh", "-c", "echo ran; exit 7"});
+  EXPECT_EQ(yes.exit_code, 7);
+  EXPECT_EQ(yes.out, "ran\n");
+  EXPECT_THAT(yes.err, StartsWith("fits"));
+  EXPECT_EQ(run({"check", job(), "--batch-size", "1", "--", "/nonexistent/program"}).exit_code, 4);
+  EXPECT_EQ(run({"check", job(), "--batch-size", "1", "--", "sh", "-c", "kill -TERM $$"}).exit_code,
+            143);
+  EXPECT_EQ(run({"check", "--model", "gpt2", "--sequence-length", "8"}).exit_code, 2);
+}
+
+TEST_F(AdviceCommandTest, SeveralFilesAreOneJob) {
+  const json result = answer({"estimate", "--from", data("tiny-llama"), data("training_args.json"),
+                              data("deepspeed.json"), "--num-gpus", "4"});
+  EXPECT_GT(result["totals"]["host_peak_bytes"], 0);
+  EXPECT_THAT(result["not_modelled"].dump(), HasSubstr("torch_compile"));
+}
+
+TEST_F(AdviceCommandTest, TheOldCalculatorsLineWorksWithItsRuleBesideTheAnswer) {
+  const json result =
+      answer({"estimate", "--batch", "8", "--height", "128", "--width", "128", "--hidden_dim",
+              "256", "--num_layers", "10", "--gpu_memory", "24", "--rule-of-thumb"});
+  EXPECT_EQ(result["rule_of_thumb"]["activations_bytes"], 1342177280);
+  EXPECT_EQ(result["rule_of_thumb"]["safe"], true);
+  EXPECT_GT(result["totals"]["device_peak_bytes"], 1342177280);
+}
+
+}  // namespace
+}  // namespace memfathom
