@@ -14,11 +14,14 @@ bool belongs(const FlatGroup& group, const Tensor& parameter) {
 
 }  // namespace
 
-std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters, ParameterKeeper* keeper) {
+std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters,
+                               ParameterKeeper* keeper) {
   std::vector<FlatGroup> groups;
   for (const Tensor& parameter : parameters) {
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const FlatGroup& g) { return belongs(g, parameter); });
-    if (group == groups.end()) group = groups.insert(groups.end(), FlatGroup{{}, {}, parameter.requires_grad()});
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const FlatGroup& g) { return belongs(g, parameter); });
+    if (group == groups.end())
+      group = groups.insert(groups.end(), FlatGroup{{}, {}, parameter.requires_grad()});
     group->leaves.push_back(parameter);
   }
   for (FlatGroup& group : groups) {
@@ -39,7 +42,8 @@ std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& para
   return groups;
 }
 
-Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype, Component component) {
+Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype,
+                     Component component) {
   const ComponentScope scope(session, component);
   if (&session != &group.storage().session()) return session.empty({elements}, dtype);
   const Scoped<ModuleIndex> module(session.module, group.module());

@@ -11,7 +11,7 @@ namespace memfathom {
 
 struct FlatGroup {
   std::vector<Tensor> leaves;
-  Tensor whole;               // all of them; without memory until gathered
+  Tensor whole;  // all of them; without memory until gathered
   bool learns = false;
 
   std::int64_t elements() const { return whole.elements(); }
@@ -20,14 +20,20 @@ struct FlatGroup {
   ModuleIndex module() const { return storage().module(); }
 };
 
-// The parameters, by what can lie in one tensor: same type, same module, learning or not. They must have been built
-// deferred; afterwards they are views of the flat tensors, which `keeper` is told of.
-std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters, ParameterKeeper* keeper);
+// The parameters, by what can lie in one tensor: same type, same module, learning or not. They must
+// have been built deferred; afterwards they are views of the flat tensors, which `keeper` is told
+// of.
+std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters,
+                               ParameterKeeper* keeper);
 
-// The part of `elements` that one of `count` ranks holds, with the padding that makes all parts equal.
-constexpr std::int64_t share_of(std::int64_t elements, std::int64_t count) { return (elements + count - 1) / count; }
+// The part of `elements` that one of `count` ranks holds, with the padding that makes all parts
+// equal.
+constexpr std::int64_t share_of(std::int64_t elements, std::int64_t count) {
+  return (elements + count - 1) / count;
+}
 
 // A tensor beside a group, on the device or the host, with the group's component and module.
-Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype, Component component);
+Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype,
+                     Component component);
 
 }  // namespace memfathom

@@ -13,7 +13,8 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr int kGatherStream = 1;
 constexpr int kReduceStream = 2;
 
-// Version 1 limits gathers in flight to two; version 2 frees a block before the next is copied out of its buffer.
+// Version 1 limits gathers in flight to two; version 2 frees a block before the next is copied out
+// of its buffer.
 constexpr std::size_t kInFlight[] = {2, 1};
 
 }  // namespace
@@ -31,15 +32,18 @@ FullySharded::FullySharded(Session& device, Session& host, const Job& job)
 
 std::vector<Tensor> FullySharded::adopt(const std::vector<NamedTensor>& parameters) {
   std::map<std::int64_t, std::vector<Tensor>> by_block;
-  for (const NamedTensor& parameter : parameters) by_block[parameter.block].push_back(parameter.tensor);
+  for (const NamedTensor& parameter : parameters)
+    by_block[parameter.block].push_back(parameter.tensor);
   std::vector<Tensor> optimized;
   for (const auto& [block, tensors] : by_block) {
     Unit unit;
     unit.root = block < 0;
     unit.groups = flatten(device_, tensors, this);
     for (const FlatGroup& group : unit.groups) {
-      const DType dtype = group.learns ? master_.value_or(group.whole.dtype()) : group.whole.dtype();
-      Tensor shard = tensor_beside(group, on_host_ ? host_ : device_, share_of(group.elements(), count_), dtype, group.component());
+      const DType dtype =
+          group.learns ? master_.value_or(group.whole.dtype()) : group.whole.dtype();
+      Tensor shard = tensor_beside(group, on_host_ ? host_ : device_,
+                                   share_of(group.elements(), count_), dtype, group.component());
       if (group.learns) {
         unit.learning += group.leaves.size();
         optimized.push_back(shard);
@@ -87,10 +91,13 @@ void FullySharded::gather(Unit& unit) {
     if (group.storage().resident()) continue;
     const Scoped<int> stream(device_.stream, kGatherStream);
     Tensor brought;  // the rank's own part comes from the host first
-    if (on_host_) brought = tensor_beside(group, device_, unit.shards[i].elements(), group.whole.dtype(), Component::kCommunication);
+    if (on_host_)
+      brought = tensor_beside(group, device_, unit.shards[i].elements(), group.whole.dtype(),
+                              Component::kCommunication);
     if (second_version_) {
-      gather_buffers_.push_back(tensor_beside(group, device_, share_of(group.elements(), count_) * count_, group.whole.dtype(),
-                                              Component::kCommunication));
+      gather_buffers_.push_back(tensor_beside(group, device_,
+                                              share_of(group.elements(), count_) * count_,
+                                              group.whole.dtype(), Component::kCommunication));
       const Scoped<int> compute(device_.stream, 0);
       group.storage().bring_back();
       continue;
@@ -128,7 +135,8 @@ void FullySharded::reduce_group(const FlatGroup& group, Tensor& shard) {
     forget();
     reduce_buffers_.push_back(input);
   } else {
-    // The gradients are joined to the flat parameter's, in the compute stream; then cast for the reduction.
+    // The gradients are joined to the flat parameter's, in the compute stream; then cast for the
+    // reduction.
     input = tensor_beside(group, device_, padded, group.whole.dtype(), Component::kGradients);
     forget();
     const Scoped<int> stream(device_.stream, kReduceStream);
@@ -137,12 +145,16 @@ void FullySharded::reduce_group(const FlatGroup& group, Tensor& shard) {
     }
   }
   const Scoped<int> stream(device_.stream, kReduceStream);
-  Tensor reduced = tensor_beside(group, device_, shard.elements(), reduce_type, Component::kGradients);
+  Tensor reduced =
+      tensor_beside(group, device_, shard.elements(), reduce_type, Component::kGradients);
   if (on_host_) {
-    if (!shard.grad()) shard.set_grad(tensor_beside(group, host_, shard.elements(), shard.dtype(), Component::kGradients));
+    if (!shard.grad())
+      shard.set_grad(
+          tensor_beside(group, host_, shard.elements(), shard.dtype(), Component::kGradients));
     return;
   }
-  if (reduce_type != shard.dtype()) reduced = tensor_beside(group, device_, shard.elements(), shard.dtype(), Component::kGradients);
+  if (reduce_type != shard.dtype())
+    reduced = tensor_beside(group, device_, shard.elements(), shard.dtype(), Component::kGradients);
   if (!shard.grad()) shard.set_grad(std::move(reduced));
 }
 

@@ -1,4 +1,5 @@
-// FullySharded: PyTorch's FSDP, versions 1 and 2: every block's parameters lie in shards and are gathered for their use.
+// FullySharded: PyTorch's FSDP, versions 1 and 2: every block's parameters lie in shards and are
+// gathered for their use.
 #pragma once
 
 #include <deque>
@@ -23,9 +24,9 @@ class FullySharded final : public Strategy {
   // A block, or the root with everything that is in none.
   struct Unit {
     std::vector<FlatGroup> groups;
-    std::vector<Tensor> shards;      // one per group
-    std::size_t learning = 0;        // leaves that get a gradient
-    std::size_t arrived = 0;         // gradients of this backward so far
+    std::vector<Tensor> shards;  // one per group
+    std::size_t learning = 0;    // leaves that get a gradient
+    std::size_t arrived = 0;     // gradients of this backward so far
     bool root = false;
   };
 
@@ -39,14 +40,16 @@ class FullySharded final : public Strategy {
   bool second_version_;
   bool on_host_;
   std::int64_t count_;
-  std::optional<DType> master_;            // of shards that learn; absent: the parameters' own
+  std::optional<DType> master_;  // of shards that learn; absent: the parameters' own
   std::optional<DType> reduce_precision_;
   std::vector<Unit> units_;
   std::unordered_map<const Storage*, std::size_t> unit_of_;
-  std::deque<std::size_t> in_flight_;      // gathered blocks, the one in use last
+  std::deque<std::size_t> in_flight_;  // gathered blocks, the one in use last
   std::size_t current_;
-  std::vector<Tensor> gather_buffers_;     // version 2: what the all-gather wrote, until the next one is copied out
-  std::vector<Tensor> reduce_buffers_;     // version 2: what the reduce-scatter reads, until the next one
+  std::vector<Tensor>
+      gather_buffers_;  // version 2: what the all-gather wrote, until the next one is copied out
+  std::vector<Tensor>
+      reduce_buffers_;  // version 2: what the reduce-scatter reads, until the next one
 };
 
 }  // namespace memfathom

@@ -15,20 +15,25 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 // Families whose blocks take the size of a head apart from the hidden size.
-constexpr std::array<std::string_view, 12> kSplittable{"llama",  "mistral", "mixtral", "qwen2", "qwen3", "phi3",
-                                                       "granite", "gemma",   "gemma2",  "olmo",  "olmo2", "codellama"};
+constexpr std::array<std::string_view, 12> kSplittable{"llama",  "mistral", "mixtral", "qwen2",
+                                                       "qwen3",  "phi3",    "granite", "gemma",
+                                                       "gemma2", "olmo",    "olmo2",   "codellama"};
 
 std::int64_t divided(const Node& config, std::string_view key, std::int64_t by) {
   const Node& value = config.at(key);
   const std::int64_t number = value.as_int(1, kMost);
-  if (number % by != 0) value.refuse(fmt::format("parallel.tensor is {}, which must divide it", by));
+  if (number % by != 0)
+    value.refuse(fmt::format("parallel.tensor is {}, which must divide it", by));
   return number / by;
 }
 
 void split_tensors(Node& config, std::int64_t by) {
   const Node* type = config.find("model_type");
-  if (type == nullptr || std::find(kSplittable.begin(), kSplittable.end(), type->as_string()) == kSplittable.end()) {
-    throw Error(ErrorKind::kInput, "parallel.tensor splits models of the Llama kind (llama, mistral, qwen2, phi3, gemma, granite, ...); this one is not of it, use 1");
+  if (type == nullptr ||
+      std::find(kSplittable.begin(), kSplittable.end(), type->as_string()) == kSplittable.end()) {
+    throw Error(ErrorKind::kInput,
+                "parallel.tensor splits models of the Llama kind (llama, mistral, qwen2, phi3, "
+                "gemma, granite, ...); this one is not of it, use 1");
   }
   const std::int64_t heads = config.at("num_attention_heads").as_int(1, kMost);
   const std::int64_t hidden = config.at("hidden_size").as_int(1, kMost);
@@ -37,7 +42,8 @@ void split_tensors(Node& config, std::int64_t by) {
   const Node* size = config.find("head_dim");
   if (size == nullptr || size->is_null()) config.set("head_dim", Node::integer(hidden / heads));
   config.set("num_attention_heads", Node::integer(divided(config, "num_attention_heads", by)));
-  config.set("num_key_value_heads", Node::integer(std::max<std::int64_t>(1, kv_heads / by)));  // fewer than ranks: copied
+  config.set("num_key_value_heads",
+             Node::integer(std::max<std::int64_t>(1, kv_heads / by)));  // fewer than ranks: copied
   config.set("intermediate_size", Node::integer(divided(config, "intermediate_size", by)));
   const std::int64_t vocabulary = config.at("vocab_size").as_int(1, kMost);
   config.set("vocab_size", Node::integer((vocabulary + by - 1) / by));
@@ -48,11 +54,14 @@ void split_blocks(Node& config, std::int64_t by) {
     const Node* layers = config.find(key);
     if (layers == nullptr) continue;
     const std::int64_t count = layers->as_int(1, kMost);
-    if (count < by) layers->refuse(fmt::format("parallel.pipeline is {}, more than there are blocks", by));
+    if (count < by)
+      layers->refuse(fmt::format("parallel.pipeline is {}, more than there are blocks", by));
     config.set(key, Node::integer((count + by - 1) / by));
     return;
   }
-  throw Error(ErrorKind::kInput, "parallel.pipeline splits causal language models by their blocks, and this model's configuration has no num_hidden_layers or n_layer; use 1");
+  throw Error(ErrorKind::kInput,
+              "parallel.pipeline splits causal language models by their blocks, and this model's "
+              "configuration has no num_hidden_layers or n_layer; use 1");
 }
 
 }  // namespace
@@ -61,15 +70,22 @@ Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.tensor == 1 && parallel.pipeline == 1) return job;
   std::optional<Node> config = model_config(job.model, assumptions);
-  if (!config) job.model.refuse("parallel.tensor and parallel.pipeline split models given by preset, config or parameters");
+  if (!config)
+    job.model.refuse(
+        "parallel.tensor and parallel.pipeline split models given by preset, config or parameters");
   Job part = job;
   if (parallel.tensor > 1) {
     split_tensors(*config, parallel.tensor);
-    assumptions.push_back(fmt::format("tensor parallel over {} GPUs: heads, feed-forward width and vocabulary are divided, hidden states and norms are not", parallel.tensor));
+    assumptions.push_back(
+        fmt::format("tensor parallel over {} GPUs: heads, feed-forward width and vocabulary are "
+                    "divided, hidden states and norms are not",
+                    parallel.tensor));
   }
   if (parallel.pipeline > 1) {
     if (job.training.mode != Mode::kTrain) {
-      throw Error(ErrorKind::kInput, "parallel.pipeline is estimated for training only; for inference use parallel.tensor, or give the blocks of one stage as the model");
+      throw Error(ErrorKind::kInput,
+                  "parallel.pipeline is estimated for training only; for inference use "
+                  "parallel.tensor, or give the blocks of one stage as the model");
     }
     split_blocks(*config, parallel.pipeline);
   }

@@ -1,4 +1,5 @@
-// Model parallelism: the part of a model that one GPU of a tensor-parallel group or of a pipeline holds.
+// Model parallelism: the part of a model that one GPU of a tensor-parallel group or of a pipeline
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 namespace memfathom {
 
 // The job of one GPU: heads, feed-forward width and vocabulary over `parallel.tensor`, blocks over
-// `parallel.pipeline`; hidden size and norms stay whole. Throws Error(kInput) where the family cannot be split so.
+// `parallel.pipeline`; hidden size and norms stay whole. Throws Error(kInput) where the family
+// cannot be split so.
 Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions);
 
 // Micro-batches whose activations the first stage holds at once.

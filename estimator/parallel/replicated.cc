@@ -31,7 +31,8 @@ std::vector<Tensor> Replicated::adopt(const std::vector<NamedTensor>& parameters
   return copies_;
 }
 
-// From the last parameter to the first, as gradients come; a bucket closes when it has reached its size.
+// From the last parameter to the first, as gradients come; a bucket closes when it has reached its
+// size.
 void Replicated::make_buckets() {
   buckets_.clear();
   const ComponentScope scope(device_, views_ ? Component::kGradients : Component::kCommunication);

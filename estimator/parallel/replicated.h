@@ -1,4 +1,5 @@
-// Replicated: every GPU has the whole model: DDP's buckets beside the gradients, and optimizers whose states are on the host.
+// Replicated: every GPU has the whole model: DDP's buckets beside the gradients, and optimizers
+// whose states are on the host.
 #pragma once
 
 #include <unordered_map>
@@ -28,7 +29,7 @@ class Replicated final : public Strategy {
   bool offloads_;
   int passes_ = 0;
   std::vector<Tensor> leaves_;
-  std::vector<Tensor> copies_;   // on the host, of offloaded parameters
+  std::vector<Tensor> copies_;  // on the host, of offloaded parameters
   std::vector<Tensor> buckets_;
   struct Place {
     std::size_t bucket = 0;

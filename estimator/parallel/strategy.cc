@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kGpusPerNode = 8;
 
-// Seen per communicator on four A100 with NVLink (NCCL issue 964); it depends on channels and topology.
+// Seen per communicator on four A100 with NVLink (NCCL issue 964); it depends on channels and
+// topology.
 constexpr Bytes kCommunicatorOfTwo{544000000};
 constexpr Bytes kCommunicatorOfMore{688000000};
 
@@ -28,7 +29,8 @@ bool uses_fsdp(const ParallelSpec& parallel) { return parallel.fsdp != Fsdp::kNo
 }  // namespace
 
 std::int64_t data_parallel_size(const ParallelSpec& parallel) {
-  return std::max<std::int64_t>(1, parallel.num_gpus / std::max<std::int64_t>(1, parallel.tensor * parallel.pipeline));
+  return std::max<std::int64_t>(
+      1, parallel.num_gpus / std::max<std::int64_t>(1, parallel.tensor * parallel.pipeline));
 }
 
 std::int64_t shard_count(const ParallelSpec& parallel) {
@@ -52,43 +54,59 @@ BuildPlan build_plan(const Job& job) {
 std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   if (job.training.mode != Mode::kTrain) return nullptr;
-  if (parallel.zero_stage == 3) return std::make_unique<ZeroPartitionedParameters>(device, host, job);
+  if (parallel.zero_stage == 3)
+    return std::make_unique<ZeroPartitionedParameters>(device, host, job);
   if (uses_zero(parallel)) return std::make_unique<ZeroPartitionedStates>(device, host, job);
   if (uses_fsdp(parallel)) return std::make_unique<FullySharded>(device, host, job);
-  if (data_parallel_size(parallel) > 1 || parallel.offload_optimizer) return std::make_unique<Replicated>(device, host, job);
+  if (data_parallel_size(parallel) > 1 || parallel.offload_optimizer)
+    return std::make_unique<Replicated>(device, host, job);
   return nullptr;
 }
 
 Bytes communicator_bytes(const ParallelSpec& parallel) {
   const std::int64_t data = data_parallel_size(parallel);
-  Bytes bytes = communicator(data) + communicator(parallel.tensor) + communicator(parallel.pipeline);
-  if (parallel.fsdp == Fsdp::kHybrid && data > kGpusPerNode) bytes += communicator(data / kGpusPerNode);
+  Bytes bytes =
+      communicator(data) + communicator(parallel.tensor) + communicator(parallel.pipeline);
+  if (parallel.fsdp == Fsdp::kHybrid && data > kGpusPerNode)
+    bytes += communicator(data / kGpusPerNode);
   return bytes;
 }
 
-void note_assumptions(const Job& job, std::vector<std::string>& assumptions, std::vector<std::string>& not_modelled) {
+void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
+                      std::vector<std::string>& not_modelled) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.sequence_parallel) {
-    not_modelled.emplace_back("sequence_parallel: norms and residuals are counted whole on every GPU, though each holds a part of them");
+    not_modelled.emplace_back(
+        "sequence_parallel: norms and residuals are counted whole on every GPU, though each holds "
+        "a part of them");
   }
   if (communicator_bytes(parallel).count() > 0) {
-    assumptions.emplace_back("NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported for A100s with NVLink; it varies with channels and topology");
+    assumptions.emplace_back(
+        "NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported "
+        "for A100s with NVLink; it varies with channels and topology");
   }
   if (job.training.mode != Mode::kTrain) {
     if (uses_zero(parallel) || uses_fsdp(parallel)) {
-      not_modelled.emplace_back("sharded parameters in inference: every GPU is taken to hold the whole model");
+      not_modelled.emplace_back(
+          "sharded parameters in inference: every GPU is taken to hold the whole model");
     }
     return;
   }
   if (uses_zero(parallel)) {
-    assumptions.push_back(fmt::format("DeepSpeed ZeRO-{}: parameters and adapters in the compute type, fp32 copies in partitions, its own fused optimizer, reduce bucket of {} elements; the heaviest rank is shown",
-                                      parallel.zero_stage, parallel.zero.reduce_bucket_size));
+    assumptions.push_back(
+        fmt::format("DeepSpeed ZeRO-{}: parameters and adapters in the compute type, fp32 copies "
+                    "in partitions, its own fused optimizer, reduce bucket of {} elements; the "
+                    "heaviest rank is shown",
+                    parallel.zero_stage, parallel.zero.reduce_bucket_size));
   }
   if (uses_fsdp(parallel)) {
-    assumptions.push_back(fmt::format("FSDP{} wraps each repeated block and a root unit over {} GPUs; what learns and what is frozen lie in separate flat parameters, built without the whole model on a GPU",
-                                      parallel.fsdp_version, shard_count(parallel)));
+    assumptions.push_back(fmt::format(
+        "FSDP{} wraps each repeated block and a root unit over {} GPUs; what learns and what is "
+        "frozen lie in separate flat parameters, built without the whole model on a GPU",
+        parallel.fsdp_version, shard_count(parallel)));
     if (parallel.offload_optimizer && !parallel.offload_parameters) {
-      not_modelled.emplace_back("offload.optimizer without offload.parameters under FSDP, which moves both or none");
+      not_modelled.emplace_back(
+          "offload.optimizer without offload.parameters under FSDP, which moves both or none");
     }
   }
   if (parallel.offload_parameters && !uses_fsdp(parallel) && parallel.zero_stage != 3) {

@@ -1,4 +1,5 @@
-// Strategy: how parameters, gradients and optimizer states are kept when a job shards or offloads them.
+// Strategy: how parameters, gradients and optimizer states are kept when a job shards or offloads
+// them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace memfathom {
 
 class Strategy : public ParameterKeeper, public LoopObserver {
  public:
-  // Takes the built model over; what it gives back is what the optimizer steps over, on the device or on the host.
+  // Takes the built model over; what it gives back is what the optimizer steps over, on the device
+  // or on the host.
   virtual std::vector<Tensor> adopt(const std::vector<NamedTensor>& parameters) = 0;
   // What the library does differently from PyTorch's optimizers.
   virtual void adjust(OptimizerOptions&) const {}
@@ -39,6 +41,7 @@ std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Jo
 Bytes communicator_bytes(const ParallelSpec& parallel);
 
 // What the strategy takes for granted, in sentences.
-void note_assumptions(const Job& job, std::vector<std::string>& assumptions, std::vector<std::string>& not_modelled);
+void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
+                      std::vector<std::string>& not_modelled);
 
 }  // namespace memfathom

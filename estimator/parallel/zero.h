@@ -1,4 +1,5 @@
-// Zero: DeepSpeed's ZeRO: 16-bit parameters, fp32 copies and optimizer states in partitions, gradients through its buckets.
+// Zero: DeepSpeed's ZeRO: 16-bit parameters, fp32 copies and optimizer states in partitions,
+// gradients through its buckets.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ class MasterPartitions {
   Session& host_;
   bool on_host_;
   std::int64_t count_;
-  std::int64_t at_once_ = std::numeric_limits<std::int64_t>::max();  // elements whose gradients are widened together
+  std::int64_t at_once_ =
+      std::numeric_limits<std::int64_t>::max();  // elements whose gradients are widened together
   std::vector<Tensor> masters_;
   std::vector<ModuleIndex> modules_;
 };
@@ -57,7 +59,7 @@ class ZeroPartitionedStates final : public Strategy {
   bool form_given_;
   MasterPartitions masters_;
   std::vector<FlatGroup> groups_;
-  std::vector<Tensor> buckets_;             // of this backward
+  std::vector<Tensor> buckets_;  // of this backward
   std::unordered_map<const TensorImpl*, Tensor> partition_gradients_;
 };
 
@@ -78,7 +80,7 @@ class ZeroPartitionedParameters final : public Strategy {
   struct Unit {
     std::vector<FlatGroup> groups;
     std::int64_t elements = 0;
-    std::int64_t after = -1;     // elements that the forward pass uses after it; -1: not yet known
+    std::int64_t after = -1;  // elements that the forward pass uses after it; -1: not yet known
     bool gathered = false;
   };
 
@@ -93,8 +95,8 @@ class ZeroPartitionedParameters final : public Strategy {
   MasterPartitions masters_;
   std::vector<Unit> units_;
   std::unordered_map<const Storage*, std::size_t> unit_of_;
-  std::vector<FlatGroup> persistent_;       // too small to be worth partitioning
-  std::vector<Tensor> kept_;                // partitions, gradient partitions and the bucket
+  std::vector<FlatGroup> persistent_;  // too small to be worth partitioning
+  std::vector<Tensor> kept_;           // partitions, gradient partitions and the bucket
   std::int64_t total_ = 0;
   std::int64_t seen_ = 0;
   std::size_t current_;

@@ -8,7 +8,8 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-constexpr std::int64_t kPersistentBelow = 100000;  // elements: smaller parameters are never partitioned
+constexpr std::int64_t kPersistentBelow =
+    100000;  // elements: smaller parameters are never partitioned
 constexpr int kGatherStream = 1;
 
 }  // namespace
@@ -43,7 +44,8 @@ std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTens
     masters_.add(group);
   }
   if (!masters_.tensors().empty()) {
-    const DType dtype = units_.empty() ? persistent_.front().whole.dtype() : units_.front().groups.front().whole.dtype();
+    const DType dtype = units_.empty() ? persistent_.front().whole.dtype()
+                                       : units_.front().groups.front().whole.dtype();
     const ComponentScope scope(device_, Component::kCommunication);
     kept_.push_back(device_.empty({buffers_.reduce_bucket_size}, dtype));
   }
@@ -57,9 +59,11 @@ void ZeroPartitionedParameters::add_unit(const std::vector<Tensor>& tensors) {
     unit.elements += group.elements();
     unit_of_[&group.storage()] = units_.size();
     const std::int64_t share = share_of(group.elements(), masters_.count());
-    kept_.push_back(tensor_beside(group, parameters_on_host_ ? host_ : device_, share, group.whole.dtype(), group.component()));
+    kept_.push_back(tensor_beside(group, parameters_on_host_ ? host_ : device_, share,
+                                  group.whole.dtype(), group.component()));
     if (group.learns) {
-      kept_.push_back(tensor_beside(group, masters_.on_host() ? host_ : device_, share, group.whole.dtype(), Component::kGradients));
+      kept_.push_back(tensor_beside(group, masters_.on_host() ? host_ : device_, share,
+                                    group.whole.dtype(), Component::kGradients));
     }
     masters_.add(group);
   }
@@ -74,7 +78,8 @@ void ZeroPartitionedParameters::adjust(OptimizerOptions& options) const {
 
 // What comes back within max_reuse_distance is not released between forward and backward.
 bool ZeroPartitionedParameters::soon_again(const Unit& unit) const {
-  return !device_.in_backward && device_.grad_enabled && unit.after >= 0 && 2 * unit.after <= buffers_.max_live_parameters;
+  return !device_.in_backward && device_.grad_enabled && unit.after >= 0 &&
+         2 * unit.after <= buffers_.max_live_parameters;
 }
 
 void ZeroPartitionedParameters::before_use(Storage& storage) {
@@ -89,7 +94,8 @@ void ZeroPartitionedParameters::before_use(Storage& storage) {
   prefetched_.reset();
   for (Unit& other : units_) {
     if (&other == &unit || !other.gathered || soon_again(other)) continue;
-    // Kept from the forward pass: it goes when its own backward is over, that is, when an earlier one is used.
+    // Kept from the forward pass: it goes when its own backward is over, that is, when an earlier
+    // one is used.
     if (device_.in_backward && other.after >= unit.after) continue;
     for (const FlatGroup& group : other.groups) group.storage().let_go();
     other.gathered = false;

@@ -11,13 +11,17 @@ constexpr std::int64_t kSubGroup = 1000000000;
 }  // namespace
 
 MasterPartitions::MasterPartitions(Session& device, Session& host, const Job& job)
-    : device_(device), host_(host), on_host_(job.parallel.offload_optimizer), count_(shard_count(job.parallel)) {
+    : device_(device),
+      host_(host),
+      on_host_(job.parallel.offload_optimizer),
+      count_(shard_count(job.parallel)) {
   if (job.parallel.zero_stage == 3 && !on_host_) at_once_ = kSubGroup;
 }
 
 void MasterPartitions::add(const FlatGroup& group) {
   if (!group.learns) return;
-  masters_.push_back(tensor_beside(group, on_host_ ? host_ : device_, share_of(group.elements(), count_), DType::kFp32,
+  masters_.push_back(tensor_beside(group, on_host_ ? host_ : device_,
+                                   share_of(group.elements(), count_), DType::kFp32,
                                    Component::kOptimizerState));
   modules_.push_back(group.module());
 }
@@ -64,7 +68,8 @@ void ZeroPartitionedStates::adjust(OptimizerOptions& options) const {
   options.master_weights = false;
 }
 
-std::int64_t ZeroPartitionedStates::own_elements(const FlatGroup& group, const TensorImpl& leaf) const {
+std::int64_t ZeroPartitionedStates::own_elements(const FlatGroup& group,
+                                                 const TensorImpl& leaf) const {
   const std::int64_t begin = group.elements() - share_of(group.elements(), masters_.count());
   const std::int64_t end = leaf.offset + leaf.shape.elements();
   return std::max<std::int64_t>(0, end - std::max(begin, leaf.offset));
@@ -74,17 +79,20 @@ void ZeroPartitionedStates::before_backward() {
   if (groups_.empty()) return;
   const ComponentScope scope(device_, Component::kCommunication);
   const int copies = buffers_.overlap_comm.value_or(false) ? 2 : 1;
-  for (int i = 0; i < copies; ++i) buckets_.push_back(device_.empty({buffers_.reduce_bucket_size}, groups_.front().whole.dtype()));
+  for (int i = 0; i < copies; ++i)
+    buckets_.push_back(device_.empty({buffers_.reduce_bucket_size}, groups_.front().whole.dtype()));
 }
 
-// Stage 1 keeps whole gradients. Stage 2 copies them to the bucket, and only what falls into the rank's own partition
-// outlives it, on the host if the optimizer is there.
+// Stage 1 keeps whole gradients. Stage 2 copies them to the bucket, and only what falls into the
+// rank's own partition outlives it, on the host if the optimizer is there.
 void ZeroPartitionedStates::gradient_ready(TensorImpl& leaf) {
   if (stage_ < 2 && !masters_.on_host()) return;
   const DType dtype = leaf.grad.dtype();
   leaf.grad.reset();
   if (masters_.on_host()) return;
-  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const FlatGroup& g) { return &g.storage() == leaf.storage.get(); });
+  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const FlatGroup& g) {
+    return &g.storage() == leaf.storage.get();
+  });
   const std::int64_t own = own_elements(*group, leaf);
   Tensor& kept = partition_gradients_[&leaf];
   if (own > 0 && !kept) kept = tensor_beside(*group, device_, own, dtype, Component::kGradients);
@@ -96,7 +104,8 @@ void ZeroPartitionedStates::before_step() {
   std::vector<Tensor> joined;  // the partition's gradients as one tensor, then widened
   if (!masters_.on_host()) {
     for (const FlatGroup& group : groups_) {
-      joined.push_back(tensor_beside(group, device_, share_of(group.elements(), masters_.count()), group.whole.dtype(), Component::kGradients));
+      joined.push_back(tensor_beside(group, device_, share_of(group.elements(), masters_.count()),
+                                     group.whole.dtype(), Component::kGradients));
     }
   }
   masters_.widen_gradients();
@@ -108,8 +117,9 @@ void ZeroPartitionedStates::before_step() {
 void ZeroPartitionedStates::after_step() {
   if (masters_.count() == 1) return;
   for (const FlatGroup& group : groups_) {
-    const Tensor piece = tensor_beside(group, device_, std::min(group.elements(), buffers_.allgather_bucket_size), group.whole.dtype(),
-                                       Component::kCommunication);
+    const Tensor piece =
+        tensor_beside(group, device_, std::min(group.elements(), buffers_.allgather_bucket_size),
+                      group.whole.dtype(), Component::kCommunication);
   }
 }
 

@@ -53,25 +53,28 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
   if (training.lora) {
     options.train = Train::kLora;
     options.lora = training.lora;
-    if (!training.lora_precision_given) options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
+    if (!training.lora_precision_given)
+      options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
     if (plan.compute) options.lora->precision = *plan.compute;
   }
   read_train(node, options);
   return options;
 }
 
-// What the network is told. A plain forward of a causal model builds its cache unless told otherwise, as the library
-// does; the tensor-level accounts are of a forward without one.
+// What the network is told. A plain forward of a causal model builds its cache unless told
+// otherwise, as the library does; the tensor-level accounts are of a forward without one.
 ModelSettings model_settings(const TrainingSpec& training, const Job& job, const BuildPlan& plan) {
   ModelSettings settings = training.settings;
   if (plan.compute) settings.precision = *plan.compute;
-  const bool forward_only = job.training.mode == Mode::kInference && job.allocator.backend == Backend::kCaching;
+  const bool forward_only =
+      job.training.mode == Mode::kInference && job.allocator.backend == Backend::kCaching;
   settings.use_cache = training.use_cache.value_or(forward_only);
   return settings;
 }
 
-std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const Node& model, BuildOptions options,
-                                   ModelSettings settings, std::vector<std::string>& assumptions) {
+std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const Node& model,
+                                   BuildOptions options, ModelSettings settings,
+                                   std::vector<std::string>& assumptions) {
   const bool adapted = options.adapter_rank > 0;
   built.builders.push_back(std::make_unique<Builder>(session, std::move(options)));
   Builder& builder = *built.builders.back();
@@ -79,17 +82,23 @@ std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const No
   std::unique_ptr<Network> network = make_network(builder, model, settings, assumptions);
   builder.finish();
   if (adapted && !builder.block_adapter(0)) {
-    model.refuse("train: adapter puts a bottleneck after each transformer block, and this family is not built from such blocks; use lora or last");
+    model.refuse(
+        "train: adapter puts a bottleneck after each transformer block, and this family is not "
+        "built from such blocks; use lora or last");
   }
   return network;
 }
 
 // The training keys a module gives beside its own, over the job's.
 TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
-  static constexpr std::array<std::string_view, 6> kOwn{"name", "model", "train", "adapter", "no_grad", "training"};
+  static constexpr std::array<std::string_view, 6> kOwn{"name",    "model",   "train",
+                                                        "adapter", "no_grad", "training"};
   static constexpr std::array<std::string_view, 15> kOfTheLoop{
-      "optimizer", "mode", "gradient_accumulation_steps", "gradient_clipping", "zero_grad", "samples_per_epoch", "drop_last",
-      "warmup_forward", "grad_scaler", "hold_output", "lengths", "preference", "cudnn_benchmark", "compile", "new_tokens"};
+      "optimizer",         "mode",           "gradient_accumulation_steps",
+      "gradient_clipping", "zero_grad",      "samples_per_epoch",
+      "drop_last",         "warmup_forward", "grad_scaler",
+      "hold_output",       "lengths",        "preference",
+      "cudnn_benchmark",   "compile",        "new_tokens"};
   TrainingSpec training = job;
   const auto check = [&](const Node& given) {
     if (std::find(kOfTheLoop.begin(), kOfTheLoop.end(), given.key()) != kOfTheLoop.end()) {
@@ -110,9 +119,11 @@ TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
   return training;
 }
 
-BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan, std::vector<std::string>& assumptions) {
+BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan,
+                         std::vector<std::string>& assumptions) {
   const Node& modules = job.model.at("modules");
-  if (job.training.preference) modules.refuse("training.preference needs one model, not several modules");
+  if (job.training.preference)
+    modules.refuse("training.preference needs one model, not several modules");
   if (modules.items().empty() || static_cast<std::int64_t>(modules.items().size()) > kMostModules) {
     modules.refuse("it must be a list of 1 to 1000 modules");
   }
@@ -122,17 +133,22 @@ BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan
     const TrainingSpec training = module_training(module, job.training);
     const Node* name = module.find("name");
     ModulePart part;
-    part.index = session.ledger().add_module(name != nullptr ? name->as_string() : fmt::format("module {}", parts.size() + 1));
+    part.index = session.ledger().add_module(
+        name != nullptr ? name->as_string() : fmt::format("module {}", parts.size() + 1));
     if (const Node* no_grad = module.find("no_grad")) part.no_grad = no_grad->as_bool();
     if (!plan.compute) part.autocast = training.precision.autocast;
     if (training.batch_size != job.training.batch_size) part.batch_size = training.batch_size;
     const Scoped<ModuleIndex> scope(session.module, part.index);
-    part.network = build_one(built, session, module.at("model"), build_options(training, module, plan),
-                             model_settings(training, job, plan), assumptions);
+    part.network =
+        build_one(built, session, module.at("model"), build_options(training, module, plan),
+                  model_settings(training, job, plan), assumptions);
     part.learns = !built.builders.back()->trainable().empty();
     if (part.no_grad && part.learns) {
-      if (module.find("train") != nullptr) module.at("no_grad").refuse("a module that runs without gradients cannot learn; give it train: frozen");
-      for (const NamedTensor& parameter : built.builders.back()->parameters()) Tensor(parameter.tensor).set_requires_grad(false);
+      if (module.find("train") != nullptr)
+        module.at("no_grad").refuse(
+            "a module that runs without gradients cannot learn; give it train: frozen");
+      for (const NamedTensor& parameter : built.builders.back()->parameters())
+        Tensor(parameter.tensor).set_requires_grad(false);
       part.learns = false;
     }
     parts.push_back(std::move(part));
@@ -147,7 +163,9 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
   PreferenceReference reference;
   reference.kind = job.training.reference;
   if (reference.kind == Reference::kDisabledAdapter && !job.training.lora) {
-    throw Error(ErrorKind::kInput, "training.preference.reference is \"disabled-adapter\", but the job has no training.lora to disable; use \"model\" or \"precomputed\"");
+    throw Error(ErrorKind::kInput,
+                "training.preference.reference is \"disabled-adapter\", but the job has no "
+                "training.lora to disable; use \"model\" or \"precomputed\"");
   }
   if (reference.kind == Reference::kModel) {
     reference.module = session.ledger().add_module("reference");
@@ -157,10 +175,12 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
     BuildOptions options = build_options(frozen, Node::map(), plan);
     options.train = Train::kFrozen;
     built.reference = std::make_unique<Builder>(session, std::move(options));
-    reference.network = make_network(*built.reference, job.model, model_settings(frozen, job, plan), assumptions);
+    reference.network =
+        make_network(*built.reference, job.model, model_settings(frozen, job, plan), assumptions);
     built.reference->finish();
   }
-  built.network = std::make_unique<PreferenceNetwork>(session, std::move(built.network), std::move(reference));
+  built.network =
+      std::make_unique<PreferenceNetwork>(session, std::move(built.network), std::move(reference));
 }
 
 }  // namespace
@@ -195,12 +215,14 @@ std::int64_t BuiltModel::parameter_count() const {
   return count;
 }
 
-BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan, std::vector<std::string>& assumptions) {
+BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
+                       std::vector<std::string>& assumptions) {
   if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);
   BuiltModel built;
   built.network = build_one(built, session, job.model, build_options(job.training, job.model, plan),
                             model_settings(job.training, job, plan), assumptions);
-  if (job.training.preference && job.training.mode == Mode::kTrain) add_preference(built, session, job, plan, assumptions);
+  if (job.training.preference && job.training.mode == Mode::kTrain)
+    add_preference(built, session, job, plan, assumptions);
   return built;
 }
 

@@ -14,13 +14,14 @@ namespace memfathom {
 
 // What whoever shards the model wants of its making.
 struct BuildPlan {
-  bool deferred = false;          // parameters get their memory later
-  std::optional<DType> compute;   // their type instead of the job's, and no autocast
+  bool deferred = false;         // parameters get their memory later
+  std::optional<DType> compute;  // their type instead of the job's, and no autocast
 };
 
 struct BuiltModel {
   std::vector<std::unique_ptr<Builder>> builders;  // one per network
-  std::unique_ptr<Builder> reference;              // of a frozen copy that preference training asks; not counted
+  std::unique_ptr<Builder>
+      reference;  // of a frozen copy that preference training asks; not counted
   std::unique_ptr<Network> network;
 
   std::vector<NamedTensor> parameters() const;
@@ -32,6 +33,7 @@ struct BuiltModel {
 std::int64_t count_parameters(const Job& job);
 
 // Builds `job.model`. Throws Error(kInput) for modules that cannot be.
-BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan, std::vector<std::string>& assumptions);
+BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
+                       std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

@@ -7,7 +7,8 @@
 
 namespace memfathom {
 
-// `model.load: {shard: 10GB, device: cuda}`: a file's tensors lie on the card while they are copied into the model.
+// `model.load: {shard: 10GB, device: cuda}`: a file's tensors lie on the card while they are copied
+// into the model.
 void load_shard(Session& session, const Job& job, const BuiltModel& model);
 
 }  // namespace memfathom

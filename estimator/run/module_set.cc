@@ -46,7 +46,10 @@ Tensor ModuleSet::loss(Tensor* output) {
     const Scoped<bool> evaluation(session_.training, false);
     outputs_.push_back(part.network->forward());
   }
-  if (!total) throw Error(ErrorKind::kInput, "no module of model.modules learns; give one of them train: full, lora, adapter or last");
+  if (!total)
+    throw Error(
+        ErrorKind::kInput,
+        "no module of model.modules learns; give one of them train: full, lora, adapter or last");
   return total;
 }
 

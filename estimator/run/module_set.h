@@ -1,4 +1,5 @@
-// ModuleSet: several networks that one training step runs: frozen ones for their outputs, learning ones for their losses.
+// ModuleSet: several networks that one training step runs: frozen ones for their outputs, learning
+// ones for their losses.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace memfathom {
 
 struct ModulePart {
   std::unique_ptr<Network> network;
-  ModuleIndex index = 0;                   // its line in the ledger
+  ModuleIndex index = 0;  // its line in the ledger
   bool learns = true;
   bool no_grad = false;
   std::optional<DType> autocast;
@@ -23,12 +24,13 @@ struct ModulePart {
 
 class ModuleSet final : public Network {
  public:
-  ModuleSet(Session& session, std::vector<ModulePart> parts) : session_(session), parts_(std::move(parts)) {}
+  ModuleSet(Session& session, std::vector<ModulePart> parts)
+      : session_(session), parts_(std::move(parts)) {}
 
   void load_batch(std::int64_t size, bool targets) override;
   bool set_length(std::int64_t length) override;
-  // The parts in their order; losses are summed. Outputs of parts that do not learn live until the next call, since
-  // they are inputs of others.
+  // The parts in their order; losses are summed. Outputs of parts that do not learn live until the
+  // next call, since they are inputs of others.
   Tensor loss(Tensor* output) override;
   Tensor forward() override;
   Tensor prefill() override;

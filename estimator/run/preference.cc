@@ -18,12 +18,15 @@ Shape without_last(const Shape& shape) {
   return rows;
 }
 
-// x.gather(-1, index).squeeze(-1): one value per row; its gradient is a tensor of zeros with one value per row set.
+// x.gather(-1, index).squeeze(-1): one value per row; its gradient is a tensor of zeros with one
+// value per row set.
 Tensor gather_last(const Tensor& x) {
   Session& session = x.session();
   Recording tape(session, "gather", {&x});
   Tensor out = session.empty(without_last(x.shape()), x.dtype());
-  tape.finish(out, [wanted = x.shape(), dtype = x.dtype()](Backward& b) { b.give(0, b.session().zeros(wanted, dtype)); });
+  tape.finish(out, [wanted = x.shape(), dtype = x.dtype()](Backward& b) {
+    b.give(0, b.session().zeros(wanted, dtype));
+  });
   return out;
 }
 
@@ -46,8 +49,8 @@ Tensor log_sum_exp(const Tensor& x) {
   return out;
 }
 
-// TRL's selective_log_softmax: row by row, to save memory; in fp32 by logsumexp, in 16 bit by log_softmax, whose
-// results are all kept.
+// TRL's selective_log_softmax: row by row, to save memory; in fp32 by logsumexp, in 16 bit by
+// log_softmax, whose results are all kept.
 Tensor token_scores(const Tensor& logits) {
   std::vector<Tensor> rows;
   if (logits.dtype() == DType::kFp32 || logits.dtype() == DType::kFp64) {
@@ -62,7 +65,9 @@ Tensor token_scores(const Tensor& logits) {
 // The answers' log-probabilities [2 * pairs].
 Tensor answer_scores(const Tensor& shifted) { return sum(token_scores(shifted), {1}, false); }
 
-Tensor shifted_copy(const Tensor& logits) { return contiguous(slice(logits, 1, 0, logits.size(1) - 1)); }
+Tensor shifted_copy(const Tensor& logits) {
+  return contiguous(slice(logits, 1, 0, logits.size(1) - 1));
+}
 
 }  // namespace
 
@@ -100,7 +105,10 @@ Tensor PreferenceNetwork::reference_scores() {
 
 Tensor PreferenceNetwork::loss(Tensor* output) {
   const Tensor logits = policy_->forward();
-  if (logits.rank() != 3) throw Error(ErrorKind::kInput, "training.preference needs a language model, whose output is [batch, tokens, vocabulary]");
+  if (logits.rank() != 3)
+    throw Error(
+        ErrorKind::kInput,
+        "training.preference needs a language model, whose output is [batch, tokens, vocabulary]");
   const ComponentScope scope(session_, Component::kLogitsLoss);
   const Tensor shifted = shifted_copy(logits);
   Tensor scores = answer_scores(shifted);

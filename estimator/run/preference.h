@@ -1,4 +1,5 @@
-// PreferenceNetwork: preference training (DPO) around a language model: pairs of answers, and what a reference says of them.
+// PreferenceNetwork: preference training (DPO) around a language model: pairs of answers, and what
+// a reference says of them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,14 @@ namespace memfathom {
 
 struct PreferenceReference {
   Reference kind = Reference::kNone;
-  std::unique_ptr<Network> network;   // kModel: a frozen copy
+  std::unique_ptr<Network> network;  // kModel: a frozen copy
   ModuleIndex module = 0;
 };
 
 class PreferenceNetwork final : public Network {
  public:
-  PreferenceNetwork(Session& session, std::unique_ptr<Network> policy, PreferenceReference reference)
+  PreferenceNetwork(Session& session, std::unique_ptr<Network> policy,
+                    PreferenceReference reference)
       : session_(session), policy_(std::move(policy)), reference_(std::move(reference)) {}
 
   // A sample is two sequences, the chosen answer and the rejected one.

@@ -7,8 +7,9 @@
 
 namespace memfathom {
 
-// Plays iterations with lengths drawn uniformly up to the longest, always the same ones. Blocks of one length seldom
-// fit the next, so more is reserved than with a fixed length. Models without a length run as they are.
+// Plays iterations with lengths drawn uniformly up to the longest, always the same ones. Blocks of
+// one length seldom fit the next, so more is reserved than with a fixed length. Models without a
+// length run as they are.
 void vary_lengths(TrainingLoop& loop, Network& network, std::int64_t longest);
 
 }  // namespace memfathom

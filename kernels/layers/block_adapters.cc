@@ -7,7 +7,8 @@
 namespace memfathom {
 
 Tensor BlockAdapters::after(const void* block, const Tensor& output) {
-  const auto [entry, added] = numbers_.try_emplace(block, static_cast<std::int64_t>(numbers_.size()));
+  const auto [entry, added] =
+      numbers_.try_emplace(block, static_cast<std::int64_t>(numbers_.size()));
   const std::shared_ptr<const BlockAdapter> adapter = builder_.block_adapter(entry->second);
   if (!adapter) return output;
   Tensor t = linear(output, adapter->down, adapter->down_bias);

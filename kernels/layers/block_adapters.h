@@ -13,8 +13,9 @@ class BlockAdapters {
   // The builder outlives it.
   explicit BlockAdapters(const Builder& builder) : builder_(builder) {}
 
-  // output + up(relu(down(output))) with the adapters of `block`. Blocks are told apart by their address and numbered
-  // by their first run, which is in the model's order; a checkpoint that runs one again meets the same adapters.
+  // output + up(relu(down(output))) with the adapters of `block`. Blocks are told apart by their
+  // address and numbered by their first run, which is in the model's order; a checkpoint that runs
+  // one again meets the same adapters.
   Tensor after(const void* block, const Tensor& output);
 
  private:

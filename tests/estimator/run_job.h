@@ -9,7 +9,9 @@
 
 namespace memfathom {
 
-inline DryRun run_job(const std::string& text) { return run_dry(read_job(parse_json(text, "job.json")), {}); }
+inline DryRun run_job(const std::string& text) {
+  return run_dry(read_job(parse_json(text, "job.json")), {});
+}
 
 // Bytes of these components at the allocated peak, over all modules.
 inline std::int64_t at_peak(const DryRun& run, std::initializer_list<Component> components) {
@@ -21,7 +23,8 @@ inline std::int64_t at_peak(const DryRun& run, std::initializer_list<Component> 
 }
 
 // The highest live bytes of these components at the peaks of all steady phases with this name.
-inline std::int64_t in_phase(const DryRun& run, const std::string& phase, std::initializer_list<Component> components) {
+inline std::int64_t in_phase(const DryRun& run, const std::string& phase,
+                             std::initializer_list<Component> components) {
   std::int64_t most = 0;
   for (const PhaseRecord& record : run.phases) {
     if (record.name != phase || record.iteration < 2) continue;
@@ -37,12 +40,14 @@ inline std::int64_t in_phase(const DryRun& run, const std::string& phase, std::i
 inline std::int64_t phase_peak(const DryRun& run, const std::string& phase) {
   std::int64_t most = 0;
   for (const PhaseRecord& record : run.phases) {
-    if (record.name == phase && record.iteration >= 2 && record.allocated_peak > most) most = record.allocated_peak;
+    if (record.name == phase && record.iteration >= 2 && record.allocated_peak > most)
+      most = record.allocated_peak;
   }
   return most;
 }
 
-// A small Llama: 4 blocks of 200,960 parameters, 128,000 in each of embedding and head, and a norm of 128.
+// A small Llama: 4 blocks of 200,960 parameters, 128,000 in each of embedding and head, and a norm
+// of 128.
 inline std::string small_llama() {
   return R"({"config": {"model_type": "llama", "hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 4,
              "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512,

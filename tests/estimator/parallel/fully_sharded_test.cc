@@ -8,7 +8,8 @@ namespace {
 constexpr std::int64_t kRounding = 64 * 512;
 
 DryRun run_with(const std::string& parallel, const std::string& precision = "bf16") {
-  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 1, "sequence_length": 64, "precision": ")" +
+  return run_job(R"({"model": )" + small_llama() +
+                 R"(, "training": {"batch_size": 1, "sequence_length": 64, "precision": ")" +
                  precision + R"("}, "parallel": )" + parallel + "}");
 }
 
@@ -17,20 +18,23 @@ TEST(FullyShardedTest, TheStepSeesOnlyShards) {
   const auto step = [&](Component c) { return in_phase(run, "step", {c}); };
   EXPECT_NEAR(static_cast<double>(step(Component::kParameters)), 2.0 * kSmallLlama / 4, kRounding);
   EXPECT_NEAR(static_cast<double>(step(Component::kGradients)), 2.0 * kSmallLlama / 4, kRounding);
-  EXPECT_NEAR(static_cast<double>(step(Component::kOptimizerState)), 4.0 * kSmallLlama / 4, kRounding);
+  EXPECT_NEAR(static_cast<double>(step(Component::kOptimizerState)), 4.0 * kSmallLlama / 4,
+              kRounding);
 }
 
 TEST(FullyShardedTest, TwoBlocksAndTheRootAreWholeWhileTheyAreUsed) {
   const DryRun run = run_with(R"({"num_gpus": 4, "fsdp": "full"})");
   const std::int64_t parameters = in_phase(run, "forward", {Component::kParameters});
-  EXPECT_NEAR(static_cast<double>(parameters), 2.0 * kSmallLlama / 4 + 2.0 * (2 * kSmallBlock + kSmallRoot), kRounding);
+  EXPECT_NEAR(static_cast<double>(parameters),
+              2.0 * kSmallLlama / 4 + 2.0 * (2 * kSmallBlock + kSmallRoot), kRounding);
 }
 
 TEST(FullyShardedTest, UnderAutocastShardsAreWideAndGatheredBlocksNarrow) {
   const DryRun run = run_with(R"({"num_gpus": 2, "fsdp": "full"})", "amp-bf16");
   const auto step = [&](Component c) { return in_phase(run, "step", {c}); };
   EXPECT_NEAR(static_cast<double>(step(Component::kParameters)), 4.0 * kSmallLlama / 2, kRounding);
-  EXPECT_NEAR(static_cast<double>(step(Component::kOptimizerState)), 8.0 * kSmallLlama / 2, kRounding);
+  EXPECT_NEAR(static_cast<double>(step(Component::kOptimizerState)), 8.0 * kSmallLlama / 2,
+              kRounding);
 }
 
 TEST(FullyShardedTest, TheFirstVersionsStreamsHavePoolsOfTheirOwn) {
@@ -46,16 +50,19 @@ TEST(FullyShardedTest, TheSecondVersionHoldsTheGatheredBufferBesideTheParameters
 }
 
 TEST(FullyShardedTest, OffloadedParametersAndStatesLieOnTheHost) {
-  const DryRun run = run_with(R"({"num_gpus": 2, "fsdp": "full", "offload": {"parameters": "cpu", "optimizer": "cpu"}})");
+  const DryRun run = run_with(
+      R"({"num_gpus": 2, "fsdp": "full", "offload": {"parameters": "cpu", "optimizer": "cpu"}})");
   EXPECT_EQ(in_phase(run, "step", {Component::kParameters, Component::kOptimizerState}), 0);
   EXPECT_GE(run.host_peak.count(), (2 + 2 + 4) * kSmallLlama / 2);
 }
 
 TEST(FullyShardedTest, HybridShardsWithinANode) {
   const auto states = [](const std::string& parallel) {
-    return in_phase(run_with(parallel), "step", {Component::kParameters, Component::kOptimizerState});
+    return in_phase(run_with(parallel), "step",
+                    {Component::kParameters, Component::kOptimizerState});
   };
-  EXPECT_EQ(states(R"({"num_gpus": 32, "fsdp": "hybrid"})"), states(R"({"num_gpus": 8, "fsdp": "full"})"));
+  EXPECT_EQ(states(R"({"num_gpus": 32, "fsdp": "hybrid"})"),
+            states(R"({"num_gpus": 8, "fsdp": "full"})"));
 }
 
 }  // namespace

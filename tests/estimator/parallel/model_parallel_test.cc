@@ -7,8 +7,10 @@
 namespace memfathom {
 namespace {
 
-DryRun run_with(const std::string& parallel, const std::string& training = R"("precision": "bf16")") {
-  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 2, "sequence_length": 256, )" + training +
+DryRun run_with(const std::string& parallel,
+                const std::string& training = R"("precision": "bf16")") {
+  return run_job(R"({"model": )" + small_llama() +
+                 R"(, "training": {"batch_size": 2, "sequence_length": 256, )" + training +
                  R"(}, "allocator": {"backend": "none"}, "parallel": )" + parallel + "}");
 }
 
@@ -16,21 +18,30 @@ TEST(TensorParallelTest, DividesMatricesAndVocabularyButNotNorms) {
   const DryRun whole = run_with(R"({"num_gpus": 1})");
   const DryRun half = run_with(R"({"num_gpus": 2, "tensor": 2})");
   constexpr std::int64_t kNorms = 9 * 128;
-  EXPECT_NEAR(static_cast<double>(in_phase(half, "step", {Component::kParameters})), (kSmallLlama - kNorms) + 2.0 * kNorms, 64 * 512);
+  EXPECT_NEAR(static_cast<double>(in_phase(half, "step", {Component::kParameters})),
+              (kSmallLlama - kNorms) + 2.0 * kNorms, 64 * 512);
   EXPECT_EQ(half.parameter_count, whole.parameter_count);
-  EXPECT_LT(in_phase(half, "forward", {Component::kLogitsLoss}), in_phase(whole, "forward", {Component::kLogitsLoss}) * 6 / 10);
+  EXPECT_LT(in_phase(half, "forward", {Component::kLogitsLoss}),
+            in_phase(whole, "forward", {Component::kLogitsLoss}) * 6 / 10);
 }
 
 TEST(TensorParallelTest, RefusesWhatItCannotDivide) {
   EXPECT_THROW(run_with(R"({"num_gpus": 3, "tensor": 3})"), Error);
-  EXPECT_THROW(run_job(R"({"model": {"layers": [{"type": "linear", "in": 4, "out": 4}], "input": {"shape": [4]}}, "parallel": {"tensor": 2}})"), Error);
+  EXPECT_THROW(
+      run_job(
+          R"({"model": {"layers": [{"type": "linear", "in": 4, "out": 4}], "input": {"shape": [4]}}, "parallel": {"tensor": 2}})"),
+      Error);
 }
 
 TEST(PipelineTest, TheFirstStageHoldsAsManyMicroBatchesAsThereAreStages) {
-  const auto saved = [](const DryRun& run) { return in_phase(run, "forward", {Component::kActivations}); };
+  const auto saved = [](const DryRun& run) {
+    return in_phase(run, "forward", {Component::kActivations});
+  };
   const DryRun whole = run_with(R"({"num_gpus": 1})");
-  const DryRun first = run_with(R"({"num_gpus": 2, "pipeline": 2})", R"("precision": "bf16", "fused_loss": true)");
-  EXPECT_NEAR(static_cast<double>(saved(first)), static_cast<double>(saved(whole)), 0.1 * static_cast<double>(saved(whole)));
+  const DryRun first =
+      run_with(R"({"num_gpus": 2, "pipeline": 2})", R"("precision": "bf16", "fused_loss": true)");
+  EXPECT_NEAR(static_cast<double>(saved(first)), static_cast<double>(saved(whole)),
+              0.1 * static_cast<double>(saved(whole)));
 }
 
 TEST(PipelineTest, SaysWhichStageIsShownAndCountsTheWholeModel) {
@@ -42,7 +53,8 @@ TEST(PipelineTest, SaysWhichStageIsShownAndCountsTheWholeModel) {
 
 TEST(SelectiveCheckpointingTest, LiesBetweenAllAndNothing) {
   const auto saved = [](const std::string& kind) {
-    const DryRun run = run_with(R"({"num_gpus": 1})", R"("precision": "bf16", "gradient_checkpointing": ")" + kind + "\"");
+    const DryRun run = run_with(
+        R"({"num_gpus": 1})", R"("precision": "bf16", "gradient_checkpointing": ")" + kind + "\"");
     return in_phase(run, "forward", {Component::kActivations});
   };
   EXPECT_LT(saved("full"), saved("selective"));

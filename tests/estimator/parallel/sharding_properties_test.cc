@@ -27,7 +27,9 @@ std::int64_t states(const DryRun& run) {
 class ShardingPropertiesTest : public testing::Test {
  protected:
   Shape4 next() {
-    const auto between = [this](int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); };
+    const auto between = [this](int low, int high) {
+      return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
+    };
     return {32 * between(1, 8), between(1, 6), 100 * between(1, 20), 16 * between(1, 8)};
   }
   std::mt19937 random_{7};
@@ -36,18 +38,23 @@ class ShardingPropertiesTest : public testing::Test {
 TEST_F(ShardingPropertiesTest, StatesNeverGrowWithMoreGpusOrAHigherStage) {
   for (int i = 0; i < 12; ++i) {
     const Shape4 shape = next();
-    for (const char* kind : {R"("zero_stage": 1)", R"("zero_stage": 2)", R"("zero_stage": 3)", R"("fsdp": "full")", R"("fsdp": "full", "fsdp_version": 2)"}) {
-      std::int64_t before = states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": 2, {}}})", kind))));
+    for (const char* kind : {R"("zero_stage": 1)", R"("zero_stage": 2)", R"("zero_stage": 3)",
+                             R"("fsdp": "full")", R"("fsdp": "full", "fsdp_version": 2)"}) {
+      std::int64_t before =
+          states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": 2, {}}})", kind))));
       for (const int gpus : {4, 8, 64}) {
-        const std::int64_t now = states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": {}, {}}})", gpus, kind))));
+        const std::int64_t now =
+            states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": {}, {}}})", gpus, kind))));
         EXPECT_LE(now, before) << kind << " on " << gpus << " GPUs";
         before = now;
       }
     }
     std::int64_t before = states(run_job(job_of(shape, R"({"num_gpus": 4})")));
     for (const int stage : {1, 2, 3}) {
-      const std::int64_t now = states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": 4, "zero_stage": {}}})", stage))));
-      // Stage 3 keeps small parameters whole and adds its partition of nothing else; a few blocks are rounded up.
+      const std::int64_t now = states(
+          run_job(job_of(shape, fmt::format(R"({{"num_gpus": 4, "zero_stage": {}}})", stage))));
+      // Stage 3 keeps small parameters whole and adds its partition of nothing else; a few blocks
+      // are rounded up.
       EXPECT_LE(now, before + 64 * 512) << "stage " << stage;
       before = now;
     }
@@ -57,7 +64,8 @@ TEST_F(ShardingPropertiesTest, StatesNeverGrowWithMoreGpusOrAHigherStage) {
 TEST_F(ShardingPropertiesTest, ComponentsAreNotNegativeAndAddUpAndReservedIsNotLess) {
   for (int i = 0; i < 8; ++i) {
     const Shape4 shape = next();
-    for (const char* kind : {R"("zero_stage": 0)", R"("zero_stage": 2)", R"("zero_stage": 3)", R"("fsdp": "full")", R"("fsdp": "full", "fsdp_version": 2)"}) {
+    for (const char* kind : {R"("zero_stage": 0)", R"("zero_stage": 2)", R"("zero_stage": 3)",
+                             R"("fsdp": "full")", R"("fsdp": "full", "fsdp_version": 2)"}) {
       const DryRun run = run_job(job_of(shape, fmt::format(R"({{"num_gpus": 4, {}}})", kind)));
       EXPECT_GE(run.reserved_peak, run.allocated_peak) << kind;
       std::int64_t total = 0;

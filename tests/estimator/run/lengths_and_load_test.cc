@@ -6,8 +6,10 @@ namespace memfathom {
 namespace {
 
 DryRun run_with(const std::string& lengths, const std::string& allocator) {
-  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 64, "sequence_length": 512, "precision": "bf16", "lengths": ")" +
-                 lengths + R"("}, "allocator": {"options": ")" + allocator + R"("}})");
+  return run_job(
+      R"({"model": )" + small_llama() +
+      R"(, "training": {"batch_size": 64, "sequence_length": 512, "precision": "bf16", "lengths": ")" +
+      lengths + R"("}, "allocator": {"options": ")" + allocator + R"("}})");
 }
 
 TEST(VaryingLengthsTest, ReserveMoreThanAFixedLengthAndAlwaysTheSame) {
@@ -28,9 +30,10 @@ TEST(VaryingLengthsTest, ExpandableSegmentsRemoveMostOfIt) {
 TEST(LoadPhaseTest, HoldsTheWeightsAndAShardAtOnce) {
   const auto load = [](const std::string& where) {
     const std::string model = small_llama();
-    const DryRun run = run_job(R"({"model": )" + model.substr(0, model.size() - 1) +
-                               R"(, "load": {"shard": "1MB", "device": ")" + where +
-                               R"("}}, "training": {"mode": "inference", "sequence_length": 8, "precision": "fp16"}})");
+    const DryRun run = run_job(
+        R"({"model": )" + model.substr(0, model.size() - 1) +
+        R"(, "load": {"shard": "1MB", "device": ")" + where +
+        R"("}}, "training": {"mode": "inference", "sequence_length": 8, "precision": "fp16"}})");
     return run.phases.front();
   };
   const PhaseRecord host = load("cpu");

@@ -7,9 +7,13 @@
 namespace memfathom {
 namespace {
 
-std::string training() { return R"("training": {"batch_size": 2, "sequence_length": 64, "precision": "bf16"})"; }
+std::string training() {
+  return R"("training": {"batch_size": 2, "sequence_length": 64, "precision": "bf16"})";
+}
 
-std::string job_of(const std::string& modules) { return R"({"model": {"modules": [)" + modules + "]}, " + training() + "}"; }
+std::string job_of(const std::string& modules) {
+  return R"({"model": {"modules": [)" + modules + "]}, " + training() + "}";
+}
 
 TEST(ModulesTest, OneModuleAloneIsThePlainModel) {
   const DryRun plain = run_job(R"({"model": )" + small_llama() + ", " + training() + "}");
@@ -21,14 +25,18 @@ TEST(ModulesTest, OneModuleAloneIsThePlainModel) {
 }
 
 TEST(ModulesTest, KeepsEachModulesBytesApart) {
-  const DryRun run = run_job(job_of(R"({"name": "teacher", "train": "frozen", "no_grad": true, "model": )" + small_llama() +
-                                    R"(}, {"name": "student", "model": )" + small_llama() + "}"));
+  const DryRun run =
+      run_job(job_of(R"({"name": "teacher", "train": "frozen", "no_grad": true, "model": )" +
+                     small_llama() + R"(}, {"name": "student", "model": )" + small_llama() + "}"));
   ASSERT_EQ(run.at_peak.size(), 3U);
-  const auto bytes = [&](std::size_t module, Component c) { return run.at_peak[module][static_cast<std::size_t>(c)]; };
+  const auto bytes = [&](std::size_t module, Component c) {
+    return run.at_peak[module][static_cast<std::size_t>(c)];
+  };
   EXPECT_EQ(bytes(1, Component::kParameters), bytes(2, Component::kParameters));
   EXPECT_EQ(bytes(1, Component::kOptimizerState), 0);
   EXPECT_EQ(bytes(1, Component::kGradients), 0);
-  EXPECT_EQ(bytes(1, Component::kActivations), 0) << "a module without gradients keeps nothing for backward";
+  EXPECT_EQ(bytes(1, Component::kActivations), 0)
+      << "a module without gradients keeps nothing for backward";
   EXPECT_GT(bytes(1, Component::kLogitsLoss), 0) << "its output is an input of the other";
   EXPECT_GE(bytes(2, Component::kOptimizerState), 4 * kSmallLlama);
   EXPECT_EQ(run.parameter_count, 2 * kSmallLlama);
@@ -36,16 +44,22 @@ TEST(ModulesTest, KeepsEachModulesBytesApart) {
 }
 
 TEST(ModulesTest, OverridesTrainingKeysForOneModule) {
-  const std::string modules = R"({"name": "wide", "train": "frozen", "no_grad": true, "precision": "fp32", "batch_size": 1, "model": )" +
-                              small_llama() + R"(}, {"name": "narrow", "model": )" + small_llama() + "}";
+  const std::string modules =
+      R"({"name": "wide", "train": "frozen", "no_grad": true, "precision": "fp32", "batch_size": 1, "model": )" +
+      small_llama() + R"(}, {"name": "narrow", "model": )" + small_llama() + "}";
   const DryRun run = run_job(job_of(modules));
-  const auto parameters = [&](std::size_t module) { return run.at_peak[module][static_cast<std::size_t>(Component::kParameters)]; };
-  EXPECT_NEAR(static_cast<double>(parameters(1)), 2.0 * static_cast<double>(parameters(2)), 64 * 512);
+  const auto parameters = [&](std::size_t module) {
+    return run.at_peak[module][static_cast<std::size_t>(Component::kParameters)];
+  };
+  EXPECT_NEAR(static_cast<double>(parameters(1)), 2.0 * static_cast<double>(parameters(2)),
+              64 * 512);
 }
 
 TEST(ModulesTest, PutsABottleneckAfterEachBlock) {
   constexpr std::int64_t kRank = 8;
-  const DryRun run = run_job(job_of(R"({"name": "adapted", "train": "adapter", "adapter": {"rank": 8}, "model": )" + small_llama() + "}"));
+  const DryRun run = run_job(
+      job_of(R"({"name": "adapted", "train": "adapter", "adapter": {"rank": 8}, "model": )" +
+             small_llama() + "}"));
   EXPECT_EQ(run.trainable_count, 4 * (2 * 128 * kRank + kRank + 128));
   EXPECT_EQ(run.parameter_count, kSmallLlama + run.trainable_count);
 }
@@ -59,11 +73,16 @@ TEST(ModulesTest, RefusesKeysOfTheSharedLoopAndModulesThatCannotLearn) {
     }
     return "";
   };
-  EXPECT_THAT(message(R"({"optimizer": "sgd", "model": )" + small_llama() + "}"), testing::HasSubstr("loop that all modules share"));
-  EXPECT_THAT(message(R"({"no_grad": true, "train": "full", "model": )" + small_llama() + "}"), testing::HasSubstr("cannot learn"));
-  EXPECT_THAT(message(R"({"train": "lora", "model": )" + small_llama() + "}"), testing::HasSubstr("training.lora"));
-  EXPECT_THAT(message(R"({"train": "adapter", "adapter": {"rank": 4}, "model": {"layers": [{"type": "linear", "in": 4, "out": 4}], "input": {"shape": [4]}}})"),
-              testing::HasSubstr("transformer block"));
+  EXPECT_THAT(message(R"({"optimizer": "sgd", "model": )" + small_llama() + "}"),
+              testing::HasSubstr("loop that all modules share"));
+  EXPECT_THAT(message(R"({"no_grad": true, "train": "full", "model": )" + small_llama() + "}"),
+              testing::HasSubstr("cannot learn"));
+  EXPECT_THAT(message(R"({"train": "lora", "model": )" + small_llama() + "}"),
+              testing::HasSubstr("training.lora"));
+  EXPECT_THAT(
+      message(
+          R"({"train": "adapter", "adapter": {"rank": 4}, "model": {"layers": [{"type": "linear", "in": 4, "out": 4}], "input": {"shape": [4]}}})"),
+      testing::HasSubstr("transformer block"));
 }
 
 }  // namespace

@@ -7,15 +7,20 @@ namespace memfathom {
 namespace {
 
 DryRun run_with(const std::string& reference, const std::string& more = "") {
-  return run_job(R"({"model": )" + small_llama() + R"(, "training": {"batch_size": 2, "sequence_length": 128, "precision": "bf16")" +
-                 more + R"(, "preference": {"method": "dpo", "reference": ")" + reference + R"("}}})");
+  return run_job(R"({"model": )" + small_llama() +
+                 R"(, "training": {"batch_size": 2, "sequence_length": 128, "precision": "bf16")" +
+                 more + R"(, "preference": {"method": "dpo", "reference": ")" + reference +
+                 R"("}}})");
 }
 
 TEST(PreferenceTest, RunsTwoSequencesPerSample) {
   const DryRun run = run_with("none");
-  const DryRun plain = run_job(R"({"model": )" + small_llama() +
-                               R"(, "training": {"batch_size": 4, "sequence_length": 128, "precision": "bf16"}})");
-  const auto saved = [](const DryRun& r) { return in_phase(r, "forward", {Component::kActivations}); };
+  const DryRun plain =
+      run_job(R"({"model": )" + small_llama() +
+              R"(, "training": {"batch_size": 4, "sequence_length": 128, "precision": "bf16"}})");
+  const auto saved = [](const DryRun& r) {
+    return in_phase(r, "forward", {Component::kActivations});
+  };
   EXPECT_EQ(saved(run), saved(plain));
 }
 
@@ -35,7 +40,8 @@ TEST(PreferenceTest, AReferenceModelAddsItsWeightsAndAPrecomputedOneNothing) {
   EXPECT_EQ(parameters(model), 2 * parameters(none));
   EXPECT_EQ(model.trainable_count, none.trainable_count);
   EXPECT_EQ(model.parameter_count, none.parameter_count);
-  EXPECT_GT(model.allocated_peak - none.allocated_peak, Bytes{2 * kSmallLlama}) << "its forward runs while the policy's graph lives";
+  EXPECT_GT(model.allocated_peak - none.allocated_peak, Bytes{2 * kSmallLlama})
+      << "its forward runs while the policy's graph lives";
 }
 
 TEST(PreferenceTest, ADisabledAdapterNeedsNoSecondModelButAnAdapter) {
