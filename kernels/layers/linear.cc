@@ -39,8 +39,11 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
 }
 
 bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options) {
+  // Where q, k and v are one matrix, adapters of its parts are adapters of it.
+  const bool fused = name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
   return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
-    return target == name || (target == "all-linear" && !options.head);
+    const bool part = target == "q_proj" || target == "k_proj" || target == "v_proj";
+    return target == name || (target == "all-linear" && !options.head) || (fused && part);
   });
 }
 
