@@ -23,18 +23,19 @@ using nlohmann::json;
 struct Answered {
   const MeasuredJob* row = nullptr;
   bool answered = false;
-  double error = 0;            // (estimated - measured) / measured
-  double outside = 0;          // device figures: what the estimate has outside the allocator, bytes
-  bool left_out = false;       // an anchor: it was used, so it is not scored
+  double error = 0;       // (estimated - measured) / measured
+  double outside = 0;     // device figures: what the estimate has outside the allocator, bytes
+  bool left_out = false;  // an anchor: it was used, so it is not scored
   bool covered = false;
-  double width = 0;            // of the interval, relative to the measurement
+  double width = 0;  // of the interval, relative to the measurement
   bool verdict_right = false;
 };
 
 std::optional<Bytes> figure_of(const Estimate& estimate, const MeasuredJob& row) {
   if (!row.phase.empty()) {
     for (const PhaseLine& phase : estimate.phases) {
-      if (phase.name == row.phase) return row.metric == Metric::kAllocated ? phase.allocated_peak : phase.reserved;
+      if (phase.name == row.phase)
+        return row.metric == Metric::kAllocated ? phase.allocated_peak : phase.reserved;
     }
     return std::nullopt;
   }
@@ -60,24 +61,31 @@ Answered answer(const MeasuredJob& row, const Estimation& estimation) {
     if (!figure || row.bytes->count() == 0) return result;
     const double measured = static_cast<double>(row.bytes->count());
     result.answered = true;
-    result.outside = static_cast<double>((estimate.totals.device_peak - estimate.totals.reserved_peak).count());
+    result.outside =
+        static_cast<double>((estimate.totals.device_peak - estimate.totals.reserved_peak).count());
     result.error = (static_cast<double>(figure->count()) - measured) / measured;
-    result.covered = *row.bytes >= estimate.totals.device_low && *row.bytes <= estimate.totals.device_high;
-    result.width = static_cast<double>((estimate.totals.device_high - estimate.totals.device_low).count()) / measured;
+    result.covered =
+        *row.bytes >= estimate.totals.device_low && *row.bytes <= estimate.totals.device_high;
+    result.width =
+        static_cast<double>((estimate.totals.device_high - estimate.totals.device_low).count()) /
+        measured;
   } catch (const Error&) {
     // Counted as unanswered, never guessed.
   }
   return result;
 }
 
-std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows, const Estimation& estimation) {
+std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows,
+                                 const Estimation& estimation) {
   std::vector<Answered> answers(rows.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < rows.size(); i = next++) answers[i] = answer(rows[i], estimation);
+    for (std::size_t i = next++; i < rows.size(); i = next++)
+      answers[i] = answer(rows[i], estimation);
   };
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < std::max(1U, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+  for (unsigned i = 1; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+    others.emplace_back(work);
   work();
   for (std::thread& other : others) other.join();
   return answers;
@@ -85,7 +93,8 @@ std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows, const Est
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values.size() % 2 == 1 ? values[values.size() / 2] : (values[values.size() / 2 - 1] + values[values.size() / 2]) / 2;
+  return values.size() % 2 == 1 ? values[values.size() / 2]
+                                : (values[values.size() / 2 - 1] + values[values.size() / 2]) / 2;
 }
 
 // What a row says the constant of its card is: measured minus reserved.
@@ -111,7 +120,8 @@ std::map<std::string, std::vector<Answered*>> device_groups(std::vector<Answered
   return groups;
 }
 
-// As if each group were a new card on which `anchors` runs were made: they fix its constant, the others are scored.
+// As if each group were a new card on which `anchors` runs were made: they fix its constant, the
+// others are scored.
 void calibrate_by_anchors(std::vector<Answered>& answers, std::size_t anchors) {
   for (auto& [name, rows] : device_groups(answers)) {
     if (rows.size() <= anchors) continue;
@@ -163,7 +173,8 @@ std::map<std::string, Line> lines_of(const std::vector<Answered>& answers, bool 
   for (const Answered& a : answers) {
     if (a.left_out) continue;
     const std::string name = by_group && !a.row->group.empty() ? a.row->group : a.row->dataset;
-    Line& line = lines[fmt::format("{}:{}", name, a.row->fits ? "verdict" : to_string(a.row->metric))];
+    Line& line =
+        lines[fmt::format("{}:{}", name, a.row->fits ? "verdict" : to_string(a.row->metric))];
     ++line.rows;
     if (!a.answered) continue;
     ++line.answered;
@@ -180,8 +191,10 @@ std::map<std::string, Line> lines_of(const std::vector<Answered>& answers, bool 
 }
 
 double share_under(const Line& line, double limit) {
-  const auto count = std::count_if(line.errors.begin(), line.errors.end(), [&](double e) { return e < -limit; });
-  return line.errors.empty() ? 0 : static_cast<double>(count) / static_cast<double>(line.errors.size());
+  const auto count =
+      std::count_if(line.errors.begin(), line.errors.end(), [&](double e) { return e < -limit; });
+  return line.errors.empty() ? 0
+                             : static_cast<double>(count) / static_cast<double>(line.errors.size());
 }
 
 std::vector<double> absolute(std::vector<double> errors) {
@@ -204,28 +217,43 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   parser.option("--anchors", anchors);
   parser.option("--folds", folds);
   parser.parse(arguments);
-  if (data.empty()) throw Error(ErrorKind::kUsage, "accuracy needs --data DIR: a folder of measured jobs (see memfathom accuracy --help)");
+  if (data.empty())
+    throw Error(
+        ErrorKind::kUsage,
+        "accuracy needs --data DIR: a folder of measured jobs (see memfathom accuracy --help)");
 
   if (anchors < 0 || folds < 0 || folds == 1 || (anchors > 0 && folds > 0)) {
-    throw Error(ErrorKind::kUsage, "--anchors N (1 or more runs) and --folds K (2 or more) calibrate in two different ways; use one of them");
+    throw Error(ErrorKind::kUsage,
+                "--anchors N (1 or more runs) and --folds K (2 or more) calibrate in two different "
+                "ways; use one of them");
   }
   const std::vector<MeasuredJob> rows = read_measured_jobs(data);
   std::vector<Answered> answers = answer_all(rows, Estimation(context));
   if (anchors > 0) calibrate_by_anchors(answers, static_cast<std::size_t>(anchors));
   if (folds > 0) calibrate_by_folds(answers, static_cast<std::size_t>(folds));
   const std::map<std::string, Line> lines = lines_of(answers, groups);
-  Table table({{"data"}, {"answered", Align::kRight}, {"median error", Align::kRight}, {"p90", Align::kRight},
-               {"under by > 10 %", Align::kRight}, {"covered at 90 %", Align::kRight}, {"verdicts right", Align::kRight}});
-  const bool recalibrated = anchors > 0 || folds > 0;  // the intervals belong to the other constants
+  Table table({{"data"},
+               {"answered", Align::kRight},
+               {"median error", Align::kRight},
+               {"p90", Align::kRight},
+               {"under by > 10 %", Align::kRight},
+               {"covered at 90 %", Align::kRight},
+               {"verdicts right", Align::kRight}});
+  const bool recalibrated =
+      anchors > 0 || folds > 0;  // the intervals belong to the other constants
   json list = json::array();
   for (const auto& [name, line] : lines) {
     const std::vector<double> errors = absolute(line.errors);
     const bool measured = !errors.empty();
-    const double covered = measured ? static_cast<double>(line.covered) / static_cast<double>(errors.size()) : 0;
-    table.add_row({name, fmt::format("{}/{}", line.answered, line.rows), measured ? percent(quantile(errors, 0.5)) : "",
-                   measured ? percent(quantile(errors, 0.9)) : "", measured ? percent(share_under(line, 0.1)) : "",
-                   measured && is_device(name) && !recalibrated ? percent(covered) : "",
-                   line.verdicts > 0 ? percent(static_cast<double>(line.right) / line.verdicts) : ""});
+    const double covered =
+        measured ? static_cast<double>(line.covered) / static_cast<double>(errors.size()) : 0;
+    table.add_row(
+        {name, fmt::format("{}/{}", line.answered, line.rows),
+         measured ? percent(quantile(errors, 0.5)) : "",
+         measured ? percent(quantile(errors, 0.9)) : "",
+         measured ? percent(share_under(line, 0.1)) : "",
+         measured && is_device(name) && !recalibrated ? percent(covered) : "",
+         line.verdicts > 0 ? percent(static_cast<double>(line.right) / line.verdicts) : ""});
     json entry{{"data", name}, {"rows", line.rows}, {"answered", line.answered}};
     if (measured) {
       entry["median_error"] = quantile(errors, 0.5);
@@ -236,7 +264,8 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
       entry["coverage"] = covered;
       entry["median_width"] = quantile(line.widths, 0.5);
     }
-    if (line.verdicts > 0) entry["verdicts_right"] = static_cast<double>(line.right) / line.verdicts;
+    if (line.verdicts > 0)
+      entry["verdicts_right"] = static_cast<double>(line.right) / line.verdicts;
     list.push_back(std::move(entry));
   }
   if (context.format == Format::kJson) {

@@ -41,9 +41,10 @@ ExitCode nothing_to_do(const Calibration& calibration, Context& context) {
 }
 
 ExitCode stopped(const Profiled& profiled, const Prepared& prepared, Context& context) {
-  context.note(fmt::format("stopped: {} of {} workloads are measured and kept; the same command "
-                           "goes on from there",
-                           profiled.samples.size(), prepared.plan.workloads.size()));
+  context.note(
+      fmt::format("stopped: {} of {} workloads are measured and kept; the same command "
+                  "goes on from there",
+                  profiled.samples.size(), prepared.plan.workloads.size()));
   return ExitCode::kNo;
 }
 

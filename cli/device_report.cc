@@ -56,8 +56,8 @@ void add_gpus(MachineReport& machine) {
   }
   if (count == 0) machine.notes.emplace_back("no GPU: the driver knows of none");
   if (!nvml && count > 0)
-    machine.notes.push_back(fmt::format(
-        "{}: memory is the card's own figure, and processes are not known", why));
+    machine.notes.push_back(
+        fmt::format("{}: memory is the card's own figure, and processes are not known", why));
   for (int index = 0; index < count; ++index) {
     try {
       machine.devices.push_back(gpu_report(index, nvml.get()));

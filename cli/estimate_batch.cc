@@ -16,7 +16,8 @@
 namespace memfathom {
 namespace {
 
-// Lines are read, answered and written in blocks of this many: memory stays bounded, whatever comes in.
+// Lines are read, answered and written in blocks of this many: memory stays bounded, whatever comes
+// in.
 constexpr std::size_t kBlock = 256;
 
 struct Line {
@@ -54,7 +55,8 @@ void answer_all(std::vector<Line>& lines, const std::string& name, const Estimat
   const auto work = [&] {
     for (std::size_t i = next++; i < lines.size(); i = next++) answer(lines[i], name, estimation);
   };
-  const std::size_t threads = std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), lines.size());
+  const std::size_t threads =
+      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), lines.size());
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
   work();
@@ -63,7 +65,8 @@ void answer_all(std::vector<Line>& lines, const std::string& name, const Estimat
 
 }  // namespace
 
-ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation, Context& context) {
+ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation,
+                        Context& context) {
   bool failed = false;
   int number = 0;
   std::vector<Line> lines;

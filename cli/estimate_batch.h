@@ -10,6 +10,7 @@
 namespace memfathom {
 
 // Exit code kUsage when a line could not be answered; the others are answered all the same.
-ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation, Context& context);
+ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation,
+                        Context& context);
 
 }  // namespace memfathom

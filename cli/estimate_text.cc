@@ -10,7 +10,8 @@ namespace {
 
 std::string percent(Bytes part, Bytes whole) {
   if (whole.count() == 0) return "";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+  return fmt::format(
+      "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
 }
 
 Table components_table(const Estimate& estimate) {
@@ -18,11 +19,16 @@ Table components_table(const Estimate& estimate) {
   for (const ComponentLine& line : estimate.components) {
     std::string name(to_string(line.component));
     if (!line.module.empty()) name += " (" + line.module + ")";
-    if (!line.coefficient.empty() && line.coefficient != to_string(line.component)) name += ": " + line.coefficient;
-    table.add_row({name, to_string(line.bytes), percent(line.bytes, estimate.totals.device_peak), to_string(line.source)});
+    if (!line.coefficient.empty() && line.coefficient != to_string(line.component))
+      name += ": " + line.coefficient;
+    table.add_row({name, to_string(line.bytes), percent(line.bytes, estimate.totals.device_peak),
+                   to_string(line.source)});
   }
   table.add_rule();
-  table.add_row({{"device peak", Style::kBold}, {to_string(estimate.totals.device_peak), Style::kBold}, "100.0 %", ""});
+  table.add_row({{"device peak", Style::kBold},
+                 {to_string(estimate.totals.device_peak), Style::kBold},
+                 "100.0 %",
+                 ""});
   return table;
 }
 
@@ -32,20 +38,33 @@ std::string verdict_text(const Estimate& estimate, bool colour) {
     return "no target was named: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
   }
   const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
-  const std::string word = verdict.status == VerdictStatus::kFits ? "fits" : fits ? "tight" : "does not fit";
-  const Style style = verdict.status == VerdictStatus::kFits ? Style::kGood : fits ? Style::kWarning : Style::kBad;
+  const std::string word = verdict.status == VerdictStatus::kFits ? "fits"
+                           : fits                                 ? "tight"
+                                                                  : "does not fit";
+  const Style style = verdict.status == VerdictStatus::kFits ? Style::kGood
+                      : fits                                 ? Style::kWarning
+                                                             : Style::kBad;
   std::string text = styled(word, style, colour);
-  text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak), to_string(*verdict.available));
-  text += verdict.headroom->count() >= 0 ? fmt::format(", {} left", to_string(*verdict.headroom))
-                                         : fmt::format(", {} too much", to_string(-*verdict.headroom));
-  if (verdict.probability_fits) text += fmt::format("; probability of fitting {:.0f} %", 100 * *verdict.probability_fits);
+  text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak),
+                      to_string(*verdict.available));
+  text += verdict.headroom->count() >= 0
+              ? fmt::format(", {} left", to_string(*verdict.headroom))
+              : fmt::format(", {} too much", to_string(-*verdict.headroom));
+  if (verdict.probability_fits)
+    text += fmt::format("; probability of fitting {:.0f} %", 100 * *verdict.probability_fits);
   return text + "\n";
 }
 
 std::string phases_text(const Estimate& estimate, const Context& context) {
-  Table table({{"phase"}, {"iteration", Align::kRight}, {"allocated peak", Align::kRight}, {"reserved", Align::kRight}});
+  Table table({{"phase"},
+               {"iteration", Align::kRight},
+               {"allocated peak", Align::kRight},
+               {"reserved", Align::kRight}});
   for (const PhaseLine& line : estimate.phases) {
-    table.add_row({line.name, line.iteration == 0 ? "" : line.iteration == 1 ? "first" : "steady",
+    table.add_row({line.name,
+                   line.iteration == 0   ? ""
+                   : line.iteration == 1 ? "first"
+                                         : "steady",
                    to_string(line.allocated_peak), to_string(line.reserved)});
   }
   return rendered(table, context);
@@ -55,16 +74,20 @@ std::string explanation(const Estimate& estimate) {
   std::string text;
   for (const ComponentLine& line : estimate.components) {
     if (line.coefficient.empty()) continue;
-    text += fmt::format("{} = {}: {} ({})\n", line.coefficient, to_string(line.bytes), meaning_of(line.coefficient), to_string(line.source));
+    text += fmt::format("{} = {}: {} ({})\n", line.coefficient, to_string(line.bytes),
+                        meaning_of(line.coefficient), to_string(line.source));
   }
-  text += fmt::format("allocator_slack = reserved - allocated = {} - {}\n", to_string(estimate.totals.reserved_peak),
+  text += fmt::format("allocator_slack = reserved - allocated = {} - {}\n",
+                      to_string(estimate.totals.reserved_peak),
                       to_string(estimate.totals.allocated_peak));
   return text;
 }
 
 }  // namespace
 
-std::string verdict_sentence(const Estimate& estimate, bool colour) { return verdict_text(estimate, colour); }
+std::string verdict_sentence(const Estimate& estimate, bool colour) {
+  return verdict_text(estimate, colour);
+}
 
 std::string estimate_text(const Estimate& estimate, const Context& context, bool explain) {
   const Totals& totals = estimate.totals;
@@ -72,14 +95,18 @@ std::string estimate_text(const Estimate& estimate, const Context& context, bool
   text += fmt::format("\nallocated {}, reserved {}, device {}", to_string(totals.allocated_peak),
                       to_string(totals.reserved_peak), to_string(totals.device_peak));
   if (totals.device_high > totals.device_low) {
-    text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval, to_string(totals.device_low), to_string(totals.device_high));
+    text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval,
+                        to_string(totals.device_low), to_string(totals.device_high));
   }
   text += "\n" + verdict_text(estimate, context.colour);
-  if (totals.host_peak) text += fmt::format("host memory for what is offloaded: {}\n", to_string(*totals.host_peak));
-  text += fmt::format("calibration: {} ({})\n", estimate.calibration.name.empty() ? "none" : estimate.calibration.name,
+  if (totals.host_peak)
+    text += fmt::format("host memory for what is offloaded: {}\n", to_string(*totals.host_peak));
+  text += fmt::format("calibration: {} ({})\n",
+                      estimate.calibration.name.empty() ? "none" : estimate.calibration.name,
                       to_string(estimate.calibration.status));
   for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
-  for (const std::string& sentence : estimate.not_modelled) text += "not modelled: " + sentence + "\n";
+  for (const std::string& sentence : estimate.not_modelled)
+    text += "not modelled: " + sentence + "\n";
   for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
   if (explain) text += "\n" + phases_text(estimate, context) + "\n" + explanation(estimate);
   return text;

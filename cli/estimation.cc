@@ -39,7 +39,8 @@ Estimation::Estimation(const Context& context) : database_(database_path(context
   const std::optional<Store> store = Store::open_if_exists(database_);
   if (!store) return;
   for (Calibration& calibration : store->calibrations()) {
-    if (calibration.usable && !calibration.environment.is_virtual()) stored_.push_back(std::move(calibration));
+    if (calibration.usable && !calibration.environment.is_virtual())
+      stored_.push_back(std::move(calibration));
   }
 }
 
@@ -48,24 +49,32 @@ Estimation::~Estimation() = default;
 Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   const std::string& wanted = job.target.calibration;
   if (wanted == "none") return {};
-  const std::string card = job.target.gpu.empty() ? std::string() : std::string(gpu_named(job.target.gpu, "target.gpu").name);
+  const std::string card = job.target.gpu.empty()
+                               ? std::string()
+                               : std::string(gpu_named(job.target.gpu, "target.gpu").name);
   const std::string key = fmt::format("{}|{}|{}", wanted, card, framework_of(job));
   const std::lock_guard lock(mutex_);
   const auto known = chosen_.find(key);
   if (known != chosen_.end()) return known->second;
 
   Chosen chosen;
-  const std::string name = wanted == "auto" ? fmt::format("{}/{}", card, framework_of(job)) : wanted;
+  const std::string name =
+      wanted == "auto" ? fmt::format("{}/{}", card, framework_of(job)) : wanted;
   for (const Calibration& calibration : stored_) {
-    if (calibration.name == name || calibration.id == name) chosen = {calibration, CalibrationStatus::kCalibrated};
+    if (calibration.name == name || calibration.id == name)
+      chosen = {calibration, CalibrationStatus::kCalibrated};
   }
   if (!chosen.calibration) {
     chosen = {find_published_calibration(name), CalibrationStatus::kPublished};
     if (!chosen.calibration && wanted != "auto") {
       throw Error(ErrorKind::kInput,
-                  fmt::format("target.calibration \"{}\" is neither in the database {} nor published; `memfathom calibrations list` shows what is", wanted, database_.string()));
+                  fmt::format("target.calibration \"{}\" is neither in the database {} nor "
+                              "published; `memfathom calibrations list` shows what is",
+                              wanted, database_.string()));
     }
-    if (!chosen.calibration) chosen = {find_published_calibration("default/" + framework_of(job)), CalibrationStatus::kNone};
+    if (!chosen.calibration)
+      chosen = {find_published_calibration("default/" + framework_of(job)),
+                CalibrationStatus::kNone};
   }
   chosen_.emplace(key, chosen);
   return chosen;
@@ -94,7 +103,8 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job) const {
 DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
   DryRunOptions options;
   std::string version = job.target.stack.version;
-  if (version.empty() && chosen.calibration) version = chosen.calibration->environment.framework_version;
+  if (version.empty() && chosen.calibration)
+    version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   options.workspaces = workspaces_for(job);
   Job with_versions = job;

@@ -1,4 +1,5 @@
-// Estimation: where jobs, calibrations and library workspaces meet, for every command that answers about a job.
+// Estimation: where jobs, calibrations and library workspaces meet, for every command that answers
+// about a job.
 #pragma once
 
 #include <filesystem>

@@ -26,10 +26,11 @@ Environment environment_of(const Store& store, const std::string& run, const std
   for (const Run& known : store.runs()) {
     if (known.id.starts_with(run)) return known.environment;
   }
-  throw Error(ErrorKind::kInput,
-              fmt::format("no run has an id that begins with \"{}\"; `sqlite3` and docs/database.md "
-                          "show them",
-                          run));
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("no run has an id that begins with \"{}\"; `sqlite3` and docs/database.md "
+                  "show them",
+                  run));
 }
 
 }  // namespace

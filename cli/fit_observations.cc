@@ -28,7 +28,8 @@ Environment environment_of(const ObservationFit& what, const Gpu& gpu) {
 }
 
 // The job of an observation, replayed on the stack it was measured on.
-FitRow row_of(const Observation& observation, const ObservationFit& what, const Estimation& estimation, int number) {
+FitRow row_of(const Observation& observation, const ObservationFit& what,
+              const Estimation& estimation, int number) {
   Job job = read_job(parse_json(observation.job, fmt::format("observation {}", number), 0));
   if (job.target.stack.version.empty()) job.target.stack.version = what.framework_version;
   job.target.calibration = "none";
@@ -56,7 +57,8 @@ ExitCode fit_observations(const ObservationFit& what, Context& context) {
   int skipped = 0;
   for (const Observation& observation : store.observations()) {
     ++number;
-    if (observation.gpu != gpu.name || observation.metric != Metric::kDevice || !observation.bytes) continue;
+    if (observation.gpu != gpu.name || observation.metric != Metric::kDevice || !observation.bytes)
+      continue;
     try {
       rows.push_back(row_of(observation, what, estimation, number));
     } catch (const Error& error) {
@@ -64,7 +66,9 @@ ExitCode fit_observations(const ObservationFit& what, Context& context) {
       context.detail(fmt::format("observation {}: {}", number, error.what()));
     }
   }
-  if (skipped > 0) context.warn(fmt::format("{} observations could not be replayed; --verbose names them", skipped));
+  if (skipped > 0)
+    context.warn(
+        fmt::format("{} observations could not be replayed; --verbose names them", skipped));
   FitOptions options;
   options.environment = environment_of(what, gpu);
   options.name = what.name.empty() ? fmt::format("{}/pytorch", gpu.name) : what.name;
@@ -74,7 +78,8 @@ ExitCode fit_observations(const ObservationFit& what, Context& context) {
   calibration.source = Source::kPublished;
   calibration.provenance = what.provenance;
   const Calibration saved = store.save_calibration(std::move(calibration));
-  context.out << (context.verbose ? summary.full() : summary.brief()) << "\nsaved as " << saved.name << ", id " << saved.id << '\n';
+  context.out << (context.verbose ? summary.full() : summary.brief()) << "\nsaved as " << saved.name
+              << ", id " << saved.id << '\n';
   return saved.usable ? ExitCode::kYes : ExitCode::kNo;
 }
 

@@ -1,4 +1,5 @@
-// Fits from observations: other people's measured jobs of one card into a calibration (source: published).
+// Fits from observations: other people's measured jobs of one card into a calibration (source:
+// published).
 #pragma once
 
 #include <string>

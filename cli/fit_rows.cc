@@ -25,8 +25,9 @@ WorkspaceRow workspace_row(const WorkspaceRequest& request) {
   WorkspaceRow row;
   row.library = request.library;
   row.operation = request.operation;
-  row.features = request.shape.starts_with("fft") ? features_of(parse_fft_query(request.shape))
-                                                  : features_of(parse_convolution_query(request.shape));
+  row.features = request.shape.starts_with("fft")
+                     ? features_of(parse_fft_query(request.shape))
+                     : features_of(parse_convolution_query(request.shape));
   row.measured = request.bytes;
   return row;
 }

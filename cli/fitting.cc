@@ -25,8 +25,7 @@ double predicted(const Calibration& calibration, const ReplayedJob& replay) {
 // The value below which `share` of the sorted ones lie; the highest of few.
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
-  const auto rank = static_cast<std::size_t>(
-      std::ceil(share * static_cast<double>(sorted.size())));
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::min(std::max<std::size_t>(rank, 1), sorted.size()) - 1];
 }
 
@@ -140,12 +139,12 @@ Table sample_table(const std::vector<Sample>& samples, const Fitted* fitted) {
       guess = fmt::format("{:.1f}", bytes / (1 << 20));
       error = percent(bytes / static_cast<double>(sample.device_peak->count()) - 1);
     }
-    table.add_row({sample.workload, sample.validation ? "validation" : "fit",
-                   Cell(to_string(sample.status), good ? Style::kPlain : Style::kWarning),
-                   shown(sample.reserved_peak), replay, shown(sample.device_peak), guess, error,
-                   std::to_string(sample.repeats),
-                   sample.seconds_per_step ? fmt::format("{:.1f}", 1000 * *sample.seconds_per_step)
-                                           : "-"});
+    table.add_row(
+        {sample.workload, sample.validation ? "validation" : "fit",
+         Cell(to_string(sample.status), good ? Style::kPlain : Style::kWarning),
+         shown(sample.reserved_peak), replay, shown(sample.device_peak), guess, error,
+         std::to_string(sample.repeats),
+         sample.seconds_per_step ? fmt::format("{:.1f}", 1000 * *sample.seconds_per_step) : "-"});
   }
   return table;
 }

@@ -68,7 +68,8 @@ JobOptions::~JobOptions() = default;
 
 void JobOptions::declare(OptionParser& parser) {
   Values& v = *values_;
-  for (std::size_t i = 0; i < kIntegers.size(); ++i) parser.option(kIntegers[i].names, v.integers[i]);
+  for (std::size_t i = 0; i < kIntegers.size(); ++i)
+    parser.option(kIntegers[i].names, v.integers[i]);
   for (std::size_t i = 0; i < kTexts.size(); ++i) parser.option(kTexts[i].names, v.texts[i]);
   parser.option("--model,--preset,--model-path", v.model);
   parser.option("--dtype,--precision", v.dtype);
@@ -130,7 +131,8 @@ Node JobOptions::document(Node job) const {
     assign("training.precision", Node::string("amp-" + precision_name(*v.mixed_precision)));
   }
   if (v.preference) assign("training.preference.method", Node::string(*v.preference));
-  if (v.gradient_checkpointing) assign("training.gradient_checkpointing", Node::boolean(*v.gradient_checkpointing));
+  if (v.gradient_checkpointing)
+    assign("training.gradient_checkpointing", Node::boolean(*v.gradient_checkpointing));
   if (v.lora_rank) assign("training.lora.rank", Node::integer(*v.lora_rank));
   if (!v.target_modules.empty()) {
     Node targets = Node::list();
@@ -146,7 +148,11 @@ Node JobOptions::document(Node job) const {
   for (const std::string& set : v.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(ErrorKind::kUsage, fmt::format("--set {}: write --set key.path=value, for example --set training.batch_size=8", set));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format(
+              "--set {}: write --set key.path=value, for example --set training.batch_size=8",
+              set));
     }
     assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
   }
@@ -154,7 +160,8 @@ Node JobOptions::document(Node job) const {
 }
 
 bool JobOptions::any_given() const {
-  return values_->model.has_value() || values_->total_params.has_value() || values_->hidden_dim.has_value();
+  return values_->model.has_value() || values_->total_params.has_value() ||
+         values_->hidden_dim.has_value();
 }
 
 }  // namespace memfathom

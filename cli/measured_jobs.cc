@@ -47,7 +47,10 @@ Node with_absolute_trace(const Node& job, const std::filesystem::path& file) {
 
 void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows) {
   std::ifstream input(file);
-  if (!input) throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read; give a file of JSON lines or a folder of them", file.string()));
+  if (!input)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: cannot be read; give a file of JSON lines or a folder of them",
+                            file.string()));
   std::string line;
   for (int number = 1; std::getline(input, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -71,7 +74,11 @@ void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows
 std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path) {
   std::vector<MeasuredJob> rows;
   for (const std::filesystem::path& file : files_of(path)) read_file(file, rows);
-  if (rows.empty()) throw Error(ErrorKind::kInput, fmt::format("{}: no measured jobs are in it; see docs/commands/accuracy.md for the format", path.string()));
+  if (rows.empty())
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: no measured jobs are in it; see docs/commands/accuracy.md for the format",
+                    path.string()));
   return rows;
 }
 

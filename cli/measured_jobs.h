@@ -1,4 +1,5 @@
-// Measured jobs: folders of JSON lines {"id", "job", "measured", "group"} (contract §6), read for accuracy and observe.
+// Measured jobs: folders of JSON lines {"id", "job", "measured", "group"} (contract §6), read for
+// accuracy and observe.
 #pragma once
 
 #include <filesystem>
@@ -21,11 +22,11 @@ struct MeasuredJob {
   Metric metric = Metric::kDevice;
   std::optional<Bytes> bytes;
   std::optional<bool> fits;
-  std::string phase;     // the metric of that phase only; empty: the total
+  std::string phase;  // the metric of that phase only; empty: the total
 };
 
-// A file, or every *.jsonl of a folder in the order of their names. Lines with `exclude` are left out. Throws
-// Error(kInput) with file and line.
+// A file, or every *.jsonl of a folder in the order of their names. Lines with `exclude` are left
+// out. Throws Error(kInput) with file and line.
 std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path);
 
 }  // namespace memfathom

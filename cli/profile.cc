@@ -21,9 +21,9 @@ using nlohmann::json;
 
 std::string libraries_of(const LibraryUse& uses) {
   std::string text;
-  for (const auto& [used, name] : {std::pair{uses.cublas, "products"},
-                                   std::pair{uses.cudnn, "convolutions"},
-                                   std::pair{uses.cufft, "transforms"}}) {
+  for (const auto& [used, name] :
+       {std::pair{uses.cublas, "products"}, std::pair{uses.cudnn, "convolutions"},
+        std::pair{uses.cufft, "transforms"}}) {
     if (used) text += (text.empty() ? "" : ", ") + std::string(name);
   }
   return text.empty() ? "none" : text;

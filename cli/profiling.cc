@@ -32,10 +32,11 @@ Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
   }
   if (read != given->size()) return parse_bytes(*given);
   if (!(part > 0 && part <= 1)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--memory-ceiling is \"{}\"; write bytes with a unit such as 4GiB, or a "
-                            "share of the free memory above 0 and up to 1",
-                            *given));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--memory-ceiling is \"{}\"; write bytes with a unit such as 4GiB, or a "
+                    "share of the free memory above 0 and up to 1",
+                    *given));
   }
   return share(part);
 }
@@ -85,13 +86,11 @@ Prepared prepare(const ProfileOptions& options) {
   Prepared prepared;
   prepared.campaign.device = options.device;
   prepared.campaign.program = own_probe_program();
-  const ProbeReply answer =
-      ask_environment(prepared.campaign.program, options.device, kAskLimit);
+  const ProbeReply answer = ask_environment(prepared.campaign.program, options.device, kAskLimit);
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
   prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
-  prepared.plan =
-      make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner());
+  prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner());
   prepared.plan_name = options.plan;
   if (!options.filter.empty()) {
     keep_matching(options.filter, prepared.plan);

@@ -34,9 +34,9 @@ Prepared prepare(const ProfileOptions& options);
 
 struct Profiled {
   std::string run;
-  int taken = 0;              // now
-  int resumed = 0;            // were there already
-  bool interrupted = false;   // by Ctrl-C
+  int taken = 0;                // now
+  int resumed = 0;              // were there already
+  bool interrupted = false;     // by Ctrl-C
   std::vector<Sample> samples;  // of the whole run
 };
 // Begins a run, or goes on with the unfinished one of this plan and environment. Each sample is

@@ -45,9 +45,8 @@ json nullable(const std::optional<Bytes>& bytes) {
 json device_json(const DeviceReport& device, const std::vector<Match>& matches) {
   json processes = json::array();
   for (const GpuProcess& process : device.processes) {
-    processes.push_back({{"pid", process.pid},
-                         {"name", process.name},
-                         {"used_bytes", nullable(process.used)}});
+    processes.push_back(
+        {{"pid", process.pid}, {"name", process.name}, {"used_bytes", nullable(process.used)}});
   }
   json calibrations = json::array();
   for (const Match& match : matches) {
@@ -85,9 +84,9 @@ std::string versions_of(const Environment& e) {
 
 void print_details(const DeviceReport& device, const std::vector<Match>& matches,
                    Context& context) {
-  context.out << fmt::format("\n{}: {}\n", device.name,
-                             device.problem.empty() ? versions_of(device.environment)
-                                                    : device.problem);
+  context.out << fmt::format(
+      "\n{}: {}\n", device.name,
+      device.problem.empty() ? versions_of(device.environment) : device.problem);
   for (const GpuProcess& process : device.processes) {
     context.out << fmt::format("  process {} {} {}\n", process.pid,
                                process.name.empty() ? "(unknown)" : process.name,

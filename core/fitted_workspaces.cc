@@ -7,29 +7,34 @@ namespace memfathom {
 namespace {
 
 // "phi.cudnn.convolution_forward.input" without its last part.
-std::string model_key(const std::string& coefficient) { return coefficient.substr(0, coefficient.rfind('.')); }
+std::string model_key(const std::string& coefficient) {
+  return coefficient.substr(0, coefficient.rfind('.'));
+}
 
 Bytes evaluate(const WorkspaceFeatures& features, const WorkspaceFeatures& phi) {
   constexpr double kLargest = 1e18;  // a hostile shape must not overflow the conversion
-  return Bytes{static_cast<std::int64_t>(std::clamp(std::round(predict_workspace(features, phi.data())), 0.0, kLargest))};
+  return Bytes{static_cast<std::int64_t>(
+      std::clamp(std::round(predict_workspace(features, phi.data())), 0.0, kLargest))};
 }
 
 }  // namespace
 
-FittedWorkspaces::FittedWorkspaces(const Calibration& calibration, Library convolutions, Library transforms,
-                                   const WorkspaceModel* fallback)
+FittedWorkspaces::FittedWorkspaces(const Calibration& calibration, Library convolutions,
+                                   Library transforms, const WorkspaceModel* fallback)
     : convolutions_(convolutions), transforms_(transforms), fallback_(fallback) {
   for (const Coefficient& coefficient : calibration.coefficients) {
     if (coefficient.name.rfind("phi.", 0) != 0) continue;
     WorkspaceFeatures& phi = models_[model_key(coefficient.name)];
     const std::string term = coefficient.name.substr(coefficient.name.rfind('.') + 1);
     for (int t = 0; t < kWorkspaceTermCount; ++t) {
-      if (term == to_string(static_cast<WorkspaceTerm>(t))) phi[static_cast<std::size_t>(t)] = coefficient.value;
+      if (term == to_string(static_cast<WorkspaceTerm>(t)))
+        phi[static_cast<std::size_t>(t)] = coefficient.value;
     }
   }
 }
 
-const WorkspaceFeatures* FittedWorkspaces::model_of(Library library, const std::string& operation) const {
+const WorkspaceFeatures* FittedWorkspaces::model_of(Library library,
+                                                    const std::string& operation) const {
   const auto found = models_.find(model_key(phi_name(library, operation, kTermConstant)));
   return found == models_.end() ? nullptr : &found->second;
 }

@@ -10,11 +10,13 @@
 
 namespace memfathom {
 
-// Operations that the calibration has no model of go to `fallback`; without one they answer 0 bytes, source default.
+// Operations that the calibration has no model of go to `fallback`; without one they answer 0
+// bytes, source default.
 class FittedWorkspaces final : public WorkspaceModel {
  public:
   explicit FittedWorkspaces(const Calibration& calibration, Library convolutions = Library::kCudnn,
-                            Library transforms = Library::kCufft, const WorkspaceModel* fallback = nullptr);
+                            Library transforms = Library::kCufft,
+                            const WorkspaceModel* fallback = nullptr);
 
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
   WorkspaceAnswer fft(const FftQuery& query) const override;

@@ -21,20 +21,26 @@ constexpr std::string_view kLaptop = "laptop";
 // Memory as nvidia-smi prints it where that is known (true), else the data sheet's size (false).
 constexpr auto kGpus = std::to_array<Gpu>({
     {"gtx-1650-4gb", "NVIDIA GeForce GTX 1650", "nvidia", "sm_75", kConsumer, 4096, false},
-    {"rtx-3050-4gb-laptop", "NVIDIA GeForce RTX 3050 Laptop", "nvidia", "sm_86", kLaptop, 4096, true},
+    {"rtx-3050-4gb-laptop", "NVIDIA GeForce RTX 3050 Laptop", "nvidia", "sm_86", kLaptop, 4096,
+     true},
     {"gtx-1660-6gb", "NVIDIA GeForce GTX 1660", "nvidia", "sm_75", kConsumer, 6144, false},
     {"rtx-2060-6gb", "NVIDIA GeForce RTX 2060", "nvidia", "sm_75", kConsumer, 6144, false},
-    {"rtx-3060-6gb-laptop", "NVIDIA GeForce RTX 3060 Laptop", "nvidia", "sm_86", kLaptop, 6144, true},
-    {"rtx-4050-6gb-laptop", "NVIDIA GeForce RTX 4050 Laptop", "nvidia", "sm_89", kLaptop, 6141, true},
+    {"rtx-3060-6gb-laptop", "NVIDIA GeForce RTX 3060 Laptop", "nvidia", "sm_86", kLaptop, 6144,
+     true},
+    {"rtx-4050-6gb-laptop", "NVIDIA GeForce RTX 4050 Laptop", "nvidia", "sm_89", kLaptop, 6141,
+     true},
     {"rtx-2070", "NVIDIA GeForce RTX 2070", "nvidia", "sm_75", kConsumer, 8192, false},
     {"rtx-2080", "NVIDIA GeForce RTX 2080", "nvidia", "sm_75", kConsumer, 8192, false},
     {"rtx-3050-8gb", "NVIDIA GeForce RTX 3050", "nvidia", "sm_86", kConsumer, 8192, true},
     {"rtx-3060-ti", "NVIDIA GeForce RTX 3060 Ti", "nvidia", "sm_86", kConsumer, 8192, true},
     {"rtx-3070", "NVIDIA GeForce RTX 3070", "nvidia", "sm_86", kConsumer, 8192, true},
-    {"rtx-3070-8gb-laptop", "NVIDIA GeForce RTX 3070 Laptop", "nvidia", "sm_86", kLaptop, 8192, true},
+    {"rtx-3070-8gb-laptop", "NVIDIA GeForce RTX 3070 Laptop", "nvidia", "sm_86", kLaptop, 8192,
+     true},
     {"rtx-4060", "NVIDIA GeForce RTX 4060", "nvidia", "sm_89", kConsumer, 8188, true},
-    {"rtx-4060-8gb-laptop", "NVIDIA GeForce RTX 4060 Laptop", "nvidia", "sm_89", kLaptop, 8188, true},
-    {"rtx-4070-8gb-laptop", "NVIDIA GeForce RTX 4070 Laptop", "nvidia", "sm_89", kLaptop, 8188, true},
+    {"rtx-4060-8gb-laptop", "NVIDIA GeForce RTX 4060 Laptop", "nvidia", "sm_89", kLaptop, 8188,
+     true},
+    {"rtx-4070-8gb-laptop", "NVIDIA GeForce RTX 4070 Laptop", "nvidia", "sm_89", kLaptop, 8188,
+     true},
     {"rtx-5060", "NVIDIA GeForce RTX 5060", "nvidia", "sm_120", kConsumer, 8151, true},
     {"p4", "NVIDIA Tesla P4", "nvidia", "sm_61", kDataCentre, 7680, false},
     {"rtx-3080-10gb", "NVIDIA GeForce RTX 3080", "nvidia", "sm_86", kConsumer, 10240, true},
@@ -45,7 +51,8 @@ constexpr auto kGpus = std::to_array<Gpu>({
     {"rtx-3080-ti", "NVIDIA GeForce RTX 3080 Ti", "nvidia", "sm_86", kConsumer, 12288, true},
     {"rtx-4070", "NVIDIA GeForce RTX 4070", "nvidia", "sm_89", kConsumer, 12282, true},
     {"rtx-4070-ti", "NVIDIA GeForce RTX 4070 Ti", "nvidia", "sm_89", kConsumer, 12282, true},
-    {"rtx-4080-12gb-laptop", "NVIDIA GeForce RTX 4080 Laptop", "nvidia", "sm_89", kLaptop, 12282, true},
+    {"rtx-4080-12gb-laptop", "NVIDIA GeForce RTX 4080 Laptop", "nvidia", "sm_89", kLaptop, 12282,
+     true},
     {"rtx-5070", "NVIDIA GeForce RTX 5070", "nvidia", "sm_120", kConsumer, 12227, true},
     {"rtx-a2000-12gb", "NVIDIA RTX A2000 12GB", "nvidia", "sm_86", kWorkstation, 12288, false},
     {"t4", "NVIDIA T4", "nvidia", "sm_75", kDataCentre, 15360, true},
@@ -53,11 +60,15 @@ constexpr auto kGpus = std::to_array<Gpu>({
     {"v100-16gb", "NVIDIA V100 16GB", "nvidia", "sm_70", kDataCentre, 16384, true},
     {"a2", "NVIDIA A2", "nvidia", "sm_86", kDataCentre, 15356, true},
     {"rtx-a4000", "NVIDIA RTX A4000", "nvidia", "sm_86", kWorkstation, 16376, true},
-    {"rtx-4060-ti-16gb", "NVIDIA GeForce RTX 4060 Ti 16GB", "nvidia", "sm_89", kConsumer, 16380, true},
-    {"rtx-4070-ti-super", "NVIDIA GeForce RTX 4070 Ti SUPER", "nvidia", "sm_89", kConsumer, 16376, true},
+    {"rtx-4060-ti-16gb", "NVIDIA GeForce RTX 4060 Ti 16GB", "nvidia", "sm_89", kConsumer, 16380,
+     true},
+    {"rtx-4070-ti-super", "NVIDIA GeForce RTX 4070 Ti SUPER", "nvidia", "sm_89", kConsumer, 16376,
+     true},
     {"rtx-4080", "NVIDIA GeForce RTX 4080", "nvidia", "sm_89", kConsumer, 16376, true},
-    {"rtx-4090-16gb-laptop", "NVIDIA GeForce RTX 4090 Laptop", "nvidia", "sm_89", kLaptop, 16376, true},
-    {"rtx-5060-ti-16gb", "NVIDIA GeForce RTX 5060 Ti 16GB", "nvidia", "sm_120", kConsumer, 16311, true},
+    {"rtx-4090-16gb-laptop", "NVIDIA GeForce RTX 4090 Laptop", "nvidia", "sm_89", kLaptop, 16376,
+     true},
+    {"rtx-5060-ti-16gb", "NVIDIA GeForce RTX 5060 Ti 16GB", "nvidia", "sm_120", kConsumer, 16311,
+     true},
     {"rtx-5070-ti", "NVIDIA GeForce RTX 5070 Ti", "nvidia", "sm_120", kConsumer, 16303, true},
     {"rtx-5080", "NVIDIA GeForce RTX 5080", "nvidia", "sm_120", kConsumer, 16303, true},
     {"rtx-4000-ada", "NVIDIA RTX 4000 Ada", "nvidia", "sm_89", kWorkstation, 20475, true},
@@ -70,7 +81,8 @@ constexpr auto kGpus = std::to_array<Gpu>({
     {"rtx-3090-ti", "NVIDIA GeForce RTX 3090 Ti", "nvidia", "sm_86", kConsumer, 24564, true},
     {"rtx-4090", "NVIDIA GeForce RTX 4090", "nvidia", "sm_89", kConsumer, 24564, true},
     {"rtx-a5000", "NVIDIA RTX A5000", "nvidia", "sm_86", kWorkstation, 24564, true},
-    {"rtx-5090-24gb-laptop", "NVIDIA GeForce RTX 5090 Laptop", "nvidia", "sm_120", kLaptop, 24463, true},
+    {"rtx-5090-24gb-laptop", "NVIDIA GeForce RTX 5090 Laptop", "nvidia", "sm_120", kLaptop, 24463,
+     true},
     {"p40", "NVIDIA Tesla P40", "nvidia", "sm_61", kDataCentre, 24576, false},
     {"v100-32gb", "NVIDIA V100 32GB", "nvidia", "sm_70", kDataCentre, 32768, true},
     {"rtx-5000-ada", "NVIDIA RTX 5000 Ada", "nvidia", "sm_89", kWorkstation, 32760, true},
@@ -86,7 +98,8 @@ constexpr auto kGpus = std::to_array<Gpu>({
     {"a800-80gb", "NVIDIA A800 80GB", "nvidia", "sm_80", kDataCentre, 81920, false},
     {"h100-80gb", "NVIDIA H100 80GB", "nvidia", "sm_90", kDataCentre, 81559, true},
     {"h800-80gb", "NVIDIA H800 80GB", "nvidia", "sm_90", kDataCentre, 81559, false},
-    {"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell", "nvidia", "sm_120", kWorkstation, 97887, true},
+    {"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell", "nvidia", "sm_120", kWorkstation, 97887,
+     true},
     {"h100-94gb", "NVIDIA H100 NVL", "nvidia", "sm_90", kDataCentre, 95830, true},
     {"h100-96gb", "NVIDIA GH200 96GB", "nvidia", "sm_90", kDataCentre, 97871, true},
     {"h20", "NVIDIA H20", "nvidia", "sm_90", kDataCentre, 97871, true},
@@ -106,7 +119,8 @@ constexpr auto kGpus = std::to_array<Gpu>({
 std::string folded(std::string_view name) {
   std::string text;
   for (const char c : name) {
-    if (c != '-' && c != '_' && c != ' ') text.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    if (c != '-' && c != '_' && c != ' ')
+      text.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
   }
   return text;
 }
@@ -114,7 +128,8 @@ std::string folded(std::string_view name) {
 const std::vector<Gpu>& sorted() {
   static const std::vector<Gpu> kSorted = [] {
     std::vector<Gpu> all(kGpus.begin(), kGpus.end());
-    std::stable_sort(all.begin(), all.end(), [](const Gpu& a, const Gpu& b) { return a.memory_mib < b.memory_mib; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Gpu& a, const Gpu& b) { return a.memory_mib < b.memory_mib; });
     return all;
   }();
   return kSorted;
@@ -145,8 +160,10 @@ const Gpu& gpu_named(std::string_view name, const std::string& where) {
   for (const Gpu& gpu : kGpus) names.push_back(gpu.name);
   const std::optional<std::string_view> near = nearest_name(name, names);
   throw Error(ErrorKind::kInput,
-              fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, or give target.memory, for example 24GiB",
-                          where.empty() ? "" : where + ": ", name, near ? fmt::format(" (did you mean {}?)", *near) : ""));
+              fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, "
+                          "or give target.memory, for example 24GiB",
+                          where.empty() ? "" : where + ": ", name,
+                          near ? fmt::format(" (did you mean {}?)", *near) : ""));
 }
 
 }  // namespace memfathom

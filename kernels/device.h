@@ -1,7 +1,9 @@
-// Device: where calls are computed and memory comes from. One implementation per kind: cpu, cuda, dry.
+// Device: where calls are computed and memory comes from. One implementation per kind: cpu, cuda,
+// dry.
 //
-// A device is used from one thread at a time. Calls are asynchronous; synchronize() waits and reports what went wrong.
-// After a failed launch a device stays unusable: every further call throws Error(kEnvironment).
+// A device is used from one thread at a time. Calls are asynchronous; synchronize() waits and
+// reports what went wrong. After a failed launch a device stays unusable: every further call throws
+// Error(kEnvironment).
 #pragma once
 
 #include <string>
@@ -38,8 +40,8 @@ class Device : public WorkspaceModel {
   virtual void run(const EmbeddingCall& call) = 0;
   virtual void run(const OptimizerCall& call) = 0;
 
-  // cuBLAS: the workspace is given by the caller (PyTorch's sizes) before the first gemm of a thread. A device
-  // without such a thing ignores it.
+  // cuBLAS: the workspace is given by the caller (PyTorch's sizes) before the first gemm of a
+  // thread. A device without such a thing ignores it.
   virtual void set_gemm_workspace(Operand workspace) = 0;
 
   // Host <-> device, contiguous bytes; synchronous.

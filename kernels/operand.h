@@ -6,7 +6,8 @@
 
 namespace memfathom {
 
-// Strides count elements. A stride of 0 repeats an element (broadcasting). `data` is null for an absent operand.
+// Strides count elements. A stride of 0 repeats an element (broadcasting). `data` is null for an
+// absent operand.
 struct Operand {
   void* data = nullptr;
   DType dtype = DType::kFp32;

@@ -107,9 +107,9 @@ void* Nvml::device(int index) const {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::optional<std::string> entry = visible_device(visible != nullptr ? visible : "", index);
   if (!entry) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("CUDA_VISIBLE_DEVICES is \"{}\": there is no device cuda:{}", visible,
-                            index));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("CUDA_VISIBLE_DEVICES is \"{}\": there is no device cuda:{}", visible, index));
   }
   Handle handle = nullptr;
   if (entry->starts_with("GPU-") && functions_->by_uuid != nullptr) {

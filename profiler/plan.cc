@@ -31,9 +31,9 @@ PlanLevel level_of(std::string_view name) {
 }
 
 std::string job_text(const ModelRow& row, const char* precision, std::int64_t batch) {
-  return json{{"model", json::parse(row.model)},
-              {"training",
-               {{"batch_size", batch}, {"precision", precision}, {"optimizer", row.optimizer}}}}
+  return json{
+      {"model", json::parse(row.model)},
+      {"training", {{"batch_size", batch}, {"precision", precision}, {"optimizer", row.optimizer}}}}
       .dump();
 }
 

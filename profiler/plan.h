@@ -33,7 +33,7 @@ struct Plan {
   std::string name;
   std::vector<Workload> workloads;
   std::vector<LeftOut> left_out;
-  double budget_seconds = 60;  // repeats stop when it is spent; every workload is measured once
+  double budget_seconds = 60;      // repeats stop when it is spent; every workload is measured once
   std::chrono::seconds limit{60};  // of one probe
   int most_repeats = 3;
   double small_spread = 0.005;  // relative half-range at which repeating stops

@@ -107,8 +107,8 @@ constexpr auto kGpuSizes = std::to_array<SizeRow>({
 });
 
 constexpr auto kCpuPrecisions = std::to_array<PrecisionRow>({{kQuick, "fp32"}});
-constexpr auto kGpuPrecisions = std::to_array<PrecisionRow>(
-    {{kQuick, "fp32"}, {kStandard, "amp-bf16"}, {kFull, "fp16"}});
+constexpr auto kGpuPrecisions =
+    std::to_array<PrecisionRow>({{kQuick, "fp32"}, {kStandard, "amp-bf16"}, {kFull, "fp16"}});
 
 }  // namespace
 

@@ -69,9 +69,7 @@ class Actions {
   Actions(const Actions&) = delete;
   Actions& operator=(const Actions&) = delete;
 
-  void give(int descriptor, int as) {
-    posix_spawn_file_actions_adddup2(&files_, descriptor, as);
-  }
+  void give(int descriptor, int as) { posix_spawn_file_actions_adddup2(&files_, descriptor, as); }
   const posix_spawn_file_actions_t* files() const { return &files_; }
   const posix_spawnattr_t* attributes() const { return &attributes_; }
 
@@ -91,8 +89,8 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
   for (std::string& word : words) line.push_back(word.data());
   line.push_back(nullptr);
   pid_t child = 0;
-  const int failure =
-      posix_spawn(&child, path.c_str(), actions.files(), actions.attributes(), line.data(), environ);
+  const int failure = posix_spawn(&child, path.c_str(), actions.files(), actions.attributes(),
+                                  line.data(), environ);
   if (failure != 0) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("cannot start the probe {}: {}", path, std::strerror(failure)));
@@ -134,10 +132,10 @@ struct Answer {
 // Until both pipes end, which they do with the process, or the deadline.
 Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline) {
   Answer answer;
-  std::array<pollfd, 2> pipes{{{out.read_end.number(), POLLIN, 0}, {err.read_end.number(), POLLIN, 0}}};
+  std::array<pollfd, 2> pipes{
+      {{out.read_end.number(), POLLIN, 0}, {err.read_end.number(), POLLIN, 0}}};
   while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
-    const auto left =
-        std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
+    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) break;
     if (poll(pipes.data(), pipes.size(), static_cast<int>(std::min<long>(left, 1000))) <= 0)
       continue;
@@ -177,8 +175,8 @@ ProbeOutcome judge(int status, const Answer& answer) {
   ProbeOutcome outcome;
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    const bool killed = signal == SIGKILL || signal == SIGTERM || signal == SIGINT ||
-                        signal == SIGHUP;
+    const bool killed =
+        signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
     outcome.status = killed ? SampleStatus::kKilled : SampleStatus::kCrashed;
     outcome.note = fmt::format("signal {} ({})", signal, strsignal(signal));
     return outcome;
@@ -222,8 +220,7 @@ ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
   err.write_end.reset();
   send(in.write_end, to_message(request));
   const Answer answer = listen(out, err, deadline);
-  if (const std::optional<int> status = wait_until(child, deadline))
-    return judge(*status, answer);
+  if (const std::optional<int> status = wait_until(child, deadline)) return judge(*status, answer);
   kill(-child, SIGKILL);
   wait_for(child);
   return {SampleStatus::kTimedOut,

@@ -129,8 +129,7 @@ DeviceName parse_device(std::string_view text) {
     int index = -1;
     const char* end = text.data() + text.size();
     const auto [after, failure] = std::from_chars(text.data() + 5, end, index);
-    if (failure == std::errc{} && after == end && index >= 0)
-      return {DeviceKind::kCuda, index, ""};
+    if (failure == std::errc{} && after == end && index >= 0) return {DeviceKind::kCuda, index, ""};
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("--device is \"{}\"; write cpu, cuda:0 or virtual:NAME", text));

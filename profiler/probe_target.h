@@ -1,4 +1,5 @@
-// ProbeTarget: the device under measurement: its memory, its workspaces and the meter that reads it.
+// ProbeTarget: the device under measurement: its memory, its workspaces and the meter that reads
+// it.
 #pragma once
 
 #include <memory>

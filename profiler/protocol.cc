@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kSamplingInterval{5};
 struct FirstUse {
   const char* stage;
   Library library;
-  bool LibraryUse::* used;
+  bool LibraryUse::*used;
   const char* job;
 };
 constexpr std::array<FirstUse, 3> kFirstUses{{

@@ -25,9 +25,9 @@ std::string read_status() {
 Bytes required(std::string_view key) {
   const std::optional<Bytes> value = status_bytes(read_status(), key);
   if (!value) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("/proc/self/status has no {}; resident memory cannot be measured here",
-                            key));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("/proc/self/status has no {}; resident memory cannot be measured here", key));
   }
   return *value;
 }

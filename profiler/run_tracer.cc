@@ -25,8 +25,7 @@ RunTracer::RunTracer(Allocator& inner, const std::string& path, const std::strin
 
 Allocation RunTracer::allocate(Bytes size, int stream) {
   note_phase();
-  if (session_ != nullptr)
-    tracing_.labels().tag = std::string(to_string(session_->component));
+  if (session_ != nullptr) tracing_.labels().tag = std::string(to_string(session_->component));
   return tracing_.allocate(size, stream);
 }
 

@@ -16,10 +16,10 @@ namespace memfathom {
 
 class VirtualCard final : public WorkspaceModel {
  public:
-  // Of "virtual:NAME", or of a changed one, "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB":
-  // the same card under another driver that takes so much more, for seeing whether the change is
-  // found. Throws Error(kInput) for a name that is empty or not plain and for
-  // an unknown change.
+  // Of "virtual:NAME", or of a changed one,
+  // "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB": the same card under another driver
+  // that takes so much more, for seeing whether the change is found. Throws Error(kInput) for a
+  // name that is empty or not plain and for an unknown change.
   explicit VirtualCard(std::string_view name);
 
   struct Truth {

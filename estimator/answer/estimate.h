@@ -1,4 +1,5 @@
-// Estimate: the answer to a job: totals, what they are made of, the interval, the verdict. The contract's §4 as values.
+// Estimate: the answer to a job: totals, what they are made of, the interval, the verdict. The
+// contract's §4 as values.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ enum class VerdictStatus : std::uint8_t { kFits, kTight, kDoesNotFit, kUnknown }
 
 struct ComponentLine {
   Component component = Component::kParameters;
-  std::string module;       // empty: the job itself
+  std::string module;  // empty: the job itself
   Bytes bytes;
   Source source = Source::kExact;
   std::string coefficient;  // of a fitted or published figure
@@ -61,21 +62,22 @@ struct CalibrationNote {
   std::optional<double> held_out_median_error;
 };
 
-// A change of the job that would save memory; both figures come from an estimate of the changed job.
+// A change of the job that would save memory; both figures come from an estimate of the changed
+// job.
 struct Suggestion {
   std::string name;    // "checkpointing"
   std::string change;  // "gradient_checkpointing none -> full"
   std::string costs;   // what one pays for it, in words
   Bytes saves;
   Bytes device_peak;
-  bool fits = false;   // it alone is enough
-  Node patch;          // {training: {gradient_checkpointing: full}}
+  bool fits = false;  // it alone is enough
+  Node patch;         // {training: {gradient_checkpointing: full}}
 };
 
 struct Estimate {
   std::string id;
   Totals totals;
-  std::vector<ComponentLine> components;   // add up exactly to totals.device_peak
+  std::vector<ComponentLine> components;  // add up exactly to totals.device_peak
   std::vector<PhaseLine> phases;
   std::vector<Suggestion> suggestions;
   Verdict verdict;
@@ -85,7 +87,8 @@ struct Estimate {
   std::vector<std::string> assumptions, not_modelled, warnings;
 };
 
-// What the cli knows about the machine: the calibration to use (null: none), how fresh it is, the capacity.
+// What the cli knows about the machine: the calibration to use (null: none), how fresh it is, the
+// capacity.
 struct EstimateContext {
   const Calibration* calibration = nullptr;
   CalibrationStatus status = CalibrationStatus::kNone;
@@ -93,7 +96,8 @@ struct EstimateContext {
   double interval = 0.9;
 };
 
-// The kind of a job, under which calibrations group their ratios: dense, convolution, fourier, transformer, generation.
+// The kind of a job, under which calibrations group their ratios: dense, convolution, fourier,
+// transformer, generation.
 std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);

@@ -79,7 +79,9 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
 
 }  // namespace
 
-std::string suggestions_json_text(const std::vector<Suggestion>& suggestions) { return suggestions_json(suggestions).dump(); }
+std::string suggestions_json_text(const std::vector<Suggestion>& suggestions) {
+  return suggestions_json(suggestions).dump();
+}
 
 std::string to_json_text(const Estimate& estimate, bool indented) {
   Json json{{"schema", "memfathom.estimate/1"}};
@@ -101,7 +103,8 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
                          {"environment", Json::parse(to_json(note.environment).dump())},
                          {"samples", note.samples},
                          {"held_out_median_error", nullable(note.held_out_median_error)}};
-  json["parameters"] = {{"total", estimate.parameter_count}, {"trainable", estimate.trainable_count}};
+  json["parameters"] = {{"total", estimate.parameter_count},
+                        {"trainable", estimate.trainable_count}};
   json["assumptions"] = estimate.assumptions;
   json["not_modelled"] = estimate.not_modelled;
   json["warnings"] = estimate.warnings;

@@ -38,7 +38,7 @@ struct TrainingSpec {
   std::optional<LoraOptions> lora;
   bool lora_precision_given = false;
   Quantization quantization = Quantization::kNone;
-  bool preference = false;                   // DPO: two sequences per sample
+  bool preference = false;  // DPO: two sequences per sample
   Reference reference = Reference::kNone;
   std::optional<std::int64_t> samples_per_epoch;
   bool drop_last = true;
@@ -51,11 +51,11 @@ struct TrainingSpec {
   bool hold_output = false;
   std::optional<bool> use_cache;
   bool kv_cache_given = false;
-  ModelSettings settings;                    // the part a network sees
+  ModelSettings settings;  // the part a network sees
 };
 
 struct ZeroBuffers {
-  std::int64_t reduce_bucket_size = 500000000;      // elements, DeepSpeed's defaults
+  std::int64_t reduce_bucket_size = 500000000;  // elements, DeepSpeed's defaults
   std::int64_t allgather_bucket_size = 500000000;
   std::optional<bool> overlap_comm;
   std::int64_t max_live_parameters = 1000000000;
@@ -88,9 +88,9 @@ struct StackSpec {
 };
 
 struct TargetSpec {
-  std::string gpu;                           // a name of `memfathom gpus`
+  std::string gpu;  // a name of `memfathom gpus`
   std::optional<Bytes> memory;
-  std::string device;                        // cuda:0
+  std::string device;  // cuda:0
   Bytes used_by_others;
   std::optional<Bytes> margin_bytes;
   double margin_fraction = 0;
@@ -100,7 +100,7 @@ struct TargetSpec {
 
 struct Job {
   std::string id;
-  Node model;                                // §3's `model`, exactly one way of saying it
+  Node model;  // §3's `model`, exactly one way of saying it
   TrainingSpec training;
   ParallelSpec parallel;
   AllocatorSpec allocator;

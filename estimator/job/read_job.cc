@@ -6,15 +6,19 @@
 namespace memfathom {
 namespace {
 
-constexpr std::array<std::string_view, 7> kModelForms{"preset", "config", "layers", "modules", "trace", "parameters", "family"};
+constexpr std::array<std::string_view, 7> kModelForms{"preset", "config",     "layers", "modules",
+                                                      "trace",  "parameters", "family"};
 
 void check_model(const Node& model) {
-  static constexpr std::array<std::string_view, 13> kKeys{"preset", "config", "layers", "modules", "trace", "parameters", "family",
-                                                          "input", "loss", "num_classes", "load", "train", "adapter"};
+  static constexpr std::array<std::string_view, 13> kKeys{
+      "preset", "config", "layers",      "modules", "trace", "parameters", "family",
+      "input",  "loss",   "num_classes", "load",    "train", "adapter"};
   model.check_keys(kKeys);
   int forms = 0;
   for (const std::string_view form : kModelForms) forms += model.find(form) != nullptr ? 1 : 0;
-  if (forms != 1) model.refuse("it must have exactly one of preset, config, layers, modules, trace or parameters");
+  if (forms != 1)
+    model.refuse(
+        "it must have exactly one of preset, config, layers, modules, trace or parameters");
 }
 
 void read_offload(const Node& node, ParallelSpec& parallel) {
@@ -30,7 +34,8 @@ void read_offload(const Node& node, ParallelSpec& parallel) {
 
 void read_zero(const Node& node, ZeroBuffers& zero) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  node.check_keys({"reduce_bucket_size", "allgather_bucket_size", "overlap_comm", "max_live_parameters", "prefetch_bucket_size"});
+  node.check_keys({"reduce_bucket_size", "allgather_bucket_size", "overlap_comm",
+                   "max_live_parameters", "prefetch_bucket_size"});
   const auto read = [&](std::string_view key, std::int64_t& value) {
     if (const Node* found = node.find(key)) value = found->as_int(1, kMost);
   };
@@ -43,10 +48,12 @@ void read_zero(const Node& node, ZeroBuffers& zero) {
 
 void read_parallel(const Node& node, ParallelSpec& parallel) {
   constexpr std::int64_t kMostGpus = 1 << 20;
-  node.check_keys({"num_gpus", "zero_stage", "fsdp", "tensor", "pipeline", "offload", "fsdp_version", "reduce_precision",
-                   "zero", "gradient_as_bucket_view", "sequence_parallel"});
+  node.check_keys({"num_gpus", "zero_stage", "fsdp", "tensor", "pipeline", "offload",
+                   "fsdp_version", "reduce_precision", "zero", "gradient_as_bucket_view",
+                   "sequence_parallel"});
   if (const Node* n = node.find("num_gpus")) parallel.num_gpus = n->as_int(1, kMostGpus);
-  if (const Node* n = node.find("zero_stage")) parallel.zero_stage = static_cast<int>(n->as_int(0, 3));
+  if (const Node* n = node.find("zero_stage"))
+    parallel.zero_stage = static_cast<int>(n->as_int(0, 3));
   if (const Node* n = node.find("fsdp")) {
     parallel.fsdp = n->is_bool() ? (n->as_bool() ? Fsdp::kFull : Fsdp::kNone)
                                  : static_cast<Fsdp>(n->as_choice({"none", "full", "hybrid"}));
@@ -54,10 +61,12 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
   if (const Node* n = node.find("tensor")) parallel.tensor = n->as_int(1, kMostGpus);
   if (const Node* n = node.find("pipeline")) parallel.pipeline = n->as_int(1, kMostGpus);
   if (const Node* n = node.find("offload")) read_offload(*n, parallel);
-  if (const Node* n = node.find("fsdp_version")) parallel.fsdp_version = static_cast<int>(n->as_int(1, 2));
+  if (const Node* n = node.find("fsdp_version"))
+    parallel.fsdp_version = static_cast<int>(n->as_int(1, 2));
   if (const Node* n = node.find("reduce_precision")) parallel.reduce_precision = n->as_dtype();
   if (const Node* n = node.find("zero")) read_zero(*n, parallel.zero);
-  if (const Node* n = node.find("gradient_as_bucket_view")) parallel.gradient_as_bucket_view = n->as_bool();
+  if (const Node* n = node.find("gradient_as_bucket_view"))
+    parallel.gradient_as_bucket_view = n->as_bool();
   if (const Node* n = node.find("sequence_parallel")) parallel.sequence_parallel = n->as_bool();
   if (parallel.zero_stage > 0 && parallel.fsdp != Fsdp::kNone) {
     node.at("zero_stage").refuse("ZeRO and FSDP shard the same things; use one of them");
@@ -65,7 +74,8 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
 }
 
 void read_stack(const Node& node, StackSpec& stack) {
-  node.check_keys({"framework", "version", "cuda", "cudnn", "transformers", "peft", "bitsandbytes"});
+  node.check_keys(
+      {"framework", "version", "cuda", "cudnn", "transformers", "peft", "bitsandbytes"});
   const auto text = [&](std::string_view key, std::string& value) {
     const Node* found = node.find(key);
     if (found == nullptr || found->is_null()) return;
@@ -93,7 +103,8 @@ void read_target(const Node& node, TargetSpec& target) {
       target.margin_bytes = n->as_bytes();
     }
   }
-  if (const Node* n = node.find("calibration"); n != nullptr && !n->is_null()) target.calibration = n->as_string();
+  if (const Node* n = node.find("calibration"); n != nullptr && !n->is_null())
+    target.calibration = n->as_string();
   if (const Node* n = node.find("stack")) read_stack(*n, target.stack);
 }
 
@@ -102,7 +113,8 @@ void read_target(const Node& node, TargetSpec& target) {
 Job read_job(const Node& document) {
   document.check_keys({"id", "model", "training", "parallel", "allocator", "target"});
   Job job;
-  if (const Node* id = document.find("id")) job.id = id->is_string() ? id->as_string() : id->shown();
+  if (const Node* id = document.find("id"))
+    job.id = id->is_string() ? id->as_string() : id->shown();
   job.model = document.at("model");
   check_model(job.model);
   if (const Node* node = document.find("training")) read_training(*node, job.training);

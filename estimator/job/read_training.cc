@@ -24,8 +24,9 @@ void read_image_size(const Node& node, ModelSettings& settings) {
 OptimizerName optimizer_name(const Node& node) {
   const std::optional<OptimizerName> known = parse_optimizer(node.as_string());
   if (known) return *known;
-  static constexpr std::array<std::string_view, 10> kNames{"none",       "sgd",       "sgd-momentum", "adam",    "adamw",
-                                                           "adamw-8bit", "adafactor", "lion",         "rmsprop", "adagrad"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "none",       "sgd",       "sgd-momentum", "adam",    "adamw",
+      "adamw-8bit", "adafactor", "lion",         "rmsprop", "adagrad"};
   node.as_choice(kNames);  // says which was meant
   return OptimizerName::kNone;
 }
@@ -44,11 +45,14 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
     optimizer.form = *known;
     training.optimizer_form_given = true;
   }
-  if (const Node* precision = node.find("state_precision"); precision != nullptr && !precision->is_null()) {
+  if (const Node* precision = node.find("state_precision");
+      precision != nullptr && !precision->is_null()) {
     optimizer.state_precision = precision->as_dtype();
   }
-  if (const Node* master = node.find("master_weights")) optimizer.master_weights = master->as_bool();
-  if (const Node* decay = node.find("weight_decay")) optimizer.weight_decay = decay->as_number(0, 1e6);
+  if (const Node* master = node.find("master_weights"))
+    optimizer.master_weights = master->as_bool();
+  if (const Node* decay = node.find("weight_decay"))
+    optimizer.weight_decay = decay->as_number(0, 1e6);
 }
 
 void read_lora(const Node& node, TrainingSpec& training) {
@@ -66,7 +70,8 @@ void read_lora(const Node& node, TrainingSpec& training) {
     lora.targets = {"q_proj", "v_proj"};
   }
   if (const Node* p = node.find("dropout")) lora.dropout = p->as_number(0, 1);
-  if (const Node* precision = node.find("precision"); precision != nullptr && !precision->is_null()) {
+  if (const Node* precision = node.find("precision");
+      precision != nullptr && !precision->is_null()) {
     lora.precision = precision->as_dtype();
     training.lora_precision_given = true;
   }
@@ -77,7 +82,8 @@ void read_checkpointing(const Node& node, ModelSettings& settings) {
   if (node.is_bool()) {
     settings.checkpointing = node.as_bool() ? Checkpointing::kFull : Checkpointing::kNone;
   } else {
-    settings.checkpointing = static_cast<Checkpointing>(node.as_choice({"none", "full", "selective"}));
+    settings.checkpointing =
+        static_cast<Checkpointing>(node.as_choice({"none", "full", "selective"}));
   }
 }
 
@@ -90,7 +96,8 @@ void read_preference(const Node& node, TrainingSpec& training) {
   if (!node.is_map()) return;
   node.check_keys({"method", "reference"});
   if (const Node* reference = node.find("reference")) {
-    training.reference = static_cast<Reference>(reference->as_choice({"none", "precomputed", "model", "disabled-adapter"}));
+    training.reference = static_cast<Reference>(
+        reference->as_choice({"none", "precomputed", "model", "disabled-adapter"}));
   }
 }
 
@@ -99,12 +106,14 @@ bool given(const Node* node) { return node != nullptr && !node->is_null(); }
 }  // namespace
 
 Precision read_precision(const Node& node) {
-  static constexpr std::array<std::string_view, 9> kNames{"fp32",    "bf16",     "fp16",     "amp-bf16", "amp-fp16",
-                                                          "float32", "bfloat16", "float16", "fp64"};
+  static constexpr std::array<std::string_view, 9> kNames{
+      "fp32", "bf16", "fp16", "amp-bf16", "amp-fp16", "float32", "bfloat16", "float16", "fp64"};
   Precision precision;
   switch (node.as_choice(kNames)) {
-    case 1: case 6: precision.parameters = DType::kBf16; break;
-    case 2: case 7: precision.parameters = DType::kFp16; break;
+    case 1:
+    case 6: precision.parameters = DType::kBf16; break;
+    case 2:
+    case 7: precision.parameters = DType::kFp16; break;
     case 3: precision.autocast = DType::kBf16; break;
     case 4: precision.autocast = DType::kFp16; break;
     case 8: precision.parameters = DType::kFp64; break;
@@ -114,12 +123,42 @@ Precision read_precision(const Node& node) {
 }
 
 void read_training(const Node& node, TrainingSpec& training) {
-  static constexpr std::array<std::string_view, 36> kKeys{
-      "mode", "batch_size", "sequence_length", "target_sequence_length", "image_size", "num_frames", "new_tokens",
-      "precision", "autocast", "optimizer", "gradient_checkpointing", "gradient_accumulation_steps", "attention", "lora",
-      "quantization", "preference", "fused_loss", "dropout", "loss", "samples_per_epoch", "drop_last", "warmup_forward",
-      "cudnn_benchmark", "gradient_clipping", "zero_grad", "kv_cache", "lengths", "grad_scaler", "hold_output", "use_cache",
-      "padding_mask", "logits_to_keep", "channels_last", "checkpoint_reentrant", "label_smoothing", "compile"};
+  static constexpr std::array<std::string_view, 36> kKeys{"mode",
+                                                          "batch_size",
+                                                          "sequence_length",
+                                                          "target_sequence_length",
+                                                          "image_size",
+                                                          "num_frames",
+                                                          "new_tokens",
+                                                          "precision",
+                                                          "autocast",
+                                                          "optimizer",
+                                                          "gradient_checkpointing",
+                                                          "gradient_accumulation_steps",
+                                                          "attention",
+                                                          "lora",
+                                                          "quantization",
+                                                          "preference",
+                                                          "fused_loss",
+                                                          "dropout",
+                                                          "loss",
+                                                          "samples_per_epoch",
+                                                          "drop_last",
+                                                          "warmup_forward",
+                                                          "cudnn_benchmark",
+                                                          "gradient_clipping",
+                                                          "zero_grad",
+                                                          "kv_cache",
+                                                          "lengths",
+                                                          "grad_scaler",
+                                                          "hold_output",
+                                                          "use_cache",
+                                                          "padding_mask",
+                                                          "logits_to_keep",
+                                                          "channels_last",
+                                                          "checkpoint_reentrant",
+                                                          "label_smoothing",
+                                                          "compile"};
   node.check_keys(kKeys);
   ModelSettings& settings = training.settings;
   const auto find = [&](std::string_view key) -> const Node* {
@@ -132,7 +171,8 @@ void read_training(const Node& node, TrainingSpec& training) {
   const auto flag = [&](std::string_view key, bool& value) {
     if (const Node* found = find(key)) value = found->as_bool();
   };
-  if (const Node* n = find("mode")) training.mode = static_cast<Mode>(n->as_choice({"train", "inference", "generate"}));
+  if (const Node* n = find("mode"))
+    training.mode = static_cast<Mode>(n->as_choice({"train", "inference", "generate"}));
   extent("batch_size", training.batch_size);
   extent("sequence_length", settings.sequence_length);
   extent("target_sequence_length", settings.target_sequence_length);
@@ -153,7 +193,8 @@ void read_training(const Node& node, TrainingSpec& training) {
   }
   if (const Node* n = find("lora")) read_lora(*n, training);
   if (const Node* n = find("quantization")) {
-    training.quantization = static_cast<Quantization>(n->as_choice({"none", "int8", "nf4", "nf4-double"}));
+    training.quantization =
+        static_cast<Quantization>(n->as_choice({"none", "int8", "nf4", "nf4-double"}));
   }
   if (const Node* n = find("preference")) read_preference(*n, training);
   flag("fused_loss", settings.fused_loss);
@@ -163,15 +204,18 @@ void read_training(const Node& node, TrainingSpec& training) {
   flag("drop_last", training.drop_last);
   flag("warmup_forward", training.warmup_forward);
   flag("cudnn_benchmark", training.cudnn_benchmark);
-  if (const Node* n = find("gradient_clipping")) training.gradient_clipping = n->is_bool() ? n->as_bool() : n->as_number(0) > 0;
+  if (const Node* n = find("gradient_clipping"))
+    training.gradient_clipping = n->is_bool() ? n->as_bool() : n->as_number(0) > 0;
   if (const Node* n = find("zero_grad")) {
-    training.zero_grad = static_cast<ZeroGrad>(n->as_choice({"after_step", "before_backward", "in_place"}));
+    training.zero_grad =
+        static_cast<ZeroGrad>(n->as_choice({"after_step", "before_backward", "in_place"}));
   }
   if (const Node* n = find("kv_cache")) {
     settings.kv_cache = static_cast<KvCache>(n->as_choice({"dynamic", "static", "tuple"}));
     training.kv_cache_given = true;
   }
-  if (const Node* n = find("lengths")) training.lengths = static_cast<Lengths>(n->as_choice({"fixed", "varying"}));
+  if (const Node* n = find("lengths"))
+    training.lengths = static_cast<Lengths>(n->as_choice({"fixed", "varying"}));
   flag("grad_scaler", training.grad_scaler);
   flag("hold_output", training.hold_output);
   if (const Node* n = find("use_cache")) training.use_cache = n->as_bool();

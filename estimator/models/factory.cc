@@ -11,35 +11,48 @@
 namespace memfathom {
 namespace {
 
-// `config` is inline, or names a file (or a folder with a config.json), relative to the file that names it.
+// `config` is inline, or names a file (or a folder with a config.json), relative to the file that
+// names it.
 Node load_config(const Node& config) {
   if (config.is_map()) return config;
   std::filesystem::path path = config.as_string();
   const std::string file = config.file();
-  if (path.is_relative() && !file.empty() && file != "-") path = std::filesystem::path(file).parent_path() / path;
+  if (path.is_relative() && !file.empty() && file != "-")
+    path = std::filesystem::path(file).parent_path() / path;
   if (std::filesystem::is_directory(path)) path /= "config.json";
   return load_document(path.string());
 }
 
-std::unique_ptr<Network> from_config(Builder& builder, const Node& config, const ModelSettings& settings) {
-  if (std::unique_ptr<Network> network = make_language_model(builder, config, settings)) return network;
-  if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings)) return network;
+std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
+                                     const ModelSettings& settings) {
+  if (std::unique_ptr<Network> network = make_language_model(builder, config, settings))
+    return network;
+  if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings))
+    return network;
   const Node* type = config.find("model_type");
   if (type == nullptr) type = config.find("_class_name");
-  if (type == nullptr) config.refuse("it has no model_type (transformers) or _class_name (diffusers), so its family is unknown");
-  type->refuse("this family is not known; `memfathom models` lists those that are, and `model.layers` describes any other");
+  if (type == nullptr)
+    config.refuse(
+        "it has no model_type (transformers) or _class_name (diffusers), so its family is unknown");
+  type->refuse(
+      "this family is not known; `memfathom models` lists those that are, and `model.layers` "
+      "describes any other");
 }
 
 }  // namespace
 
-std::unique_ptr<Network> make_network(Builder& builder, const Node& model, const ModelSettings& settings,
+std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
+                                      const ModelSettings& settings,
                                       std::vector<std::string>& assumptions) {
   if (model.find("layers") != nullptr) return make_stack_network(builder, model, settings);
-  if (const Node* config = model.find("config")) return from_config(builder, load_config(*config), settings);
+  if (const Node* config = model.find("config"))
+    return from_config(builder, load_config(*config), settings);
   if (const Node* preset = model.find("preset")) {
-    if (const std::optional<Node> config = preset_config(preset->as_string())) return from_config(builder, *config, settings);
+    if (const std::optional<Node> config = preset_config(preset->as_string()))
+      return from_config(builder, *config, settings);
     const std::string name = normalized_preset(preset->as_string());
-    if (std::unique_ptr<Network> network = make_vision_preset(builder, name, model, settings)) return network;
+    if (std::unique_ptr<Network> network = make_vision_preset(builder, name, model, settings))
+      return network;
     preset->refuse(unknown_preset(preset->as_string()));
   }
   if (const Node* parameters = model.find("parameters")) {

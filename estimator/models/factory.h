@@ -13,8 +13,10 @@
 
 namespace memfathom {
 
-// One network from `preset`, `config` or `layers`. Assumptions it had to make are appended to `assumptions`.
-std::unique_ptr<Network> make_network(Builder& builder, const Node& model, const ModelSettings& settings,
+// One network from `preset`, `config` or `layers`. Assumptions it had to make are appended to
+// `assumptions`.
+std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
+                                      const ModelSettings& settings,
                                       std::vector<std::string>& assumptions);
 
 // The configuration behind `preset`, `config` or `parameters`; nothing for models that have none.

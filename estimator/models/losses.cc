@@ -53,7 +53,8 @@ Tensor make_target(Session& session, LossKind loss, const Shape& output, DType o
   }
 }
 
-Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target, double label_smoothing) {
+Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target,
+                  double label_smoothing) {
   Session& session = output.session();
   const ComponentScope scope(session, Component::kLogitsLoss);
   switch (loss) {
@@ -62,20 +63,32 @@ Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target, dou
     case LossKind::kMean: return mean_all(output);
     case LossKind::kSink: return sink(output);
     case LossKind::kModel:
-    case LossKind::kNone:
-      throw Error(ErrorKind::kInternal, "a loss was applied that is no loss");
+    case LossKind::kNone: throw Error(ErrorKind::kInternal, "a loss was applied that is no loss");
     default: return pair_loss(pair_of(loss), output, target);
   }
 }
 
 LossKind parse_loss(const Node& node) {
-  static constexpr std::array<std::string_view, 10> kNames{
-      "cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse", "l1", "smooth_l1", "sum", "mean", "none", "sink"};
-  static constexpr std::array<LossKind, 10> kKinds{
-      LossKind::kCrossEntropy, LossKind::kBinaryCrossEntropy, LossKind::kBinaryCrossEntropyWithLogits,
-      LossKind::kMse,          LossKind::kL1,                 LossKind::kSmoothL1,
-      LossKind::kSum,          LossKind::kMean,               LossKind::kNone,
-      LossKind::kSink};
+  static constexpr std::array<std::string_view, 10> kNames{"cross_entropy",
+                                                           "binary_cross_entropy",
+                                                           "binary_cross_entropy_with_logits",
+                                                           "mse",
+                                                           "l1",
+                                                           "smooth_l1",
+                                                           "sum",
+                                                           "mean",
+                                                           "none",
+                                                           "sink"};
+  static constexpr std::array<LossKind, 10> kKinds{LossKind::kCrossEntropy,
+                                                   LossKind::kBinaryCrossEntropy,
+                                                   LossKind::kBinaryCrossEntropyWithLogits,
+                                                   LossKind::kMse,
+                                                   LossKind::kL1,
+                                                   LossKind::kSmoothL1,
+                                                   LossKind::kSum,
+                                                   LossKind::kMean,
+                                                   LossKind::kNone,
+                                                   LossKind::kSink};
   return kKinds[node.as_choice(kNames)];
 }
 

@@ -13,19 +13,21 @@ namespace memfathom {
 
 struct Preset {
   std::string_view name;
-  std::string_view what;         // one line
-  std::string_view config;       // JSON
+  std::string_view what;    // one line
+  std::string_view config;  // JSON
 };
 
 const std::vector<Preset>& presets();
 
-// The configuration behind a name (hyphens, underscores, dots and case aside); nothing when unknown.
+// The configuration behind a name (hyphens, underscores, dots and case aside); nothing when
+// unknown.
 std::optional<Node> preset_config(std::string_view name);
 
 // The end of an error sentence about an unknown name, with the nearest known one.
 std::string unknown_preset(std::string_view name);
 
-// A Llama-shaped model of about so many parameters, for when only the size is known. Says what it assumed.
+// A Llama-shaped model of about so many parameters, for when only the size is known. Says what it
+// assumed.
 Node config_for_parameters(double parameters, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

@@ -1,4 +1,5 @@
-// ModelSettings: how a model is run: extents of the inputs, attention, checkpointing, loss; the parts of a job a network sees.
+// ModelSettings: how a model is run: extents of the inputs, attention, checkpointing, loss; the
+// parts of a job a network sees.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +17,45 @@ class BlockAdapters;
 enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
 enum class KvCache : std::uint8_t { kDynamic, kStatic, kTuple };
 enum class LossKind : std::uint8_t {
-  kModel, kCrossEntropy, kBinaryCrossEntropy, kBinaryCrossEntropyWithLogits, kMse, kL1, kSmoothL1, kSum, kMean, kNone, kSink,
+  kModel,
+  kCrossEntropy,
+  kBinaryCrossEntropy,
+  kBinaryCrossEntropyWithLogits,
+  kMse,
+  kL1,
+  kSmoothL1,
+  kSum,
+  kMean,
+  kNone,
+  kSink,
 };
 
 // Which part of a model split into pipeline stages: the first has the embedding, the last the head.
 enum class PipelineStage : std::uint8_t { kWhole, kFirst, kLast };
 
 struct ModelSettings {
-  std::int64_t sequence_length = 0;          // 0: not given; a model that needs it says so
-  std::int64_t target_sequence_length = 0;   // decoder's, for encoder-decoder models; 0: the encoder's
+  std::int64_t sequence_length = 0;  // 0: not given; a model that needs it says so
+  std::int64_t target_sequence_length =
+      0;  // decoder's, for encoder-decoder models; 0: the encoder's
   std::int64_t image_height = 0, image_width = 0;
   std::int64_t num_frames = 0;
   std::int64_t new_tokens = 0;
-  DType precision = DType::kFp32;            // of parameters and float inputs
+  DType precision = DType::kFp32;  // of parameters and float inputs
   AttentionImplementation attention = AttentionImplementation::kAuto;
   Checkpointing checkpointing = Checkpointing::kNone;
   bool checkpoint_reentrant = false;
-  std::optional<double> dropout;             // overrides the model's own everywhere
+  std::optional<double> dropout;  // overrides the model's own everywhere
   LossKind loss = LossKind::kModel;
   double label_smoothing = 0;
-  bool use_cache = false;                    // a training or plain forward that builds the key-value cache
+  bool use_cache = false;  // a training or plain forward that builds the key-value cache
   bool padding_mask = false;
-  std::int64_t logits_to_keep = 0;           // 0: all positions
+  std::int64_t logits_to_keep = 0;  // 0: all positions
   bool channels_last = false;
   PipelineStage stage = PipelineStage::kWhole;
-  bool fused_loss = false;                   // the logits are never materialised
+  bool fused_loss = false;  // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;
-  std::shared_ptr<BlockAdapters> adapters;   // after each block, where the job wants them
-  int transformers_version = 522;            // major * 100 + minor of the library imitated: 4.31 is 431
+  std::shared_ptr<BlockAdapters> adapters;  // after each block, where the job wants them
+  int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431
 };
 
 }  // namespace memfathom

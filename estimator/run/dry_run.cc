@@ -26,7 +26,8 @@ LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   LoopOptions options;
   options.optimizer = training.optimizer;
   options.batch_size = training.batch_size;
-  options.accumulation_steps = std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
+  options.accumulation_steps =
+      std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
   if (!plan.compute) options.autocast = training.precision.autocast;
   options.grad_scaler = training.grad_scaler;
   options.gradient_clipping = training.gradient_clipping;
@@ -40,8 +41,8 @@ LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   return options;
 }
 
-// The iterations that matter: two full ones; where an epoch ends with a shorter batch, that one and the full ones
-// after it, until the pattern repeats.
+// The iterations that matter: two full ones; where an epoch ends with a shorter batch, that one and
+// the full ones after it, until the pattern repeats.
 void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& reached) {
   const auto iterate = [&](std::optional<std::int64_t> size = {}) {
     loop.iterate(size);
@@ -62,7 +63,8 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
   }
 }
 
-void infer(Session& session, Network& network, const TrainingSpec& training, const StepHook& reached) {
+void infer(Session& session, Network& network, const TrainingSpec& training,
+           const StepHook& reached) {
   const NoGrad no_grad(session);
   session.training = false;
   network.load_batch(training.batch_size, false);
@@ -75,7 +77,8 @@ void infer(Session& session, Network& network, const TrainingSpec& training, con
   }
 }
 
-void generate(Session& session, Network& network, const TrainingSpec& training, const StepHook& reached) {
+void generate(Session& session, Network& network, const TrainingSpec& training,
+              const StepHook& reached) {
   const NoGrad no_grad(session);
   session.training = false;
   network.load_batch(training.batch_size, false);
@@ -109,13 +112,15 @@ void summarize(Session& session, DryRun& run) {
   ledger.begin_phase("end", 0);
   run.phases.assign(ledger.phases().begin(), ledger.phases().end() - 1);
   run.modules = ledger.module_names();
-  const int last = std::max_element(run.phases.begin(), run.phases.end(), [](const auto& a, const auto& b) {
-                     return a.iteration < b.iteration;
-                   })->iteration;
+  const int last =
+      std::max_element(run.phases.begin(), run.phases.end(), [](const auto& a, const auto& b) {
+        return a.iteration < b.iteration;
+      })->iteration;
   const int steady = std::min(last, 2);
   std::int64_t peak = -1;
   for (const PhaseRecord& phase : run.phases) {
-    if (phase.iteration == 1) run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
+    if (phase.iteration == 1)
+      run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
     if (phase.iteration < steady || phase.allocated_peak <= peak) continue;
     peak = phase.allocated_peak;
     run.at_peak = phase.live_at_peak;
@@ -136,9 +141,12 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
   HostMemory host;
   const std::unique_ptr<Strategy> strategy = make_strategy(session, host.session(), job);
   if (session.computes() && (strategy || job.parallel.offload_activations)) {
-    throw Error(ErrorKind::kInput, "parallel: several GPUs and offloading are estimated, not measured here; measure the job without them");
+    throw Error(ErrorKind::kInput,
+                "parallel: several GPUs and offloading are estimated, not measured here; measure "
+                "the job without them");
   }
-  const Scoped<Session*> saved_on(session.saved_on, job.parallel.offload_activations ? &host.session() : nullptr);
+  const Scoped<Session*> saved_on(session.saved_on,
+                                  job.parallel.offload_activations ? &host.session() : nullptr);
   const BuildPlan plan = build_plan(job);
   const BuiltModel model = build_model(session, job, plan, run.assumptions);
   run.parameter_count = model.parameter_count();
@@ -190,29 +198,36 @@ DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool var
     policy.counts_workspaces = false;
     policy.in_place_shortcuts = false;
   } else {
-    allocator = std::make_unique<CachingAllocator>(device.memory(), parse_allocator_options(job.allocator.options));
+    allocator = std::make_unique<CachingAllocator>(device.memory(),
+                                                   parse_allocator_options(job.allocator.options));
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Session session(device, *allocator, workspaces, policy);
-  return play(session, job, [](std::string_view) {}, vary);
+  return play(
+      session, job, [](std::string_view) {}, vary);
 }
 
 DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
   DryRun run = play_on_dry_device(job, options, false);
   const TrainingSpec& training = job.training;
-  if (training.lengths == Lengths::kVarying && training.mode == Mode::kTrain && job.allocator.backend == Backend::kCaching) {
-    run.reserved_high = std::max(run.reserved_peak, play_on_dry_device(job, options, true).reserved_peak);
+  if (training.lengths == Lengths::kVarying && training.mode == Mode::kTrain &&
+      job.allocator.backend == Backend::kCaching) {
+    run.reserved_high =
+        std::max(run.reserved_peak, play_on_dry_device(job, options, true).reserved_peak);
   }
   return run;
 }
 
 }  // namespace
 
-DryRun run_in(Session& session, const Job& job, const StepHook& reached) { return play(session, job, reached, false); }
+DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
+  return play(session, job, reached, false);
+}
 
 DryRun run_dry(const Job& job, const DryRunOptions& options) {
   if (job.model.find("trace") != nullptr) return run_trace(job, options);
-  if (job.parallel.tensor == 1 && job.parallel.pipeline == 1) return run_on_dry_device(job, options);
+  if (job.parallel.tensor == 1 && job.parallel.pipeline == 1)
+    return run_on_dry_device(job, options);
   std::vector<std::string> assumptions;
   Job part = one_gpus_job(job, assumptions);
   DryRun run;
@@ -226,8 +241,10 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
     DryRun last = run_on_dry_device(part, options);
     const bool first_is_heavier = run.allocated_peak >= last.allocated_peak;
     if (!first_is_heavier) run = std::move(last);
-    assumptions.push_back(fmt::format("pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds {} micro-batches at once, the last one",
-                                      job.parallel.pipeline, first_is_heavier ? "first" : "last", passes_in_flight(job)));
+    assumptions.push_back(fmt::format(
+        "pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds "
+        "{} micro-batches at once, the last one",
+        job.parallel.pipeline, first_is_heavier ? "first" : "last", passes_in_flight(job)));
   }
   run.assumptions.insert(run.assumptions.begin(), assumptions.begin(), assumptions.end());
   run.parameter_count = count_parameters(job);
@@ -248,12 +265,13 @@ ReplayedJob replayed(const DryRun& run) {
     }
     return total;
   };
-  job.states = sum({Component::kParameters, Component::kAdapterParameters, Component::kBuffers, Component::kGradients,
-                    Component::kOptimizerState});
+  job.states = sum({Component::kParameters, Component::kAdapterParameters, Component::kBuffers,
+                    Component::kGradients, Component::kOptimizerState});
   job.activations = sum({Component::kActivations, Component::kKvCache, Component::kInputs});
   job.temporaries = sum({Component::kTemporaries});
   job.logits = sum({Component::kLogitsLoss});
-  job.workspaces = sum({Component::kWorkspaceCublas, Component::kWorkspaceCudnn, Component::kWorkspaceCufft});
+  job.workspaces =
+      sum({Component::kWorkspaceCublas, Component::kWorkspaceCudnn, Component::kWorkspaceCufft});
   return job;
 }
 

@@ -19,19 +19,19 @@
 namespace memfathom {
 
 struct DryRun {
-  std::vector<PhaseRecord> phases;        // in the order of the run, iterations counted from 1
-  std::vector<std::string> modules;       // names of the job's modules; [0] is the job itself
-  Bytes allocated_peak;                   // steady state: from the second iteration on
-  Bytes first_allocated_peak;             // first iteration
-  Bytes reserved_peak;                    // over everything: load, warm-up, first iteration, short last batch
-  std::vector<ComponentBytes> at_peak;    // by module, at the allocated peak
+  std::vector<PhaseRecord> phases;   // in the order of the run, iterations counted from 1
+  std::vector<std::string> modules;  // names of the job's modules; [0] is the job itself
+  Bytes allocated_peak;              // steady state: from the second iteration on
+  Bytes first_allocated_peak;        // first iteration
+  Bytes reserved_peak;  // over everything: load, warm-up, first iteration, short last batch
+  std::vector<ComponentBytes> at_peak;  // by module, at the allocated peak
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
-  Bytes host_peak;                        // what offloading puts on the host
-  Bytes communication;                    // outside the allocator: NCCL's buffers
-  Bytes reserved_high;                    // where lengths vary: the reserved peak that may be reached; else 0
+  Bytes host_peak;      // what offloading puts on the host
+  Bytes communication;  // outside the allocator: NCCL's buffers
+  Bytes reserved_high;  // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
-  std::int64_t retries = 0;               // times the allocator had to give its cache back
+  std::int64_t retries = 0;  // times the allocator had to give its cache back
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;
@@ -39,12 +39,13 @@ struct DryRun {
 
 struct DryRunOptions {
   FrameworkPolicy policy;
-  const WorkspaceModel* workspaces = nullptr;   // null: no library asks for any
+  const WorkspaceModel* workspaces = nullptr;  // null: no library asks for any
 };
 
 DryRun run_dry(const Job& job, const DryRunOptions& options);
 
-// For whoever measures between the parts of a run: "tensors" when the model is built, "step" after each iteration.
+// For whoever measures between the parts of a run: "tensors" when the model is built, "step" after
+// each iteration.
 using StepHook = std::function<void(std::string_view stage)>;
 
 // The same layers and iterations in any session: how a profile runs a job on a real device.

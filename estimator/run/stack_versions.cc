@@ -7,7 +7,8 @@
 namespace memfathom {
 namespace {
 
-// Past key values were tuples, copied whole at each step, before transformers 4.36 made them a cache object.
+// Past key values were tuples, copied whole at each step, before transformers 4.36 made them a
+// cache object.
 constexpr int kCacheObjects = 436;
 // bitsandbytes stopped keeping the inputs of 4-bit products: 0.42.
 constexpr int kInputsDropped = 42;

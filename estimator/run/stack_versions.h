@@ -6,7 +6,8 @@
 
 namespace memfathom {
 
-// Fills in what the job leaves open: a library whose version is not given is of the time of the PyTorch in `policy`.
+// Fills in what the job leaves open: a library whose version is not given is of the time of the
+// PyTorch in `policy`.
 void apply_stack(Job& job, FrameworkPolicy& policy);
 
 }  // namespace memfathom

@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/allocator/caching_allocator.h"
-#include "kernels/dry/dry_device.h"
 #include "kernels/allocator/trace.h"
+#include "kernels/dry/dry_device.h"
 
 namespace memfathom {
 namespace {
@@ -39,15 +39,21 @@ Component component_of(const Trace& trace, std::size_t event, const Trace::Span&
   for (std::size_t i = 0; i < kComponentCount && !tag.empty(); ++i) {
     if (kComponentNames[i] == tag) return static_cast<Component>(i);
   }
-  if (span.phase == "load" || span.phase == "model" || span.phase == "init") return Component::kParameters;
+  if (span.phase == "load" || span.phase == "model" || span.phase == "init")
+    return Component::kParameters;
   if (span.phase == "step") return Component::kOptimizerState;
   return span.phase == "forward" ? Component::kActivations : Component::kTemporaries;
 }
 
 class Replayer {
  public:
-  Replayer(const Trace& trace, Allocator& allocator, const WorkspaceModel& workspaces, const FrameworkPolicy& policy)
-      : trace_(trace), allocator_(allocator), workspaces_(workspaces), policy_(policy), held_(trace.slots) {}
+  Replayer(const Trace& trace, Allocator& allocator, const WorkspaceModel& workspaces,
+           const FrameworkPolicy& policy)
+      : trace_(trace),
+        allocator_(allocator),
+        workspaces_(workspaces),
+        policy_(policy),
+        held_(trace.slots) {}
 
   void go() {
     std::size_t convolution = 0;
@@ -64,7 +70,9 @@ class Replayer {
       }
       if (policy_.counts_workspaces && is_gemm(trace_.label_of(i).name)) take_gemm_workspace();
       held_[event.slot] = take(Bytes{event.bytes}, component_of(trace_, i, *span_), event.stream);
-      for (; convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i; ++convolution) {
+      for (;
+           convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i;
+           ++convolution) {
         uses_cudnn = true;
         if (!policy_.counts_workspaces) continue;
         const Bytes bytes = workspaces_.convolution(trace_.convolutions[convolution].query).bytes;
@@ -127,7 +135,8 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
     allocator = std::make_unique<BareAllocator>();
     policy.counts_workspaces = false;
   } else {
-    allocator = std::make_unique<CachingAllocator>(device.memory(), parse_allocator_options(job.allocator.options));
+    allocator = std::make_unique<CachingAllocator>(device.memory(),
+                                                   parse_allocator_options(job.allocator.options));
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Replayer replayer(trace, *allocator, workspaces, policy);
@@ -138,12 +147,15 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
   int last = 0;
   for (const PhaseRecord& phase : run.phases) last = std::max(last, phase.iteration);
   for (const PhaseRecord& phase : run.phases) {
-    if (phase.iteration == 1) run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
-    if (phase.iteration < std::min(last, 2) || Bytes{phase.allocated_peak} <= run.allocated_peak) continue;
+    if (phase.iteration == 1)
+      run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
+    if (phase.iteration < std::min(last, 2) || Bytes{phase.allocated_peak} <= run.allocated_peak)
+      continue;
     run.allocated_peak = Bytes{phase.allocated_peak};
     run.at_peak = phase.live_at_peak;
   }
-  run.reserved_peak = std::max(Bytes{allocator->statistics().reserved_bytes.all.peak}, run.allocated_peak);
+  run.reserved_peak =
+      std::max(Bytes{allocator->statistics().reserved_bytes.all.peak}, run.allocated_peak);
   run.retries = allocator->statistics().num_alloc_retries;
   run.uses_cublas = replayer.uses_cublas;
   run.uses_cudnn = replayer.uses_cudnn;

@@ -9,7 +9,8 @@ bool Builder::learns() const {
     case Train::kFull: return true;
     case Train::kFrozen:
     case Train::kLora: return false;
-    case Train::kLast: return head_depth_ > 0 || (blocks_left_ >= 0 && blocks_left_ < options_.last_blocks);
+    case Train::kLast:
+      return head_depth_ > 0 || (blocks_left_ >= 0 && blocks_left_ < options_.last_blocks);
   }
   return false;
 }
@@ -91,7 +92,8 @@ std::vector<Tensor> Builder::trainable() const {
   return learning;
 }
 
-PathScope::PathScope(Builder& builder, std::string_view name) : builder_(builder), length_(builder.path_.size()) {
+PathScope::PathScope(Builder& builder, std::string_view name)
+    : builder_(builder), length_(builder.path_.size()) {
   builder_.path_.append(name).push_back('.');
 }
 

@@ -1,4 +1,5 @@
-// Builder: makes the parameters and buffers of a model, in the framework's order, and decides which of them learn.
+// Builder: makes the parameters and buffers of a model, in the framework's order, and decides which
+// of them learn.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +19,28 @@ enum class Quantization : std::uint8_t { kNone, kInt8, kNf4, kNf4Double };
 
 struct LoraOptions {
   std::int64_t rank = 8;
-  std::vector<std::string> targets;    // last part of a linear's name, or "all-linear"
+  std::vector<std::string> targets;  // last part of a linear's name, or "all-linear"
   double dropout = 0;
-  DType precision = DType::kFp32;      // of the adapters
+  DType precision = DType::kFp32;  // of the adapters
 };
 
 struct BuildOptions {
-  DType dtype = DType::kFp32;          // parameters and persistent buffers
+  DType dtype = DType::kFp32;  // parameters and persistent buffers
   Train train = Train::kFull;
-  std::int64_t last_blocks = 0;        // kLast: the head and that many blocks at the end learn
+  std::int64_t last_blocks = 0;  // kLast: the head and that many blocks at the end learn
   std::optional<LoraOptions> lora;
   Quantization quantization = Quantization::kNone;
-  bool quantize_head = false;          // LitGPT does, Hugging Face does not
-  bool deferred = false;               // parameters get their memory later, from whoever shards them
-  std::int64_t adapter_rank = 0;       // > 0: a bottleneck of that rank after each block, the only thing that learns
+  bool quantize_head = false;  // LitGPT does, Hugging Face does not
+  bool deferred = false;       // parameters get their memory later, from whoever shards them
+  std::int64_t adapter_rank =
+      0;  // > 0: a bottleneck of that rank after each block, the only thing that learns
 };
 
 struct NamedTensor {
   std::string name;
   Tensor tensor;
-  std::int64_t block = -1;             // which of the repeated blocks it belongs to, counted over the whole model
+  std::int64_t block =
+      -1;  // which of the repeated blocks it belongs to, counted over the whole model
 };
 
 // What stands after a block in models with bottleneck adapters: x + up(relu(down(x))).
@@ -47,7 +50,8 @@ struct BlockAdapter {
 
 class Builder {
  public:
-  Builder(Session& session, BuildOptions options) : session_(session), options_(std::move(options)) {}
+  Builder(Session& session, BuildOptions options)
+      : session_(session), options_(std::move(options)) {}
 
   Session& session() { return session_; }
   const BuildOptions& options() const { return options_; }
@@ -117,11 +121,13 @@ class PathScope {
   std::size_t length_;
 };
 
-// One of the model's repeated blocks, for `train: {last: k}` and for what is sharded by blocks. `width` is the size of
-// the hidden states that leave it, where bottleneck adapters can follow; 0: the family has no place for them.
+// One of the model's repeated blocks, for `train: {last: k}` and for what is sharded by blocks.
+// `width` is the size of the hidden states that leave it, where bottleneck adapters can follow; 0:
+// the family has no place for them.
 class BlockScope {
  public:
-  BlockScope(Builder& builder, std::int64_t index, std::int64_t count, std::int64_t width = 0) : builder_(builder) {
+  BlockScope(Builder& builder, std::int64_t index, std::int64_t count, std::int64_t width = 0)
+      : builder_(builder) {
     builder_.blocks_left_ = count - 1 - index;
     builder_.begin_block(width);
   }

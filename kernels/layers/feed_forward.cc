@@ -28,7 +28,8 @@ Mlp make_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activati
   return mlp;
 }
 
-GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation) {
+GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner,
+                          Activation activation) {
   GatedUnit mlp;
   mlp.activation = activation;
   mlp.gate = make_linear(builder, "gate_proj", hidden, inner, {.bias = false});

@@ -24,6 +24,7 @@ struct GatedUnit {
 };
 
 Mlp make_mlp(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
-GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner, Activation activation);
+GatedUnit make_gated_unit(Builder& builder, std::int64_t hidden, std::int64_t inner,
+                          Activation activation);
 
 }  // namespace memfathom

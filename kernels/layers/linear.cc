@@ -15,7 +15,8 @@ constexpr std::int64_t kNestedBlock = 256;
 
 std::int64_t blocks_of(std::int64_t n, std::int64_t block) { return (n + block - 1) / block; }
 
-std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out) {
+std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in,
+                                          std::int64_t out) {
   auto made = std::make_shared<QuantizedWeight>();
   const std::int64_t n = Shape{in, out}.elements();
   const Quantization kind = builder.options().quantization;
@@ -33,14 +34,16 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
     made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kFp32);
   } else {
     made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kUint8);
-    made->second_scales = builder.frozen_parameter("nested_absmax", {blocks_of(blocks, kNestedBlock)}, DType::kFp32);
+    made->second_scales =
+        builder.frozen_parameter("nested_absmax", {blocks_of(blocks, kNestedBlock)}, DType::kFp32);
   }
   return made;
 }
 
 bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options) {
   // Where q, k and v are one matrix, adapters of its parts are adapters of it.
-  const bool fused = name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
+  const bool fused =
+      name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
   return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
     const bool part = target == "q_proj" || target == "k_proj" || target == "v_proj";
     return target == name || (target == "all-linear" && !options.head) || (fused && part);
@@ -49,7 +52,8 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
 
 Tensor base_product(const Linear& layer, const Tensor& x) {
   if (layer.quantized) return linear_quantized(x, *layer.quantized, layer.bias);
-  return layer.transposed ? linear_transposed(x, layer.weight, layer.bias) : linear(x, layer.weight, layer.bias);
+  return layer.transposed ? linear_transposed(x, layer.weight, layer.bias)
+                          : linear(x, layer.weight, layer.bias);
 }
 
 }  // namespace
@@ -69,7 +73,8 @@ Tensor Linear::operator()(const Tensor& x) const {
   return to_dtype(result, dtype);
 }
 
-Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out, LinearOptions options) {
+Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out,
+                   LinearOptions options) {
   const PathScope scope(builder, name);
   Linear layer;
   layer.transposed = options.transposed;
@@ -78,7 +83,8 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
   if (quantizes) {
     layer.quantized = quantize(builder, "weight", in, out);
   } else {
-    layer.weight = builder.parameter("weight", options.transposed ? Shape{in, out} : Shape{out, in});
+    layer.weight =
+        builder.parameter("weight", options.transposed ? Shape{in, out} : Shape{out, in});
   }
   if (options.bias) layer.bias = builder.parameter("bias", {out});
   const std::optional<LoraOptions>& lora = builder.options().lora;
@@ -87,8 +93,10 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
     layer.lora->dropout = lora->dropout;
     builder.after_base([&builder, adapter = layer.lora, path = builder.path(), in, out] {
       const LoraOptions& wanted = *builder.options().lora;
-      adapter->a = builder.adapter_parameter(path + "lora_A.weight", {wanted.rank, in}, wanted.precision);
-      adapter->b = builder.adapter_parameter(path + "lora_B.weight", {out, wanted.rank}, wanted.precision);
+      adapter->a =
+          builder.adapter_parameter(path + "lora_A.weight", {wanted.rank, in}, wanted.precision);
+      adapter->b =
+          builder.adapter_parameter(path + "lora_B.weight", {out, wanted.rank}, wanted.precision);
     });
   }
   return layer;

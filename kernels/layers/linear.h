@@ -30,9 +30,11 @@ struct Linear {
 struct LinearOptions {
   bool bias = true;
   bool transposed = false;
-  bool head = false;        // the output matrix: quantised only if the options say so, never adapted by "all-linear"
+  bool head = false;  // the output matrix: quantised only if the options say so, never adapted by
+                      // "all-linear"
 };
 
-Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out, LinearOptions options = {});
+Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out,
+                   LinearOptions options = {});
 
 }  // namespace memfathom

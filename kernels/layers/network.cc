@@ -6,7 +6,8 @@ namespace memfathom {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(ErrorKind::kInput, "training.mode is \"generate\", but this model does not generate; use \"inference\"");
+  throw Error(ErrorKind::kInput,
+              "training.mode is \"generate\", but this model does not generate; use \"inference\"");
 }
 
 }  // namespace

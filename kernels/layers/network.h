@@ -11,23 +11,27 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  // Puts a batch of `size` samples on the device in place of the one before. `targets`: what the loss compares with.
+  // Puts a batch of `size` samples on the device in place of the one before. `targets`: what the
+  // loss compares with.
   virtual void load_batch(std::int64_t size, bool targets) = 0;
 
-  // From the next batch on, samples of this many tokens. False: the model's inputs have no such length.
+  // From the next batch on, samples of this many tokens. False: the model's inputs have no such
+  // length.
   virtual bool set_length(std::int64_t) { return false; }
 
-  // One forward pass to the loss. Only what `output` takes outlives the call: the model's output, for loops that
-  // hold it (null: it dies when autograd lets it).
+  // One forward pass to the loss. Only what `output` takes outlives the call: the model's output,
+  // for loops that hold it (null: it dies when autograd lets it).
   virtual Tensor loss(Tensor* output) = 0;
 
-  // Whether scripts for such models write `output = model(x)`: the output then lives until the next one replaces it.
+  // Whether scripts for such models write `output = model(x)`: the output then lives until the next
+  // one replaces it.
   virtual bool output_is_named() const { return false; }
 
   // One forward pass without a loss; the result is what the caller holds.
   virtual Tensor forward() = 0;
 
-  // Generation: the first token from the whole prompt, then one at a time. A model that does not generate refuses.
+  // Generation: the first token from the whole prompt, then one at a time. A model that does not
+  // generate refuses.
   virtual Tensor prefill();
   virtual Tensor decode();
   virtual void end_generation() {}

@@ -4,7 +4,8 @@
 
 namespace memfathom {
 
-LayerNorm make_layer_norm(Builder& builder, std::string_view name, std::int64_t features, bool bias) {
+LayerNorm make_layer_norm(Builder& builder, std::string_view name, std::int64_t features,
+                          bool bias) {
   const PathScope scope(builder, name);
   LayerNorm norm;
   norm.weight = builder.parameter("weight", {features});
@@ -20,7 +21,8 @@ RmsNorm make_rms_norm(Builder& builder, std::string_view name, std::int64_t feat
   return norm;
 }
 
-GroupNorm make_group_norm(Builder& builder, std::string_view name, std::int64_t groups, std::int64_t features) {
+GroupNorm make_group_norm(Builder& builder, std::string_view name, std::int64_t groups,
+                          std::int64_t features) {
   const PathScope scope(builder, name);
   GroupNorm norm;
   norm.groups = groups;

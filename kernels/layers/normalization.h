@@ -39,12 +39,17 @@ struct BatchNorm {
   Tensor batches_tracked;
   double eps = 1e-5;
 
-  Tensor operator()(const Tensor& x) const { return batch_norm(x, state, x.session().training, eps); }
+  Tensor operator()(const Tensor& x) const {
+    return batch_norm(x, state, x.session().training, eps);
+  }
 };
 
-LayerNorm make_layer_norm(Builder& builder, std::string_view name, std::int64_t features, bool bias = true);
-RmsNorm make_rms_norm(Builder& builder, std::string_view name, std::int64_t features, bool python = true);
-GroupNorm make_group_norm(Builder& builder, std::string_view name, std::int64_t groups, std::int64_t features);
+LayerNorm make_layer_norm(Builder& builder, std::string_view name, std::int64_t features,
+                          bool bias = true);
+RmsNorm make_rms_norm(Builder& builder, std::string_view name, std::int64_t features,
+                      bool python = true);
+GroupNorm make_group_norm(Builder& builder, std::string_view name, std::int64_t groups,
+                          std::int64_t features);
 BatchNorm make_batch_norm(Builder& builder, std::string_view name, std::int64_t features);
 
 }  // namespace memfathom

@@ -84,7 +84,9 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
   const Tensor q = select(packed, 0, 0);
   const Tensor k = select(packed, 0, 1);
   const Tensor v = select(packed, 0, 2);
-  const auto flat_heads = [&](const Tensor& t) { return transpose(view(t, {length, batch * heads, head_size}), 0, 1); };
+  const auto flat_heads = [&](const Tensor& t) {
+    return transpose(view(t, {length, batch * heads, head_size}), 0, 1);
+  };
   Tensor joined;
   if (need_weights) {
     const Tensor scaled = mul_scalar(flat_heads(q), 1 / std::sqrt(static_cast<double>(head_size)));
@@ -97,18 +99,22 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
     const Tensor average = mean(view(weights, {batch, heads, length, length}), {1}, false);
     return transpose(view(projected, {length, batch, hidden}), 0, 1);
   }
-  const auto split_heads = [&](const Tensor& t) { return view(flat_heads(t), {batch, heads, length, head_size}); };
+  const auto split_heads = [&](const Tensor& t) {
+    return view(flat_heads(t), {batch, heads, length, head_size});
+  };
   AttentionOptions options;
   options.implementation = implementation;
   options.causal = false;
   options.dropout = p;
-  const Tensor attended = scaled_dot_product_attention(split_heads(q), split_heads(k), split_heads(v), options);
+  const Tensor attended =
+      scaled_dot_product_attention(split_heads(q), split_heads(k), split_heads(v), options);
   joined = view(contiguous(permute(attended, {2, 0, 1, 3})), {length * batch, hidden});
   const Tensor projected = out(joined);
   return transpose(view(projected, {length, batch, hidden}), 0, 1);
 }
 
-MultiheadAttention make_multihead_attention(Builder& builder, std::int64_t hidden, std::int64_t heads) {
+MultiheadAttention make_multihead_attention(Builder& builder, std::int64_t hidden,
+                                            std::int64_t heads) {
   MultiheadAttention layer;
   layer.heads = heads;
   layer.in_weight = builder.parameter("in_proj_weight", {3 * hidden, hidden});

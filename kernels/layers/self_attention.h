@@ -41,9 +41,11 @@ struct MultiheadAttention {
   Tensor operator()(const Tensor& x) const;
 };
 
-MultiheadAttention make_multihead_attention(Builder& builder, std::int64_t hidden, std::int64_t heads);
+MultiheadAttention make_multihead_attention(Builder& builder, std::int64_t hidden,
+                                            std::int64_t heads);
 
-// Attention alone on q, k, v slices of one [batch, sequence, 3 * hidden] tensor; the output stays in heads.
+// Attention alone on q, k, v slices of one [batch, sequence, 3 * hidden] tensor; the output stays
+// in heads.
 struct CoreAttention {
   std::int64_t heads = 1;
   AttentionImplementation implementation = AttentionImplementation::kAuto;

@@ -38,7 +38,8 @@ Tensor PointwiseConv::operator()(const Tensor& x) const {
   return convolution(x, weight, bias, options);
 }
 
-PointwiseConv make_pointwise(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out, int dims, bool bias) {
+PointwiseConv make_pointwise(Builder& builder, std::string_view name, std::int64_t in,
+                             std::int64_t out, int dims, bool bias) {
   const PathScope scope(builder, name);
   Shape shape{out, in};
   for (int i = 0; i < dims; ++i) shape.push_back(1);
@@ -52,7 +53,10 @@ SpectralConv::SpectralConv(Builder& builder, FnoStyle style, std::int64_t in, st
                            std::vector<std::int64_t> modes)
     : style_(style), out_(out), modes_(std::move(modes)) {
   if (modes_.empty() || modes_.size() > 3) {
-    throw Error(ErrorKind::kInput, fmt::format("a spectral convolution has {} dimensions of modes; 1 to 3 are possible", modes_.size()));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("a spectral convolution has {} dimensions of modes; 1 to 3 are possible",
+                    modes_.size()));
   }
   Shape shape{in, out};
   for (const std::int64_t m : modes_) shape.push_back(m);
@@ -66,11 +70,14 @@ SpectralConv::SpectralConv(Builder& builder, FnoStyle style, std::int64_t in, st
   }
   const std::size_t corners = std::size_t{1} << (modes_.size() - 1);
   for (std::size_t i = 0; i < corners; ++i) {
-    weights_.push_back(builder.parameter(fmt::format("weights{}", i + 1), shape, DType::kComplex64));
+    weights_.push_back(
+        builder.parameter(fmt::format("weights{}", i + 1), shape, DType::kComplex64));
   }
 }
 
-Tensor SpectralConv::operator()(const Tensor& x) const { return style_ == FnoStyle::kClassic ? classic(x) : neuralop(x); }
+Tensor SpectralConv::operator()(const Tensor& x) const {
+  return style_ == FnoStyle::kClassic ? classic(x) : neuralop(x);
+}
 
 Tensor SpectralConv::classic(const Tensor& x) const {
   const int dims = static_cast<int>(modes_.size());
@@ -84,7 +91,9 @@ Tensor SpectralConv::classic(const Tensor& x) const {
       const std::int64_t m = modes_[static_cast<std::size_t>(d)];
       const std::int64_t n = spectrum.size(d + 2);
       if (m > n) {
-        throw Error(ErrorKind::kInput, fmt::format("{} modes do not fit into a grid whose spectrum has {}; use fewer modes or a finer grid", m, n));
+        throw Error(ErrorKind::kInput, fmt::format("{} modes do not fit into a grid whose spectrum "
+                                                   "has {}; use fewer modes or a finer grid",
+                                                   m, n));
       }
       const bool high = d < dims - 1 && (corner >> d & 1) != 0;
       region.begin[d + 2] = high ? n - m : 0;
@@ -112,7 +121,8 @@ Tensor SpectralConv::neuralop(const Tensor& x) const {
   Region region = whole(spectrum.shape());
   for (int d = 0; d < dims; ++d) {
     const std::int64_t n = spectrum.size(d + 2);
-    const std::int64_t wanted = d == dims - 1 ? modes_.back() / 2 + 1 : modes_[static_cast<std::size_t>(d)];
+    const std::int64_t wanted =
+        d == dims - 1 ? modes_.back() / 2 + 1 : modes_[static_cast<std::size_t>(d)];
     const std::int64_t m = std::min(wanted, n);
     if (d == dims - 1) {
       region.end[d + 2] = m;

@@ -1,4 +1,5 @@
-// Fourier layers: spectral convolutions and FNO blocks, classic (Li et al.) and neuraloperator style, 1 to 3 dimensions.
+// Fourier layers: spectral convolutions and FNO blocks, classic (Li et al.) and neuraloperator
+// style, 1 to 3 dimensions.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,15 @@ struct PointwiseConv {
   Tensor operator()(const Tensor& x) const;
 };
 
-PointwiseConv make_pointwise(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out, int dims, bool bias);
+PointwiseConv make_pointwise(Builder& builder, std::string_view name, std::int64_t in,
+                             std::int64_t out, int dims, bool bias);
 
 // Transform, multiply the lowest modes by complex weights, transform back.
 class SpectralConv {
  public:
   SpectralConv() = default;
-  SpectralConv(Builder& builder, FnoStyle style, std::int64_t in, std::int64_t out, std::vector<std::int64_t> modes);
+  SpectralConv(Builder& builder, FnoStyle style, std::int64_t in, std::int64_t out,
+               std::vector<std::int64_t> modes);
   Tensor operator()(const Tensor& x) const;
 
  private:

@@ -7,7 +7,8 @@
 
 namespace memfathom {
 
-TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable, LoopOptions options)
+TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
+                           LoopOptions options)
     : session_(session),
       network_(network),
       options_(std::move(options)),
@@ -63,9 +64,11 @@ void TrainingLoop::backward(const Tensor& root) {
 
 void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   session_.ledger().begin_phase("forward", iteration_);
-  clear_before_forward_ = first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
+  clear_before_forward_ =
+      first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
   std::vector<Tensor> earlier;
-  for (std::int64_t i = 1; i < options_.passes_in_flight; ++i) earlier.push_back(forward(batch_size));
+  for (std::int64_t i = 1; i < options_.passes_in_flight; ++i)
+    earlier.push_back(forward(batch_size));
   loss_ = forward(batch_size);
   if (first && options_.zero_grad == ZeroGrad::kBeforeBackward) clear_gradients();
   Tensor root = loss_;
@@ -87,8 +90,8 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   backward(root);
 }
 
-// clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in place. Only the memory
-// of it is reproduced: measured loops do not need clipped values.
+// clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in
+// place. Only the memory of it is reproduced: measured loops do not need clipped values.
 void TrainingLoop::clip_gradients() {
   std::vector<Tensor> norms;
   for (const Tensor& parameter : optimizer_.parameters()) {

@@ -1,4 +1,5 @@
-// TrainingLoop: the loop around a network, as PyTorch scripts write it, with its phases noted in the ledger.
+// TrainingLoop: the loop around a network, as PyTorch scripts write it, with its phases noted in
+// the ledger.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,10 @@
 namespace memfathom {
 
 enum class ZeroGrad : std::uint8_t {
-  kAfterStep,        // set_to_none after step(), or before the next forward: gradients and forward never meet
-  kBeforeBackward,   // between forward and backward: old gradients live through forward
-  kInPlace,          // filled with zeros (torch < 2.0): gradients live for ever
+  kAfterStep,  // set_to_none after step(), or before the next forward: gradients and forward never
+               // meet
+  kBeforeBackward,  // between forward and backward: old gradients live through forward
+  kInPlace,         // filled with zeros (torch < 2.0): gradients live for ever
 };
 
 // Told at the turns of the loop: sharded and offloaded training does its own work there.
@@ -38,21 +40,26 @@ struct LoopOptions {
   bool gradient_clipping = false;
   bool hold_output = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
-  // The loop of a real script: each iteration brings a new batch to the device while the old one still has its name,
-  // zero_grad() comes before the forward pass, and the output has a name where such scripts give it one.
+  // The loop of a real script: each iteration brings a new batch to the device while the old one
+  // still has its name, zero_grad() comes before the forward pass, and the output has a name where
+  // such scripts give it one.
   bool as_scripts_do = false;
-  // Micro-batches whose forward passes all run before the first backward: the first stage of a pipeline.
+  // Micro-batches whose forward passes all run before the first backward: the first stage of a
+  // pipeline.
   std::int64_t passes_in_flight = 1;
   LoopObserver* observer = nullptr;
 };
 
 class TrainingLoop {
  public:
-  TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable, LoopOptions options);
+  TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
+               LoopOptions options);
 
-  // A forward pass in evaluation mode without gradients, before training. Model summaries do this with two samples.
+  // A forward pass in evaluation mode without gradients, before training. Model summaries do this
+  // with two samples.
   void warm_up();
-  // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short last batch).
+  // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short
+  // last batch).
   void iterate(std::optional<std::int64_t> batch_size = {});
   int iterations() const { return iteration_; }
 

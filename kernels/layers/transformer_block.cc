@@ -20,19 +20,21 @@ Tensor scaled_and_shifted(const Tensor& x, const Tensor& scale, const Tensor& sh
 }  // namespace
 
 std::optional<BlockStyle> parse_block_style(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, BlockStyle>, 6> kNames{{{"gpt2", BlockStyle::kGpt2},
-                                                                                 {"llama", BlockStyle::kLlama},
-                                                                                 {"vit", BlockStyle::kVit},
-                                                                                 {"dit", BlockStyle::kDit},
-                                                                                 {"bert", BlockStyle::kBert},
-                                                                                 {"torch", BlockStyle::kTorch}}};
+  static constexpr std::array<std::pair<std::string_view, BlockStyle>, 6> kNames{
+      {{"gpt2", BlockStyle::kGpt2},
+       {"llama", BlockStyle::kLlama},
+       {"vit", BlockStyle::kVit},
+       {"dit", BlockStyle::kDit},
+       {"bert", BlockStyle::kBert},
+       {"torch", BlockStyle::kTorch}}};
   for (const auto& [known, style] : kNames) {
     if (known == name) return style;
   }
   return std::nullopt;
 }
 
-TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptions& options) : options_(options) {
+TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptions& options)
+    : options_(options) {
   const std::int64_t hidden = options.hidden;
   if (options.style == BlockStyle::kTorch) {
     const PathScope scope(builder, "self_attn");
@@ -41,8 +43,9 @@ TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptio
     multihead_.implementation = options.implementation;
   } else {
     const bool causal = options.style == BlockStyle::kGpt2 || options.style == BlockStyle::kLlama;
-    attention_ = make_self_attention(builder, {hidden, options.heads, options.kv_heads, options.implementation, causal,
-                                               options.style != BlockStyle::kLlama, options.dropout});
+    attention_ = make_self_attention(
+        builder, {hidden, options.heads, options.kv_heads, options.implementation, causal,
+                  options.style != BlockStyle::kLlama, options.dropout});
   }
   if (options.style == BlockStyle::kLlama) {
     gated_mlp_ = make_gated_unit(builder, hidden, options.inner, Activation::kSilu);
@@ -73,7 +76,9 @@ Tensor TransformerBlock::normed(int which, const Tensor& x) const {
   return options_.style == BlockStyle::kLlama ? rms_norms_[which](x) : norms_[which](x);
 }
 
-Tensor TransformerBlock::attend(const Tensor& x) const { return dropout(attention_(x), options_.dropout); }
+Tensor TransformerBlock::attend(const Tensor& x) const {
+  return dropout(attention_(x), options_.dropout);
+}
 
 Tensor TransformerBlock::feed_forward(const Tensor& x) const {
   if (options_.style == BlockStyle::kLlama) return gated_mlp_(x);
@@ -116,7 +121,9 @@ Tensor TransformerBlock::modulated(const Tensor& x) const {
 }
 
 Tensor TransformerBlock::torch_layer(const Tensor& x) const {
-  const auto attend_part = [&](const Tensor& input) { return dropout(multihead_(input), options_.dropout); };
+  const auto attend_part = [&](const Tensor& input) {
+    return dropout(multihead_(input), options_.dropout);
+  };
   const auto feed_part = [&](const Tensor& input) {
     Tensor t = mlp_.up(input);
     t = activate(mlp_.activation, t);

@@ -27,17 +27,24 @@ Rule rule_of(Activation activation) {
   switch (activation) {
     case Activation::kRelu: return {Elementwise::kRelu, Elementwise::kThresholdBackward, true, {}};
     case Activation::kGelu: return {Elementwise::kGelu, Elementwise::kGeluBackward, false, {}};
-    case Activation::kGeluTanh: return {Elementwise::kGeluTanh, Elementwise::kGeluTanhBackward, false, {}};
+    case Activation::kGeluTanh:
+      return {Elementwise::kGeluTanh, Elementwise::kGeluTanhBackward, false, {}};
     case Activation::kSilu: return {Elementwise::kSilu, Elementwise::kSiluBackward, false, {}};
     case Activation::kMish: return {Elementwise::kMish, Elementwise::kMishBackward, false, {}};
     case Activation::kTanh: return {Elementwise::kTanh, Elementwise::kTanhBackward, true, {}};
-    case Activation::kSigmoid: return {Elementwise::kSigmoid, Elementwise::kSigmoidBackward, true, {}};
-    case Activation::kLeakyRelu: return {Elementwise::kLeakyRelu, Elementwise::kLeakyReluBackward, false, {0.01}};
+    case Activation::kSigmoid:
+      return {Elementwise::kSigmoid, Elementwise::kSigmoidBackward, true, {}};
+    case Activation::kLeakyRelu:
+      return {Elementwise::kLeakyRelu, Elementwise::kLeakyReluBackward, false, {0.01}};
     case Activation::kElu: return {Elementwise::kElu, Elementwise::kEluBackward, false, {1, 1}};
-    case Activation::kSelu: return {Elementwise::kElu, Elementwise::kEluBackward, false, {kSeluAlpha, kSeluScale}};
-    case Activation::kSoftplus: return {Elementwise::kSoftplus, Elementwise::kSoftplusBackward, false, {1, 20}};
-    case Activation::kRelu6: return {Elementwise::kHardtanh, Elementwise::kHardtanhBackward, false, {0, 6}};
-    case Activation::kHardswish: return {Elementwise::kHardswish, Elementwise::kHardswishBackward, false, {}};
+    case Activation::kSelu:
+      return {Elementwise::kElu, Elementwise::kEluBackward, false, {kSeluAlpha, kSeluScale}};
+    case Activation::kSoftplus:
+      return {Elementwise::kSoftplus, Elementwise::kSoftplusBackward, false, {1, 20}};
+    case Activation::kRelu6:
+      return {Elementwise::kHardtanh, Elementwise::kHardtanhBackward, false, {0, 6}};
+    case Activation::kHardswish:
+      return {Elementwise::kHardswish, Elementwise::kHardswishBackward, false, {}};
     case Activation::kGeluNew:
     case Activation::kQuickGelu:
     case Activation::kHardsigmoid:
@@ -64,17 +71,28 @@ Tensor gelu_new(const Tensor& x) {
 
 std::optional<Activation> parse_activation(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, Activation>, 22> kNames{{
-      {"relu", Activation::kRelu},           {"gelu", Activation::kGelu},
-      {"gelu_pytorch_tanh", Activation::kGeluTanh}, {"gelu_tanh", Activation::kGeluTanh},
-      {"gelu-approximate", Activation::kGeluTanh},  {"gelu_new", Activation::kGeluNew},
-      {"gelu_fast", Activation::kGeluNew},   {"quick_gelu", Activation::kQuickGelu},
-      {"silu", Activation::kSilu},           {"swish", Activation::kSilu},
-      {"mish", Activation::kMish},           {"tanh", Activation::kTanh},
-      {"sigmoid", Activation::kSigmoid},     {"leaky_relu", Activation::kLeakyRelu},
-      {"elu", Activation::kElu},             {"softplus", Activation::kSoftplus},
-      {"selu", Activation::kSelu},           {"relu6", Activation::kRelu6},
-      {"hardswish", Activation::kHardswish}, {"hardsigmoid", Activation::kHardsigmoid},
-      {"identity", Activation::kIdentity},   {"linear", Activation::kIdentity},
+      {"relu", Activation::kRelu},
+      {"gelu", Activation::kGelu},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_tanh", Activation::kGeluTanh},
+      {"gelu-approximate", Activation::kGeluTanh},
+      {"gelu_new", Activation::kGeluNew},
+      {"gelu_fast", Activation::kGeluNew},
+      {"quick_gelu", Activation::kQuickGelu},
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu},
+      {"mish", Activation::kMish},
+      {"tanh", Activation::kTanh},
+      {"sigmoid", Activation::kSigmoid},
+      {"leaky_relu", Activation::kLeakyRelu},
+      {"elu", Activation::kElu},
+      {"softplus", Activation::kSoftplus},
+      {"selu", Activation::kSelu},
+      {"relu6", Activation::kRelu6},
+      {"hardswish", Activation::kHardswish},
+      {"hardsigmoid", Activation::kHardsigmoid},
+      {"identity", Activation::kIdentity},
+      {"linear", Activation::kIdentity},
   }};
   for (const auto& [known, activation] : kNames) {
     if (known == name) return activation;
@@ -99,7 +117,8 @@ Tensor activate(Activation activation, const Tensor& input) {
   if (rule.saves_output) tape.save(out);
   tape.finish(out, [rule](Backward& b) {
     const Tensor kept = b.saved(0);
-    b.give(0, elementwise(rule.backward, b.gradient().dtype(), {&b.gradient(), &kept}, rule.scalars));
+    b.give(0,
+           elementwise(rule.backward, b.gradient().dtype(), {&b.gradient(), &kept}, rule.scalars));
   });
   return out;
 }
@@ -109,18 +128,20 @@ void activate_in_place(Activation activation, Tensor& x) {
   const Rule rule = rule_of(activation);
   Session& session = x.session();
   Recording tape(session, "activation_", {&x});
-  // What an in-place operation overwrites cannot be saved: those that save their input save a copy of it, except where
-  // the result tells backward as much.
+  // What an in-place operation overwrites cannot be saved: those that save their input save a copy
+  // of it, except where the result tells backward as much.
   const bool saves_output = rule.saves_output || activation == Activation::kLeakyRelu;
   if (!saves_output && tape.wanted()) tape.save(clone(x.detach()));
   if (session.computes()) {
-    session.device().run(ElementwiseCall{rule.forward, x.operand(), x.operand(), {}, {}, rule.scalars});
+    session.device().run(
+        ElementwiseCall{rule.forward, x.operand(), x.operand(), {}, {}, rule.scalars});
   }
   Tensor changed = x.detach();
   if (saves_output) tape.save(changed);
   tape.finish(changed, [rule](Backward& b) {
     const Tensor kept = b.saved(0);
-    b.give(0, elementwise(rule.backward, b.gradient().dtype(), {&b.gradient(), &kept}, rule.scalars));
+    b.give(0,
+           elementwise(rule.backward, b.gradient().dtype(), {&b.gradient(), &kept}, rule.scalars));
   });
   x = changed;
 }
@@ -129,7 +150,8 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   Session& session = x.session();
   // aten reshapes the weight to broadcast over channels and calls a kernel with both gradients.
   Shape wide;
-  for (int i = 0; i < x.rank(); ++i) wide.push_back(i == 1 && weight.elements() > 1 ? weight.elements() : 1);
+  for (int i = 0; i < x.rank(); ++i)
+    wide.push_back(i == 1 && weight.elements() > 1 ? weight.elements() : 1);
   const Tensor w = view(weight, wide);
   Recording tape(session, "_prelu_kernel", {&x, &w});
   tape.save(x);
@@ -138,8 +160,10 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   tape.finish(out, [](Backward& b) {
     const Tensor input = b.saved(0);
     const Tensor slope = b.saved(1);
-    Tensor dx = elementwise(Elementwise::kPreluBackwardInput, b.gradient().dtype(), {&b.gradient(), &input, &slope});
-    Tensor dw = elementwise(Elementwise::kPreluBackwardWeight, b.gradient().dtype(), {&b.gradient(), &input});
+    Tensor dx = elementwise(Elementwise::kPreluBackwardInput, b.gradient().dtype(),
+                            {&b.gradient(), &input, &slope});
+    Tensor dw = elementwise(Elementwise::kPreluBackwardWeight, b.gradient().dtype(),
+                            {&b.gradient(), &input});
     if (b.needs(0)) b.give(0, std::move(dx));
     if (b.needs(1)) b.give(1, std::move(dw));
   });

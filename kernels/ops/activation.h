@@ -10,11 +10,27 @@
 namespace memfathom {
 
 enum class Activation : std::uint8_t {
-  kRelu, kGelu, kGeluTanh, kGeluNew, kQuickGelu, kSilu, kMish, kTanh, kSigmoid, kLeakyRelu, kElu, kSoftplus, kSelu, kRelu6,
-  kHardswish, kHardsigmoid, kIdentity,
+  kRelu,
+  kGelu,
+  kGeluTanh,
+  kGeluNew,
+  kQuickGelu,
+  kSilu,
+  kMish,
+  kTanh,
+  kSigmoid,
+  kLeakyRelu,
+  kElu,
+  kSoftplus,
+  kSelu,
+  kRelu6,
+  kHardswish,
+  kHardsigmoid,
+  kIdentity,
 };
 
-// The contract's and Hugging Face's names: relu, gelu, gelu_new, gelu_pytorch_tanh, silu, swish, ...
+// The contract's and Hugging Face's names: relu, gelu, gelu_new, gelu_pytorch_tanh, silu, swish,
+// ...
 std::optional<Activation> parse_activation(std::string_view name);
 
 Tensor activate(Activation activation, const Tensor& x);

@@ -48,7 +48,8 @@ Tensor reduce_to(Reduction op, const Tensor& x, const Shape& reduced) {
   return out;
 }
 
-Tensor reduce(Reduction op, const char* name, const Tensor& x, std::initializer_list<int> dims, bool keep_dims) {
+Tensor reduce(Reduction op, const char* name, const Tensor& x, std::initializer_list<int> dims,
+              bool keep_dims) {
   Session& session = x.session();
   Recording tape(session, name, {&x});
   const Shape reduced = reduced_shape(x, dims);
@@ -57,9 +58,11 @@ Tensor reduce(Reduction op, const char* name, const Tensor& x, std::initializer_
     const Shape shape = without(reduced, dims);
     out = out.alias(shape, contiguous_strides(shape), 0);
   }
-  const double count = static_cast<double>(x.elements()) / static_cast<double>(std::max<std::int64_t>(1, reduced.elements()));
+  const double count = static_cast<double>(x.elements()) /
+                       static_cast<double>(std::max<std::int64_t>(1, reduced.elements()));
   tape.finish(out, [op, count, reduced, full = x.shape()](Backward& b) {
-    const Tensor gradient = b.gradient().alias(reduced, contiguous_strides(reduced), b.gradient().impl()->offset);
+    const Tensor gradient =
+        b.gradient().alias(reduced, contiguous_strides(reduced), b.gradient().impl()->offset);
     Tensor wide = expand(gradient, full);
     b.give(0, op == Reduction::kMean ? div_scalar(wide, count) : wide);
   });
@@ -104,9 +107,11 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   tape.save(tape.needs(1) ? a : Tensor());
   Tensor out = elementwise(Elementwise::kMul, promote(a.dtype(), b.dtype()), {&a, &b});
   tape.finish(out, [](Backward& bw) {
-    const Elementwise op = is_complex(bw.gradient().dtype()) ? Elementwise::kMulConjugate : Elementwise::kMul;
+    const Elementwise op =
+        is_complex(bw.gradient().dtype()) ? Elementwise::kMulConjugate : Elementwise::kMul;
     const auto product = [&](const Tensor& other) {
-      return elementwise(op, promote(bw.gradient().dtype(), other.dtype()), {&bw.gradient(), &other});
+      return elementwise(op, promote(bw.gradient().dtype(), other.dtype()),
+                         {&bw.gradient(), &other});
     };
     Tensor other;
     Tensor self;
@@ -240,7 +245,8 @@ Tensor reduce_all(Reduction op, const char* name, const Tensor& x) {
   Tensor out = reduce_to(op, x, ones).alias({}, {}, 0);
   tape.finish(out, [op, full = x.shape()](Backward& b) {
     Tensor wide = expand(b.gradient(), full);
-    b.give(0, op == Reduction::kMean ? div_scalar(wide, static_cast<double>(full.elements())) : wide);
+    b.give(0,
+           op == Reduction::kMean ? div_scalar(wide, static_cast<double>(full.elements())) : wide);
   });
   return out;
 }
@@ -265,7 +271,9 @@ void add_into(const Tensor& target, const Tensor& x) {
   run_elementwise(Elementwise::kAdd, target, {&target, &x}, {1});
 }
 
-void copy_into(const Tensor& target, const Tensor& x) { run_elementwise(Elementwise::kCopy, target, {&x}, {}); }
+void copy_into(const Tensor& target, const Tensor& x) {
+  run_elementwise(Elementwise::kCopy, target, {&x}, {});
+}
 
 void add_in_place(Tensor& x, const Tensor& y) {
   Recording tape(x.session(), "add_", {&x, &y});

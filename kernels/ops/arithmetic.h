@@ -1,4 +1,5 @@
-// Arithmetic: sums, products, powers, casts and reductions, each saving what PyTorch's autograd saves.
+// Arithmetic: sums, products, powers, casts and reductions, each saving what PyTorch's autograd
+// saves.
 #pragma once
 
 #include <initializer_list>

@@ -26,7 +26,8 @@ struct KernelCase {
   std::uint64_t offset;
 };
 
-AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, const Tensor& v,
+                      const Tensor& mask) {
   AttentionCall call;
   call.kernel = c.kernel;
   call.causal = c.causal;
@@ -41,13 +42,15 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
   return call;
 }
 
-// What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row sums, and for
-// grouped heads dk and dv of every query head.
-std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor& q, const Tensor& k) {
+// What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row
+// sums, and for grouped heads dk and dv of every query head.
+std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor& q,
+                                                 const Tensor& k) {
   const std::int64_t rows = round_up(q.size(2), 128);
   std::array<Tensor, 4> held;
   held[0] = session.kernel_temporary({q.size(0), q.size(1), rows}, DType::kFp32);
-  held[1] = session.kernel_temporary({q.size(0), rows, q.size(1), round_up(q.size(3), 32)}, DType::kFp32);
+  held[1] =
+      session.kernel_temporary({q.size(0), rows, q.size(1), round_up(q.size(3), 32)}, DType::kFp32);
   if (q.size(1) != k.size(1)) {
     const Shape expanded{k.size(0), k.size(2), q.size(1), k.size(3)};
     held[2] = session.kernel_temporary(expanded, k.dtype());
@@ -57,7 +60,8 @@ std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor&
 }
 
 Tensor heads_last(Session& session, const Tensor& like) {
-  const Tensor rows = session.empty({like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype());
+  const Tensor rows =
+      session.empty({like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype());
   Shape shape = rows.shape();
   Shape strides = rows.strides();
   std::swap(shape[1], shape[2]);
@@ -68,7 +72,9 @@ Tensor heads_last(Session& session, const Tensor& like) {
 // Of the bias as the kernel saw it, stretched over batch and heads, in rows of 16.
 Tensor bias_gradient(Session& session, const Tensor& bias) {
   if (session.computes()) {
-    throw Error(ErrorKind::kInput, "the gradient of an attention bias is kept as accounts only; measure with eager attention");
+    throw Error(
+        ErrorKind::kInput,
+        "the gradient of an attention bias is kept as accounts only; measure with eager attention");
   }
   Shape shape = bias.shape();
   shape[-1] = round_up(shape[-1], 16);
@@ -90,7 +96,8 @@ void attention_backward(Backward& b, const KernelCase& c) {
   if (gradient.strides()[-1] != 1) gradient = clone(gradient);
   const bool flash = c.kernel == AttentionKernel::kFlash;
   const auto gradient_of = [&](const Tensor& x) {
-    return flash ? session.empty_strided(x.shape(), result_strides(x.shape(), {&x}), x.dtype()) : heads_last(session, x);
+    return flash ? session.empty_strided(x.shape(), result_strides(x.shape(), {&x}), x.dtype())
+                 : heads_last(session, x);
   };
   Tensor dq = gradient_of(q);
   Tensor dk = gradient_of(k);
@@ -120,7 +127,8 @@ void attention_backward(Backward& b, const KernelCase& c) {
   if (dmask) b.give(3, std::move(dmask));
 }
 
-Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const KernelCase& c) {
+Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                       const KernelCase& c) {
   Session& session = q.session();
   Recording tape(session, "scaled_dot_product_attention", {&q, &k, &v, &mask});
   tape.save(k);
@@ -128,9 +136,12 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   tape.save(v);
   tape.save(mask);
   const bool flash = c.kernel == AttentionKernel::kFlash;
-  // Flash lays its result out as the query is, the memory-efficient kernel always by rows of tokens.
-  Tensor out = flash ? session.empty_strided(q.shape(), result_strides(q.shape(), {&q}), q.dtype()) : heads_last(session, q);
-  // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows of 32.
+  // Flash lays its result out as the query is, the memory-efficient kernel always by rows of
+  // tokens.
+  Tensor out = flash ? session.empty_strided(q.shape(), result_strides(q.shape(), {&q}), q.dtype())
+                     : heads_last(session, q);
+  // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows
+  // of 32.
   const std::int64_t rows = flash ? q.size(2) : (tape.wanted() ? round_up(q.size(2), 32) : 0);
   const Tensor logsumexp = session.empty({q.size(0), q.size(1), rows}, DType::kFp32);
   const Tensor seed = session.empty({flash ? 2 : 1}, DType::kInt64);
@@ -150,14 +161,16 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
 }
 
 // PyTorch's fallback: products and softmax as tensors; 16-bit inputs are computed in fp32.
-Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const AttentionOptions& options) {
+Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                      const AttentionOptions& options) {
   Session& session = q_in.session();
   const DType dtype = q_in.dtype();
   const Tensor q32 = to_dtype(q_in, DType::kFp32);
   const std::int64_t groups = q_in.size(1) / k_in.size(1);
   const Tensor k32 = repeat_interleave_heads(to_dtype(k_in, DType::kFp32), groups);
   const Tensor v32 = repeat_interleave_heads(to_dtype(v_in, DType::kFp32), groups);
-  const double root = std::sqrt(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_in.size(3)))));
+  const double root =
+      std::sqrt(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_in.size(3)))));
   Tensor mask = options.mask;
   if (options.causal && !mask) {
     const Shape square{q_in.size(2), k_in.size(2)};
@@ -181,11 +194,13 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
   scores = dropout(scores, options.dropout);
   Tensor out = matmul(scores, v32);
   out = to_dtype(out, dtype);
-  const Tensor weights = to_dtype(scores.detach(), dtype);  // returned beside the result, and dropped
+  const Tensor weights =
+      to_dtype(scores.detach(), dtype);  // returned beside the result, and dropped
   return out;
 }
 
-// A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants rows of 16.
+// A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants
+// rows of 16.
 Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
   if (!mask) return mask;
   Session& session = q.session();
@@ -221,12 +236,14 @@ std::optional<AttentionImplementation> parse_attention(std::string_view name) {
   return std::nullopt;
 }
 
-AttentionImplementation choose_attention(const FrameworkPolicy& policy, const AttentionOptions& options, DType dtype,
+AttentionImplementation choose_attention(const FrameworkPolicy& policy,
+                                         const AttentionOptions& options, DType dtype,
                                          std::int64_t head_size, bool grouped) {
   if (options.implementation != AttentionImplementation::kAuto) return options.implementation;
   if (policy.torch_version < 200) return AttentionImplementation::kMath;
-  const bool flash_possible = is_16bit_float(dtype) && policy.compute_capability >= 80 && !options.mask &&
-                              head_size <= 256 && (!grouped || policy.attention_has_gqa);
+  const bool flash_possible = is_16bit_float(dtype) && policy.compute_capability >= 80 &&
+                              !options.mask && head_size <= 256 &&
+                              (!grouped || policy.attention_has_gqa);
   if (flash_possible) return AttentionImplementation::kFlash;
   const bool grouped_possible = !grouped || policy.torch_version >= 212;
   return grouped_possible ? AttentionImplementation::kEfficient : AttentionImplementation::kMath;
@@ -242,16 +259,18 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
   const AttentionImplementation chosen =
       choose_attention(session.policy(), options, q.dtype(), q.size(3), q.size(1) != k.size(1));
   if (chosen == AttentionImplementation::kMath) {
-    const Scoped<std::optional<DType>> inside(session.autocast, std::nullopt);  // its parts are below autocast's reach
+    const Scoped<std::optional<DType>> inside(
+        session.autocast, std::nullopt);  // its parts are below autocast's reach
     return math_attention(q, k, v, options);
   }
   if (chosen == AttentionImplementation::kEager) {
     throw Error(ErrorKind::kInternal, "eager attention is the model's own code, not a kernel");
   }
   const bool flash = chosen == AttentionImplementation::kFlash;
-  const KernelCase c{flash ? AttentionKernel::kFlash : AttentionKernel::kEfficient, options.causal && !options.mask,
-                     options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))), options.dropout,
-                     options.dropout > 0 ? session.next_random_offset() : 0};
+  const KernelCase c{flash ? AttentionKernel::kFlash : AttentionKernel::kEfficient,
+                     options.causal && !options.mask,
+                     options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
+                     options.dropout, options.dropout > 0 ? session.next_random_offset() : 0};
   return fused_attention(q, k, v, kernel_mask(bias, q, k), c);
 }
 

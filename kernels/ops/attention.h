@@ -13,7 +13,8 @@ namespace memfathom {
 // kEager is matmul, softmax, matmul in the model's own code. kAuto is what the framework picks.
 enum class AttentionImplementation : std::uint8_t { kAuto, kEager, kEfficient, kFlash, kMath };
 
-// eager, efficient, flash, math, sdpa, and the frameworks' names (flash_attention_2, mem_efficient, ...).
+// eager, efficient, flash, math, sdpa, and the frameworks' names (flash_attention_2, mem_efficient,
+// ...).
 std::optional<AttentionImplementation> parse_attention(std::string_view name);
 
 struct AttentionOptions {
@@ -25,11 +26,14 @@ struct AttentionOptions {
 };
 
 // What scaled_dot_product_attention runs for such inputs under a policy.
-AttentionImplementation choose_attention(const FrameworkPolicy& policy, const AttentionOptions& options, DType dtype,
+AttentionImplementation choose_attention(const FrameworkPolicy& policy,
+                                         const AttentionOptions& options, DType dtype,
                                          std::int64_t head_size, bool grouped);
 
-// q [b, heads, s, d], k and v [b, kv_heads, t, d] -> [b, heads, s, d] (laid out as [b, s, heads, d]).
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
+// q [b, heads, s, d], k and v [b, kv_heads, t, d] -> [b, heads, s, d] (laid out as [b, s, heads,
+// d]).
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options);
 
 // The rotate-half form: x * cos + rotated(x) * sin.
 Tensor apply_rotary(const Tensor& x, const Tensor& cos, const Tensor& sin);

@@ -5,8 +5,8 @@
 
 namespace memfathom {
 
-// For operations on the lower-precision list: the argument in autocast's type. Casts of fp32 leaves that learn are
-// made once and kept until autocast ends; everything else is cast at each use.
+// For operations on the lower-precision list: the argument in autocast's type. Casts of fp32 leaves
+// that learn are made once and kept until autocast ends; everything else is cast at each use.
 Tensor autocast_to_lower(const Tensor& x);
 
 // For operations on the fp32 list.

@@ -32,9 +32,11 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
     const std::int64_t x = longer[i];
     const std::int64_t y = shorter[i - missing];
     if (x != y && x != 1 && y != 1) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("tensors of shapes {} and {} cannot be combined: the layers do not fit together",
-                              to_string(a), to_string(b)));
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format(
+              "tensors of shapes {} and {} cannot be combined: the layers do not fit together",
+              to_string(a), to_string(b)));
     }
     result[i] = x == 1 ? y : x;
   }
@@ -86,7 +88,8 @@ Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> in
   for (int i = 1; i < rank; ++i) {
     int moving = i;
     for (int j = i - 1; j >= 0; --j) {
-      const int verdict = compare(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(moving)]);
+      const int verdict =
+          compare(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(moving)]);
       if (verdict < 0) break;
       if (verdict > 0) {
         std::swap(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(moving)]);

@@ -26,11 +26,12 @@ Tensor formatted(const Tensor& x, bool channels_last) {
 }
 
 Tensor empty_formatted(Session& session, const Shape& shape, DType dtype, bool channels_last) {
-  return channels_last ? session.empty_strided(shape, channels_last_strides(shape), dtype) : session.empty(shape, dtype);
+  return channels_last ? session.empty_strided(shape, channels_last_strides(shape), dtype)
+                       : session.empty(shape, dtype);
 }
 
-ConvolutionQuery query_of(ConvolutionKind kind, const Tensor& x, const Tensor& weight, const ConvolutionOptions& options,
-                          bool channels_last) {
+ConvolutionQuery query_of(ConvolutionKind kind, const Tensor& x, const Tensor& weight,
+                          const ConvolutionOptions& options, bool channels_last) {
   ConvolutionQuery query;
   query.kind = kind;
   query.input = x.shape();
@@ -49,15 +50,16 @@ ConvolutionQuery query_of(ConvolutionKind kind, const Tensor& x, const Tensor& w
 
 // One library call with the workspace it asks for; `fill` names its operands.
 template <typename Fill>
-void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight, const ConvolutionOptions& options,
-                     bool channels_last, Fill fill) {
+void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight,
+                     const ConvolutionOptions& options, bool channels_last, Fill fill) {
   Session& session = x.session();
   session.note_cudnn();
   ConvolutionCall call;
   call.query = query_of(kind, x, weight, options, channels_last);
   Tensor workspace;
   if (session.policy().counts_workspaces) {
-    workspace = session.workspace(session.workspaces().convolution(call.query).bytes, Component::kWorkspaceCudnn);
+    workspace = session.workspace(session.workspaces().convolution(call.query).bytes,
+                                  Component::kWorkspaceCudnn);
   }
   if (!session.computes()) return;
   call.workspace = workspace.operand();
@@ -73,20 +75,22 @@ void convolution_backward(Backward& b, const ConvolutionOptions& options) {
   const Tensor dy = formatted(b.gradient(), channels_last);
   if (b.needs(0)) {
     Tensor dx = empty_formatted(session, x.shape(), x.dtype(), channels_last);
-    run_convolution(ConvolutionKind::kDataGradient, x, weight, options, channels_last, [&](ConvolutionCall& call) {
-      call.w = weight.operand();
-      call.dy = dy.operand();
-      call.dx = dx.operand();
-    });
+    run_convolution(ConvolutionKind::kDataGradient, x, weight, options, channels_last,
+                    [&](ConvolutionCall& call) {
+                      call.w = weight.operand();
+                      call.dy = dy.operand();
+                      call.dx = dx.operand();
+                    });
     b.give(0, std::move(dx));
   }
   if (b.needs(1)) {
     Tensor dw = empty_formatted(session, weight.shape(), weight.dtype(), channels_last);
-    run_convolution(ConvolutionKind::kWeightGradient, x, weight, options, channels_last, [&](ConvolutionCall& call) {
-      call.x = x.operand();
-      call.dy = dy.operand();
-      call.dw = dw.operand();
-    });
+    run_convolution(ConvolutionKind::kWeightGradient, x, weight, options, channels_last,
+                    [&](ConvolutionCall& call) {
+                      call.x = x.operand();
+                      call.dy = dy.operand();
+                      call.dw = dw.operand();
+                    });
     b.give(1, std::move(dw));
   }
   if (b.needs(2)) {
@@ -102,9 +106,11 @@ void convolution_backward(Backward& b, const ConvolutionOptions& options) {
 Shape convolution_shape(const Shape& x, const Shape& weight, const ConvolutionOptions& options) {
   const std::int64_t channels = options.transposed ? weight[0] : weight[1] * options.groups;
   if (x.rank() != weight.rank() || x[1] != channels) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("a convolution of {} channels got an input of shape {}; the layers do not fit together",
-                            channels, to_string(x)));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "a convolution of {} channels got an input of shape {}; the layers do not fit together",
+            channels, to_string(x)));
   }
   Shape out = x;
   out[1] = options.transposed ? weight[1] * options.groups : weight[0];
@@ -119,14 +125,16 @@ Shape convolution_shape(const Shape& x, const Shape& weight, const ConvolutionOp
       out[i] = room < 0 ? 0 : room / options.stride[s] + 1;
     }
     if (out[i] < 1) {
-      throw Error(ErrorKind::kInput, fmt::format("a kernel of {} does not fit into an input of shape {}; use a larger image or less stride",
+      throw Error(ErrorKind::kInput, fmt::format("a kernel of {} does not fit into an input of "
+                                                 "shape {}; use a larger image or less stride",
                                                  weight[i], to_string(x)));
     }
   }
   return out;
 }
 
-Tensor convolution(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in, const ConvolutionOptions& options) {
+Tensor convolution(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
+                   const ConvolutionOptions& options) {
   Session& session = input.session();
   const Tensor bias = autocast_to_lower(bias_in);
   const Tensor weight = autocast_to_lower(weight_in);
@@ -138,12 +146,14 @@ Tensor convolution(const Tensor& input, const Tensor& weight_in, const Tensor& b
   Tensor out;
   {
     const Tensor source = formatted(x, channels_last);
-    out = empty_formatted(session, convolution_shape(x.shape(), weight.shape(), options), x.dtype(), channels_last);
-    run_convolution(ConvolutionKind::kForward, source, weight, options, channels_last, [&](ConvolutionCall& call) {
-      call.x = source.operand();
-      call.w = weight.operand();
-      call.y = out.operand();
-    });
+    out = empty_formatted(session, convolution_shape(x.shape(), weight.shape(), options), x.dtype(),
+                          channels_last);
+    run_convolution(ConvolutionKind::kForward, source, weight, options, channels_last,
+                    [&](ConvolutionCall& call) {
+                      call.x = source.operand();
+                      call.w = weight.operand();
+                      call.y = out.operand();
+                    });
   }
   if (bias && session.computes()) {
     Shape wide = out.shape();

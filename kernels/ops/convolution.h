@@ -1,4 +1,5 @@
-// Convolutions of one, two and three dimensions, transposed ones too, with cuDNN's workspace per call.
+// Convolutions of one, two and three dimensions, transposed ones too, with cuDNN's workspace per
+// call.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,10 @@ struct ConvolutionOptions {
   bool transposed = false;
 };
 
-// x [N, C, spatial...], weight [out, in/groups, spatial...] (transposed: [in, out/groups, spatial...]).
-Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvolutionOptions& options);
+// x [N, C, spatial...], weight [out, in/groups, spatial...] (transposed: [in, out/groups,
+// spatial...]).
+Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const ConvolutionOptions& options);
 
 // Extents of the result; throws Error(kInput) when the kernel does not fit into the input.
 Shape convolution_shape(const Shape& x, const Shape& weight, const ConvolutionOptions& options);

@@ -27,7 +27,8 @@ Tensor embedding(const Tensor& table, const Tensor& index) {
   Shape shape = index.shape();
   shape.push_back(table.size(1));
   Tensor out = session.empty(shape, table.dtype());
-  if (session.computes()) session.device().run(EmbeddingCall{false, -1, table.operand(), index.operand(), out.operand()});
+  if (session.computes())
+    session.device().run(EmbeddingCall{false, -1, table.operand(), index.operand(), out.operand()});
   tape.finish(out, [rows = table.size(0)](Backward& b) {
     Session& s = b.session();
     const Tensor saved_index = b.saved(0);
@@ -35,7 +36,8 @@ Tensor embedding(const Tensor& table, const Tensor& index) {
     Tensor dtable = s.zeros({rows, gradient.size(-1)}, gradient.dtype());
     const std::array<Tensor, 2> temporaries = sorting_temporaries(s, saved_index);
     if (s.computes()) {
-      s.device().run(EmbeddingCall{true, -1, dtable.operand(), saved_index.operand(), gradient.operand()});
+      s.device().run(
+          EmbeddingCall{true, -1, dtable.operand(), saved_index.operand(), gradient.operand()});
     }
     b.give(0, std::move(dtable));
   });

@@ -43,12 +43,14 @@ Tensor transformed(const Transform& transform, const Tensor& in, const Shape& sh
   Tensor workspace;
   if (session.policy().counts_workspaces) {
     const FftQuery query = query_of(transform, to_real ? out : in);
-    workspace = session.workspace(session.workspaces().fft(query).bytes, Component::kWorkspaceCufft);
+    workspace =
+        session.workspace(session.workspaces().fft(query).bytes, Component::kWorkspaceCufft);
   }
   if (session.computes()) {
     if (copied) copy_into(copied, in);
     session.device().run(FftCall{transform.kind, transform.dims, transform.inverse, transform.scale,
-                                 (copied ? copied : in).operand(), out.operand(), workspace.operand()});
+                                 (copied ? copied : in).operand(), out.operand(),
+                                 workspace.operand()});
   }
   return out;
 }
@@ -111,13 +113,15 @@ Tensor irfftn(const Tensor& x, const Shape& extents) {
   const double scale = 1 / count_of(shape, dims);
   Tensor out = transformed({FftKind::kComplexToReal, dims, true, scale}, x, shape);
   tape.finish(out, [dims, scale, half = x.shape()](Backward& b) {
-    Tensor spectrum = transformed({FftKind::kRealToComplex, dims, false, scale}, contiguous(b.gradient()), half);
+    Tensor spectrum =
+        transformed({FftKind::kRealToComplex, dims, false, scale}, contiguous(b.gradient()), half);
     // Every column but the first (and, for even extents, the last) stands for two.
     const std::int64_t full = b.gradient().size(-1);
     const std::int64_t doubled_end = full % 2 == 0 ? half[-1] - 1 : half[-1];
     if (b.session().computes() && doubled_end > 1) {
       const Tensor middle = slice(spectrum, -1, 1, doubled_end);
-      b.session().device().run(ElementwiseCall{Elementwise::kMulScalar, middle.operand(), middle.operand(), {}, {}, {2}});
+      b.session().device().run(ElementwiseCall{
+          Elementwise::kMulScalar, middle.operand(), middle.operand(), {}, {}, {2}});
     }
     b.give(0, std::move(spectrum));
   });
@@ -151,8 +155,11 @@ Tensor roll(const Tensor& x, std::span<const int> dims, bool inverse) {
   for (const int dim : dims) axes.push_back(dim);
   tape.finish(out, [axes, inverse](Backward& b) {
     std::array<int, Shape::kMaxRank> back{};
-    for (int i = 0; i < axes.rank(); ++i) back[static_cast<std::size_t>(i)] = static_cast<int>(axes[i]);
-    b.give(0, roll(b.gradient(), std::span<const int>(back.data(), static_cast<std::size_t>(axes.rank())), !inverse));
+    for (int i = 0; i < axes.rank(); ++i)
+      back[static_cast<std::size_t>(i)] = static_cast<int>(axes[i]);
+    b.give(0, roll(b.gradient(),
+                   std::span<const int>(back.data(), static_cast<std::size_t>(axes.rank())),
+                   !inverse));
   });
   return out;
 }
@@ -163,11 +170,13 @@ void copy_into_region(Tensor& base, const Region& region, const Tensor& value) {
   Tensor changed = base.detach();
   tape.finish(changed, [region](Backward& b) {
     Session& s = b.session();
-    Tensor rest = s.empty_strided(b.gradient().shape(), b.gradient().strides(), b.gradient().dtype());
+    Tensor rest =
+        s.empty_strided(b.gradient().shape(), b.gradient().strides(), b.gradient().dtype());
     copy_into(rest, b.gradient());
     const Tensor part = sliced(rest, region);
     if (b.needs(1)) b.give(1, clone(part));
-    if (s.computes()) s.device().run(ElementwiseCall{Elementwise::kFill, part.operand(), {}, {}, {}, {0}});
+    if (s.computes())
+      s.device().run(ElementwiseCall{Elementwise::kFill, part.operand(), {}, {}, {}, {0}});
     if (b.needs(0)) b.give(0, std::move(rest));
   });
   base = changed;
@@ -176,7 +185,8 @@ void copy_into_region(Tensor& base, const Region& region, const Tensor& value) {
 Tensor slice_region(const Tensor& x, const Region& region) {
   Tensor out = x;
   for (int i = 0; i < x.rank(); ++i) {
-    if (region.begin[i] != 0 || region.end[i] != x.size(i)) out = slice(out, i, region.begin[i], region.end[i]);
+    if (region.begin[i] != 0 || region.end[i] != x.size(i))
+      out = slice(out, i, region.begin[i], region.end[i]);
   }
   return out;
 }

@@ -14,13 +14,15 @@ Tensor softmax_kernel(Softmax op, const Tensor& input, int dim, DType out_dtype)
   Recording tape(session, op == Softmax::kSoftmax ? "_softmax" : "_log_softmax", {&x});
   Tensor out = session.empty(x.shape(), out_dtype);
   tape.save(out);
-  if (session.computes()) session.device().run(SoftmaxCall{op, false, dim, out.operand(), x.operand(), {}});
+  if (session.computes())
+    session.device().run(SoftmaxCall{op, false, dim, out.operand(), x.operand(), {}});
   tape.finish(out, [op, dim, dtype = x.dtype()](Backward& b) {
     const Tensor y = b.saved(0);
     const Tensor gradient = contiguous(b.gradient());
     Tensor dx = b.session().empty(y.shape(), dtype);
     if (b.session().computes()) {
-      b.session().device().run(SoftmaxCall{op, true, dim, dx.operand(), gradient.operand(), y.operand()});
+      b.session().device().run(
+          SoftmaxCall{op, true, dim, dx.operand(), gradient.operand(), y.operand()});
     }
     b.give(0, std::move(dx));
   });
@@ -75,7 +77,8 @@ PairRule rule_of(PairLoss loss) {
     case PairLoss::kL1: break;  // in elementary operations
     case PairLoss::kSmoothL1: return {Elementwise::kSmoothL1, Elementwise::kSmoothL1Backward};
     case PairLoss::kBce: return {Elementwise::kBce, Elementwise::kBceBackward};
-    case PairLoss::kBceWithLogits: return {Elementwise::kBceWithLogits, Elementwise::kBceWithLogitsBackward};
+    case PairLoss::kBceWithLogits:
+      return {Elementwise::kBceWithLogits, Elementwise::kBceWithLogitsBackward};
   }
   return {};
 }
@@ -99,7 +102,8 @@ Tensor softmax_fp32(const Tensor& x, int dim) {
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_smoothing) {
-  // cross_entropy_loss calls the kernels below autocast's reach: log_softmax keeps the logits' type.
+  // cross_entropy_loss calls the kernels below autocast's reach: log_softmax keeps the logits'
+  // type.
   const Tensor log_probabilities = softmax_kernel(Softmax::kLogSoftmax, logits, 1, logits.dtype());
   Tensor loss = nll_loss(log_probabilities, target);
   if (label_smoothing == 0) return loss;
@@ -129,7 +133,8 @@ Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input)
   Tensor unreduced = session.kernel_temporary(x.shape(), x.dtype());
   Tensor out = session.empty({}, x.dtype());
   if (session.computes()) {
-    session.device().run(ElementwiseCall{rule.forward, unreduced.operand(), x.operand(), target.operand(), {}, {1}});
+    session.device().run(
+        ElementwiseCall{rule.forward, unreduced.operand(), x.operand(), target.operand(), {}, {1}});
     Operand scalar = out.operand();
     for (int i = 0; i < x.rank(); ++i) {
       scalar.shape.push_back(1);
@@ -142,8 +147,10 @@ Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input)
     const Tensor saved_x = b.saved(0);
     const Tensor saved_target = b.saved(1);
     Tensor probabilities;  // aten's formula for BCE on logits divides a copy
-    if (rule.backward == Elementwise::kBceWithLogitsBackward) probabilities = b.session().empty(saved_x.shape(), saved_x.dtype());
-    b.give(0, elementwise(rule.backward, saved_x.dtype(), {&b.gradient(), &saved_x, &saved_target}, {scale, 1}));
+    if (rule.backward == Elementwise::kBceWithLogitsBackward)
+      probabilities = b.session().empty(saved_x.shape(), saved_x.dtype());
+    b.give(0, elementwise(rule.backward, saved_x.dtype(), {&b.gradient(), &saved_x, &saved_target},
+                          {scale, 1}));
   });
   return out;
 }
@@ -156,11 +163,13 @@ Tensor dropout(const Tensor& x, double p) {
   const Tensor mask = session.empty_strided(x.shape(), x.strides(), DType::kBool);
   tape.save(mask);
   if (session.computes()) {
-    session.device().run(DropoutCall{p, 1, session.next_random_offset(), x.operand(), out.operand(), mask.operand()});
+    session.device().run(DropoutCall{p, 1, session.next_random_offset(), x.operand(), out.operand(),
+                                     mask.operand()});
   }
   tape.finish(out, [scale = 1 / (1 - p)](Backward& b) {
     const Tensor kept = b.saved(0);
-    b.give(0, elementwise(Elementwise::kMaskedScale, b.gradient().dtype(), {&b.gradient(), &kept}, {scale}));
+    b.give(0, elementwise(Elementwise::kMaskedScale, b.gradient().dtype(), {&b.gradient(), &kept},
+                          {scale}));
   });
   return out;
 }

@@ -16,8 +16,11 @@ namespace {
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   Session& session = a.session();
   if (a.size(-1) != b.size(-2)) {
-    throw Error(ErrorKind::kInput, fmt::format("shapes {} and {} cannot be multiplied: {} is not {}; the layers do not fit together",
-                                               to_string(a.shape()), to_string(b.shape()), a.size(-1), b.size(-2)));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "shapes {} and {} cannot be multiplied: {} is not {}; the layers do not fit together",
+            to_string(a.shape()), to_string(b.shape()), a.size(-1), b.size(-2)));
   }
   Shape shape = a.shape();
   shape[-1] = b.size(-1);
@@ -40,7 +43,8 @@ Tensor t(const Tensor& x) {
 
 bool column_major(const Tensor& x) { return x.strides()[-2] == 1 && x.strides()[-1] >= x.size(-2); }
 
-// The gradient of the second factor, laid out as the factor is: of a transposed one its transpose is computed.
+// The gradient of the second factor, laid out as the factor is: of a transposed one its transpose
+// is computed.
 Tensor gradient_of_second(const Tensor& a, const Tensor& gradient, bool second_column_major) {
   return second_column_major ? t(gemm(t(gradient), a)) : gemm(t(a), gradient);
 }

@@ -8,14 +8,18 @@
 namespace memfathom {
 namespace {
 
-Tensor like(const Tensor& x) { return x.session().empty_strided(x.shape(), x.strides(), x.dtype()); }
+Tensor like(const Tensor& x) {
+  return x.session().empty_strided(x.shape(), x.strides(), x.dtype());
+}
 
-// The contiguous copy that a kernel's host code makes of a strided input: autograd keeps the input as it was given.
+// The contiguous copy that a kernel's host code makes of a strided input: autograd keeps the input
+// as it was given.
 Tensor inside_kernel(const Tensor& x) {
   return x.session().policy().counts_workspaces || x.session().computes() ? contiguous(x) : x;
 }
 
-// The gradients every norm's one backward kernel gives: of the input, the weight and the bias, those that are wanted.
+// The gradients every norm's one backward kernel gives: of the input, the weight and the bias,
+// those that are wanted.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
   const Tensor gradient = call.op == Norm::kBatch ? b.gradient() : inside_kernel(b.gradient());
@@ -153,7 +157,8 @@ Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps) {
   return mul(weight, narrow);
 }
 
-Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight,
+                  const Tensor& bias, double eps) {
   Session& session = input.session();
   const Tensor cast_bias = autocast_to_fp32(bias);
   const Tensor w = autocast_to_fp32(weight);

@@ -12,14 +12,16 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 // RMS norm as Hugging Face models write it: fp32 inside, the weight multiplied in the input's type.
 Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
-Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
+                  double eps = 1e-5);
 
 struct BatchNormState {
-  Tensor weight, bias;                   // may be undefined
-  Tensor running_mean, running_var;      // may be undefined (instance norm)
+  Tensor weight, bias;               // may be undefined
+  Tensor running_mean, running_var;  // may be undefined (instance norm)
 };
 
-// Training uses the batch's statistics and updates the running ones; evaluation uses the running ones.
+// Training uses the batch's statistics and updates the running ones; evaluation uses the running
+// ones.
 Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training, double eps = 1e-5);
 // Instance norm: batch norm over [1, N*C, ...] with the weights repeated N times.
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);

@@ -20,18 +20,23 @@ Shape pooled_shape(const Shape& x, const PoolOptions& options) {
     const int i = x.rank() - spatial + s;
     const std::int64_t room = x[i] + 2 * options.padding[s] - options.kernel[s];
     if (room < 0) {
-      throw Error(ErrorKind::kInput, fmt::format("a pooling window of {} does not fit into an input of shape {}; use a larger image",
-                                                 options.kernel[s], to_string(x)));
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format(
+              "a pooling window of {} does not fit into an input of shape {}; use a larger image",
+              options.kernel[s], to_string(x)));
     }
     out[i] = (room + (options.ceil_mode ? options.stride[s] - 1 : 0)) / options.stride[s] + 1;
     // A window that would begin in the right padding is dropped.
-    if (options.ceil_mode && (out[i] - 1) * options.stride[s] >= x[i] + options.padding[s]) --out[i];
+    if (options.ceil_mode && (out[i] - 1) * options.stride[s] >= x[i] + options.padding[s])
+      --out[i];
   }
   return out;
 }
 
 Shape strides_like(const Tensor& x, const Shape& shape) {
-  const bool channels_last = x.rank() >= 4 && !x.is_contiguous() && x.strides() == channels_last_strides(x.shape());
+  const bool channels_last =
+      x.rank() >= 4 && !x.is_contiguous() && x.strides() == channels_last_strides(x.shape());
   return channels_last ? channels_last_strides(shape) : contiguous_strides(shape);
 }
 
@@ -63,7 +68,8 @@ Tensor pool(Pool op, const Tensor& x, const PoolOptions& options, const Shape& s
   tape.finish(out, [op, options](Backward& b) {
     const Tensor saved_x = b.saved(0);
     const Tensor saved_indices = b.saved(1);
-    Tensor dx = b.session().empty_strided(saved_x.shape(), strides_like(saved_x, saved_x.shape()), saved_x.dtype());
+    Tensor dx = b.session().empty_strided(saved_x.shape(), strides_like(saved_x, saved_x.shape()),
+                                          saved_x.dtype());
     if (b.session().computes()) {
       PoolCall call = call_of(op, options);
       call.backward = true;
@@ -107,7 +113,8 @@ Tensor upsample(const Tensor& input, UpsampleMode mode, const Shape& size) {
   const Upsample op = mode == UpsampleMode::kNearest ? Upsample::kNearest : Upsample::kBilinear;
   if (session.computes()) session.device().run(UpsampleCall{op, false, x.operand(), out.operand()});
   tape.finish(out, [op, from = x.shape()](Backward& b) {
-    Tensor dx = b.session().empty_strided(from, strides_like(b.gradient(), from), b.gradient().dtype());
+    Tensor dx =
+        b.session().empty_strided(from, strides_like(b.gradient(), from), b.gradient().dtype());
     if (b.session().computes()) {
       b.session().device().run(UpsampleCall{op, true, b.gradient().operand(), dx.operand()});
     }

@@ -10,7 +10,8 @@ namespace memfathom {
 namespace {
 
 // The matrix in `dtype`; scales that are quantised themselves are widened to fp32 first.
-Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested, DType dtype) {
+Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested,
+                   DType dtype) {
   Tensor widened;
   if (nested) widened = session.empty(scales, DType::kFp32);
   return session.empty(shape, dtype);
@@ -21,7 +22,9 @@ Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bo
 Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, const Tensor& bias) {
   Session& session = input.session();
   if (session.computes()) {
-    throw Error(ErrorKind::kInput, "quantised weights are kept as accounts only; measure the job without quantization");
+    throw Error(
+        ErrorKind::kInput,
+        "quantised weights are kept as accounts only; measure the job without quantization");
   }
   const Tensor x = autocast_to_lower(input);
   announce_use(weight.packed);
@@ -30,11 +33,13 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
   Tensor out;
   {
     const NoGrad no_grad(session);
-    const Tensor full = dequantized(session, weight.shape, weight.scales.shape(), weight.second_scales.defined(), x.dtype());
+    const Tensor full = dequantized(session, weight.shape, weight.scales.shape(),
+                                    weight.second_scales.defined(), x.dtype());
     out = linear(x.detach(), full, bias ? bias.detach() : bias);
   }
   const bool nested = weight.second_scales.defined();
-  tape.finish(out, [packed = weight.packed, shape = weight.shape, scales = weight.scales.shape(), nested](Backward& b) {
+  tape.finish(out, [packed = weight.packed, shape = weight.shape, scales = weight.scales.shape(),
+                    nested](Backward& b) {
     announce_use(packed);
     const Tensor full = dequantized(b.session(), shape, scales, nested, b.gradient().dtype());
     b.give(0, matmul(b.gradient(), full));

@@ -1,4 +1,5 @@
-// Products with quantised weights: dequantised into a transient matrix at each use, forward and backward.
+// Products with quantised weights: dequantised into a transient matrix at each use, forward and
+// backward.
 #pragma once
 
 #include "core/shape.h"
@@ -8,14 +9,15 @@ namespace memfathom {
 
 // bitsandbytes' storage of a matrix.
 struct QuantizedWeight {
-  Tensor packed;            // two weights a byte, or int8
-  Tensor scales;            // fp32 per 64 weights; a byte each when they are quantised themselves
-  Tensor second_scales;     // fp32 per 256 of those
-  Shape shape;              // [out, in]
+  Tensor packed;         // two weights a byte, or int8
+  Tensor scales;         // fp32 per 64 weights; a byte each when they are quantised themselves
+  Tensor second_scales;  // fp32 per 256 of those
+  Shape shape;           // [out, in]
   bool eight_bit = false;
 };
 
-// x . W^T (+ bias). Only the input can have a gradient. Accounts only: a device that computes is refused.
+// x . W^T (+ bias). Only the input can have a gradient. Accounts only: a device that computes is
+// refused.
 Tensor linear_quantized(const Tensor& x, const QuantizedWeight& weight, const Tensor& bias);
 
 }  // namespace memfathom

@@ -28,13 +28,16 @@ Shape resolved(const Tensor& x, Shape shape) {
   const std::int64_t elements = x.elements();
   if (open >= 0 && known > 0) shape[open] = elements / known;
   if (shape.elements() != elements) {
-    throw Error(ErrorKind::kInput, fmt::format("a tensor of shape {} cannot be seen as {}: the layers do not fit together",
-                                               to_string(x.shape()), to_string(shape)));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("a tensor of shape {} cannot be seen as {}: the layers do not fit together",
+                    to_string(x.shape()), to_string(shape)));
   }
   return shape;
 }
 
-// Strides with which `x` can be seen as `shape` without copying: runs of dimensions that lie in memory like one.
+// Strides with which `x` can be seen as `shape` without copying: runs of dimensions that lie in
+// memory like one.
 std::optional<Shape> view_strides(const Tensor& x, const Shape& shape) {
   Shape strides = shape;
   int target = shape.rank() - 1;
@@ -43,7 +46,8 @@ std::optional<Shape> view_strides(const Tensor& x, const Shape& shape) {
   std::int64_t base = x.rank() > 0 ? x.strides()[-1] : 1;
   for (int i = x.rank() - 1; i >= 0; --i) {
     run_elements *= x.size(i);
-    const bool run_ends = i == 0 || (x.size(i - 1) != 1 && x.strides()[i - 1] != run_elements * base);
+    const bool run_ends =
+        i == 0 || (x.size(i - 1) != 1 && x.strides()[i - 1] != run_elements * base);
     if (!run_ends) continue;
     while (target >= 0 && (view_elements < run_elements || shape[target] == 1)) {
       strides[target] = view_elements * base;
@@ -77,10 +81,12 @@ Tensor joined(std::span<const Tensor> parts, int dim) {
   bool channels_last = first.rank() == 4;
   for (const Tensor& part : parts) {
     shape[dim] += part.size(dim);
-    channels_last = channels_last && !part.is_contiguous() && part.strides() == channels_last_strides(part.shape());
+    channels_last = channels_last && !part.is_contiguous() &&
+                    part.strides() == channels_last_strides(part.shape());
   }
   Tensor out = first.session().empty_strided(
-      shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape), first.dtype());
+      shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
+      first.dtype());
   std::int64_t begin = 0;
   for (const Tensor& part : parts) {
     if (first.session().computes()) {
@@ -97,8 +103,8 @@ Tensor view(const Tensor& x, Shape shape) {
   const Shape target = resolved(x, shape);
   const std::optional<Shape> strides = view_strides(x, target);
   if (!strides) {
-    throw Error(ErrorKind::kInternal,
-                fmt::format("a view of {} as {} needs a copy", to_string(x.shape()), to_string(target)));
+    throw Error(ErrorKind::kInternal, fmt::format("a view of {} as {} needs a copy",
+                                                  to_string(x.shape()), to_string(target)));
   }
   Recording tape(x.session(), "view", {&x});
   Tensor out = x.alias(target, *strides, x.impl()->offset);
@@ -186,7 +192,8 @@ Tensor expand(const Tensor& x, const Shape& shape) {
     strides[i] = repeated ? 0 : x.strides()[i - missing];
   }
   Tensor out = x.alias(shape, strides, x.impl()->offset);
-  tape.finish(out, [from = x.shape()](Backward& b) { b.give(0, sum_to_shape(b.gradient(), from)); });
+  tape.finish(out,
+              [from = x.shape()](Backward& b) { b.give(0, sum_to_shape(b.gradient(), from)); });
   return out;
 }
 
@@ -231,7 +238,8 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
     tape.attach(parts.back());
     begin += size;
   }
-  tape.set_function([d, count = sizes.size(), from = x.shape(), dtype = x.dtype(), sizes = Shape(sizes)](Backward& b) {
+  tape.set_function([d, count = sizes.size(), from = x.shape(), dtype = x.dtype(),
+                     sizes = Shape(sizes)](Backward& b) {
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < count; ++i) {
       Tensor gradient = b.gradient(i);
@@ -251,7 +259,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int dim) {
   const std::int64_t total = x.size(dim);
   const std::int64_t step = (total + parts - 1) / parts;
   std::vector<std::int64_t> sizes;
-  for (std::int64_t begin = 0; begin < total; begin += step) sizes.push_back(std::min(step, total - begin));
+  for (std::int64_t begin = 0; begin < total; begin += step)
+    sizes.push_back(std::min(step, total - begin));
   return split(x, sizes, dim);
 }
 
@@ -320,7 +329,8 @@ Tensor pad(const Tensor& x, std::span<const std::int64_t> pairs) {
     const std::int64_t crop_back = std::max<std::int64_t>(0, -pairs[2 * i + 1]);
     if (crop_front + crop_back > 0) inner = slice(inner, d, crop_front, x.size(d) - crop_back);
   }
-  const bool crops_only = std::all_of(pairs.begin(), pairs.end(), [](std::int64_t p) { return p <= 0; });
+  const bool crops_only =
+      std::all_of(pairs.begin(), pairs.end(), [](std::int64_t p) { return p <= 0; });
   Tensor out;
   if (crops_only) {
     out = clone(inner);  // aten copies what it crops
@@ -342,7 +352,8 @@ Tensor pad(const Tensor& x, std::span<const std::int64_t> pairs) {
 Tensor repeat_interleave_heads(const Tensor& x, std::int64_t times) {
   if (times == 1) return x;
   const Shape wide{x.size(0), x.size(1), times, x.size(2), x.size(3)};
-  return reshape(expand(unsqueeze(x, 2), wide), {x.size(0), x.size(1) * times, x.size(2), x.size(3)});
+  return reshape(expand(unsqueeze(x, 2), wide),
+                 {x.size(0), x.size(1) * times, x.size(2), x.size(3)});
 }
 
 }  // namespace memfathom

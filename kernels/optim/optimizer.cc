@@ -11,7 +11,8 @@
 namespace memfathom {
 namespace {
 
-// bitsandbytes: smaller tensors keep fp32 states; larger ones a byte per element and an fp32 scale per block.
+// bitsandbytes: smaller tensors keep fp32 states; larger ones a byte per element and an fp32 scale
+// per block.
 constexpr std::int64_t kQuantizedFrom = 4096;
 constexpr std::int64_t kQuantizedBlock = 256;
 
@@ -35,7 +36,8 @@ bool has_kernel(const OptimizerOptions& options) {
 Tensor zeros_like(const Tensor& x, DType dtype) {
   Session& session = x.session();
   Tensor made = session.empty_strided(x.shape(), x.strides(), dtype);
-  if (session.computes()) session.device().run(ElementwiseCall{Elementwise::kFill, made.operand(), {}, {}, {}, {0}});
+  if (session.computes())
+    session.device().run(ElementwiseCall{Elementwise::kFill, made.operand(), {}, {}, {}, {0}});
   return made;
 }
 
@@ -101,7 +103,8 @@ void OptimizerRun::prepare(std::size_t i) {
   if (options_.master_weights && is_16bit_float(parameter.dtype())) {
     state.master = to_dtype(parameter.detach(), DType::kFp32);
   }
-  const DType dtype = state.master ? DType::kFp32 : options_.state_precision.value_or(parameter.dtype());
+  const DType dtype =
+      state.master ? DType::kFp32 : options_.state_precision.value_or(parameter.dtype());
   switch (options_.name) {
     case OptimizerName::kNone:
     case OptimizerName::kSgd: break;
@@ -111,7 +114,8 @@ void OptimizerRun::prepare(std::size_t i) {
     }
     case OptimizerName::kAdam:
     case OptimizerName::kAdamW:
-      if (options_.form == OptimizerForm::kFused) state.step_count = session.zeros({}, DType::kFp32);
+      if (options_.form == OptimizerForm::kFused)
+        state.step_count = session.zeros({}, DType::kFp32);
       state.first = zeros_like(parameter, dtype);
       state.second = zeros_like(parameter, dtype);
       break;
@@ -167,7 +171,8 @@ void OptimizerRun::update(std::size_t i) {
   session.device().run(call);
 }
 
-std::vector<Tensor> OptimizerRun::temporaries(const std::vector<std::size_t>& group, bool of_gradients) {
+std::vector<Tensor> OptimizerRun::temporaries(const std::vector<std::size_t>& group,
+                                              bool of_gradients) {
   std::vector<Tensor> list;
   list.reserve(group.size());
   for (const std::size_t i : group) {
@@ -228,7 +233,9 @@ void OptimizerRun::step_for_loop(const std::vector<std::size_t>& group) {
       }
       case OptimizerName::kRmsprop:
       case OptimizerName::kAdagrad:
-      case OptimizerName::kAdafactor: denominator = temporary(); break;  // changed in place after that
+      case OptimizerName::kAdafactor:
+        denominator = temporary();
+        break;  // changed in place after that
       case OptimizerName::kLion: {
         const Tensor interpolated = temporary();
         denominator = temporary();
@@ -252,7 +259,8 @@ void OptimizerRun::step() {
     if (group == groups.end()) group = groups.insert(groups.end(), {dtype, {}});
     group->second.push_back(i);
   }
-  const bool in_kernel = options_.form == OptimizerForm::kFused || options_.name == OptimizerName::kAdamW8bit;
+  const bool in_kernel =
+      options_.form == OptimizerForm::kFused || options_.name == OptimizerName::kAdamW8bit;
   for (const auto& [dtype, group] : groups) {
     if (in_kernel) {
       for (const std::size_t i : group) update(i);
@@ -261,7 +269,8 @@ void OptimizerRun::step() {
     } else {
       step_foreach(group);
     }
-    for (const std::size_t i : group) prepare(i);  // SGD's momentum with a decay term is cloned from the decayed gradient
+    for (const std::size_t i : group)
+      prepare(i);  // SGD's momentum with a decay term is cloned from the decayed gradient
   }
   release_from_end(lingering_);
 }

@@ -1,4 +1,5 @@
-// Optimizer: states and temporaries of PyTorch's optimizers in their for-loop, foreach and fused forms.
+// Optimizer: states and temporaries of PyTorch's optimizers in their for-loop, foreach and fused
+// forms.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,16 @@
 namespace memfathom {
 
 enum class OptimizerName : std::uint8_t {
-  kNone, kSgd, kSgdMomentum, kAdam, kAdamW, kAdamW8bit, kAdafactor, kLion, kRmsprop, kAdagrad,
+  kNone,
+  kSgd,
+  kSgdMomentum,
+  kAdam,
+  kAdamW,
+  kAdamW8bit,
+  kAdafactor,
+  kLion,
+  kRmsprop,
+  kAdagrad,
 };
 enum class OptimizerForm : std::uint8_t { kForLoop, kForeach, kFused };
 
@@ -19,9 +29,9 @@ struct OptimizerOptions {
   OptimizerName name = OptimizerName::kAdamW;
   OptimizerForm form = OptimizerForm::kForeach;
   double learning_rate = 1e-3;
-  double weight_decay = 0;                // the L2 term; AdamW's own decay needs no memory
-  std::optional<DType> state_precision;   // of the states; absent: the parameter's
-  bool master_weights = false;            // an fp32 copy of each 16-bit parameter
+  double weight_decay = 0;               // the L2 term; AdamW's own decay needs no memory
+  std::optional<DType> state_precision;  // of the states; absent: the parameter's
+  bool master_weights = false;           // an fp32 copy of each 16-bit parameter
 };
 
 std::optional<OptimizerName> parse_optimizer(std::string_view name);
@@ -29,8 +39,8 @@ std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
 
 class OptimizerRun {
  public:
-  // Parameters in the order in which the framework was given them. Adagrad makes its state here, the others in the
-  // first step.
+  // Parameters in the order in which the framework was given them. Adagrad makes its state here,
+  // the others in the first step.
   OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters);
 
   // One step over the parameters that have a gradient.
@@ -41,9 +51,10 @@ class OptimizerRun {
  private:
   struct State {
     bool ready = false;
-    Tensor first, second;        // momentum | exp_avg, exp_avg_sq | square_avg | sum | row and column variances
-    Tensor scales1, scales2;     // of 8-bit states
-    Tensor step_count;           // on the device in the fused form
+    Tensor first,
+        second;  // momentum | exp_avg, exp_avg_sq | square_avg | sum | row and column variances
+    Tensor scales1, scales2;  // of 8-bit states
+    Tensor step_count;        // on the device in the fused form
     Tensor master;
   };
 

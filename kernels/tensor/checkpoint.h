@@ -1,22 +1,24 @@
-// Checkpoint: a segment whose saved tensors are not kept but computed again when backward first asks for one.
+// Checkpoint: a segment whose saved tensors are not kept but computed again when backward first
+// asks for one.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
+#include "kernels/tensor/tape_node.h"
 
 namespace memfathom {
 
 using Segment = std::function<Tensor(const Tensor&)>;
 
-// What a checkpoint keeps beside its input. kSelected: results of attention and of every second matrix product, as
-// torchtitan's per-operation choice does; they need not be computed again.
+// What a checkpoint keeps beside its input. kSelected: results of attention and of every second
+// matrix product, as torchtitan's per-operation choice does; they need not be computed again.
 enum class Keep : std::uint8_t { kNothing, kSelected };
 
-// PyTorch's non-reentrant checkpoint: what operations save inside the segment becomes a number; unpacking the first
-// of them runs the segment again, which stops as soon as the last saved tensor exists again.
+// PyTorch's non-reentrant checkpoint: what operations save inside the segment becomes a number;
+// unpacking the first of them runs the segment again, which stops as soon as the last saved tensor
+// exists again.
 class CheckpointFrame final : public Counted {
  public:
   CheckpointFrame(Session& session, Segment segment, const Tensor& input, Keep keep);
@@ -33,7 +35,8 @@ class CheckpointFrame final : public Counted {
   Segment segment_;
   SavedTensor input_;
   bool input_requires_grad_;
-  // Where the input came from: run again, it is no more of a leaf than it was (autocast would keep a leaf's cast).
+  // Where the input came from: run again, it is no more of a leaf than it was (autocast would keep
+  // a leaf's cast).
   Ref<TapeNode> input_node_;
   std::uint8_t input_number_;
   std::optional<DType> autocast_;
@@ -50,7 +53,8 @@ class CheckpointFrame final : public Counted {
 // output = segment(input), checkpointed. Without gradients it is the plain call.
 Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep = Keep::kNothing);
 
-// The reentrant variant: the segment runs without a tape; backward runs it again with one, and then its own backward.
+// The reentrant variant: the segment runs without a tape; backward runs it again with one, and then
+// its own backward.
 Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input);
 
 }  // namespace memfathom

@@ -15,7 +15,8 @@ bool only_holder(const Tensor& tensor) {
   return tensor.ref()->use_count() == 1 && tensor.impl()->storage->use_count() == 1;
 }
 
-// Adds to a leaf's gradient. A first gradient that nobody else holds, laid out like its leaf, is taken over as it is.
+// Adds to a leaf's gradient. A first gradient that nobody else holds, laid out like its leaf, is
+// taken over as it is.
 struct AccumulateGrad {
   explicit AccumulateGrad(Ref<TensorImpl> tensor) : leaf(std::move(tensor)) {}
   AccumulateGrad(AccumulateGrad&&) = default;
@@ -35,7 +36,8 @@ struct AccumulateGrad {
       add_into(leaf->grad, incoming);
       return;
     }
-    const bool same_layout = !is_dense(leaf->shape, leaf->strides) || incoming.strides() == leaf->strides ||
+    const bool same_layout = !is_dense(leaf->shape, leaf->strides) ||
+                             incoming.strides() == leaf->strides ||
                              (Tensor(leaf).is_contiguous() && incoming.is_contiguous());
     if (incoming.ref()->use_count() == 1 && same_layout) {
       leaf->grad = incoming.detach();
@@ -44,8 +46,10 @@ struct AccumulateGrad {
       copy_into(copy, incoming);
       leaf->grad = std::move(copy);
     }
-    // What a forward pass made and told to require a gradient is no parameter: its gradient is one tensor among others.
-    if (leaf->storage->component() != Component::kTemporaries) leaf->grad.impl()->storage->set_component(Component::kGradients);
+    // What a forward pass made and told to require a gradient is no parameter: its gradient is one
+    // tensor among others.
+    if (leaf->storage->component() != Component::kTemporaries)
+      leaf->grad.impl()->storage->set_component(Component::kGradients);
   }
 
   Ref<TensorImpl> leaf;
@@ -56,7 +60,8 @@ struct Task {
   SmallVector<Tensor, 2> gradients;
 };
 
-// One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is put back when the run ends.
+// One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is put back when the
+// run ends.
 class Run {
  public:
   explicit Run(Session& session) : session_(session) {}
@@ -89,12 +94,12 @@ class Run {
     bool operator<(const Entry& other) const { return sequence < other.sequence; }
   };
 
-  State& state(TapeNode& node) {
-    return states_[static_cast<std::size_t>(node.slot)];
-  }
+  State& state(TapeNode& node) { return states_[static_cast<std::size_t>(node.slot)]; }
 
   bool visit(TapeNode* node) {
-    if (node->slot >= 0 && static_cast<std::size_t>(node->slot) < states_.size() && owners_[static_cast<std::size_t>(node->slot)] == node) return false;
+    if (node->slot >= 0 && static_cast<std::size_t>(node->slot) < states_.size() &&
+        owners_[static_cast<std::size_t>(node->slot)] == node)
+      return false;
     borrowed_.emplace_back(Ref<TapeNode>(node), node->slot);
     node->slot = static_cast<std::int32_t>(states_.size());
     states_.emplace_back();

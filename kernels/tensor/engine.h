@@ -1,4 +1,5 @@
-// Engine: runs the tape backward in PyTorch's order: ready nodes by descending sequence number, leaves first.
+// Engine: runs the tape backward in PyTorch's order: ready nodes by descending sequence number,
+// leaves first.
 #pragma once
 
 #include "kernels/tensor/tape_node.h"

@@ -27,7 +27,8 @@ FrameworkPolicy FrameworkPolicy::for_stack(std::string_view torch_version, int c
   const int version = version_number(torch_version);
   if (version > 0) policy.torch_version = version;
   policy.compute_capability = compute_capability;
-  // CublasHandlePool.cpp: 32 MiB on Hopper, on Blackwell too in later versions; 8.125 MiB elsewhere.
+  // CublasHandlePool.cpp: 32 MiB on Hopper, on Blackwell too in later versions; 8.125 MiB
+  // elsewhere.
   if (compute_capability >= 90 && compute_capability < 120) policy.cublas_workspace = 32_MiB;
   policy.attention_has_gqa = policy.torch_version >= 205;
   return policy;

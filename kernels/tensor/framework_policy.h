@@ -1,4 +1,5 @@
-// FrameworkPolicy: what the run imitates: which PyTorch, on which kind of GPU. No version constants stand elsewhere.
+// FrameworkPolicy: what the run imitates: which PyTorch, on which kind of GPU. No version constants
+// stand elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +16,30 @@ struct FrameworkPolicy {
   // Compute capability as major * 10 + minor: 8.0 is 80.
   int compute_capability = 80;
 
-  // cuBLAS workspace of each (thread, stream) that runs a gemm; taken through the caching allocator and kept.
+  // cuBLAS workspace of each (thread, stream) that runs a gemm; taken through the caching allocator
+  // and kept.
   Bytes cublas_workspace{8519680};
   // cuBLASLt (addmm with a bias epilogue): a workspace of its own, zero when it shares cuBLAS's.
   Bytes cublaslt_workspace{0};
 
-  // Library workspaces and the temporaries inside kernels' host code are real allocations. The accounts of
-  // `allocator.backend: none` leave them out, as every tool that looks at tensors only.
+  // Library workspaces and the temporaries inside kernels' host code are real allocations. The
+  // accounts of `allocator.backend: none` leave them out, as every tool that looks at tensors only.
   bool counts_workspaces = true;
 
-  // Where nobody else can see it, the framework works in place: autograd adds a second gradient into the first one's
-  // buffer, the attention fallback adds its mask. Fake tensors, and so the tensor-level accounts, never do.
+  // Where nobody else can see it, the framework works in place: autograd adds a second gradient
+  // into the first one's buffer, the attention fallback adds its mask. Fake tensors, and so the
+  // tensor-level accounts, never do.
   bool in_place_shortcuts = true;
 
   // torch >= 2.5: scaled_dot_product_attention keeps grouped k/v unexpanded with enable_gqa.
   bool attention_has_gqa = true;
 
-  // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing needs it.
+  // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing
+  // needs it.
   bool bitsandbytes_keeps_input = false;
 
-  // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the default's.
+  // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the
+  // default's.
   static FrameworkPolicy for_stack(std::string_view torch_version, int compute_capability);
 };
 

@@ -17,8 +17,8 @@ using ModuleIndex = std::uint16_t;
 using ComponentBytes = std::array<std::int64_t, kComponentCount>;
 
 struct PhaseRecord {
-  std::string name;       // load, forward, backward, step, prefill, decode
-  int iteration = 0;      // 0 for load, then from 1
+  std::string name;   // load, forward, backward, step, prefill, decode
+  int iteration = 0;  // 0 for load, then from 1
   std::int64_t allocated_peak = 0;
   std::int64_t allocated_end = 0;
   std::int64_t reserved_peak = 0;

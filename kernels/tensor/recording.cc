@@ -13,7 +13,8 @@ bool wants_gradient(const Tensor* tensor) {
 
 }  // namespace
 
-Recording::Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs)
+Recording::Recording(Session& session, const char* name,
+                     std::initializer_list<const Tensor*> inputs)
     : session_(session) {
   for (const Tensor* input : inputs) {
     if (input != nullptr) announce_use(*input);
@@ -29,10 +30,13 @@ Recording::Recording(Session& session, const char* name, std::initializer_list<c
   }
 }
 
-Recording::Recording(Session& session, const char* name, std::span<const Tensor> inputs) : session_(session) {
+Recording::Recording(Session& session, const char* name, std::span<const Tensor> inputs)
+    : session_(session) {
   for (const Tensor& input : inputs) announce_use(input);
   if (!session.grad_enabled) return;
-  if (std::none_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return wants_gradient(&input); })) return;
+  if (std::none_of(inputs.begin(), inputs.end(),
+                   [](const Tensor& input) { return wants_gradient(&input); }))
+    return;
   node_ = make_ref<TapeNode>(name, session.next_sequence());
   node_->module = session.module;
   for (const Tensor& input : inputs) {

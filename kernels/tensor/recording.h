@@ -1,9 +1,9 @@
 // Recording: how an operation puts itself on the tape.
 //
 //   Recording tape(session, "silu", {&x});
-//   tape.save(x);                                  // inputs before the kernel runs, as PyTorch does
-//   Tensor y = ...;
-//   tape.finish(y, [](Backward& b) { ... });       // outputs are saved before finish()
+//   tape.save(x);                                  // inputs before the kernel runs, as PyTorch
+//   does Tensor y = ...; tape.finish(y, [](Backward& b) { ... });       // outputs are saved before
+//   finish()
 #pragma once
 
 #include <initializer_list>
@@ -11,14 +11,15 @@
 #include <utility>
 
 #include "kernels/tensor/checkpoint.h"
-#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
+#include "kernels/tensor/tape_node.h"
 
 namespace memfathom {
 
 class Recording {
  public:
-  // `inputs` are those with a derivative, in PyTorch's order; null or undefined where one is absent.
+  // `inputs` are those with a derivative, in PyTorch's order; null or undefined where one is
+  // absent.
   Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs);
   // For operations on a list of tensors.
   Recording(Session& session, const char* name, std::span<const Tensor> inputs);

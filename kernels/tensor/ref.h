@@ -6,7 +6,8 @@
 
 namespace memfathom {
 
-// Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting is not atomic.
+// Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting
+// is not atomic.
 class Counted {
  public:
   Counted() = default;

@@ -47,7 +47,8 @@ Tensor Session::zeros(const Shape& shape, DType dtype) { return full(shape, dtyp
 
 Tensor Session::full(const Shape& shape, DType dtype, double value) {
   Tensor made = empty(shape, dtype);
-  if (computes()) device_.run(ElementwiseCall{Elementwise::kFill, made.operand(), {}, {}, {}, {value}});
+  if (computes())
+    device_.run(ElementwiseCall{Elementwise::kFill, made.operand(), {}, {}, {}, {value}});
   return made;
 }
 
@@ -73,7 +74,8 @@ void Session::before_gemm(bool with_epilogue) {
                             Component::kWorkspaceCublas);
   module = current;
   // Also when there is none: the device must not keep one that an earlier session has given back.
-  if (computes() && !own_epilogue) device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
+  if (computes() && !own_epilogue)
+    device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
   gemm_workspaces_.push_back({in_backward, own_epilogue, std::move(memory)});
 }
 

@@ -1,4 +1,5 @@
-// Session: one run of layers on one device: memory, accounts, modes. Everything in it belongs to one thread.
+// Session: one run of layers on one device: memory, accounts, modes. Everything in it belongs to
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,12 @@ class CheckpointFrame;
 class Session {
  public:
   // `workspaces` answers for the libraries; the device itself where it is a real one.
-  Session(Device& device, Allocator& allocator, const WorkspaceModel& workspaces, FrameworkPolicy policy)
-      : device_(device), allocator_(allocator), workspaces_(workspaces), policy_(std::move(policy)) {}
+  Session(Device& device, Allocator& allocator, const WorkspaceModel& workspaces,
+          FrameworkPolicy policy)
+      : device_(device),
+        allocator_(allocator),
+        workspaces_(workspaces),
+        policy_(std::move(policy)) {}
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -43,12 +48,13 @@ class Session {
   // A tensor whose memory comes with its storage's bring_back().
   Tensor deferred(const Shape& shape, DType dtype);
 
-  // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out, or for 0 bytes.
+  // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out,
+  // or for 0 bytes.
   Tensor workspace(Bytes bytes, Component component);
   Tensor kernel_temporary(const Shape& shape, DType dtype);
 
-  // The first gemm of the forward and of the backward thread takes a cuBLAS workspace and keeps it. `with_epilogue`:
-  // it goes through cuBLASLt, which has one of its own where the policy says so.
+  // The first gemm of the forward and of the backward thread takes a cuBLAS workspace and keeps it.
+  // `with_epilogue`: it goes through cuBLASLt, which has one of its own where the policy says so.
   void before_gemm(bool with_epilogue);
   // Releases them, as the end of the process would.
   void release_workspaces() { gemm_workspaces_.clear(); }
@@ -67,7 +73,8 @@ class Session {
   bool training = true;
   bool cudnn_benchmark = false;
   std::optional<DType> autocast;
-  std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>> autocast_cache;  // leaf -> (leaf, its cast)
+  std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>>
+      autocast_cache;  // leaf -> (leaf, its cast)
   CheckpointFrame* checkpoint = nullptr;
   Session* saved_on = nullptr;  // where saved activations wait for backward; null: here
   Component component = Component::kTemporaries;

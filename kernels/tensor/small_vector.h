@@ -56,7 +56,9 @@ class SmallVector {
 
  private:
   T* data() { return heap_ != nullptr ? heap_ : std::launder(reinterpret_cast<T*>(place_)); }
-  const T* data() const { return heap_ != nullptr ? heap_ : std::launder(reinterpret_cast<const T*>(place_)); }
+  const T* data() const {
+    return heap_ != nullptr ? heap_ : std::launder(reinterpret_cast<const T*>(place_));
+  }
 
   void grow() {
     const std::size_t capacity = capacity_ * 2;

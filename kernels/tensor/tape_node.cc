@@ -9,13 +9,15 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor) return;
   Session& session = tensor.session();
   const Component component = tensor.impl()->storage->component();
-  if (session.saved_on != nullptr && component != Component::kParameters && component != Component::kAdapterParameters) {
+  if (session.saved_on != nullptr && component != Component::kParameters &&
+      component != Component::kAdapterParameters) {
     home_ = &session;
     tensor_ = session.saved_on->empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
     tensor_.impl()->storage->add_saved();
     return;
   }
-  tensor_ = tensor.detach();  // without history: an output that saves itself must not keep itself alive
+  tensor_ =
+      tensor.detach();  // without history: an output that saves itself must not keep itself alive
   tensor_.impl()->storage->add_saved();
 }
 

@@ -1,4 +1,5 @@
-// TapeNode: one recorded operation of the tape: what it saved, where its gradients go, how they are computed.
+// TapeNode: one recorded operation of the tape: what it saved, where its gradients go, how they are
+// computed.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@ namespace memfathom {
 class CheckpointFrame;
 class Backward;
 
-// A tensor kept for backward. Inside a checkpointed segment it is only a promise, kept by running the segment again.
+// A tensor kept for backward. Inside a checkpointed segment it is only a promise, kept by running
+// the segment again.
 class SavedTensor {
  public:
   explicit SavedTensor(const Tensor& tensor);
@@ -63,18 +65,21 @@ class TapeNode final : public Counted {
   void set_function(F function) {
     static_assert(sizeof(F) <= kClosureBytes && alignof(F) <= alignof(std::max_align_t));
     new (closure_.data()) F(std::move(function));
-    invoke_ = [](std::byte* closure, Backward& b) { (*std::launder(reinterpret_cast<F*>(closure)))(b); };
+    invoke_ = [](std::byte* closure, Backward& b) {
+      (*std::launder(reinterpret_cast<F*>(closure)))(b);
+    };
     destroy_ = [](std::byte* closure) { std::launder(reinterpret_cast<F*>(closure))->~F(); };
   }
   void apply(Backward& backward) { invoke_(closure_.data(), backward); }
   // Saved tensors and captures go; edges stay until the graph does.
   void release();
 
-  SmallVector<Edge, 3> edges;           // one per forward input; an empty node: no gradient wanted
+  SmallVector<Edge, 3> edges;  // one per forward input; an empty node: no gradient wanted
   SmallVector<SavedTensor, 3> saved;
   SmallVector<OutputMeta, 1> outputs;
-  std::int32_t slot = -1;               // the engine's
-  ModuleIndex module = 0;               // whose operation it was: what backward allocates for it is that module's too
+  std::int32_t slot = -1;  // the engine's
+  ModuleIndex module =
+      0;  // whose operation it was: what backward allocates for it is that module's too
 
  private:
   const char* name_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/session.h"
+#include "kernels/tensor/tape_node.h"
 
 namespace memfathom {
 
@@ -50,13 +50,15 @@ void Storage::set_component(Component component) {
 
 void Storage::add_saved() {
   if (saved_++ == 0 && component_ == Component::kTemporaries) {
-    session_->ledger().move(Component::kTemporaries, Component::kActivations, module_, accounted_bytes());
+    session_->ledger().move(Component::kTemporaries, Component::kActivations, module_,
+                            accounted_bytes());
   }
 }
 
 void Storage::remove_saved() {
   if (--saved_ == 0 && component_ == Component::kTemporaries) {
-    session_->ledger().move(Component::kActivations, Component::kTemporaries, module_, accounted_bytes());
+    session_->ledger().move(Component::kActivations, Component::kTemporaries, module_,
+                            accounted_bytes());
   }
 }
 

@@ -1,4 +1,5 @@
-// Tensor: a counted view of a counted storage, with autograd's bookkeeping; PyTorch's semantics of sharing.
+// Tensor: a counted view of a counted storage, with autograd's bookkeeping; PyTorch's semantics of
+// sharing.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class TapeNode;
 class Storage;
 struct TensorImpl;
 
-// Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before each use of such a
-// storage and after a leaf got its gradient.
+// Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before
+// each use of such a storage and after a leaf got its gradient.
 class ParameterKeeper {
  public:
   virtual ~ParameterKeeper() = default;
@@ -46,8 +47,8 @@ class Storage final : public Counted {
   void add_saved();
   void remove_saved();
 
-  // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes back, on the
-  // session's current stream.
+  // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes
+  // back, on the session's current stream.
   void let_go();
   void bring_back();
   bool resident() const { return resident_; }
@@ -65,7 +66,7 @@ class Storage final : public Counted {
   ModuleIndex module_;
   bool resident_ = true;
   std::uint32_t saved_ = 0;
-  Bytes size_;                         // what bring_back() asks for
+  Bytes size_;  // what bring_back() asks for
   ParameterKeeper* keeper_ = nullptr;
 };
 
@@ -116,9 +117,10 @@ struct TensorImpl final : public Counted {
   DType dtype = DType::kFp32;
   bool requires_grad = false;
   std::uint8_t output_number = 0;  // which output of grad_fn this is
-  Ref<TapeNode> grad_fn;               // made by, when it has history
-  TapeNode* accumulator = nullptr;     // of a leaf: the node that adds to its gradient, while a graph holds it
-  Tensor grad;                     // of a leaf
+  Ref<TapeNode> grad_fn;           // made by, when it has history
+  TapeNode* accumulator =
+      nullptr;  // of a leaf: the node that adds to its gradient, while a graph holds it
+  Tensor grad;  // of a leaf
 };
 
 // Row-major strides of a contiguous tensor.

@@ -36,8 +36,8 @@ std::vector<Figure> figures_of(const std::vector<const BenchRow*>& before,
                                const std::vector<const BenchRow*>& after, bool with_startup);
 
 // The part of the benchmark that explains how `total` moved: the context, a library's modules or a
-// workspace where one moved by a quarter as much, else the allocator's slack, else the tensors, else
-// `total` itself.
+// workspace where one moved by a quarter as much, else the allocator's slack, else the tensors,
+// else `total` itself.
 Figure cause_of(const std::vector<const BenchRow*>& before,
                 const std::vector<const BenchRow*>& after, const Figure& total,
                 const CompareOptions& options);

@@ -18,11 +18,11 @@ constexpr const char* kFaults =
     "*'\"workload\":\"mlp/w256-d8/fp32/256MiB\"'*) kill -SEGV $$;;\n"
     "*'\"workload\":\"mlp/w256-d8/fp32/512MiB\"'*) sleep 600;;\n"
     "*'\"workload\":\"mlp/w256-d8/fp32/1024MiB\"'*)\n"
-    "  request=$(printf '%s' \"$request\" | sed 's/\"ceiling_bytes\":[0-9]*/\"ceiling_bytes\":9000000/');;\n";
+    "  request=$(printf '%s' \"$request\" | sed "
+    "'s/\"ceiling_bytes\":[0-9]*/\"ceiling_bytes\":9000000/');;\n";
 
 TEST_F(CalibrateCommandTest, FindsTheHiddenTruthOfAVirtualCard) {
-  const Outcome outcome =
-      run({"calibrate", "--device", "virtual:blue", "--format", "json"});
+  const Outcome outcome = run({"calibrate", "--device", "virtual:blue", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["schema"], "memfathom.calibrate/1");
@@ -38,7 +38,9 @@ TEST_F(CalibrateCommandTest, ASecondRunHasNothingToDo) {
   const Outcome second = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_THAT(second.out, HasSubstr("nothing to do"));
-  EXPECT_EQ(run({"calibrate", "--device", "virtual:blue", "--if-stale", "--plan", "standard"}).exit_code, 0);
+  EXPECT_EQ(
+      run({"calibrate", "--device", "virtual:blue", "--if-stale", "--plan", "standard"}).exit_code,
+      0);
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 
@@ -77,7 +79,8 @@ TEST_F(CalibrateCommandTest, MeasuresTheCpuByItsResidentMemory) {
   EXPECT_GE(*sample.device_peak, *sample.reserved_peak);
   std::vector<std::string> stages;
   for (const StageReading& reading : sample.stages) stages.push_back(reading.stage);
-  EXPECT_THAT(stages, testing::ElementsAre("baseline", "context", "cublas", "tensors", "warmup", "steps"));
+  EXPECT_THAT(stages,
+              testing::ElementsAre("baseline", "context", "cublas", "tensors", "warmup", "steps"));
 }
 
 TEST_F(CalibrateCommandTest, WhatATraceRecordsAnEstimateReads) {
@@ -93,7 +96,8 @@ TEST_F(CalibrateCommandTest, WhatATraceRecordsAnEstimateReads) {
 }
 
 TEST_F(CalibrateCommandTest, SaysWhatAPlanWouldRun) {
-  const Outcome outcome = run({"profile", "--dry-run", "--device", "virtual:blue", "--format", "json"});
+  const Outcome outcome =
+      run({"profile", "--dry-run", "--device", "virtual:blue", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json plan = json::parse(outcome.out);
   EXPECT_LT(plan["condition_number"], 10);
@@ -122,7 +126,8 @@ TEST_F(CalibrateCommandTest, BadUsageIsOneSentence) {
 }
 
 TEST_F(CalibrateCommandTest, StatusIsValidAndCompleteWithoutAGpu) {
-  const Outcome outcome = run({"status", "--format", "json"}, {"MEMFATHOM_CUDA_MODULE=/nonexistent"});
+  const Outcome outcome =
+      run({"status", "--format", "json"}, {"MEMFATHOM_CUDA_MODULE=/nonexistent"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json status = json::parse(outcome.out);
   EXPECT_EQ(status["schema"], "memfathom.status/1");

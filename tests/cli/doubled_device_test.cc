@@ -1,4 +1,5 @@
-// The commands on the CUDA device over doubles of NVIDIA's libraries, in child processes like a real one.
+// The commands on the CUDA device over doubles of NVIDIA's libraries, in child processes like a
+// real one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,16 +16,17 @@ const std::string kDoubled = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
 
 class DoubledDeviceTest : public ProfilingFixture {};
 
-// One size of three runs; the doubles compute on one core, and the smallest job of the plan is enough.
+// One size of three runs; the doubles compute on one core, and the smallest job of the plan is
+// enough.
 TEST_F(DoubledDeviceTest, IsMeasuredAndItsFaultsAreStatuses) {
   const std::string faults = probe(
       "*activations/fp32/512MiB*) kill -SEGV $$;;\n"
       "*activations/fp32/1024MiB*)\n"
-      "  request=$(printf '%s' \"$request\" | sed 's/\"ceiling_bytes\":[0-9]*/\"ceiling_bytes\":9000000/');;\n");
-  const Outcome outcome =
-      run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations", "--timeout",
-           "110"},
-          {kDoubled, faults});
+      "  request=$(printf '%s' \"$request\" | sed "
+      "'s/\"ceiling_bytes\":[0-9]*/\"ceiling_bytes\":9000000/');;\n");
+  const Outcome outcome = run(
+      {"profile", "--device", "cuda:0", "--filter", "elementwise/activations", "--timeout", "110"},
+      {kDoubled, faults});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::map<std::string, Sample> taken = samples();
   const Sample& good = taken.at("elementwise/activations/fp32/256MiB");

@@ -31,9 +31,9 @@ class ProfilingFixture : public testing::Test {
   // A program that looks at its request before it hands it to the real probe.
   std::string probe(const std::string& cases) {
     const std::string path = folder_ + "/probe";
-    std::ofstream(path) << "#!/bin/sh\nrequest=$(cat)\ncase \"$request\" in\n" << cases
-                        << "esac\nprintf '%s' \"$request\" | exec " MEMFATHOM_BINARY
-                           " __probe\n";
+    std::ofstream(path) << "#!/bin/sh\nrequest=$(cat)\ncase \"$request\" in\n"
+                        << cases
+                        << "esac\nprintf '%s' \"$request\" | exec " MEMFATHOM_BINARY " __probe\n";
     chmod(path.c_str(), 0700);
     return "MEMFATHOM_PROBE=" + path;
   }

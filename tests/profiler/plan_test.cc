@@ -107,9 +107,9 @@ TEST(DesignTest, LibrariesUsedOneAtATimeHaveTheirKnownCondition) {
 }
 
 TEST(DesignTest, TwoLibrariesThatAlwaysComeTogetherCannotBeTold) {
-  EXPECT_TRUE(std::isinf(design_condition(
-      {using_libraries(true, true, false), using_libraries(false, false, true),
-       using_libraries(false, false, false), using_libraries(true, true, true)})));
+  EXPECT_TRUE(std::isinf(
+      design_condition({using_libraries(true, true, false), using_libraries(false, false, true),
+                        using_libraries(false, false, false), using_libraries(true, true, true)})));
 }
 
 TEST(DesignTest, ValidationDoesNotCount) {

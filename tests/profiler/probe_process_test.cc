@@ -104,10 +104,11 @@ class RepeatsTest : public testing::Test {
     options.device = "virtual:test";
     options.ceiling = 1_GiB;
     options.most_repeats = 4;
-    options.program = shell(
-        "cat > /dev/null; n=$(cat " + folder_ + "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " +
-        folder_ + "/n; set -- " + peaks + "; shift $((n-1)); echo '{\"environment\":{},\"memory_free_bytes\":1," +
-        "\"sample\":{\"status\":\"" + status + "\",\"device_peak_bytes\":'$1'}}'");
+    options.program =
+        shell("cat > /dev/null; n=$(cat " + folder_ +
+              "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " + folder_ + "/n; set -- " +
+              peaks + "; shift $((n-1)); echo '{\"environment\":{},\"memory_free_bytes\":1," +
+              "\"sample\":{\"status\":\"" + status + "\",\"device_peak_bytes\":'$1'}}'");
     return options;
   }
   std::string folder_;
@@ -152,8 +153,9 @@ TEST_F(RepeatsTest, ADisturbedSampleIsTakenAgainAndThenKeptAsSuch) {
 
 TEST_F(RepeatsTest, AStopIsObeyedBeforeTheNextWorkload) {
   std::atomic<bool> stop{false};
-  const int taken = measure_all({workload(), workload(), workload()}, options("1 1 1 1 1 1"),
-                                [&](const Sample&) { stop = true; }, stop);
+  const int taken = measure_all(
+      {workload(), workload(), workload()}, options("1 1 1 1 1 1"),
+      [&](const Sample&) { stop = true; }, stop);
   EXPECT_EQ(taken, 1);
 }
 

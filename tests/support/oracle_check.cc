@@ -24,15 +24,19 @@ class OracleComparison {
  public:
   explicit OracleComparison(const OracleRow& row) : row_(row) {}
 
-  // `tolerance` is a share of the expected value; 4 KiB are always allowed, as by the oracle's own check.
+  // `tolerance` is a share of the expected value; 4 KiB are always allowed, as by the oracle's own
+  // check.
   void compare(const char* key, std::int64_t actual, double tolerance) {
     const Node* expected = row_.expected.find(key);
     if (expected == nullptr) return;
     const std::int64_t wanted = expected->as_int();
-    const double share = wanted == 0 ? 0 : static_cast<double>(actual - wanted) / static_cast<double>(wanted);
-    if (std::abs(share) > std::abs(worst.share)) worst = {share, fmt::format("{}: {} is {} instead of {}", row_.id, key, actual, wanted)};
+    const double share =
+        wanted == 0 ? 0 : static_cast<double>(actual - wanted) / static_cast<double>(wanted);
+    if (std::abs(share) > std::abs(worst.share))
+      worst = {share, fmt::format("{}: {} is {} instead of {}", row_.id, key, actual, wanted)};
     if (std::abs(actual - wanted) <= 4096 && tolerance > 0) return;
-    EXPECT_LE(std::abs(share), tolerance) << row_.id << ": " << key << " is " << actual << " instead of " << wanted;
+    EXPECT_LE(std::abs(share), tolerance)
+        << row_.id << ": " << key << " is " << actual << " instead of " << wanted;
   }
 
   Deviation worst;
@@ -65,8 +69,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-// Events as steps. The first `skipped` allocations (parameters, buffers, batch) have no number; empty storages have
-// no step.
+// Events as steps. The first `skipped` allocations (parameters, buffers, batch) have no number;
+// empty storages have no step.
 std::vector<Step> steps_of(const std::vector<TraceEvent>& events, std::size_t skipped) {
   std::vector<Step> steps;
   std::unordered_map<std::int64_t, std::int64_t> numbers;
@@ -92,12 +96,14 @@ struct RecordedTrace {
 
 RecordedTrace read_recorded(const std::string& name) {
   RecordedTrace recorded;
-  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/traces/" + name + ".jsonl.gz", std::ios::binary);
+  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/traces/" + name + ".jsonl.gz",
+                     std::ios::binary);
   TraceReader reader(file, name);
   recorded.case_id = parse_json(reader.header(), name).at("case").as_string();
   TraceEvent event;
   while (reader.next(event)) {
-    if (event.op == TraceOp::kAlloc && event.phase == "init" && event.bytes.count() > 0) ++recorded.initial;
+    if (event.op == TraceOp::kAlloc && event.phase == "init" && event.bytes.count() > 0)
+      ++recorded.initial;
     recorded.events.push_back(event);
   }
   return recorded;
@@ -130,9 +136,11 @@ void expect_rows_agree(const std::vector<OracleRow>& rows, const NetworkMaker& m
   }
 }
 
-void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& rows, const NetworkMaker& make) {
+void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& rows,
+                         const NetworkMaker& make) {
   const RecordedTrace recorded = read_recorded(name);
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OracleRow& r) { return r.id == recorded.case_id; });
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const OracleRow& r) { return r.id == recorded.case_id; });
   ASSERT_NE(row, rows.end()) << recorded.case_id;
   const OracleResult result = run_oracle_row(*row, make, true);
   const std::vector<Step> expected = steps_of(recorded.events, recorded.initial);
@@ -140,7 +148,9 @@ void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& 
   for (std::size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
     // What comes after the last step of the recording belongs to the end of the program.
     if (i + 1 == expected.size()) break;
-    ASSERT_TRUE(expected[i] == actual[i]) << "recorded:\n" << shown(expected, i) << "ours:\n" << shown(actual, i);
+    ASSERT_TRUE(expected[i] == actual[i]) << "recorded:\n"
+                                          << shown(expected, i) << "ours:\n"
+                                          << shown(actual, i);
   }
   EXPECT_EQ(expected.size(), actual.size());
 }

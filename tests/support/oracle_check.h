@@ -1,4 +1,5 @@
-// Oracle checks: a row of the oracle against our run of it: figures within a tolerance, events in the recorded order.
+// Oracle checks: a row of the oracle against our run of it: figures within a tolerance, events in
+// the recorded order.
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace memfathom {
 
-// Parameters, buffers, gradients and states exactly, peaks within 1 % (4 KiB are always allowed), for every row.
-// Prints how many rows are exact and the worst of the others.
+// Parameters, buffers, gradients and states exactly, peaks within 1 % (4 KiB are always allowed),
+// for every row. Prints how many rows are exact and the worst of the others.
 void expect_rows_agree(const std::vector<OracleRow>& rows, const NetworkMaker& make);
 
 // The allocations and frees of oracle/traces/{name}.jsonl.gz, in its order.
-void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& rows, const NetworkMaker& make);
+void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& rows,
+                         const NetworkMaker& make);
 
 }  // namespace memfathom

@@ -62,7 +62,8 @@ LoopOptions loop_options(const TrainingSpec& training) {
 std::int64_t live(const PhaseRecord& phase, std::initializer_list<Component> components) {
   std::int64_t bytes = 0;
   for (const ComponentBytes& module : phase.live_at_peak) {
-    for (const Component component : components) bytes += module[static_cast<std::size_t>(component)];
+    for (const Component component : components)
+      bytes += module[static_cast<std::size_t>(component)];
   }
   return bytes;
 }

@@ -8,22 +8,23 @@
 #include <vector>
 
 #include "core/document.h"
+#include "estimator/models/settings.h"
 #include "kernels/allocator/trace.h"
 #include "kernels/layers/builder.h"
 #include "kernels/layers/network.h"
-#include "estimator/models/settings.h"
 
 namespace memfathom {
 
 struct OracleRow {
   std::string id;
-  Node config;     // the model's config.json keys
+  Node config;  // the model's config.json keys
   Node job;
   Node expected;
 };
 
 // The rows of jobs/models.jsonl whose model_type `wanted` accepts.
-std::vector<OracleRow> read_oracle_rows(const std::function<bool(const std::string& model_type)>& wanted);
+std::vector<OracleRow> read_oracle_rows(
+    const std::function<bool(const std::string& model_type)>& wanted);
 
 struct OracleResult {
   std::int64_t parameter_count = 0;
@@ -33,9 +34,12 @@ struct OracleResult {
   std::vector<TraceEvent> events;  // of the whole run, when asked for
 };
 
-using NetworkMaker = std::function<std::unique_ptr<Network>(Builder&, const Node& config, const ModelSettings&)>;
+using NetworkMaker =
+    std::function<std::unique_ptr<Network>(Builder&, const Node& config, const ModelSettings&)>;
 
-// Two iterations (or one forward pass, or a generation), as the oracle ran them. Trace events are kept on request.
-OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make, bool with_events = false);
+// Two iterations (or one forward pass, or a generation), as the oracle ran them. Trace events are
+// kept on request.
+OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make,
+                            bool with_events = false);
 
 }  // namespace memfathom

@@ -6,6 +6,7 @@
 #include "estimator/models/diffusion/timestep.h"
 #include "estimator/models/language/config_reader.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/block_adapters.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
@@ -14,7 +15,6 @@
 #include "kernels/ops/fft.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
-#include "kernels/layers/block_adapters.h"
 #include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
@@ -23,7 +23,8 @@ namespace {
 constexpr std::int64_t kSpatialCompression = 8;
 
 struct Plan {
-  std::int64_t heads, head_size, in_channels, out_channels, time_size, text_size, layers, text_length, patch, patch_t;
+  std::int64_t heads, head_size, in_channels, out_channels, time_size, text_size, layers,
+      text_length, patch, patch_t;
   std::int64_t sample_width, sample_height, sample_frames, compression;
   bool attention_bias, patch_bias, rotary, learned_positions, flip;
   double dropout, norm_eps;
@@ -65,7 +66,8 @@ struct Streams {
   Tensor video, text;
 };
 
-Tensor modulated(const LayerNorm& norm, const Tensor& input, const Tensor& scale, const Tensor& shift) {
+Tensor modulated(const LayerNorm& norm, const Tensor& input, const Tensor& scale,
+                 const Tensor& shift) {
   Tensor x = norm(input);
   {
     const Tensor factor = add_scalar(scale, 1);
@@ -110,7 +112,8 @@ NormZero make_norm_zero(Builder& builder, std::string_view name, const Plan& pla
 // Pairs of neighbours are turned; everything in fp32, the result in the input's type.
 Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin) {
   Tensor turned;
-  const std::vector<Tensor> pairs = unbind(reshape(x, {x.size(0), x.size(1), x.size(2), x.size(3) / 2, 2}), -1);
+  const std::vector<Tensor> pairs =
+      unbind(reshape(x, {x.size(0), x.size(1), x.size(2), x.size(3) / 2, 2}), -1);
   {
     const Tensor parts[] = {neg(pairs[1]), pairs[0]};
     turned = flatten(stack(parts, -1), 3);
@@ -130,7 +133,8 @@ struct JointAttention {
   std::int64_t head_size = 64;
   AttentionImplementation implementation = AttentionImplementation::kAuto;
 
-  Streams operator()(const Tensor& video, const Tensor& text, const Tensor& cos, const Tensor& sin) const {
+  Streams operator()(const Tensor& video, const Tensor& text, const Tensor& cos,
+                     const Tensor& sin) const {
     const std::int64_t text_length = text.size(1);
     Tensor hidden;
     {
@@ -161,9 +165,12 @@ struct JointAttention {
   }
 
  private:
-  Tensor in_heads(const Tensor& x) const { return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2); }
+  Tensor in_heads(const Tensor& x) const {
+    return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2);
+  }
 
-  static void rotate_video(Tensor& x, std::int64_t text_length, const Tensor& cos, const Tensor& sin) {
+  static void rotate_video(Tensor& x, std::int64_t text_length, const Tensor& cos,
+                           const Tensor& sin) {
     Region region{x.shape(), x.shape()};
     for (std::int64_t& begin : region.begin) begin = 0;
     region.begin[2] = text_length;
@@ -178,7 +185,8 @@ struct Block {
   Linear up, down;
   double dropout = 0;
 
-  Streams operator()(const Streams& input, const Tensor& temb, const Tensor& cos, const Tensor& sin) const {
+  Streams operator()(const Streams& input, const Tensor& temb, const Tensor& cos,
+                     const Tensor& sin) const {
     ModulatedStreams normed = norm1(input.video, input.text, temb);
     const Streams attended = attention(normed.video, normed.text, cos, sin);
     Streams hidden;
@@ -191,7 +199,8 @@ struct Block {
     }
     const Tensor wide = feed_forward(normed.video);
     const std::int64_t text_length = input.text.size(1);
-    hidden.video = gated(hidden.video, normed.video_gate, slice(wide, 1, text_length, wide.size(1)));
+    hidden.video =
+        gated(hidden.video, normed.video_gate, slice(wide, 1, text_length, wide.size(1)));
     hidden.text = gated(hidden.text, normed.text_gate, slice(wide, 1, 0, text_length));
     return hidden;
   }
@@ -252,7 +261,8 @@ class CogVideoX final : public Network {
     norm_out_ = make_layer_norm(builder, "norm_out.norm", width);
     const HeadScope head(builder);
     const std::int64_t pixels = plan_.patch * plan_.patch * (plan_.patch_t > 0 ? plan_.patch_t : 1);
-    proj_out_ = make_linear(builder, "proj_out", width, pixels * plan_.out_channels, {.head = true});
+    proj_out_ =
+        make_linear(builder, "proj_out", width, pixels * plan_.out_channels, {.head = true});
   }
 
   void load_batch(std::int64_t size, bool targets) override {
@@ -286,7 +296,8 @@ class CogVideoX final : public Network {
       streams.text = slice(hidden, 1, 0, plan_.text_length);
       streams.video = slice(hidden, 1, plan_.text_length, hidden.size(1));
     }
-    for (const std::shared_ptr<const Block>& block : blocks_) streams = run_block(block, streams, temb);
+    for (const std::shared_ptr<const Block>& block : blocks_)
+      streams = run_block(block, streams, temb);
     Tensor hidden = std::move(streams.video);
     hidden = norm_final_(hidden);
     hidden = finished(hidden, temb);
@@ -296,29 +307,39 @@ class CogVideoX final : public Network {
 
  private:
   void read_extents(const Node& config) {
-    height_ = settings_.image_height > 0 ? settings_.image_height / kSpatialCompression : plan_.sample_height;
-    width_ = settings_.image_width > 0 ? settings_.image_width / kSpatialCompression : plan_.sample_width;
-    const std::int64_t video_frames = settings_.num_frames > 0 ? settings_.num_frames : plan_.sample_frames;
+    height_ = settings_.image_height > 0 ? settings_.image_height / kSpatialCompression
+                                         : plan_.sample_height;
+    width_ = settings_.image_width > 0 ? settings_.image_width / kSpatialCompression
+                                       : plan_.sample_width;
+    const std::int64_t video_frames =
+        settings_.num_frames > 0 ? settings_.num_frames : plan_.sample_frames;
     frames_ = 1 + (video_frames - 1) / plan_.compression;
     if (plan_.patch_t > 0) frames_ = (frames_ + plan_.patch_t - 1) / plan_.patch_t * plan_.patch_t;
-    if (height_ < plan_.patch || width_ < plan_.patch || height_ % plan_.patch != 0 || width_ % plan_.patch != 0) {
-      config.refuse("training.image_size must be a multiple of 8 times the patch size; 480 x 720 is the model's own");
+    if (height_ < plan_.patch || width_ < plan_.patch || height_ % plan_.patch != 0 ||
+        width_ % plan_.patch != 0) {
+      config.refuse(
+          "training.image_size must be a multiple of 8 times the patch size; 480 x 720 is the "
+          "model's own");
     }
   }
 
   void make_patch_embedding(Builder& builder, std::int64_t width) {
     const PathScope scope(builder, "patch_embed");
     if (plan_.patch_t > 0) {
-      patch_linear_ = make_linear(builder, "proj", plan_.in_channels * plan_.patch * plan_.patch * plan_.patch_t, width);
+      patch_linear_ = make_linear(
+          builder, "proj", plan_.in_channels * plan_.patch * plan_.patch * plan_.patch_t, width);
     } else {
-      patch_weight_ = builder.parameter("proj.weight", {width, plan_.in_channels, plan_.patch, plan_.patch});
+      patch_weight_ =
+          builder.parameter("proj.weight", {width, plan_.in_channels, plan_.patch, plan_.patch});
       if (plan_.patch_bias) patch_bias_ = builder.parameter("proj.bias", {width});
     }
     text_proj_ = make_linear(builder, "text_proj", plan_.text_size, width);
     if (plan_.rotary && !plan_.learned_positions) return;
     const std::int64_t frames = (plan_.sample_frames - 1) / plan_.compression + 1;
-    const std::int64_t patches = frames * (plan_.sample_height / plan_.patch) * (plan_.sample_width / plan_.patch);
-    positions_ = builder.buffer("pos_embedding", {1, plan_.text_length + patches, width}, DType::kFp64, plan_.learned_positions);
+    const std::int64_t patches =
+        frames * (plan_.sample_height / plan_.patch) * (plan_.sample_width / plan_.patch);
+    positions_ = builder.buffer("pos_embedding", {1, plan_.text_length + patches, width},
+                                DType::kFp64, plan_.learned_positions);
   }
 
   Tensor embedded() const {
@@ -333,7 +354,8 @@ class CogVideoX final : public Network {
     Tensor positions = positions_;
     if (positions.size(1) != embeds.size(1)) {
       // Another size than the table's: it is computed anew, in fp64, in each forward pass.
-      const Tensor grid = session_.empty({embeds.size(1) - plan_.text_length, plan_.width()}, DType::kFp64);
+      const Tensor grid =
+          session_.empty({embeds.size(1) - plan_.text_length, plan_.width()}, DType::kFp64);
       positions = session_.empty({1, embeds.size(1), plan_.width()}, DType::kFp64);
     }
     positions = to_dtype(positions, embeds.dtype());
@@ -356,7 +378,8 @@ class CogVideoX final : public Network {
     const std::int64_t p = plan_.patch;
     const std::int64_t p_t = plan_.patch_t;
     Tensor image = permute(x_, {0, 1, 3, 4, 2});
-    image = reshape(image, {x_.size(0), frames_ / p_t, p_t, height_ / p, p, width_ / p, p, plan_.in_channels});
+    image = reshape(
+        image, {x_.size(0), frames_ / p_t, p_t, height_ / p, p, width_ / p, p, plan_.in_channels});
     image = permute(image, {0, 1, 3, 5, 7, 2, 4, 6});
     image = reshape(image, {x_.size(0), plan_.tokens(frames_, height_, width_), -1});
     return patch_linear_(image);
@@ -368,17 +391,21 @@ class CogVideoX final : public Network {
     return streams;
   }
 
-  Streams run_block(const std::shared_ptr<const Block>& block, const Streams& input, const Tensor& temb) const {
-    if (settings_.checkpointing == Checkpointing::kNone) return adapted(settings_, *block, (*block)(input, temb, cos_, sin_));
+  Streams run_block(const std::shared_ptr<const Block>& block, const Streams& input,
+                    const Tensor& temb) const {
+    if (settings_.checkpointing == Checkpointing::kNone)
+      return adapted(settings_, *block, (*block)(input, temb, cos_, sin_));
     // The segment's second result leaves through a slot of its own.
     const auto text = std::make_shared<Tensor>();
-    const Segment segment = [this, block, text, temb, before = input.text, cos = cos_, sin = sin_](const Tensor& video) {
+    const Segment segment = [this, block, text, temb, before = input.text, cos = cos_,
+                             sin = sin_](const Tensor& video) {
       Streams out = adapted(settings_, *block, (*block)({video, before}, temb, cos, sin));
       *text = std::move(out.text);
       return out.video;
     };
     Streams out;
-    out.video = settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, input.video) : checkpoint(segment, input.video);
+    out.video = settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, input.video)
+                                               : checkpoint(segment, input.video);
     out.text = std::move(*text);
     return out;
   }
@@ -402,11 +429,13 @@ class CogVideoX final : public Network {
     const std::int64_t p = plan_.patch;
     const std::int64_t batch = hidden.size(0);
     if (plan_.patch_t > 0) {
-      Tensor out = reshape(hidden, {batch, frames_ / plan_.patch_t, height_ / p, width_ / p, plan_.out_channels, plan_.patch_t, p, p});
+      Tensor out = reshape(hidden, {batch, frames_ / plan_.patch_t, height_ / p, width_ / p,
+                                    plan_.out_channels, plan_.patch_t, p, p});
       out = permute(out, {0, 1, 5, 4, 2, 6, 3, 7});
       return reshape(out, {batch, frames_, plan_.out_channels, height_, width_});
     }
-    Tensor out = reshape(hidden, {batch, frames_, height_ / p, width_ / p, plan_.out_channels, p, p});
+    Tensor out =
+        reshape(hidden, {batch, frames_, height_ / p, width_ / p, plan_.out_channels, p, p});
     out = permute(out, {0, 1, 4, 2, 5, 3, 6});
     return reshape(out, {batch, frames_, plan_.out_channels, height_, width_});
   }
@@ -426,7 +455,8 @@ class CogVideoX final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_cogvideox(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_cogvideox(Builder& builder, const Node& config,
+                                        const ModelSettings& settings) {
   return std::make_unique<CogVideoX>(builder, config, settings);
 }
 

@@ -1,4 +1,5 @@
-// CogVideoX: diffusers' CogVideoXTransformer3DModel, with position tables (2b) or rotary embedding (5b).
+// CogVideoX: diffusers' CogVideoXTransformer3DModel, with position tables (2b) or rotary embedding
+// (5b).
 #pragma once
 
 #include <memory>
@@ -10,7 +11,9 @@
 
 namespace memfathom {
 
-// image_size and num_frames are the video's: latents are 1/8 in height and width, and 1 + (frames - 1) / 4 in time.
-std::unique_ptr<Network> make_cogvideox(Builder& builder, const Node& config, const ModelSettings& settings);
+// image_size and num_frames are the video's: latents are 1/8 in height and width, and 1 + (frames -
+// 1) / 4 in time.
+std::unique_ptr<Network> make_cogvideox(Builder& builder, const Node& config,
+                                        const ModelSettings& settings);
 
 }  // namespace memfathom

@@ -46,7 +46,8 @@ Tensor TimestepEmbedding::operator()(const Tensor& sample) const {
   return second(t);
 }
 
-TimestepEmbedding make_timestep_embedding(Builder& builder, std::string_view name, std::int64_t in, std::int64_t size) {
+TimestepEmbedding make_timestep_embedding(Builder& builder, std::string_view name, std::int64_t in,
+                                          std::int64_t size) {
   const PathScope scope(builder, name);
   TimestepEmbedding embedding;
   embedding.first = make_linear(builder, "linear_1", in, size);

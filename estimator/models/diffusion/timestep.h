@@ -1,4 +1,5 @@
-// Timestep: the sinusoidal embedding of diffusion steps and the two matrices after it, as diffusers writes them.
+// Timestep: the sinusoidal embedding of diffusion steps and the two matrices after it, as diffusers
+// writes them.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct TimestepEmbedding {
   Tensor operator()(const Tensor& sample) const;
 };
 
-TimestepEmbedding make_timestep_embedding(Builder& builder, std::string_view name, std::int64_t in, std::int64_t size);
+TimestepEmbedding make_timestep_embedding(Builder& builder, std::string_view name, std::int64_t in,
+                                          std::int64_t size);
 
 }  // namespace memfathom

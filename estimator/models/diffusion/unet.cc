@@ -35,19 +35,24 @@ struct Plan {
   UNetStyle style;
 };
 
-std::vector<bool> read_attention(const Node& config, std::string_view key, std::size_t blocks, std::vector<bool> fallback) {
+std::vector<bool> read_attention(const Node& config, std::string_view key, std::size_t blocks,
+                                 std::vector<bool> fallback) {
   const Node* types = find_any(config, {key});
   if (types == nullptr) {
-    if (fallback.size() != blocks) config.refuse(fmt::format("\"{}\" must be given for {} blocks", key, blocks));
+    if (fallback.size() != blocks)
+      config.refuse(fmt::format("\"{}\" must be given for {} blocks", key, blocks));
     return fallback;
   }
   std::vector<bool> attention;
   for (const Node& type : types->items()) {
-    static constexpr std::string_view kTypes[] = {"DownBlock2D", "AttnDownBlock2D", "CrossAttnDownBlock2D",
-                                                  "UpBlock2D",   "AttnUpBlock2D",   "CrossAttnUpBlock2D"};
+    static constexpr std::string_view kTypes[] = {"DownBlock2D",          "AttnDownBlock2D",
+                                                  "CrossAttnDownBlock2D", "UpBlock2D",
+                                                  "AttnUpBlock2D",        "CrossAttnUpBlock2D"};
     attention.push_back(type.as_choice(kTypes) % 3 != 0);
   }
-  if (attention.size() != blocks) types->refuse(fmt::format("it must have one type for each of the {} block_out_channels", blocks));
+  if (attention.size() != blocks)
+    types->refuse(
+        fmt::format("it must have one type for each of the {} block_out_channels", blocks));
   return attention;
 }
 
@@ -56,7 +61,8 @@ std::vector<std::int64_t> per_block(const Node* node, std::int64_t fallback, std
   if (node == nullptr) return std::vector<std::int64_t>(blocks, fallback);
   if (!node->is_list()) return std::vector<std::int64_t>(blocks, node->as_int(1, kMostWidth));
   std::vector<std::int64_t> values = node->as_ints(1, kMostWidth);
-  if (values.size() != blocks) node->refuse(fmt::format("it must have one number for each of the {} blocks", blocks));
+  if (values.size() != blocks)
+    node->refuse(fmt::format("it must have one number for each of the {} blocks", blocks));
   return values;
 }
 
@@ -70,15 +76,20 @@ Plan read_plan(const Node& config, const ModelSettings& settings) {
     plan.channels = channels->as_ints(1, kMostWidth);
     if (channels->items().empty()) channels->refuse("it must name at least one block");
   } else {
-    plan.channels = plan.conditioned ? std::vector<std::int64_t>{320, 640, 1280, 1280} : std::vector<std::int64_t>{224, 448, 672, 896};
+    plan.channels = plan.conditioned ? std::vector<std::int64_t>{320, 640, 1280, 1280}
+                                     : std::vector<std::int64_t>{224, 448, 672, 896};
   }
   const std::size_t blocks = plan.channels.size();
   const bool conditioned = plan.conditioned;
-  plan.down_attention = read_attention(config, "down_block_types", blocks, {conditioned, true, true, !conditioned});
-  plan.up_attention = read_attention(config, "up_block_types", blocks, {!conditioned, true, true, conditioned});
+  plan.down_attention =
+      read_attention(config, "down_block_types", blocks, {conditioned, true, true, !conditioned});
+  plan.up_attention =
+      read_attention(config, "up_block_types", blocks, {!conditioned, true, true, conditioned});
   plan.mid_attention = conditioned || flag_or(config, {"add_attention"}, true);
   plan.layers = count_or(config, {"layers_per_block"}, 2, kMostLayers);
-  plan.downsample_padding = find_any(config, {"downsample_padding"}) != nullptr ? config.at("downsample_padding").as_int(0, 1) : 1;
+  plan.downsample_padding = find_any(config, {"downsample_padding"}) != nullptr
+                                ? config.at("downsample_padding").as_int(0, 1)
+                                : 1;
   plan.style.groups = count_or(config, {"norm_num_groups"}, 32);
   plan.style.eps = number_or(config, {"norm_eps"}, 1e-5);
   plan.style.activation = activation_or(config, {"act_fn"}, "silu");
@@ -86,24 +97,30 @@ Plan read_plan(const Node& config, const ModelSettings& settings) {
   plan.style.time_size = 4 * plan.channels.front();
   plan.flip = flag_or(config, {"flip_sin_to_cos"}, true);
   plan.linear_projection = flag_or(config, {"use_linear_projection"}, false);
-  plan.transformer_layers = per_block(find_any(config, {"transformer_layers_per_block"}), 1, blocks);
+  plan.transformer_layers =
+      per_block(find_any(config, {"transformer_layers_per_block"}), 1, blocks);
   if (conditioned) {
     plan.cross_size = count_or(config, {"cross_attention_dim"}, 1280);
     // The library's historic name: attention_head_dim is the number of heads here.
-    plan.heads = per_block(find_any(config, {"num_attention_heads", "attention_head_dim"}), 8, blocks);
+    plan.heads =
+        per_block(find_any(config, {"num_attention_heads", "attention_head_dim"}), 8, blocks);
     plan.added_size = count_or(config, {"projection_class_embeddings_input_dim"}, 0);
     plan.added_time_size = count_or(config, {"addition_time_embed_dim"}, 0);
     if (plan.added_size > 0 && plan.added_time_size * kTimeIds >= plan.added_size) {
-      config.refuse("addition_time_embed_dim and projection_class_embeddings_input_dim do not fit together");
+      config.refuse(
+          "addition_time_embed_dim and projection_class_embeddings_input_dim do not fit together");
     }
   } else {
     const Node* size = find_any(config, {"attention_head_dim"});
     const bool given = size != nullptr || config.find("attention_head_dim") == nullptr;
-    for (const std::int64_t c : plan.channels) plan.heads.push_back(given ? c / (size != nullptr ? size->as_int(1, kMostWidth) : 8) : 1);
+    for (const std::int64_t c : plan.channels)
+      plan.heads.push_back(given ? c / (size != nullptr ? size->as_int(1, kMostWidth) : 8) : 1);
   }
   for (std::size_t i = 0; i < blocks; ++i) {
-    if (plan.heads[i] == 0 || plan.channels[i] % plan.heads[i] != 0) config.refuse("attention_head_dim does not divide block_out_channels");
-    if (plan.channels[i] % plan.style.groups != 0) config.refuse("norm_num_groups must divide every one of block_out_channels");
+    if (plan.heads[i] == 0 || plan.channels[i] % plan.heads[i] != 0)
+      config.refuse("attention_head_dim does not divide block_out_channels");
+    if (plan.channels[i] % plan.style.groups != 0)
+      config.refuse("norm_num_groups must divide every one of block_out_channels");
   }
   return plan;
 }
@@ -126,19 +143,26 @@ class UNet final : public Network {
     width_ = settings.image_width > 0 ? settings.image_width / scale : plan_.sample_size;
     const std::int64_t least = std::int64_t{1} << (plan_.channels.size() - 1);
     if (height_ % least != 0 || width_ % least != 0 || height_ == 0 || width_ == 0) {
-      config.refuse(fmt::format("training.image_size must be a multiple of {} for this model", least * scale));
+      config.refuse(fmt::format("training.image_size must be a multiple of {} for this model",
+                                least * scale));
     }
     const ImageContext context{builder, settings_};
     const std::int64_t first = plan_.channels.front();
-    conv_in_ = conv_layer(context, "conv_in", {.in = plan_.in_channels, .out = first, .kernel = 3, .padding = 1, .bias = true});
+    conv_in_ = conv_layer(
+        context, "conv_in",
+        {.in = plan_.in_channels, .out = first, .kernel = 3, .padding = 1, .bias = true});
     time_ = make_timestep_embedding(builder, "time_embedding", first, plan_.style.time_size);
-    if (plan_.added_size > 0) added_ = make_timestep_embedding(builder, "add_embedding", plan_.added_size, plan_.style.time_size);
+    if (plan_.added_size > 0)
+      added_ = make_timestep_embedding(builder, "add_embedding", plan_.added_size,
+                                       plan_.style.time_size);
     make_down(context);
     // In the library's order: down, up, middle; U-Nets with text have the middle before.
     make_middle(context);
     make_up(context);
     norm_out_ = make_group_norm(builder, "conv_norm_out", plan_.style.groups, first);
-    conv_out_ = conv_layer(context, "conv_out", {.in = first, .out = plan_.out_channels, .kernel = 3, .padding = 1, .bias = true});
+    conv_out_ = conv_layer(
+        context, "conv_out",
+        {.in = first, .out = plan_.out_channels, .kernel = 3, .padding = 1, .bias = true});
   }
 
   void load_batch(std::int64_t size, bool targets) override {
@@ -146,12 +170,16 @@ class UNet final : public Network {
     const DType dtype = settings_.precision;
     x_ = session_.zeros({size, plan_.in_channels, height_, width_}, dtype);
     timesteps_ = session_.zeros({size}, DType::kInt64);
-    target_ = targets ? make_target(session_, settings_.loss, {size, plan_.out_channels, height_, width_}, dtype) : Tensor();
+    target_ = targets ? make_target(session_, settings_.loss,
+                                    {size, plan_.out_channels, height_, width_}, dtype)
+                      : Tensor();
     if (!plan_.conditioned) return;
-    const std::int64_t length = settings_.sequence_length > 0 ? settings_.sequence_length : kTextLength;
+    const std::int64_t length =
+        settings_.sequence_length > 0 ? settings_.sequence_length : kTextLength;
     text_ = session_.zeros({size, length, plan_.cross_size}, dtype);
     if (plan_.added_size == 0) return;
-    pooled_text_ = session_.zeros({size, plan_.added_size - kTimeIds * plan_.added_time_size}, dtype);
+    pooled_text_ =
+        session_.zeros({size, plan_.added_size - kTimeIds * plan_.added_time_size}, dtype);
     time_ids_ = session_.zeros({size * kTimeIds}, DType::kInt64);
   }
 
@@ -188,17 +216,20 @@ class UNet final : public Network {
     const PathScope scope(context.builder, "attentions", index);
     const std::int64_t channels = plan_.channels[block];
     if (!plan_.conditioned) {
-      const DiffusionAttention attention = make_image_attention(context, plan_.style, channels, plan_.heads[block]);
+      const DiffusionAttention attention =
+          make_image_attention(context, plan_.style, channels, plan_.heads[block]);
       return [attention](const Tensor& x, const Tensor&) { return attention(x); };
     }
     const auto transformer = std::make_shared<SpatialTransformer>(
         context, plan_.style,
-        TransformerPlan{channels, plan_.heads[block], plan_.transformer_layers[block], plan_.cross_size, plan_.linear_projection});
+        TransformerPlan{channels, plan_.heads[block], plan_.transformer_layers[block],
+                        plan_.cross_size, plan_.linear_projection});
     return [transformer](const Tensor& x, const Tensor& text) { return (*transformer)(x, text); };
   }
 
   void add_resnet(const ImageContext& context, Stage& stage, std::int64_t in, std::int64_t out) {
-    const PathScope scope(context.builder, "resnets", static_cast<std::int64_t>(stage.resnets.size()));
+    const PathScope scope(context.builder, "resnets",
+                          static_cast<std::int64_t>(stage.resnets.size()));
     stage.resnets.push_back(make_resnet_block(context, plan_.style, in, out));
   }
 
@@ -208,8 +239,10 @@ class UNet final : public Network {
       const PathScope scope(context.builder, "down_blocks", static_cast<std::int64_t>(i));
       const std::int64_t out = plan_.channels[i];
       Stage stage;
-      for (std::int64_t k = 0; k < plan_.layers && plan_.down_attention[i]; ++k) stage.attentions.push_back(make_attention(context, i, k));
-      for (std::int64_t k = 0; k < plan_.layers; ++k) add_resnet(context, stage, k == 0 ? in : out, out);
+      for (std::int64_t k = 0; k < plan_.layers && plan_.down_attention[i]; ++k)
+        stage.attentions.push_back(make_attention(context, i, k));
+      for (std::int64_t k = 0; k < plan_.layers; ++k)
+        add_resnet(context, stage, k == 0 ? in : out, out);
       if (i + 1 < plan_.channels.size()) stage.resample = make_downsample(context, out);
       down_.push_back(std::move(stage));
       in = out;
@@ -219,7 +252,12 @@ class UNet final : public Network {
   Layer make_downsample(const ImageContext& context, std::int64_t channels) const {
     const std::int64_t padding = plan_.downsample_padding;
     const Layer conv = conv_layer(context, "downsamplers.0.conv",
-                                  {.in = channels, .out = channels, .kernel = 3, .stride = 2, .padding = padding, .bias = true});
+                                  {.in = channels,
+                                   .out = channels,
+                                   .kernel = 3,
+                                   .stride = 2,
+                                   .padding = padding,
+                                   .bias = true});
     if (padding > 0) return conv;
     return [conv](const Tensor& x) {
       static constexpr std::int64_t kPad[] = {0, 1, 0, 1};
@@ -231,7 +269,8 @@ class UNet final : public Network {
   void make_middle(const ImageContext& context) {
     const PathScope scope(context.builder, "mid_block");
     const std::int64_t channels = plan_.channels.back();
-    if (plan_.mid_attention) middle_.attentions.push_back(make_attention(context, plan_.channels.size() - 1, 0));
+    if (plan_.mid_attention)
+      middle_.attentions.push_back(make_attention(context, plan_.channels.size() - 1, 0));
     add_resnet(context, middle_, channels, channels);
     add_resnet(context, middle_, channels, channels);
   }
@@ -246,7 +285,8 @@ class UNet final : public Network {
       const std::int64_t in = plan_.channels[mirrored == 0 ? 0 : mirrored - 1];
       Stage stage;
       const std::int64_t layers = plan_.layers + 1;
-      for (std::int64_t k = 0; k < layers && plan_.up_attention[i]; ++k) stage.attentions.push_back(make_attention(context, mirrored, k));
+      for (std::int64_t k = 0; k < layers && plan_.up_attention[i]; ++k)
+        stage.attentions.push_back(make_attention(context, mirrored, k));
       for (std::int64_t k = 0; k < layers; ++k) {
         const std::int64_t skip = k + 1 == layers ? in : out;
         add_resnet(context, stage, (k == 0 ? previous : out) + skip, out);
@@ -258,7 +298,9 @@ class UNet final : public Network {
   }
 
   static Layer make_upsample(const ImageContext& context, std::int64_t channels) {
-    const Layer conv = conv_layer(context, "upsamplers.0.conv", {.in = channels, .out = channels, .kernel = 3, .padding = 1, .bias = true});
+    const Layer conv =
+        conv_layer(context, "upsamplers.0.conv",
+                   {.in = channels, .out = channels, .kernel = 3, .padding = 1, .bias = true});
     return [conv](const Tensor& x) {
       const Tensor wide = upsample(x, UpsampleMode::kNearest, {2 * x.size(2), 2 * x.size(3)});
       return conv(wide);
@@ -285,13 +327,16 @@ class UNet final : public Network {
     return add(temb, added);
   }
 
-  Tensor run_resnet(const std::shared_ptr<const ResnetBlock>& resnet, const Tensor& x, const Tensor& temb) const {
+  Tensor run_resnet(const std::shared_ptr<const ResnetBlock>& resnet, const Tensor& x,
+                    const Tensor& temb) const {
     if (settings_.checkpointing == Checkpointing::kNone) return (*resnet)(x, temb);
     const Segment segment = [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); };
-    return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+    return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x)
+                                          : checkpoint(segment, x);
   }
 
-  Tensor run_down(const Stage& stage, const Tensor& input, const Tensor& temb, std::vector<Tensor>& skips) const {
+  Tensor run_down(const Stage& stage, const Tensor& input, const Tensor& temb,
+                  std::vector<Tensor>& skips) const {
     Tensor hidden = input;
     for (std::size_t i = 0; i < stage.resnets.size(); ++i) {
       hidden = run_resnet(stage.resnets[i], hidden, temb);
@@ -311,7 +356,8 @@ class UNet final : public Network {
     return run_resnet(middle_.resnets[1], hidden, temb);
   }
 
-  Tensor run_up(const Stage& stage, const Tensor& input, const Tensor& temb, const std::vector<Tensor>& skips) const {
+  Tensor run_up(const Stage& stage, const Tensor& input, const Tensor& temb,
+                const std::vector<Tensor>& skips) const {
     Tensor hidden = input;
     for (std::size_t i = 0; i < stage.resnets.size(); ++i) {
       {
@@ -338,7 +384,8 @@ class UNet final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_unet(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_unet(Builder& builder, const Node& config,
+                                   const ModelSettings& settings) {
   return std::make_unique<UNet>(builder, config, settings);
 }
 

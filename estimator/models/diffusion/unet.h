@@ -10,8 +10,9 @@
 
 namespace memfathom {
 
-// Trained to predict noise. image_size is that of the samples for UNet2DModel, of the image (8 times the latents') for
-// UNet2DConditionModel; sequence_length is the text's there.
-std::unique_ptr<Network> make_unet(Builder& builder, const Node& config, const ModelSettings& settings);
+// Trained to predict noise. image_size is that of the samples for UNet2DModel, of the image (8
+// times the latents') for UNet2DConditionModel; sequence_length is the text's there.
+std::unique_ptr<Network> make_unet(Builder& builder, const Node& config,
+                                   const ModelSettings& settings);
 
 }  // namespace memfathom

@@ -10,7 +10,8 @@
 namespace memfathom {
 namespace {
 
-GroupNorm make_norm(Builder& builder, std::string_view name, std::int64_t groups, std::int64_t features, double eps) {
+GroupNorm make_norm(Builder& builder, std::string_view name, std::int64_t groups,
+                    std::int64_t features, double eps) {
   GroupNorm norm = make_group_norm(builder, name, groups, features);
   norm.eps = eps;
   return norm;
@@ -39,18 +40,23 @@ Tensor ResnetBlock::operator()(const Tensor& input, const Tensor& temb) const {
   return div_scalar(sum, 1);
 }
 
-std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context, const UNetStyle& style, std::int64_t in,
+std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context,
+                                                     const UNetStyle& style, std::int64_t in,
                                                      std::int64_t out) {
   auto block = std::make_shared<ResnetBlock>();
   Builder& builder = context.builder;
   block->activation = style.activation;
   block->dropout = style.dropout;
   block->norm1 = make_norm(builder, "norm1", style.groups, in, style.eps);
-  block->conv1 = conv_layer(context, "conv1", {.in = in, .out = out, .kernel = 3, .padding = 1, .bias = true});
+  block->conv1 =
+      conv_layer(context, "conv1", {.in = in, .out = out, .kernel = 3, .padding = 1, .bias = true});
   block->time = make_linear(builder, "time_emb_proj", style.time_size, out);
   block->norm2 = make_norm(builder, "norm2", style.groups, out, style.eps);
-  block->conv2 = conv_layer(context, "conv2", {.in = out, .out = out, .kernel = 3, .padding = 1, .bias = true});
-  if (in != out) block->shortcut = conv_layer(context, "conv_shortcut", {.in = in, .out = out, .kernel = 1, .bias = true});
+  block->conv2 = conv_layer(context, "conv2",
+                            {.in = out, .out = out, .kernel = 3, .padding = 1, .bias = true});
+  if (in != out)
+    block->shortcut =
+        conv_layer(context, "conv_shortcut", {.in = in, .out = out, .kernel = 1, .bias = true});
   return block;
 }
 
@@ -66,7 +72,9 @@ Tensor DiffusionAttention::operator()(const Tensor& input, const Tensor& context
   Tensor key = k(source);
   Tensor value = v(source);
   const std::int64_t head_size = query.size(2) / heads;
-  const auto in_heads = [&](const Tensor& x) { return transpose(view(x, {batch, -1, heads, head_size}), 1, 2); };
+  const auto in_heads = [&](const Tensor& x) {
+    return transpose(view(x, {batch, -1, heads, head_size}), 1, 2);
+  };
   query = in_heads(query);
   key = in_heads(key);
   value = in_heads(value);
@@ -83,8 +91,8 @@ Tensor DiffusionAttention::operator()(const Tensor& input, const Tensor& context
   return div_scalar(hidden, 1);
 }
 
-DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style, std::int64_t channels,
-                                        std::int64_t heads) {
+DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style,
+                                        std::int64_t channels, std::int64_t heads) {
   Builder& builder = context.builder;
   DiffusionAttention attention;
   attention.on_image = true;
@@ -98,7 +106,8 @@ DiffusionAttention make_image_attention(const ImageContext& context, const UNetS
   return attention;
 }
 
-SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetStyle& style, const TransformerPlan& plan)
+SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetStyle& style,
+                                       const TransformerPlan& plan)
     : linear_(plan.linear_projection), checkpointing_(context.settings.checkpointing) {
   Builder& builder = context.builder;
   const std::int64_t width = plan.channels;
@@ -159,7 +168,8 @@ Tensor SpatialTransformer::Block::operator()(const Tensor& input, const Tensor& 
 }
 
 Tensor SpatialTransformer::operator()(const Tensor& input, const Tensor& text) const {
-  const std::int64_t batch = input.size(0), channels = input.size(1), height = input.size(2), width = input.size(3);
+  const std::int64_t batch = input.size(0), channels = input.size(1), height = input.size(2),
+                     width = input.size(3);
   Tensor hidden = norm_(input);
   if (!linear_) hidden = conv_in_(hidden);
   hidden = reshape(permute(hidden, {0, 2, 3, 1}), {batch, height * width, channels});

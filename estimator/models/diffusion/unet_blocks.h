@@ -1,4 +1,5 @@
-// U-Net blocks: the residual block, the attentions and the spatial transformer of diffusers' U-Nets.
+// U-Net blocks: the residual block, the attentions and the spatial transformer of diffusers'
+// U-Nets.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,12 @@ struct ResnetBlock {
   Tensor operator()(const Tensor& input, const Tensor& temb) const;
 };
 
-std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context, const UNetStyle& style, std::int64_t in,
+std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context,
+                                                     const UNetStyle& style, std::int64_t in,
                                                      std::int64_t out);
 
-// diffusers' Attention on an image, with its own group norm and the input added (UNet2DModel), or on tokens.
+// diffusers' Attention on an image, with its own group norm and the input added (UNet2DModel), or
+// on tokens.
 struct DiffusionAttention {
   GroupNorm norm;
   bool on_image = false;
@@ -48,8 +51,8 @@ struct DiffusionAttention {
   Tensor operator()(const Tensor& input, const Tensor& context = {}) const;
 };
 
-DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style, std::int64_t channels,
-                                        std::int64_t heads);
+DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style,
+                                        std::int64_t channels, std::int64_t heads);
 
 struct TransformerPlan {
   std::int64_t channels = 0, heads = 1, layers = 1, cross_size = 0;
@@ -59,7 +62,8 @@ struct TransformerPlan {
 // Transformer2DModel: self-attention, cross-attention and GEGLU over the positions of an image.
 class SpatialTransformer {
  public:
-  SpatialTransformer(const ImageContext& context, const UNetStyle& style, const TransformerPlan& plan);
+  SpatialTransformer(const ImageContext& context, const UNetStyle& style,
+                     const TransformerPlan& plan);
   Tensor operator()(const Tensor& input, const Tensor& text) const;
 
  private:

@@ -10,7 +10,8 @@
 namespace memfathom {
 namespace {
 
-Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor& q, const Tensor& v) {
+Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor& q,
+                const Tensor& v) {
   if (style.softmax_in_fp32) {
     const Tensor wide = softmax_fp32(scores);
     return to_dtype(wide, q.dtype());
@@ -19,7 +20,8 @@ Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor&
   return style.weights_in_values_type ? to_dtype(weights, v.dtype()) : weights;
 }
 
-Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tensor& k,
+                        const Tensor& v, const Tensor& mask) {
   const std::int64_t groups = q.size(1) / k.size(1);
   const Tensor keys = repeat_interleave_heads(k, groups);
   const Tensor values = repeat_interleave_heads(v, groups);
@@ -41,13 +43,16 @@ Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tens
 
 }  // namespace
 
-Attended attend(const AttentionStyle& style, const Tensor& q, const Tensor& k_in, const Tensor& v_in, const Tensor& mask) {
-  if (style.implementation == AttentionImplementation::kEager) return attend_eagerly(style, q, k_in, v_in, mask);
+Attended attend(const AttentionStyle& style, const Tensor& q, const Tensor& k_in,
+                const Tensor& v_in, const Tensor& mask) {
+  if (style.implementation == AttentionImplementation::kEager)
+    return attend_eagerly(style, q, k_in, v_in, mask);
   Tensor k = k_in;
   Tensor v = v_in;
   const std::int64_t groups = q.size(1) / k.size(1);
   // transformers' use_gqa_in_sdpa: grouped kernels only without a mask, and where PyTorch has them.
-  const bool repeats = groups > 1 && (mask || q.size(3) > 256 || !q.session().policy().attention_has_gqa);
+  const bool repeats =
+      groups > 1 && (mask || q.size(3) > 256 || !q.session().policy().attention_has_gqa);
   if (repeats) {
     k = repeat_interleave_heads(k, groups);
     v = repeat_interleave_heads(v, groups);

@@ -25,7 +25,10 @@ namespace {
 class BertBlock {
  public:
   BertBlock(Builder& builder, const BertPlan& plan, const AttentionStyle& style)
-      : head_size_(plan.hidden / plan.heads), dropout_(plan.dropout), activation_(plan.activation), style_(style) {
+      : head_size_(plan.hidden / plan.heads),
+        dropout_(plan.dropout),
+        activation_(plan.activation),
+        style_(style) {
     const BertNames& names = plan.names;
     {
       const PathScope scope(builder, names.attention);
@@ -59,7 +62,8 @@ class BertBlock {
   }
 
   // norm(dropout(dense(x)) + residual)
-  Tensor closed(const Linear& dense, const NormLayer& norm, const Tensor& x, const Tensor& residual) const {
+  Tensor closed(const Linear& dense, const NormLayer& norm, const Tensor& x,
+                const Tensor& residual) const {
     Tensor hidden = dense(x);
     hidden = dropout(hidden, dropout_);
     const Tensor sum = add(hidden, residual);
@@ -80,18 +84,21 @@ class BertEmbeddings {
     const PathScope scope(builder, "embeddings");
     words_ = make_words(builder);
     positions_ = builder.parameter("position_embeddings.weight", {plan.positions, plan.hidden});
-    if (plan.token_types > 0) types_ = builder.parameter("token_type_embeddings.weight", {plan.token_types, plan.hidden});
+    if (plan.token_types > 0)
+      types_ = builder.parameter("token_type_embeddings.weight", {plan.token_types, plan.hidden});
     norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, plan.hidden);
     position_ids_ = builder.buffer("position_ids", {1, plan.positions}, DType::kInt64, false);
-    if (plan.token_types > 0) type_ids_ = builder.buffer("token_type_ids", {1, plan.positions}, DType::kInt64, false);
+    if (plan.token_types > 0)
+      type_ids_ = builder.buffer("token_type_ids", {1, plan.positions}, DType::kInt64, false);
   }
 
   const Tensor& words() const { return words_; }
 
   Tensor operator()(const Tensor& ids, const ModelSettings& settings) const {
     Session& session = ids.session();
-    const Tensor position_ids = plan_.flavor == BertFlavor::kRoberta ? counted_positions(ids)
-                                                                     : slice(position_ids_, 1, 0, ids.size(1));
+    const Tensor position_ids = plan_.flavor == BertFlavor::kRoberta
+                                    ? counted_positions(ids)
+                                    : slice(position_ids_, 1, 0, ids.size(1));
     Tensor type_ids;
     if (types_) type_ids = expand(session.empty(position_ids.shape(), DType::kInt64), ids.shape());
     Tensor words = embedding(words_, ids);
@@ -117,7 +124,8 @@ class BertEmbeddings {
     return builder.parameter("weight", shape);
   }
 
-  // RoBERTa counts the tokens that are no padding: ids.ne(pad).int(), cumsum, times itself, long, plus the offset.
+  // RoBERTa counts the tokens that are no padding: ids.ne(pad).int(), cumsum, times itself, long,
+  // plus the offset.
   static Tensor counted_positions(const Tensor& ids) {
     Session& session = ids.session();
     Tensor mask = session.empty(ids.shape(), DType::kBool);
@@ -137,16 +145,25 @@ class BertEmbeddings {
 // Dense, activation, norm, and the words' own table with a bias.
 class MaskedHead {
  public:
-  MaskedHead(Builder& builder, const BertPlan& plan, const Tensor& words) : activation_(plan.activation) {
+  MaskedHead(Builder& builder, const BertPlan& plan, const Tensor& words)
+      : activation_(plan.activation) {
     const bool bert = plan.flavor == BertFlavor::kBert;
     const bool distilled = plan.flavor == BertFlavor::kDistilBert;
     const PathScope scope(builder, bert ? "cls.predictions" : distilled ? "head" : "lm_head");
     if (!distilled) bias_ = make_bias(builder, plan);
-    dense_ = make_linear(builder, bert ? "transform.dense" : distilled ? "vocab_transform" : "dense", plan.hidden, plan.hidden);
-    norm_ = make_norm(builder, bert ? "transform.LayerNorm" : distilled ? "vocab_layer_norm" : "layer_norm", NormKind::kLayer,
-                      plan.hidden);
+    dense_ = make_linear(builder,
+                         bert        ? "transform.dense"
+                         : distilled ? "vocab_transform"
+                                     : "dense",
+                         plan.hidden, plan.hidden);
+    norm_ = make_norm(builder,
+                      bert        ? "transform.LayerNorm"
+                      : distilled ? "vocab_layer_norm"
+                                  : "layer_norm",
+                      NormKind::kLayer, plan.hidden);
     const HeadScope head(builder);
-    weight_ = plan.tied ? words : builder.parameter("decoder.weight", {plan.vocabulary, plan.hidden});
+    weight_ =
+        plan.tied ? words : builder.parameter("decoder.weight", {plan.vocabulary, plan.hidden});
     if (distilled) bias_ = make_bias(builder, plan);
   }
 
@@ -169,26 +186,30 @@ class MaskedHead {
   Tensor weight_, bias_;
 };
 
-// What comes between the last hidden states and the classes: BERT's pooler, or the head's own dense layer.
+// What comes between the last hidden states and the classes: BERT's pooler, or the head's own dense
+// layer.
 class ClassHead {
  public:
   ClassHead(Builder& builder, const BertPlan& plan) : plan_(plan) {
     const bool roberta = plan.flavor == BertFlavor::kRoberta;
     if (!roberta) {
       const bool bert = plan.flavor == BertFlavor::kBert;
-      dense_ = make_linear(builder, bert ? "pooler.dense" : "pre_classifier", plan.hidden, plan.hidden);
+      dense_ =
+          make_linear(builder, bert ? "pooler.dense" : "pre_classifier", plan.hidden, plan.hidden);
     }
     const HeadScope head(builder);
     const PathScope scope(builder, roberta ? "classifier" : "");
     if (roberta) dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
-    classifier_ = make_linear(builder, roberta ? "out_proj" : "classifier", plan.hidden, plan.labels, {.head = true});
+    classifier_ = make_linear(builder, roberta ? "out_proj" : "classifier", plan.hidden,
+                              plan.labels, {.head = true});
   }
 
   Tensor operator()(const Tensor& hidden) const {
     Tensor pooled = select(hidden, 1, 0);
     if (plan_.flavor == BertFlavor::kRoberta) pooled = dropout(pooled, plan_.classifier_dropout);
     pooled = dense_(pooled);
-    pooled = activate(plan_.flavor == BertFlavor::kDistilBert ? Activation::kRelu : Activation::kTanh, pooled);
+    pooled = activate(
+        plan_.flavor == BertFlavor::kDistilBert ? Activation::kRelu : Activation::kTanh, pooled);
     pooled = dropout(pooled, plan_.classifier_dropout);
     return classifier_(pooled);
   }
@@ -268,7 +289,9 @@ class Bert final : public Network {
     return hidden;
   }
 
-  Tensor scored(const Tensor& hidden) const { return class_head_ ? (*class_head_)(hidden) : (*masked_head_)(hidden); }
+  Tensor scored(const Tensor& hidden) const {
+    return class_head_ ? (*class_head_)(hidden) : (*masked_head_)(hidden);
+  }
 
   Session& session_;
   ModelSettings settings_;
@@ -282,7 +305,8 @@ class Bert final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_bert(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_bert(Builder& builder, const Node& config,
+                                   const ModelSettings& settings) {
   return std::make_unique<Bert>(builder, settings, read_bert_plan(config, settings));
 }
 

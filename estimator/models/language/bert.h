@@ -10,7 +10,9 @@
 
 namespace memfathom {
 
-// The head is what "architectures" names: ...ForSequenceClassification, or else the masked language model.
-std::unique_ptr<Network> make_bert(Builder& builder, const Node& config, const ModelSettings& settings);
+// The head is what "architectures" names: ...ForSequenceClassification, or else the masked language
+// model.
+std::unique_ptr<Network> make_bert(Builder& builder, const Node& config,
+                                   const ModelSettings& settings);
 
 }  // namespace memfathom

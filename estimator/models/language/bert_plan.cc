@@ -5,21 +5,33 @@
 namespace memfathom {
 namespace {
 
-constexpr BertNames kBertNames{"encoder.layer", "attention.self", "query", "key", "value", "attention.output.dense",
-                               "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"};
-constexpr BertNames kDistilNames{"transformer.layer", "attention", "q_lin", "k_lin", "v_lin", "attention.out_lin",
-                                 "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
+constexpr BertNames kBertNames{"encoder.layer",
+                               "attention.self",
+                               "query",
+                               "key",
+                               "value",
+                               "attention.output.dense",
+                               "attention.output.LayerNorm",
+                               "intermediate.dense",
+                               "output.dense",
+                               "output.LayerNorm"};
+constexpr BertNames kDistilNames{
+    "transformer.layer", "attention",     "q_lin",    "k_lin",    "v_lin",
+    "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
 
 bool classifies(const Node& config) {
   const Node* architectures = find_any(config, {"architectures"});
   if (architectures == nullptr || architectures->items().empty()) return false;
-  return architectures->items().front().as_string().find("SequenceClassification") != std::string::npos;
+  return architectures->items().front().as_string().find("SequenceClassification") !=
+         std::string::npos;
 }
 
 std::int64_t label_count(const Node& config) {
   if (const Node* count = find_any(config, {"num_labels"})) return count->as_int(1, kMostWidth);
   const Node* names = find_any(config, {"id2label"});
-  return names != nullptr && !names->entries().empty() ? static_cast<std::int64_t>(names->entries().size()) : 2;
+  return names != nullptr && !names->entries().empty()
+             ? static_cast<std::int64_t>(names->entries().size())
+             : 2;
 }
 
 }  // namespace
@@ -35,16 +47,18 @@ BertPlan read_bert_plan(const Node& config, const ModelSettings& settings) {
   plan.hidden = required_count(config, {"hidden_size", "dim"});
   plan.layers = required_count(config, {"num_hidden_layers", "n_layers"}, kMostLayers);
   plan.heads = required_count(config, {"num_attention_heads", "n_heads"});
-  require_divides(config, {"num_attention_heads", "n_heads"}, plan.heads, plan.hidden, "hidden_size");
+  require_divides(config, {"num_attention_heads", "n_heads"}, plan.heads, plan.hidden,
+                  "hidden_size");
   plan.ffn = required_count(config, {"intermediate_size", "hidden_dim"});
   plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
   plan.positions = count_or(config, {"max_position_embeddings"}, 512, kMostTokens);
   plan.token_types = distilled ? 0 : count_or(config, {"type_vocab_size"}, 2, kMostTokens);
-  plan.dropout = settings.dropout.value_or(probability_or(config, {"hidden_dropout_prob", "dropout"}, 0.1));
-  plan.attention_dropout =
-      settings.dropout.value_or(probability_or(config, {"attention_probs_dropout_prob", "attention_dropout"}, 0.1));
-  plan.classifier_dropout = settings.dropout.value_or(
-      probability_or(config, {"classifier_dropout", "seq_classif_dropout"}, distilled ? 0.2 : plan.dropout));
+  plan.dropout =
+      settings.dropout.value_or(probability_or(config, {"hidden_dropout_prob", "dropout"}, 0.1));
+  plan.attention_dropout = settings.dropout.value_or(
+      probability_or(config, {"attention_probs_dropout_prob", "attention_dropout"}, 0.1));
+  plan.classifier_dropout = settings.dropout.value_or(probability_or(
+      config, {"classifier_dropout", "seq_classif_dropout"}, distilled ? 0.2 : plan.dropout));
   plan.activation = activation_or(config, {"hidden_act", "activation"}, "gelu");
   plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
   if (classifies(config)) plan.labels = label_count(config);

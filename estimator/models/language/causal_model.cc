@@ -21,13 +21,12 @@ constexpr int kLogitsStayNarrow = 445;
 void require_sequence_length(const ModelSettings& settings) {
   if (settings.sequence_length > 0) return;
   throw Error(ErrorKind::kInput,
-              "this model reads sequences, and training.sequence_length is missing; give the number of tokens of a sample");
+              "this model reads sequences, and training.sequence_length is missing; give the "
+              "number of tokens of a sample");
 }
 
 CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers)
-    : session_(builder.session()),
-      settings_(settings),
-      layers_(layers) {
+    : session_(builder.session()), settings_(settings), layers_(layers) {
   require_sequence_length(settings_);
 }
 
@@ -44,28 +43,34 @@ bool CausalModel::set_length(std::int64_t length) {
   return true;
 }
 
-Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary,
-                                   std::int64_t width, bool tied_by_default) {
+Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Node& config,
+                                   std::int64_t vocabulary, std::int64_t width,
+                                   bool tied_by_default) {
   const PathScope scope(builder, name);
   // The last pipeline stage gets hidden states instead; its table only stands for them.
-  if (settings_.stage == PipelineStage::kLast) return session_.deferred({vocabulary, width}, builder.options().dtype);
-  if (!flag_or(config, {"tie_word_embeddings"}, tied_by_default)) return builder.parameter("weight", {vocabulary, width});
+  if (settings_.stage == PipelineStage::kLast)
+    return session_.deferred({vocabulary, width}, builder.options().dtype);
+  if (!flag_or(config, {"tie_word_embeddings"}, tied_by_default))
+    return builder.parameter("weight", {vocabulary, width});
   const HeadScope head(builder);
   return builder.parameter("weight", {vocabulary, width});
 }
 
-void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
-                            std::int64_t vocabulary, bool tied_by_default, bool bias) {
+void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& embedding,
+                            std::int64_t hidden, std::int64_t vocabulary, bool tied_by_default,
+                            bool bias) {
   if (settings_.stage == PipelineStage::kFirst) return;
   const HeadScope scope(builder);
-  if (flag_or(config, {"tie_word_embeddings"}, tied_by_default) && settings_.stage == PipelineStage::kWhole) {
+  if (flag_or(config, {"tie_word_embeddings"}, tied_by_default) &&
+      settings_.stage == PipelineStage::kWhole) {
     head_.weight = embedding;
     return;
   }
   head_ = make_linear(builder, "lm_head", hidden, vocabulary, {.bias = bias, .head = true});
 }
 
-Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
+Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache,
+                             std::int64_t window) const {
   MaskCase c;
   c.batch = embeddings.size(0);
   c.queries = embeddings.size(1);
@@ -79,7 +84,8 @@ Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache, std
   return make_mask(session_, c);
 }
 
-Pass CausalModel::begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const {
+Pass CausalModel::begin_pass(const Tensor& embeddings, KeyValueCache* cache,
+                             std::int64_t window) const {
   Pass pass;
   pass.positions = make_positions(session_, embeddings.size(1));
   pass.cache = cache;
@@ -96,7 +102,8 @@ AttentionStyle CausalModel::attention_style(double dropout, std::int64_t head_si
 }
 
 std::unique_ptr<KeyValueCache> CausalModel::new_cache() const {
-  return std::make_unique<KeyValueCache>(settings_.kv_cache, layers_, settings_.sequence_length + settings_.new_tokens);
+  return std::make_unique<KeyValueCache>(settings_.kv_cache, layers_,
+                                         settings_.sequence_length + settings_.new_tokens);
 }
 
 Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
@@ -110,7 +117,8 @@ Tensor CausalModel::loss(Tensor* output) {
   if (settings_.use_cache && !checkpoints(settings_, session_)) cache = new_cache();
   const Tensor hidden = body(ids_, cache.get());
   const ComponentScope scope(session_, Component::kLogitsLoss);
-  if (settings_.stage == PipelineStage::kFirst) return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
+  if (settings_.stage == PipelineStage::kFirst)
+    return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
   if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
   Tensor logits = logits_of_last(hidden, 0);
   if (settings_.transformers_version < kLogitsStayNarrow) logits = to_dtype(logits, DType::kFp32);

@@ -1,4 +1,5 @@
-// CausalModel: what all decoder language models share: batch, head, loss, cache and generation around a body of blocks.
+// CausalModel: what all decoder language models share: batch, head, loss, cache and generation
+// around a body of blocks.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +38,11 @@ class CausalModel : public Network {
   virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
 
   // The output matrix; tied: the embedding itself. Made last, as in the libraries.
-  void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden, std::int64_t vocabulary,
-                 bool tied_by_default, bool bias = false);
+  void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
+                 std::int64_t vocabulary, bool tied_by_default, bool bias = false);
   // The token table; under HeadScope when the head is tied to it.
-  Tensor make_embedding(Builder& builder, const char* name, const Node& config, std::int64_t vocabulary, std::int64_t width,
-                        bool tied_by_default);
+  Tensor make_embedding(Builder& builder, const char* name, const Node& config,
+                        std::int64_t vocabulary, std::int64_t width, bool tied_by_default);
 
   // Mask and positions of a pass over these embeddings.
   Pass begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window = 0) const;

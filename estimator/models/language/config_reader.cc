@@ -20,7 +20,8 @@ std::int64_t required_count(const Node& config, ConfigNames names, std::int64_t 
   return (found != nullptr ? *found : config.at(*names.begin())).as_int(1, most);
 }
 
-std::int64_t count_or(const Node& config, ConfigNames names, std::int64_t fallback, std::int64_t most) {
+std::int64_t count_or(const Node& config, ConfigNames names, std::int64_t fallback,
+                      std::int64_t most) {
   const Node* found = find_any(config, names);
   return found != nullptr ? found->as_int(1, most) : fallback;
 }
@@ -45,13 +46,15 @@ bool flag_or(const Node& config, ConfigNames names, bool fallback) {
 
 Activation activation_or(const Node& config, ConfigNames names, std::string_view fallback) {
   const Node* found = find_any(config, names);
-  const std::optional<Activation> parsed = parse_activation(found != nullptr ? found->as_string() : fallback);
-  if (!parsed) found->refuse("it must be an activation such as gelu, gelu_new, relu, silu or quick_gelu");
+  const std::optional<Activation> parsed =
+      parse_activation(found != nullptr ? found->as_string() : fallback);
+  if (!parsed)
+    found->refuse("it must be an activation such as gelu, gelu_new, relu, silu or quick_gelu");
   return *parsed;
 }
 
-void require_divides(const Node& config, ConfigNames divisor_names, std::int64_t divisor, std::int64_t value,
-                     std::string_view what) {
+void require_divides(const Node& config, ConfigNames divisor_names, std::int64_t divisor,
+                     std::int64_t value, std::string_view what) {
   if (value % divisor == 0) return;
   const Node* found = find_any(config, divisor_names);
   (found != nullptr ? *found : config).refuse(fmt::format("it must divide {}, {}", what, value));

@@ -1,4 +1,5 @@
-// Config reader: values of a Hugging Face config.json under whichever of its names a family uses, within sane limits.
+// Config reader: values of a Hugging Face config.json under whichever of its names a family uses,
+// within sane limits.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ const Node* find_any(const Node& config, ConfigNames names);
 
 // A whole number of at least 1; absent: Error(kInput) that names the key.
 std::int64_t required_count(const Node& config, ConfigNames names, std::int64_t most = kMostWidth);
-std::int64_t count_or(const Node& config, ConfigNames names, std::int64_t fallback, std::int64_t most = kMostWidth);
+std::int64_t count_or(const Node& config, ConfigNames names, std::int64_t fallback,
+                      std::int64_t most = kMostWidth);
 double number_or(const Node& config, ConfigNames names, double fallback);
 // A probability: 0 up to, not including, 1.
 double probability_or(const Node& config, ConfigNames names, double fallback);
@@ -30,7 +32,7 @@ bool flag_or(const Node& config, ConfigNames names, bool fallback);
 Activation activation_or(const Node& config, ConfigNames names, std::string_view fallback);
 
 // Refuses the key unless `divisor` divides `value`.
-void require_divides(const Node& config, ConfigNames divisor_names, std::int64_t divisor, std::int64_t value,
-                     std::string_view what);
+void require_divides(const Node& config, ConfigNames divisor_names, std::int64_t divisor,
+                     std::int64_t value, std::string_view what);
 
 }  // namespace memfathom

@@ -53,9 +53,8 @@ Routing top(const Tensor& probabilities, std::int64_t count) {
   const Shape shape{probabilities.size(0), count};
   Routing routing{session.empty(shape, probabilities.dtype()), session.empty(shape, DType::kInt64)};
   tape.save(routing.chosen);
-  tape.finish(routing.weights, [from = probabilities.shape(), dtype = probabilities.dtype()](Backward& b) {
-    b.give(0, b.session().zeros(from, dtype));
-  });
+  tape.finish(routing.weights, [from = probabilities.shape(), dtype = probabilities.dtype()](
+                                   Backward& b) { b.give(0, b.session().zeros(from, dtype)); });
   return routing;
 }
 
@@ -94,13 +93,15 @@ Experts::Experts(Builder& builder, const ExpertsPlan& plan) : plan_(plan) {
 Tensor Experts::operator()(const Tensor& x) const {
   Session& session = x.session();
   if (session.computes()) {
-    throw Error(ErrorKind::kInput, "mixtures of experts are kept as accounts only; measure a model without experts");
+    throw Error(ErrorKind::kInput,
+                "mixtures of experts are kept as accounts only; measure a model without experts");
   }
   const Tensor tokens = view(x, {-1, plan_.hidden});
   Tensor logits;
   const Routing routing = route(router_, tokens, plan_.per_token, logits);
   Tensor whole = session.zeros(tokens.shape(), tokens.dtype());
-  const Tensor chosen_mask = session.zeros({tokens.size(0), plan_.per_token, plan_.experts}, DType::kInt64);
+  const Tensor chosen_mask =
+      session.zeros({tokens.size(0), plan_.per_token, plan_.experts}, DType::kInt64);
   const std::int64_t assigned = tokens.size(0) * plan_.per_token;
   for (std::int64_t i = 0; i < plan_.experts; ++i) {
     const std::int64_t share = assigned / plan_.experts + (i < assigned % plan_.experts ? 1 : 0);

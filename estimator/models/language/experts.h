@@ -1,4 +1,5 @@
-// Experts: a mixture of gated MLPs as transformers' eager code runs it: expert by expert over the tokens routed to it.
+// Experts: a mixture of gated MLPs as transformers' eager code runs it: expert by expert over the
+// tokens routed to it.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ namespace {
 struct FalconPlan {
   std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0;
   double dropout = 0, attention_dropout = 0;
-  bool bias = false, parallel = true, multi_query = true, grouped = false, alibi = false, two_norms = false;
+  bool bias = false, parallel = true, multi_query = true, grouped = false, alibi = false,
+       two_norms = false;
   Activation activation = Activation::kGelu;
 
   std::int64_t head_size() const { return hidden / heads; }
@@ -36,7 +37,8 @@ FalconPlan read_plan(const Node& config) {
   plan.heads = required_count(config, {"num_attention_heads"});
   require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
   plan.kv_heads = count_or(config, {"num_kv_heads", "n_head_kv"}, plan.heads);
-  require_divides(config, {"num_kv_heads", "n_head_kv"}, plan.kv_heads, plan.heads, "num_attention_heads");
+  require_divides(config, {"num_kv_heads", "n_head_kv"}, plan.kv_heads, plan.heads,
+                  "num_attention_heads");
   plan.ffn = count_or(config, {"ffn_hidden_size"}, 4 * plan.hidden, 4 * kMostWidth);
   plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
   plan.dropout = probability_or(config, {"hidden_dropout"}, 0);
@@ -46,31 +48,40 @@ FalconPlan read_plan(const Node& config) {
   plan.multi_query = flag_or(config, {"multi_query"}, true);
   plan.grouped = flag_or(config, {"new_decoder_architecture"}, false);
   plan.alibi = flag_or(config, {"alibi"}, false);
-  plan.two_norms = plan.parallel && plan.grouped && count_or(config, {"num_ln_in_parallel_attn"}, 2, 2) == 2;
+  plan.two_norms =
+      plan.parallel && plan.grouped && count_or(config, {"num_ln_in_parallel_attn"}, 2, 2) == 2;
   plan.activation = activation_or(config, {"activation"}, "gelu");
   return plan;
 }
 
 // x[..., [i], :] along `dim`: a copy of one slice, as indexing with a list makes.
-Tensor picked(const Tensor& x, int dim, std::int64_t index) { return clone(slice(x, dim, index, index + 1)); }
+Tensor picked(const Tensor& x, int dim, std::int64_t index) {
+  return clone(slice(x, dim, index, index + 1));
+}
 
 class FalconBlock {
  public:
-  FalconBlock(Builder& builder, const FalconPlan& plan, const AttentionStyle& style, std::size_t index)
+  FalconBlock(Builder& builder, const FalconPlan& plan, const AttentionStyle& style,
+              std::size_t index)
       : plan_(plan), style_(style), index_(index) {
     {
       const PathScope scope(builder, "self_attention");
-      qkv_ = make_linear(builder, "query_key_value", plan.hidden, plan.qkv_width(), {.bias = plan.bias});
+      qkv_ = make_linear(builder, "query_key_value", plan.hidden, plan.qkv_width(),
+                         {.bias = plan.bias});
       output_ = make_linear(builder, "dense", plan.hidden, plan.hidden, {.bias = plan.bias});
     }
     {
       const PathScope scope(builder, "mlp");
       mlp_.activation = plan.activation;
-      mlp_.first = make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn, {.bias = plan.bias});
-      mlp_.second = make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden, {.bias = plan.bias});
+      mlp_.first =
+          make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn, {.bias = plan.bias});
+      mlp_.second =
+          make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden, {.bias = plan.bias});
     }
-    if (!plan.parallel) second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
-    first_norm_ = make_norm(builder, plan.two_norms ? "ln_attn" : "input_layernorm", NormKind::kLayer, plan.hidden);
+    if (!plan.parallel)
+      second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
+    first_norm_ = make_norm(builder, plan.two_norms ? "ln_attn" : "input_layernorm",
+                            NormKind::kLayer, plan.hidden);
     if (plan.two_norms) second_norm_ = make_norm(builder, "ln_mlp", NormKind::kLayer, plan.hidden);
   }
 
@@ -156,14 +167,18 @@ class Falcon final : public CausalModel {
   Falcon(Builder& builder, const Node& config, const ModelSettings& settings, FalconPlan plan)
       : CausalModel(builder, settings, plan.layers), heads_(plan.heads), alibi_(plan.alibi) {
     plan.dropout = dropout_or(plan.dropout);
-    AttentionStyle style = attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
+    AttentionStyle style =
+        attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
     style.softmax_in_fp32 = false;
-    // One key head for all queries without enable_gqa: no fused kernel takes it, and PyTorch falls back to its own code.
+    // One key head for all queries without enable_gqa: no fused kernel takes it, and PyTorch falls
+    // back to its own code.
     const bool one_head = plan.multi_query && !plan.grouped && plan.heads > 1;
-    if (one_head && style.implementation == AttentionImplementation::kAuto) style.implementation = AttentionImplementation::kMath;
+    if (one_head && style.implementation == AttentionImplementation::kAuto)
+      style.implementation = AttentionImplementation::kMath;
     {
       const PathScope scope(builder, "transformer");
-      embedding_ = make_embedding(builder, "word_embeddings", config, plan.vocabulary, plan.hidden, true);
+      embedding_ =
+          make_embedding(builder, "word_embeddings", config, plan.vocabulary, plan.hidden, true);
       blocks_.reserve(static_cast<std::size_t>(plan.layers));
       for (std::int64_t i = 0; i < plan.layers; ++i) {
         const PathScope block(builder, "h", i);
@@ -203,7 +218,8 @@ class Falcon final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_falcon(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_falcon(Builder& builder, const Node& config,
+                                     const ModelSettings& settings) {
   return std::make_unique<Falcon>(builder, config, settings, read_plan(config));
 }
 

@@ -44,7 +44,11 @@ Gpt2Plan read_plan(const Node& config) {
 class Gpt2Block {
  public:
   Gpt2Block(Builder& builder, const Gpt2Plan& plan, const AttentionStyle& style, std::size_t index)
-      : hidden_(plan.hidden), head_size_(plan.hidden / plan.heads), dropout_(plan.residual_dropout), style_(style), index_(index) {
+      : hidden_(plan.hidden),
+        head_size_(plan.hidden / plan.heads),
+        dropout_(plan.residual_dropout),
+        style_(style),
+        index_(index) {
     norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, plan.hidden);
     {
       const PathScope scope(builder, "attn");
@@ -146,7 +150,8 @@ class Gpt2 final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_gpt2(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_gpt2(Builder& builder, const Node& config,
+                                   const ModelSettings& settings) {
   return std::make_unique<Gpt2>(builder, config, settings, read_plan(config));
 }
 

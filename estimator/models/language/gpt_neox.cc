@@ -50,7 +50,8 @@ class NeoxBlock {
     mlp_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
     {
       const PathScope scope(builder, "attention");
-      qkv_ = make_linear(builder, "query_key_value", plan.hidden, 3 * plan.hidden, {.bias = plan.bias});
+      qkv_ = make_linear(builder, "query_key_value", plan.hidden, 3 * plan.hidden,
+                         {.bias = plan.bias});
       output_ = make_linear(builder, "dense", plan.hidden, plan.hidden, {.bias = plan.bias});
     }
     const PathScope scope(builder, "mlp");
@@ -147,7 +148,8 @@ class GptNeox final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_gpt_neox(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_gpt_neox(Builder& builder, const Node& config,
+                                       const ModelSettings& settings) {
   return std::make_unique<GptNeox>(builder, config, settings, read_plan(config));
 }
 

@@ -19,9 +19,12 @@ Tensor grown(const Tensor& cached, const Tensor& fresh) {
   return cat(parts, 2);
 }
 
-// Writes the new tokens into the place made for all of them; the whole, or what is filled after a prefill.
+// Writes the new tokens into the place made for all of them; the whole, or what is filled after a
+// prefill.
 Tensor written(Tensor& whole, const Tensor& fresh, std::int64_t capacity, std::int64_t length) {
-  if (!whole) whole = fresh.session().zeros({fresh.size(0), fresh.size(1), capacity, fresh.size(3)}, fresh.dtype());
+  if (!whole)
+    whole = fresh.session().zeros({fresh.size(0), fresh.size(1), capacity, fresh.size(3)},
+                                  fresh.dtype());
   copy_into(slice(whole, 2, length, length + fresh.size(2)), fresh);
   return fresh.size(2) > 1 ? slice(whole, 2, 0, length + fresh.size(2)) : whole;
 }

@@ -1,4 +1,5 @@
-// KeyValueCache: the keys and values that generation keeps, grown as the library's cache classes grow them.
+// KeyValueCache: the keys and values that generation keeps, grown as the library's cache classes
+// grow them.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,12 @@ class KeyValueCache {
   // Tokens seen so far.
   std::int64_t length() const { return length_; }
   // A static cache hands out all its positions in a decoding step, and a mask says which count.
-  bool needs_mask(std::int64_t new_tokens) const { return kind_ == KvCache::kStatic && new_tokens == 1; }
-  std::int64_t key_length(std::int64_t new_tokens) const { return needs_mask(new_tokens) ? capacity_ : length_ + new_tokens; }
+  bool needs_mask(std::int64_t new_tokens) const {
+    return kind_ == KvCache::kStatic && new_tokens == 1;
+  }
+  std::int64_t key_length(std::int64_t new_tokens) const {
+    return needs_mask(new_tokens) ? capacity_ : length_ + new_tokens;
+  }
 
   // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see.
   void update(std::size_t layer, Tensor& k, Tensor& v);
@@ -35,7 +40,8 @@ class KeyValueCache {
   std::int64_t capacity_;
   std::int64_t length_ = 0;
   std::vector<Layer> layers_;
-  std::vector<Layer> before_;  // of a tuple cache: the caller's tuple, until the forward pass returns
+  std::vector<Layer>
+      before_;  // of a tuple cache: the caller's tuple, until the forward pass returns
 };
 
 }  // namespace memfathom

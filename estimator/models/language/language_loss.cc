@@ -50,7 +50,8 @@ Tensor fused_head_loss(const Tensor& hidden, const Linear& head, const Tensor& l
   const std::int64_t vocabulary = head.weight.size(0);
   // As many chunks as keep a chunk's logits about as large as the hidden states.
   const std::int64_t factor = (vocabulary + width - 1) / width;
-  const auto step = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((rows + factor - 1) / factor)));
+  const auto step = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>((rows + factor - 1) / factor)));
   Tensor dhidden;
   Tensor dweight;
   if (tape.needs(0)) dhidden = session.zeros(hidden.shape(), hidden.dtype());

@@ -8,15 +8,15 @@
 
 namespace memfathom {
 
-// ForCausalLMLoss: logits [b, s, V] in fp32 against labels shifted by one. Versions before 4.48 shift, and so copy, the
-// logits instead.
+// ForCausalLMLoss: logits [b, s, V] in fp32 against labels shifted by one. Versions before 4.48
+// shift, and so copy, the logits instead.
 Tensor causal_lm_loss(const Tensor& logits, const Tensor& labels, int transformers_version);
 
 // Cross entropy of logits [b, s, V] in their own type against labels [b, s].
 Tensor token_loss(const Tensor& logits, const Tensor& labels);
 
-// Head and loss in one, chunk by chunk, with the gradients computed in the forward pass (Liger's kernel): the logits
-// of all tokens never exist.
+// Head and loss in one, chunk by chunk, with the gradients computed in the forward pass (Liger's
+// kernel): the logits of all tokens never exist.
 Tensor fused_head_loss(const Tensor& hidden, const Linear& head, const Tensor& labels);
 
 }  // namespace memfathom

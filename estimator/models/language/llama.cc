@@ -26,14 +26,16 @@ constexpr int kRotaryPerModel = 445;
 
 class LlamaAttention {
  public:
-  LlamaAttention(Builder& builder, const LlamaPlan& plan, const AttentionStyle& style, const ModelSettings& settings)
+  LlamaAttention(Builder& builder, const LlamaPlan& plan, const AttentionStyle& style,
+                 const ModelSettings& settings)
       : plan_(plan), style_(style) {
     const PathScope scope(builder, "self_attn");
     const std::int64_t q_width = plan.heads * plan.head_size;
     const std::int64_t kv_width = plan.kv_heads * plan.head_size;
     if (plan.fused_projections) {
       output_ = make_linear(builder, "o_proj", q_width, plan.hidden, {.bias = plan.output_bias});
-      q_ = make_linear(builder, "qkv_proj", plan.hidden, q_width + 2 * kv_width, {.bias = plan.qkv_bias});
+      q_ = make_linear(builder, "qkv_proj", plan.hidden, q_width + 2 * kv_width,
+                       {.bias = plan.qkv_bias});
     } else {
       q_ = make_linear(builder, "q_proj", plan.hidden, q_width, {.bias = plan.qkv_bias});
       k_ = make_linear(builder, "k_proj", plan.hidden, kv_width, {.bias = plan.qkv_bias});
@@ -46,11 +48,13 @@ class LlamaAttention {
       k_norm_ = make_norm(builder, "k_norm", plan.norm, per_head ? plan.head_size : kv_width);
     }
     if (settings.transformers_version < kRotaryPerModel) {
-      rotary_.emplace(builder, plan.rotary, settings.transformers_version < kRotaryTablesEnd ? plan.max_positions : 0);
+      rotary_.emplace(builder, plan.rotary,
+                      settings.transformers_version < kRotaryTablesEnd ? plan.max_positions : 0);
     }
   }
 
-  Attended operator()(const Tensor& x, const Pass& pass, std::size_t layer, const Tensor& mask) const {
+  Attended operator()(const Tensor& x, const Pass& pass, std::size_t layer,
+                      const Tensor& mask) const {
     Tensor q;
     Tensor k;
     Tensor v;
@@ -97,7 +101,8 @@ class LlamaAttention {
       case QkNorm::kWhole: return split_heads(norm(projected), plan_.head_size);
       case QkNorm::kPerHead: break;
     }
-    const Tensor heads = view(projected, {projected.size(0), projected.size(1), -1, plan_.head_size});
+    const Tensor heads =
+        view(projected, {projected.size(0), projected.size(1), -1, plan_.head_size});
     return transpose(norm(heads), 1, 2);
   }
 
@@ -110,11 +115,12 @@ class LlamaAttention {
 
 class LlamaBlock {
  public:
-  LlamaBlock(Builder& builder, const LlamaPlan& plan, const AttentionStyle& style, const ModelSettings& settings,
-             std::size_t index)
+  LlamaBlock(Builder& builder, const LlamaPlan& plan, const AttentionStyle& style,
+             const ModelSettings& settings, std::size_t index)
       : plan_(plan), index_(index), attention_(builder, plan, style, settings) {
     make_mlp(builder);
-    if (plan.placement != NormPlacement::kAfter) input_norm_ = make_norm(builder, "input_layernorm", plan.norm, plan.hidden);
+    if (plan.placement != NormPlacement::kAfter)
+      input_norm_ = make_norm(builder, "input_layernorm", plan.norm, plan.hidden);
     attention_norm_ = make_norm(builder, "post_attention_layernorm", plan.norm, plan.hidden);
     if (plan.placement == NormPlacement::kBoth) {
       mlp_norm_ = make_norm(builder, "pre_feedforward_layernorm", plan.norm, plan.hidden);
@@ -147,20 +153,26 @@ class LlamaBlock {
  private:
   void make_mlp(Builder& builder) {
     if (plan_.experts > 0) {
-      experts_.emplace(builder, ExpertsPlan{plan_.hidden, plan_.ffn, plan_.experts, plan_.experts_per_token, plan_.activation});
+      experts_.emplace(builder, ExpertsPlan{plan_.hidden, plan_.ffn, plan_.experts,
+                                            plan_.experts_per_token, plan_.activation});
       return;
     }
     const PathScope scope(builder, "mlp");
     if (plan_.fused_projections) {
       fused_mlp_.activation = plan_.activation;
-      fused_mlp_.gate_up = make_linear(builder, "gate_up_proj", plan_.hidden, 2 * plan_.ffn, {.bias = plan_.mlp_bias});
-      fused_mlp_.down = make_linear(builder, "down_proj", plan_.ffn, plan_.hidden, {.bias = plan_.mlp_bias});
+      fused_mlp_.gate_up = make_linear(builder, "gate_up_proj", plan_.hidden, 2 * plan_.ffn,
+                                       {.bias = plan_.mlp_bias});
+      fused_mlp_.down =
+          make_linear(builder, "down_proj", plan_.ffn, plan_.hidden, {.bias = plan_.mlp_bias});
       return;
     }
     gated_mlp_.activation = plan_.activation;
-    gated_mlp_.gate = make_linear(builder, "gate_proj", plan_.hidden, plan_.ffn, {.bias = plan_.mlp_bias});
-    gated_mlp_.up = make_linear(builder, "up_proj", plan_.hidden, plan_.ffn, {.bias = plan_.mlp_bias});
-    gated_mlp_.down = make_linear(builder, "down_proj", plan_.ffn, plan_.hidden, {.bias = plan_.mlp_bias});
+    gated_mlp_.gate =
+        make_linear(builder, "gate_proj", plan_.hidden, plan_.ffn, {.bias = plan_.mlp_bias});
+    gated_mlp_.up =
+        make_linear(builder, "up_proj", plan_.hidden, plan_.ffn, {.bias = plan_.mlp_bias});
+    gated_mlp_.down =
+        make_linear(builder, "down_proj", plan_.ffn, plan_.hidden, {.bias = plan_.mlp_bias});
   }
 
   Tensor mlp(const Tensor& x) const {
@@ -197,8 +209,10 @@ class Llama final : public CausalModel {
     style.softcap = plan_.attention_softcap;
     {
       const PathScope scope(builder, "model");
-      embedding_ = make_embedding(builder, "embed_tokens", config, plan_.vocabulary, plan_.hidden, plan_.tied_by_default);
-      if (plan_.scaled_embedding_buffer) scale_ = builder.buffer("embed_tokens.embed_scale", {}, DType::kFp32, false);
+      embedding_ = make_embedding(builder, "embed_tokens", config, plan_.vocabulary, plan_.hidden,
+                                  plan_.tied_by_default);
+      if (plan_.scaled_embedding_buffer)
+        scale_ = builder.buffer("embed_tokens.embed_scale", {}, DType::kFp32, false);
       blocks_.reserve(static_cast<std::size_t>(plan_.layers));
       for (std::int64_t i = 0; i < plan_.layers; ++i) {
         const PathScope block(builder, "layers", i);
@@ -206,7 +220,8 @@ class Llama final : public CausalModel {
         blocks_.emplace_back(builder, plan_, style, settings, static_cast<std::size_t>(i));
       }
       norm_ = make_norm(builder, "norm", plan_.norm, plan_.hidden);
-      if (settings.transformers_version >= kRotaryPerModel) rotary_.emplace(builder, plan_.rotary, 0);
+      if (settings.transformers_version >= kRotaryPerModel)
+        rotary_.emplace(builder, plan_.rotary, 0);
     }
     make_head(builder, config, embedding_, plan_.hidden, plan_.vocabulary, plan_.tied_by_default);
   }
@@ -252,7 +267,8 @@ class Llama final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_llama(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
+                                    const ModelSettings& settings) {
   return std::make_unique<Llama>(builder, config, settings, read_llama_plan(config, settings));
 }
 

@@ -1,4 +1,5 @@
-// Llama and its kin: pre-norm decoders with rotary positions and a gated MLP, as transformers writes them.
+// Llama and its kin: pre-norm decoders with rotary positions and a gated MLP, as transformers
+// writes them.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,9 @@
 
 namespace memfathom {
 
-// llama, mistral, mixtral, qwen2, qwen3, phi3, gemma, gemma2, granite, olmo, olmo2: told apart by config's model_type.
-std::unique_ptr<Network> make_llama(Builder& builder, const Node& config, const ModelSettings& settings);
+// llama, mistral, mixtral, qwen2, qwen3, phi3, gemma, gemma2, granite, olmo, olmo2: told apart by
+// config's model_type.
+std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
+                                    const ModelSettings& settings);
 
 }  // namespace memfathom

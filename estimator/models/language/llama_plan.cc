@@ -22,7 +22,8 @@ void read_sizes(const Node& config, LlamaPlan& plan) {
     require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
   }
   plan.head_size = count_or(config, {"head_dim"}, plan.hidden / plan.heads);
-  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads, "num_attention_heads");
+  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads,
+                  "num_attention_heads");
   plan.rotary = rotary_size(config, plan.head_size, 1);
 }
 

@@ -15,14 +15,15 @@ enum class QkNorm : std::uint8_t { kNone, kPerHead, kWhole };
 enum class NormPlacement : std::uint8_t { kBefore, kAfter, kBoth };
 
 struct LlamaPlan {
-  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
+  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0,
+               vocabulary = 0;
   std::int64_t max_positions = 2048;
   std::int64_t rotary = 0;
-  std::int64_t window = 0;             // sliding window; 0: none
-  bool alternates_windows = false;     // every second layer only
+  std::int64_t window = 0;          // sliding window; 0: none
+  bool alternates_windows = false;  // every second layer only
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool fused_projections = false;
-  bool rotates_in_fp32 = false;        // OLMo: fp32 tables, the rotated heads cast back
+  bool rotates_in_fp32 = false;  // OLMo: fp32 tables, the rotated heads cast back
   bool tied_by_default = false;
   bool scaled_embedding_buffer = false;
   NormKind norm = NormKind::kRms;
@@ -30,7 +31,7 @@ struct LlamaPlan {
   NormPlacement placement = NormPlacement::kBefore;
   Activation activation = Activation::kSilu;
   double attention_dropout = 0, residual_dropout = 0;
-  double attention_scale = 0;          // 0: 1 / sqrt(head size)
+  double attention_scale = 0;  // 0: 1 / sqrt(head size)
   double attention_softcap = 0, logits_softcap = 0;
   double embedding_multiplier = 1, residual_multiplier = 1, logits_divisor = 1;
   std::int64_t experts = 0, experts_per_token = 0;

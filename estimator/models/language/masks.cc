@@ -6,7 +6,8 @@
 namespace memfathom {
 namespace {
 
-// find_packed_sequence_indices: differences of neighbouring positions, and whether all belong to one sequence.
+// find_packed_sequence_indices: differences of neighbouring positions, and whether all belong to
+// one sequence.
 void search_packed_sequences(Session& session, std::int64_t batch, std::int64_t length) {
   const Tensor first = session.empty({batch, 1}, DType::kInt64);
   Tensor differences;
@@ -44,7 +45,8 @@ bool kernel_flag_suffices(Session& session, const MaskCase& c) {
 }
 
 // One condition and-ed to those before it.
-Tensor narrowed(Session& session, const Tensor& before, const Shape& condition, const Shape& result) {
+Tensor narrowed(Session& session, const Tensor& before, const Shape& condition,
+                const Shape& result) {
   const Tensor truth = session.empty(condition, DType::kBool);
   const Tensor held = before;
   return session.empty(result, DType::kBool);
@@ -66,13 +68,16 @@ Tensor truth_values(Session& session, const MaskCase& c, const Tensor& padding) 
     result = session.empty(square, DType::kBool);
   }
   result = narrowed(session, result, c.causal ? square : rows, c.causal ? square : rows);
-  if (padding) result = narrowed(session, result, {c.batch, 1, 1, c.keys}, {c.batch, 1, c.queries, c.keys});
+  if (padding)
+    result = narrowed(session, result, {c.batch, 1, 1, c.keys}, {c.batch, 1, c.queries, c.keys});
   return result;
 }
 
 }  // namespace
 
-Tensor make_positions(Session& session, std::int64_t length) { return unsqueeze(shifted_range(session, length), 0); }
+Tensor make_positions(Session& session, std::int64_t length) {
+  return unsqueeze(shifted_range(session, length), 0);
+}
 
 Tensor make_mask(Session& session, const MaskCase& c) {
   const NoGrad no_grad(session);

@@ -68,7 +68,8 @@ Tensor NormLayer::operator()(const Tensor& x) const {
   return x;
 }
 
-NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features, bool bias) {
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features,
+                    bool bias) {
   NormLayer layer;
   layer.kind = kind;
   if (kind == NormKind::kLayerPlain) return layer;

@@ -1,4 +1,5 @@
-// NormLayer: the norms of language models: RMS norm in elementary operations, Gemma's variant, layer norm.
+// NormLayer: the norms of language models: RMS norm in elementary operations, Gemma's variant,
+// layer norm.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,11 @@
 namespace memfathom {
 
 enum class NormKind : std::uint8_t {
-  kRms,         // Llama: fp32 inside, the weight in the input's type
-  kRmsWide,     // OLMo 2: the weight multiplied before the cast back
-  kRmsMixed,    // T5: only the statistics in fp32, the product promoted, then in the weight's 16-bit type
-  kRmsOne,      // Gemma: fp32 throughout, 1 + weight
+  kRms,       // Llama: fp32 inside, the weight in the input's type
+  kRmsWide,   // OLMo 2: the weight multiplied before the cast back
+  kRmsMixed,  // T5: only the statistics in fp32, the product promoted, then in the weight's 16-bit
+              // type
+  kRmsOne,    // Gemma: fp32 throughout, 1 + weight
   kLayer,
   kLayerPlain,  // OLMo: layer norm in fp32 without weights
 };
@@ -25,6 +27,7 @@ struct NormLayer {
   Tensor operator()(const Tensor& x) const;
 };
 
-NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features, bool bias = true);
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features,
+                    bool bias = true);
 
 }  // namespace memfathom

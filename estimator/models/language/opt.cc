@@ -20,7 +20,8 @@ namespace {
 constexpr std::int64_t kPositionOffset = 2;
 
 struct OptPlan {
-  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0, embedding = 0;
+  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0,
+               embedding = 0;
   double dropout = 0.1, attention_dropout = 0;
   bool bias = true, norm_first = true, final_norm = true;
   Activation activation = Activation::kRelu;
@@ -118,13 +119,18 @@ class Opt final : public CausalModel {
     const AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
     {
       const PathScope scope(builder, "model.decoder");
-      tokens_ = make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.embedding, true);
-      positions_ = builder.parameter("embed_positions.weight", {plan.positions + kPositionOffset, plan.hidden});
+      tokens_ =
+          make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.embedding, true);
+      positions_ = builder.parameter("embed_positions.weight",
+                                     {plan.positions + kPositionOffset, plan.hidden});
       if (plan.embedding != plan.hidden) {
-        project_out_ = make_linear(builder, "project_out", plan.hidden, plan.embedding, {.bias = false});
-        project_in_ = make_linear(builder, "project_in", plan.embedding, plan.hidden, {.bias = false});
+        project_out_ =
+            make_linear(builder, "project_out", plan.hidden, plan.embedding, {.bias = false});
+        project_in_ =
+            make_linear(builder, "project_in", plan.embedding, plan.hidden, {.bias = false});
       }
-      if (plan.final_norm) norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
+      if (plan.final_norm)
+        norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
       blocks_.reserve(static_cast<std::size_t>(plan.layers));
       for (std::int64_t i = 0; i < plan.layers; ++i) {
         const PathScope block(builder, "layers", i);
@@ -169,7 +175,8 @@ class Opt final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_opt(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_opt(Builder& builder, const Node& config,
+                                  const ModelSettings& settings) {
   return std::make_unique<Opt>(builder, config, settings, read_plan(config));
 }
 

@@ -14,7 +14,7 @@ namespace memfathom {
 struct Pass {
   Tensor positions;
   Tensor mask;
-  Tensor window_mask;           // of layers with a sliding window, in models that mix both
+  Tensor window_mask;  // of layers with a sliding window, in models that mix both
   RotaryTables rotary;
   KeyValueCache* cache = nullptr;
 };
@@ -25,7 +25,8 @@ inline bool checkpoints(const ModelSettings& settings, const Session& session) {
 
 // The block, and the adapters after it if the job has any.
 template <typename Block>
-Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
+Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tensor& x,
+                   const Pass& pass) {
   if (!settings.adapters) return block(x, pass);
   const Tensor output = block(x, pass);
   return settings.adapters->after(&block, output);
@@ -34,7 +35,8 @@ Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tens
 // x = block(x, pass), checkpointed where the job wants it. Inside a
 // checkpoint no cache is written: it would be written twice.
 template <typename Block>
-Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor& x, const Pass& pass) {
+Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor& x,
+                 const Pass& pass) {
   if (!checkpoints(settings, x.session())) return run_adapted(settings, block, x, pass);
   Pass kept = pass;
   kept.cache = nullptr;
@@ -42,15 +44,19 @@ Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor
     return run_adapted(settings, block, input, kept);
   };
   if (settings.checkpoint_reentrant) return checkpoint_reentrant(segment, x);
-  return checkpoint(segment, x, settings.checkpointing == Checkpointing::kSelective ? Keep::kSelected : Keep::kNothing);
+  return checkpoint(
+      segment, x,
+      settings.checkpointing == Checkpointing::kSelective ? Keep::kSelected : Keep::kNothing);
 }
 
-// enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a gradient, and get one.
+// enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a
+// gradient, and get one.
 inline void prepare_embeddings(const ModelSettings& settings, Tensor& embeddings) {
   const Session& session = embeddings.session();
   // A later pipeline stage gets its input from the one before, and sends the gradient back.
   const bool wanted = checkpoints(settings, session) || settings.stage == PipelineStage::kLast;
-  if (wanted && session.grad_enabled && !embeddings.requires_grad()) embeddings.set_requires_grad(true);
+  if (wanted && session.grad_enabled && !embeddings.requires_grad())
+    embeddings.set_requires_grad(true);
 }
 
 // sequence_length, which every model here needs; absent: Error(kInput).

@@ -18,7 +18,8 @@ namespace memfathom {
 namespace {
 
 struct PhiPlan {
-  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0, vocabulary = 0, rotary = 0;
+  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0,
+               vocabulary = 0, rotary = 0;
   double residual_dropout = 0, embedding_dropout = 0, attention_dropout = 0;
   bool qk_norm = false;
   Activation activation = Activation::kGeluNew;
@@ -31,7 +32,8 @@ PhiPlan read_plan(const Node& config) {
   plan.heads = required_count(config, {"num_attention_heads"});
   require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
   plan.kv_heads = count_or(config, {"num_key_value_heads"}, plan.heads);
-  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads, "num_attention_heads");
+  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads,
+                  "num_attention_heads");
   plan.head_size = plan.hidden / plan.heads;
   plan.ffn = required_count(config, {"intermediate_size"});
   plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
@@ -125,7 +127,8 @@ class Phi final : public CausalModel {
     const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
     {
       const PathScope scope(builder, "model");
-      embedding_ = make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.hidden, false);
+      embedding_ =
+          make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.hidden, false);
       blocks_.reserve(static_cast<std::size_t>(plan.layers));
       for (std::int64_t i = 0; i < plan.layers; ++i) {
         const PathScope block(builder, "layers", i);
@@ -160,7 +163,8 @@ class Phi final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_phi(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_phi(Builder& builder, const Node& config,
+                                  const ModelSettings& settings) {
   return std::make_unique<Phi>(builder, config, settings, read_plan(config));
 }
 

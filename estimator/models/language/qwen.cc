@@ -148,7 +148,8 @@ class Qwen final : public CausalModel {
 
 }  // namespace
 
-std::unique_ptr<Network> make_qwen(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_qwen(Builder& builder, const Node& config,
+                                   const ModelSettings& settings) {
   return std::make_unique<Qwen>(builder, config, settings, read_plan(config));
 }
 

@@ -10,6 +10,7 @@
 
 namespace memfathom {
 
-std::unique_ptr<Network> make_qwen(Builder& builder, const Node& config, const ModelSettings& settings);
+std::unique_ptr<Network> make_qwen(Builder& builder, const Node& config,
+                                   const ModelSettings& settings);
 
 }  // namespace memfathom

@@ -58,9 +58,11 @@ std::int64_t rotary_size(const Node& config, std::int64_t head_size, double defa
     fraction = find_any(*parameters, {"partial_rotary_factor"});
   }
   const double share = fraction != nullptr ? fraction->as_number(0, 1) : default_fraction;
-  const auto size = static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size) + 1e-9));
+  const auto size =
+      static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size) + 1e-9));
   if (size < 2 || size % 2 != 0) {
-    (fraction != nullptr ? *fraction : config).refuse("the rotated part of a head must be an even number of at least 2");
+    (fraction != nullptr ? *fraction : config)
+        .refuse("the rotated part of a head must be an even number of at least 2");
   }
   return size;
 }

@@ -13,12 +13,13 @@ struct RotaryTables {
   Tensor cos, sin;  // [1, s, d]
 };
 
-// The module that makes them in each forward pass. Up to transformers 4.37 each attention layer keeps tables of all
-// positions instead, and gathers the rows it needs.
+// The module that makes them in each forward pass. Up to transformers 4.37 each attention layer
+// keeps tables of all positions instead, and gathers the rows it needs.
 class Rotary {
  public:
   Rotary() = default;
-  // `size`: how much of a head is rotated. `tables_of`: positions of the resident tables, 0 for the newer form.
+  // `size`: how much of a head is rotated. `tables_of`: positions of the resident tables, 0 for the
+  // newer form.
   Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of);
 
   RotaryTables tables(const Tensor& positions, DType dtype) const;
@@ -29,7 +30,8 @@ class Rotary {
   Tensor cos_cached_, sin_cached_;
 };
 
-// Extent of the rotated part of a head: rotary_dim, or partial_rotary_factor (rotary_pct) of head_size.
+// Extent of the rotated part of a head: rotary_dim, or partial_rotary_factor (rotary_pct) of
+// head_size.
 std::int64_t rotary_size(const Node& config, std::int64_t head_size, double default_fraction);
 
 // x [b, heads, s, d]: rotates the first `size` of d; the rest passes through.

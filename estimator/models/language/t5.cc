@@ -24,25 +24,29 @@ class T5 final : public Network {
     if (plan.tied) {
       head_.weight = shared_;
     } else {
-      head_ = make_linear(builder, "lm_head", plan.hidden, plan.vocabulary, {.bias = false, .head = true});
+      head_ = make_linear(builder, "lm_head", plan.hidden, plan.vocabulary,
+                          {.bias = false, .head = true});
     }
   }
 
   void load_batch(std::int64_t size, bool targets) override {
     const ComponentScope scope(session_, Component::kInputs);
     ids_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
-    if (settings_.padding_mask) padding_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
+    if (settings_.padding_mask)
+      padding_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
     if (targets || decoder_) labels_ = session_.zeros({size, target_length()}, DType::kInt64);
   }
 
   Tensor loss(Tensor* output) override {
     const Tensor encoded = (*encoder_)(shared_, ids_, {}, padding_);
     const Tensor result = decoder_ ? decoded(encoded) : encoded;
-    // The decoder's own result stays with its output while the scaled one, which has a name too, goes through the head.
+    // The decoder's own result stays with its output while the scaled one, which has a name too,
+    // goes through the head.
     const Tensor sequence = decoder_ ? scaled(result) : result;
     const ComponentScope scope(session_, Component::kLogitsLoss);
     const Tensor logits = decoder_ ? head_(sequence) : sequence;
-    const bool own = settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
+    const bool own =
+        settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
     Tensor value;
     if (own) {
       value = decoder_ ? token_loss(logits, labels_) : mean_all(logits);
@@ -64,7 +68,8 @@ class T5 final : public Network {
 
  private:
   std::int64_t target_length() const {
-    return settings_.target_sequence_length > 0 ? settings_.target_sequence_length : settings_.sequence_length;
+    return settings_.target_sequence_length > 0 ? settings_.target_sequence_length
+                                                : settings_.sequence_length;
   }
 
   Tensor make_shared_table(Builder& builder) const {
@@ -88,7 +93,9 @@ class T5 final : public Network {
   }
 
   Tensor scaled(const Tensor& hidden) const {
-    return plan_.scales_output ? mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden))) : hidden;
+    return plan_.scales_output
+               ? mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden)))
+               : hidden;
   }
 
   Session& session_;
@@ -102,7 +109,8 @@ class T5 final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_t5(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_t5(Builder& builder, const Node& config,
+                                 const ModelSettings& settings) {
   return std::make_unique<T5>(builder, settings, read_t5_plan(config, settings));
 }
 

@@ -1,4 +1,5 @@
-// T5: an encoder and a decoder with relative position biases; or the encoder alone, as text encoders use it.
+// T5: an encoder and a decoder with relative position biases; or the encoder alone, as text
+// encoders use it.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 namespace memfathom {
 
 // "architectures": ["T5EncoderModel"] builds the encoder alone.
-std::unique_ptr<Network> make_t5(Builder& builder, const Node& config, const ModelSettings& settings);
+std::unique_ptr<Network> make_t5(Builder& builder, const Node& config,
+                                 const ModelSettings& settings);
 
 }  // namespace memfathom

@@ -20,8 +20,9 @@ Tensor masked_bias(const Tensor& condition, const Tensor& bias) {
   Session& session = bias.session();
   Recording tape(session, "where", {&bias});
   tape.save(condition);
-  const Shape shape = condition.size(0) > bias.size(0) ? Shape{condition.size(0), bias.size(1), bias.size(2), bias.size(3)}
-                                                       : bias.shape();
+  const Shape shape = condition.size(0) > bias.size(0)
+                          ? Shape{condition.size(0), bias.size(1), bias.size(2), bias.size(3)}
+                          : bias.shape();
   Tensor out = session.empty(shape, bias.dtype());
   tape.finish(out, [](Backward& b) {
     const Tensor kept = b.saved(0);
@@ -45,8 +46,8 @@ Tensor additive_mask(const Tensor& bias, const Tensor& mask, bool causal) {
   return contiguous(masked_bias(allowed, bias));
 }
 
-Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
-                          const Tensor& mask) {
+Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Tensor& k,
+                          const Tensor& v, const Tensor& bias, const Tensor& mask) {
   if (style.implementation != AttentionImplementation::kEager) {
     const Tensor additive = additive_mask(bias, mask, style.causal);
     return attend(style, q, k, v, additive);
@@ -83,14 +84,18 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
   plan.gated = kind.rfind("gated-", 0) == 0;
   // "gated-gelu" means the tanh form in elementary operations.
   const std::string act = plan.gated ? kind.substr(6) : kind;
-  plan.activation = activation_or(config, {"dense_act_fn"}, plan.gated && act == "gelu" ? "gelu_new" : act);
-  if (const Node* architectures = find_any(config, {"architectures"}); architectures != nullptr && !architectures->items().empty()) {
-    plan.encoder_only = architectures->items().front().as_string().find("EncoderModel") != std::string::npos;
+  plan.activation =
+      activation_or(config, {"dense_act_fn"}, plan.gated && act == "gelu" ? "gelu_new" : act);
+  if (const Node* architectures = find_any(config, {"architectures"});
+      architectures != nullptr && !architectures->items().empty()) {
+    plan.encoder_only =
+        architectures->items().front().as_string().find("EncoderModel") != std::string::npos;
   }
   return plan;
 }
 
-T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style, bool has_bias)
+T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan,
+                         const AttentionStyle& style, bool has_bias)
     : head_size_(plan.head_size), style_(style) {
   const PathScope scope(builder, name);
   const std::int64_t inner = plan.heads * plan.head_size;
@@ -98,10 +103,12 @@ T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan,
   k_ = make_linear(builder, "k", plan.hidden, inner, {.bias = false});
   v_ = make_linear(builder, "v", plan.hidden, inner, {.bias = false});
   output_ = make_linear(builder, "o", inner, plan.hidden, {.bias = false});
-  if (has_bias) table_ = builder.parameter("relative_attention_bias.weight", {plan.buckets, plan.heads});
+  if (has_bias)
+    table_ = builder.parameter("relative_attention_bias.weight", {plan.buckets, plan.heads});
 }
 
-Tensor T5Attention::relative_bias(std::int64_t queries, std::int64_t keys, bool bidirectional) const {
+Tensor T5Attention::relative_bias(std::int64_t queries, std::int64_t keys,
+                                  bool bidirectional) const {
   Session& session = table_.session();
   const Shape shape{queries, keys};
   const Tensor context = session.empty({queries, 1}, DType::kInt64);
@@ -125,7 +132,8 @@ Tensor T5Attention::relative_bias(std::int64_t queries, std::int64_t keys, bool 
   return unsqueeze(permute(values, {2, 0, 1}), 0);
 }
 
-Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Tensor& bias, const Tensor& mask) const {
+Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Tensor& bias,
+                                 const Tensor& mask) const {
   const Tensor q = split_heads(q_(x), head_size_);
   const Tensor k = split_heads(k_(source), head_size_);
   const Tensor v = split_heads(v_(source), head_size_);
@@ -135,8 +143,8 @@ Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Te
   return attended;
 }
 
-T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style, const AttentionStyle& cross_style,
-                 bool decoder, bool first)
+T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
+                 const AttentionStyle& cross_style, bool decoder, bool first)
     : plan_(plan), self_(builder, "layer.0.SelfAttention", plan, style, first) {
   self_norm_ = make_norm(builder, "layer.0.layer_norm", NormKind::kRmsMixed, plan.hidden);
   if (decoder) {
@@ -146,7 +154,8 @@ T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& sty
   const PathScope scope(builder, decoder ? "layer.2" : "layer.1");
   {
     const PathScope dense(builder, "DenseReluDense");
-    first_ = make_linear(builder, plan.gated ? "wi_0" : "wi", plan.hidden, plan.ffn, {.bias = false});
+    first_ =
+        make_linear(builder, plan.gated ? "wi_0" : "wi", plan.hidden, plan.ffn, {.bias = false});
     if (plan.gated) gate_ = make_linear(builder, "wi_1", plan.hidden, plan.ffn, {.bias = false});
     second_ = make_linear(builder, "wo", plan.ffn, plan.hidden, {.bias = false});
   }
@@ -187,7 +196,8 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
   if (!cross_.empty()) {
     const Tensor residual = hidden;
     const Tensor normed = cross_norm_(residual);
-    const Attended attended = cross_.front()(normed, pass.encoded, pass.cross_bias, pass.cross_mask);
+    const Attended attended =
+        cross_.front()(normed, pass.encoded, pass.cross_bias, pass.cross_mask);
     cross_weights = attended.weights;
     hidden = joined(residual, attended.output);
   }
@@ -196,7 +206,8 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
   return joined(hidden, forwarded);
 }
 
-T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings, bool decoder)
+T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan,
+                 const ModelSettings& settings, bool decoder)
     : plan_(plan), settings_(settings), decoder_(decoder) {
   const PathScope scope(builder, name);
   AttentionStyle style;
@@ -212,7 +223,8 @@ T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan, const M
   for (std::int64_t i = 0; i < layers; ++i) {
     const PathScope block(builder, "block", i);
     // The last blocks of the whole model are the decoder's.
-    const BlockScope counted(builder, i, decoder || plan.encoder_only ? layers : layers + plan.decoder_layers);
+    const BlockScope counted(builder, i,
+                             decoder || plan.encoder_only ? layers : layers + plan.decoder_layers);
     blocks_.emplace_back(builder, plan, style, cross_style, decoder, i == 0);
   }
   norm_ = make_norm(builder, "final_layer_norm", NormKind::kRmsMixed, plan.hidden);
@@ -224,7 +236,8 @@ Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass) c
   return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
 }
 
-Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded, const Tensor& padding) const {
+Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded,
+                           const Tensor& padding) const {
   Session& session = ids.session();
   Tensor embedded = embedding(table, ids);
   prepare_embeddings(settings_, embedded);

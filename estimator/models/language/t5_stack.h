@@ -16,7 +16,8 @@
 namespace memfathom {
 
 struct T5Plan {
-  std::int64_t hidden = 0, layers = 0, decoder_layers = 0, heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
+  std::int64_t hidden = 0, layers = 0, decoder_layers = 0, heads = 0, head_size = 0, ffn = 0,
+               vocabulary = 0;
   std::int64_t buckets = 32;
   bool gated = false, tied = true, scales_output = true, encoder_only = false;
   double dropout = 0.1;
@@ -27,12 +28,14 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings);
 
 class T5Attention {
  public:
-  T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style, bool has_bias);
+  T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style,
+              bool has_bias);
 
   bool has_bias() const { return static_cast<bool>(table_); }
   // The bias [1, heads, queries, keys] from the table of this layer.
   Tensor relative_bias(std::int64_t queries, std::int64_t keys, bool bidirectional) const;
-  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& bias, const Tensor& mask) const;
+  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& bias,
+                      const Tensor& mask) const;
 
  private:
   std::int64_t head_size_;
@@ -45,13 +48,13 @@ class T5Attention {
 struct T5Pass {
   Tensor mask, cross_mask;
   Tensor bias, cross_bias;
-  Tensor encoded;   // of a decoder: the encoder's result
+  Tensor encoded;  // of a decoder: the encoder's result
 };
 
 class T5Block {
  public:
-  T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style, const AttentionStyle& cross_style, bool decoder,
-          bool first);
+  T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
+          const AttentionStyle& cross_style, bool decoder, bool first);
 
   const T5Attention& self_attention() const { return self_; }
   Tensor operator()(const Tensor& x, const T5Pass& pass) const;
@@ -70,10 +73,13 @@ class T5Block {
 
 class T5Stack {
  public:
-  T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings, bool decoder);
+  T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings,
+          bool decoder);
 
-  // Token ids to hidden states. `encoded` and `padding` (of the encoder's tokens) where there are any.
-  Tensor operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded, const Tensor& padding) const;
+  // Token ids to hidden states. `encoded` and `padding` (of the encoder's tokens) where there are
+  // any.
+  Tensor operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded,
+                    const Tensor& padding) const;
 
  private:
   Tensor run(const T5Block& block, const Tensor& x, const T5Pass& pass) const;

@@ -22,7 +22,8 @@ AttentionImplementation implementation_of(const StackContext& context, const Nod
 
 std::int64_t heads_of(const Node& spec, std::int64_t hidden) {
   const std::int64_t heads = extent_of(spec, "heads");
-  if (hidden % heads != 0) spec.at("heads").refuse(fmt::format("it must divide the hidden size {}", hidden));
+  if (hidden % heads != 0)
+    spec.at("heads").refuse(fmt::format("it must divide the hidden size {}", hidden));
   return heads;
 }
 
@@ -43,7 +44,8 @@ Layer attention_layer(StackContext& context, const Node& spec) {
   options.hidden = hidden;
   options.heads = heads;
   options.kv_heads = extent_or(spec, "kv_heads", heads);
-  if (heads % options.kv_heads != 0) spec.at("kv_heads").refuse(fmt::format("it must divide the {} heads", heads));
+  if (heads % options.kv_heads != 0)
+    spec.at("kv_heads").refuse(fmt::format("it must divide the {} heads", heads));
   options.implementation = implementation_of(context, spec);
   options.causal = flag_or(spec, "causal", true);
   options.bias = flag_or(spec, "bias", false);
@@ -56,7 +58,8 @@ Layer attention_layer(StackContext& context, const Node& spec) {
 Layer multihead_layer(StackContext& context, const Node& spec) {
   const std::int64_t hidden = extent_of(spec, "hidden");
   const PathScope scope(context.builder, "multihead_attention");
-  MultiheadAttention layer = make_multihead_attention(context.builder, hidden, heads_of(spec, hidden));
+  MultiheadAttention layer =
+      make_multihead_attention(context.builder, hidden, heads_of(spec, hidden));
   layer.dropout = fraction_or(spec, "dropout", 0);
   layer.need_weights = flag_or(spec, "need_weights", false);
   layer.implementation = implementation_of(context, spec);
@@ -114,9 +117,17 @@ Layer rope_layer(StackContext& context, const Node& spec) {
 
 const std::vector<LayerType>& attention_layer_types() {
   static const std::vector<LayerType> kTypes{
-      {"attention", {"hidden", "heads", "kv_heads", "implementation", "projections", "bias", "causal", "dropout", "mask"}, attention_layer},
-      {"multihead_attention", {"hidden", "heads", "implementation", "dropout", "need_weights"}, multihead_layer},
-      {"transformer_block", {"style", "hidden", "heads", "kv_heads", "ffn", "activation", "dropout", "implementation", "norm_first"}, block_layer},
+      {"attention",
+       {"hidden", "heads", "kv_heads", "implementation", "projections", "bias", "causal", "dropout",
+        "mask"},
+       attention_layer},
+      {"multihead_attention",
+       {"hidden", "heads", "implementation", "dropout", "need_weights"},
+       multihead_layer},
+      {"transformer_block",
+       {"style", "hidden", "heads", "kv_heads", "ffn", "activation", "dropout", "implementation",
+        "norm_first"},
+       block_layer},
       {"rope", {"heads"}, rope_layer},
   };
   return kTypes;

@@ -29,8 +29,9 @@ Layer residual_layer(StackContext& context, const Node& spec) {
   context.shape = before;
   const SharedLayers layers = shared_layers(context, spec.at("layers"));
   if (!(context.shape == beside)) {
-    spec.refuse(fmt::format("its layers end in {} and its shortcut in {}; they are added, so they must agree",
-                            to_string(context.shape), to_string(beside)));
+    spec.refuse(fmt::format(
+        "its layers end in {} and its shortcut in {}; they are added, so they must agree",
+        to_string(context.shape), to_string(beside)));
   }
   return [layers, shortcut](const Tensor& x) {
     const Tensor kept = shortcut ? run_layers(*shortcut, x) : x;

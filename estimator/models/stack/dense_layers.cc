@@ -18,15 +18,16 @@ std::int64_t features(const StackContext& context, const Node& spec, std::string
 
 Layer linear_layer(StackContext& context, const Node& spec) {
   const std::int64_t out = extent_of(spec, "out");
-  const Linear layer =
-      make_linear(context.builder, "linear", features(context, spec, "in"), out, {.bias = flag_or(spec, "bias", true)});
+  const Linear layer = make_linear(context.builder, "linear", features(context, spec, "in"), out,
+                                   {.bias = flag_or(spec, "bias", true)});
   context.shape[-1] = out;
   return [layer](const Tensor& x) { return layer(x); };
 }
 
 Layer activation_layer(StackContext&, const Node& spec) {
   const Activation activation = *parse_activation(spec.at("type").as_string());
-  if (!flag_or(spec, "inplace", false)) return [activation](const Tensor& x) { return activate(activation, x); };
+  if (!flag_or(spec, "inplace", false))
+    return [activation](const Tensor& x) { return activate(activation, x); };
   return [activation](const Tensor& x) {
     Tensor changed = x;
     activate_in_place(activation, changed);
@@ -41,7 +42,8 @@ Layer prelu_layer(StackContext& context, const Node&) {
 
 Layer softmax_layer(StackContext&, const Node& spec) {
   const bool log = spec.at("type").as_string() == "log_softmax";
-  const bool wide = spec.find("precision") != nullptr && spec.at("precision").as_dtype() == DType::kFp32;
+  const bool wide =
+      spec.find("precision") != nullptr && spec.at("precision").as_dtype() == DType::kFp32;
   return [log, wide](const Tensor& x) {
     if (log) return log_softmax(x);
     if (!wide) return softmax(x);
@@ -56,27 +58,32 @@ Layer dropout_layer(StackContext& context, const Node& spec) {
 }
 
 Layer layer_norm_layer(StackContext& context, const Node& spec) {
-  const LayerNorm norm = make_layer_norm(context.builder, "layer_norm", features(context, spec, "features"));
+  const LayerNorm norm =
+      make_layer_norm(context.builder, "layer_norm", features(context, spec, "features"));
   return [norm](const Tensor& x) { return norm(x); };
 }
 
 Layer rms_norm_layer(StackContext& context, const Node& spec) {
   const Node* implementation = spec.find("implementation");
-  const bool python = implementation != nullptr && implementation->as_choice({"torch", "python"}) == 1;
-  const RmsNorm norm = make_rms_norm(context.builder, "rms_norm", features(context, spec, "features"), python);
+  const bool python =
+      implementation != nullptr && implementation->as_choice({"torch", "python"}) == 1;
+  const RmsNorm norm =
+      make_rms_norm(context.builder, "rms_norm", features(context, spec, "features"), python);
   return [norm](const Tensor& x) { return norm(x); };
 }
 
 Layer embedding_layer(StackContext& context, const Node& spec) {
   const std::int64_t size = extent_of(spec, "size");
-  const Tensor table = context.builder.parameter("embedding.weight", {extent_of(spec, "vocab"), size});
+  const Tensor table =
+      context.builder.parameter("embedding.weight", {extent_of(spec, "vocab"), size});
   context.shape.push_back(size);
   return [table](const Tensor& x) { return embedding(table, x); };
 }
 
 Layer position_embedding_layer(StackContext& context, const Node& spec) {
   const Tensor table = context.builder.parameter(
-      "position_embedding.weight", {extent_or(spec, "length", context.shape[1]), features(context, spec, "size")});
+      "position_embedding.weight",
+      {extent_or(spec, "length", context.shape[1]), features(context, spec, "size")});
   return [table](const Tensor& x) {
     const Tensor rows = slice(table, 0, 0, x.size(1));
     return add(x, rows);
@@ -91,15 +98,17 @@ Layer mlp_layer(StackContext& context, const Node& spec) {
     activation = *known;
   }
   const PathScope scope(context.builder, "mlp");
-  const Mlp mlp = make_mlp(context.builder, features(context, spec, "hidden"), extent_of(spec, "ffn"), activation);
+  const Mlp mlp = make_mlp(context.builder, features(context, spec, "hidden"),
+                           extent_of(spec, "ffn"), activation);
   return [mlp](const Tensor& x) { return mlp(x); };
 }
 
 Layer gated_layer(StackContext& context, const Node& spec) {
   const bool swiglu = spec.at("type").as_string() == "swiglu";
   const PathScope scope(context.builder, "mlp");
-  const GatedUnit mlp = make_gated_unit(context.builder, features(context, spec, "hidden"), extent_of(spec, "ffn"),
-                                      swiglu ? Activation::kSilu : Activation::kGeluTanh);
+  const GatedUnit mlp =
+      make_gated_unit(context.builder, features(context, spec, "hidden"), extent_of(spec, "ffn"),
+                      swiglu ? Activation::kSilu : Activation::kGeluTanh);
   return [mlp](const Tensor& x) { return mlp(x); };
 }
 
@@ -133,8 +142,9 @@ const std::vector<LayerType>& dense_layer_types() {
         {"flatten", {}, flatten_layer},
         {"cast", {"dtype"}, cast_layer},
     };
-    for (const std::string_view name : {"relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "mish", "tanh", "sigmoid",
-                                        "leaky_relu", "elu", "softplus", "selu", "relu6", "hardswish"}) {
+    for (const std::string_view name :
+         {"relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "mish", "tanh", "sigmoid",
+          "leaky_relu", "elu", "softplus", "selu", "relu6", "hardswish"}) {
       types.push_back({name, {"inplace"}, activation_layer});
     }
     return types;

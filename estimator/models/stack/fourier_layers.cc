@@ -21,21 +21,24 @@ std::vector<std::int64_t> modes_of(const StackContext& context, const Node& spec
     modes.assign(static_cast<std::size_t>(std::max(dims, 1)), node.as_int(1, kLargestExtent));
   }
   if (static_cast<int>(modes.size()) != dims || dims > 3) {
-    node.refuse(fmt::format("it must have one number for each of the {} dimensions of the grid", dims));
+    node.refuse(
+        fmt::format("it must have one number for each of the {} dimensions of the grid", dims));
   }
   return modes;
 }
 
 FnoStyle style_of(const Node& spec) {
   const Node* style = spec.find("style");
-  return style != nullptr && style->as_choice({"classic", "neuralop"}) == 1 ? FnoStyle::kNeuralop : FnoStyle::kClassic;
+  return style != nullptr && style->as_choice({"classic", "neuralop"}) == 1 ? FnoStyle::kNeuralop
+                                                                            : FnoStyle::kClassic;
 }
 
 Layer spectral_layer(StackContext& context, const Node& spec) {
   const std::int64_t in = extent_or(spec, "in", context.shape[1]);
   const std::int64_t out = extent_or(spec, "out", in);
   const PathScope scope(context.builder, "spectral_conv");
-  const auto layer = std::make_shared<SpectralConv>(context.builder, style_of(spec), in, out, modes_of(context, spec));
+  const auto layer = std::make_shared<SpectralConv>(context.builder, style_of(spec), in, out,
+                                                    modes_of(context, spec));
   context.shape[1] = out;
   return [layer](const Tensor& x) { return (*layer)(x); };
 }
@@ -46,23 +49,27 @@ Layer fno_block_layer(StackContext& context, const Node& spec) {
   options.width = extent_or(spec, "width", context.shape[1]);
   options.modes = modes_of(context, spec);
   options.last = flag_or(spec, "last", false);
-  options.group_norm = spec.find("norm") != nullptr && spec.at("norm").as_choice({"group_norm"}) == 0;
+  options.group_norm =
+      spec.find("norm") != nullptr && spec.at("norm").as_choice({"group_norm"}) == 0;
   const PathScope scope(context.builder, "fno_block");
   const auto block = std::make_shared<FnoBlock>(context.builder, options);
   return [block](const Tensor& x) { return (*block)(x); };
 }
 
-// A channel of coordinates per dimension; the coordinates stay resident and are repeated for the batch.
+// A channel of coordinates per dimension; the coordinates stay resident and are repeated for the
+// batch.
 Layer grid_embedding_layer(StackContext& context, const Node& spec) {
   const std::int64_t dims = extent_of(spec, "dims");
-  if (dims != context.shape.rank() - 2) spec.at("dims").refuse("it must be the number of dimensions of the grid");
+  if (dims != context.shape.rank() - 2)
+    spec.at("dims").refuse("it must be the number of dimensions of the grid");
   Session& session = context.builder.session();
   const ComponentScope scope(session, Component::kInputs);
   Shape grid = context.shape;
   grid[0] = 1;
   grid[1] = 1;
   std::vector<Tensor> coordinates;
-  for (std::int64_t i = 0; i < dims; ++i) coordinates.push_back(session.zeros(grid, context.settings.precision));
+  for (std::int64_t i = 0; i < dims; ++i)
+    coordinates.push_back(session.zeros(grid, context.settings.precision));
   context.shape[1] += dims;
   return [coordinates](const Tensor& x) {
     std::vector<Tensor> parts{x};

@@ -32,7 +32,8 @@ Layer convolution_layer(StackContext& context, const Node& spec) {
   options.padding = extents_or(spec, "padding", dims, 0, 0);
   options.dilation = extents_or(spec, "dilation", dims, 1, 1);
   const Shape kernel = extents_or(spec, "kernel", dims, 1, 1);
-  Shape weight_shape = options.transposed ? Shape{in, out / options.groups} : Shape{out, in / options.groups};
+  Shape weight_shape =
+      options.transposed ? Shape{in, out / options.groups} : Shape{out, in / options.groups};
   for (const std::int64_t k : kernel) weight_shape.push_back(k);
   const PathScope scope(context.builder, "conv");
   const Tensor weight = context.builder.parameter("weight", weight_shape);
@@ -43,13 +44,15 @@ Layer convolution_layer(StackContext& context, const Node& spec) {
 }
 
 Layer batch_norm_layer(StackContext& context, const Node& spec) {
-  const BatchNorm norm = make_batch_norm(context.builder, "batch_norm", channels(context, spec, "features"));
+  const BatchNorm norm =
+      make_batch_norm(context.builder, "batch_norm", channels(context, spec, "features"));
   return [norm](const Tensor& x) { return norm(x); };
 }
 
 Layer group_norm_layer(StackContext& context, const Node& spec) {
-  const GroupNorm norm = make_group_norm(context.builder, "group_norm", extent_or(spec, "groups", 32),
-                                         channels(context, spec, "features"));
+  const GroupNorm norm =
+      make_group_norm(context.builder, "group_norm", extent_or(spec, "groups", 32),
+                      channels(context, spec, "features"));
   return [norm](const Tensor& x) { return norm(x); };
 }
 
@@ -64,14 +67,19 @@ Layer pool_layer(StackContext& context, const Node& spec) {
   const bool max = spec.at("type").as_string() == "max_pool2d";
   PoolOptions options;
   options.kernel = extents_or(spec, "kernel", 2, 2, 1);
-  options.stride = spec.find("stride") != nullptr ? extents_or(spec, "stride", 2, 2, 1) : options.kernel;
+  options.stride =
+      spec.find("stride") != nullptr ? extents_or(spec, "stride", 2, 2, 1) : options.kernel;
   options.padding = extents_or(spec, "padding", 2, 0, 0);
   for (int i = 0; i < 2; ++i) {
     const std::int64_t room = context.shape[i + 2] + 2 * options.padding[i] - options.kernel[i];
-    if (room < 0) spec.refuse(fmt::format("its window does not fit into an input of shape {}", to_string(context.shape)));
+    if (room < 0)
+      spec.refuse(fmt::format("its window does not fit into an input of shape {}",
+                              to_string(context.shape)));
     context.shape[i + 2] = room / options.stride[i] + 1;
   }
-  return [max, options](const Tensor& x) { return max ? max_pool(x, options) : average_pool(x, options); };
+  return [max, options](const Tensor& x) {
+    return max ? max_pool(x, options) : average_pool(x, options);
+  };
 }
 
 Layer adaptive_pool_layer(StackContext& context, const Node& spec) {
@@ -84,17 +92,21 @@ Layer adaptive_pool_layer(StackContext& context, const Node& spec) {
 Layer upsample_layer(StackContext& context, const Node& spec) {
   const std::int64_t scale = extent_or(spec, "scale", 2);
   const Node* mode = spec.find("mode");
-  const UpsampleMode how = mode != nullptr && mode->as_choice({"nearest", "bilinear"}) == 1 ? UpsampleMode::kBilinear
-                                                                                            : UpsampleMode::kNearest;
+  const UpsampleMode how = mode != nullptr && mode->as_choice({"nearest", "bilinear"}) == 1
+                               ? UpsampleMode::kBilinear
+                               : UpsampleMode::kNearest;
   context.shape[-2] *= scale;
   context.shape[-1] *= scale;
-  return [how, scale](const Tensor& x) { return upsample(x, how, {x.size(-2) * scale, x.size(-1) * scale}); };
+  return [how, scale](const Tensor& x) {
+    return upsample(x, how, {x.size(-2) * scale, x.size(-1) * scale});
+  };
 }
 
 Layer pixel_shuffle_layer(StackContext& context, const Node& spec) {
   const std::int64_t factor = extent_or(spec, "factor", 2);
   if (context.shape[1] % (factor * factor) != 0) {
-    spec.refuse(fmt::format("its input has {} channels, which {} squared does not divide", context.shape[1], factor));
+    spec.refuse(fmt::format("its input has {} channels, which {} squared does not divide",
+                            context.shape[1], factor));
   }
   context.shape[1] /= factor * factor;
   context.shape[2] *= factor;
@@ -102,7 +114,8 @@ Layer pixel_shuffle_layer(StackContext& context, const Node& spec) {
   return [factor](const Tensor& x) { return pixel_shuffle(x, factor); };
 }
 
-// pad {size: [left, right, top, bottom]}; crop is a pad by negative amounts, written in Python as a slice.
+// pad {size: [left, right, top, bottom]}; crop is a pad by negative amounts, written in Python as a
+// slice.
 Layer pad_layer(StackContext& context, const Node& spec) {
   const bool crop = spec.at("type").as_string() == "crop";
   const std::vector<std::int64_t> size = spec.at("size").as_ints(0, kLargestExtent);
@@ -119,7 +132,8 @@ Layer pad_layer(StackContext& context, const Node& spec) {
     Tensor t = x;
     for (std::size_t i = 0; i < size.size() / 2; ++i) {
       const int d = x.rank() - 1 - static_cast<int>(i);
-      if (size[2 * i] + size[2 * i + 1] > 0) t = slice(t, d, size[2 * i], t.size(d) - size[2 * i + 1]);
+      if (size[2 * i] + size[2 * i + 1] > 0)
+        t = slice(t, d, size[2 * i], t.size(d) - size[2 * i + 1]);
     }
     return t;
   };
@@ -129,8 +143,8 @@ Layer pad_layer(StackContext& context, const Node& spec) {
 
 const std::vector<LayerType>& image_layer_types() {
   static const std::vector<LayerType> kTypes = [] {
-    const std::vector<std::string_view> conv_keys{"in",       "out",    "kernel", "stride", "padding",
-                                                  "dilation", "groups", "bias"};
+    const std::vector<std::string_view> conv_keys{"in",      "out",      "kernel", "stride",
+                                                  "padding", "dilation", "groups", "bias"};
     const std::vector<std::string_view> pool_keys{"kernel", "stride", "padding"};
     return std::vector<LayerType>{
         {"conv1d", conv_keys, convolution_layer},

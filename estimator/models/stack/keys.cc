@@ -4,7 +4,8 @@
 
 namespace memfathom {
 
-Shape extents_or(const Node& spec, std::string_view key, int dims, std::int64_t fallback, std::int64_t least) {
+Shape extents_or(const Node& spec, std::string_view key, int dims, std::int64_t fallback,
+                 std::int64_t least) {
   const Node* node = spec.find(key);
   Shape extents;
   if (node == nullptr || !node->is_list()) {

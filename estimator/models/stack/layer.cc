@@ -55,7 +55,8 @@ void append_layer(StackContext& context, const Node& spec, std::vector<Layer>& l
     }
     return;
   }
-  if (layers.size() >= static_cast<std::size_t>(kMostLayers)) spec.refuse("the stack has more layers than any network; use fewer repeats");
+  if (layers.size() >= static_cast<std::size_t>(kMostLayers))
+    spec.refuse("the stack has more layers than any network; use fewer repeats");
   layers.push_back(make_layer(context, spec));
 }
 

@@ -13,12 +13,13 @@ namespace memfathom {
 
 using Layer = std::function<Tensor(const Tensor&)>;
 
-// What a layer's maker sees: the builder, and the extents ([batch = 1, ...]) that reach it and that it leaves.
+// What a layer's maker sees: the builder, and the extents ([batch = 1, ...]) that reach it and that
+// it leaves.
 struct StackContext {
   Builder& builder;
   const ModelSettings& settings;
   Shape shape;
-  std::vector<Tensor> resident;    // tensors that lie with the batch: rotary tables, coordinates
+  std::vector<Tensor> resident;  // tensors that lie with the batch: rotary tables, coordinates
 };
 
 using MakeLayer = Layer (*)(StackContext& context, const Node& spec);
@@ -26,7 +27,8 @@ using MakeLayer = Layer (*)(StackContext& context, const Node& spec);
 // All types, for "did you mean".
 std::vector<std::string_view> layer_types();
 
-// The layers of a list, repeats unrolled. Unknown types and keys are errors that name the nearest known one.
+// The layers of a list, repeats unrolled. Unknown types and keys are errors that name the nearest
+// known one.
 std::vector<Layer> make_layers(StackContext& context, const Node& list);
 Tensor run_layers(const std::vector<Layer>& layers, const Tensor& x);
 
@@ -37,7 +39,8 @@ struct LayerType {
   MakeLayer make;
 };
 
-// The tables, one per file: dense_layers.cc, image_layers.cc, attention_layers.cc, fourier_layers.cc, combinators.cc.
+// The tables, one per file: dense_layers.cc, image_layers.cc, attention_layers.cc,
+// fourier_layers.cc, combinators.cc.
 const std::vector<LayerType>& dense_layer_types();
 const std::vector<LayerType>& image_layer_types();
 const std::vector<LayerType>& attention_layer_types();

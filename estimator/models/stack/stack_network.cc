@@ -22,12 +22,15 @@ struct StackInput {
 StackInput read_input(const Node& node, const ModelSettings& settings) {
   node.check_keys({"shape", "dtype", "requires_grad", "source"});
   StackInput input;
-  for (const std::int64_t extent : node.at("shape").as_ints(1, kLargestExtent)) input.sample.push_back(extent);
+  for (const std::int64_t extent : node.at("shape").as_ints(1, kLargestExtent))
+    input.sample.push_back(extent);
   if (const Node* dtype = node.find("dtype")) input.dtype = dtype->as_dtype();
   // Floating inputs come in the parameters' type under a pure 16-bit precision.
-  if (is_16bit_float(settings.precision) && input.dtype == DType::kFp32) input.dtype = settings.precision;
+  if (is_16bit_float(settings.precision) && input.dtype == DType::kFp32)
+    input.dtype = settings.precision;
   input.requires_grad = flag_or(node, "requires_grad", false);
-  if (const Node* source = node.find("source")) input.from_layer = source->as_choice({"batch", "layer"}) == 1;
+  if (const Node* source = node.find("source"))
+    input.from_layer = source->as_choice({"batch", "layer"}) == 1;
   return input;
 }
 
@@ -49,12 +52,16 @@ Tensor from_source(const Tensor& seed, const Shape& shape, DType dtype) {
 class StackNetwork final : public Network {
  public:
   StackNetwork(Builder& builder, const Node& model, const ModelSettings& settings)
-      : session_(builder.session()), settings_(settings), input_(read_input(model.at("input"), settings)) {
+      : session_(builder.session()),
+        settings_(settings),
+        input_(read_input(model.at("input"), settings)) {
     StackContext context{builder, settings_, with_batch(1, input_.sample), {}};
     layers_ = make_layers(context, model.at("layers"));
     output_ = context.shape;
     const Node* own = model.find("loss");
-    loss_ = settings.loss != LossKind::kModel ? settings.loss : own != nullptr ? parse_loss(*own) : LossKind::kNone;
+    loss_ = settings.loss != LossKind::kModel ? settings.loss
+            : own != nullptr                  ? parse_loss(*own)
+                                              : LossKind::kNone;
   }
 
   void load_batch(std::int64_t size, bool targets) override {
@@ -71,7 +78,8 @@ class StackNetwork final : public Network {
     Shape output = output_;
     output[0] = size;
     target_ = targets ? make_target(session_, loss_, folded(output), target_type()) : Tensor();
-    if (targets && loss_ == LossKind::kNone) gradient_ = session_.zeros(output, settings_.precision);
+    if (targets && loss_ == LossKind::kNone)
+      gradient_ = session_.zeros(output, settings_.precision);
   }
 
   Tensor loss(Tensor* output) override {
@@ -85,7 +93,9 @@ class StackNetwork final : public Network {
 
   Tensor forward() override { return run_layers(layers_, input()); }
 
-  bool output_is_named() const override { return !input_.requires_grad || loss_ == LossKind::kNone; }
+  bool output_is_named() const override {
+    return !input_.requires_grad || loss_ == LossKind::kNone;
+  }
 
  private:
   Tensor input() const {
@@ -96,9 +106,12 @@ class StackNetwork final : public Network {
   // A sequence of classes: cross entropy is per position, over the last dimension.
   Shape folded(const Shape& output) const { return output; }
 
-  DType target_type() const { return is_floating(input_.dtype) ? input_.dtype : settings_.precision; }
+  DType target_type() const {
+    return is_floating(input_.dtype) ? input_.dtype : settings_.precision;
+  }
 
-  // The output's gradient lies ready: the loss is the output itself, and backward is handed the resident tensor.
+  // The output's gradient lies ready: the loss is the output itself, and backward is handed the
+  // resident tensor.
   Tensor given_gradient(const Tensor& y) {
     Recording tape(session_, "GivenGradient", {&y});
     Tensor loss = session_.zeros({}, DType::kFp32);
@@ -118,7 +131,8 @@ class StackNetwork final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_stack_network(Builder& builder, const Node& model, const ModelSettings& settings) {
+std::unique_ptr<Network> make_stack_network(Builder& builder, const Node& model,
+                                            const ModelSettings& settings) {
   return std::make_unique<StackNetwork>(builder, model, settings);
 }
 

@@ -11,6 +11,7 @@
 namespace memfathom {
 
 // From `model: {input, layers, loss}`.
-std::unique_ptr<Network> make_stack_network(Builder& builder, const Node& model, const ModelSettings& settings);
+std::unique_ptr<Network> make_stack_network(Builder& builder, const Node& model,
+                                            const ModelSettings& settings);
 
 }  // namespace memfathom

@@ -5,10 +5,11 @@
 namespace memfathom {
 namespace {
 
-template <bool kBottleneck, std::int64_t kFirst, std::int64_t kSecond, std::int64_t kThird, std::int64_t kFourth,
-          std::int64_t kGroups = 1, std::int64_t kWidth = 64>
+template <bool kBottleneck, std::int64_t kFirst, std::int64_t kSecond, std::int64_t kThird,
+          std::int64_t kFourth, std::int64_t kGroups = 1, std::int64_t kWidth = 64>
 Layer resnet(const ImageContext& context, std::int64_t classes, std::int64_t) {
-  return make_resnet(context, classes, {kBottleneck, {kFirst, kSecond, kThird, kFourth}, kGroups, kWidth});
+  return make_resnet(context, classes,
+                     {kBottleneck, {kFirst, kSecond, kThird, kFourth}, kGroups, kWidth});
 }
 
 // Convolutions per stage; every stage ends with a pooling.
@@ -24,9 +25,12 @@ Layer vgg(const ImageContext& context, std::int64_t classes, std::int64_t) {
   return make_vgg(context, classes, widths, kBatchNorm);
 }
 
-Layer alexnet(const ImageContext& context, std::int64_t classes, std::int64_t) { return make_alexnet(context, classes); }
+Layer alexnet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_alexnet(context, classes);
+}
 
-template <std::int64_t kThird, std::int64_t kFourth, std::int64_t kGrowth = 32, std::int64_t kStem = 64>
+template <std::int64_t kThird, std::int64_t kFourth, std::int64_t kGrowth = 32,
+          std::int64_t kStem = 64>
 Layer densenet(const ImageContext& context, std::int64_t classes, std::int64_t) {
   return make_densenet(context, classes, {kGrowth, kStem, {6, 12, kThird, kFourth}});
 }
@@ -36,7 +40,9 @@ Layer squeezenet(const ImageContext& context, std::int64_t classes, std::int64_t
   return make_squeezenet(context, classes, kFirstVersion);
 }
 
-Layer mobilenet_v2(const ImageContext& context, std::int64_t classes, std::int64_t) { return make_mobilenet_v2(context, classes); }
+Layer mobilenet_v2(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_mobilenet_v2(context, classes);
+}
 
 template <bool kLarge>
 Layer mobilenet_v3(const ImageContext& context, std::int64_t classes, std::int64_t) {

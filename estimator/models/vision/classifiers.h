@@ -17,7 +17,8 @@ struct ResNetPlan {
 Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNetPlan& plan);
 
 // Widths of the convolutions; 0 is a max pooling.
-Layer make_vgg(const ImageContext& context, std::int64_t classes, std::span<const std::int64_t> widths, bool batch_norm);
+Layer make_vgg(const ImageContext& context, std::int64_t classes,
+               std::span<const std::int64_t> widths, bool batch_norm);
 Layer make_alexnet(const ImageContext& context, std::int64_t classes);
 
 struct DenseNetPlan {
@@ -35,11 +36,12 @@ struct EfficientNetPlan {
   double width = 1, depth = 1;
   double dropout = 0.2;
 };
-Layer make_efficientnet(const ImageContext& context, std::int64_t classes, const EfficientNetPlan& plan);
+Layer make_efficientnet(const ImageContext& context, std::int64_t classes,
+                        const EfficientNetPlan& plan);
 
 struct ConvNextPlan {
-  std::int64_t width = 96;           // of the first stage; doubled at each next
-  std::int64_t third_stage = 9;      // blocks; the other stages have three
+  std::int64_t width = 96;       // of the first stage; doubled at each next
+  std::int64_t third_stage = 9;  // blocks; the other stages have three
   double stochastic_depth = 0.1;
 };
 Layer make_convnext(const ImageContext& context, std::int64_t classes, const ConvNextPlan& plan);

@@ -1,8 +1,8 @@
 // ConvNeXt as torchvision has it.
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/layers/normalization.h"
@@ -16,7 +16,8 @@ namespace {
 constexpr double kEps = 1e-6;
 
 // Layer norm over the channels of an image: the norm sees them last.
-Layer channel_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features) {
+Layer channel_norm_layer(const ImageContext& context, std::string_view name,
+                         std::int64_t features) {
   LayerNorm norm = make_layer_norm(context.builder, name, features);
   norm.eps = kEps;
   return [norm](const Tensor& input) {
@@ -30,7 +31,9 @@ Layer make_block(const ImageContext& context, std::int64_t width, double drop) {
   const Tensor scale = context.builder.parameter("layer_scale", {width, 1, 1});
   const PathScope scope(context.builder, "block");
   std::vector<Layer> layers;
-  layers.push_back(conv_layer(context, "0", {.in = width, .out = width, .kernel = 7, .padding = 3, .groups = width, .bias = true}));
+  layers.push_back(conv_layer(
+      context, "0",
+      {.in = width, .out = width, .kernel = 7, .padding = 3, .groups = width, .bias = true}));
   layers.push_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
   LayerNorm norm = make_layer_norm(context.builder, "2", width);
   norm.eps = kEps;
@@ -64,7 +67,8 @@ Layer make_convnext(const ImageContext& context, std::int64_t classes, const Con
     {
       const PathScope stem(context.builder, "0");
       std::vector<Layer> layers;
-      layers.push_back(conv_layer(context, "0", {.in = 3, .out = width, .kernel = 4, .stride = 4, .bias = true}));
+      layers.push_back(conv_layer(context, "0",
+                                  {.in = 3, .out = width, .kernel = 4, .stride = 4, .bias = true}));
       layers.push_back(channel_norm_layer(context, "1", width));
       features.push_back(sequential(std::move(layers)));
     }
@@ -80,7 +84,8 @@ Layer make_convnext(const ImageContext& context, std::int64_t classes, const Con
       const PathScope down(context.builder, fmt::format("{}", features.size()));
       std::vector<Layer> layers;
       layers.push_back(channel_norm_layer(context, "0", width));
-      layers.push_back(conv_layer(context, "1", {.in = width, .out = 2 * width, .kernel = 2, .stride = 2, .bias = true}));
+      layers.push_back(conv_layer(
+          context, "1", {.in = width, .out = 2 * width, .kernel = 2, .stride = 2, .bias = true}));
       features.push_back(sequential(std::move(layers)));
       width *= 2;
     }

@@ -1,7 +1,7 @@
 // DenseNet as torchvision has it: each layer sees the concatenation of all before it.
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/ops/views.h"
@@ -36,11 +36,13 @@ DenseLayer make_dense_layer(const ImageContext& context, std::int64_t in, std::i
   layer.norm1 = batch_norm_layer(context, "norm1", in);
   layer.conv1 = conv_layer(context, "conv1", {.in = in, .out = inner, .kernel = 1});
   layer.norm2 = batch_norm_layer(context, "norm2", inner);
-  layer.conv2 = conv_layer(context, "conv2", {.in = inner, .out = growth, .kernel = 3, .padding = 1});
+  layer.conv2 =
+      conv_layer(context, "conv2", {.in = inner, .out = growth, .kernel = 3, .padding = 1});
   return layer;
 }
 
-Layer make_dense_block(const ImageContext& context, std::int64_t in, std::int64_t growth, std::int64_t count) {
+Layer make_dense_block(const ImageContext& context, std::int64_t in, std::int64_t growth,
+                       std::int64_t count) {
   std::vector<DenseLayer> layers;
   for (std::int64_t i = 0; i < count; ++i) {
     const PathScope scope(context.builder, fmt::format("denselayer{}", i + 1));
@@ -69,14 +71,16 @@ Layer make_densenet(const ImageContext& context, std::int64_t classes, const Den
   std::int64_t channels = plan.stem;
   {
     const PathScope scope(context.builder, "features");
-    features.push_back(conv_layer(context, "conv0", {.in = 3, .out = channels, .kernel = 7, .stride = 2, .padding = 3}));
+    features.push_back(conv_layer(
+        context, "conv0", {.in = 3, .out = channels, .kernel = 7, .stride = 2, .padding = 3}));
     features.push_back(batch_norm_layer(context, "norm0", channels));
     features.push_back(activation_layer(Activation::kRelu));
     features.push_back(max_pool_layer(3, 2, 1));
     for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
       {
         const PathScope block(context.builder, fmt::format("denseblock{}", i + 1));
-        features.push_back(block_layer(context, make_dense_block(context, channels, plan.growth, plan.blocks[i])));
+        features.push_back(
+            block_layer(context, make_dense_block(context, channels, plan.growth, plan.blocks[i])));
       }
       channels += plan.blocks[i] * plan.growth;
       if (i + 1 == plan.blocks.size()) break;

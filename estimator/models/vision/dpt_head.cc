@@ -1,8 +1,8 @@
 #include "estimator/models/vision/dpt_head.h"
 
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/convolution.h"
@@ -16,7 +16,8 @@ constexpr std::int64_t kPatch = 14;
 constexpr std::int64_t kFeatures = 256;
 constexpr std::array<std::int64_t, 4> kChannels{256, 512, 1024, 1024};
 
-Layer transposed_layer(const ImageContext& context, std::string_view name, std::int64_t channels, std::int64_t scale) {
+Layer transposed_layer(const ImageContext& context, std::string_view name, std::int64_t channels,
+                       std::int64_t scale) {
   const PathScope scope(context.builder, name);
   const Tensor weight = context.builder.parameter("weight", {channels, channels, scale, scale});
   const Tensor bias = context.builder.parameter("bias", {channels});
@@ -28,7 +29,8 @@ Layer transposed_layer(const ImageContext& context, std::string_view name, std::
   return [=](const Tensor& x) { return convolution(x, weight, bias, options); };
 }
 
-Layer conv3(const ImageContext& context, std::string_view name, std::int64_t in, std::int64_t out, bool bias = true) {
+Layer conv3(const ImageContext& context, std::string_view name, std::int64_t in, std::int64_t out,
+            bool bias = true) {
   return conv_layer(context, name, {.in = in, .out = out, .kernel = 3, .padding = 1, .bias = bias});
 }
 
@@ -56,10 +58,12 @@ Tensor DptHead::Unit::operator()(const Tensor& input) const {
 
 DptHead::Unit DptHead::make_unit(const ImageContext& context, std::string_view name) const {
   const PathScope scope(context.builder, name);
-  return {conv3(context, "conv1", kFeatures, kFeatures), conv3(context, "conv2", kFeatures, kFeatures)};
+  return {conv3(context, "conv1", kFeatures, kFeatures),
+          conv3(context, "conv2", kFeatures, kFeatures)};
 }
 
-DptHead::DptHead(const ImageContext& context, std::string_view name, std::int64_t width, std::int64_t outputs) {
+DptHead::DptHead(const ImageContext& context, std::string_view name, std::int64_t width,
+                 std::int64_t outputs) {
   Builder& builder = context.builder;
   const PathScope scope(builder, name);
   norm_ = make_layer_norm(builder, "norm", width);
@@ -70,10 +74,16 @@ DptHead::DptHead(const ImageContext& context, std::string_view name, std::int64_
   resizes_.push_back(transposed_layer(context, "resize_layers.1", kChannels[1], 2));
   resizes_.push_back([](const Tensor& x) { return x; });
   resizes_.push_back(conv_layer(context, "resize_layers.3",
-                                {.in = kChannels[3], .out = kChannels[3], .kernel = 3, .stride = 2, .padding = 1, .bias = true}));
+                                {.in = kChannels[3],
+                                 .out = kChannels[3],
+                                 .kernel = 3,
+                                 .stride = 2,
+                                 .padding = 1,
+                                 .bias = true}));
   const PathScope scratch(builder, "scratch");
   for (std::size_t i = 0; i < kChannels.size(); ++i) {
-    narrows_.push_back(conv3(context, fmt::format("layer{}_rn", i + 1), kChannels[i], kFeatures, false));
+    narrows_.push_back(
+        conv3(context, fmt::format("layer{}_rn", i + 1), kChannels[i], kFeatures, false));
   }
   for (std::size_t i = 0; i < kChannels.size(); ++i) {
     const PathScope refine(builder, fmt::format("refinenet{}", i + 1));
@@ -88,7 +98,8 @@ DptHead::DptHead(const ImageContext& context, std::string_view name, std::int64_
   out3_ = conv1(context, "output_conv2.2", 32, outputs);
 }
 
-Tensor DptHead::fused(const Fusion& fusion, const Tensor& coarse, const Tensor& fine, const Shape& size) const {
+Tensor DptHead::fused(const Fusion& fusion, const Tensor& coarse, const Tensor& fine,
+                      const Shape& size) const {
   Tensor x = coarse;
   if (fine) {
     const Tensor beside = fusion.beside(fine);
@@ -99,7 +110,8 @@ Tensor DptHead::fused(const Fusion& fusion, const Tensor& coarse, const Tensor& 
   return fusion.out(x);
 }
 
-Tensor DptHead::operator()(std::span<const Tensor> tokens, std::int64_t height, std::int64_t width) const {
+Tensor DptHead::operator()(std::span<const Tensor> tokens, std::int64_t height,
+                           std::int64_t width) const {
   std::vector<Tensor> maps;
   for (std::size_t i = 0; i < kChannels.size(); ++i) {
     Tensor x = norm_(tokens[i]);

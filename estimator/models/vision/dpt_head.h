@@ -1,4 +1,5 @@
-// DptHead: dense predictions from four layers of a transformer's tokens, fused from coarse to fine (VGGT's form).
+// DptHead: dense predictions from four layers of a transformer's tokens, fused from coarse to fine
+// (VGGT's form).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace memfathom {
 class DptHead {
  public:
   DptHead() = default;
-  DptHead(const ImageContext& context, std::string_view name, std::int64_t width, std::int64_t outputs);
+  DptHead(const ImageContext& context, std::string_view name, std::int64_t width,
+          std::int64_t outputs);
 
   // Tokens [frames, patches, width] of four layers to [frames, outputs, height, width].
   Tensor operator()(std::span<const Tensor> tokens, std::int64_t height, std::int64_t width) const;
@@ -30,7 +32,8 @@ class DptHead {
   };
 
   Unit make_unit(const ImageContext& context, std::string_view name) const;
-  Tensor fused(const Fusion& fusion, const Tensor& coarse, const Tensor& fine, const Shape& size) const;
+  Tensor fused(const Fusion& fusion, const Tensor& coarse, const Tensor& fine,
+               const Shape& size) const;
 
   LayerNorm norm_;
   std::vector<Layer> projections_, resizes_, narrows_;

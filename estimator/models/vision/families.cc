@@ -88,37 +88,46 @@ struct ConfigPreset {
 
 constexpr ConfigPreset kConfigPresets[] = {
     {"cogvideox-2b", R"({"_class_name": "CogVideoXTransformer3DModel"})"},
-    {"cogvideox-5b", R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48, "num_layers": 42,
+    {"cogvideox-5b",
+     R"({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 48, "num_layers": 42,
                          "use_rotary_positional_embeddings": true})"},
-    {"sd-1.5", R"({"_class_name": "UNet2DConditionModel", "sample_size": 64, "cross_attention_dim": 768})"},
-    {"sdxl", R"({"_class_name": "UNet2DConditionModel", "sample_size": 128, "cross_attention_dim": 2048,
+    {"sd-1.5",
+     R"({"_class_name": "UNet2DConditionModel", "sample_size": 64, "cross_attention_dim": 768})"},
+    {"sdxl",
+     R"({"_class_name": "UNet2DConditionModel", "sample_size": 128, "cross_attention_dim": 2048,
                  "attention_head_dim": [5, 10, 20], "block_out_channels": [320, 640, 1280],
                  "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
                  "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
                  "transformer_layers_per_block": [1, 2, 10], "use_linear_projection": true,
                  "addition_time_embed_dim": 256, "projection_class_embeddings_input_dim": 2816})"},
-    {"ddpm-unet", R"({"_class_name": "UNet2DModel", "sample_size": 256, "block_out_channels": [128, 128, 256, 256, 512, 512],
+    {"ddpm-unet",
+     R"({"_class_name": "UNet2DModel", "sample_size": 256, "block_out_channels": [128, 128, 256, 256, 512, 512],
                       "down_block_types": ["DownBlock2D", "DownBlock2D", "DownBlock2D", "DownBlock2D", "AttnDownBlock2D", "DownBlock2D"],
                       "up_block_types": ["UpBlock2D", "AttnUpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D"],
                       "attention_head_dim": null, "norm_eps": 1e-6, "downsample_padding": 0})"},
-    {"fno-2d", R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})"},
-    {"fno-3d", R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16, 16], "width": 32, "layers": 4, "grid": [64, 64, 64]})"},
+    {"fno-2d",
+     R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})"},
+    {"fno-3d",
+     R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16, 16], "width": 32, "layers": 4, "grid": [64, 64, 64]})"},
 };
 
-std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset, const Node& model,
-                                         ModelSettings settings) {
+std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset,
+                                         const Node& model, ModelSettings settings) {
   if (settings.image_height == 0) settings.image_height = settings.image_width = preset.image_size;
-  if (preset.fixed_size && (settings.image_height != preset.image_size || settings.image_width != preset.image_size)) {
-    model.at("preset").refuse(fmt::format("it takes images of {} x {} only; leave training.image_size out",
-                                          preset.image_size, preset.image_size));
+  if (preset.fixed_size &&
+      (settings.image_height != preset.image_size || settings.image_width != preset.image_size)) {
+    model.at("preset").refuse(
+        fmt::format("it takes images of {} x {} only; leave training.image_size out",
+                    preset.image_size, preset.image_size));
   }
   std::int64_t classes = 1000;
   if (const Node* node = model.find("num_classes")) classes = node->as_int(1, kMostClasses);
   const ImageContext context{builder, settings};
   Layer layers = preset.make(context, classes, preset.image_size);
   builder.finish();
-  return make_image_network(builder.session(), settings, std::move(layers),
-                            {{3, settings.image_height, settings.image_width}, {classes}, LossKind::kCrossEntropy});
+  return make_image_network(
+      builder.session(), settings, std::move(layers),
+      {{3, settings.image_height, settings.image_width}, {classes}, LossKind::kCrossEntropy});
 }
 
 }  // namespace
@@ -132,10 +141,11 @@ std::string normalized_preset(std::string_view name) {
   return normalized;
 }
 
-std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name, const Node& model,
-                                            const ModelSettings& settings) {
+std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name,
+                                            const Node& model, const ModelSettings& settings) {
   for (const ClassifierPreset& preset : classifier_presets()) {
-    if (normalized_preset(preset.name) == normalized_name) return make_classifier(builder, preset, model, settings);
+    if (normalized_preset(preset.name) == normalized_name)
+      return make_classifier(builder, preset, model, settings);
   }
   if (normalized_name == "vggt1b") {
     std::unique_ptr<Network> made = make_vggt(builder, model, settings);
@@ -144,17 +154,20 @@ std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view n
   }
   for (const ConfigPreset& preset : kConfigPresets) {
     if (normalized_preset(preset.name) != normalized_name) continue;
-    return make_vision_model(builder, parse_json(preset.config, std::string(preset.name)), settings);
+    return make_vision_model(builder, parse_json(preset.config, std::string(preset.name)),
+                             settings);
   }
   return nullptr;
 }
 
-std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config, const ModelSettings& settings) {
+std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
+                                           const ModelSettings& settings) {
   std::unique_ptr<Network> made;
   if (const Node* name = config.find("_class_name"); name != nullptr && name->is_string()) {
     const std::string& type = name->as_string();
     if (type == "CogVideoXTransformer3DModel") made = make_cogvideox(builder, config, settings);
-    if (type == "UNet2DModel" || type == "UNet2DConditionModel") made = make_unet(builder, config, settings);
+    if (type == "UNet2DModel" || type == "UNet2DConditionModel")
+      made = make_unet(builder, config, settings);
   } else {
     made = make_own_family(builder, config, settings);
   }

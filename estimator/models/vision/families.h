@@ -1,4 +1,5 @@
-// Families: image, diffusion and operator networks, by preset name or by the model_type / _class_name of a config.
+// Families: image, diffusion and operator networks, by preset name or by the model_type /
+// _class_name of a config.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,13 @@
 namespace memfathom {
 
 // The model that `config` describes; nullptr when its model_type or _class_name is none of ours.
-std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config, const ModelSettings& settings);
+std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
+                                           const ModelSettings& settings);
 
-// A preset by its normalized name; `model` is the job's, for num_classes. nullptr when it is none of ours.
-std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name, const Node& model,
-                                            const ModelSettings& settings);
+// A preset by its normalized name; `model` is the job's, for num_classes. nullptr when it is none
+// of ours.
+std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name,
+                                            const Node& model, const ModelSettings& settings);
 
 // The name in lower case without hyphens, underscores, dots and blanks.
 std::string normalized_preset(std::string_view name);

@@ -25,10 +25,14 @@ class ImageNetwork final : public Network {
     const ComponentScope scope(session_, Component::kInputs);
     const Shape shape = with_batch(size, task_.sample);
     const bool channels_last = settings_.channels_last && shape.rank() == 4;
-    x_ = session_.empty_strided(shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
-                                settings_.precision);
-    target_ = targets ? make_target(session_, task_.loss, with_batch(size, task_.output), settings_.precision) : Tensor();
-    if (targets && task_.loss == LossKind::kNone) gradient_ = session_.zeros(with_batch(size, task_.output), settings_.precision);
+    x_ = session_.empty_strided(
+        shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
+        settings_.precision);
+    target_ = targets ? make_target(session_, task_.loss, with_batch(size, task_.output),
+                                    settings_.precision)
+                      : Tensor();
+    if (targets && task_.loss == LossKind::kNone)
+      gradient_ = session_.zeros(with_batch(size, task_.output), settings_.precision);
   }
 
   Tensor loss(Tensor* output) override {
@@ -60,7 +64,8 @@ class ImageNetwork final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_image_network(Session& session, const ModelSettings& settings, Layer model, ImageTask task) {
+std::unique_ptr<Network> make_image_network(Session& session, const ModelSettings& settings,
+                                            Layer model, ImageTask task) {
   return std::make_unique<ImageNetwork>(session, settings, std::move(model), std::move(task));
 }
 

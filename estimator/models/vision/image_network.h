@@ -11,11 +11,12 @@
 namespace memfathom {
 
 struct ImageTask {
-  Shape sample;     // extents of one input sample, without the batch
-  Shape output;     // extents of one output sample
+  Shape sample;                             // extents of one input sample, without the batch
+  Shape output;                             // extents of one output sample
   LossKind loss = LossKind::kCrossEntropy;  // unless the job names another
 };
 
-std::unique_ptr<Network> make_image_network(Session& session, const ModelSettings& settings, Layer model, ImageTask task);
+std::unique_ptr<Network> make_image_network(Session& session, const ModelSettings& settings,
+                                            Layer model, ImageTask task);
 
 }  // namespace memfathom

@@ -29,13 +29,15 @@ Layer conv_layer(const ImageContext& context, std::string_view name, const ConvP
   return [=](const Tensor& x) { return convolution(x, weight, bias, options); };
 }
 
-Layer batch_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features, double eps) {
+Layer batch_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features,
+                       double eps) {
   BatchNorm norm = make_batch_norm(context.builder, name, features);
   norm.eps = eps;
   return [norm](const Tensor& x) { return norm(x); };
 }
 
-Layer linear_layer(const ImageContext& context, std::string_view name, std::int64_t in, std::int64_t out) {
+Layer linear_layer(const ImageContext& context, std::string_view name, std::int64_t in,
+                   std::int64_t out) {
   const Linear linear = make_linear(context.builder, name, in, out);
   return [linear](const Tensor& x) { return linear(x); };
 }
@@ -58,7 +60,8 @@ Layer dropout_in_place_layer(double p) {
     Session& session = x.session();
     if (p == 0 || !session.training) return x;
     Recording tape(session, "mul_", {&x});
-    const Tensor factors = session.full(x.shape(), x.dtype(), 1);  // these models run dry: the values do not matter
+    const Tensor factors =
+        session.full(x.shape(), x.dtype(), 1);  // these models run dry: the values do not matter
     tape.save(factors);
     Tensor changed = x.detach();
     tape.finish(changed, [](Backward& b) { b.give(0, mul(b.gradient(), b.saved(0))); });
@@ -66,7 +69,8 @@ Layer dropout_in_place_layer(double p) {
   };
 }
 
-Layer max_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool ceil_mode) {
+Layer max_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                     bool ceil_mode) {
   const PoolOptions options{{kernel, kernel}, {stride, stride}, {padding, padding}, ceil_mode};
   return [options](const Tensor& x) { return max_pool(x, options); };
 }
@@ -76,8 +80,8 @@ Layer average_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t 
   return [options](const Tensor& x) { return average_pool(x, options); };
 }
 
-Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan, Activation activation,
-                      double eps) {
+Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan,
+                      Activation activation, double eps) {
   const PathScope scope(context.builder, name);
   plan.padding = (plan.kernel - 1) / 2;
   plan.bias = false;
@@ -114,7 +118,8 @@ Tensor stochastic_depth(const Tensor& x, double p) {
 }
 
 std::int64_t divisible_channels(double value, std::int64_t divisor) {
-  const auto nearest = static_cast<std::int64_t>(value + static_cast<double>(divisor) / 2) / divisor * divisor;
+  const auto nearest =
+      static_cast<std::int64_t>(value + static_cast<double>(divisor) / 2) / divisor * divisor;
   const std::int64_t rounded = std::max(divisor, nearest);
   return static_cast<double>(rounded) < 0.9 * value ? rounded + divisor : rounded;
 }

@@ -1,4 +1,5 @@
-// Image parts: convolutions, norms, activations and pooling as layers, composed the way torchvision composes modules.
+// Image parts: convolutions, norms, activations and pooling as layers, composed the way torchvision
+// composes modules.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +31,22 @@ struct ConvPlan {
 };
 
 Layer conv_layer(const ImageContext& context, std::string_view name, const ConvPlan& plan);
-Layer batch_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features, double eps = 1e-5);
-Layer linear_layer(const ImageContext& context, std::string_view name, std::int64_t in, std::int64_t out);
+Layer batch_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features,
+                       double eps = 1e-5);
+Layer linear_layer(const ImageContext& context, std::string_view name, std::int64_t in,
+                   std::int64_t out);
 Layer activation_layer(Activation activation, bool in_place = true);
 Layer dropout_layer(double p);
 // nn.Dropout(inplace=True): the factors are kept in the input's type, not as a mask.
 Layer dropout_in_place_layer(double p);
-Layer max_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0, bool ceil_mode = false);
+Layer max_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0,
+                     bool ceil_mode = false);
 Layer average_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
 
-// Convolution without bias, batch norm, activation in place: torchvision's Conv2dNormActivation with its own padding.
-Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan, Activation activation,
-                      double eps = 1e-5);
+// Convolution without bias, batch norm, activation in place: torchvision's Conv2dNormActivation
+// with its own padding.
+Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan,
+                      Activation activation, double eps = 1e-5);
 
 Layer sequential(std::vector<Layer> layers);
 

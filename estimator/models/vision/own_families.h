@@ -1,4 +1,5 @@
-// Own families: mlp, cnn, unet and fno by a few keys (docs/models.md), written out as a stack of layers.
+// Own families: mlp, cnn, unet and fno by a few keys (docs/models.md), written out as a stack of
+// layers.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 namespace memfathom {
 
 // nullptr when model_type is none of them.
-std::unique_ptr<Network> make_own_family(Builder& builder, const Node& config, const ModelSettings& settings);
+std::unique_ptr<Network> make_own_family(Builder& builder, const Node& config,
+                                         const ModelSettings& settings);
 
 }  // namespace memfathom

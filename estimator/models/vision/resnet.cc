@@ -1,8 +1,8 @@
 // ResNet, ResNeXt and wide ResNet as torchvision has them.
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/ops/arithmetic.h"
@@ -37,14 +37,19 @@ struct ResNetBlock {
   }
 };
 
-ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std::int64_t in, std::int64_t planes,
-                       std::int64_t stride) {
+ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std::int64_t in,
+                       std::int64_t planes, std::int64_t stride) {
   ResNetBlock block;
   const std::int64_t out = planes * (plan.bottleneck ? kBottleneckExpansion : 1);
   if (plan.bottleneck) {
     const std::int64_t width = planes * plan.width_per_group / 64 * plan.groups;
     block.add(context, {.in = in, .out = width, .kernel = 1});
-    block.add(context, {.in = width, .out = width, .kernel = 3, .stride = stride, .padding = 1, .groups = plan.groups});
+    block.add(context, {.in = width,
+                        .out = width,
+                        .kernel = 3,
+                        .stride = stride,
+                        .padding = 1,
+                        .groups = plan.groups});
     block.add(context, {.in = width, .out = out, .kernel = 1});
   } else {
     block.add(context, {.in = in, .out = planes, .kernel = 3, .stride = stride, .padding = 1});
@@ -53,7 +58,8 @@ ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std:
   if (stride != 1 || in != out) {
     const PathScope scope(context.builder, "downsample");
     std::vector<Layer> layers;
-    layers.push_back(conv_layer(context, "0", {.in = in, .out = out, .kernel = 1, .stride = stride}));
+    layers.push_back(
+        conv_layer(context, "0", {.in = in, .out = out, .kernel = 1, .stride = stride}));
     layers.push_back(batch_norm_layer(context, "1", out));
     block.shortcut = sequential(std::move(layers));
   }
@@ -64,7 +70,8 @@ ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std:
 
 Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNetPlan& plan) {
   std::vector<Layer> layers;
-  layers.push_back(conv_layer(context, "conv1", {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3}));
+  layers.push_back(
+      conv_layer(context, "conv1", {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3}));
   layers.push_back(batch_norm_layer(context, "bn1", 64));
   layers.push_back(activation_layer(Activation::kRelu));
   layers.push_back(max_pool_layer(3, 2, 1));

@@ -12,6 +12,7 @@ struct SqueezePlan {
   Activation gate = Activation::kSigmoid;
 };
 
-Layer squeeze_excitation_layer(const ImageContext& context, std::string_view name, const SqueezePlan& plan);
+Layer squeeze_excitation_layer(const ImageContext& context, std::string_view name,
+                               const SqueezePlan& plan);
 
 }  // namespace memfathom

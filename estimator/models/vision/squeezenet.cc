@@ -1,7 +1,7 @@
 // SqueezeNet 1.0 and 1.1 as torchvision has them.
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/ops/views.h"
@@ -9,11 +9,15 @@
 namespace memfathom {
 namespace {
 
-Layer make_fire(const ImageContext& context, std::int64_t in, std::int64_t squeezed, std::int64_t expanded) {
-  const Layer squeeze = conv_layer(context, "squeeze", {.in = in, .out = squeezed, .kernel = 1, .bias = true});
-  const Layer narrow = conv_layer(context, "expand1x1", {.in = squeezed, .out = expanded, .kernel = 1, .bias = true});
+Layer make_fire(const ImageContext& context, std::int64_t in, std::int64_t squeezed,
+                std::int64_t expanded) {
+  const Layer squeeze =
+      conv_layer(context, "squeeze", {.in = in, .out = squeezed, .kernel = 1, .bias = true});
+  const Layer narrow = conv_layer(context, "expand1x1",
+                                  {.in = squeezed, .out = expanded, .kernel = 1, .bias = true});
   const Layer wide =
-      conv_layer(context, "expand3x3", {.in = squeezed, .out = expanded, .kernel = 3, .padding = 1, .bias = true});
+      conv_layer(context, "expand3x3",
+                 {.in = squeezed, .out = expanded, .kernel = 3, .padding = 1, .bias = true});
   return [=](const Tensor& input) {
     Tensor x = squeeze(input);
     activate_in_place(Activation::kRelu, x);
@@ -34,7 +38,8 @@ Layer make_squeezenet(const ImageContext& context, std::int64_t classes, bool fi
   {
     const PathScope scope(context.builder, "features");
     const std::int64_t kernel = first_version ? 7 : 3;
-    features.push_back(conv_layer(context, "0", {.in = 3, .out = channels, .kernel = kernel, .stride = 2, .bias = true}));
+    features.push_back(conv_layer(
+        context, "0", {.in = 3, .out = channels, .kernel = kernel, .stride = 2, .bias = true}));
     features.push_back(activation_layer(Activation::kRelu));
     features.push_back(max_pool_layer(3, 2, 0, true));
     const auto fire = [&](std::int64_t squeezed) {
@@ -62,7 +67,8 @@ Layer make_squeezenet(const ImageContext& context, std::int64_t classes, bool fi
   const HeadScope head(context.builder);
   std::vector<Layer> classifier;
   classifier.push_back(dropout_layer(context.dropout(0.5)));
-  classifier.push_back(conv_layer(context, "1", {.in = channels, .out = classes, .kernel = 1, .bias = true}));
+  classifier.push_back(
+      conv_layer(context, "1", {.in = channels, .out = classes, .kernel = 1, .bias = true}));
   classifier.push_back(activation_layer(Activation::kRelu));
   classifier.push_back(global_average);
   layers.push_back(sequential(std::move(classifier)));

@@ -1,12 +1,13 @@
 // Swin Transformer as torchvision has it: attention inside windows that every other block shifts.
 //
-// Two places differ from torchvision's code without differing in what is kept: patches are merged by one copy instead
-// of four strided slices and a concatenation, and the bias table is read as an embedding instead of by an index.
+// Two places differ from torchvision's code without differing in what is kept: patches are merged
+// by one copy instead of four strided slices and a concatenation, and the bias table is read as an
+// embedding instead of by an index.
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/layers/normalization.h"
@@ -31,7 +32,8 @@ class WindowAttention {
       : heads_(heads), shifted_(shifted) {
     Builder& builder = context.builder;
     const PathScope scope(builder, "attn");
-    table_ = builder.parameter("relative_position_bias_table", {(2 * kWindow - 1) * (2 * kWindow - 1), heads});
+    table_ = builder.parameter("relative_position_bias_table",
+                               {(2 * kWindow - 1) * (2 * kWindow - 1), heads});
     index_ = builder.buffer("relative_position_index", {kTokens * kTokens}, DType::kInt64);
     qkv_ = make_linear(builder, "qkv", width, 3 * width);
     projection_ = make_linear(builder, "proj", width, width);
@@ -39,7 +41,8 @@ class WindowAttention {
 
   Tensor operator()(const Tensor& input) const {
     const Tensor bias = position_bias();
-    const std::int64_t batch = input.size(0), height = input.size(1), width = input.size(2), channels = input.size(3);
+    const std::int64_t batch = input.size(0), height = input.size(1), width = input.size(2),
+                       channels = input.size(3);
     const std::int64_t rows = padded(height) / kWindow, columns = padded(width) / kWindow;
     const std::int64_t windows = rows * columns;
     const bool shifts = shifted_ && (rows > 1 || columns > 1);
@@ -50,7 +53,8 @@ class WindowAttention {
     x = view(x, {batch, rows, kWindow, columns, kWindow, channels});
     x = reshape(permute(x, {0, 1, 3, 2, 4, 5}), {batch * windows, kTokens, channels});
     Tensor qkv = qkv_(x);
-    qkv = permute(reshape(qkv, {batch * windows, kTokens, 3, heads_, channels / heads_}), {2, 0, 3, 1, 4});
+    qkv = permute(reshape(qkv, {batch * windows, kTokens, 3, heads_, channels / heads_}),
+                  {2, 0, 3, 1, 4});
     Tensor q = select(qkv, 0, 0);
     const Tensor k = select(qkv, 0, 1);
     const Tensor v = select(qkv, 0, 2);
@@ -68,7 +72,8 @@ class WindowAttention {
     x = reshape(transpose(x, 1, 2), {batch * windows, kTokens, channels});
     x = projection_(x);
     x = view(x, {batch, rows, columns, kWindow, kWindow, channels});
-    x = reshape(permute(x, {0, 1, 3, 2, 4, 5}), {batch, rows * kWindow, columns * kWindow, channels});
+    x = reshape(permute(x, {0, 1, 3, 2, 4, 5}),
+                {batch, rows * kWindow, columns * kWindow, channels});
     if (shifts) x = roll(x, kPlane, true);
     if (rows * kWindow != height) x = slice(x, 1, 0, height);
     if (columns * kWindow != width) x = slice(x, 2, 0, width);
@@ -101,7 +106,8 @@ class WindowAttention {
   Linear qkv_, projection_;
 };
 
-Layer make_block(const ImageContext& context, std::int64_t width, std::int64_t heads, bool shifted, double drop) {
+Layer make_block(const ImageContext& context, std::int64_t width, std::int64_t heads, bool shifted,
+                 double drop) {
   Builder& builder = context.builder;
   const LayerNorm norm1 = make_layer_norm(builder, "norm1", width);
   const WindowAttention attention(context, width, heads, shifted);
@@ -125,7 +131,8 @@ Layer make_block(const ImageContext& context, std::int64_t width, std::int64_t h
 
 // 2 x 2 patches become one of four times the channels, then twice.
 Layer make_merging(const ImageContext& context, std::int64_t width) {
-  const Linear reduction = make_linear(context.builder, "reduction", 4 * width, 2 * width, {.bias = false});
+  const Linear reduction =
+      make_linear(context.builder, "reduction", 4 * width, 2 * width, {.bias = false});
   const LayerNorm norm = make_layer_norm(context.builder, "norm", 4 * width);
   return [=](const Tensor& input) {
     const std::int64_t pairs[] = {0, 0, 0, input.size(2) % 2, 0, input.size(1) % 2};
@@ -150,7 +157,8 @@ Layer make_swin(const ImageContext& context, std::int64_t classes, const SwinPla
     {
       const PathScope stem(context.builder, "0");
       std::vector<Layer> layers;
-      layers.push_back(conv_layer(context, "0", {.in = 3, .out = width, .kernel = 4, .stride = 4, .bias = true}));
+      layers.push_back(conv_layer(context, "0",
+                                  {.in = 3, .out = width, .kernel = 4, .stride = 4, .bias = true}));
       layers.push_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
       const LayerNorm norm = make_layer_norm(context.builder, "2", width);
       layers.push_back([norm](const Tensor& x) { return norm(x); });

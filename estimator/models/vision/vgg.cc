@@ -1,7 +1,7 @@
 // VGG and AlexNet as torchvision has them.
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/ops/pool.h"
@@ -21,7 +21,8 @@ Layer pooled_and_flat(std::int64_t size) {
 
 }  // namespace
 
-Layer make_vgg(const ImageContext& context, std::int64_t classes, std::span<const std::int64_t> widths, bool batch_norm) {
+Layer make_vgg(const ImageContext& context, std::int64_t classes,
+               std::span<const std::int64_t> widths, bool batch_norm) {
   std::vector<Layer> features;
   std::int64_t in = 3;
   {
@@ -31,9 +32,11 @@ Layer make_vgg(const ImageContext& context, std::int64_t classes, std::span<cons
         features.push_back(max_pool_layer(2, 2));
         continue;
       }
-      features.push_back(conv_layer(context, fmt::format("{}", features.size()),
-                                    {.in = in, .out = width, .kernel = 3, .padding = 1, .bias = true}));
-      if (batch_norm) features.push_back(batch_norm_layer(context, fmt::format("{}", features.size()), width));
+      features.push_back(
+          conv_layer(context, fmt::format("{}", features.size()),
+                     {.in = in, .out = width, .kernel = 3, .padding = 1, .bias = true}));
+      if (batch_norm)
+        features.push_back(batch_norm_layer(context, fmt::format("{}", features.size()), width));
       features.push_back(activation_layer(Activation::kRelu));
       in = width;
     }

@@ -19,7 +19,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kWidth = 1024, kHeads = 16, kDepth = 24, kPatch = 14, kImage = 518, kRegisters = 4, kPose = 9;
+constexpr std::int64_t kWidth = 1024, kHeads = 16, kDepth = 24, kPatch = 14, kImage = 518,
+                       kRegisters = 4, kPose = 9;
 constexpr std::int64_t kFirstPatch = 1 + kRegisters;
 constexpr std::int64_t kFramesAtOnce = 8;  // of the dense heads
 constexpr std::int64_t kCameraRounds = 4;
@@ -75,7 +76,8 @@ struct Block {
  private:
   Tensor attended(const Tensor& input) const {
     const std::int64_t batch = input.size(0), length = input.size(1);
-    const Tensor packed = permute(reshape(qkv(input), {batch, length, 3, kHeads, plan.width / kHeads}), {2, 0, 3, 1, 4});
+    const Tensor packed = permute(
+        reshape(qkv(input), {batch, length, 3, kHeads, plan.width / kHeads}), {2, 0, 3, 1, 4});
     const std::vector<Tensor> parts = unbind(packed, 0);
     Tensor q = parts[0];
     Tensor k = parts[1];
@@ -123,7 +125,8 @@ Layer make_block(const ImageContext& context, const BlockPlan& plan) {
   return block_layer(context, block);
 }
 
-std::vector<Layer> make_blocks(const ImageContext& context, std::string_view name, std::int64_t count, const BlockPlan& plan) {
+std::vector<Layer> make_blocks(const ImageContext& context, std::string_view name,
+                               std::int64_t count, const BlockPlan& plan) {
   std::vector<Layer> blocks;
   for (std::int64_t i = 0; i < count; ++i) {
     const PathScope scope(context.builder, name, i);
@@ -134,12 +137,15 @@ std::vector<Layer> make_blocks(const ImageContext& context, std::string_view nam
 
 class Vggt final : public Network {
  public:
-  Vggt(Builder& builder, const Node& model, const ModelSettings& settings) : session_(builder.session()), settings_(settings) {
+  Vggt(Builder& builder, const Node& model, const ModelSettings& settings)
+      : session_(builder.session()), settings_(settings) {
     height_ = settings.image_height > 0 ? settings.image_height : kImage;
     width_ = settings.image_width > 0 ? settings.image_width : kImage;
     frames_ = std::max<std::int64_t>(settings.num_frames, 1);
     if (height_ % kPatch != 0 || width_ % kPatch != 0) {
-      model.refuse(fmt::format("training.image_size must be a multiple of {} for this model; its own is {}", kPatch, kImage));
+      model.refuse(
+          fmt::format("training.image_size must be a multiple of {} for this model; its own is {}",
+                      kPatch, kImage));
     }
     const ImageContext context{builder, settings_};
     make_aggregator(context);
@@ -163,11 +169,13 @@ class Vggt final : public Network {
     if (output != nullptr) *output = made.points;
     const ComponentScope scope(session_, Component::kLogitsLoss);
     Tensor total = pair_loss(PairLoss::kL1, made.depth, target_depth_);
-    for (const Tensor& pose : made.poses) total = add(total, pair_loss(PairLoss::kL1, pose, target_pose_));
+    for (const Tensor& pose : made.poses)
+      total = add(total, pair_loss(PairLoss::kL1, pose, target_pose_));
     return add(total, pair_loss(PairLoss::kL1, made.points, target_points_));
   }
 
-  // All predictions stay alive until the next pass, as the dictionary that the model returns keeps them.
+  // All predictions stay alive until the next pass, as the dictionary that the model returns keeps
+  // them.
   Tensor forward() override {
     held_ = {};
     held_ = predict();
@@ -190,7 +198,9 @@ class Vggt final : public Network {
       positions_ = builder.parameter("pos_embed", {1, side * side + 1, kWidth});
       dino_registers_ = builder.parameter("register_tokens", {1, kRegisters, kWidth});
       builder.parameter("mask_token", {1, kWidth});
-      patches_ = conv_layer(context, "patch_embed.proj", {.in = 3, .out = kWidth, .kernel = kPatch, .stride = kPatch, .bias = true});
+      patches_ =
+          conv_layer(context, "patch_embed.proj",
+                     {.in = 3, .out = kWidth, .kernel = kPatch, .stride = kPatch, .bias = true});
       dino_ = make_blocks(context, "blocks", kDepth, {});
       dino_norm_ = make_layer_norm(builder, "norm", kWidth);
     }
@@ -222,7 +232,8 @@ class Vggt final : public Network {
     const std::int64_t count = token.size(2);
     const Tensor first = expand(slice(token, 1, 0, 1), {batch, 1, count, kWidth});
     if (frames_ == 1) return reshape(first, {batch, count, kWidth});
-    const Tensor parts[] = {first, expand(slice(token, 1, 1, 2), {batch, frames_ - 1, count, kWidth})};
+    const Tensor parts[] = {first,
+                            expand(slice(token, 1, 1, 2), {batch, frames_ - 1, count, kWidth})};
     return reshape(cat(parts, 1), {batch * frames_, count, kWidth});
   }
 
@@ -234,10 +245,14 @@ class Vggt final : public Network {
       x = cat(parts, 1);
     }
     // The table is interpolated where the image has another size.
-    const Tensor table = x.size(1) == positions_.size(1) ? positions_ : session_.empty({1, x.size(1), kWidth}, x.dtype());
+    const Tensor table = x.size(1) == positions_.size(1)
+                             ? positions_
+                             : session_.empty({1, x.size(1), kWidth}, x.dtype());
     x = add(x, table);
     {
-      const Tensor parts[] = {slice(x, 1, 0, 1), expand(dino_registers_, {x.size(0), kRegisters, kWidth}), slice(x, 1, 1, x.size(1))};
+      const Tensor parts[] = {slice(x, 1, 0, 1),
+                              expand(dino_registers_, {x.size(0), kRegisters, kWidth}),
+                              slice(x, 1, 1, x.size(1))};
       x = cat(parts, 1);
     }
     x = run_layers(dino_, x);
@@ -245,7 +260,8 @@ class Vggt final : public Network {
     return slice(x, 1, kFirstPatch, x.size(1));
   }
 
-  // The concatenated frame and global tokens of every pair of blocks, all of which the heads are handed.
+  // The concatenated frame and global tokens of every pair of blocks, all of which the heads are
+  // handed.
   std::vector<Tensor> aggregated() const {
     const std::int64_t batch = images_.size(0);
     Tensor tokens;
@@ -254,7 +270,8 @@ class Vggt final : public Network {
       images = div(images, std_);
       images = reshape(images, {batch * frames_, 3, height_, width_});
       const Tensor patches = backbone(images);
-      const Tensor parts[] = {special(camera_token_, batch), special(register_token_, batch), patches};
+      const Tensor parts[] = {special(camera_token_, batch), special(register_token_, batch),
+                              patches};
       tokens = cat(parts, 1);
     }
     const std::int64_t count = tokens.size(1);
@@ -275,7 +292,9 @@ class Vggt final : public Network {
     const Tensor pose_tokens = token_norm_(select(tokens, 2, 0));
     std::vector<Tensor> poses;
     for (std::int64_t round = 0; round < kCameraRounds; ++round) {
-      Tensor t = embed_pose_(round > 0 ? poses.back().detach() : expand(empty_pose_, {pose_tokens.size(0), frames_, kPose}));
+      Tensor t =
+          embed_pose_(round > 0 ? poses.back().detach()
+                                : expand(empty_pose_, {pose_tokens.size(0), frames_, kPose}));
       t = activate(Activation::kSilu, t);
       const std::vector<Tensor> parts = chunk(modulation_(t), 3, -1);
       t = layer_norm(pose_tokens, {}, {}, 1e-6);
@@ -342,7 +361,8 @@ class Vggt final : public Network {
   Session& session_;
   ModelSettings settings_;
   std::int64_t height_ = 0, width_ = 0, frames_ = 1;
-  Tensor class_token_, positions_, dino_registers_, camera_token_, register_token_, mean_, std_, empty_pose_;
+  Tensor class_token_, positions_, dino_registers_, camera_token_, register_token_, mean_, std_,
+      empty_pose_;
   Layer patches_;
   std::vector<Layer> dino_, frame_blocks_, global_blocks_, trunk_;
   LayerNorm dino_norm_, token_norm_, trunk_norm_;
@@ -354,7 +374,8 @@ class Vggt final : public Network {
 
 }  // namespace
 
-std::unique_ptr<Network> make_vggt(Builder& builder, const Node& model, const ModelSettings& settings) {
+std::unique_ptr<Network> make_vggt(Builder& builder, const Node& model,
+                                   const ModelSettings& settings) {
   return std::make_unique<Vggt>(builder, model, settings);
 }
 

@@ -1,8 +1,9 @@
-// Vision transformers: timm's with one matrix for q, k and v, and torchvision's with nn.MultiheadAttention.
+// Vision transformers: timm's with one matrix for q, k and v, and torchvision's with
+// nn.MultiheadAttention.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "estimator/models/vision/classifiers.h"
 #include "kernels/layers/block_adapters.h"
@@ -33,7 +34,8 @@ struct FusedAttention {
     const std::int64_t batch = input.size(0);
     const std::int64_t length = input.size(1);
     const std::int64_t head_size = input.size(2) / heads;
-    const Tensor packed = permute(reshape(qkv(input), {batch, length, 3, heads, head_size}), {2, 0, 3, 1, 4});
+    const Tensor packed =
+        permute(reshape(qkv(input), {batch, length, 3, heads, head_size}), {2, 0, 3, 1, 4});
     std::vector<Tensor> parts = unbind(packed, 0);
     Tensor x;
     Tensor weights;
@@ -167,7 +169,8 @@ Layer adapted_layer(const ImageContext& context, Layer block) {
 }
 
 template <typename MakeBlock>
-std::vector<Layer> make_blocks(const ImageContext& context, const VitPlan& plan, std::string_view name, MakeBlock make_block) {
+std::vector<Layer> make_blocks(const ImageContext& context, const VitPlan& plan,
+                               std::string_view name, MakeBlock make_block) {
   std::vector<Layer> blocks;
   for (std::int64_t i = 0; i < plan.depth; ++i) {
     const PathScope scope(context.builder, name, i);
@@ -188,8 +191,9 @@ Layer make_vit(const ImageContext& context, std::int64_t classes, const VitPlan&
   Builder& builder = context.builder;
   const Tensor class_token = builder.parameter("cls_token", {1, 1, plan.width});
   const Tensor positions = builder.parameter("pos_embed", {1, patch_count(plan) + 1, plan.width});
-  const Layer patches = conv_layer(context, "patch_embed.proj",
-                                   {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
+  const Layer patches = conv_layer(
+      context, "patch_embed.proj",
+      {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
   const std::vector<Layer> blocks = make_blocks(context, plan, "blocks", make_vit_block);
   const LayerNorm norm = make_vit_norm(builder, "norm", plan.width);
   const HeadScope head_scope(builder);
@@ -207,10 +211,13 @@ Layer make_vit(const ImageContext& context, std::int64_t classes, const VitPlan&
 Layer make_torchvision_vit(const ImageContext& context, std::int64_t classes, const VitPlan& plan) {
   Builder& builder = context.builder;
   const Tensor class_token = builder.parameter("class_token", {1, 1, plan.width});
-  const Layer patches = conv_layer(context, "conv_proj",
-                                   {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
-  const Tensor positions = builder.parameter("encoder.pos_embedding", {1, patch_count(plan) + 1, plan.width});
-  const std::vector<Layer> blocks = make_blocks(context, plan, "encoder.layers", make_encoder_block);
+  const Layer patches = conv_layer(
+      context, "conv_proj",
+      {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
+  const Tensor positions =
+      builder.parameter("encoder.pos_embedding", {1, patch_count(plan) + 1, plan.width});
+  const std::vector<Layer> blocks =
+      make_blocks(context, plan, "encoder.layers", make_encoder_block);
   const LayerNorm norm = make_vit_norm(builder, "encoder.ln", plan.width);
   const HeadScope head_scope(builder);
   const Linear head = make_linear(builder, "heads.head", plan.width, classes, {.head = true});

@@ -35,7 +35,8 @@ struct Bench {
   }
   std::int64_t live(Component component) {
     std::int64_t bytes = 0;
-    for (const ComponentBytes& module : session.ledger().live()) bytes += module[static_cast<std::size_t>(component)];
+    for (const ComponentBytes& module : session.ledger().live())
+      bytes += module[static_cast<std::size_t>(component)];
     return bytes;
   }
 
@@ -104,7 +105,8 @@ TEST_P(KnownModelTest, HasTheParametersTheLibraryCounts) {
 
 TEST_P(KnownModelTest, TrainsWithEveryKindOfAttentionAndLeavesNothingBehind) {
   for (const AttentionImplementation attention :
-       {AttentionImplementation::kAuto, AttentionImplementation::kEager, AttentionImplementation::kFlash}) {
+       {AttentionImplementation::kAuto, AttentionImplementation::kEager,
+        AttentionImplementation::kFlash}) {
     for (const Checkpointing checkpointing : {Checkpointing::kNone, Checkpointing::kFull}) {
       ModelSettings settings;
       settings.attention = attention;
@@ -122,13 +124,14 @@ TEST_P(KnownModelTest, TrainsWithEveryKindOfAttentionAndLeavesNothingBehind) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, KnownModelTest, testing::ValuesIn(kKnown), [](const auto& tested) {
-  std::string name = tested.param.name;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Families, KnownModelTest, testing::ValuesIn(kKnown),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name;
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return name;
+                         });
 
 std::string error_of(const std::string& config, ModelSettings settings = {}) {
   try {
@@ -141,17 +144,27 @@ std::string error_of(const std::string& config, ModelSettings settings = {}) {
 }
 
 TEST(LanguageConfigTest, NamesTheKeyTheValueAndTheRemedyOfAHostileConfig) {
-  const std::string begin = R"({"model_type": "llama", "intermediate_size": 160, "num_hidden_layers": 2, "vocab_size": 100, )";
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 0})"), testing::HasSubstr("num_attention_heads"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": -64, "num_attention_heads": 4})"), testing::HasSubstr("hidden_size"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 1000000000000000000, "num_attention_heads": 4})"), testing::HasSubstr("hidden_size"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 65, "num_attention_heads": 4})"), testing::HasSubstr("divide hidden_size"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 3})"),
-              testing::HasSubstr("num_key_value_heads"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "hidden_act": "wobble"})"), testing::HasSubstr("wobble"));
-  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "attention_dropout": 1.0})"),
-              testing::HasSubstr("attention_dropout"));
-  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "vocab_size": 100})"), testing::HasSubstr("n_layer"));
+  const std::string begin =
+      R"({"model_type": "llama", "intermediate_size": 160, "num_hidden_layers": 2, "vocab_size": 100, )";
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 64, "num_attention_heads": 0})"),
+              testing::HasSubstr("num_attention_heads"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": -64, "num_attention_heads": 4})"),
+              testing::HasSubstr("hidden_size"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 1000000000000000000, "num_attention_heads": 4})"),
+              testing::HasSubstr("hidden_size"));
+  EXPECT_THAT(error_of(begin + R"("hidden_size": 65, "num_attention_heads": 4})"),
+              testing::HasSubstr("divide hidden_size"));
+  EXPECT_THAT(
+      error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 3})"),
+      testing::HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(
+      error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "hidden_act": "wobble"})"),
+      testing::HasSubstr("wobble"));
+  EXPECT_THAT(
+      error_of(begin + R"("hidden_size": 64, "num_attention_heads": 4, "attention_dropout": 1.0})"),
+      testing::HasSubstr("attention_dropout"));
+  EXPECT_THAT(error_of(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "vocab_size": 100})"),
+              testing::HasSubstr("n_layer"));
 }
 
 TEST(LanguageConfigTest, AsksForTheSequenceLength) {
@@ -220,14 +233,16 @@ TEST(FusedLossTest, NeverMaterialisesTheLogits) {
     ModelSettings settings;
     settings.fused_loss = fused;
     settings.sequence_length = 512;
-    Bench bench(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
+    Bench bench(
+        R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
                     "num_attention_heads": 1, "vocab_size": 32000})",
-                settings, {.dtype = DType::kBf16});
+        settings, {.dtype = DType::kBf16});
     LoopOptions options;
     TrainingLoop loop(bench.session, *bench.network, bench.builder.trainable(), options);
     loop.iterate();
     std::int64_t most = 0;
-    for (const PhaseRecord& phase : bench.session.ledger().phases()) most = std::max(most, phase.allocated_peak);
+    for (const PhaseRecord& phase : bench.session.ledger().phases())
+      most = std::max(most, phase.allocated_peak);
     return most;
   };
   const std::int64_t logits = 512 * std::int64_t{32000} * 12;
@@ -245,11 +260,22 @@ TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
   };
   EXPECT_EQ(adapters(kSmallLlama, {"q_proj", "v_proj"}), 6u);
   EXPECT_EQ(adapters(kSmallLlama, {"all-linear"}), 21u);
-  EXPECT_EQ(adapters(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "vocab_size": 100})", {"c_attn"}), 3u);
-  EXPECT_EQ(adapters(R"({"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "vocab_size": 100})",
-                     {"query_key_value"}), 3u);
-  EXPECT_EQ(adapters(R"({"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3,
-                         "intermediate_size": 64, "vocab_size": 100})", {"query", "value"}), 6u);
+  EXPECT_EQ(
+      adapters(
+          R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "vocab_size": 100})",
+          {"c_attn"}),
+      3u);
+  EXPECT_EQ(
+      adapters(
+          R"({"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "vocab_size": 100})",
+          {"query_key_value"}),
+      3u);
+  EXPECT_EQ(
+      adapters(
+          R"({"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3,
+                         "intermediate_size": 64, "vocab_size": 100})",
+          {"query", "value"}),
+      6u);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TEST_P(LanguageTraceTest, AllocatesAndFreesInTheOrderOfTheRecordedRun) {
   expect_trace_agrees(GetParam(), read_oracle_rows(is_language_model), make_language_model);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recorded, LanguageTraceTest, testing::Values("gpt2_small", "llama_1b_lora", "llama_1b_checkpointing"),
+INSTANTIATE_TEST_SUITE_P(Recorded, LanguageTraceTest,
+                         testing::Values("gpt2_small", "llama_1b_lora", "llama_1b_checkpointing"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 }  // namespace

@@ -14,8 +14,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::array<std::string_view, 4> kGroups{"oracle/torchvision", "oracle/timm", "oracle/unet2d-diffusers",
-                                                  "oracle/cogvideox"};
+constexpr std::array<std::string_view, 4> kGroups{"oracle/torchvision", "oracle/timm",
+                                                  "oracle/unet2d-diffusers", "oracle/cogvideox"};
 
 // A row's model is {preset}, {config}, or a module with one of them inside.
 const Node& inner_model(const Node& model) {
@@ -32,12 +32,14 @@ std::vector<OracleRow> vision_rows(std::string_view group) {
     const Node row = parse_json(line, "models.jsonl");
     if (row.at("group").as_string() != group) continue;
     const Node& job = row.at("job");
-    rows.push_back({row.at("id").as_string(), inner_model(job.at("model")), job, row.at("expected")});
+    rows.push_back(
+        {row.at("id").as_string(), inner_model(job.at("model")), job, row.at("expected")});
   }
   return rows;
 }
 
-std::unique_ptr<Network> make_vision(Builder& builder, const Node& model, const ModelSettings& settings) {
+std::unique_ptr<Network> make_vision(Builder& builder, const Node& model,
+                                     const ModelSettings& settings) {
   const Node* preset = model.find("preset");
   if (preset == nullptr) return make_vision_model(builder, model.at("config"), settings);
   return make_vision_preset(builder, normalized_preset(preset->as_string()), model, settings);
@@ -51,11 +53,12 @@ TEST_P(VisionOracleTest, EveryRowAgreesWithinOnePercent) {
   expect_rows_agree(rows, make_vision);
 }
 
-INSTANTIATE_TEST_SUITE_P(Groups, VisionOracleTest, testing::ValuesIn(kGroups), [](const auto& tested) {
-  std::string name(tested.param.substr(tested.param.find('/') + 1));
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Groups, VisionOracleTest, testing::ValuesIn(kGroups),
+                         [](const auto& tested) {
+                           std::string name(tested.param.substr(tested.param.find('/') + 1));
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 struct TracedCase {
   const char* trace;
@@ -73,7 +76,8 @@ INSTANTIATE_TEST_SUITE_P(Recorded, VisionTraceTest,
                                          TracedCase{"vit_base_autocast", "oracle/timm"}),
                          [](const auto& tested) { return std::string(tested.param.trace); });
 
-// The oracle's rows of plain networks are stacks of layers; our families say the same by a few keys.
+// The oracle's rows of plain networks are stacks of layers; our families say the same by a few
+// keys.
 struct FamilyCase {
   const char* name;
   const char* row;
@@ -83,15 +87,17 @@ struct FamilyCase {
 
 constexpr FamilyCase kFamilies[] = {
     {"mlp", "mlp-net/relu/l3/h1024/b128/fp32/adamw-foreach",
-     R"({"model_type": "mlp", "in_features": 784, "width": 1024, "layers": 3, "out_features": 10})", "mlp"},
-    {"cnn", "cnn-net/l3/b128/i32/c32/fp32/adamw-foreach", R"({"model_type": "cnn", "width": 32, "layers": 3, "num_classes": 10})",
-     nullptr},
+     R"({"model_type": "mlp", "in_features": 784, "width": 1024, "layers": 3, "out_features": 10})",
+     "mlp"},
+    {"cnn", "cnn-net/l3/b128/i32/c32/fp32/adamw-foreach",
+     R"({"model_type": "cnn", "width": 32, "layers": 3, "num_classes": 10})", nullptr},
     {"unet", "unet-plain/l4/b4/i256/c64/fp32/adamw-foreach",
      R"({"model_type": "unet", "width": 64, "layers": 4, "out_channels": 2})", nullptr},
     {"classic_fno", "fno-classic/l4/b16/i64/c64/m16/fp32/adam-foreach",
      R"({"model_type": "fno", "style": "classic", "modes": 16, "width": 64})", nullptr},
     {"neuralop_fno", "fno-neuralop/l4/b16/i64/c64/m16/fp32/adamw-foreach",
-     R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})", nullptr},
+     R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})",
+     nullptr},
 };
 
 class OwnFamilyTest : public testing::TestWithParam<FamilyCase> {};
@@ -99,7 +105,8 @@ class OwnFamilyTest : public testing::TestWithParam<FamilyCase> {};
 TEST_P(OwnFamilyTest, IsTheOraclesNetworkOfThatShape) {
   const FamilyCase& tested = GetParam();
   std::vector<OracleRow> rows;
-  for (const char* group : {"oracle/mlp-net", "oracle/cnn-net", "oracle/unet-plain", "oracle/fno-classic", "oracle/fno-neuralop"}) {
+  for (const char* group : {"oracle/mlp-net", "oracle/cnn-net", "oracle/unet-plain",
+                            "oracle/fno-classic", "oracle/fno-neuralop"}) {
     for (OracleRow& row : vision_rows(group)) {
       if (row.id == tested.row) rows.push_back(std::move(row));
     }

@@ -24,7 +24,8 @@ Built build(std::string_view name) {
   Builder builder(session, {});
   Node model = Node::map();
   model.set("preset", Node::string(std::string(name)));
-  const std::unique_ptr<Network> network = make_vision_preset(builder, normalized_preset(name), model, {});
+  const std::unique_ptr<Network> network =
+      make_vision_preset(builder, normalized_preset(name), model, {});
   EXPECT_NE(network, nullptr) << name;
   Built built{builder.parameter_count(), 0};
   for (const NamedTensor& buffer : builder.buffers()) {
@@ -110,7 +111,8 @@ TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
 }
 
 TEST(VisionPresetsTest, TheListedParameterCountsAreTheBuiltOnes) {
-  for (const VisionPreset& preset : vision_presets()) EXPECT_EQ(build(preset.name).parameters, preset.parameters) << preset.name;
+  for (const VisionPreset& preset : vision_presets())
+    EXPECT_EQ(build(preset.name).parameters, preset.parameters) << preset.name;
 }
 
 TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
@@ -121,12 +123,14 @@ TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
     Builder builder(session, {});
     Node model = Node::map();
     model.set("preset", Node::string(std::string(preset.name)));
-    const std::unique_ptr<Network> network = make_vision_preset(builder, normalized_preset(preset.name), model, {});
+    const std::unique_ptr<Network> network =
+        make_vision_preset(builder, normalized_preset(preset.name), model, {});
     ASSERT_NE(network, nullptr) << preset.name;
     network->load_batch(2, true);
     run_backward(network->loss(nullptr));
     for (const NamedTensor& parameter : builder.parameters()) {
-      const bool unused = parameter.name.find("mask_token") != std::string::npos;  // DINOv2's is for pretraining
+      const bool unused =
+          parameter.name.find("mask_token") != std::string::npos;  // DINOv2's is for pretraining
       EXPECT_EQ(parameter.tensor.grad().defined(), !unused) << preset.name << " " << parameter.name;
     }
   }
@@ -139,7 +143,8 @@ TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
   Builder builder(session, {});
   ModelSettings settings;
   settings.num_frames = 10;
-  const std::unique_ptr<Network> network = make_vision_preset(builder, "vggt1b", Node::map(), settings);
+  const std::unique_ptr<Network> network =
+      make_vision_preset(builder, "vggt1b", Node::map(), settings);
   ASSERT_NE(network, nullptr);
   const NoGrad no_grad(session);
   session.training = false;
