@@ -26,10 +26,12 @@ int run_child(const std::vector<std::string>& command) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
-  const int failure = posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
+  const int failure =
+      posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
   if (failure != 0) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} cannot be run: {}; is it installed and in PATH?", command.front(), std::strerror(failure)));
+                fmt::format("{} cannot be run: {}; is it installed and in PATH?", command.front(),
+                            std::strerror(failure)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
@@ -50,13 +52,20 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   const Estimate estimate = Estimation(context).answer(read_job(source.read("check").document));
   const VerdictStatus status = estimate.verdict.status;
   if (status == VerdictStatus::kUnknown) {
-    throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090, --gpu-memory 24 or --device-id 0");
+    throw Error(ErrorKind::kUsage,
+                "check needs a target: add --gpu rtx-4090, --gpu-memory 24 or --device-id 0");
   }
-  const bool undecided = status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
+  const bool undecided =
+      status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
   const bool run = status != VerdictStatus::kDoesNotFit && !(strict && undecided);
   if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
   if (!run) {
-    context.err << (command.empty() ? "" : fmt::format("{} was not run; memfathom recommend says what would make the job fit\n", command.front()));
+    context.err
+        << (command.empty()
+                ? ""
+                : fmt::format(
+                      "{} was not run; memfathom recommend says what would make the job fit\n",
+                      command.front()));
     return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
   }
   if (command.empty()) return ExitCode::kYes;

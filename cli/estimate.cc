@@ -27,13 +27,19 @@ ExitCode answer_batch(const std::string& file, Context& context) {
   const Estimation estimation(context);
   if (file == "-") return estimate_batch(std::cin, "standard input", estimation, context);
   std::ifstream input(file);
-  if (!input) throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read; --batch takes a file of JSON lines, or - for standard input", file));
+  if (!input)
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "{}: cannot be read; --batch takes a file of JSON lines, or - for standard input",
+            file));
   return estimate_batch(input, file, estimation, context);
 }
 
 ExitCode verdict_code(const Estimate& estimate, bool strict) {
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) return ExitCode::kNo;
-  const bool undecided = estimate.verdict.status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
+  const bool undecided = estimate.verdict.status == VerdictStatus::kTight ||
+                         estimate.calibration.status == CalibrationStatus::kNone;
   return strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
@@ -55,24 +61,31 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--rule-of-thumb", by_thumb);
   parser.parse(arguments);
 
-  if (const std::optional<std::string> file = source.batch_file()) return answer_batch(*file, context);
+  if (const std::optional<std::string> file = source.batch_file())
+    return answer_batch(*file, context);
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.file) return recommend_for(input, settings, estimation, context);
   Estimate estimate = estimation.answer(read_job(input.document));
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
-    estimate.suggestions = suggest(input.document, [&](const Job& job) { return estimation.answer(job); });
+    estimate.suggestions =
+        suggest(input.document, [&](const Job& job) { return estimation.answer(job); });
   }
   std::optional<RuleOfThumb> rule;
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);
-  if (by_thumb && !rule) context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
+  if (by_thumb && !rule)
+    context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
   if (context.format == Format::kJson) {
-    context.out << (rule ? with_rule(to_json_text(estimate, true), *rule) : to_json_text(estimate, true)) << '\n';
+    context.out << (rule ? with_rule(to_json_text(estimate, true), *rule)
+                         : to_json_text(estimate, true))
+                << '\n';
   } else {
     context.out << estimate_text(estimate, context, explain);
     if (rule) context.out << rule_text(*rule, estimate);
-    if (!estimate.suggestions.empty() && context.format != Format::kCsv) context.out << "\nwhat would save memory:\n" << suggestions_text(estimate.suggestions, context);
+    if (!estimate.suggestions.empty() && context.format != Format::kCsv)
+      context.out << "\nwhat would save memory:\n"
+                  << suggestions_text(estimate.suggestions, context);
   }
   return verdict_code(estimate, strict);
 }

@@ -1,3 +1,5 @@
+#include "estimator/gpus.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +13,6 @@
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
-#include "estimator/gpus.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -25,7 +26,8 @@ struct Card {
 };
 
 bool fits(const Estimate& estimate) {
-  return estimate.verdict.status == VerdictStatus::kFits || estimate.verdict.status == VerdictStatus::kTight;
+  return estimate.verdict.status == VerdictStatus::kFits ||
+         estimate.verdict.status == VerdictStatus::kTight;
 }
 
 // The job on every card, smallest memory first; those it does not fit on are left out.
@@ -64,12 +66,15 @@ Json to_json(const Card& card) {
 }
 
 Table table_of(const std::vector<Card>& cards, bool with_job) {
-  std::vector<Column> columns{{"name"}, {"memory", Align::kRight}, {"architecture"}, {"kind"}, {"product"}};
-  if (with_job) columns.insert(columns.begin() + 2, {{"job", Align::kRight}, {"left", Align::kRight}, {"verdict"}});
+  std::vector<Column> columns{
+      {"name"}, {"memory", Align::kRight}, {"architecture"}, {"kind"}, {"product"}};
+  if (with_job)
+    columns.insert(columns.begin() + 2,
+                   {{"job", Align::kRight}, {"left", Align::kRight}, {"verdict"}});
   Table table(columns);
   for (const Card& card : cards) {
-    std::vector<Cell> cells{card.gpu.name, to_string(card.gpu.memory()), card.gpu.architecture, card.gpu.kind,
-                            card.gpu.product};
+    std::vector<Cell> cells{card.gpu.name, to_string(card.gpu.memory()), card.gpu.architecture,
+                            card.gpu.kind, card.gpu.product};
     if (card.estimate) {
       const Estimate& estimate = *card.estimate;
       cells.insert(cells.begin() + 2, {Cell(to_string(estimate.totals.device_peak)),
@@ -103,7 +108,9 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
     for (const Card& card : cards) list.push_back(to_json(card));
     context.out << Json{{"gpus", std::move(list)}}.dump(2) << '\n';
   } else if (cards.empty()) {
-    context.note("the job fits on no card that is known here; memfathom recommend says what would make it smaller");
+    context.note(
+        "the job fits on no card that is known here; memfathom recommend says what would make it "
+        "smaller");
   } else {
     context.out << rendered(table_of(cards, only_fitting), context);
   }

@@ -13,7 +13,8 @@ namespace {
 
 bool is_whole_number(const std::string& text) {
   return !text.empty() && text.size() < 19 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 }  // namespace
@@ -34,20 +35,25 @@ std::optional<std::string> JobSource::batch_file() const {
 JobInput JobSource::read(const std::string& command) const {
   if (!given()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{} needs a job: a YAML or JSON file, --from FILE..., or --model NAME (see memfathom estimate --help)", command));
+                fmt::format("{} needs a job: a YAML or JSON file, --from FILE..., or --model NAME "
+                            "(see memfathom estimate --help)",
+                            command));
   }
   std::vector<std::string> files = from_;
   if (file_) files.insert(files.begin(), *file_);
   JobInput input;
   input.files = read_job_files(files);
   input.document = options_.document(input.files.document);
-  if (batch_ && is_whole_number(*batch_)) input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  if (batch_ && is_whole_number(*batch_))
+    input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   complete_own_family(input.document, input.files.assumptions);
   return input;
 }
 
 void JobInput::annotate(Estimate& estimate) const {
-  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); };
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   append(estimate.assumptions, files.assumptions);
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);

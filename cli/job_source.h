@@ -27,7 +27,8 @@ class JobSource {
   // The word JOB, --from, --batch and the flags of a job; call before parser.parse().
   void declare(OptionParser& parser);
   bool given() const;
-  // The batch file of `estimate`; in the old scripts --batch with a whole number is the batch size, and then this is empty.
+  // The batch file of `estimate`; in the old scripts --batch with a whole number is the batch size,
+  // and then this is empty.
   std::optional<std::string> batch_file() const;
   // Nothing given: Error(kUsage) in the name of `command`.
   JobInput read(const std::string& command) const;

@@ -27,14 +27,18 @@ ExitCode run_models(const Arguments& arguments, Context& context) {
   if (context.format == Format::kJson) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const CataloguedModel& model : models) {
-      list.push_back({{"name", model.name}, {"parameters", model.parameters}, {"description", model.description}});
+      list.push_back({{"name", model.name},
+                      {"parameters", model.parameters},
+                      {"description", model.description}});
     }
     context.out << nlohmann::ordered_json{{"models", std::move(list)}}.dump(2) << '\n';
     return ExitCode::kYes;
   }
   Table table({{"name"}, {"parameters", Align::kRight}, {"description"}});
   for (const CataloguedModel& model : models) {
-    table.add_row({model.name, context.format == Format::kCsv ? fmt::format("{}", model.parameters) : count_text(model.parameters),
+    table.add_row({model.name,
+                   context.format == Format::kCsv ? fmt::format("{}", model.parameters)
+                                                  : count_text(model.parameters),
                    model.description});
   }
   context.out << rendered(table, context);

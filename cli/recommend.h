@@ -19,6 +19,7 @@ struct RecommendSettings {
 };
 
 // 0: the job fits, or some configuration does; 1: none.
-ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings, const Estimation& estimation, Context& context);
+ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
+                       const Estimation& estimation, Context& context);
 
 }  // namespace memfathom

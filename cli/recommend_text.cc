@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string heading(const char* words, const Context& context) {
-  return context.format == Format::kMarkdown ? fmt::format("\n### {}\n\n", words) : fmt::format("\n{}:\n", words);
+  return context.format == Format::kMarkdown ? fmt::format("\n### {}\n\n", words)
+                                             : fmt::format("\n{}:\n", words);
 }
 
 // A configuration to paste.
@@ -32,10 +33,15 @@ std::string yaml_block(const Node& patch, const Context& context) {
 }
 
 std::string largest_text(const Recommendation& recommendation, const Context& context) {
-  Table table({{"largest that fits"}, {"now", Align::kRight}, {"largest", Align::kRight}, {"device peak", Align::kRight}});
+  Table table({{"largest that fits"},
+               {"now", Align::kRight},
+               {"largest", Align::kRight},
+               {"device peak", Align::kRight}});
   for (const LargestExtent& extent : recommendation.largest) {
     table.add_row({extent.name, fmt::format("{}", extent.now),
-                   extent.largest ? fmt::format("{}{}", extent.at_least ? "at least " : "", *extent.largest) : "none",
+                   extent.largest
+                       ? fmt::format("{}{}", extent.at_least ? "at least " : "", *extent.largest)
+                       : "none",
                    extent.largest ? to_string(extent.device_peak) : ""});
   }
   return rendered(table, context);
@@ -44,11 +50,16 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
 std::string configuration_text(const Configuration& configuration, const Context& context) {
   const std::string title = fmt::format("{} ({})", configuration.name, configuration.aim);
   std::string text = heading(title.c_str(), context);
-  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}", context.format == Format::kMarkdown ? "" : "  ",
-                      to_string(configuration.device_peak), 100 * configuration.used_fraction, configuration.effective_batch);
-  if (configuration.host_peak) text += fmt::format(", {} on the host", to_string(*configuration.host_peak));
+  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}",
+                      context.format == Format::kMarkdown ? "" : "  ",
+                      to_string(configuration.device_peak), 100 * configuration.used_fraction,
+                      configuration.effective_batch);
+  if (configuration.host_peak)
+    text += fmt::format(", {} on the host", to_string(*configuration.host_peak));
   text += configuration.changes.empty() ? ": the job as it is\n" : "\n";
-  if (!configuration.changes.empty()) text += (context.format == Format::kMarkdown ? "\n" : "") + yaml_block(configuration.patch, context);
+  if (!configuration.changes.empty())
+    text += (context.format == Format::kMarkdown ? "\n" : "") +
+            yaml_block(configuration.patch, context);
   return text;
 }
 
@@ -66,7 +77,9 @@ Json to_json(const Configuration& configuration) {
 }
 
 Json to_json(const LargestExtent& extent) {
-  Json json{{"name", extent.name}, {"now", extent.now}, {"largest", extent.largest ? Json(*extent.largest) : Json(nullptr)}};
+  Json json{{"name", extent.name},
+            {"now", extent.now},
+            {"largest", extent.largest ? Json(*extent.largest) : Json(nullptr)}};
   if (extent.largest) {
     json["at_least"] = extent.at_least;
     json["device_peak_bytes"] = extent.device_peak.count();
@@ -78,33 +91,47 @@ Json to_json(const LargestExtent& extent) {
 }  // namespace
 
 std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
-  Table table({{"", Align::kRight}, {"change"}, {"saves", Align::kRight}, {"then", Align::kRight}, {"enough"}, {"costs"}});
+  Table table({{"", Align::kRight},
+               {"change"},
+               {"saves", Align::kRight},
+               {"then", Align::kRight},
+               {"enough"},
+               {"costs"}});
   int number = 0;
   for (const Suggestion& suggestion : suggestions) {
     const bool exact = context.format == Format::kCsv;
-    const auto size = [&](Bytes bytes) { return exact ? fmt::format("{}", bytes.count()) : to_string(bytes); };
-    table.add_row({fmt::format("{}", ++number), suggestion.change, size(suggestion.saves), size(suggestion.device_peak),
-                   suggestion.fits ? "yes" : "no", suggestion.costs});
+    const auto size = [&](Bytes bytes) {
+      return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
+    };
+    table.add_row({fmt::format("{}", ++number), suggestion.change, size(suggestion.saves),
+                   size(suggestion.device_peak), suggestion.fits ? "yes" : "no", suggestion.costs});
   }
   return rendered(table, context);
 }
 
 std::string recommendation_text(const Recommendation& recommendation, const Context& context) {
   if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
-  std::string text = fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
+  std::string text =
+      fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
   if (recommendation.available) {
     const Verdict& verdict = recommendation.base.verdict;
-    text += fmt::format(" of {} ({} is there); it {}", to_string(*recommendation.available), to_string(*verdict.capacity),
-                        recommendation.fits ? "fits" : "does not fit");
+    text +=
+        fmt::format(" of {} ({} is there); it {}", to_string(*recommendation.available),
+                    to_string(*verdict.capacity), recommendation.fits ? "fits" : "does not fit");
   } else {
     text += "; no target was named: add --gpu rtx-4090 or --gpu-memory 24 to hear what fits";
   }
   text += "\n";
-  if (!recommendation.suggestions.empty()) text += heading("changes, what saves most first", context) + suggestions_text(recommendation.suggestions, context);
+  if (!recommendation.suggestions.empty())
+    text += heading("changes, what saves most first", context) +
+            suggestions_text(recommendation.suggestions, context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
-  for (const Configuration& configuration : recommendation.configurations) text += configuration_text(configuration, context);
+  for (const Configuration& configuration : recommendation.configurations)
+    text += configuration_text(configuration, context);
   if (recommendation.available && recommendation.configurations.empty()) {
-    text += "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a smaller model (memfathom gpus --fits)\n";
+    text +=
+        "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a "
+        "smaller model (memfathom gpus --fits)\n";
   }
   return text;
 }
@@ -115,13 +142,16 @@ std::string recommendation_json(const Recommendation& recommendation) {
             {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
             {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
             {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},
-            {"available_bytes", recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
+            {"available_bytes",
+             recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
             {"calibration", to_string(recommendation.base.calibration.status)}};
   json["suggestions"] = Json::parse(suggestions_json_text(recommendation.suggestions));
   json["largest"] = Json::array();
-  for (const LargestExtent& extent : recommendation.largest) json["largest"].push_back(to_json(extent));
+  for (const LargestExtent& extent : recommendation.largest)
+    json["largest"].push_back(to_json(extent));
   json["configurations"] = Json::array();
-  for (const Configuration& configuration : recommendation.configurations) json["configurations"].push_back(to_json(configuration));
+  for (const Configuration& configuration : recommendation.configurations)
+    json["configurations"].push_back(to_json(configuration));
   json["assumptions"] = recommendation.base.assumptions;
   json["not_modelled"] = recommendation.base.not_modelled;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

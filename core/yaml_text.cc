@@ -44,7 +44,8 @@ std::string scalar_text(const Node& node) {
     case Node::Type::kBool: return node.as_bool() ? "true" : "false";
     case Node::Type::kInt: return fmt::format("{}", node.as_int());
     case Node::Type::kDouble: return number_text(node.unchecked_number());
-    case Node::Type::kString: return is_plain(node.as_string()) ? node.as_string() : quoted(node.as_string());
+    case Node::Type::kString:
+      return is_plain(node.as_string()) ? node.as_string() : quoted(node.as_string());
     default: return "null";
   }
 }

@@ -6,7 +6,8 @@
 
 namespace memfathom {
 
-Answers::Answers(Node document, AnswerJob answer) : document_(std::move(document)), answer_(std::move(answer)) {}
+Answers::Answers(Node document, AnswerJob answer)
+    : document_(std::move(document)), answer_(std::move(answer)) {}
 
 const Estimate* Answers::of(const Patch& patch) {
   const Node variant = patched(document_, patch);

@@ -20,8 +20,9 @@ class Answers {
   Answers(Node document, AnswerJob answer);
 
   const Node& document() const { return document_; }
-  // The estimate of the document with the patch; null when the patched job cannot be answered (a model that has no such
-  // attention, a number of GPUs that does not divide). The pointer stays valid.
+  // The estimate of the document with the patch; null when the patched job cannot be answered (a
+  // model that has no such attention, a number of GPUs that does not divide). The pointer stays
+  // valid.
   const Estimate* of(const Patch& patch);
   // The unchanged job. Throws what reading or answering it throws.
   const Estimate& base();

@@ -28,7 +28,8 @@ bool has_bf16(const Job& job) {
 }
 
 bool computes_in_16_bits(const Job& job) {
-  return job.training.precision.autocast.has_value() || job.training.precision.parameters != DType::kFp32;
+  return job.training.precision.autocast.has_value() ||
+         job.training.precision.parameters != DType::kFp32;
 }
 
 std::string optimizer_text(const Node& document) {
@@ -38,7 +39,9 @@ std::string optimizer_text(const Node& document) {
   return optimizer != nullptr && optimizer->is_string() ? optimizer->as_string() : "adamw";
 }
 
-bool is_adam(OptimizerName name) { return name == OptimizerName::kAdam || name == OptimizerName::kAdamW; }
+bool is_adam(OptimizerName name) {
+  return name == OptimizerName::kAdam || name == OptimizerName::kAdamW;
+}
 
 void add_precision(const Job& job, std::vector<SingleChange>& changes) {
   const Precision& precision = job.training.precision;
@@ -46,76 +49,97 @@ void add_precision(const Job& job, std::vector<SingleChange>& changes) {
   const std::string half = has_bf16(job) ? "bf16" : "fp16";
   const bool full = !precision.autocast && precision.parameters == DType::kFp32;
   if (full && job.training.mode == Mode::kTrain) {
-    changes.push_back({"amp", fmt::format("precision {} -> amp-{}", now, half),
-                       "16-bit copies of the weights are kept while a step runs; activations take half", ChangeGroup::kPrecision, 2,
-                       one("training.precision", Node::string("amp-" + half))});
+    changes.push_back(
+        {"amp", fmt::format("precision {} -> amp-{}", now, half),
+         "16-bit copies of the weights are kept while a step runs; activations take half",
+         ChangeGroup::kPrecision, 2, one("training.precision", Node::string("amp-" + half))});
   }
   if (full || precision.autocast) {
-    changes.push_back({half, fmt::format("precision {} -> {}", now, half),
-                       job.training.mode == Mode::kTrain ? "weights, gradients and optimizer states lose precision; small updates may vanish"
-                                                         : "16-bit results",
-                       ChangeGroup::kPrecision, job.training.mode == Mode::kTrain ? 5 : 1, one("training.precision", Node::string(half))});
+    changes.push_back(
+        {half, fmt::format("precision {} -> {}", now, half),
+         job.training.mode == Mode::kTrain
+             ? "weights, gradients and optimizer states lose precision; small updates may vanish"
+             : "16-bit results",
+         ChangeGroup::kPrecision, job.training.mode == Mode::kTrain ? 5 : 1,
+         one("training.precision", Node::string(half))});
   }
 }
 
 void add_training(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
   const TrainingSpec& training = job.training;
   if (training.settings.checkpointing == Checkpointing::kNone) {
-    changes.push_back({"checkpointing", "gradient_checkpointing none -> full", "every block's forward pass runs twice: about a third more time",
-                       ChangeGroup::kCheckpointing, 4, one("training.gradient_checkpointing", Node::string("full"))});
+    changes.push_back({"checkpointing", "gradient_checkpointing none -> full",
+                       "every block's forward pass runs twice: about a third more time",
+                       ChangeGroup::kCheckpointing, 4,
+                       one("training.gradient_checkpointing", Node::string("full"))});
   }
   if (!training.settings.fused_loss) {
-    changes.push_back({"fused-loss", "fused_loss false -> true", "needs a fused or chunked cross entropy in the training script", ChangeGroup::kLoss, 3,
-                       one("training.fused_loss", Node::boolean(true))});
+    changes.push_back({"fused-loss", "fused_loss false -> true",
+                       "needs a fused or chunked cross entropy in the training script",
+                       ChangeGroup::kLoss, 3, one("training.fused_loss", Node::boolean(true))});
   }
   if (is_adam(training.optimizer.name)) {
-    changes.push_back({"adamw-8bit", fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
-                       "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, 4, one("training.optimizer", Node::string("adamw-8bit"))});
-    changes.push_back({"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
-                       "another optimizer: its schedule must be tuned anew", ChangeGroup::kOptimizer, 9,
-                       one("training.optimizer", Node::string("adafactor"))});
+    changes.push_back({"adamw-8bit",
+                       fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
+                       "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, 4,
+                       one("training.optimizer", Node::string("adamw-8bit"))});
+    changes.push_back(
+        {"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
+         "another optimizer: its schedule must be tuned anew", ChangeGroup::kOptimizer, 9,
+         one("training.optimizer", Node::string("adafactor"))});
   }
   if (!training.lora) {
-    changes.push_back({"lora", "full training -> LoRA of rank 16", "only adapters are trained", ChangeGroup::kTrainable, 10,
-                       one("training.lora.rank", Node::integer(16))});
+    changes.push_back({"lora", "full training -> LoRA of rank 16", "only adapters are trained",
+                       ChangeGroup::kTrainable, 10, one("training.lora.rank", Node::integer(16))});
   }
   if (training.quantization == Quantization::kNone) {
     Patch patch = one("training.quantization", Node::string("nf4"));
     if (!training.lora) patch.push_back({"training.lora.rank", Node::integer(16)});
-    changes.push_back({"qlora", training.lora ? "quantization none -> nf4" : "full training -> LoRA of rank 16 over 4-bit weights",
-                       "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable, 14, std::move(patch)});
+    changes.push_back({"qlora",
+                       training.lora ? "quantization none -> nf4"
+                                     : "full training -> LoRA of rank 16 over 4-bit weights",
+                       "frozen weights in 4 bits; slower steps, a little less accurate",
+                       ChangeGroup::kTrainable, 14, std::move(patch)});
   }
 }
 
 void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.num_gpus < 2 || parallel.fsdp != Fsdp::kNone) return;
-  static constexpr std::array<const char*, 3> kCosts{"optimizer states are spread over the GPUs; one more gather of the weights a step",
-                                                     "gradients are spread too; about the traffic of plain data parallelism",
-                                                     "weights are gathered layer by layer: half as much traffic again"};
+  static constexpr std::array<const char*, 3> kCosts{
+      "optimizer states are spread over the GPUs; one more gather of the weights a step",
+      "gradients are spread too; about the traffic of plain data parallelism",
+      "weights are gathered layer by layer: half as much traffic again"};
   for (int stage = parallel.zero_stage + 1; stage <= 3; ++stage) {
-    changes.push_back({fmt::format("zero{}", stage), fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
-                       kCosts[static_cast<std::size_t>(stage - 1)], ChangeGroup::kSharding, stage == 3 ? 5 : stage,
-                       one("parallel.zero_stage", Node::integer(stage))});
+    changes.push_back({fmt::format("zero{}", stage),
+                       fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
+                       kCosts[static_cast<std::size_t>(stage - 1)], ChangeGroup::kSharding,
+                       stage == 3 ? 5 : stage, one("parallel.zero_stage", Node::integer(stage))});
   }
   if (parallel.zero_stage == 0) {
-    changes.push_back({"fsdp", "fsdp none -> full", "weights are gathered layer by layer: half as much traffic again", ChangeGroup::kSharding, 5,
-                       one("parallel.fsdp", Node::string("full"))});
+    changes.push_back({"fsdp", "fsdp none -> full",
+                       "weights are gathered layer by layer: half as much traffic again",
+                       ChangeGroup::kSharding, 5, one("parallel.fsdp", Node::string("full"))});
   }
 }
 
 void add_offload(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
-  const auto offer = [&](bool already, const char* what, ChangeGroup group, int price, const char* costs) {
+  const auto offer = [&](bool already, const char* what, ChangeGroup group, int price,
+                         const char* costs) {
     if (already) return;
-    changes.push_back({fmt::format("offload-{}", what), fmt::format("offload of {} none -> cpu", what), costs, group, price,
+    changes.push_back({fmt::format("offload-{}", what),
+                       fmt::format("offload of {} none -> cpu", what), costs, group, price,
                        one(fmt::format("parallel.offload.{}", what), Node::string("cpu"))});
   };
   if (job.training.mode == Mode::kTrain) {
-    offer(parallel.offload_optimizer, "optimizer", ChangeGroup::kOffloadOptimizer, 8, "the step runs on the host: slower, and host memory instead");
-    offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8, "activations travel to the host and back");
+    offer(parallel.offload_optimizer, "optimizer", ChangeGroup::kOffloadOptimizer, 8,
+          "the step runs on the host: slower, and host memory instead");
+    offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8,
+          "activations travel to the host and back");
   }
-  offer(parallel.offload_parameters, "parameters", ChangeGroup::kOffloadParameters, 12, "weights travel from the host for every use: much slower");
+  offer(parallel.offload_parameters, "parameters", ChangeGroup::kOffloadParameters, 12,
+        "weights travel from the host for every use: much slower");
 }
 
 void add_frozen_modules(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
@@ -126,8 +150,10 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
     const Node* train = module.find("train");
     if (train != nullptr && train->is_string() && train->as_string() != "full") continue;
     const Node* name = module.find("name");
-    const std::string shown = name != nullptr && name->is_string() ? name->as_string() : fmt::format("module {}", i);
-    changes.push_back({"freeze-" + shown, fmt::format("{}: full training -> frozen", shown), "this module is no longer trained", ChangeGroup::kTrainable, 11,
+    const std::string shown =
+        name != nullptr && name->is_string() ? name->as_string() : fmt::format("module {}", i);
+    changes.push_back({"freeze-" + shown, fmt::format("{}: full training -> frozen", shown),
+                       "this module is no longer trained", ChangeGroup::kTrainable, 11,
                        one(fmt::format("model.modules[{}].train", i), Node::string("frozen"))});
   }
 }
@@ -136,23 +162,34 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
 
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job) {
   std::vector<SingleChange> changes;
-  if (job.allocator.backend == Backend::kCaching && job.allocator.options.find("expandable_segments:True") == std::string::npos) {
+  if (job.allocator.backend == Backend::kCaching &&
+      job.allocator.options.find("expandable_segments:True") == std::string::npos) {
     const std::string& now = job.allocator.options;
-    changes.push_back({"expandable", "expandable_segments off -> on", "nothing but an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator,
-                       0, one("allocator.options", Node::string(now.empty() ? "expandable_segments:True" : now + ",expandable_segments:True"))});
+    changes.push_back(
+        {"expandable", "expandable_segments off -> on",
+         "nothing but an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator,
+         0,
+         one("allocator.options", Node::string(now.empty() ? "expandable_segments:True"
+                                                           : now + ",expandable_segments:True"))});
   }
   if (job.training.settings.attention != AttentionImplementation::kFlash) {
     const bool flash = computes_in_16_bits(job);
-    changes.push_back({flash ? "flash" : "efficient", fmt::format("attention -> {}", flash ? "flash" : "efficient"), "none; it is faster too",
-                       ChangeGroup::kAttention, 1, one("training.attention", Node::string(flash ? "flash" : "efficient"))});
+    changes.push_back({flash ? "flash" : "efficient",
+                       fmt::format("attention -> {}", flash ? "flash" : "efficient"),
+                       "none; it is faster too", ChangeGroup::kAttention, 1,
+                       one("training.attention", Node::string(flash ? "flash" : "efficient"))});
   }
   add_precision(job, changes);
   if (job.training.mode == Mode::kTrain) {
     add_training(document, job, changes);
     add_sharding(job, changes);
   } else if (job.training.quantization == Quantization::kNone) {
-    changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower", ChangeGroup::kTrainable, 6, one("training.quantization", Node::string("int8"))});
-    changes.push_back({"nf4", "quantization none -> nf4", "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable, 7, one("training.quantization", Node::string("nf4"))});
+    changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower",
+                       ChangeGroup::kTrainable, 6,
+                       one("training.quantization", Node::string("int8"))});
+    changes.push_back({"nf4", "quantization none -> nf4",
+                       "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable, 7,
+                       one("training.quantization", Node::string("nf4"))});
   }
   add_offload(job, changes);
   add_frozen_modules(document, job, changes);

@@ -14,25 +14,36 @@ namespace memfathom {
 
 // Of one group only one change can be part of a combination.
 enum class ChangeGroup : std::uint8_t {
-  kAllocator, kAttention, kLoss, kPrecision, kCheckpointing, kOptimizer, kSharding, kOffloadOptimizer, kOffloadParameters,
-  kOffloadActivations, kTrainable, kBatch, kExtent,
+  kAllocator,
+  kAttention,
+  kLoss,
+  kPrecision,
+  kCheckpointing,
+  kOptimizer,
+  kSharding,
+  kOffloadOptimizer,
+  kOffloadParameters,
+  kOffloadActivations,
+  kTrainable,
+  kBatch,
+  kExtent,
 };
 
 struct SingleChange {
-  std::string name;     // as `compare --strategies` takes it: "checkpointing"
-  std::string change;   // "gradient_checkpointing none -> full"
-  std::string costs;    // in words: what one pays for it
+  std::string name;    // as `compare --strategies` takes it: "checkpointing"
+  std::string change;  // "gradient_checkpointing none -> full"
+  std::string costs;   // in words: what one pays for it
   ChangeGroup group = ChangeGroup::kAllocator;
-  int price = 0;        // for ordering: how much its owner gives up
+  int price = 0;  // for ordering: how much its owner gives up
   Patch patch;
 };
 
-// Those that mean something for this job: what it has already is not offered. Extents and batch sizes that fit are found
-// by searching (largest.h) and are not among these.
+// Those that mean something for this job: what it has already is not offered. Extents and batch
+// sizes that fit are found by searching (largest.h) and are not among these.
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job);
 
-// A strategy by name ("zero2", "checkpointing+adamw-8bit", "batch=4", "training.attention=flash") as a patch for the job.
-// Throws Error(kUsage) naming the nearest known one.
+// A strategy by name ("zero2", "checkpointing+adamw-8bit", "batch=4", "training.attention=flash")
+// as a patch for the job. Throws Error(kUsage) naming the nearest known one.
 Patch strategy_patch(std::string_view strategy, const Job& job);
 std::vector<std::string_view> strategy_names();
 

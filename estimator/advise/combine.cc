@@ -20,7 +20,8 @@ Patch patch_of_all(const std::vector<SingleChange>& changes) {
 
 bool holds(Answers& answers, const Patch& patch, const Limit& limit) {
   const Estimate* estimate = answers.of(patch);
-  return estimate != nullptr && limit.holds(*estimate) && (answers.base().trainable_count == 0 || estimate->trainable_count > 0);
+  return estimate != nullptr && limit.holds(*estimate) &&
+         (answers.base().trainable_count == 0 || estimate->trainable_count > 0);
 }
 
 // A batch of `size` with the accumulation that keeps size * steps.
@@ -28,12 +29,15 @@ SingleChange accumulated_batch(const Job& job, std::int64_t size) {
   const TrainingSpec& training = job.training;
   const std::int64_t effective = training.batch_size * training.accumulation_steps;
   const std::int64_t steps = effective / size;
-  return {"accumulation",
-          fmt::format("batch_size {} -> {}, gradient_accumulation_steps {} -> {}", training.batch_size, size, training.accumulation_steps, steps),
-          fmt::format("the effective batch of {} is kept; more, smaller passes take longer", effective),
-          ChangeGroup::kBatch,
-          3,
-          {{"training.batch_size", Node::integer(size)}, {"training.gradient_accumulation_steps", Node::integer(steps)}}};
+  return {
+      "accumulation",
+      fmt::format("batch_size {} -> {}, gradient_accumulation_steps {} -> {}", training.batch_size,
+                  size, training.accumulation_steps, steps),
+      fmt::format("the effective batch of {} is kept; more, smaller passes take longer", effective),
+      ChangeGroup::kBatch,
+      3,
+      {{"training.batch_size", Node::integer(size)},
+       {"training.gradient_accumulation_steps", Node::integer(steps)}}};
 }
 
 // The largest divisor of the effective batch that is at most `size`.
@@ -44,20 +48,28 @@ std::int64_t divisor_within(const Job& job, std::int64_t size) {
   return best;
 }
 
-// Everything at once that helps, the strongest of each group: where a search for what can be left out begins.
+// Everything at once that helps, the strongest of each group: where a search for what can be left
+// out begins.
 std::vector<SingleChange> everything(Answers& answers, const Job& job) {
   std::vector<SingleChange> candidates = possible_changes(answers.document(), job);
-  if (job.training.batch_size > 1 && job.training.mode == Mode::kTrain) candidates.push_back(accumulated_batch(job, 1));
-  const auto peak = [&](const Patch& patch) { return answers.of(patch) == nullptr ? Bytes{} : answers.of(patch)->totals.device_peak; };
-  std::erase_if(candidates, [&](const SingleChange& change) { return answers.of(change.patch) == nullptr; });
-  std::stable_sort(candidates.begin(), candidates.end(), [&](const SingleChange& a, const SingleChange& b) {
-    return peak(a.patch) < peak(b.patch);
-  });
+  if (job.training.batch_size > 1 && job.training.mode == Mode::kTrain)
+    candidates.push_back(accumulated_batch(job, 1));
+  const auto peak = [&](const Patch& patch) {
+    return answers.of(patch) == nullptr ? Bytes{} : answers.of(patch)->totals.device_peak;
+  };
+  std::erase_if(candidates,
+                [&](const SingleChange& change) { return answers.of(change.patch) == nullptr; });
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [&](const SingleChange& a, const SingleChange& b) { return peak(a.patch) < peak(b.patch); });
   std::vector<SingleChange> chosen;
   for (const SingleChange& candidate : candidates) {
-    const auto same_group = [&](const SingleChange& other) { return other.group == candidate.group; };
+    const auto same_group = [&](const SingleChange& other) {
+      return other.group == candidate.group;
+    };
     if (std::any_of(chosen.begin(), chosen.end(), same_group)) continue;
-    const Bytes before = chosen.empty() ? answers.base().totals.device_peak : peak(patch_of_all(chosen));
+    const Bytes before =
+        chosen.empty() ? answers.base().totals.device_peak : peak(patch_of_all(chosen));
     chosen.push_back(candidate);
     const Estimate* estimate = answers.of(patch_of_all(chosen));
     const bool usable = estimate != nullptr && estimate->totals.device_peak <= before &&
@@ -67,9 +79,12 @@ std::vector<SingleChange> everything(Answers& answers, const Job& job) {
   return chosen;
 }
 
-// Leaves out the dearest that is not needed, again and again; then puts cheaper ones of the same group in its place.
-void cheapen(Answers& answers, const Job& job, const Limit& limit, std::vector<SingleChange>& chosen) {
-  std::stable_sort(chosen.begin(), chosen.end(), [](const SingleChange& a, const SingleChange& b) { return a.price > b.price; });
+// Leaves out the dearest that is not needed, again and again; then puts cheaper ones of the same
+// group in its place.
+void cheapen(Answers& answers, const Job& job, const Limit& limit,
+             std::vector<SingleChange>& chosen) {
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.price > b.price; });
   for (std::size_t i = 0; i < chosen.size();) {
     std::vector<SingleChange> fewer = chosen;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
@@ -80,7 +95,8 @@ void cheapen(Answers& answers, const Job& job, const Limit& limit, std::vector<S
     }
   }
   std::vector<SingleChange> others = possible_changes(answers.document(), job);
-  std::stable_sort(others.begin(), others.end(), [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
+  std::stable_sort(others.begin(), others.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
   for (SingleChange& change : chosen) {
     for (const SingleChange& other : others) {
       if (other.group != change.group || other.price >= change.price) continue;
@@ -92,12 +108,16 @@ void cheapen(Answers& answers, const Job& job, const Limit& limit, std::vector<S
 }
 
 // A batch of 1 was enough; perhaps more is.
-void enlarge_batch(Answers& answers, const Job& job, const Limit& limit, std::vector<SingleChange>& chosen) {
-  const auto batch = std::find_if(chosen.begin(), chosen.end(), [](const SingleChange& change) { return change.group == ChangeGroup::kBatch; });
+void enlarge_batch(Answers& answers, const Job& job, const Limit& limit,
+                   std::vector<SingleChange>& chosen) {
+  const auto batch = std::find_if(chosen.begin(), chosen.end(), [](const SingleChange& change) {
+    return change.group == ChangeGroup::kBatch;
+  });
   if (batch == chosen.end()) return;
   std::vector<SingleChange> others = chosen;
   others.erase(others.begin() + (batch - chosen.begin()));
-  for (std::int64_t size = divisor_within(job, job.training.batch_size - 1); size > 1; size = divisor_within(job, size - 1)) {
+  for (std::int64_t size = divisor_within(job, job.training.batch_size - 1); size > 1;
+       size = divisor_within(job, size - 1)) {
     const SingleChange larger = accumulated_batch(job, size);
     if (!holds(answers, joined(patch_of_all(others), larger.patch), limit)) continue;
     *batch = larger;
@@ -105,14 +125,18 @@ void enlarge_batch(Answers& answers, const Job& job, const Limit& limit, std::ve
   }
 }
 
-// When all changes are not enough: a shorter sequence, a smaller image, fewer frames, whichever first is.
-bool shrink_extent(Answers& answers, const Job& job, const Limit& limit, std::vector<SingleChange>& chosen) {
+// When all changes are not enough: a shorter sequence, a smaller image, fewer frames, whichever
+// first is.
+bool shrink_extent(Answers& answers, const Job& job, const Limit& limit,
+                   std::vector<SingleChange>& chosen) {
   for (const Extent& extent : extents_of(answers.document(), job)) {
     if (extent.name == "batch_size") continue;
     const auto value = largest_that_fits(answers, patch_of_all(chosen), extent, limit, 1);
     if (!value || *value >= extent.now) continue;
-    chosen.push_back({extent.name, fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(*value)), "the model sees less of each sample",
-                      ChangeGroup::kExtent, 20, extent.patch(*value)});
+    chosen.push_back(
+        {extent.name,
+         fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(*value)),
+         "the model sees less of each sample", ChangeGroup::kExtent, 20, extent.patch(*value)});
     return true;
   }
   return false;
@@ -124,50 +148,66 @@ std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, cons
   std::vector<SingleChange> changes;
   for (const Extent& extent : extents_of(answers.document(), job)) {
     const bool batch = extent.name == "batch_size";
-    const std::int64_t value = largest_that_fits(answers, {}, extent, limit, 1).value_or(batch ? 1 : extent.now);
+    const std::int64_t value =
+        largest_that_fits(answers, {}, extent, limit, 1).value_or(batch ? 1 : extent.now);
     if (value >= extent.now) continue;
-    changes.push_back({batch ? "batch" : extent.name, fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(value)),
-                       batch ? "fewer samples a step: gradients are noisier" : "the model sees less of each sample",
-                       batch ? ChangeGroup::kBatch : ChangeGroup::kExtent, 20, extent.patch(value)});
-    if (batch && job.training.mode == Mode::kTrain) changes.push_back(accumulated_batch(job, divisor_within(job, value)));
+    changes.push_back(
+        {batch ? "batch" : extent.name,
+         fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(value)),
+         batch ? "fewer samples a step: gradients are noisier"
+               : "the model sees less of each sample",
+         batch ? ChangeGroup::kBatch : ChangeGroup::kExtent, 20, extent.patch(value)});
+    if (batch && job.training.mode == Mode::kTrain)
+      changes.push_back(accumulated_batch(job, divisor_within(job, value)));
   }
   return changes;
 }
 
-std::optional<Combination> cheapest_combination(Answers& answers, const Job& job, const Limit& limit) {
+std::optional<Combination> cheapest_combination(Answers& answers, const Job& job,
+                                                const Limit& limit) {
   if (limit.holds(answers.base())) return Combination{};
   std::vector<SingleChange> chosen = everything(answers, job);
-  if (!holds(answers, patch_of_all(chosen), limit) && !shrink_extent(answers, job, limit, chosen)) return std::nullopt;
+  if (!holds(answers, patch_of_all(chosen), limit) && !shrink_extent(answers, job, limit, chosen))
+    return std::nullopt;
   cheapen(answers, job, limit, chosen);
   enlarge_batch(answers, job, limit, chosen);
-  std::stable_sort(chosen.begin(), chosen.end(), [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
   Combination combination{patch_of_all(chosen), {}};
   for (const SingleChange& change : chosen) combination.changes.push_back(change.change);
   return combination;
 }
 
-Combination with_largest_batch(Answers& answers, const Job& job, Combination combination, const Limit& limit) {
+Combination with_largest_batch(Answers& answers, const Job& job, Combination combination,
+                               const Limit& limit) {
   const TrainingSpec& training = job.training;
   Combination larger = combination;
   std::erase_if(larger.patch, [](const KeyChange& change) {
-    return change.key == "training.batch_size" || change.key == "training.gradient_accumulation_steps";
+    return change.key == "training.batch_size" ||
+           change.key == "training.gradient_accumulation_steps";
   });
-  std::erase_if(larger.changes, [](const std::string& change) { return change.starts_with("batch_size "); });
+  std::erase_if(larger.changes,
+                [](const std::string& change) { return change.starts_with("batch_size "); });
   const Extent extent{"batch_size", training.batch_size};
   const bool trains = training.mode == Mode::kTrain;
   const std::int64_t effective = training.batch_size * training.accumulation_steps;
-  // Accumulating keeps gradients between the passes, so it must be there when the batch is looked for.
+  // Accumulating keeps gradients between the passes, so it must be there when the batch is looked
+  // for.
   Patch with = larger.patch;
-  if (trains) with.push_back({"training.gradient_accumulation_steps", Node::integer(std::max<std::int64_t>(2, training.accumulation_steps))});
+  if (trains)
+    with.push_back({"training.gradient_accumulation_steps",
+                    Node::integer(std::max<std::int64_t>(2, training.accumulation_steps))});
   const std::int64_t size = largest_that_fits(answers, with, extent, limit, kMostTimes).value_or(1);
   const std::int64_t steps = trains ? (effective + size - 1) / size : training.accumulation_steps;
   // Accumulation costs memory too: what it leaves may be less than the combination has already.
-  if (size <= read_job(patched(answers.document(), combination.patch)).training.batch_size) return combination;
+  if (size <= read_job(patched(answers.document(), combination.patch)).training.batch_size)
+    return combination;
   larger.patch = joined(std::move(larger.patch), extent.patch(size));
   std::string words = fmt::format("batch_size {} -> {}", training.batch_size, size);
   if (steps != training.accumulation_steps) {
     larger.patch.push_back({"training.gradient_accumulation_steps", Node::integer(steps)});
-    words += fmt::format(", gradient_accumulation_steps {} -> {}", training.accumulation_steps, steps);
+    words +=
+        fmt::format(", gradient_accumulation_steps {} -> {}", training.accumulation_steps, steps);
   }
   larger.changes.push_back(std::move(words));
   return holds(answers, larger.patch, limit) ? larger : combination;

@@ -10,7 +10,8 @@ namespace {
 // The largest power of two up to `most` that divides all.
 std::int64_t common_step(std::initializer_list<std::int64_t> values, std::int64_t most) {
   for (std::int64_t step = most; step > 1; step /= 2) {
-    if (std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v % step == 0; })) return step;
+    if (std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v % step == 0; }))
+      return step;
   }
   return 1;
 }
@@ -21,19 +22,23 @@ struct Side {
   double bytes = 0;
 };
 
-// Memory is nearly straight in a batch: where the line between the sides meets the limit, kept strictly between them.
+// Memory is nearly straight in a batch: where the line between the sides meets the limit, kept
+// strictly between them.
 std::int64_t guess(const Side& fits, const Side& too_much, Bytes limit) {
-  const double slope = (too_much.bytes - fits.bytes) / static_cast<double>(too_much.steps - fits.steps);
+  const double slope =
+      (too_much.bytes - fits.bytes) / static_cast<double>(too_much.steps - fits.steps);
   const double steps = slope > 0 ? (static_cast<double>(limit.count()) - fits.bytes) / slope : 0;
   const double widest = static_cast<double>(too_much.steps - fits.steps);
-  return std::clamp(fits.steps + static_cast<std::int64_t>(std::clamp(steps, 0.0, widest)), fits.steps + 1, too_much.steps - 1);
+  return std::clamp(fits.steps + static_cast<std::int64_t>(std::clamp(steps, 0.0, widest)),
+                    fits.steps + 1, too_much.steps - 1);
 }
 
 }  // namespace
 
 bool Limit::holds(const Estimate& estimate) const {
   if (estimate.totals.device_peak > available) return false;
-  if (probability && estimate.verdict.probability_fits) return *estimate.verdict.probability_fits >= *probability;
+  if (probability && estimate.verdict.probability_fits)
+    return *estimate.verdict.probability_fits >= *probability;
   return estimate.totals.device_high <= available;
 }
 
@@ -56,36 +61,46 @@ std::vector<Extent> extents_of(const Node& document, const Job& job) {
   const TrainingSpec& training = job.training;
   std::vector<Extent> extents{{"batch_size", training.batch_size}};
   const Node* written = document.find("training");
-  const auto is_written = [&](std::string_view key) { return written != nullptr && written->find(key) != nullptr; };
+  const auto is_written = [&](std::string_view key) {
+    return written != nullptr && written->find(key) != nullptr;
+  };
   if (is_written("sequence_length")) {
     const std::int64_t length = training.settings.sequence_length;
     extents.push_back({"sequence_length", length, 0, common_step({length}, 64)});
   }
   if (is_written("image_size")) {
-    const std::int64_t height = training.settings.image_height, width = training.settings.image_width;
+    const std::int64_t height = training.settings.image_height,
+                       width = training.settings.image_width;
     // Both sides shrink alike, and stay multiples of what a network may want to divide them by.
-    const std::int64_t step = height == width ? common_step({height}, 32) : height / common_step({height, width}, std::int64_t{1} << 20);
+    const std::int64_t step = height == width
+                                  ? common_step({height}, 32)
+                                  : height / common_step({height, width}, std::int64_t{1} << 20);
     extents.push_back({"image_size", height, width, std::max<std::int64_t>(step, 1)});
   }
   if (is_written("num_frames")) {
     const std::int64_t frames = training.settings.num_frames;
-    const bool one_and_fours = frames > 1 && (frames - 1) % 4 == 0;  // causal video encoders: 1 + 4 k
+    const bool one_and_fours =
+        frames > 1 && (frames - 1) % 4 == 0;  // causal video encoders: 1 + 4 k
     extents.push_back({"num_frames", frames, 0, one_and_fours ? 4 : 1, one_and_fours ? 1 : 0});
   }
   return extents;
 }
 
-std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& with, const Extent& extent, const Limit& limit, std::int64_t most) {
+std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& with,
+                                              const Extent& extent, const Limit& limit,
+                                              std::int64_t most) {
   // The memory of so many steps; nothing when the job cannot be answered.
   const auto look = [&](std::int64_t steps, bool& fits) {
     const Estimate* estimate = answers.of(joined(with, extent.patch(extent.value(steps))));
     fits = estimate != nullptr && limit.holds(*estimate);
-    return Side{steps, estimate == nullptr ? 0 : static_cast<double>(estimate->totals.device_high.count())};
+    return Side{
+        steps, estimate == nullptr ? 0 : static_cast<double>(estimate->totals.device_high.count())};
   };
   bool fits = false;
   Side low, high = look(std::max<std::int64_t>(extent.steps_now(), 1), fits);
   if (fits) {
-    const std::int64_t end = std::max<std::int64_t>(extent.now * most / extent.step, high.steps + 1);
+    const std::int64_t end =
+        std::max<std::int64_t>(extent.now * most / extent.step, high.steps + 1);
     while (fits && high.steps < end) {
       low = high;
       high = look(std::min(high.steps * 2, end), fits);
@@ -102,7 +117,8 @@ std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& wit
     const std::int64_t middle = halve ? low.steps + before / 2 : guess(low, high, limit.available);
     const Side side = look(middle, fits);
     (fits ? low : high) = side;
-    // A line that brings little is followed by a halving, so that a curve cannot make the search slow.
+    // A line that brings little is followed by a halving, so that a curve cannot make the search
+    // slow.
     halve = high.bytes <= 0 || (!halve && (high.steps - low.steps) * 2 > before);
   }
   return extent.value(low.steps);

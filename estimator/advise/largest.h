@@ -14,8 +14,8 @@
 
 namespace memfathom {
 
-// When a job is said to fit: the upper end of its interval within `available`; where a probability is asked for and the
-// calibration can tell it, that probability instead.
+// When a job is said to fit: the upper end of its interval within `available`; where a probability
+// is asked for and the calibration can tell it, that probability instead.
 struct Limit {
   Bytes available;
   std::optional<double> probability;
@@ -25,9 +25,9 @@ struct Limit {
 
 // One number of a job that memory grows with. Its values are offset + step * k, k >= 1.
 struct Extent {
-  std::string name;              // batch_size | sequence_length | image_size | num_frames
+  std::string name;  // batch_size | sequence_length | image_size | num_frames
   std::int64_t now = 1;
-  std::int64_t width = 0;        // of an image; `now` is its height
+  std::int64_t width = 0;  // of an image; `now` is its height
   std::int64_t step = 1;
   std::int64_t offset = 0;
 
@@ -40,8 +40,10 @@ struct Extent {
 // Those that the document says, the batch first (which every job has).
 std::vector<Extent> extents_of(const Node& document, const Job& job);
 
-// The largest value of the extent with which the job and `with` fit, at most `most` times what it is now; nothing when not
-// even the smallest does.
-std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& with, const Extent& extent, const Limit& limit, std::int64_t most);
+// The largest value of the extent with which the job and `with` fit, at most `most` times what it
+// is now; nothing when not even the smallest does.
+std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& with,
+                                              const Extent& extent, const Limit& limit,
+                                              std::int64_t most);
 
 }  // namespace memfathom

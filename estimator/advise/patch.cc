@@ -7,7 +7,8 @@ namespace {
 
 void collect(const Node& node, const std::string& prefix, Patch& patch) {
   for (const Node& entry : node.entries()) {
-    const std::string key = prefix.empty() ? std::string(entry.key()) : fmt::format("{}.{}", prefix, entry.key());
+    const std::string key =
+        prefix.empty() ? std::string(entry.key()) : fmt::format("{}.{}", prefix, entry.key());
     if (entry.is_map() && !entry.entries().empty()) {
       collect(entry, key, patch);
     } else {

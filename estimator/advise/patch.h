@@ -17,7 +17,8 @@ using Patch = std::vector<KeyChange>;
 
 // The document with every change made, in order.
 Node patched(Node document, const Patch& patch);
-// The changes as a tree: {training: {batch_size: 3}}. A way through a list stays one key, as --set has it.
+// The changes as a tree: {training: {batch_size: 3}}. A way through a list stays one key, as --set
+// has it.
 Node patch_tree(const Patch& patch);
 // The changes of a tree such as a file of `compare --patch`: its leaves; lists are leaves.
 Patch patch_of(const Node& tree);

@@ -15,24 +15,29 @@ namespace {
 // No search goes further than so many times what the job has now: an answer beyond it helps nobody.
 constexpr std::int64_t kMostTimes = 1024;
 
-void add_suggestion(Answers& answers, const SingleChange& change, const std::optional<Limit>& limit, std::vector<Suggestion>& list) {
+void add_suggestion(Answers& answers, const SingleChange& change, const std::optional<Limit>& limit,
+                    std::vector<Suggestion>& list) {
   const Estimate* estimate = answers.of(change.patch);
   if (estimate == nullptr) return;
   const Bytes saves = answers.base().totals.device_peak - estimate->totals.device_peak;
   if (saves.count() <= 0) return;
   // A change that leaves nothing to train is no way to train.
   if (answers.base().trainable_count > 0 && estimate->trainable_count == 0) return;
-  list.push_back({change.name, change.change, change.costs, saves, estimate->totals.device_peak, limit && limit->holds(*estimate),
-                  patch_tree(change.patch)});
+  list.push_back({change.name, change.change, change.costs, saves, estimate->totals.device_peak,
+                  limit && limit->holds(*estimate), patch_tree(change.patch)});
 }
 
-std::vector<Suggestion> all_suggestions(Answers& answers, const Job& job, const std::optional<Limit>& limit) {
+std::vector<Suggestion> all_suggestions(Answers& answers, const Job& job,
+                                        const std::optional<Limit>& limit) {
   std::vector<Suggestion> list;
-  for (const SingleChange& change : possible_changes(answers.document(), job)) add_suggestion(answers, change, limit, list);
+  for (const SingleChange& change : possible_changes(answers.document(), job))
+    add_suggestion(answers, change, limit, list);
   if (limit && !limit->holds(answers.base())) {
-    for (const SingleChange& change : smaller_extents(answers, job, *limit)) add_suggestion(answers, change, limit, list);
+    for (const SingleChange& change : smaller_extents(answers, job, *limit))
+      add_suggestion(answers, change, limit, list);
   }
-  std::stable_sort(list.begin(), list.end(), [](const Suggestion& a, const Suggestion& b) { return a.saves > b.saves; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Suggestion& a, const Suggestion& b) { return a.saves > b.saves; });
   return list;
 }
 
@@ -47,20 +52,29 @@ LargestExtent largest_of(Answers& answers, const Extent& extent, const Limit& li
   return result;
 }
 
-Configuration configuration(Answers& answers, const Job& job, const Combination& combination, std::string name, std::string aim, Bytes whole) {
+Configuration configuration(Answers& answers, const Job& job, const Combination& combination,
+                            std::string name, std::string aim, Bytes whole) {
   const Estimate& estimate = *answers.of(combination.patch);
   const Job changed = read_job(patched(answers.document(), combination.patch));
-  Configuration result{std::move(name), std::move(aim), combination.changes, patch_tree(combination.patch), estimate.totals.device_peak,
+  Configuration result{std::move(name),
+                       std::move(aim),
+                       combination.changes,
+                       patch_tree(combination.patch),
+                       estimate.totals.device_peak,
                        estimate.totals.host_peak};
-  result.used_fraction = static_cast<double>(estimate.totals.device_peak.count()) / static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
-  const std::int64_t replicas = std::max<std::int64_t>(1, job.parallel.num_gpus / (job.parallel.tensor * job.parallel.pipeline));
-  result.effective_batch = changed.training.batch_size * changed.training.accumulation_steps * replicas;
+  result.used_fraction = static_cast<double>(estimate.totals.device_peak.count()) /
+                         static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
+  const std::int64_t replicas = std::max<std::int64_t>(
+      1, job.parallel.num_gpus / (job.parallel.tensor * job.parallel.pipeline));
+  result.effective_batch =
+      changed.training.batch_size * changed.training.accumulation_steps * replicas;
   return result;
 }
 
 }  // namespace
 
-Recommendation recommend(const Node& document, const AnswerJob& answer, const RecommendOptions& options) {
+Recommendation recommend(const Node& document, const AnswerJob& answer,
+                         const RecommendOptions& options) {
   Answers answers(document, answer);
   const Job job = read_job(document);
   Recommendation result;
@@ -71,22 +85,31 @@ Recommendation recommend(const Node& document, const AnswerJob& answer, const Re
     const Node* target = document.find("target");
     const bool own_margin = target != nullptr && target->find("margin") != nullptr;
     whole = *result.base.verdict.capacity - job.target.used_by_others;
-    const double share = static_cast<double>(result.base.verdict.capacity->count()) * options.margin;
-    limit = Limit{own_margin ? *result.base.verdict.available : whole - Bytes{static_cast<std::int64_t>(share)}, options.probability};
+    const double share =
+        static_cast<double>(result.base.verdict.capacity->count()) * options.margin;
+    limit = Limit{own_margin ? *result.base.verdict.available
+                             : whole - Bytes{static_cast<std::int64_t>(share)},
+                  options.probability};
     result.available = limit->available;
     result.fits = limit->holds(result.base);
   }
   result.suggestions = all_suggestions(answers, job, limit);
   if (!limit) return result;
 
-  for (const Extent& extent : extents_of(document, job)) result.largest.push_back(largest_of(answers, extent, *limit));
+  for (const Extent& extent : extents_of(document, job))
+    result.largest.push_back(largest_of(answers, extent, *limit));
   const Bytes a_fifth{whole.count() / 5};
-  if (const auto found = cheapest_combination(answers, job, {std::min(limit->available, whole - a_fifth), options.probability})) {
-    result.configurations.push_back(configuration(answers, job, *found, "conservative", "a fifth of the memory stays free", whole));
+  if (const auto found = cheapest_combination(
+          answers, job, {std::min(limit->available, whole - a_fifth), options.probability})) {
+    result.configurations.push_back(configuration(answers, job, *found, "conservative",
+                                                  "a fifth of the memory stays free", whole));
   }
   if (const auto found = cheapest_combination(answers, job, *limit)) {
-    result.configurations.push_back(configuration(answers, job, *found, "balanced", "the cheapest changes that fit", whole));
-    result.configurations.push_back(configuration(answers, job, with_largest_batch(answers, job, *found, *limit), "maximal", "the largest batch that fits with them", whole));
+    result.configurations.push_back(
+        configuration(answers, job, *found, "balanced", "the cheapest changes that fit", whole));
+    result.configurations.push_back(
+        configuration(answers, job, with_largest_batch(answers, job, *found, *limit), "maximal",
+                      "the largest batch that fits with them", whole));
   }
   return result;
 }
@@ -95,11 +118,13 @@ std::vector<Suggestion> suggest(const Node& document, const AnswerJob& answer) {
   Answers answers(document, answer);
   const Job job = read_job(document);
   std::optional<Limit> limit;
-  if (answers.base().verdict.available) limit = Limit{*answers.base().verdict.available, std::nullopt};
+  if (answers.base().verdict.available)
+    limit = Limit{*answers.base().verdict.available, std::nullopt};
   return all_suggestions(answers, job, limit);
 }
 
-const Configuration* configuration_named(const Recommendation& recommendation, std::string_view name) {
+const Configuration* configuration_named(const Recommendation& recommendation,
+                                         std::string_view name) {
   for (const Configuration& configuration : recommendation.configurations) {
     if (configuration.name == name) return &configuration;
   }

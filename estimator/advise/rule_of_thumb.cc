@@ -19,7 +19,8 @@ std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Estimate& e
   if (width == 0 || layers == 0 || settings.image_height == 0) return std::nullopt;
   RuleOfThumb rule;
   // In Bytes, so that absurd extents are refused instead of wrapping around.
-  rule.per_layer = Bytes{4} * job.training.batch_size * settings.image_height * settings.image_width * width;
+  rule.per_layer =
+      Bytes{4} * job.training.batch_size * settings.image_height * settings.image_width * width;
   rule.activations = rule.per_layer * layers;
   if (estimate.verdict.capacity) {
     rule.limit = Bytes{estimate.verdict.capacity->count() / 10 * 7};

@@ -9,7 +9,8 @@
 
 namespace memfathom {
 
-// batch x height x width x hidden x 4 bytes for each layer, safe when all layers stay below 70 % of the card.
+// batch x height x width x hidden x 4 bytes for each layer, safe when all layers stay below 70 % of
+// the card.
 struct RuleOfThumb {
   Bytes per_layer;
   Bytes activations;

@@ -25,8 +25,16 @@ constexpr auto kFields = std::to_array<Field>({
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
-    "relora_steps", "lora_modules_to_save", "peft_use_dora", "torch_compile", "unfrozen_parameters", "galore_rank", "context_parallel_size",
-    "sequence_parallel_degree", "xformers_attention", "s2_attention",
+    "relora_steps",
+    "lora_modules_to_save",
+    "peft_use_dora",
+    "torch_compile",
+    "unfrozen_parameters",
+    "galore_rank",
+    "context_parallel_size",
+    "sequence_parallel_degree",
+    "xformers_attention",
+    "s2_attention",
 });
 
 bool is_true(const Node& tree, std::string_view key) {
@@ -34,7 +42,8 @@ bool is_true(const Node& tree, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
-// "NousResearch/Llama-2-7b-hf" is the preset llama-2-7b: names differ by their owner and by endings that change no shape.
+// "NousResearch/Llama-2-7b-hf" is the preset llama-2-7b: names differ by their owner and by endings
+// that change no shape.
 void set_model(const std::string& name, Reading& reading) {
   std::error_code ignored;  // a name too long to be a path is no path
   if (std::filesystem::exists(name, ignored)) {
@@ -53,7 +62,9 @@ void set_model(const std::string& name, Reading& reading) {
       shorter = true;
     }
   }
-  reading.assumptions.push_back(fmt::format("{}: base_model {} is not a preset and no folder here; name the model with --model", reading.file, name));
+  reading.assumptions.push_back(fmt::format(
+      "{}: base_model {} is not a preset and no folder here; name the model with --model",
+      reading.file, name));
 }
 
 }  // namespace
@@ -66,12 +77,18 @@ void read_axolotl(Reading& reading) {
   const std::string kind = adapter != nullptr && adapter->is_string() ? adapter->as_string() : "";
   read_fields(kFields, reading);
   // The rank of an adapter that is switched off means nothing.
-  if (kind.empty()) std::erase_if(reading.settings, [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
-  if (!kind.empty() && value_at(tree, "lora_r") == nullptr) reading.set("training.lora.rank", Node::integer(8));
+  if (kind.empty())
+    std::erase_if(reading.settings,
+                  [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
+  if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
+    reading.set("training.lora.rank", Node::integer(8));
   if (is_true(tree, "lora_target_linear")) {
     Node targets = Node::list();
-    for (const char* target : {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}) targets.append(Node::string(target));
-    std::erase_if(reading.settings, [](const KeyChange& change) { return change.key == "training.lora.targets"; });
+    for (const char* target :
+         {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
+      targets.append(Node::string(target));
+    std::erase_if(reading.settings,
+                  [](const KeyChange& change) { return change.key == "training.lora.targets"; });
     if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
   }
   if (kind == "qlora" || is_true(tree, "load_in_4bit")) {
@@ -80,7 +97,8 @@ void read_axolotl(Reading& reading) {
     reading.set("training.quantization", Node::string("int8"));
   }
   const Node* bf16 = value_at(tree, "bf16");
-  if (bf16 != nullptr && (is_true(tree, "bf16") || (bf16->is_string() && bf16->as_string() != "false"))) {
+  if (bf16 != nullptr &&
+      (is_true(tree, "bf16") || (bf16->is_string() && bf16->as_string() != "false"))) {
     reading.set("training.precision", Node::string("bf16"));
     reading.set("training.autocast", Node::string("bf16"));
   } else if (is_true(tree, "fp16")) {
@@ -94,7 +112,8 @@ void read_axolotl(Reading& reading) {
       reading.not_modelled.push_back(fmt::format("{}: rl {}", reading.file, rl->as_string()));
     }
   }
-  if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string()) set_model(base->as_string(), reading);
+  if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())
+    set_model(base->as_string(), reading);
   list_not_modelled(kNotModelled, reading);
 }
 

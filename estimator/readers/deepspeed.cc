@@ -9,7 +9,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "train_micro_batch_size_per_gpu"},
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
     {"parallel.zero_stage", "zero_optimization.stage"},
-    {"parallel.offload.optimizer", "zero_optimization.offload_optimizer.device", FieldKind::kDevice},
+    {"parallel.offload.optimizer", "zero_optimization.offload_optimizer.device",
+     FieldKind::kDevice},
     {"parallel.offload.parameters", "zero_optimization.offload_param.device", FieldKind::kDevice},
     {"parallel.zero.reduce_bucket_size", "zero_optimization.reduce_bucket_size"},
     {"parallel.zero.allgather_bucket_size", "zero_optimization.allgather_bucket_size"},
@@ -19,9 +20,16 @@ constexpr auto kFields = std::to_array<Field>({
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
-    "zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
-    "activation_checkpointing.partition_activations", "activation_checkpointing.cpu_checkpointing", "compression_training", "pipeline",
-    "hybrid_engine", "sparse_attention", "amp.enabled",
+    "zero_optimization.zero_hpz_partition_size",
+    "zero_optimization.zero_quantized_weights",
+    "zero_optimization.zero_quantized_gradients",
+    "activation_checkpointing.partition_activations",
+    "activation_checkpointing.cpu_checkpointing",
+    "compression_training",
+    "pipeline",
+    "hybrid_engine",
+    "sparse_attention",
+    "amp.enabled",
 });
 
 bool enabled(const Node& tree, std::string_view key, Reading& reading) {
@@ -41,7 +49,8 @@ std::span<const Field> deepspeed_fields() { return kFields; }
 void read_deepspeed(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);
-  const bool bf16 = enabled(tree, "bf16.enabled", reading) || enabled(tree, "bfloat16.enabled", reading);
+  const bool bf16 =
+      enabled(tree, "bf16.enabled", reading) || enabled(tree, "bfloat16.enabled", reading);
   const bool fp16 = enabled(tree, "fp16.enabled", reading);
   // The engine keeps 16-bit weights and an fp32 copy of them beside the optimizer's states.
   if (bf16 || fp16) reading.set("training.precision", Node::string(bf16 ? "bf16" : "fp16"));
@@ -51,12 +60,16 @@ void read_deepspeed(Reading& reading) {
     if (adam) {
       reading.set("training.optimizer", Node::string("adamw"));
     } else if (name == "SGD" || name == "Lion" || name == "Adagrad") {
-      reading.set("training.optimizer", Node::string(name == "SGD" ? "sgd" : name == "Lion" ? "lion" : "adagrad"));
+      reading.set("training.optimizer", Node::string(name == "SGD"    ? "sgd"
+                                                     : name == "Lion" ? "lion"
+                                                                      : "adagrad"));
     } else {
-      reading.not_modelled.push_back(reading.file + ": the optimizer " + name + "; AdamW is counted instead");
+      reading.not_modelled.push_back(reading.file + ": the optimizer " + name +
+                                     "; AdamW is counted instead");
     }
   }
-  if (const Node* norm = value_at(tree, "gradient_clipping"); norm != nullptr && norm->is_number()) {
+  if (const Node* norm = value_at(tree, "gradient_clipping");
+      norm != nullptr && norm->is_number()) {
     reading.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
   }
   list_not_modelled(kNotModelled, reading);

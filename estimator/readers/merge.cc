@@ -19,28 +19,37 @@ struct Decided {
   FileFormat format;
 };
 
-// The weights' type in config.json is only what they were stored as; a file about training knows better.
-bool yields(const Decided& earlier, std::string_view key) { return key == "training.precision" && earlier.format == FileFormat::kModelConfig; }
+// The weights' type in config.json is only what they were stored as; a file about training knows
+// better.
+bool yields(const Decided& earlier, std::string_view key) {
+  return key == "training.precision" && earlier.format == FileFormat::kModelConfig;
+}
 
-// A Trainer's amp-bf16 beside an engine's bf16 is one and the same wish: the engine then keeps 16-bit weights.
+// A Trainer's amp-bf16 beside an engine's bf16 is one and the same wish: the engine then keeps
+// 16-bit weights.
 bool same_wish(std::string_view key, const Node& a, const Node& b) {
   if (a.same_value(b)) return true;
   if (key != "training.precision" || !a.is_string() || !b.is_string()) return false;
   return a.as_string() == "amp-" + b.as_string() || b.as_string() == "amp-" + a.as_string();
 }
 
-std::string shown(const Node& value) { return value.is_string() ? value.as_string() : value.shown(); }
+std::string shown(const Node& value) {
+  return value.is_string() ? value.as_string() : value.shown();
+}
 
-void decide(std::map<std::string, Decided>& decided, const KeyChange& change, const Reading& reading, MergedJob& job) {
+void decide(std::map<std::string, Decided>& decided, const KeyChange& change,
+            const Reading& reading, MergedJob& job) {
   const auto known = decided.find(change.key);
   if (known != decided.end()) {
-    const bool other_is_weights = reading.format == FileFormat::kModelConfig && change.key == "training.precision";
+    const bool other_is_weights =
+        reading.format == FileFormat::kModelConfig && change.key == "training.precision";
     if (other_is_weights) return;
     const bool same = same_wish(change.key, known->second.value, change.value);
     if (same && change.value.is_string() && change.value.as_string().starts_with("amp-")) return;
     if (!same && !yields(known->second, change.key)) {
-      job.warnings.push_back(fmt::format("{} is {} in {} and {} in {}; the latter was taken", change.key, shown(known->second.value),
-                                         known->second.file, shown(change.value), reading.file));
+      job.warnings.push_back(fmt::format("{} is {} in {} and {} in {}; the latter was taken",
+                                         change.key, shown(known->second.value), known->second.file,
+                                         shown(change.value), reading.file));
     }
   }
   decided.insert_or_assign(change.key, Decided{change.value, reading.file, reading.format});
@@ -58,28 +67,36 @@ std::optional<std::int64_t> hidden_size(const Node& document) {
       if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
       config = load_document(path.string());
     }
-  } else if (const Node* preset = value_at(document, "model.preset"); preset != nullptr && preset->is_string()) {
+  } else if (const Node* preset = value_at(document, "model.preset");
+             preset != nullptr && preset->is_string()) {
     if (std::optional<Node> known = preset_config(preset->as_string())) config = std::move(*known);
   }
   if (!config.is_map()) return std::nullopt;
   for (const char* key : {"hidden_size", "text_config.hidden_size", "n_embd", "d_model"}) {
     if (const Node* size = value_at(config, key)) return size->as_int(1, 1 << 20);
   }
-  if (const Node* sizes = value_at(config, "hidden_sizes"); sizes != nullptr && sizes->is_list() && !sizes->items().empty()) {
+  if (const Node* sizes = value_at(config, "hidden_sizes");
+      sizes != nullptr && sizes->is_list() && !sizes->items().empty()) {
     const std::vector<std::int64_t> all = sizes->as_ints(1, 1 << 20);
     return *std::max_element(all.begin(), all.end());
   }
   return std::nullopt;
 }
 
-void resolve_bucket(const Reading& reading, std::string_view file_key, std::string_view job_key, double share, MergedJob& job) {
-  if (std::find(reading.autos.begin(), reading.autos.end(), file_key) == reading.autos.end()) return;
+void resolve_bucket(const Reading& reading, std::string_view file_key, std::string_view job_key,
+                    double share, MergedJob& job) {
+  if (std::find(reading.autos.begin(), reading.autos.end(), file_key) == reading.autos.end())
+    return;
   const std::optional<std::int64_t> hidden = hidden_size(job.document);
   if (!hidden) {
-    job.assumptions.push_back(fmt::format("{}: \"{}\" is auto, and the model has no hidden size to take it from: DeepSpeed's own default", reading.file, file_key));
+    job.assumptions.push_back(
+        fmt::format("{}: \"{}\" is auto, and the model has no hidden size to take it from: "
+                    "DeepSpeed's own default",
+                    reading.file, file_key));
     return;
   }
-  const std::int64_t size = static_cast<std::int64_t>(share * static_cast<double>(*hidden) * static_cast<double>(*hidden));
+  const std::int64_t size = static_cast<std::int64_t>(share * static_cast<double>(*hidden) *
+                                                      static_cast<double>(*hidden));
   job.document.assign(job_key, Node::integer(std::max<std::int64_t>(size, 1)));
 }
 
@@ -89,7 +106,8 @@ void resolve_precision(const Reading& reading, MergedJob& job) {
   if (precision == nullptr || !precision->is_string()) return;
   for (const char* type : {"bf16", "fp16"}) {
     const std::string key = fmt::format("{}.enabled", type);
-    const bool left_open = std::find(reading.autos.begin(), reading.autos.end(), key) != reading.autos.end();
+    const bool left_open =
+        std::find(reading.autos.begin(), reading.autos.end(), key) != reading.autos.end();
     if (left_open && precision->as_string() == fmt::format("amp-{}", type)) {
       job.document.assign("training.precision", Node::string(type));
       return;
@@ -114,10 +132,13 @@ const Field* spelling_of(const Reading& reading, std::string_view key) {
 
 bool says(const Reading& reading, std::string_view key) {
   if (reading.format == FileFormat::kJob) return value_at(reading.content, key) != nullptr;
-  return std::any_of(reading.settings.begin(), reading.settings.end(), [&](const KeyChange& change) { return change.key == key; });
+  return std::any_of(reading.settings.begin(), reading.settings.end(),
+                     [&](const KeyChange& change) { return change.key == key; });
 }
 
-bool can_say(const Reading& reading, std::string_view key) { return reading.format == FileFormat::kJob || spelling_of(reading, key) != nullptr; }
+bool can_say(const Reading& reading, std::string_view key) {
+  return reading.format == FileFormat::kJob || spelling_of(reading, key) != nullptr;
+}
 
 }  // namespace
 
@@ -128,24 +149,30 @@ MergedJob merge_files(std::vector<Reading> files) {
   const Reading* own = nullptr;  // the first job file is the ground the others are laid on
   for (const Reading& reading : files) {
     if (reading.format == FileFormat::kJob && own == nullptr) own = &reading;
-    const Patch settings = reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
+    const Patch settings =
+        reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
     for (const KeyChange& change : settings) decide(decided, change, reading, job);
   }
   if (own != nullptr) job.document = own->content;
   // A map of the job and a key inside it may both be said; the order of the files decides.
   for (const Reading& reading : files) {
     if (&reading == own) continue;
-    for (const KeyChange& change : reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings) {
+    for (const KeyChange& change :
+         reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings) {
       const Decided& winner = decided.at(change.key);
       if (winner.file == reading.file) job.document.assign(change.key, winner.value);
     }
   }
   for (const Reading& reading : files) {
-    job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(), reading.assumptions.end());
-    job.not_modelled.insert(job.not_modelled.end(), reading.not_modelled.begin(), reading.not_modelled.end());
+    job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),
+                           reading.assumptions.end());
+    job.not_modelled.insert(job.not_modelled.end(), reading.not_modelled.begin(),
+                            reading.not_modelled.end());
     if (reading.format != FileFormat::kDeepSpeed) continue;
-    resolve_bucket(reading, "zero_optimization.reduce_bucket_size", "parallel.zero.reduce_bucket_size", 1, job);
-    resolve_bucket(reading, "zero_optimization.stage3_prefetch_bucket_size", "parallel.zero.prefetch_bucket_size", 0.9, job);
+    resolve_bucket(reading, "zero_optimization.reduce_bucket_size",
+                   "parallel.zero.reduce_bucket_size", 1, job);
+    resolve_bucket(reading, "zero_optimization.stage3_prefetch_bucket_size",
+                   "parallel.zero.prefetch_bucket_size", 0.9, job);
     resolve_precision(reading, job);
   }
   job.files = std::move(files);
@@ -163,16 +190,21 @@ MergedJob read_job_files(const std::vector<std::string>& paths) {
 std::vector<ChangedFile> write_back(const MergedJob& job, const Patch& patch, Patch& left_over) {
   std::vector<ChangedFile> changed;
   for (const KeyChange& change : patch) {
-    auto where = std::find_if(job.files.rbegin(), job.files.rend(), [&](const Reading& file) { return says(file, change.key) && can_say(file, change.key); });
+    auto where = std::find_if(job.files.rbegin(), job.files.rend(), [&](const Reading& file) {
+      return says(file, change.key) && can_say(file, change.key);
+    });
     if (where == job.files.rend()) {
-      where = std::find_if(job.files.rbegin(), job.files.rend(), [&](const Reading& file) { return can_say(file, change.key); });
+      where = std::find_if(job.files.rbegin(), job.files.rend(),
+                           [&](const Reading& file) { return can_say(file, change.key); });
     }
     if (where == job.files.rend()) {
       left_over.push_back(change);
       continue;
     }
-    auto file = std::find_if(changed.begin(), changed.end(), [&](const ChangedFile& known) { return known.file == where->file; });
-    if (file == changed.end()) file = changed.insert(changed.end(), {where->file, where->format, where->content});
+    auto file = std::find_if(changed.begin(), changed.end(),
+                             [&](const ChangedFile& known) { return known.file == where->file; });
+    if (file == changed.end())
+      file = changed.insert(changed.end(), {where->file, where->format, where->content});
     if (where->format == FileFormat::kJob) {
       file->content.assign(change.key, change.value);
     } else {

@@ -13,14 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Node path_node(const fs::path& path) { return Node::string(fs::absolute(path).lexically_normal().string()); }
+Node path_node(const fs::path& path) {
+  return Node::string(fs::absolute(path).lexically_normal().string());
+}
 
 // A diffusers pipeline: what is denoised with is trained, what encodes is frozen.
 Reading read_pipeline(const fs::path& folder) {
   const Node index = load_document((folder / "model_index.json").string());
-  Reading reading{(folder / "model_index.json").string(), FileFormat::kModelConfig, index, {}, {}, {}, {}};
+  Reading reading{
+      (folder / "model_index.json").string(), FileFormat::kModelConfig, index, {}, {}, {}, {}};
   Node modules = Node::list();
-  for (const char* name : {"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}) {
+  for (const char* name :
+       {"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}) {
     const fs::path config = folder / name / "config.json";
     if (!fs::exists(config)) continue;
     Node model = Node::map();
@@ -28,14 +32,20 @@ Reading read_pipeline(const fs::path& folder) {
     Node module = Node::map();
     module.set("name", Node::string(name));
     module.set("model", std::move(model));
-    const bool denoises = std::string_view(name) == "transformer" || std::string_view(name) == "unet";
+    const bool denoises =
+        std::string_view(name) == "transformer" || std::string_view(name) == "unet";
     module.set("train", Node::string(denoises ? "full" : "frozen"));
     if (!denoises) module.set("no_grad", Node::boolean(true));
     modules.append(std::move(module));
   }
-  if (modules.items().empty()) index.refuse("none of its parts (transformer, unet, text_encoder) has a config.json beside it; give the whole folder");
+  if (modules.items().empty())
+    index.refuse(
+        "none of its parts (transformer, unet, text_encoder) has a config.json beside it; give the "
+        "whole folder");
   reading.set("model.modules", std::move(modules));
-  if (fs::exists(folder / "vae")) reading.not_modelled.push_back(fmt::format("{}: the VAE, which encodes before training in most scripts", reading.file));
+  if (fs::exists(folder / "vae"))
+    reading.not_modelled.push_back(
+        fmt::format("{}: the VAE, which encodes before training in most scripts", reading.file));
   return reading;
 }
 
@@ -58,11 +68,16 @@ void read_model_config(Reading& reading) {
 void read_adapter(Reading& reading) {
   const Node& tree = reading.content;
   const Node& type = tree.at("peft_type");
-  if (!type.is_string() || type.as_string() != "LORA") type.refuse("only LORA adapters are modelled; describe others with model.modules");
+  if (!type.is_string() || type.as_string() != "LORA")
+    type.refuse("only LORA adapters are modelled; describe others with model.modules");
   reading.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
-  if (const Node* targets = value_at(tree, "target_modules")) reading.set("training.lora.targets", *targets);
-  if (const Node* dropout = value_at(tree, "lora_dropout")) reading.set("training.lora.dropout", *dropout);
-  static constexpr std::array<std::string_view, 5> kNotModelled{"use_dora", "modules_to_save", "rank_pattern", "layers_to_transform", "trainable_token_indices"};
+  if (const Node* targets = value_at(tree, "target_modules"))
+    reading.set("training.lora.targets", *targets);
+  if (const Node* dropout = value_at(tree, "lora_dropout"))
+    reading.set("training.lora.dropout", *dropout);
+  static constexpr std::array<std::string_view, 5> kNotModelled{
+      "use_dora", "modules_to_save", "rank_pattern", "layers_to_transform",
+      "trainable_token_indices"};
   list_not_modelled(kNotModelled, reading);
 }
 
@@ -88,8 +103,12 @@ std::vector<Reading> read_file(const std::string& path) {
   std::vector<Reading> readings{read_tree(tree, detect_format(tree))};
   switch (readings.front().format) {
     case FileFormat::kTrainingArguments:
-    case FileFormat::kAxolotl: add_deepspeed(Reading(readings.front()), "deepspeed", readings); break;
-    case FileFormat::kAccelerate: add_deepspeed(Reading(readings.front()), "deepspeed_config.deepspeed_config_file", readings); break;
+    case FileFormat::kAxolotl:
+      add_deepspeed(Reading(readings.front()), "deepspeed", readings);
+      break;
+    case FileFormat::kAccelerate:
+      add_deepspeed(Reading(readings.front()), "deepspeed_config.deepspeed_config_file", readings);
+      break;
     default: break;
   }
   return readings;
@@ -109,7 +128,10 @@ std::vector<Reading> read_path(const std::string& path) {
     readings.push_back(read_tree(tree, detect_format(tree)));
   }
   if (readings.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: this folder has no config.json, adapter_config.json or model_index.json; name a file in it", path));
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: this folder has no config.json, adapter_config.json or "
+                            "model_index.json; name a file in it",
+                            path));
   }
   return readings;
 }

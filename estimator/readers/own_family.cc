@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, 4> kFamilies{"fno", "unet", "cnn", "mlp"}
 constexpr std::int64_t kUsualModes = 12;
 
 bool is_family(const Node* name) {
-  return name != nullptr && name->is_string() && std::find(kFamilies.begin(), kFamilies.end(), name->as_string()) != kFamilies.end();
+  return name != nullptr && name->is_string() &&
+         std::find(kFamilies.begin(), kFamilies.end(), name->as_string()) != kFamilies.end();
 }
 
 void rename(Node& config, std::string_view from, std::string_view to) {
@@ -49,8 +50,11 @@ void complete_own_family(Node& document, std::vector<std::string>& assumptions) 
   Node config = written != nullptr ? *written : Node::map();
   if (by_name) config.set("model_type", Node::string(preset->as_string()));
   const Node* type = config.find("model_type");
-  if (type == nullptr && config.find("_class_name") == nullptr && config.find("hidden_size") != nullptr && preset == nullptr && config.entries().size() <= 2) {
-    assumptions.push_back("no model was named, only a width and a depth: a Fourier neural operator was assumed (--model unet for another)");
+  if (type == nullptr && config.find("_class_name") == nullptr &&
+      config.find("hidden_size") != nullptr && preset == nullptr && config.entries().size() <= 2) {
+    assumptions.push_back(
+        "no model was named, only a width and a depth: a Fourier neural operator was assumed "
+        "(--model unet for another)");
     config.set("model_type", Node::string("fno"));
     type = config.find("model_type");
   }
@@ -60,7 +64,8 @@ void complete_own_family(Node& document, std::vector<std::string>& assumptions) 
   if (config.at("model_type").as_string() == "fno" && config.find("modes") == nullptr) {
     const std::int64_t modes = modes_for(document);
     config.set("modes", Node::integer(modes));
-    assumptions.push_back(fmt::format("the number of Fourier modes was not said: {} in each direction", modes));
+    assumptions.push_back(
+        fmt::format("the number of Fourier modes was not said: {} in each direction", modes));
   }
   Node model = Node::map();
   model.set("config", std::move(config));

@@ -8,8 +8,9 @@
 
 namespace memfathom {
 
-// `--model fno --hidden-dim 256 --num-layers 10`, or a width without any model (which the old calculator took for a Fourier
-// operator), as model.config of the families fno, unet, cnn and mlp. Other models are left alone.
+// `--model fno --hidden-dim 256 --num-layers 10`, or a width without any model (which the old
+// calculator took for a Fourier operator), as model.config of the families fno, unet, cnn and mlp.
+// Other models are left alone.
 void complete_own_family(Node& document, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

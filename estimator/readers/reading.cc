@@ -22,20 +22,24 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
 });
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
 Node from_file_value(const Field& field, const Node& value, Reading& reading) {
   switch (field.kind) {
-    case FieldKind::kCheckpointing: return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
+    case FieldKind::kCheckpointing:
+      return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
     case FieldKind::kFlash: return value.as_bool() ? Node::string("flash") : Node();
     case FieldKind::kFlag: return Node::boolean(value.as_bool());
     case FieldKind::kGibibytes: return Node::string(fmt::format("{}GiB", value.as_number(0, 1e9)));
     case FieldKind::kOptimizer: {
       std::string name = lower(value.as_string());
       if (name.starts_with("optimizernames.")) name.erase(0, 15);
-      if (name.find("paged") != std::string::npos) reading.not_modelled.push_back("paged optimizer states are counted as if they stayed on the card");
+      if (name.find("paged") != std::string::npos)
+        reading.not_modelled.push_back(
+            "paged optimizer states are counted as if they stayed on the card");
       if (name.ends_with("_fused")) {
         Node optimizer = Node::map();
         optimizer.set("name", Node::string("adamw"));
@@ -46,7 +50,9 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
     }
     case FieldKind::kDevice: {
       const std::string device = value.as_string();
-      if (device == "nvme") reading.not_modelled.push_back("offloading to NVMe is counted as offloading to host memory");
+      if (device == "nvme")
+        reading.not_modelled.push_back(
+            "offloading to NVMe is counted as offloading to host memory");
       return Node::string(device == "none" ? "none" : "cpu");
     }
     case FieldKind::kPlain: break;
@@ -57,8 +63,14 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
 }  // namespace
 
 const char* to_string(FileFormat format) {
-  static constexpr std::array<const char*, 8> kNames{"job", "model configuration", "adapter configuration", "TrainingArguments",
-                                                     "DeepSpeed", "accelerate", "axolotl", "training YAML"};
+  static constexpr std::array<const char*, 8> kNames{"job",
+                                                     "model configuration",
+                                                     "adapter configuration",
+                                                     "TrainingArguments",
+                                                     "DeepSpeed",
+                                                     "accelerate",
+                                                     "axolotl",
+                                                     "training YAML"};
   return kNames[static_cast<std::size_t>(format)];
 }
 
@@ -78,7 +90,8 @@ void read_fields(std::span<const Field> fields, Reading& reading) {
     const Node* value = value_at(reading.content, field.file);
     if (value == nullptr) continue;
     const auto decided = [&](const KeyChange& change) { return change.key == field.job; };
-    if (std::any_of(reading.settings.begin(), reading.settings.end(), decided)) continue;  // another spelling of the same
+    if (std::any_of(reading.settings.begin(), reading.settings.end(), decided))
+      continue;  // another spelling of the same
     if (value->is_string() && value->as_string() == "auto") {
       reading.autos.emplace_back(field.file);
       continue;
@@ -91,15 +104,22 @@ void read_fields(std::span<const Field> fields, Reading& reading) {
 void list_not_modelled(std::span<const std::string_view> keys, Reading& reading) {
   for (const std::string_view key : keys) {
     const Node* value = value_at(reading.content, key);
-    if (value == nullptr || (value->is_bool() && !value->as_bool()) || (value->is_number() && value->unchecked_number() == 0)) continue;
-    if ((value->is_string() && (value->as_string().empty() || value->as_string() == "auto")) || (value->is_list() && value->items().empty()) || (value->is_map() && value->entries().empty())) continue;
-    reading.not_modelled.push_back(fmt::format("{}: \"{}\" is {}", reading.file, key, value->shown()));
+    if (value == nullptr || (value->is_bool() && !value->as_bool()) ||
+        (value->is_number() && value->unchecked_number() == 0))
+      continue;
+    if ((value->is_string() && (value->as_string().empty() || value->as_string() == "auto")) ||
+        (value->is_list() && value->items().empty()) ||
+        (value->is_map() && value->entries().empty()))
+      continue;
+    reading.not_modelled.push_back(
+        fmt::format("{}: \"{}\" is {}", reading.file, key, value->shown()));
   }
 }
 
 Node to_file_value(FieldKind kind, const Node& value) {
   switch (kind) {
-    case FieldKind::kCheckpointing: return Node::boolean(value.is_bool() ? value.as_bool() : value.as_string() != "none");
+    case FieldKind::kCheckpointing:
+      return Node::boolean(value.is_bool() ? value.as_bool() : value.as_string() != "none");
     case FieldKind::kFlash: return Node::boolean(value.as_string() == "flash");
     case FieldKind::kGibibytes: {
       const double gibibytes = static_cast<double>(value.as_bytes().count()) / (1 << 30);
@@ -123,19 +143,31 @@ FileFormat detect_format(const Node& tree) {
   const auto has = [&](std::string_view key) { return value_at(tree, key) != nullptr; };
   if (!tree.is_map()) tree.refuse("a job or a training configuration is a map of keys and values");
   if (has("peft_type")) return FileFormat::kAdapter;
-  if (has("compute_environment") || has("distributed_type") || has("fsdp_config.fsdp_sharding_strategy")) return FileFormat::kAccelerate;
-  if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") || has("fp16.enabled")) return FileFormat::kDeepSpeed;
+  if (has("compute_environment") || has("distributed_type") ||
+      has("fsdp_config.fsdp_sharding_strategy"))
+    return FileFormat::kAccelerate;
+  if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") ||
+      has("fp16.enabled"))
+    return FileFormat::kDeepSpeed;
   if (has("base_model")) return FileFormat::kAxolotl;
-  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model"))) return FileFormat::kTrainingArguments;
-  if (has("model_type") || has("_class_name") || has("architectures")) return FileFormat::kModelConfig;
-  static constexpr std::array<std::string_view, 6> kJobKeys{"id", "model", "training", "parallel", "allocator", "target"};
-  const bool only_ours = std::all_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
-    return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
-  });
+  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")))
+    return FileFormat::kTrainingArguments;
+  if (has("model_type") || has("_class_name") || has("architectures"))
+    return FileFormat::kModelConfig;
+  static constexpr std::array<std::string_view, 6> kJobKeys{"id",       "model",     "training",
+                                                            "parallel", "allocator", "target"};
+  const bool only_ours =
+      std::all_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
+        return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
+      });
   if (only_ours) return FileFormat::kJob;
   const Node* model = tree.find("model");
-  const auto says = [&](std::string_view key) { return model != nullptr && model->is_map() && model->find(key) != nullptr; };
-  if (says("preset") || says("config") || says("layers") || says("modules") || says("trace") || says("parameters") || says("family")) return FileFormat::kJob;
+  const auto says = [&](std::string_view key) {
+    return model != nullptr && model->is_map() && model->find(key) != nullptr;
+  };
+  if (says("preset") || says("config") || says("layers") || says("modules") || says("trace") ||
+      says("parameters") || says("family"))
+    return FileFormat::kJob;
   for (const Field& field : train_yaml_fields()) {
     if (has(field.file)) return FileFormat::kTrainYaml;
   }

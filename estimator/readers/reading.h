@@ -20,7 +20,7 @@ enum class FileFormat : std::uint8_t {
   kDeepSpeed,
   kAccelerate,
   kAxolotl,
-  kTrainYaml,          // a script's own YAML: batch, height, width, hidden_dim, ...
+  kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
 };
 
 const char* to_string(FileFormat format);
@@ -45,16 +45,19 @@ struct Field {
 struct Reading {
   std::string file;
   FileFormat format = FileFormat::kJob;
-  Node content;                           // the file's own tree
-  Patch settings;                         // keys of the job that it decides
-  std::vector<std::string> autos;         // keys of the file that are left to the integration
+  Node content;                    // the file's own tree
+  Patch settings;                  // keys of the job that it decides
+  std::vector<std::string> autos;  // keys of the file that are left to the integration
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
 
-  void set(std::string_view key, Node value) { settings.push_back({std::string(key), std::move(value)}); }
+  void set(std::string_view key, Node value) {
+    settings.push_back({std::string(key), std::move(value)});
+  }
 };
 
-// The value at a dotted path; null when absent, when it is null, or when the way leads through something that is no map.
+// The value at a dotted path; null when absent, when it is null, or when the way leads through
+// something that is no map.
 const Node* value_at(const Node& tree, std::string_view dotted_path);
 
 // Takes every field that the file has; "auto" goes to `autos`.

@@ -29,7 +29,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.sequence_length", "sequence_length"},
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.gradient_checkpointing", "train.gradient_checkpointing", FieldKind::kCheckpointing},
-    {"training.gradient_checkpointing", "training.gradient_checkpointing", FieldKind::kCheckpointing},
+    {"training.gradient_checkpointing", "training.gradient_checkpointing",
+     FieldKind::kCheckpointing},
     {"training.optimizer", "optimizer", FieldKind::kOptimizer},
     {"training.optimizer", "train.optimizer", FieldKind::kOptimizer},
     {"training.optimizer", "training.optimizer", FieldKind::kOptimizer},
@@ -70,7 +71,8 @@ void set_model(Reading& reading) {
   // A width without a name is completed by own_family.h.
   if (name != nullptr) reading.set("model.config.model_type", *name);
   if (width != nullptr) reading.set("model.config.hidden_size", Node::integer(width->as_int(1)));
-  if (depth != nullptr) reading.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
+  if (depth != nullptr)
+    reading.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
 }
 
 }  // namespace
@@ -81,15 +83,17 @@ void read_train_yaml(Reading& reading) {
   read_fields(kFields, reading);
   set_image(reading);
   set_model(reading);
-  if (const Node* amp = anywhere(reading.content, {"use_amp", "amp"}); amp != nullptr && amp->as_bool()) {
+  if (const Node* amp = anywhere(reading.content, {"use_amp", "amp"});
+      amp != nullptr && amp->as_bool()) {
     reading.set("training.precision", Node::string("amp-fp16"));
   }
   const Node* model = value_at(reading.content, "model");
   if (model == nullptr || !model->is_map()) return;
   for (const Node& entry : model->entries()) {
     if (!entry.key().starts_with("freeze_")) continue;
-    reading.not_modelled.push_back(
-        fmt::format("{}: \"{}\": which module is frozen is said with model.modules (docs/from-your-script.md)", reading.file, entry.key()));
+    reading.not_modelled.push_back(fmt::format(
+        "{}: \"{}\": which module is frozen is said with model.modules (docs/from-your-script.md)",
+        reading.file, entry.key()));
   }
 }
 

@@ -13,7 +13,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "per_device_train_batch_size"},
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
-    {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant", FieldKind::kFlag},
+    {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant",
+     FieldKind::kFlag},
     {"training.optimizer", "optim", FieldKind::kOptimizer},
     {"training.sequence_length", "max_seq_length"},
     {"training.sequence_length", "max_length"},
@@ -22,7 +23,13 @@ constexpr auto kFields = std::to_array<Field>({
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
-    "torch_compile", "optim_target_modules", "neftune_noise_alpha", "tp_size", "jit_mode_eval", "use_ipex", "auto_find_batch_size",
+    "torch_compile",
+    "optim_target_modules",
+    "neftune_noise_alpha",
+    "tp_size",
+    "jit_mode_eval",
+    "use_ipex",
+    "auto_find_batch_size",
 });
 
 bool is_true(const Node& tree, std::string_view key) {
@@ -48,7 +55,10 @@ void set_fsdp(const Node& value, Reading& reading) {
     reading.set("parallel.fsdp", Node::string("hybrid"));
   } else if (has("shard_grad_op") || text == "2") {
     reading.set("parallel.fsdp", Node::string("full"));
-    reading.not_modelled.push_back(fmt::format("{}: SHARD_GRAD_OP keeps the gathered weights between forward and backward; it is counted as FULL_SHARD", reading.file));
+    reading.not_modelled.push_back(
+        fmt::format("{}: SHARD_GRAD_OP keeps the gathered weights between forward and backward; it "
+                    "is counted as FULL_SHARD",
+                    reading.file));
   } else if (has("full_shard") || text == "1" || text == "true") {
     reading.set("parallel.fsdp", Node::string("full"));
   }
@@ -60,7 +70,8 @@ void read_training_arguments(Reading& reading) {
   read_fields(kFields, reading);
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
     reading.set("training.batch_size", Node::integer(8));
-    reading.assumptions.push_back(fmt::format("{} says no per_device_train_batch_size: the library's default of 8", reading.file));
+    reading.assumptions.push_back(fmt::format(
+        "{} says no per_device_train_batch_size: the library's default of 8", reading.file));
   }
   if (is_true(tree, "bf16")) {
     reading.set("training.precision", Node::string("amp-bf16"));
@@ -69,7 +80,8 @@ void read_training_arguments(Reading& reading) {
     reading.set("training.grad_scaler", Node::boolean(true));
   }
   const Node* norm = value_at(tree, "max_grad_norm");
-  reading.set("training.gradient_clipping", Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
+  reading.set("training.gradient_clipping",
+              Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
   list_not_modelled(kNotModelled, reading);
 }

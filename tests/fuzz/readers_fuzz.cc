@@ -1,4 +1,5 @@
-// Any YAML or JSON is a job or an Error, whatever configuration it pretends to be; what was merged can be written back.
+// Any YAML or JSON is a job or an Error, whatever configuration it pretends to be; what was merged
+// can be written back.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +16,10 @@ void read_as(const memfathom::Node& tree, memfathom::FileFormat format) {
   try {
     memfathom::MergedJob job = memfathom::merge_files({memfathom::read_tree(tree, format)});
     memfathom::Patch left_over;
-    memfathom::write_back(job, {{"training.batch_size", memfathom::Node::integer(1)}, {"parallel.zero_stage", memfathom::Node::integer(2)}}, left_over);
+    memfathom::write_back(job,
+                          {{"training.batch_size", memfathom::Node::integer(1)},
+                           {"parallel.zero_stage", memfathom::Node::integer(2)}},
+                          left_over);
     memfathom::complete_own_family(job.document, job.assumptions);
     memfathom::read_job(job.document);
   } catch (const memfathom::Error&) {
@@ -28,10 +32,12 @@ void read_as(const memfathom::Node& tree, memfathom::FileFormat format) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const memfathom::DocumentLimits limits{.max_tree_bytes = std::size_t{16} << 20};
   try {
-    const memfathom::Node tree = memfathom::parse_document({reinterpret_cast<const char*>(data), size}, "", limits);
+    const memfathom::Node tree =
+        memfathom::parse_document({reinterpret_cast<const char*>(data), size}, "", limits);
     read_as(tree, memfathom::detect_format(tree));
-    for (const memfathom::FileFormat format : {memfathom::FileFormat::kDeepSpeed, memfathom::FileFormat::kAccelerate, memfathom::FileFormat::kTrainingArguments,
-                                               memfathom::FileFormat::kTrainYaml}) {
+    for (const memfathom::FileFormat format :
+         {memfathom::FileFormat::kDeepSpeed, memfathom::FileFormat::kAccelerate,
+          memfathom::FileFormat::kTrainingArguments, memfathom::FileFormat::kTrainYaml}) {
       read_as(tree, format);
     }
   } catch (const memfathom::Error&) {

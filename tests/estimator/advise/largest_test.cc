@@ -1,6 +1,7 @@
+#include "estimator/advise/largest.h"
+
 #include <gtest/gtest.h>
 
-#include "estimator/advise/largest.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -10,12 +11,15 @@ namespace {
 Answers answers_by(const Node& document, std::int64_t (*bytes)(const Job&)) {
   return Answers(document, [bytes](const Job& job) {
     Estimate estimate;
-    estimate.totals.device_peak = estimate.totals.device_low = estimate.totals.device_high = Bytes{bytes(job)};
+    estimate.totals.device_peak = estimate.totals.device_low = estimate.totals.device_high =
+        Bytes{bytes(job)};
     return estimate;
   });
 }
 
-Node job_text(const char* training) { return parse_yaml(std::string("model: {preset: gpt2}\ntraining: ") + training, "job.yaml"); }
+Node job_text(const char* training) {
+  return parse_yaml(std::string("model: {preset: gpt2}\ntraining: ") + training, "job.yaml");
+}
 
 Extent extent_named(const Node& document, std::string_view name) {
   for (const Extent& extent : extents_of(document, read_job(document))) {
@@ -26,8 +30,12 @@ Extent extent_named(const Node& document, std::string_view name) {
 }
 
 std::int64_t ten_a_sample(const Job& job) { return 100 + 10 * job.training.batch_size; }
-std::int64_t square_of_batch(const Job& job) { return job.training.batch_size * job.training.batch_size; }
-std::int64_t area(const Job& job) { return job.training.settings.image_height * job.training.settings.image_width; }
+std::int64_t square_of_batch(const Job& job) {
+  return job.training.batch_size * job.training.batch_size;
+}
+std::int64_t area(const Job& job) {
+  return job.training.settings.image_height * job.training.settings.image_width;
+}
 std::int64_t frames(const Job& job) { return job.training.settings.num_frames; }
 
 TEST(LargestTest, FindsTheBatchBelowAndAboveWhatTheJobHas) {
@@ -42,14 +50,17 @@ TEST(LargestTest, FindsTheBatchBelowAndAboveWhatTheJobHas) {
 TEST(LargestTest, SaysNothingWhenNotEvenOneFits) {
   const Node document = job_text("{batch_size: 16}");
   Answers answers = answers_by(document, ten_a_sample);
-  EXPECT_EQ(largest_that_fits(answers, {}, extent_named(document, "batch_size"), {Bytes{109}, {}}, 64), std::nullopt);
+  EXPECT_EQ(
+      largest_that_fits(answers, {}, extent_named(document, "batch_size"), {Bytes{109}, {}}, 64),
+      std::nullopt);
 }
 
 TEST(LargestTest, IsRightForACurveToo) {
   const Node document = job_text("{batch_size: 1000}");
   Answers answers = answers_by(document, square_of_batch);
   for (const std::int64_t limit : {1, 2, 99, 100, 101, 40000, 999999}) {
-    const auto found = largest_that_fits(answers, {}, extent_named(document, "batch_size"), {Bytes{limit}, {}}, 4);
+    const auto found =
+        largest_that_fits(answers, {}, extent_named(document, "batch_size"), {Bytes{limit}, {}}, 4);
     ASSERT_TRUE(found) << limit;
     EXPECT_LE(*found * *found, limit);
     EXPECT_GT((*found + 1) * (*found + 1), limit);
@@ -69,7 +80,8 @@ TEST(LargestTest, ShrinksBothSidesOfAnImageAlike) {
 TEST(LargestTest, KeepsVideoFramesOneMoreThanAMultipleOfFour) {
   const Node document = job_text("{num_frames: 17}");
   Answers answers = answers_by(document, frames);
-  EXPECT_EQ(largest_that_fits(answers, {}, extent_named(document, "num_frames"), {Bytes{12}, {}}, 4), 9);
+  EXPECT_EQ(
+      largest_that_fits(answers, {}, extent_named(document, "num_frames"), {Bytes{12}, {}}, 4), 9);
 }
 
 TEST(LargestTest, FittingMeansTheUpperEndOrTheProbabilityThatWasAskedFor) {

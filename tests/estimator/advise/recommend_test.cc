@@ -1,9 +1,10 @@
+#include "estimator/advise/recommend.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/yaml_text.h"
 #include "estimator/advise/combine.h"
-#include "estimator/advise/recommend.h"
 #include "estimator/job/read_job.h"
 #include "tests/estimator/advise/answering.h"
 
@@ -18,7 +19,9 @@ model: {preset: gpt2}
 training: {batch_size: 32, sequence_length: 512, precision: fp32, optimizer: adamw}
 )";
 
-Node job_on(const std::string& memory) { return parse_yaml(std::string(kJob) + "target: {memory: " + memory + "}", "job.yaml"); }
+Node job_on(const std::string& memory) {
+  return parse_yaml(std::string(kJob) + "target: {memory: " + memory + "}", "job.yaml");
+}
 
 TEST(RecommendTest, AJobThatFitsKeepsItsConfigurationAndHearsHowLargeItMayGrow) {
   const Recommendation recommendation = recommend(job_on("70GiB"), answer_dry, {});
@@ -46,7 +49,8 @@ TEST(RecommendTest, TheBatchIsTheLargestThatFits) {
   ASSERT_TRUE(batch.largest);
   EXPECT_LE(batch.device_peak, *recommendation.available);
   const Patch one_more{{"training.batch_size", Node::integer(*batch.largest + 1)}};
-  EXPECT_GT(answer_dry(read_job(patched(document, one_more))).totals.device_peak, *recommendation.available);
+  EXPECT_GT(answer_dry(read_job(patched(document, one_more))).totals.device_peak,
+            *recommendation.available);
 }
 
 TEST(RecommendTest, ATenthIsLeftFreeUnlessTheJobSaysItsOwnMargin) {
@@ -75,7 +79,8 @@ model:
     - {name: encoder, model: {preset: gpt2}, train: full}
     - {name: head, model: {preset: gpt2}, train: full}
 training: {batch_size: 1, sequence_length: 64}
-)", "job.yaml");
+)",
+                                   "job.yaml");
   EXPECT_THAT(suggest(document, answer_dry), Contains(Field(&Suggestion::name, "freeze-encoder")));
 }
 

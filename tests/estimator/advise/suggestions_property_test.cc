@@ -1,4 +1,5 @@
-// Over random jobs: every suggestion, applied to the document it was made for, gives exactly the figure it promised.
+// Over random jobs: every suggestion, applied to the document it was made for, gives exactly the
+// figure it promised.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,24 +20,37 @@ class RandomJobs {
   Node next() {
     const bool language = pick(2) == 0;
     const std::int64_t heads = 1 << pick(3);
-    const std::string model = language
-        ? fmt::format("model: {{config: {{model_type: llama, hidden_size: {}, intermediate_size: {}, num_hidden_layers: {}, num_attention_heads: {}, "
-                      "num_key_value_heads: {}, vocab_size: {}, hidden_act: silu}}}}\n", 32 * heads, 96 * heads, 1 + pick(4), heads, heads, 100 + pick(4000))
-        : fmt::format("model: {{config: {{model_type: cnn, width: {}, layers: {}}}}}\n", 4 + pick(12), 1 + pick(3));
+    const std::string model =
+        language ? fmt::format(
+                       "model: {{config: {{model_type: llama, hidden_size: {}, intermediate_size: "
+                       "{}, num_hidden_layers: {}, num_attention_heads: {}, "
+                       "num_key_value_heads: {}, vocab_size: {}, hidden_act: silu}}}}\n",
+                       32 * heads, 96 * heads, 1 + pick(4), heads, heads, 100 + pick(4000))
+                 : fmt::format("model: {{config: {{model_type: cnn, width: {}, layers: {}}}}}\n",
+                               4 + pick(12), 1 + pick(3));
     static constexpr const char* kPrecisions[] = {"fp32", "bf16", "amp-bf16", "amp-fp16"};
-    static constexpr const char* kOptimizers[] = {"adamw", "sgd", "{name: adam, implementation: for-loop}"};
-    std::string text = model + fmt::format("training:\n  batch_size: {}\n  precision: {}\n  optimizer: {}\n  gradient_accumulation_steps: {}\n", 1 + pick(48),
-                                           kPrecisions[pick(4)], kOptimizers[pick(3)], 1 + pick(3));
-    text += language ? fmt::format("  sequence_length: {}\n", 8 * (1 + pick(32))) : fmt::format("  image_size: [{}, {}]\n", 16 * (1 + pick(4)), 16 * (1 + pick(4)));
+    static constexpr const char* kOptimizers[] = {"adamw", "sgd",
+                                                  "{name: adam, implementation: for-loop}"};
+    std::string text =
+        model + fmt::format(
+                    "training:\n  batch_size: {}\n  precision: {}\n  optimizer: {}\n  "
+                    "gradient_accumulation_steps: {}\n",
+                    1 + pick(48), kPrecisions[pick(4)], kOptimizers[pick(3)], 1 + pick(3));
+    text += language
+                ? fmt::format("  sequence_length: {}\n", 8 * (1 + pick(32)))
+                : fmt::format("  image_size: [{}, {}]\n", 16 * (1 + pick(4)), 16 * (1 + pick(4)));
     if (pick(3) == 0) text += "  gradient_checkpointing: full\n";
     if (language && pick(3) == 0) text += "  lora: {rank: 4}\n";
-    if (pick(2) == 0) text += fmt::format("parallel: {{num_gpus: {}, zero_stage: {}}}\n", 1 + pick(4), pick(3));
+    if (pick(2) == 0)
+      text += fmt::format("parallel: {{num_gpus: {}, zero_stage: {}}}\n", 1 + pick(4), pick(3));
     text += fmt::format("target: {{memory: {}MiB}}\n", 1450 + pick(400));
     return parse_yaml(text, "random.yaml");
   }
 
  private:
-  std::int64_t pick(int count) { return std::uniform_int_distribution<std::int64_t>(0, count - 1)(random_); }
+  std::int64_t pick(int count) {
+    return std::uniform_int_distribution<std::int64_t>(0, count - 1)(random_);
+  }
   std::mt19937 random_;
 };
 
@@ -60,13 +74,16 @@ TEST(SuggestionsPropertyTest, EveryPatchParsesAndGivesExactlyItsFigure) {
       ++checked;
     }
     for (const Configuration& configuration : recommendation.configurations) {
-      EXPECT_EQ(peak_of(patched(document, patch_of(configuration.patch))), configuration.device_peak) << configuration.name;
+      EXPECT_EQ(peak_of(patched(document, patch_of(configuration.patch))),
+                configuration.device_peak)
+          << configuration.name;
       EXPECT_LE(configuration.device_peak, *recommendation.available) << configuration.name;
       ++configurations;
     }
     for (const LargestExtent& extent : recommendation.largest) {
       if (!extent.largest) continue;
-      EXPECT_EQ(peak_of(patched(document, patch_of(extent.patch))), extent.device_peak) << extent.name;
+      EXPECT_EQ(peak_of(patched(document, patch_of(extent.patch))), extent.device_peak)
+          << extent.name;
     }
   }
   EXPECT_GT(checked, 100);

@@ -34,7 +34,10 @@ TEST(FormatsTest, AFolderIsItsModelAndItsAdapter) {
   ASSERT_EQ(readings.size(), 2U);
   EXPECT_EQ(readings[0].format, FileFormat::kModelConfig);
   EXPECT_EQ(readings[1].format, FileFormat::kAdapter);
-  EXPECT_TRUE(patch_tree(readings[1].settings).same_value(parse_yaml("training: {lora: {rank: 4, targets: [q_proj, v_proj], dropout: 0.05}}", "x.yaml")));
+  EXPECT_TRUE(
+      patch_tree(readings[1].settings)
+          .same_value(parse_yaml(
+              "training: {lora: {rank: 4, targets: [q_proj, v_proj], dropout: 0.05}}", "x.yaml")));
 }
 
 TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
@@ -44,7 +47,8 @@ TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
   EXPECT_EQ(training.at("gradient_checkpointing").as_string(), "full");
   EXPECT_EQ(training.at("optimizer").at("implementation").as_string(), "fused");
   EXPECT_TRUE(training.at("gradient_clipping").as_bool());
-  EXPECT_THAT(read_path(data("training_args.json")).front().not_modelled, Contains(HasSubstr("torch_compile")));
+  EXPECT_THAT(read_path(data("training_args.json")).front().not_modelled,
+              Contains(HasSubstr("torch_compile")));
 }
 
 TEST(FormatsTest, TheTrainersOwnBatchOfEightIsAssumedAndSaid) {
@@ -64,8 +68,10 @@ TEST(FormatsTest, DeepSpeedSaysStagesBucketsAndOffloadAndLeavesAutoOpen) {
 }
 
 TEST(FormatsTest, NvmeIsCountedAsHostMemoryAndSaid) {
-  const Reading reading = reading_of(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}})");
-  EXPECT_EQ(patch_tree(reading.settings).at("parallel").at("offload").at("parameters").as_string(), "cpu");
+  const Reading reading =
+      reading_of(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}})");
+  EXPECT_EQ(patch_tree(reading.settings).at("parallel").at("offload").at("parameters").as_string(),
+            "cpu");
   EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("NVMe")));
 }
 

@@ -1,9 +1,10 @@
+#include "estimator/readers/own_family.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "estimator/advise/rule_of_thumb.h"
 #include "estimator/readers/merge.h"
-#include "estimator/readers/own_family.h"
 
 namespace memfathom {
 namespace {
@@ -12,10 +13,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(OwnFamilyTest, AWidthAndADepthAreTakenForAFourierOperatorAndSaid) {
-  Node document = parse_yaml("model: {config: {hidden_size: 256, num_hidden_layers: 10}}\ntraining: {image_size: 128}", "job.yaml");
+  Node document = parse_yaml(
+      "model: {config: {hidden_size: 256, num_hidden_layers: 10}}\ntraining: {image_size: 128}",
+      "job.yaml");
   std::vector<std::string> assumptions;
   complete_own_family(document, assumptions);
-  EXPECT_TRUE(document.at("model").same_value(parse_yaml("config: {model_type: fno, width: 256, layers: 10, modes: 12}", "x.yaml")));
+  EXPECT_TRUE(document.at("model").same_value(
+      parse_yaml("config: {model_type: fno, width: 256, layers: 10, modes: 12}", "x.yaml")));
   ASSERT_EQ(assumptions.size(), 2U);
   EXPECT_THAT(assumptions[0], HasSubstr("Fourier"));
 }
@@ -28,7 +32,9 @@ TEST(OwnFamilyTest, SmallImagesHaveFewerModes) {
 }
 
 TEST(OwnFamilyTest, OtherModelsAreLeftAlone) {
-  for (const char* text : {"model: {preset: gpt2}", "model: {config: {model_type: llama, hidden_size: 8}}", "model: {config: some/folder}", "{}"}) {
+  for (const char* text :
+       {"model: {preset: gpt2}", "model: {config: {model_type: llama, hidden_size: 8}}",
+        "model: {config: some/folder}", "{}"}) {
     Node document = parse_yaml(text, "job.yaml");
     std::vector<std::string> assumptions;
     complete_own_family(document, assumptions);
@@ -38,7 +44,10 @@ TEST(OwnFamilyTest, OtherModelsAreLeftAlone) {
 }
 
 TEST(RuleOfThumbTest, FollowsTheOldFormula) {
-  const Node document = parse_yaml("model: {config: {model_type: fno, width: 256, layers: 10, modes: 12}}\ntraining: {batch_size: 8, image_size: 128}", "job.yaml");
+  const Node document = parse_yaml(
+      "model: {config: {model_type: fno, width: 256, layers: 10, modes: 12}}\ntraining: "
+      "{batch_size: 8, image_size: 128}",
+      "job.yaml");
   Estimate estimate;
   estimate.verdict.capacity = Bytes{std::int64_t{24} << 30};
   const auto rule = rule_of_thumb(document, estimate);
