@@ -38,12 +38,18 @@ std::vector<DeviceCase> startup_cases() {
       {"startup/cufft", "modules of cuFFT", kTinyJob, "module_cufft_bytes", {.cufft = true}}};
 }
 
+SuiteScale scale_of(const BenchRunOptions& options) {
+  if (options.scale == "tiny") return SuiteScale::kTiny;
+  if (options.scale == "small") return SuiteScale::kSmall;
+  if (options.scale == "full") return SuiteScale::kFull;
+  const bool is_processor = parse_device(options.device).kind == DeviceKind::kCpu;
+  return is_processor ? SuiteScale::kSmall : SuiteScale::kFull;
+}
+
 std::vector<DeviceCase> cases_for(const BenchRunOptions& options) {
   const BenchFilter filter(options.filter);
   std::vector<DeviceCase> cases = startup_cases();
-  const bool small = options.scale.empty() ? parse_device(options.device).kind == DeviceKind::kCpu
-                                           : options.scale == "small";
-  for (JobCase& c : job_suite(small ? SuiteScale::kSmall : SuiteScale::kFull))
+  for (JobCase& c : job_suite(scale_of(options)))
     cases.push_back({std::move(c.name), std::move(c.label), std::move(c.job), "", {}});
   std::erase_if(cases, [&](const DeviceCase& c) { return !filter.admits(c.name); });
   return cases;
@@ -147,6 +153,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
     request.job = c.job;
     request.uses = c.startup.empty() ? runner.forecast(c.job).uses : c.uses;
     request.ceiling = Bytes{there.memory_free.count() / 2};
+    std::vector<BenchRow> rows;
     for (int repetition = 0; repetition < options.repetitions; ++repetition) {
       progress.advance(1, c.label);
       if (log.has(c.name, repetition)) continue;
@@ -167,10 +174,9 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
         row.time_of = "step";
       }
       row.cpu_seconds = row.seconds;
-      std::vector<BenchRow> rows;
       rows.push_back(std::move(row));
-      log.add(std::move(rows));
     }
+    if (!rows.empty()) log.add(std::move(rows));
   }
   log.finish();
 }

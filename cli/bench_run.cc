@@ -34,9 +34,10 @@ BenchRunOptions options_in(const Arguments& arguments) {
   }
   if (options.out.empty() && !options.list)
     throw Error(ErrorKind::kUsage, "bench run: --out is missing; name the file to write");
-  if (!options.scale.empty() && options.scale != "small" && options.scale != "full") {
+  if (!options.scale.empty() && options.scale != "tiny" && options.scale != "small" &&
+      options.scale != "full") {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--scale is \"{}\"; write small or full", options.scale));
+                fmt::format("--scale is \"{}\"; write tiny, small or full", options.scale));
   }
   if (repetitions < 1 || repetitions > 1000) {
     throw Error(ErrorKind::kUsage,

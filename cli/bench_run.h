@@ -24,7 +24,7 @@ struct BenchRunOptions {
   std::string libcuda;        // for attention; empty: the toolkit's stub where it is
   std::string plant;          // a change of a virtual card
   std::int64_t seed = 0;      // of a virtual card's scatter
-  std::string scale;          // small, full; empty: what suits the device
+  std::string scale;          // tiny, small, full; empty: what suits the device
   bool list = false;
 };
 

@@ -30,7 +30,7 @@ struct JobCase {
   std::string label;
   std::string job;  // JSON of the contract
 };
-enum class SuiteScale { kSmall, kFull };  // for a processor's minutes; for a GPU
+enum class SuiteScale { kTiny, kSmall, kFull };  // for an imitated device; a processor; a GPU
 std::vector<JobCase> job_suite(SuiteScale scale);
 
 }  // namespace memfathom

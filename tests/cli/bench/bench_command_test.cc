@@ -1,0 +1,231 @@
+// `memfathom bench`, through the real binary; many runs at once in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "cli/bench_run.h"
+#include "cli/estimator_runner.h"
+#include "core/error.h"
+#include "profiler/protocol.h"
+#include "profiler/regression/compare.h"
+#include "tests/cli/binary.h"
+#include "tests/db/temporary_directory.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class BenchCommandTest : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
+  Outcome run(std::vector<std::string> words) const {
+    words.insert(words.begin(), "bench");
+    words.insert(words.end(), {"--db", path("bench.db"), "--quiet"});
+    return run_binary(words);
+  }
+  // A run of a virtual card into a file; `plant` may be empty.
+  std::string card(const std::string& file, const std::string& plant,
+                   const std::string& filter = "") const {
+    std::vector<std::string> words{"run",           "--device", "virtual:card", "--out", path(file),
+                                   "--repetitions", "1"};
+    if (!plant.empty()) words.insert(words.end(), {"--plant", plant, "--seed", "7"});
+    if (!filter.empty()) words.insert(words.end(), {"--filter", filter});
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return path(file);
+  }
+  // The components of what is not the same, each once; expects exit code 1.
+  std::set<std::string> blamed(const std::string& base, const std::string& now) const {
+    const Outcome outcome = run({"compare", base, now, "--format", "json"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    std::set<std::string> components;
+    const json answer = json::parse(outcome.out);
+    for (const json& benchmark : answer.at("benchmarks")) {
+      if (benchmark.at("verdict") == "same") continue;
+      EXPECT_EQ(benchmark.at("verdict"), "worse") << benchmark.dump();
+      components.insert(benchmark.at("component").get<std::string>());
+    }
+    return components;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
+  const std::string base = card("base.json", "");
+  const std::string now = card("now.json", "context=300MiB");
+  EXPECT_THAT(blamed(base, now), ElementsAre("context"));
+  const Outcome text = run({"compare", base, now});
+  EXPECT_THAT(
+      text.out,
+      StartsWith("worse: of 43 benchmarks 1 worse (1 failing, 0 to be watched), 42 same\n"));
+  EXPECT_THAT(text.out, HasSubstr("\n  context: "));
+  EXPECT_THAT(text.out, HasSubstr("; driver simulated → simulated+context=300MiB\n"));
+}
+
+TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
+  const std::string base = card("base.json", "");
+  const std::string now = card("now.json", "workspace=1.5");
+  EXPECT_THAT(blamed(base, now), ElementsAre("workspace_cudnn", "workspace_cufft"));
+  const json answer = json::parse(run({"compare", base, now, "--format", "json"}).out);
+  for (const json& benchmark : answer.at("benchmarks")) {
+    const std::string name = benchmark.at("name");
+    const bool asks =
+        name.find("conv") != std::string::npos || name.find("fno") != std::string::npos;
+    EXPECT_EQ(benchmark.at("verdict"), asks ? "worse" : "same") << name;
+  }
+}
+
+TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
+  const std::string base = card("base.json", "", "layer/.*/fp32");
+  EXPECT_THAT(blamed(base, card("now.json", "slack=256MiB", "layer/.*/fp32")),
+              ElementsAre("allocator_slack"));
+}
+
+TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
+  std::ostringstream silence;
+  const Context context{.out = silence, .err = silence, .db = std::nullopt, .quiet = true};
+  const EstimatorRunner runner;
+  const Probe in_this_process = [&](const ProbeRequest& request) {
+    ProbeOutcome outcome;
+    outcome.reply = measure(request, runner);
+    return outcome;
+  };
+  BenchRunOptions options;
+  options.device = "virtual:steady";
+  options.filter = "startup|/fp32";
+  options.out = path("base.json");
+  run_device_suite(options, in_this_process, context);
+  const BenchFile base = read_bench_file(options.out);
+  options.out = path("now.json");
+  bool readings_scatter = false;
+  for (int run_number = 1; run_number <= 100; ++run_number) {
+    options.seed = run_number;
+    run_device_suite(options, in_this_process, context);
+    const BenchFile now = read_bench_file(options.out);
+    const Comparison comparison = compare(base, now);
+    EXPECT_EQ(comparison.count(BenchVerdict::kSame), static_cast<int>(comparison.benchmarks.size()))
+        << "run " << run_number << ": " << comparison.benchmarks.front().name << ": "
+        << comparison.benchmarks.front().reason;
+    for (std::size_t i = 0; i < now.rows.size(); ++i)
+      readings_scatter |= now.rows[i].counters != base.rows[i].counters;
+  }
+  EXPECT_TRUE(readings_scatter) << "the runs are equal to the byte: the test shows nothing";
+}
+
+TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
+  const std::string whole = card("whole.json", "", "startup");
+  // As if it had been stopped after the first two rows.
+  json partial = json::parse(read(whole));
+  partial["benchmarks"].erase(2);
+  partial["benchmarks"].erase(2);
+  partial["benchmarks"][0]["context_bytes"] = 12345;
+  std::ofstream(path("again.json.partial")) << partial.dump();
+  const json again = json::parse(read(card("again.json", "", "startup")));
+  EXPECT_EQ(again.at("benchmarks").size(), 4);
+  EXPECT_EQ(again.at("benchmarks")[0].at("context_bytes"), 12345) << "the row was taken again";
+  EXPECT_FALSE(std::filesystem::exists(path("again.json.partial")));
+  // Of another run, it is not taken over.
+  std::ofstream(path("other.json.partial")) << partial.dump();
+  EXPECT_NE(json::parse(read(card("other.json", "", "startup/c")))
+                .at("benchmarks")[0]
+                .at("context_bytes"),
+            12345);
+}
+
+TEST_F(BenchCommandTest, ThresholdsDecideTheExitCode) {
+  const std::string base = card("base.json", "", "startup/context");
+  const std::string now = card("now.json", "context=40MiB", "startup/context");
+  EXPECT_EQ(run({"compare", base, now}).exit_code, 1);
+  EXPECT_EQ(run({"compare", base, now, "--fail-threshold", "50%"}).exit_code, 0);
+  EXPECT_EQ(run({"compare", base, now, "--fail-threshold", "50%,16MiB"}).exit_code, 1);
+  EXPECT_EQ(run({"compare", base, now, "--fail-threshold", "much"}).exit_code, 2);
+  EXPECT_EQ(run({"compare", now, base}).exit_code, 0);
+  EXPECT_THAT(run({"compare", now, base}).out, StartsWith("better: "));
+}
+
+TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
+  const std::string base = card("base.json", "", "startup");
+  const std::string now = card("now.json", "", "startup/context");
+  EXPECT_EQ(run({"compare", base, now}).exit_code, 0);
+  EXPECT_EQ(run({"compare", base, now, "--strict"}).exit_code, 3);
+  EXPECT_THAT(run({"compare", base, now}).out, StartsWith("undecided: "));
+}
+
+TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
+  const std::string base = card("base.json", "", "startup");
+  ASSERT_EQ(run({"baseline", "save", "node7", base}).exit_code, 0);
+  ASSERT_EQ(run({"baseline", "annotate", "node7", "before the new driver"}).exit_code, 0);
+  EXPECT_THAT(run({"baseline", "list"}).out, HasSubstr("before the new driver"));
+  EXPECT_EQ(run({"baseline", "show", "node7"}).out, read(base));
+  EXPECT_EQ(run({"compare", "node7", base, "--strict"}).exit_code, 0);
+  const json listed = json::parse(run({"baseline", "list", "--format", "json"}).out);
+  EXPECT_EQ(listed.at("baselines")[0].at("name"), "node7");
+  EXPECT_EQ(run({"baseline", "show", "node8"}).exit_code, 2);
+}
+
+TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {},
+           {"rum"},
+           {"run"},
+           {"run", "--device", "virtual:x"},
+           {"run", "--device", "tpu:0", "--out", path("x")},
+           {"run", "--device", "cudnn:sm_10", "--out", path("x")},
+           {"run", "--device", "virtual:x", "--out", path("x"), "--filter", "("},
+           {"run", "--device", "virtual:x", "--out", path("x"), "--repetitions", "0"},
+           {"run", "--device", "cpu", "--plant", "context=1MiB", "--out", path("x")},
+           {"compare", path("none.json"), path("none.json")},
+           {"compare", "only-one"},
+           {"baseline", "keep", "x"}}) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2) << ::testing::PrintToString(words) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, StartsWith("memfathom: "));
+  }
+}
+
+TEST_F(BenchCommandTest, PrintsTheSameTextAsEver) {
+  const auto file = [&](const char* name, const char* cudnn, int bytes) {
+    std::ofstream(path(name))
+        << R"({"context": {"gpu": "NVIDIA H100", "cudnn": ")" << cudnn
+        << R"("}, "benchmarks": [{"name": "conv/a", "label": "forward a",)"
+        << R"( "real_time": 1, "cpu_time": 1, "time_unit": "ms", "time_of": "question",)"
+        << R"( "workspace_bytes": )" << bytes
+        << R"(, "operations": [{"component": "workspace_cudnn", "operation": "forward a",)"
+        << R"( "bytes": )" << bytes << R"(}]}]})";
+    return path(name);
+  };
+  const std::string base = file("a.json", "9.19.0", 25943040);
+  const std::string now = file("b.json", "9.22.0", 65179648);
+  EXPECT_EQ(run({"compare", base, now, "--format", "markdown"}).out,
+            "**worse: of 1 benchmarks 1 worse (1 failing, 0 to be watched)**\n"
+            "\n"
+            "- cuDNN workspace, forward a: 24.7 → 62.2 MiB; cuDNN 9.19.0 → 9.22.0\n"
+            "\n"
+            "stack: cuDNN 9.19.0 → 9.22.0\n"
+            "\n"
+            "| verdict | benchmark | component | change | reason |\n"
+            "|---|---|---|---:|---|\n"
+            "| worse, fails | conv/a | workspace_cudnn | 24.7 → 62.2 MiB | workspace 24.7 → 62.2 "
+            "MiB (+151.2 %) in 1 "
+            "of 1 processes |\n");
+}
+
+}  // namespace
+}  // namespace memfathom
