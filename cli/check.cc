@@ -52,8 +52,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   const Estimate estimate = Estimation(context).answer(read_job(source.read("check").document));
   const VerdictStatus status = estimate.verdict.status;
   if (status == VerdictStatus::kUnknown) {
-    throw Error(ErrorKind::kUsage,
-                "check needs a target: add --gpu rtx-4090, --gpu-memory 24 or --device-id 0");
+    throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
   }
   const bool undecided =
       status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
