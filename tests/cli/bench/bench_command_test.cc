@@ -179,6 +179,28 @@ TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
   EXPECT_EQ(run({"baseline", "show", "node8"}).exit_code, 2);
 }
 
+TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
+  const std::string file = card("base.json", "", "startup");
+  std::filesystem::create_directory(path("jobs"));
+  const auto judged = [&](const std::string& memory, int exit_code) {
+    std::ofstream(path("jobs/mlp.json"))
+        << R"({"model": {"input": {"shape": [256]}, "layers": [{"type": "linear", "in": 256, "out": 256}],)"
+        << R"( "loss": "mean"}, "training": {"batch_size": 4}, "target": {"memory": ")" << memory
+        << R"("}})";
+    const Outcome outcome = run({"compare", file, file, "--jobs", path("jobs"), "--before", "none",
+                                 "--after", "default/pytorch", "--format", "json"});
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    return json::parse(outcome.out).at("jobs").at(0);
+  };
+  const json roomy = judged("80GiB", 0);
+  EXPECT_EQ(roomy.at("flips"), false);
+  const auto before = roomy.at("before_bytes").get<std::int64_t>();
+  const auto after = roomy.at("after_bytes").get<std::int64_t>();
+  ASSERT_LT(before, after);  // a calibration knows of the context
+  EXPECT_EQ(judged(std::to_string((before + after) / 2) + "B", 1).at("flips"), true);
+  EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
+}
+
 TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {},
