@@ -76,6 +76,9 @@ ExitCode fit_observations(const ObservationFit& what, Context& context) {
   Calibration calibration = summary.calibration();
   calibration.created = utc_now();
   calibration.source = Source::kPublished;
+  for (Coefficient& coefficient : calibration.coefficients) {
+    if (!coefficient.prior_only) coefficient.source = Source::kPublished;
+  }
   calibration.provenance = what.provenance;
   const Calibration saved = store.save_calibration(std::move(calibration));
   context.out << (context.verbose ? summary.full() : summary.brief()) << "\nsaved as " << saved.name
