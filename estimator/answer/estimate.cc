@@ -9,14 +9,13 @@
 namespace memfathom {
 namespace {
 
-
 void add_line(std::vector<ComponentLine>& lines, ComponentLine line) {
   if (line.bytes.count() != 0) lines.push_back(std::move(line));
 }
 
 Source source_of(Component component) {
   switch (component) {
-    case Component::kWorkspaceCublas: return Source::kDefault;   // documented sizes
+    case Component::kWorkspaceCublas: return Source::kDefault;  // documented sizes
     case Component::kWorkspaceCudnn:
     case Component::kWorkspaceCufft: return Source::kFitted;
     default: return Source::kExact;
@@ -29,7 +28,8 @@ std::vector<ComponentLine> allocated_lines(const DryRun& run) {
   for (std::size_t m = 0; m < run.at_peak.size(); ++m) {
     for (std::size_t c = 0; c < kComponentCount; ++c) {
       const auto component = static_cast<Component>(c);
-      add_line(lines, {component, run.modules[m], Bytes{run.at_peak[m][c]}, source_of(component), ""});
+      add_line(lines,
+               {component, run.modules[m], Bytes{run.at_peak[m][c]}, source_of(component), ""});
     }
   }
   return lines;
@@ -46,12 +46,15 @@ Source constant_source(const Calibration* calibration, std::string_view name) {
 }
 
 // Context, modules of the libraries used, framework: the constants outside the allocator.
-void add_constants(const DryRun& run, const Calibration* calibration, std::vector<ComponentLine>& lines) {
-  const Constants constants = calibration != nullptr ? constants_of(*calibration) : default_constants("pytorch");
+void add_constants(const DryRun& run, const Calibration* calibration,
+                   std::vector<ComponentLine>& lines) {
+  const Constants constants =
+      calibration != nullptr ? constants_of(*calibration) : default_constants("pytorch");
   const auto add = [&](ConstantIndex index, Component component, bool used) {
     if (!used) return;
     const Bytes bytes{static_cast<std::int64_t>(constants[index])};
-    add_line(lines, {component, "", bytes, constant_source(calibration, constant_name(index)), constant_name(index)});
+    add_line(lines, {component, "", bytes, constant_source(calibration, constant_name(index)),
+                     constant_name(index)});
   };
   add(kContext, Component::kContext, true);
   add(kModuleCublas, Component::kContext, run.uses_cublas);
@@ -60,17 +63,20 @@ void add_constants(const DryRun& run, const Calibration* calibration, std::vecto
   add(kFramework, Component::kFramework, true);
 }
 
-Verdict judge(const Job& job, const EstimateContext& context, const std::string& group, const Totals& totals) {
+Verdict judge(const Job& job, const EstimateContext& context, const std::string& group,
+              const Totals& totals) {
   Verdict verdict;
   if (!context.capacity) return verdict;
   verdict.capacity = context.capacity;
-  const double fraction = static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
+  const double fraction =
+      static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
   const Bytes margin = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
   const Bytes available = *context.capacity - job.target.used_by_others - margin;
   verdict.available = available;
   verdict.headroom = available - totals.device_peak;
   if (context.calibration != nullptr) {
-    verdict.probability_fits = probability_fits(*context.calibration, group, totals.device_peak, available);
+    verdict.probability_fits =
+        probability_fits(*context.calibration, group, totals.device_peak, available);
   }
   if (totals.device_peak > available) {
     verdict.status = VerdictStatus::kDoesNotFit;
@@ -80,7 +86,8 @@ Verdict judge(const Job& job, const EstimateContext& context, const std::string&
   return verdict;
 }
 
-// A person wants each phase once: the highest of the steady iterations, and the first one's beside it.
+// A person wants each phase once: the highest of the steady iterations, and the first one's beside
+// it.
 std::vector<PhaseLine> phase_lines(const DryRun& run) {
   std::vector<PhaseLine> lines;
   for (const PhaseRecord& phase : run.phases) {
@@ -98,7 +105,8 @@ std::vector<PhaseLine> phase_lines(const DryRun& run) {
     }
   }
   // Who asks for a phase by its name means the steady one.
-  std::stable_partition(lines.begin(), lines.end(), [](const PhaseLine& line) { return line.iteration != 1; });
+  std::stable_partition(lines.begin(), lines.end(),
+                        [](const PhaseLine& line) { return line.iteration != 1; });
   return lines;
 }
 
@@ -128,10 +136,12 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   if (run.host_peak.count() > 0) totals.host_peak = run.host_peak;
 
   estimate.components = allocated_lines(run);
+  add_line(estimate.components, {Component::kAllocatorSlack, "",
+                                 run.reserved_peak - run.allocated_peak, Source::kExact, ""});
+  if (job.allocator.backend == Backend::kCaching)
+    add_constants(run, context.calibration, estimate.components);
   add_line(estimate.components,
-           {Component::kAllocatorSlack, "", run.reserved_peak - run.allocated_peak, Source::kExact, ""});
-  if (job.allocator.backend == Backend::kCaching) add_constants(run, context.calibration, estimate.components);
-  add_line(estimate.components, {Component::kCommunication, "", run.communication, Source::kDefault, ""});
+           {Component::kCommunication, "", run.communication, Source::kDefault, ""});
   for (const ComponentLine& line : estimate.components) totals.device_peak += line.bytes;
 
   const std::string group = job_group(job, run);
@@ -143,7 +153,8 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
     totals.device_high = std::max(interval.high, totals.device_peak);
   }
   if (run.reserved_high > totals.reserved_peak) {
-    totals.device_high = std::max(totals.device_high, totals.device_peak + (run.reserved_high - run.reserved_peak));
+    totals.device_high =
+        std::max(totals.device_high, totals.device_peak + (run.reserved_high - run.reserved_peak));
   }
   estimate.phases = phase_lines(run);
   estimate.verdict = judge(job, context, group, totals);
