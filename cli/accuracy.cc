@@ -1,16 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/estimation.h"
 #include "cli/measured_jobs.h"
+#include "cli/on_all_cores.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
@@ -78,16 +77,7 @@ Answered answer(const MeasuredJob& row, const Estimation& estimation) {
 std::vector<Answered> answer_all(const std::vector<MeasuredJob>& rows,
                                  const Estimation& estimation) {
   std::vector<Answered> answers(rows.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < rows.size(); i = next++)
-      answers[i] = answer(rows[i], estimation);
-  };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  on_all_cores(rows.size(), [&](std::size_t i) { answers[i] = answer(rows[i], estimation); });
   return answers;
 }
 

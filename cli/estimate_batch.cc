@@ -1,13 +1,11 @@
 #include "cli/estimate_batch.h"
 
-#include <algorithm>
-#include <atomic>
 #include <istream>
 #include <ostream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "cli/on_all_cores.h"
 #include "core/document.h"
 #include "core/error.h"
 #include "estimator/answer/estimate_json.h"
@@ -51,16 +49,7 @@ void answer(Line& line, const std::string& name, const Estimation& estimation) {
 }
 
 void answer_all(std::vector<Line>& lines, const std::string& name, const Estimation& estimation) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < lines.size(); i = next++) answer(lines[i], name, estimation);
-  };
-  const std::size_t threads =
-      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), lines.size());
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  on_all_cores(lines.size(), [&](std::size_t i) { answer(lines[i], name, estimation); });
 }
 
 }  // namespace

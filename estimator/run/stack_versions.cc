@@ -1,8 +1,9 @@
 #include "estimator/run/stack_versions.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
+
+#include "core/version_number.h"
 
 namespace memfathom {
 namespace {
@@ -31,17 +32,6 @@ constexpr auto kEras = std::to_array<Era>({{200, 428, 38},
                                            {208, 456, 46},
                                            {209, 457, 48},
                                            {210, 500, 49}});
-
-// "4.35.2" -> 435; nothing readable: 0.
-int version_number(std::string_view text) {
-  int major = 0;
-  int minor = 0;
-  const char* end = text.data() + text.size();
-  const auto [after, failure] = std::from_chars(text.data(), end, major);
-  if (failure != std::errc{}) return 0;
-  if (after != end && *after == '.') std::from_chars(after + 1, end, minor);
-  return major * 100 + minor;
-}
 
 }  // namespace
 

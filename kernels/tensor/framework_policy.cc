@@ -1,26 +1,10 @@
 #include "kernels/tensor/framework_policy.h"
 
-#include <charconv>
-
-#include "core/error.h"
+#include "core/version_number.h"
 
 namespace memfathom {
-namespace {
 
 using namespace literals;
-
-// "2.6.1+cu124" -> 206. Nothing readable: 0.
-int version_number(std::string_view text) {
-  int major = 0;
-  int minor = 0;
-  const char* end = text.data() + text.size();
-  auto [after, failure] = std::from_chars(text.data(), end, major);
-  if (failure != std::errc{}) return 0;
-  if (after != end && *after == '.') std::from_chars(after + 1, end, minor);
-  return major * 100 + minor;
-}
-
-}  // namespace
 
 FrameworkPolicy FrameworkPolicy::for_stack(std::string_view torch_version, int compute_capability) {
   FrameworkPolicy policy;

@@ -1,0 +1,28 @@
+// Work shared among the cores: each index once, in no particular order.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace memfathom {
+
+// Calls work(i) for 0 <= i < count; it must not throw and must be safe to call from several
+// threads.
+template <typename Work>
+void on_all_cores(std::size_t count, Work work) {
+  std::atomic<std::size_t> next{0};
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  const std::size_t threads =
+      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
+  take();
+  for (std::thread& other : others) other.join();
+}
+
+}  // namespace memfathom
