@@ -17,6 +17,7 @@ class Bytes {
   constexpr double mib() const { return static_cast<double>(count_) / (1 << 20); }
   constexpr double gib() const { return static_cast<double>(count_) / (1 << 30); }
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads a defaulted <=>
   constexpr auto operator<=>(const Bytes&) const = default;
 
   constexpr Bytes& operator+=(Bytes other) {

@@ -24,10 +24,7 @@ class Session {
   // `workspaces` answers for the libraries; the device itself where it is a real one.
   Session(Device& device, Allocator& allocator, const WorkspaceModel& workspaces,
           FrameworkPolicy policy)
-      : device_(device),
-        allocator_(allocator),
-        workspaces_(workspaces),
-        policy_(std::move(policy)) {}
+      : device_(device), allocator_(allocator), workspaces_(workspaces), policy_(policy) {}
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
