@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
 
 namespace memfathom {
@@ -47,6 +48,7 @@ JobInput JobSource::read(const std::string& command) const {
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   complete_own_family(input.document, input.files.assumptions);
+  complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
   return input;
 }
 

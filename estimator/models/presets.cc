@@ -1,7 +1,9 @@
 #include "estimator/models/presets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -107,13 +109,30 @@ std::optional<Node> preset_config(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_preset(std::string_view name) {
+  if (preset_config(name)) return true;
+  const std::span<const VisionPreset> vision = vision_presets();
+  return std::any_of(vision.begin(), vision.end(), [wanted = folded(name)](const auto& preset) {
+    return folded(preset.name) == wanted;
+  });
+}
+
 std::string unknown_preset(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
   for (const VisionPreset& preset : vision_presets()) names.push_back(preset.name);
-  const std::optional<std::string_view> near = nearest_name(name, names);
-  return fmt::format("no preset has that name{}; `memfathom models` lists them",
-                     near ? fmt::format(" (did you mean {}?)", *near) : "");
+  std::string meant;
+  if (const std::optional<std::string_view> near = nearest_name(name, names)) {
+    meant = *near;
+  } else if (const std::string start = folded(name); start.size() >= 3) {
+    // "llama3" is the beginning of several.
+    std::erase_if(names, [&](std::string_view known) { return !folded(known).starts_with(start); });
+    meant = fmt::format("{}", fmt::join(names, " or "));
+  }
+  return fmt::format(
+      "no preset has that name{}; `memfathom models` lists them, and a folder with a config.json "
+      "serves as well",
+      meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant));
 }
 
 Node config_for_parameters(double parameters, std::vector<std::string>& assumptions) {

@@ -23,6 +23,8 @@ const std::vector<Preset>& presets();
 // unknown.
 std::optional<Node> preset_config(std::string_view name);
 
+bool is_preset(std::string_view name);  // of any kind of network
+
 // The end of an error sentence about an unknown name, with the nearest known one.
 std::string unknown_preset(std::string_view name);
 

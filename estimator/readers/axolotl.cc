@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 #include <string>
-#include <system_error>
 
-#include "estimator/models/presets.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -40,31 +37,6 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
 bool is_true(const Node& tree, std::string_view key) {
   const Node* value = value_at(tree, key);
   return value != nullptr && value->is_bool() && value->as_bool();
-}
-
-// "NousResearch/Llama-2-7b-hf" is the preset llama-2-7b: names differ by their owner and by endings
-// that change no shape.
-void set_model(const std::string& name, Reading& reading) {
-  std::error_code ignored;  // a name too long to be a path is no path
-  if (std::filesystem::exists(name, ignored)) {
-    reading.set("model.config", Node::string(std::filesystem::absolute(name).string()));
-    return;
-  }
-  std::string stem = name.substr(name.rfind('/') + 1);
-  for (bool shorter = true; shorter;) {
-    if (preset_config(stem)) {
-      reading.set("model.preset", Node::string(stem));
-      return;
-    }
-    shorter = false;
-    if (const std::size_t cut = stem.rfind('-'); cut != std::string::npos && cut > 0) {
-      stem.erase(cut);
-      shorter = true;
-    }
-  }
-  reading.assumptions.push_back(fmt::format(
-      "{}: base_model {} is not a preset and no folder here; name the model with --model",
-      reading.file, name));
 }
 
 }  // namespace
@@ -113,7 +85,7 @@ void read_axolotl(Reading& reading) {
     }
   }
   if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())
-    set_model(base->as_string(), reading);
+    reading.base_model = base->as_string();
   list_not_modelled(kNotModelled, reading);
 }
 

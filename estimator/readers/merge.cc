@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "estimator/models/presets.h"
+#include "estimator/readers/named_model.h"
 
 namespace memfathom {
 namespace {
@@ -140,6 +141,26 @@ bool can_say(const Reading& reading, std::string_view key) {
   return reading.format == FileFormat::kJob || spelling_of(reading, key) != nullptr;
 }
 
+// Where no file describes the model, the first that names it decides.
+void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
+  if (value_at(job.document, "model") != nullptr) return;
+  for (const Reading& reading : files) {
+    if (reading.base_model.empty()) continue;
+    const std::optional<NamedModel> named =
+        find_named_model(reading.base_model, huggingface_cache());
+    if (!named) {
+      job.assumptions.push_back(
+          fmt::format("{} names the model {}, which is no preset, no folder here and not in the "
+                      "local Hugging Face cache; give it with --model",
+                      reading.file, reading.base_model));
+      continue;
+    }
+    job.document.assign("model." + named->form, Node::string(named->value));
+    if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
+    return;
+  }
+}
+
 }  // namespace
 
 MergedJob merge_files(std::vector<Reading> files) {
@@ -163,6 +184,7 @@ MergedJob merge_files(std::vector<Reading> files) {
       if (winner.file == reading.file) job.document.assign(change.key, winner.value);
     }
   }
+  resolve_base_model(files, job);
   for (const Reading& reading : files) {
     job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),
                            reading.assumptions.end());

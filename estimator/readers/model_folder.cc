@@ -75,6 +75,9 @@ void read_adapter(Reading& reading) {
     reading.set("training.lora.targets", *targets);
   if (const Node* dropout = value_at(tree, "lora_dropout"))
     reading.set("training.lora.dropout", *dropout);
+  if (const Node* base = value_at(tree, "base_model_name_or_path");
+      base != nullptr && base->is_string())
+    reading.base_model = base->as_string();
   static constexpr std::array<std::string_view, 5> kNotModelled{
       "use_dora", "modules_to_save", "rank_pattern", "layers_to_transform",
       "trainable_token_indices"};

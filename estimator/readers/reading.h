@@ -48,6 +48,7 @@ struct Reading {
   Node content;                    // the file's own tree
   Patch settings;                  // keys of the job that it decides
   std::vector<std::string> autos;  // keys of the file that are left to the integration
+  std::string base_model;          // the name of the model it is for, as the file writes it
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
 

@@ -82,6 +82,9 @@ void read_training_arguments(Reading& reading) {
   const Node* norm = value_at(tree, "max_grad_norm");
   reading.set("training.gradient_clipping",
               Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
+  // Scripts that parse one JSON file for everything keep the model's name beside the arguments.
+  if (const Node* name = value_at(tree, "model_name_or_path"); name != nullptr && name->is_string())
+    reading.base_model = name->as_string();
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
   list_not_modelled(kNotModelled, reading);
 }

@@ -83,8 +83,8 @@ TEST(FormatsTest, AccelerateKnowsFsdp) {
 }
 
 TEST(FormatsTest, AxolotlNamesItsModelByTheHub) {
+  EXPECT_EQ(read_path(data("axolotl.yaml")).front().base_model, "NousResearch/Llama-2-7b-hf");
   const Node settings = settings_of(data("axolotl.yaml"));
-  EXPECT_EQ(settings.at("model").at("preset").as_string(), "Llama-2-7b");
   EXPECT_EQ(settings.at("training").at("quantization").as_string(), "nf4-double");
   EXPECT_EQ(settings.at("training").at("lora").at("targets").items().size(), 7U);
   EXPECT_EQ(settings.at("training").at("attention").as_string(), "flash");

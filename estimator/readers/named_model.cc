@@ -1,0 +1,148 @@
+#include "estimator/readers/named_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "estimator/models/presets.h"
+
+namespace memfathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// owner/model or model, in the letters the hub allows: nothing that could leave the cache folder.
+bool is_hub_name(const std::string& name) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '/';
+  };
+  return !name.empty() && name.size() <= 200 && std::all_of(name.begin(), name.end(), allowed) &&
+         std::count(name.begin(), name.end(), '/') <= 1 && name.find("..") == std::string::npos &&
+         name.front() != '/' && name.back() != '/';
+}
+
+// The commit that `main` points to, as the libraries record it.
+std::string recorded_commit(const fs::path& model) {
+  std::ifstream file(model / "refs" / "main");
+  std::array<char, 64> text{};
+  file.read(text.data(), text.size());
+  std::string commit(text.data(), static_cast<std::size_t>(file.gcount()));
+  const auto end = std::find_if(commit.begin(), commit.end(),
+                                [](unsigned char c) { return std::isxdigit(c) == 0; });
+  commit.erase(end, commit.end());
+  return commit;
+}
+
+bool describes_a_model(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "config.json", ignored) ||
+         fs::exists(folder / "model_index.json", ignored);
+}
+
+std::optional<fs::path> snapshot_of(const std::string& name, const fs::path& cache) {
+  if (cache.empty() || !is_hub_name(name)) return std::nullopt;
+  std::string folder = "models--" + name;
+  if (const std::size_t slash = folder.find('/'); slash != std::string::npos)
+    folder.replace(slash, 1, "--");
+  const fs::path snapshots = cache / folder / "snapshots";
+  if (const std::string commit = recorded_commit(cache / folder);
+      !commit.empty() && describes_a_model(snapshots / commit))
+    return snapshots / commit;
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(snapshots, error), end; !error && at != end; at.increment(error)) {
+    if (describes_a_model(at->path())) found.push_back(at->path());
+  }
+  // Without a record of `main` one snapshot is an answer, several are a guess.
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+std::optional<NamedModel> preset_like(const std::string& name) {
+  if (is_preset(name)) return NamedModel{"preset", name, ""};
+  std::string stem = name.substr(name.rfind('/') + 1);
+  while (true) {
+    if (is_preset(stem)) {
+      return NamedModel{"preset", stem,
+                        fmt::format("{} is taken to have the shape of the preset {}; give its "
+                                    "config.json if it differs",
+                                    name, stem)};
+    }
+    const std::size_t cut = stem.rfind('-');
+    if (cut == std::string::npos || cut == 0) return std::nullopt;
+    stem.erase(cut);
+  }
+}
+
+// The model with its name replaced; nothing when the name stays.
+std::optional<Node> completed(const Node& model, const fs::path& cache,
+                              std::vector<std::string>& assumptions) {
+  const Node* preset = model.is_map() ? model.find("preset") : nullptr;
+  if (preset == nullptr || !preset->is_string()) return std::nullopt;
+  const std::optional<NamedModel> named = find_named_model(preset->as_string(), cache);
+  if (!named || (named->form == "preset" && named->value == preset->as_string()))
+    return std::nullopt;
+  if (!named->assumption.empty()) assumptions.push_back(named->assumption);
+  Node changed = model;
+  changed.erase("preset");
+  changed.set(named->form, Node::string(named->value));
+  return changed;
+}
+
+}  // namespace
+
+fs::path huggingface_cache() {
+  const auto folder = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? fs::path(value) : fs::path();
+  };
+  if (fs::path cache = folder("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const fs::path home = folder("HF_HOME"); !home.empty()) return home / "hub";
+  fs::path caches = folder("XDG_CACHE_HOME");
+  if (caches.empty()) {
+    const fs::path home = folder("HOME");
+    if (home.empty()) return {};
+    caches = home / ".cache";
+  }
+  return caches / "huggingface" / "hub";
+}
+
+std::optional<NamedModel> find_named_model(const std::string& name, const fs::path& cache) {
+  std::error_code ignored;  // a name too long to be a path is no path
+  // "gpt2" is the model even where a folder happens to have that name; a path says so by its slash.
+  if (is_preset(name)) return NamedModel{"preset", name, ""};
+  if (fs::exists(name, ignored))
+    return NamedModel{"config", fs::absolute(name).lexically_normal().string(), ""};
+  if (const std::optional<fs::path> snapshot = snapshot_of(name, cache)) {
+    return NamedModel{
+        "config", snapshot->string(),
+        fmt::format("{} is read from the local snapshot {}", name, snapshot->filename().string())};
+  }
+  return preset_like(name);
+}
+
+void complete_model_names(Node& document, const fs::path& cache,
+                          std::vector<std::string>& assumptions) {
+  const Node* model = document.is_map() ? document.find("model") : nullptr;
+  if (model == nullptr || !model->is_map()) return;
+  std::vector<std::pair<std::string, Node>> changes;
+  if (std::optional<Node> changed = completed(*model, cache, assumptions))
+    changes.emplace_back("model", std::move(*changed));
+  if (const Node* modules = model->find("modules"); modules != nullptr && modules->is_list()) {
+    for (std::size_t i = 0; i < modules->items().size(); ++i) {
+      const Node& module = modules->items()[i];
+      const Node* part = module.is_map() ? module.find("model") : nullptr;
+      if (part == nullptr) continue;
+      if (std::optional<Node> changed = completed(*part, cache, assumptions))
+        changes.emplace_back(fmt::format("model.modules[{}].model", i), std::move(*changed));
+    }
+  }
+  for (auto& [path, changed] : changes) document.assign(path, std::move(changed));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,97 @@
+#include "estimator/readers/named_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "estimator/readers/merge.h"
+
+namespace memfathom {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class NamedModelTest : public ::testing::Test {
+ protected:
+  NamedModelTest() : cache_(fs::path(::testing::TempDir()) / "named_model_test") {
+    fs::remove_all(cache_);
+  }
+  ~NamedModelTest() override { fs::remove_all(cache_); }
+
+  void snapshot(const std::string& folder, const std::string& commit) const {
+    fs::create_directories(cache_ / folder / "snapshots" / commit);
+    std::ofstream(cache_ / folder / "snapshots" / commit / "config.json") << "{}";
+  }
+
+  fs::path cache_;
+};
+
+TEST_F(NamedModelTest, ASnapshotIsTheOneThatMainPointsTo) {
+  snapshot("models--acme--tiny", "aaaa");
+  snapshot("models--acme--tiny", "bbbb");
+  EXPECT_FALSE(find_named_model("acme/tiny", cache_)) << "which of the two is not said";
+  fs::create_directories(cache_ / "models--acme--tiny" / "refs");
+  std::ofstream(cache_ / "models--acme--tiny" / "refs" / "main") << "bbbb\n";
+  const std::optional<NamedModel> found = find_named_model("acme/tiny", cache_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->form, "config");
+  EXPECT_THAT(found->value, EndsWith("models--acme--tiny/snapshots/bbbb"));
+  EXPECT_THAT(found->assumption, HasSubstr("bbbb"));
+}
+
+TEST_F(NamedModelTest, ASnapshotIsPreferredToAPresetOfTheSameShape) {
+  snapshot("models--meta-llama--Llama-2-7b-hf", "cccc");
+  EXPECT_EQ(find_named_model("meta-llama/Llama-2-7b-hf", cache_)->form, "config");
+}
+
+TEST_F(NamedModelTest, OwnersAndEndingsAreCutOffAndThatIsSaid) {
+  const std::optional<NamedModel> found = find_named_model("meta-llama/Llama-2-7b-chat-hf", cache_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->form, "preset");
+  EXPECT_EQ(found->value, "Llama-2-7b");
+  EXPECT_THAT(found->assumption, HasSubstr("shape of the preset"));
+}
+
+TEST_F(NamedModelTest, AKnownNameNeedsNoAssumption) {
+  EXPECT_THAT(find_named_model("resnet50", cache_)->assumption, IsEmpty());
+}
+
+TEST_F(NamedModelTest, ANameCannotLeaveTheCache) {
+  fs::create_directories(cache_.parent_path() / "snapshots");
+  for (const char* name : {"../x", "a/../../b", "/etc", "a/b/c", "a b", ""})
+    EXPECT_FALSE(find_named_model(name, cache_ / "hub") &&
+                 find_named_model(name, cache_ / "hub")->assumption.size() > 0)
+        << name;
+}
+
+TEST_F(NamedModelTest, NamesInModulesAreReplacedToo) {
+  Node document = parse_yaml(
+      "model: {modules: [{name: a, model: {preset: Qwen/Qwen2-7B-Instruct}}, "
+      "{name: b, model: {preset: gpt2}}]}",
+      "job.yaml");
+  std::vector<std::string> assumptions;
+  complete_model_names(document, cache_, assumptions);
+  const std::vector<Node>& modules = document.at("model").at("modules").items();
+  EXPECT_EQ(modules[0].at("model").at("preset").as_string(), "Qwen2-7B");
+  EXPECT_EQ(modules[1].at("model").at("preset").as_string(), "gpt2");
+  EXPECT_EQ(assumptions.size(), 1U);
+}
+
+TEST_F(NamedModelTest, AnAdapterNamesTheModelWhenNoOtherFileDoes) {
+  const Node adapter = parse_json(
+      R"({"peft_type":"LORA","r":8,"base_model_name_or_path":"mistralai/Mistral-7B-v0.1"})",
+      "adapter_config.json");
+  const MergedJob alone = merge_files({read_tree(adapter, FileFormat::kAdapter)});
+  EXPECT_EQ(alone.document.at("model").at("preset").as_string(), "Mistral-7B");
+  const Node job = parse_yaml("model: {preset: gpt2}", "job.yaml");
+  const MergedJob both =
+      merge_files({read_tree(job, FileFormat::kJob), read_tree(adapter, FileFormat::kAdapter)});
+  EXPECT_EQ(both.document.at("model").at("preset").as_string(), "gpt2");
+}
+
+}  // namespace
+}  // namespace memfathom
