@@ -27,6 +27,7 @@ std::span<const Command> commands() {
       Command{"bench", "what changed after an upgrade, and what is to be blamed", run_bench},
       Command{"observe", "keep measured runs of real jobs", run_observe},
       Command{"accuracy", "hold the estimates against measured jobs", run_accuracy},
+      Command{"selftest", "hold a device's results against plain loops", run_selftest},
       Command{"db", "look after the database: info, check, merge, export, import, backup", run_db},
       Command{"completion", "print the completion script of a shell", run_completion},
       Command{"__probe", "takes one sample", run_probe_command},

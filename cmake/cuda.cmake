@@ -13,10 +13,21 @@ if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER "${MEMFATHOM_NVCC}")
 endif()
 
-# "native" needs a GPU in the build machine. Tests need one architecture; releases say all-major (preset `package`).
+# The cards of this machine; without one the tests need any architecture. Releases say all-major (preset `package`).
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80)
+  find_program(MEMFATHOM_NVIDIA_SMI nvidia-smi)
+  if(MEMFATHOM_NVIDIA_SMI)
+    execute_process(COMMAND ${MEMFATHOM_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE capabilities RESULT_VARIABLE failed ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+[.][0-9]" capabilities "${capabilities}")
+    if(failed EQUAL 0 AND capabilities)
+      list(REMOVE_DUPLICATES capabilities)
+      string(REPLACE "." "" CMAKE_CUDA_ARCHITECTURES "${capabilities}")
+    endif()
+  endif()
 endif()
+message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 if(CCACHE_PROGRAM)
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()

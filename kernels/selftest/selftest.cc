@@ -3,9 +3,31 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "kernels/allocator/caching_allocator.h"
 #include "kernels/selftest/harness.h"
+#include "kernels/selftest/layers.h"
+#include "kernels/selftest/reference_device.h"
 
 namespace memfathom {
+namespace {
+
+SelftestCase compare_layer(Device& device, const selftest::LayerCase& layer_case) {
+  SelftestCase result{"layer " + layer_case.name, 0, layer_case.tolerance, ""};
+  const auto run_on = [&](Device& where) {
+    CachingAllocator allocator(where.memory());
+    Session session(where, allocator, where, FrameworkPolicy{});
+    return selftest::run_layer(session, layer_case);
+  };
+  try {
+    selftest::ReferenceDevice reference;
+    result.difference = selftest::largest_difference(run_on(device), run_on(reference));
+  } catch (const Error& error) {
+    result.failure = error.what();
+  }
+  return result;
+}
+
+}  // namespace
 
 int SelftestReport::failures() const {
   return static_cast<int>(
@@ -28,7 +50,10 @@ SelftestReport compare_with_reference(Device& device) {
   selftest::gemm_cases(harness);
   selftest::convolution_cases(harness);
   selftest::fft_cases(harness);
-  return harness.take();
+  SelftestReport report = harness.take();
+  for (const selftest::LayerCase& layer_case : selftest::layer_cases())
+    report.cases.push_back(compare_layer(device, layer_case));
+  return report;
 }
 
 }  // namespace memfathom

@@ -1,5 +1,5 @@
-// Selftest: every call of a device held against the reference loops; for `memfathom selftest`, for
-// a GPU and for CI.
+// Selftest: every call of a device, and whole layers, held against the reference loops; for
+// `memfathom selftest`, for a GPU and for CI.
 #pragma once
 
 #include <string>
@@ -24,8 +24,9 @@ struct SelftestReport {
   int failures() const;
 };
 
-// Runs every kind of call on small operands with fixed contents. Stops early only when the device
-// becomes unusable: the remaining cases then fail with its sentence. The device must compute.
+// Runs every kind of call and of layer on small operands with fixed contents. Stops early only when
+// the device becomes unusable: the remaining cases then fail with its sentence. The device must
+// compute.
 SelftestReport compare_with_reference(Device& device);
 
 }  // namespace memfathom

@@ -46,6 +46,16 @@ TEST_F(DoubledDeviceTest, AProbeThatHangsIsTimedOut) {
   EXPECT_EQ(samples().at("elementwise/activations/fp32/256MiB").status, SampleStatus::kTimedOut);
 }
 
+TEST_F(DoubledDeviceTest, AgreesWithTheReferenceInTheSelftest) {
+  const Outcome outcome = run({"selftest", "--device", "cuda:0", "--format", "json"}, {kDoubled});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["device"], "cuda:0");
+  EXPECT_EQ(report["environment"]["gpu"], "Doubled A100");
+  EXPECT_GT(report["cases"].size(), 500U);
+  EXPECT_EQ(report["cases"].back()["name"], "layer conv-bn-relu-pool");
+}
+
 TEST_F(DoubledDeviceTest, IsShownByStatus) {
   const Outcome outcome = run({"status", "--format", "json"}, {kDoubled});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

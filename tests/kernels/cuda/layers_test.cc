@@ -1,38 +1,23 @@
 // Layers on three devices: the doubled CUDA device computes what the cpu computes, and all three
 // allocate alike.
+#include "kernels/selftest/layers.h"
+
 #include <cuda_runtime_api.h>
 
-#include <cmath>
-#include <functional>
 #include <map>
-#include <memory>
 
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/dry/dry_device.h"
-#include "kernels/element/random.h"
 #include "kernels/layers/linear.h"
-#include "kernels/layers/normalization.h"
-#include "kernels/layers/spectral.h"
-#include "kernels/layers/transformer_block.h"
-#include "kernels/ops/activation.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/ops/convolution.h"
-#include "kernels/ops/pool.h"
-#include "kernels/tensor/engine.h"
 #include "tests/kernels/cuda/doubled.h"
 
 namespace memfathom::cuda {
 namespace {
 
-using Layer = std::function<Tensor(const Tensor&)>;
-
-struct LayerCase {
-  std::string name;
-  Shape input;
-  std::function<Layer(Builder&)> make;
-};
+using selftest::layer_cases;
+using selftest::LayerCase;
 
 // The libraries' answers, remembered until their bytes are requested, so that workspaces can be
 // told from tensors.
@@ -102,95 +87,15 @@ struct Outcome {
   std::vector<std::int64_t> events;
 };
 
-// Numbers that depend on the position alone: the same on every device.
-void fill(Device& device, const Tensor& tensor, std::uint64_t seed) {
-  const Bytes bytes = size_of(tensor.shape(), tensor.dtype());
-  std::vector<float> values(static_cast<std::size_t>(bytes.count()) / sizeof(float));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = element::uniform(seed, 0, i) - 0.5F;
-  device.copy_from_host(tensor.operand().data, values.data(), bytes);
-}
-
-std::vector<float> read(Device& device, const Tensor& tensor) {
-  const Tensor dense = contiguous(tensor);
-  const Bytes bytes = size_of(dense.shape(), dense.dtype());
-  std::vector<float> values(static_cast<std::size_t>(bytes.count()) / sizeof(float));
-  device.copy_to_host(values.data(), dense.operand().data, bytes);
-  return values;
-}
-
 Outcome run_layer(Device& device, const LayerCase& layer_case) {
   Outcome outcome;
   CachingAllocator caching(device.memory());
   const NotingWorkspaces workspaces(device);
   NotingAllocator allocator(caching, workspaces);
-  {
-    Session session(device, allocator, workspaces, FrameworkPolicy{});
-    Builder builder(session, {});
-    const Layer layer = layer_case.make(builder);
-    builder.finish();
-    Tensor x = session.empty(layer_case.input, DType::kFp32);
-    x.set_requires_grad(true);
-    std::uint64_t seed = 1;
-    fill(device, x, seed);
-    for (const NamedTensor& parameter : builder.parameters())
-      fill(device, parameter.tensor, ++seed);
-    for (const NamedTensor& buffer : builder.buffers()) fill(device, buffer.tensor, ++seed);
-    {
-      const Tensor y = layer(x);
-      run_backward(sum_all(mul(y, y)));
-      if (device.computes()) outcome.values.push_back(read(device, y.detach()));
-    }
-    // Reading makes contiguous copies on some devices only: what is compared ends here.
-    outcome.events = allocator.events;
-    if (device.computes()) {
-      outcome.values.push_back(read(device, x.grad()));
-      for (const Tensor& parameter : builder.trainable()) {
-        outcome.values.push_back(read(device, parameter.grad()));
-      }
-    }
-  }
+  Session session(device, allocator, workspaces, FrameworkPolicy{});
+  outcome.values =
+      selftest::run_layer(session, layer_case, [&] { outcome.events = allocator.events; });
   return outcome;
-}
-
-template <typename Made>
-Layer shared(Made made) {
-  return [layer = std::make_shared<Made>(std::move(made))](const Tensor& x) { return (*layer)(x); };
-}
-
-std::vector<LayerCase> layer_cases() {
-  std::vector<LayerCase> cases;
-  const std::pair<const char*, BlockStyle> styles[] = {{"llama", BlockStyle::kLlama},
-                                                       {"gpt2", BlockStyle::kGpt2},
-                                                       {"bert", BlockStyle::kBert},
-                                                       {"vit", BlockStyle::kVit}};
-  for (const auto& [name, style] : styles) {
-    cases.push_back({name, {2, 5, 16}, [style = style](Builder& builder) {
-                       TransformerBlockOptions options;
-                       options.style = style;
-                       options.hidden = 16;
-                       options.heads = options.kv_heads = 4;
-                       options.inner = 24;
-                       return shared(TransformerBlock(builder, options));
-                     }});
-  }
-  for (const FnoStyle style : {FnoStyle::kClassic, FnoStyle::kNeuralop}) {
-    cases.push_back({style == FnoStyle::kClassic ? "fno classic" : "fno neuralop",
-                     {2, 4, 8, 8},
-                     [style](Builder& builder) {
-                       return shared(FnoBlock(builder, {style, 4, {3, 3}, false, false}));
-                     }});
-  }
-  cases.push_back(
-      {"conv-bn-relu-pool", {2, 3, 8, 8}, [](Builder& builder) -> Layer {
-         const Tensor weight = builder.parameter("weight", {4, 3, 3, 3});
-         const Tensor bias = builder.parameter("bias", {4});
-         const BatchNorm norm = make_batch_norm(builder, "norm", 4);
-         return [=](const Tensor& x) {
-           const Tensor y = convolution(x, weight, bias, {{1, 1}, {1, 1}, {1, 1}, {}, 1, false});
-           return max_pool(activate(Activation::kRelu, norm(y)), {{2, 2}, {2, 2}, {0, 0}, false});
-         };
-       }});
-  return cases;
 }
 
 class CudaLayersTest : public DoubledTest {};
@@ -202,17 +107,7 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
     CudaDevice cuda(0);
     const Outcome wanted = run_layer(cpu, layer_case);
     const Outcome got = run_layer(cuda, layer_case);
-    ASSERT_EQ(got.values.size(), wanted.values.size());
-    for (std::size_t i = 0; i < wanted.values.size(); ++i) {
-      ASSERT_EQ(got.values[i].size(), wanted.values[i].size());
-      double worst = 0;
-      for (std::size_t j = 0; j < wanted.values[i].size(); ++j) {
-        const double difference = std::abs(got.values[i][j] - wanted.values[i][j]);
-        worst = std::max(worst, difference / (1 + std::abs(wanted.values[i][j])));
-        ASSERT_FALSE(std::isnan(difference)) << i << ", " << j;
-      }
-      EXPECT_LT(worst, 1e-4) << i;
-    }
+    EXPECT_LT(selftest::largest_difference(got.values, wanted.values), 1e-4);
   }
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
@@ -282,7 +177,8 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {
   Builder builder(session, {});
   const Linear layer = make_linear(builder, "linear", 4, 4);
   const Tensor x = session.zeros({2, 4}, DType::kFp32);
-  for (const NamedTensor& parameter : builder.parameters()) fill(device, parameter.tensor, 1);
+  for (const NamedTensor& parameter : builder.parameters())
+    selftest::fill(device, parameter.tensor, 1);
   layer(x);
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
