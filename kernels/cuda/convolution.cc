@@ -154,7 +154,6 @@ void Convolutions::execute(const ConvolutionCall& call, const Candidate& candida
 }
 
 float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {
-  execute(call, candidate);  // the first run loads code
   const Event begin = make_event();
   const Event end = make_event();
   check(cudaEventRecord(begin.get(), stream_), "cudaEventRecord");
@@ -169,13 +168,21 @@ float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candid
 void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
   float best = std::numeric_limits<float>::infinity();
   std::optional<Candidate> fastest;
+  std::string why;
   for (Candidate& candidate : plans.candidates) {
     if (candidate.workspace > given_workspace(call)) continue;
+    try {
+      execute(call, candidate);  // the first run loads code, and some engines refuse only here
+    } catch (const Error& error) {
+      why = error.what();
+      continue;
+    }
     const float milliseconds = time_of(call, candidate);
     if (milliseconds >= best) continue;
     best = milliseconds;
     fastest = std::move(candidate);
   }
+  if (!fastest) throw Error(ErrorKind::kEnvironment, why);
   plans.candidates.clear();
   plans.candidates.push_back(std::move(fastest).value());
 }

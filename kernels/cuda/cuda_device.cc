@@ -117,7 +117,10 @@ void CudaDevice::run(const GemmCall& call) {
     case BiasPath::kNone:
       return expect_launched(gemm_.run(call, layout, call.beta), "a matrix product");
     case BiasPath::kEpilogue:
-      return expect_launched(gemm_.run_with_bias(call, layout), "a matrix product with bias");
+      if (const cublasStatus_t status = gemm_.run_with_bias(call, layout);
+          status != CUBLAS_STATUS_NOT_SUPPORTED)
+        return expect_launched(status, "a matrix product with bias");
+      break;
     case BiasPath::kBefore: break;
   }
   // beta is applied together with the bias, to the old output; the product is added to both.

@@ -107,13 +107,30 @@ MatrixLayout make_matrix(cudaDataType type, const GemmMatrix& matrix, std::int64
   return MatrixLayout(raw);
 }
 
-Preference make_preference(std::size_t workspace) {
+template <typename Value>
+void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t name,
+         const Value& value) {
+  check(cublasLtMatmulPreferenceSetAttribute(preference, name, &value, sizeof value),
+        "cublasLtMatmulPreferenceSetAttribute");
+}
+
+// What divides an address, up to the 256 that cuBLASLt takes for granted: views may begin anywhere.
+std::uint32_t alignment_of(const void* data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  std::uint32_t alignment = 256;
+  while (address % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+Preference make_preference(std::size_t workspace, const GemmLayout& layout) {
   cublasLtMatmulPreference_t raw = nullptr;
   check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
   Preference preference(raw);
-  check(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                             &workspace, sizeof workspace),
-        "cublasLtMatmulPreferenceSetAttribute");
+  set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(layout.a.data));
+  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(layout.b.data));
+  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(layout.c.data));
+  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(layout.c.data));
   return preference;
 }
 
@@ -184,17 +201,15 @@ cublasStatus_t Gemm::run_with_bias(const GemmCall& call, const GemmLayout& layou
   const MatrixLayout a = make_matrix(types.input, layout.a, layout.m, layout.k);
   const MatrixLayout b = make_matrix(types.input, layout.b, layout.k, layout.n);
   const MatrixLayout c = make_matrix(types.output, layout.c, layout.m, layout.n);
-  const Preference preference = make_preference(workspace_bytes_);
+  const Preference preference = make_preference(workspace_bytes_, layout);
   cublasLtMatmulHeuristicResult_t choice{};
   int found = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(blas_lt_.get(), matmul.get(), a.get(), b.get(), c.get(),
-                                       c.get(), preference.get(), 1, &choice, &found),
-        "cublasLtMatmulAlgoGetHeuristic");
-  if (found == 0) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("cuBLASLt has no algorithm for a product of {} x {} x {} with a bias",
-                            layout.m, layout.n, layout.k));
-  }
+  const cublasStatus_t asked =
+      cublasLtMatmulAlgoGetHeuristic(blas_lt_.get(), matmul.get(), a.get(), b.get(), c.get(),
+                                     c.get(), preference.get(), 1, &choice, &found);
+  if (asked == CUBLAS_STATUS_NOT_SUPPORTED) return asked;
+  check(asked, "cublasLtMatmulAlgoGetHeuristic");
+  if (found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   return cublasLtMatmul(blas_lt_.get(), matmul.get(), &alpha, layout.a.data, a.get(), layout.b.data,
                         b.get(), &beta, layout.c.data, c.get(), layout.c.data, c.get(),
                         &choice.algo, workspace_, workspace_bytes_, stream_);

@@ -25,7 +25,8 @@ class Gemm {
 
   static BiasPath bias_path(const GemmCall& call, const GemmLayout& layout);
   // out = alpha a.b + beta out, and + bias when the path is kEpilogue. The status is of the product
-  // itself; failing to prepare it throws.
+  // itself; failing to prepare it throws. CUBLAS_STATUS_NOT_SUPPORTED of run_with_bias: cuBLASLt
+  // has no algorithm for it, nothing was done, and the bias is left to the caller as with kBefore.
   cublasStatus_t run(const GemmCall& call, const GemmLayout& layout, double beta);
   cublasStatus_t run_with_bias(const GemmCall& call, const GemmLayout& layout);
 

@@ -102,6 +102,19 @@ TEST_F(CudaConvolutionTest, BenchmarkModeAsksForTheLargestWorkspaceAndKeepsTheFa
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3 * 2 + 2);
 }
 
+TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutAnEngineThatDoesNotRun) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call = small_call(tensors, true);
+  call.workspace = tensors.bytes(4 << 20);
+  doubles::set_elapsed({3, 1});
+  doubles::fail("cudnnBackendExecute", 1, CUDNN_STATUS_NOT_SUPPORTED);
+  device.run(call);
+  EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
+  EXPECT_EQ(device.convolution(call.query).bytes,
+            0_B);  // the third engine was faster than the second
+}
+
 TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyWhatFitsInTheWorkspace) {
   CudaDevice device(0);
   DeviceTensors tensors(device);

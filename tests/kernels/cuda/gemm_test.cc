@@ -129,6 +129,42 @@ TEST_F(CudaGemmTest, ABiasGoesThroughCublasLtWherePyTorchUsesItAndThroughAKernel
   EXPECT_THAT(tensors.read(call.out), testing::ElementsAre(11, 13, 22, 24));
 }
 
+TEST_F(CudaGemmTest, ABiasIsAddedByAKernelWhereCublasLtHasNoAlgorithm) {
+  for (const auto& [function, status] :
+       {std::pair{"cublasLtMatmulAlgoGetHeuristic", static_cast<int>(CUBLAS_STATUS_NOT_SUPPORTED)},
+        std::pair{"cublasLtMatmulAlgoGetHeuristic(found)", 1}}) {
+    doubles::reset();
+    CudaDevice device(0);
+    DeviceTensors tensors(device);
+    GemmCall call;
+    call.a = tensors.fp32({2, 2}, {1, 2, 3, 4});
+    call.b = tensors.fp32({2, 2}, {1, 0, 0, 1});
+    call.out = tensors.fp32({2, 2}, {0, 0, 0, 0});
+    call.bias = tensors.fp32({2}, {10, 20});
+    doubles::fail(function, 1, status);
+    device.run(call);
+    EXPECT_THAT(tensors.read(call.out), testing::ElementsAre(11, 22, 13, 24)) << function;
+    EXPECT_EQ(doubles::calls_of("cublasLtMatmul"), 0);
+  }
+}
+
+// The double refuses a product whose operands are not aligned as its heuristic was told.
+TEST_F(CudaGemmTest, AViewThatBeginsInsideABlockIsMultipliedByCublasLt) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  GemmCall call;
+  call.a = tensors.fp32({3, 2}, {9, 9, 1, 2, 3, 4});
+  call.a.data = static_cast<float*>(call.a.data) + 2;
+  call.a.shape = {2, 2};
+  call.b = tensors.fp32({2, 2}, {1, 0, 0, 1});
+  call.out = tensors.fp32({2, 2}, {0, 0, 0, 0});
+  call.bias = tensors.fp32({2}, {10, 20});
+  device.run(call);
+  EXPECT_EQ(doubles::calls_of("cublasLtMatmul"), 1);
+  EXPECT_THAT(tensors.read(call.out), testing::ElementsAre(11, 22, 13, 24));
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+}
+
 TEST_F(CudaGemmTest, CublasLtIsOfferedTheWorkspaceItWasGiven) {
   CudaDevice device(0);
   DeviceTensors tensors(device);

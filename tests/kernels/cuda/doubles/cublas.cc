@@ -195,6 +195,11 @@ struct LtLayout {
   std::uint64_t rows = 0, columns = 0;
   std::int64_t leading = 0;
 };
+// What the caller promises of its workspace and of the addresses of a, b, c and d.
+struct LtPreference {
+  std::size_t workspace = 0;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
+};
 constexpr std::size_t kLtWorkspace = 1 << 16;
 
 template <typename Kept, typename Handle>
@@ -385,20 +390,26 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   return create("cublasLtMatmulPreferenceCreate", "cublasLt preference", preference,
-                std::size_t{0});
+                LtPreference{});
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  return destroy<std::size_t>("cublasLtMatmulPreferenceDestroy", "cublasLt preference", preference);
+  return destroy<LtPreference>("cublasLtMatmulPreferenceDestroy", "cublasLt preference",
+                               preference);
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t name,
                                                     const void* value, std::size_t size) {
   if (const int injected = doubles::enter("cublasLtMatmulPreferenceSetAttribute"))
     return static_cast<cublasStatus_t>(injected);
-  if (name != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES || size != sizeof(std::uint64_t)) {
+  LtPreference& promised = kept<LtPreference>()[preference];
+  const int operand = name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;  // a, b, c, d in order
+  if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && size == sizeof promised.workspace) {
+    std::memcpy(&promised.workspace, value, size);
+  } else if (operand >= 0 && operand < 4 && size == sizeof promised.alignment[0]) {
+    std::memcpy(&promised.alignment[operand], value, size);
+  } else {
     return refuse("cublasLtMatmulPreferenceSetAttribute", "unknown attribute or size");
   }
-  std::memcpy(&kept<std::size_t>()[preference], value, size);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -423,8 +434,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (wanted < 1 || doubles::enter("cublasLtMatmulAlgoGetHeuristic(found)") != 0)
     return CUBLAS_STATUS_SUCCESS;
   *results = cublasLtMatmulHeuristicResult_t{};
-  results->workspaceSize = kept<std::size_t>()[preference] >= kLtWorkspace ? kLtWorkspace : 0;
+  const LtPreference& promised = kept<LtPreference>()[preference];
+  results->workspaceSize = promised.workspace >= kLtWorkspace ? kLtWorkspace : 0;
   results->algo.data[0] = results->workspaceSize;
+  for (int i = 0; i < 4; ++i) results->algo.data[i + 1] = promised.alignment[i];
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -444,6 +457,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
   if (size > 0 && (doubles::host_view(workspace, size) == nullptr ||
                    reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)) {
     return refuse(function, "the workspace is misaligned or not device memory of that size");
+  }
+  const void* const operands[] = {A, B, C, D};
+  for (int i = 0; i < 4; ++i) {
+    if (reinterpret_cast<std::uint64_t>(operands[i]) % algo->data[i + 1] != 0)
+      return refuse(function, "an operand is not aligned as was promised");
   }
   if (algo->data[0] > 0) doubles::enter("workspace used by cublasLtMatmul");
   if (C != D) return refuse(function, "this double works in place only");
