@@ -15,8 +15,9 @@ Tensor as_heads(const Tensor& x, std::int64_t head_size) {
   return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2);
 }
 
-// matmul, softmax in fp32, dropout, matmul: the model's own code.
-Tensor eager_attention(const Tensor& q, Tensor k, Tensor v, std::int64_t groups, double p) {
+// matmul, softmax in fp32, dropout, matmul: the model's own code. Keys and values keep their names,
+// or give them to the repeated ones, until the layer returns.
+Tensor eager_attention(const Tensor& q, Tensor& k, Tensor& v, std::int64_t groups, double p) {
   {
     Tensor keys = repeat_interleave_heads(k, groups);
     Tensor values = repeat_interleave_heads(v, groups);
@@ -43,7 +44,7 @@ Tensor SelfAttention::operator()(const Tensor& x) const {
   const double p = x.session().training ? dropout : 0;
   Tensor out;
   if (implementation == AttentionImplementation::kEager) {
-    out = eager_attention(queries, std::move(keys), std::move(values), heads / kv_heads, p);
+    out = eager_attention(queries, keys, values, heads / kv_heads, p);
   } else {
     AttentionOptions options;
     options.implementation = implementation;
