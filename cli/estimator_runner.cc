@@ -21,9 +21,10 @@ int compute_capability(const std::string& architecture) {
 
 Job job_of(const std::string& text) { return read_job(parse_json(text, "job")); }
 
-FrameworkPolicy own_policy(const Environment& environment) {
+FrameworkPolicy policy_of(const Environment& environment) {
+  const bool is_torch = environment.framework == "pytorch";
   if (const int capability = compute_capability(environment.architecture))
-    return FrameworkPolicy::for_stack("", capability);
+    return FrameworkPolicy::for_stack(is_torch ? environment.framework_version : "", capability);
   FrameworkPolicy policy;
   if (!environment.is_virtual()) policy.cublas_workspace = Bytes{};  // the cpu has no cuBLAS
   return policy;
@@ -39,7 +40,7 @@ void EstimatorRunner::run(Session& session, const std::string& job, const Reache
 }
 
 FrameworkPolicy EstimatorRunner::policy(const Environment& environment) const {
-  return own_policy(environment);
+  return policy_of(environment);
 }
 
 }  // namespace memfathom

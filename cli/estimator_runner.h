@@ -13,8 +13,9 @@ class EstimatorRunner final : public JobRunner {
   FrameworkPolicy policy(const Environment& environment) const override;
 };
 
-// What our own framework imitates in an environment; a replay of its samples must imitate the same.
-FrameworkPolicy own_policy(const Environment& environment);
+// What runs in an environment, PyTorch itself or our own imitation of it; a replay of its samples
+// must imitate the same.
+FrameworkPolicy policy_of(const Environment& environment);
 
 // The job of a sample: JSON text. Throws Error(kInput).
 Job job_of(const std::string& text);

@@ -8,8 +8,10 @@
 #include "cli/estimator_runner.h"
 #include "core/error.h"
 #include "core/fitted_workspaces.h"
+#include "estimator/gpus.h"
 #include "estimator/run/dry_run.h"
 #include "kernels/cpu/open.h"
+#include "kernels/workspace/cached_workspace_model.h"
 #include "kernels/workspace/convolution_text.h"
 
 namespace memfathom {
@@ -85,15 +87,28 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
   return row;
 }
 
+// What PyTorch's libraries ask for cannot be seen from outside; cuDNN is asked, as for estimates.
+std::unique_ptr<WorkspaceModel> workspaces_of(const std::string& architecture) {
+  WorkspaceModelOptions options;
+  options.gpu = architecture;
+  options.cache_directory = default_cache_directory();
+  return open_workspace_model(options).model;
+}
+
 }  // namespace
 
 FitOptions fit_options(const Environment& environment) {
   FitOptions options;
   options.environment = environment;
   options.quantum = is_cpu(environment) ? 4_KiB : 2_MiB;
-  const std::string device = is_cpu(environment) ? "cpu" : environment.gpu;
-  options.name = fmt::format("{}/{}", device, environment.framework);
+  options.name = fmt::format("{}/{}", card_name(environment), environment.framework);
   return options;
+}
+
+std::string card_name(const Environment& environment) {
+  if (is_cpu(environment)) return "cpu";
+  const Gpu* card = find_gpu_of_driver(environment.gpu, environment.memory_total);
+  return card != nullptr ? std::string(card->name) : environment.gpu;
 }
 
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {
@@ -102,15 +117,19 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
   input.workspaces = fit_workspaces(workspace_rows(samples), options);
 
   std::unique_ptr<Device> cpu;
+  std::unique_ptr<WorkspaceModel> asked;
   Calibration models;
   models.coefficients = input.workspaces.coefficients;
   const FittedWorkspaces fitted(models);
   DryRunOptions replay;
-  replay.policy = own_policy(environment);
+  replay.policy = policy_of(environment);
   replay.workspaces = &fitted;
   if (is_cpu(environment) && !samples.empty()) {
     cpu = open_cpu_device();
     replay.workspaces = cpu.get();
+  } else if (environment.framework == "pytorch" && !samples.empty()) {
+    asked = workspaces_of(environment.architecture);
+    replay.workspaces = asked.get();
   }
   for (const StoredSample& stored : samples) {
     try {

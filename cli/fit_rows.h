@@ -20,11 +20,16 @@ struct FitInput {
   int failed = 0;  // samples of other statuses
 };
 
-// All samples of exactly this environment. Where the libraries can be asked (cpu) the replay asks
-// them; else it uses models fitted to the recorded requests.
+// All samples of exactly this environment. Where the libraries can be asked (the cpu's, and cuDNN
+// for PyTorch, whose requests nobody sees) the replay asks them; else it uses models fitted to the
+// recorded requests.
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
 
-// The options of a fit of our own samples on this device.
+// What calibrations of this device are named after: its name in `memfathom gpus`, so that estimates
+// for that card find them; "cpu"; else what the driver calls it.
+std::string card_name(const Environment& environment);
+
+// The options of a fit of this device's samples.
 FitOptions fit_options(const Environment& environment);
 
 }  // namespace memfathom

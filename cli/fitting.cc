@@ -35,6 +35,19 @@ std::string shown(const std::optional<Bytes>& bytes) {
   return bytes ? fmt::format("{:.1f}", bytes->mib()) : "-";
 }
 
+// Our own calibration of this very card tells its bare context from what PyTorch adds; else the
+// newest of another card of the architecture.
+std::optional<Calibration> parent_of(const Store& store, const Environment& environment) {
+  if (environment.framework == "pytorch") {
+    Environment bare = environment;
+    bare.framework = "memfathom";
+    if (std::optional<Calibration> own = store.newest_of_device(bare)) return own;
+  }
+  std::vector<Calibration> siblings = store.architecture_siblings(environment);
+  if (siblings.empty()) return std::nullopt;
+  return std::move(siblings.back());
+}
+
 }  // namespace
 
 Fitted fit_and_save(Store& store, const Environment& environment, const Context& context) {
@@ -42,9 +55,9 @@ Fitted fit_and_save(Store& store, const Environment& environment, const Context&
   const FitOptions options = fit_options(environment);
   fitted.input = fit_input(store, environment, options);
   for (const std::string& sentence : fitted.input.skipped) context.warn(sentence);
-  const std::vector<Calibration> siblings = store.architecture_siblings(environment);
-  const Calibration* parent = siblings.empty() ? nullptr : &siblings.back();
-  fitted.summary = fit(fitted.input.rows, fitted.input.workspaces, options, parent);
+  const std::optional<Calibration> parent = parent_of(store, environment);
+  fitted.summary =
+      fit(fitted.input.rows, fitted.input.workspaces, options, parent ? &*parent : nullptr);
   Calibration calibration = fitted.summary.calibration();
   calibration.created = utc_now();
   calibration.source = environment.is_virtual() ? Source::kDefault : Source::kMeasured;

@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "profiler/pytorch_probe.h"
 
 namespace memfathom {
 namespace {
@@ -64,6 +65,26 @@ std::chrono::milliseconds limit_of(const std::optional<double>& seconds, const P
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(*seconds * 1000))};
 }
 
+Framework framework_of(const ProfileOptions& options) {
+  if (options.framework == "pytorch") return Framework::kPytorch;
+  if (options.framework != "memfathom") {
+    throw Error(ErrorKind::kUsage, fmt::format("--framework is \"{}\"; write memfathom or pytorch",
+                                               options.framework));
+  }
+  if (options.python)
+    throw Error(ErrorKind::kUsage, "--python names the Python of --framework pytorch; add that");
+  return Framework::kOwn;
+}
+
+ProbeProgram probe_of(const ProfileOptions& options, Framework framework, DeviceKind kind) {
+  if (framework == Framework::kOwn) return own_probe_program();
+  if (kind == DeviceKind::kVirtual)
+    throw Error(ErrorKind::kUsage, "PyTorch runs on no simulated card; name cpu or cuda:N");
+  if (!options.trace.empty())
+    throw Error(ErrorKind::kUsage, "--trace records our own layers; leave --framework out");
+  return pytorch_probe_program(options.python.value_or("python3"));
+}
+
 std::string line_of(const Sample& sample) {
   if (sample.status != SampleStatus::kOk)
     return fmt::format("{}: {} ({})", sample.workload, to_string(sample.status),
@@ -76,6 +97,8 @@ std::string line_of(const Sample& sample) {
 void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--device", options.device);
   parser.option("--plan", options.plan);
+  parser.option("--framework", options.framework);
+  parser.option("--python", options.python);
   parser.option("--filter", options.filter);
   parser.option("--memory-ceiling", options.memory_ceiling);
   parser.option("--timeout", options.timeout);
@@ -83,14 +106,16 @@ void declare(OptionParser& parser, ProfileOptions& options) {
 
 Prepared prepare(const ProfileOptions& options) {
   const DeviceName name = parse_device(options.device);
+  const Framework framework = framework_of(options);
   Prepared prepared;
   prepared.campaign.device = options.device;
-  prepared.campaign.program = own_probe_program();
+  prepared.campaign.program = probe_of(options, framework, name.kind);
   const ProbeReply answer = ask_environment(prepared.campaign.program, options.device, kAskLimit);
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
   prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
-  prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner());
+  prepared.plan =
+      make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(), framework);
   prepared.plan_name = options.plan;
   if (!options.filter.empty()) {
     keep_matching(options.filter, prepared.plan);
@@ -122,7 +147,7 @@ Profiled profile(const Prepared& prepared, Store& store, const Context& context)
     profiled.run = store.begin_run({.environment = prepared.environment,
                                     .plan = prepared.plan_name,
                                     .started = utc_now(),
-                                    .program = prepared.environment.framework_version});
+                                    .program = MEMFATHOM_VERSION});
   }
   const InterruptGuard interrupt;
   {

@@ -15,6 +15,8 @@ namespace memfathom {
 struct ProfileOptions {
   std::string device = "cpu";
   std::string plan = "quick";
+  std::string framework = "memfathom";        // or "pytorch"
+  std::optional<std::string> python;          // whose PyTorch
   std::string filter;                         // a part of the workloads' names
   std::optional<std::string> memory_ceiling;  // "4GiB", or a share of the free memory: "0.5"
   std::optional<double> timeout;              // seconds of one probe

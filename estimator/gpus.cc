@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <vector>
 
 #include "core/error.h"
@@ -125,6 +126,38 @@ std::string folded(std::string_view name) {
   return text;
 }
 
+// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that tell cards apart.
+std::vector<std::string> telling_words(std::string_view product) {
+  static constexpr auto kIdle = std::to_array<std::string_view>(
+      {"nvidia", "geforce", "tesla", "quadro", "gpu", "generation", "pcie", "sxm", "sxm2", "sxm3",
+       "sxm4", "sxm5", "hbm2", "hbm2e", "hbm3", "hbm3e"});
+  std::vector<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty() && std::find(kIdle.begin(), kIdle.end(), word) == kIdle.end())
+      words.push_back(word);
+    word.clear();
+  };
+  for (const char c : product) {
+    if (c == ' ' || c == '-') {
+      end_word();
+    } else {
+      word.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    }
+  }
+  end_word();
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+bool is_memory_size(std::string_view word) { return word.ends_with("gb"); }
+
+// Drivers leave the size out of some names and tables out of others: the memory itself decides.
+std::vector<std::string> without_sizes(std::vector<std::string> words) {
+  std::erase_if(words, [](const std::string& word) { return is_memory_size(word); });
+  return words;
+}
+
 const std::vector<Gpu>& sorted() {
   static const std::vector<Gpu> kSorted = [] {
     std::vector<Gpu> all(kGpus.begin(), kGpus.end());
@@ -152,6 +185,23 @@ const Gpu* find_gpu(std::string_view name) {
     if (folded(gpu.name) == wanted) return &gpu;
   }
   return nullptr;
+}
+
+const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {
+  constexpr double kDifference = 0.06;  // what drivers and data sheets keep from programs
+  const std::vector<std::string> words = without_sizes(telling_words(product));
+  const Gpu* nearest = nullptr;
+  double least = kDifference;
+  for (const Gpu& gpu : kGpus) {
+    if (without_sizes(telling_words(gpu.product)) != words) continue;
+    const double difference = std::abs(
+        static_cast<double>(memory.count()) / static_cast<double>(gpu.memory().count()) - 1);
+    if (difference <= least) {
+      nearest = &gpu;
+      least = difference;
+    }
+  }
+  return nearest;
 }
 
 const Gpu& gpu_named(std::string_view name, const std::string& where) {

@@ -28,6 +28,8 @@ std::span<const Gpu> known_gpus_by_memory();  // smallest memory first
 
 // By name, hyphens and case aside. Null when unknown.
 const Gpu* find_gpu(std::string_view name);
+// By what the driver calls it ("NVIDIA A100-SXM4-40GB") and the memory it has. Null when unknown.
+const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory);
 // As above; unknown: Error(kInput) naming the nearest.
 const Gpu& gpu_named(std::string_view name, const std::string& where);
 

@@ -32,6 +32,8 @@ class NvmlMeter final : public MemoryMeter {
     const GpuProcess* self = find(now, getpid());
     if (self != nullptr && self->used) {
       per_process_ = true;
+      // One that comes and goes between two stages is seen here only.
+      if (disturbance_.empty()) disturbance_ = difference_of_others(before_, now, getpid());
       return *self->used;
     }
     if (per_process_) return Bytes{};
@@ -44,7 +46,7 @@ class NvmlMeter final : public MemoryMeter {
   std::string disturbance() const override {
     const std::lock_guard lock(mutex_);
     // Where process ids are hidden, our own entry looks like somebody else's.
-    if (!per_process_) return {};
+    if (!per_process_ || !disturbance_.empty()) return disturbance_;
     return difference_of_others(before_, nvml_->processes(index_), getpid());
   }
 
@@ -55,6 +57,7 @@ class NvmlMeter final : public MemoryMeter {
   Bytes device_before_;
   mutable std::mutex mutex_;
   mutable bool per_process_ = false;
+  mutable std::string disturbance_;
 };
 
 class MemGetInfoMeter final : public MemoryMeter {

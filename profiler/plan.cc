@@ -30,9 +30,21 @@ PlanLevel level_of(std::string_view name) {
   return static_cast<PlanLevel>(at - kNames.begin());
 }
 
-std::string job_text(const ModelRow& row, const char* precision, std::int64_t batch) {
+// PyTorch chooses the kernel of an attention itself: none of its flash kernels takes fp32.
+std::string model_text(const ModelRow& row, Framework framework) {
+  std::string text = row.model;
+  if (framework == Framework::kOwn) return text;
+  constexpr std::string_view kOurs = R"("flash")";
+  constexpr std::string_view kTheirs = R"("sdpa")";
+  for (std::size_t at = text.find(kOurs); at != std::string::npos; at = text.find(kOurs, at))
+    text.replace(at, kOurs.size(), kTheirs);
+  return text;
+}
+
+std::string job_text(const ModelRow& row, Framework framework, const char* precision,
+                     std::int64_t batch) {
   return json{
-      {"model", json::parse(row.model)},
+      {"model", json::parse(model_text(row, framework))},
       {"training", {{"batch_size", batch}, {"precision", precision}, {"optimizer", row.optimizer}}}}
       .dump();
 }
@@ -50,11 +62,11 @@ std::int64_t next_batch(std::int64_t batch) {
 }
 
 // The largest batch whose forecast stays within `target`; nothing when even one sample is larger.
-std::optional<Sized> sized(const ModelRow& row, const char* precision, Bytes target,
-                           const JobRunner& runner) {
+std::optional<Sized> sized(const ModelRow& row, Framework framework, const char* precision,
+                           Bytes target, const JobRunner& runner) {
   std::optional<Sized> best;
   for (std::int64_t batch = 1; batch <= kLargestBatch; batch = next_batch(batch)) {
-    std::string job = job_text(row, precision, batch);
+    std::string job = job_text(row, framework, precision, batch);
     const Forecast forecast = runner.forecast(job);
     if (forecast.reserved > target) break;
     best = Sized{std::move(job), forecast};
@@ -62,15 +74,15 @@ std::optional<Sized> sized(const ModelRow& row, const char* precision, Bytes tar
   return best;
 }
 
-void add(const ModelRow& row, const char* precision, const SizeRow& size, Bytes ceiling,
-         const JobRunner& runner, Plan& plan) {
+void add(const ModelRow& row, Framework framework, const char* precision, const SizeRow& size,
+         Bytes ceiling, const JobRunner& runner, Plan& plan) {
   const std::string name =
       fmt::format("{}/{}/{}/{:.0f}MiB", row.family, row.variant, precision, size.target.mib());
   if (size.target > ceiling) {
     plan.left_out.push_back({name, fmt::format("beyond the ceiling of {}", to_string(ceiling))});
     return;
   }
-  std::optional<Sized> chosen = sized(row, precision, size.target, runner);
+  std::optional<Sized> chosen = sized(row, framework, precision, size.target, runner);
   if (!chosen) {
     plan.left_out.push_back({name, "one sample already takes more"});
     return;
@@ -86,7 +98,8 @@ void add(const ModelRow& row, const char* precision, const SizeRow& size, Bytes 
 
 }  // namespace
 
-Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner) {
+Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
+               Framework framework) {
   const PlanLevel level = level_of(name);
   const auto at = static_cast<std::size_t>(level);
   Plan plan;
@@ -95,10 +108,13 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
   plan.most_repeats = kMostRepeats[at];
   if (level != PlanLevel::kQuick) plan.limit = std::chrono::seconds{300};
   for (const ModelRow& model : model_rows()) {
+    if (framework == Framework::kPytorch && model.own_only) continue;
     for (const PrecisionRow& precision : precision_rows(kind)) {
+      // Transforms of PyTorch refuse most 16-bit inputs.
+      if (framework == Framework::kPytorch && precision.pure_16bit) continue;
       for (const SizeRow& size : size_rows(kind)) {
         if (std::max({model.level, precision.level, size.level}) > level) continue;
-        add(model, precision.precision, size, ceiling, runner, plan);
+        add(model, framework, precision.precision, size, ceiling, runner, plan);
       }
     }
   }

@@ -39,9 +39,13 @@ struct Plan {
   double small_spread = 0.005;  // relative half-range at which repeating stops
 };
 
-// "quick", "standard", "full". Jobs that would reserve more than `ceiling` are left out. Throws
-// Error(kUsage) for another name.
-Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner);
+// What runs the jobs: our own layers, or the PyTorch of the user.
+enum class Framework { kOwn, kPytorch };
+
+// "quick", "standard", "full". Jobs that would reserve more than `ceiling` are left out, and so are
+// those that the framework's probe cannot run. Throws Error(kUsage) for another name.
+Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
+               Framework framework = Framework::kOwn);
 
 // How well the fitted workloads of a plan tell the constants apart: the condition number of the
 // matrix whose columns are the constant and the libraries, each scaled to length 1. 1 is perfect;

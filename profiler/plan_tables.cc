@@ -72,7 +72,8 @@ constexpr auto kModels = std::to_array<ModelRow>({
      R"("implementation":"flash"}]}]}],"loss":"mean"})"},
     {kStandard, "fno", "neuralop-w24-m12", "adamw",
      R"({"input":{"shape":[24,48,48]},"layers":[{"type":"repeat","times":2,"layers":[{"type":"fno_block",)"
-     R"("style":"neuralop","width":24,"modes":[12,12]}]}],"loss":"mean"})"},
+     R"("style":"neuralop","width":24,"modes":[12,12]}]}],"loss":"mean"})",
+     /*own_only=*/true},
     {kFull, "conv", "depthwise", "adamw",
      R"({"input":{"shape":[32,56,56]},"layers":[{"type":"conv2d","in":32,"out":32,"kernel":3,"padding":1,)"
      R"("groups":32},{"type":"batch_norm","features":32},{"type":"silu"},{"type":"conv2d","in":32,)"
@@ -108,7 +109,7 @@ constexpr auto kGpuSizes = std::to_array<SizeRow>({
 
 constexpr auto kCpuPrecisions = std::to_array<PrecisionRow>({{kQuick, "fp32"}});
 constexpr auto kGpuPrecisions =
-    std::to_array<PrecisionRow>({{kQuick, "fp32"}, {kStandard, "amp-bf16"}, {kFull, "fp16"}});
+    std::to_array<PrecisionRow>({{kQuick, "fp32"}, {kStandard, "amp-bf16"}, {kFull, "fp16", true}});
 
 }  // namespace
 

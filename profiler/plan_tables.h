@@ -16,7 +16,8 @@ struct ModelRow {
   const char* family;
   const char* variant;
   const char* optimizer;
-  const char* model;  // JSON of the contract's `model`
+  const char* model;      // JSON of the contract's `model`
+  bool own_only = false;  // the PyTorch probe cannot build it
 };
 std::span<const ModelRow> model_rows();
 
@@ -30,6 +31,7 @@ std::span<const SizeRow> size_rows(DeviceKind kind);
 struct PrecisionRow {
   PlanLevel level;
   const char* precision;
+  bool pure_16bit = false;
 };
 // The cpu device computes 16-bit types through fp32 copies of its own, which no GPU makes: it is
 // measured in fp32.

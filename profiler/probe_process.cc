@@ -89,8 +89,8 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
   for (std::string& word : words) line.push_back(word.data());
   line.push_back(nullptr);
   pid_t child = 0;
-  const int failure = posix_spawn(&child, path.c_str(), actions.files(), actions.attributes(),
-                                  line.data(), environ);
+  const int failure = posix_spawnp(&child, path.c_str(), actions.files(), actions.attributes(),
+                                   line.data(), environ);
   if (failure != 0) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("cannot start the probe {}: {}", path, std::strerror(failure)));

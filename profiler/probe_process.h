@@ -13,7 +13,7 @@ namespace memfathom {
 // How a probe is started: our own program with the internal command, unless $MEMFATHOM_PROBE names
 // another one.
 struct ProbeProgram {
-  std::filesystem::path path;
+  std::filesystem::path path;  // a bare name is looked for in PATH
   std::vector<std::string> arguments;
 };
 ProbeProgram own_probe_program();

@@ -73,6 +73,20 @@ TEST(PlanTest, TellsTheConstantsOfAllLibrariesApart) {
   }
 }
 
+TEST(PlanTest, PytorchGetsWhatItsProbeCanRunAndNoKernelItHasNot) {
+  const Plan plan =
+      make_plan("full", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch);
+  EXPECT_LT(design_condition(plan.workloads), 10);
+  for (const Workload& workload : plan.workloads) {
+    for (const char* absent : {"neuralop", "flash", "\"fp16\""})
+      EXPECT_EQ(workload.job.find(absent), std::string::npos) << workload.name;
+  }
+  const Plan quick =
+      make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch);
+  EXPECT_EQ(quick.workloads.size(),
+            make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner()).workloads.size());
+}
+
 TEST(PlanTest, JobsBeyondTheCeilingAreLeftOutWithTheReason) {
   const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_MiB, CountingRunner());
   for (const Workload& workload : plan.workloads) EXPECT_LE(workload.forecast.reserved, 100_MiB);

@@ -1,0 +1,112 @@
+// calibrate --framework pytorch through the real binary, with programs that answer as the probe in
+// a Python would. All figures are made up: they show the protocol (tests/data/pytorch_probe).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/profiling_fixture.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class PytorchCommandTest : public ProfilingFixture {
+ protected:
+  // A "Python" that is a shell script; it must be handed the probe's text.
+  std::string python(const std::string& body) {
+    const std::string path = folder_ + "/python";
+    std::ofstream(path)
+        << "#!/bin/sh\n[ \"$1\" = -c ] || exit 3\ncase \"$2\" in *'import torch'*) ;; "
+           "*) exit 3;; esac\n"
+        << body;
+    chmod(path.c_str(), 0700);
+    return path;
+  }
+  // A simulated card that says it is an A100 under PyTorch.
+  std::string disguised(const std::string& version) {
+    return python("sed 's/\"device\":\"cuda:0\"/\"device\":\"virtual:blue\"/' | " MEMFATHOM_BINARY
+                  " __probe | sed -e 's/\"virtual:blue\"/\"NVIDIA A100-SXM4-40GB\"/' "
+                  "-e 's/\"architecture\":\"virtual\"/\"architecture\":\"sm_80\"/' "
+                  "-e 's/\"framework\":\"memfathom\"/\"framework\":\"pytorch\"/' "
+                  "-e 's/\"memory_total_bytes\":[0-9]*/\"memory_total_bytes\":42505273344/' "
+                  "-e 's/\"framework_version\":\"[^\"]*\"/\"framework_version\":\"" +
+                  version + "\"/'\n");
+  }
+  Outcome calibrate(const std::string& path, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"calibrate", "--device", "cuda:0",   "--framework", "pytorch",
+                                   "--format",  "json",     "--python", path};
+    words.insert(words.end(), more.begin(), more.end());
+    // Asking cuDNN is not what this is about.
+    return run(words, {"XDG_CACHE_HOME=" + folder_});
+  }
+};
+
+TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
+  const std::string data = std::string(MEMFATHOM_TEST_DATA) + "/pytorch_probe/";
+  const std::string path = python("case \"$(cat)\" in *'\"workload\":\"\"'*) cat " + data +
+                                  "environment.json;; *) cat " + data + "sample.json;; esac\n");
+  const Outcome outcome = run({"profile", "--device", "cuda:0", "--framework", "pytorch",
+                               "--python", path, "--filter", "mlp/w256-d8/fp32/256MiB"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<StoredSample> stored =
+      Store::open(database(), Store::Mode::kReadOnly).samples({});
+  ASSERT_EQ(stored.size(), 1U);
+  EXPECT_EQ(stored[0].environment->framework, "pytorch");
+  EXPECT_EQ(stored[0].environment->framework_version, "2.15.0+cu132");
+  EXPECT_EQ(stored[0].environment->cudnn, "9.19.0");
+  const Sample& sample = stored[0].sample;
+  EXPECT_EQ(sample.status, SampleStatus::kOk);
+  EXPECT_EQ(sample.family, "mlp");
+  EXPECT_EQ(sample.allocated_peak, Bytes{200000512});
+  EXPECT_EQ(sample.reserved_peak, Bytes{232783872});
+  EXPECT_EQ(sample.device_peak, Bytes{836763648});
+  EXPECT_EQ(sample.device_metric, "nvml-process");
+  EXPECT_EQ(sample.stages.size(), 6U);
+  EXPECT_EQ(sample.repeats, 2) << "two readings that agree";
+}
+
+TEST_F(PytorchCommandTest, ItsCalibrationServesEstimatesForTheCardUntilPytorchIsAnother) {
+  const Outcome outcome = calibrate(disguised("2.15.0"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(json::parse(outcome.out)["calibration"]["name"], "a100-40gb/pytorch");
+  const Outcome estimated = run({"estimate", "--model", "gpt2", "--sequence-length", "128", "--gpu",
+                                 "a100-40gb", "--format", "json"},
+                                {"XDG_CACHE_HOME=" + folder_});
+  ASSERT_EQ(estimated.exit_code, 0) << estimated.err;
+  const json answer = json::parse(estimated.out);
+  EXPECT_EQ(answer["calibration"]["status"], "calibrated");
+  EXPECT_EQ(answer["calibration"]["environment"]["framework_version"], "2.15.0");
+
+  const Outcome same = calibrate(disguised("2.15.0"), {"--if-stale"});
+  EXPECT_EQ(same.exit_code, 0);
+  EXPECT_EQ(json::parse(same.out)["done"], false);
+  const Outcome upgraded = calibrate(disguised("2.16.0"), {"--if-stale"});
+  EXPECT_EQ(upgraded.exit_code, 0) << upgraded.err;
+  EXPECT_EQ(json::parse(upgraded.out)["done"], true);
+}
+
+TEST_F(PytorchCommandTest, APythonThatCannotIsOneSentence) {
+  const Outcome none = calibrate("/nonexistent/python");
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_THAT(none.err, HasSubstr("cannot start the probe /nonexistent/python"));
+  const Outcome bare = calibrate(python("echo 'python3 has no torch; use --python' >&2; exit 1\n"));
+  EXPECT_EQ(bare.exit_code, 4);
+  EXPECT_THAT(bare.err, HasSubstr("cuda:0 cannot be used: python3 has no torch"));
+}
+
+TEST_F(PytorchCommandTest, WhatMakesNoSenseWithItIsBadUsage) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"calibrate", "--framework", "tensorflow"},
+           {"calibrate", "--python", "/usr/bin/python3"},
+           {"calibrate", "--framework", "pytorch", "--device", "virtual:blue"},
+           {"profile", "--framework", "pytorch", "--filter", "mlp", "--trace", "x.jsonl"}}) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words.back() << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,31 @@
+#include "estimator/gpus.h"
+
+#include <gtest/gtest.h>
+
+namespace memfathom {
+namespace {
+
+std::string_view name_of(std::string_view product, std::int64_t mib) {
+  const Gpu* gpu = find_gpu_of_driver(product, Bytes{mib} * (1 << 20));
+  return gpu != nullptr ? gpu->name : "unknown";
+}
+
+TEST(GpusTest, KnowsCardsByWhatDriversCallThem) {
+  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 40537), "a100-40gb");
+  EXPECT_EQ(name_of("NVIDIA A100 80GB PCIe", 81050), "a100-80gb");
+  EXPECT_EQ(name_of("Tesla V100-SXM2-16GB", 16151), "v100-16gb");
+  EXPECT_EQ(name_of("Tesla T4", 14914), "t4");
+  EXPECT_EQ(name_of("NVIDIA H100 80GB HBM3", 81106), "h100-80gb");
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 3080", 12044), "rtx-3080-12gb");
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 4090 Laptop GPU", 16375), "rtx-4090-16gb-laptop");
+  EXPECT_EQ(name_of("NVIDIA RTX 6000 Ada Generation", 48510), "rtx-6000-ada");
+}
+
+TEST(GpusTest, TakesNoOtherCardForOneItDoesNotKnow) {
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 3070 Ti", 8192), "unknown");
+  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a card";
+  EXPECT_EQ(name_of("", 40537), "unknown");
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,67 @@
+"""The parts of profiler/pytorch_probe.py that need no torch, with a pretend libnvidia-ml (tests/profiler/fake_nvml.cc).
+
+    MEMFATHOM_NVML=FAKE python3 pytorch_probe_test.py PROBE
+"""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+PROBE = sys.argv.pop(1)
+GIB = 1 << 30
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("pytorch_probe", PROBE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+probe = load()
+
+
+class NvmlTest(unittest.TestCase):
+    def test_reads_the_card_and_its_processes(self):
+        nvml = probe.Nvml(0)
+        self.assertEqual(nvml.driver(), "580.1")
+        self.assertEqual(nvml.used(), 3 * GIB)
+        self.assertEqual(nvml.processes(), {7: None, os.getpid(): 2 * GIB})
+        self.assertTrue(nvml.mode("nvmlDeviceGetEccMode"))
+        self.assertFalse(nvml.mode("nvmlDeviceGetMigMode"))
+
+    def test_a_card_that_is_not_there_is_an_os_error(self):
+        self.assertRaises(OSError, probe.Nvml, 1)
+
+    def test_the_meter_reads_this_process_alone(self):
+        meter = probe.NvmlMeter(probe.Nvml(0))
+        self.assertEqual(meter.used(), 2 * GIB)
+        self.assertEqual(meter.metric(), "nvml-process")
+        self.assertEqual(meter.disturbed, "")
+
+    def test_another_process_disturbs(self):
+        meter = probe.NvmlMeter(probe.Nvml(0))
+        meter.compare({7: None, 8: GIB})
+        self.assertEqual(meter.disturbed, "process 8 came to the device")
+
+
+class ProtocolTest(unittest.TestCase):
+    def test_resident_memory_is_read_from_proc(self):
+        stages = probe.Stages(probe.RssMeter())
+        kept = b"x" * (64 << 20)
+        stages.read("tensors")
+        self.assertGreater(stages.peak(), len(kept) // 2)
+
+    def test_a_failure_is_one_sentence_and_no_answer(self):
+        request = json.dumps({"device": "virtual:blue", "workload": ""})
+        with open(PROBE) as text:
+            run = subprocess.run([sys.executable, "-c", text.read()], input=request, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.stdout, "")
+        self.assertEqual(run.stderr, "PyTorch is measured on cpu or cuda:N, not on virtual:blue\n")
+
+
+unittest.main()
