@@ -19,8 +19,6 @@ void TrainingLoop::warm_up() {
   session_.ledger().begin_phase("load", 0);
   network_.load_batch(kSummarySamples, false);
   loaded_ = 0;
-  const NoGrad no_grad(session_);
-  const Scoped<bool> evaluation(session_.training, false);
   const AutocastScope autocast(session_, options_.autocast);
   network_.forward();
 }

@@ -40,9 +40,8 @@ struct LoopOptions {
   bool gradient_clipping = false;
   bool hold_output = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
-  // The loop of a real script: each iteration brings a new batch to the device while the old one
-  // still has its name, zero_grad() comes before the forward pass, and the output has a name where
-  // such scripts give it one.
+  // The loop of a real script: each iteration brings a new batch to the device, zero_grad() comes
+  // between that and the forward pass, and the output has a name where such scripts give it one.
   bool as_scripts_do = false;
   // Micro-batches whose forward passes all run before the first backward: the first stage of a
   // pipeline.
@@ -55,8 +54,8 @@ class TrainingLoop {
   TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
                LoopOptions options);
 
-  // A forward pass in evaluation mode without gradients, before training. Model summaries do this
-  // with two samples.
+  // A forward pass of two samples before training, as model summaries (torchsummary) run it: in
+  // training mode, the graph recorded and let go.
   void warm_up();
   // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short
   // last batch).

@@ -168,6 +168,7 @@ class UNet final : public Network {
   void load_batch(std::int64_t size, bool targets) override {
     const ComponentScope scope(session_, Component::kInputs);
     const DType dtype = settings_.precision;
+    for (Tensor* old : {&x_, &timesteps_, &target_, &text_, &pooled_text_}) old->reset();
     x_ = session_.zeros({size, plan_.in_channels, height_, width_}, dtype);
     timesteps_ = session_.zeros({size}, DType::kInt64);
     target_ = targets ? make_target(session_, settings_.loss,

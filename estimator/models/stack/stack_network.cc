@@ -69,6 +69,8 @@ class StackNetwork final : public Network {
     if (x_ && x_.requires_grad() && batch_ == size) return;
     const ComponentScope scope(session_, Component::kInputs);
     batch_ = size;
+    x_.reset();
+    target_.reset();
     if (input_.from_layer) {
       x_ = session_.zeros({}, DType::kFp32);
     } else {

@@ -25,6 +25,8 @@ class ImageNetwork final : public Network {
     const ComponentScope scope(session_, Component::kInputs);
     const Shape shape = with_batch(size, task_.sample);
     const bool channels_last = settings_.channels_last && shape.rank() == 4;
+    x_.reset();
+    target_.reset();
     x_ = session_.empty_strided(
         shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
         settings_.precision);
