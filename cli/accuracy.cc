@@ -110,19 +110,69 @@ std::map<std::string, std::vector<Answered*>> device_groups(std::vector<Answered
   return groups;
 }
 
-// As if each group were a new card on which `anchors` runs were made: they fix its constant, the
-// others are scored.
-void calibrate_by_anchors(std::vector<Answered>& answers, std::size_t anchors) {
+// So many of a group's rows, spread evenly over it.
+std::vector<Answered*> anchors_of(const std::vector<Answered*>& rows, std::size_t count) {
+  std::vector<Answered*> anchors;
+  for (std::size_t i = 0; i < count; ++i) {
+    anchors.push_back(rows[i * (rows.size() - 1) / std::max<std::size_t>(count - 1, 1)]);
+  }
+  return anchors;
+}
+
+std::vector<double> constants_of(const std::vector<Answered*>& rows) {
+  std::vector<double> constants;
+  for (const Answered* row : rows) constants.push_back(constant_of(*row));
+  return constants;
+}
+
+// How far the constants that the rows speak for lie apart, relative to what was measured.
+double disagreement(const std::vector<Answered*>& rows) {
+  const double middle = median_of(constants_of(rows));
+  double sum = 0;
+  for (const Answered* row : rows) {
+    sum += std::abs(constant_of(*row) - middle) / static_cast<double>(row->row->bytes->count());
+  }
+  return sum;
+}
+
+bool is_of_unknown_age(const MeasuredJob& row) {
+  return row.job.target.gpu.empty() && row.job.target.stack.version.empty();
+}
+
+// The same rows, answered as if those that name neither card nor stack had run under PyTorch < 2.0.
+std::vector<Answered> answer_as_older(const std::vector<MeasuredJob>& rows,
+                                      const Estimation& estimation) {
+  std::vector<Answered> answers(rows.size());
+  on_all_cores(rows.size(), [&](std::size_t i) {
+    if (!is_of_unknown_age(rows[i])) return;
+    MeasuredJob older = rows[i];
+    older.job.target.stack.version = "1.13";
+    answers[i] = answer(older, estimation);
+    answers[i].row = &rows[i];
+  });
+  return answers;
+}
+
+// As if each group were a new card on which `count` runs were made: they fix its constant and,
+// where the rows do not say it, whether its stack is older than PyTorch 2.0 (cuDNN's workspaces
+// then were others): the reading under which the anchors agree better. The others are scored.
+void calibrate_by_anchors(std::vector<Answered>& answers, std::vector<Answered> older,
+                          std::size_t count) {
   for (auto& [name, rows] : device_groups(answers)) {
-    if (rows.size() <= anchors) continue;
-    std::vector<double> constants;
-    for (std::size_t i = 0; i < anchors; ++i) {
-      Answered& anchor = *rows[i * (rows.size() - 1) / std::max<std::size_t>(anchors - 1, 1)];
-      constants.push_back(constant_of(anchor));
-      anchor.left_out = true;
+    if (rows.size() <= count) continue;
+    std::vector<Answered*> as_older;
+    for (const Answered* row : rows) {
+      Answered& other = older[static_cast<std::size_t>(row - answers.data())];
+      if (other.answered) as_older.push_back(&other);
     }
-    const double constant = median_of(constants);
-    for (Answered* a : rows) use_constant(*a, constant);
+    if (as_older.size() == rows.size() &&
+        disagreement(anchors_of(as_older, count)) < disagreement(anchors_of(rows, count))) {
+      for (std::size_t i = 0; i < rows.size(); ++i) *rows[i] = *as_older[i];
+    }
+    const std::vector<Answered*> anchors = anchors_of(rows, count);
+    const double constant = median_of(constants_of(anchors));
+    for (Answered* anchor : anchors) anchor->left_out = true;
+    for (Answered* row : rows) use_constant(*row, constant);
   }
 }
 
@@ -218,8 +268,12 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
                 "ways; use one of them");
   }
   const std::vector<MeasuredJob> rows = read_measured_jobs(data);
-  std::vector<Answered> answers = answer_all(rows, Estimation(context));
-  if (anchors > 0) calibrate_by_anchors(answers, static_cast<std::size_t>(anchors));
+  const Estimation estimation(context);
+  std::vector<Answered> answers = answer_all(rows, estimation);
+  if (anchors > 0) {
+    calibrate_by_anchors(answers, answer_as_older(rows, estimation),
+                         static_cast<std::size_t>(anchors));
+  }
   if (folds > 0) calibrate_by_folds(answers, static_cast<std::size_t>(folds));
   const std::map<std::string, Line> lines = lines_of(answers, groups);
   Table table({{"data"},

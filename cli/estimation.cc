@@ -80,15 +80,16 @@ Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   return chosen;
 }
 
-const WorkspaceModel* Estimation::workspaces_for(const Job& job) const {
+const WorkspaceModel* Estimation::workspaces_for(const Job& job,
+                                                 const std::string& torch_version) const {
   if (job.allocator.backend == Backend::kNone) return nullptr;
-  const std::string architecture = fmt::format("sm_{}", capability_of(job));
+  WorkspaceModelOptions options;
+  options.gpu = fmt::format("sm_{}", capability_of(job));
+  options.cache_directory = default_cache_directory();
+  options.older = asks_older_cudnn(torch_version, capability_of(job));
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<WorkspaceModel>& model = models_[architecture];
+  std::unique_ptr<WorkspaceModel>& model = models_[options.gpu + (options.older ? " older" : "")];
   if (!model) {
-    WorkspaceModelOptions options;
-    options.gpu = architecture;
-    options.cache_directory = default_cache_directory();
     try {
       model = open_workspace_model(options).model;
     } catch (const Error&) {
@@ -106,7 +107,7 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
   if (version.empty() && chosen.calibration)
     version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
-  options.workspaces = workspaces_for(job);
+  options.workspaces = workspaces_for(job, version);
   Job with_versions = job;
   apply_stack(with_versions, options.policy);
   return run_dry(with_versions, options);

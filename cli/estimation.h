@@ -33,13 +33,13 @@ class Estimation {
     CalibrationStatus status = CalibrationStatus::kNone;
   };
   Chosen choose_calibration(const Job& job) const;
-  const WorkspaceModel* workspaces_for(const Job& job) const;
+  const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version) const;
   DryRun run(const Job& job, const Chosen& chosen) const;
 
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::unique_ptr<WorkspaceModel>> models_;  // by architecture
+  mutable std::map<std::string, std::unique_ptr<WorkspaceModel>> models_;  // by architecture and age
   mutable std::map<std::string, Chosen> chosen_;                           // by target
 };
 

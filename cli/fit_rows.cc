@@ -10,6 +10,7 @@
 #include "core/fitted_workspaces.h"
 #include "estimator/gpus.h"
 #include "estimator/run/dry_run.h"
+#include "estimator/run/stack_versions.h"
 #include "kernels/cpu/open.h"
 #include "kernels/workspace/cached_workspace_model.h"
 #include "kernels/workspace/convolution_text.h"
@@ -88,9 +89,11 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
 }
 
 // What PyTorch's libraries ask for cannot be seen from outside; cuDNN is asked, as for estimates.
-std::unique_ptr<WorkspaceModel> workspaces_of(const std::string& architecture) {
+std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment) {
   WorkspaceModelOptions options;
-  options.gpu = architecture;
+  options.gpu = environment.architecture;
+  options.older =
+      asks_older_cudnn(environment.framework_version, policy_of(environment).compute_capability);
   options.cache_directory = default_cache_directory();
   return open_workspace_model(options).model;
 }
@@ -128,7 +131,7 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
     cpu = open_cpu_device();
     replay.workspaces = cpu.get();
   } else if (environment.framework == "pytorch" && !samples.empty()) {
-    asked = workspaces_of(environment.architecture);
+    asked = workspaces_of(environment);
     replay.workspaces = asked.get();
   }
   for (const StoredSample& stored : samples) {

@@ -13,6 +13,9 @@ namespace {
 constexpr int kCacheObjects = 436;
 // bitsandbytes stopped keeping the inputs of 4-bit products: 0.42.
 constexpr int kInputsDropped = 42;
+// PyTorch asks cuDNN through its graphs and their heuristics: 2.0.
+constexpr int kCudnnGraphs = 200;
+constexpr int kTuring = 75;
 
 struct Era {
   int torch;
@@ -34,6 +37,11 @@ constexpr auto kEras = std::to_array<Era>({{200, 428, 38},
                                            {210, 500, 49}});
 
 }  // namespace
+
+bool asks_older_cudnn(std::string_view torch_version, int compute_capability) {
+  const int version = version_number(torch_version);
+  return version > 0 ? version < kCudnnGraphs : compute_capability < kTuring;
+}
 
 void apply_stack(Job& job, FrameworkPolicy& policy) {
   const StackSpec& stack = job.target.stack;

@@ -58,6 +58,7 @@ struct WorkspaceModelOptions {
       cache_directory;  // default_cache_directory() for the user's; empty: nothing is kept
   std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
   bool ask_cudnn = true;                    // false: the fitted model alone
+  bool older = false;  // cuDNN 7 or 8 under PyTorch < 2.0, on any card (older_cudnn.h)
 };
 
 // The model `estimate` uses: cuDNN cached, the fitted table behind it. A missing cuDNN is not an

@@ -7,6 +7,7 @@
 #include "kernels/workspace/cached_workspace_model.h"
 #include "kernels/workspace/cudnn_planner.h"
 #include "kernels/workspace/fitted_workspace_model.h"
+#include "kernels/workspace/older_cudnn.h"
 
 namespace memfathom {
 namespace {
@@ -20,9 +21,7 @@ std::filesystem::path store_stem(const WorkspaceModelOptions& options, const std
          fmt::format("cudnn-{}-{}-{}", version, architecture_of(gpu), gpu.key);
 }
 
-}  // namespace
-
-OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) {
+OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
   OpenedWorkspaceModel opened;
   auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu);
   if (options.ask_cudnn) {
@@ -43,6 +42,17 @@ OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) 
   }
   opened.model =
       fitted == nullptr ? std::make_unique<FittedWorkspaceModel>(options.gpu) : std::move(fitted);
+  return opened;
+}
+
+}  // namespace
+
+OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) {
+  if (!options.older) return open_todays_model(options);
+  WorkspaceModelOptions without_tf32 = options;
+  without_tf32.gpu = "sm_75";
+  OpenedWorkspaceModel opened = open_todays_model(without_tf32);
+  opened.model = std::make_unique<OlderCudnnModel>(std::move(opened.model));
   return opened;
 }
 
