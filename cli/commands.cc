@@ -26,6 +26,7 @@ std::span<const Command> commands() {
       Command{"calibrations", "what is known about which device", run_calibrations},
       Command{"bench", "what changed after an upgrade, and what is to be blamed", run_bench},
       Command{"observe", "keep measured runs of real jobs", run_observe},
+      Command{"monitor", "the peak of a running process, kept as an observation", run_monitor},
       Command{"accuracy", "hold the estimates against measured jobs", run_accuracy},
       Command{"selftest", "hold a device's results against plain loops", run_selftest},
       Command{"db", "look after the database: info, check, merge, export, import, backup", run_db},

@@ -14,6 +14,7 @@ ExitCode run_check(const Arguments& arguments, Context& context);
 ExitCode run_compare(const Arguments& arguments, Context& context);
 ExitCode run_recommend(const Arguments& arguments, Context& context);
 ExitCode run_gpus(const Arguments& arguments, Context& context);
+ExitCode run_monitor(const Arguments& arguments, Context& context);
 ExitCode run_models(const Arguments& arguments, Context& context);
 ExitCode run_estimate(const Arguments& arguments, Context& context);
 ExitCode run_fit(const Arguments& arguments, Context& context);

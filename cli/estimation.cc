@@ -17,16 +17,17 @@ namespace {
 // Jobs that name no card run on what most people of this field have.
 constexpr int kAssumedCapability = 80;
 
-int capability_of(const Job& job) {
-  if (job.target.gpu.empty()) return kAssumedCapability;
-  const int capability = gpu_named(job.target.gpu, "target.gpu").compute_capability();
-  return capability > 0 ? capability : kAssumedCapability;
-}
-
 std::optional<Bytes> capacity_of(const Job& job) {
   if (job.target.memory) return job.target.memory;
   if (!job.target.gpu.empty()) return gpu_named(job.target.gpu, "target.gpu").memory();
   return std::nullopt;
+}
+
+// A calibration of this card that was made before its driver changed.
+bool is_of_another_driver(const std::optional<Calibration>& calibration, CalibrationStatus status,
+                          const LiveCard& live) {
+  return calibration && status == CalibrationStatus::kCalibrated && !live.driver.empty() &&
+         calibration->environment.driver != live.driver;
 }
 
 std::string framework_of(const Job& job) {
@@ -45,6 +46,29 @@ Estimation::Estimation(const Context& context) : database_(database_path(context
 }
 
 Estimation::~Estimation() = default;
+
+const LiveCard* Estimation::live_target(const Job& job) const {
+  const TargetSpec& target = job.target;
+  if (target.device.empty() && (target.memory || !target.gpu.empty())) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto known = live_.find(target.device);
+  if (known != live_.end()) return known->second ? &*known->second : nullptr;
+  std::optional<LiveCard> found =
+      target.device.empty() ? first_live_card() : std::optional(live_card(target.device));
+  if (found) live_.emplace(found->device, found);
+  const auto at = live_.insert_or_assign(target.device, std::move(found)).first;
+  return at->second ? &*at->second : nullptr;
+}
+
+int Estimation::capability_of(const Job& job) const {
+  int capability = 0;
+  if (!job.target.gpu.empty()) {
+    capability = gpu_named(job.target.gpu, "target.gpu").compute_capability();
+  } else if (const LiveCard* live = live_target(job)) {
+    capability = live->compute_capability;
+  }
+  return capability > 0 ? capability : kAssumedCapability;
+}
 
 Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   const std::string& wanted = job.target.calibration;
@@ -83,10 +107,11 @@ Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
 const WorkspaceModel* Estimation::workspaces_for(const Job& job,
                                                  const std::string& torch_version) const {
   if (job.allocator.backend == Backend::kNone) return nullptr;
+  const int capability = capability_of(job);
   WorkspaceModelOptions options;
-  options.gpu = fmt::format("sm_{}", capability_of(job));
+  options.gpu = fmt::format("sm_{}", capability);
   options.cache_directory = default_cache_directory();
-  options.older = asks_older_cudnn(torch_version, capability_of(job));
+  options.older = asks_older_cudnn(torch_version, capability);
   const std::lock_guard lock(mutex_);
   std::unique_ptr<WorkspaceModel>& model = models_[options.gpu + (options.older ? " older" : "")];
   if (!model) {
@@ -94,7 +119,7 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job,
       model = open_workspace_model(options).model;
     } catch (const Error&) {
       // Older than anything cuDNN plans for today: the nearest architecture it does plan for.
-      options.gpu = capability_of(job) < 75 ? "sm_75" : "sm_80";
+      options.gpu = capability < 75 ? "sm_75" : "sm_80";
       model = open_workspace_model(options).model;
     }
   }
@@ -115,14 +140,20 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
-Estimate Estimation::answer(const Job& job) const {
-  const Chosen chosen = choose_calibration(job);
+Estimate Estimation::answer(const Job& given) const {
+  const LiveCard* live = live_target(given);
+  const Job job = live != nullptr ? placed_on(*live, given) : given;
+  Chosen chosen = choose_calibration(job);
+  if (live != nullptr && is_of_another_driver(chosen.calibration, chosen.status, *live))
+    chosen.status = CalibrationStatus::kStale;
   const DryRun run_result = run(job, chosen);
   EstimateContext context;
   context.calibration = chosen.calibration ? &*chosen.calibration : nullptr;
   context.status = chosen.status;
   context.capacity = capacity_of(job);
-  return make_estimate(job, run_result, context);
+  Estimate estimate = make_estimate(job, run_result, context);
+  if (live != nullptr) estimate.assumptions.push_back(live->sentence());
+  return estimate;
 }
 
 }  // namespace memfathom

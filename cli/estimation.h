@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/live_card.h"
 #include "core/calibration.h"
 #include "core/workspace.h"
 #include "estimator/answer/estimate.h"
@@ -32,6 +33,10 @@ class Estimation {
     std::optional<Calibration> calibration;
     CalibrationStatus status = CalibrationStatus::kNone;
   };
+  // The card in this machine that a job is for: that of target.device; the first one, where no
+  // target is named at all; else null. Asked once.
+  const LiveCard* live_target(const Job& job) const;
+  int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
   const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version) const;
   DryRun run(const Job& job, const Chosen& chosen) const;
@@ -39,8 +44,10 @@ class Estimation {
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::unique_ptr<WorkspaceModel>> models_;  // by architecture and age
-  mutable std::map<std::string, Chosen> chosen_;                           // by target
+  mutable std::map<std::string, std::unique_ptr<WorkspaceModel>>
+      models_;                                                   // by architecture and age
+  mutable std::map<std::string, Chosen> chosen_;                 // by target
+  mutable std::map<std::string, std::optional<LiveCard>> live_;  // by device; "": the first
 };
 
 }  // namespace memfathom

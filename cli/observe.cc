@@ -3,10 +3,10 @@
 #include <ostream>
 
 #include "cli/commands.h"
-#include "cli/database.h"
-#include "cli/measured_jobs.h"
+#include "cli/observation_file.h"
+#include "cli/observing.h"
 #include "cli/option_parser.h"
-#include "db/store.h"
+#include "core/error.h"
 
 namespace memfathom {
 
@@ -25,23 +25,15 @@ ExitCode run_observe(const Arguments& arguments, Context& context) {
   parser.option("--source", what.source);
   parser.parse(arguments);
 
-  Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
-  Store::Batch batch(store);
-  int added = 0;
-  int known = 0;
-  for (const MeasuredJob& row : read_measured_jobs(file)) {
-    if (!row.phase.empty()) continue;  // a phase's figure is no total
-    Observation observation = what;
-    observation.job = row.job_text;
-    observation.metric = row.metric;
-    observation.bytes = row.bytes;
-    observation.fits = row.fits;
-    observation.group = row.group;
-    if (observation.gpu.empty()) observation.gpu = row.job.target.gpu;
-    (store.insert_observation(observation) ? added : known) += 1;
+  const std::vector<Observation> observations = read_observations(file, what);
+  if (observations.empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: no observations are in it; see memfathom "
+                                               "observe --help for the format",
+                                               file));
   }
-  batch.commit();
-  context.out << fmt::format("{} observations added, {} were known\n", added, known);
+  const int added = keep_observations(observations, context);
+  context.out << fmt::format("{} observations added, {} were known\n", added,
+                             static_cast<int>(observations.size()) - added);
   return ExitCode::kYes;
 }
 

@@ -51,12 +51,14 @@ struct Nvml::Functions {
   int (*process_name)(unsigned, char*, unsigned) = nullptr;
   int (*ecc)(Handle, int*, int*) = nullptr;
   int (*mig)(Handle, unsigned*, unsigned*) = nullptr;
+  int (*capability)(Handle, int*, int*) = nullptr;
 
   bool load_all(void* library) {
-    load(library, "nvmlDeviceGetHandleByUUID", by_uuid);  // these four may be missing
+    load(library, "nvmlDeviceGetHandleByUUID", by_uuid);  // these five may be missing
     load(library, "nvmlSystemGetProcessName", process_name);
     load(library, "nvmlDeviceGetEccMode", ecc);
     load(library, "nvmlDeviceGetMigMode", mig);
+    load(library, "nvmlDeviceGetCudaComputeCapability", capability);
     return load(library, "nvmlInit_v2", init) && load(library, "nvmlShutdown", shutdown) &&
            load(library, "nvmlErrorString", error_string) &&
            load(library, "nvmlDeviceGetCount_v2", count) &&
@@ -178,6 +180,10 @@ GpuStatus Nvml::status(int index) const {
   unsigned mig_pending = 0;
   if (functions_->mig != nullptr) functions_->mig(handle, &mig, &mig_pending);
   status.mig = mig == 1;
+  int major = 0;
+  int minor = 0;
+  if (functions_->capability != nullptr) functions_->capability(handle, &major, &minor);
+  status.compute_capability = 10 * major + minor;
   status.processes = processes(index);
   return status;
 }

@@ -26,6 +26,7 @@ struct GpuStatus {
   std::optional<Bytes> reserved;  // by the driver itself; old drivers count it as used
   bool ecc = false;
   bool mig = false;
+  int compute_capability = 0;  // 80 is sm_80; 0 where it is not told
   std::string driver;
   std::vector<GpuProcess> processes;
 };

@@ -401,10 +401,11 @@ class Loop:
         return makers[name](parameters)
 
     def load(self):
-        """A new batch, while the old one still has its name; an input with a gradient is no batch and stays."""
+        """A new batch when the old one has gone, as loaders have it; an input with a gradient is no batch and stays."""
         torch = self.torch
         if self.x is not None and self.keeps_input:
             return
+        self.x = self.target = None
         dtype = torch.int64 if self.input.get("dtype") == "int64" else torch.float32
         self.x = torch.zeros(self.shape, dtype=dtype, device=self.device, requires_grad=self.keeps_input)
         if self.target_shape is not None:

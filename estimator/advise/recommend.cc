@@ -84,7 +84,7 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   if (result.base.verdict.capacity) {
     const Node* target = document.find("target");
     const bool own_margin = target != nullptr && target->find("margin") != nullptr;
-    whole = *result.base.verdict.capacity - job.target.used_by_others;
+    whole = *result.base.verdict.capacity - result.base.verdict.used_by_others;
     const double share =
         static_cast<double>(result.base.verdict.capacity->count()) * options.margin;
     limit = Limit{own_margin ? *result.base.verdict.available

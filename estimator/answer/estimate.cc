@@ -72,6 +72,7 @@ Verdict judge(const Job& job, const EstimateContext& context, const std::string&
       static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
   const Bytes margin = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
   const Bytes available = *context.capacity - job.target.used_by_others - margin;
+  verdict.used_by_others = job.target.used_by_others;
   verdict.available = available;
   verdict.headroom = available - totals.device_peak;
   if (context.calibration != nullptr) {

@@ -50,6 +50,7 @@ struct Verdict {
   VerdictStatus status = VerdictStatus::kUnknown;
   std::optional<double> probability_fits;
   std::optional<Bytes> capacity;
+  Bytes used_by_others;  // of the capacity
   std::optional<Bytes> available;
   std::optional<Bytes> headroom;
 };

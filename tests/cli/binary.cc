@@ -36,6 +36,7 @@ Outcome run_binary(const std::vector<std::string>& words,
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(open(out_path.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
     dup2(open(err_path.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    setenv("MEMFATHOM_NVML", "/nonexistent", 1);  // tests do not depend on the machine's GPUs
     for (const std::string& pair : environment) {
       setenv(pair.substr(0, pair.find('=')).c_str(), pair.substr(pair.find('=') + 1).c_str(), 1);
     }

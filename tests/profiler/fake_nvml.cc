@@ -1,7 +1,14 @@
-// A pretend libnvidia-ml with one card, and this process on it beside another one.
+// A pretend libnvidia-ml with one card, and this process on it beside another one; or the processes
+// of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB" each, as they stand there at every
+// reading. Each reading of it leaves FILE.read behind, so that others can wait for it.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
 
 extern "C" {
 
@@ -14,6 +21,32 @@ struct FakeProcess {
   unsigned long long used;
   unsigned gpu_instance, compute_instance;
 };
+}
+
+namespace {
+
+std::vector<FakeProcess> processes_now() {
+  std::vector<FakeProcess> now;
+  const char* file = std::getenv("MEMFATHOM_FAKE_PROCESSES");
+  if (file == nullptr) {
+    now.push_back({7, ~0ULL, 0, 0});  // its memory may not be told
+    now.push_back({static_cast<unsigned>(getpid()), 2ULL << 30, 0, 0});
+    return now;
+  }
+  std::ifstream lines(file);
+  FakeProcess process{};
+  unsigned long long mib = 0;
+  while (lines >> process.pid >> mib) {
+    process.used = mib << 20;
+    now.push_back(process);
+  }
+  std::ofstream(std::string(file) + ".read") << "x";
+  return now;
+}
+
+}  // namespace
+
+extern "C" {
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
@@ -28,7 +61,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return index == 0 ? 0 : 6;
 }
 int nvmlDeviceGetName(void*, char* name, unsigned length) {
-  std::strncpy(name, "Pretend H100", length);
+  const char* given = std::getenv("MEMFATHOM_FAKE_NAME");
+  std::strncpy(name, given != nullptr ? given : "Pretend H100", length);
   return 0;
 }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
@@ -44,13 +78,18 @@ int nvmlDeviceGetMemoryInfo_v2(void*, FakeMemory* memory) {
   return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, FakeProcess* processes) {
-  if (*count < 2) {
-    *count = 2;
+  const std::vector<FakeProcess> now = processes_now();
+  if (*count < now.size()) {
+    *count = static_cast<unsigned>(now.size());
     return 7;
   }
-  *count = 2;
-  processes[0] = {7, ~0ULL, 0, 0};  // its memory may not be told
-  processes[1] = {static_cast<unsigned>(getpid()), 2ULL << 30, 0, 0};
+  *count = static_cast<unsigned>(now.size());
+  std::copy(now.begin(), now.end(), processes);
+  return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  *major = 9;
+  *minor = 0;
   return 0;
 }
 int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {

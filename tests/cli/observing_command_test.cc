@@ -1,0 +1,208 @@
+// observe, monitor and check: what was measured of real runs comes into the database.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/profiling_fixture.h"
+
+namespace memfathom {
+namespace {
+
+using namespace literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class ObservingCommandTest : public ProfilingFixture {
+ protected:
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+  std::vector<Observation> observations() const {
+    return Store::open(database(), Store::Mode::kReadOnly).observations();
+  }
+  // A card whose processes a file tells.
+  std::vector<std::string> pretend_card() const {
+    return {"MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML, "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3",
+            "MEMFATHOM_FAKE_PROCESSES=" + folder_ + "/processes", "XDG_CACHE_HOME=" + folder_};
+  }
+  // A command that says it holds so much of the card, and ends once that was read.
+  std::string holds(int mib) const {
+    const std::string path = folder_ + "/processes";
+    return "echo $$ " + std::to_string(mib) + " > " + path + "; rm -f " + path +
+           ".read; while [ ! -e " + path + ".read ]; do :; done";
+  }
+  Outcome check(const std::string& command, const std::vector<std::string>& environment = {}) {
+    return run({"check", "--model", "gpt2", "--sequence-length", "8", "--gpu", "h100-80gb", "--",
+                "sh", "-c", command},
+               environment);
+  }
+};
+
+const char* const kJob =
+    R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 64}, "target": {"gpu": "t4"}})";
+
+TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
+  file("job.json", kJob);
+  const std::string lines =
+      file("runs.jsonl",
+           std::string(R"({"job": "job.json", "metric": "device", "bytes": 3000000000})") + "\n\n" +
+               R"({"job": )" + kJob +
+               R"(, "metric": "reserved", "fits": false, "gpu": "v100-16gb", "note": "x"})" + "\n" +
+               R"({"id": "a", "job": )" + kJob +
+               R"(, "measured": {"metric": "allocated", "bytes": 5}, "group": "g"})" + "\n");
+  const Outcome outcome = run({"observe", lines, "--source", "us"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "3 observations added, 0 were known\n");
+  std::map<Metric, Observation> by_metric;
+  for (const Observation& one : observations()) by_metric[one.metric] = one;
+  EXPECT_EQ(by_metric[Metric::kDevice].gpu, "t4") << "the job's own target";
+  EXPECT_EQ(by_metric[Metric::kDevice].bytes, Bytes{3000000000});
+  EXPECT_EQ(by_metric[Metric::kReserved].fits, false);
+  EXPECT_EQ(by_metric[Metric::kReserved].gpu, "v100-16gb");
+  EXPECT_EQ(by_metric[Metric::kReserved].note, "x");
+  EXPECT_EQ(by_metric[Metric::kAllocated].group, "g");
+  EXPECT_EQ(by_metric[Metric::kAllocated].source, "us");
+  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out, "0 observations added, 3 were known\n");
+}
+
+TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
+  file("job.json", kJob);
+  const std::string table =
+      file("runs.csv",
+           "job,metric,bytes,fits,gpu,note\n"
+           "job.json,device,3000000000,,a100-40gb,\"nvidia-smi, once a second\"\n"
+           "\"{\"\"model\"\": {\"\"preset\"\": \"\"gpt2\"\"}}\",device,,true,t4,\n");
+  const Outcome outcome = run({"observe", table});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Observation> found = observations();
+  ASSERT_EQ(found.size(), 2U);
+  const Observation& measured = found[0].bytes ? found[0] : found[1];
+  EXPECT_EQ(measured.note, "nvidia-smi, once a second");
+  EXPECT_EQ(measured.gpu, "a100-40gb");
+}
+
+TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
+  const std::string good =
+      std::string(R"({"metric": "device", "bytes": 1, "job": )") + kJob + "}\n";
+  for (const auto& [bad, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"metric": "device", "bytes": 1})", "it must have a job"},
+           {R"({"metric": "devise", "bytes": 1, "job": {}})", "allocated, reserved or device"},
+           {R"({"metric": "device", "job": {"model": {"preset": "gpt2"}}})", "it must have bytes"},
+           {R"({"metric": "device", "bytes": 1, "job": "none.yaml"})", "none.yaml"},
+           {R"({"metric": "device", "byte": 1, "job": {}})", "byte"}}) {
+    const Outcome outcome = run({"observe", file("runs.jsonl", good + bad + "\n")});
+    EXPECT_EQ(outcome.exit_code, 2) << bad;
+    EXPECT_THAT(outcome.err, HasSubstr(sentence));
+    EXPECT_FALSE(std::filesystem::exists(database())) << bad;
+  }
+  const Outcome short_row = run({"observe", file("runs.csv", "job,metric\nx\n")});
+  EXPECT_THAT(short_row.err, HasSubstr("runs.csv:2: 1 fields"));
+}
+
+TEST_F(ObservingCommandTest, CheckKeepsWhatTheCommandWrites) {
+  const Outcome outcome = check(
+      "echo '{\"metric\": \"reserved\", \"bytes\": 2147483648, \"framework_version\": "
+      "\"2.6\"}' >> $MEMFATHOM_OBSERVED; echo trained");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "trained\n") << "the command owns standard output";
+  EXPECT_THAT(outcome.err, HasSubstr("reserved: estimated "));
+  EXPECT_THAT(outcome.err, HasSubstr("observed 2.00 GiB ("));
+  ASSERT_EQ(observations().size(), 1U);
+  EXPECT_EQ(observations()[0].framework_version, "2.6");
+  EXPECT_EQ(observations()[0].gpu, "h100-80gb");
+  EXPECT_EQ(json::parse(observations()[0].job)["model"]["preset"], "gpt2");
+}
+
+TEST_F(ObservingCommandTest, CheckKeepsThePeakItSawOnTheCard) {
+  file("processes", "");
+  const Outcome outcome = check(holds(900) + "; " + holds(700), pretend_card());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(observations().size(), 1U) << outcome.err;
+  EXPECT_EQ(observations()[0].metric, Metric::kDevice);
+  EXPECT_EQ(observations()[0].bytes, 900_MiB);
+  EXPECT_EQ(observations()[0].gpu, "h100-80gb");
+  EXPECT_EQ(observations()[0].driver, "580.1");
+  EXPECT_THAT(outcome.err, HasSubstr("device: estimated "));
+}
+
+TEST_F(ObservingCommandTest, CheckKeepsNoPeakOfACommandThatFailed) {
+  file("processes", "");
+  const Outcome outcome = check(holds(900) + "; exit 7", pretend_card());
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_FALSE(std::filesystem::exists(database()));
+}
+
+TEST_F(ObservingCommandTest, NonsenseThatACommandWritesIsAWarningAndItsExitCodeStands) {
+  const Outcome outcome = check(
+      "echo nonsense,and >> $MEMFATHOM_OBSERVED; echo more >> "
+      "$MEMFATHOM_OBSERVED; exit 3");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("warning: "));
+}
+
+// A process of the test's own that ends when it is told.
+class Holder {
+ public:
+  explicit Holder(const std::string& command) : pid_(fork()) {
+    if (pid_ != 0) return;
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  ~Holder() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  std::string pid() const { return std::to_string(pid_); }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
+  // Written before it is watched; the process ends once it was read on the card.
+  const std::string path = folder_ + "/processes";
+  const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
+  file("processes", holder.pid() + " 900\n");
+  const Outcome outcome = run({"monitor", holder.pid(), "--model", "gpt2", "--sequence-length", "8",
+                               "--interval", "0.001", "--format", "json"},
+                              pretend_card());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json answer = json::parse(outcome.out);
+  EXPECT_EQ(answer["schema"], "memfathom.monitor/1");
+  EXPECT_EQ(answer["device"], "cuda:0");
+  EXPECT_EQ(answer["metric"], "nvml-process");
+  EXPECT_EQ(answer["peak_bytes"], (900_MiB).count());
+  EXPECT_EQ(answer["kept"], true);
+  EXPECT_GT(answer["estimated_bytes"], 0);
+  ASSERT_EQ(observations().size(), 1U);
+  EXPECT_EQ(observations()[0].bytes, 900_MiB);
+}
+
+TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
+  const std::string path = folder_ + "/processes";
+  const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
+  file("processes", holder.pid() + " 900\n");
+  const Outcome outcome = run({"monitor", holder.pid()}, pretend_card());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("900.00 MiB at most"));
+  EXPECT_FALSE(std::filesystem::exists(database()));
+}
+
+TEST_F(ObservingCommandTest, MonitorRefusesWhatItCannotWatch) {
+  file("processes", "");
+  EXPECT_EQ(run({"monitor", "x"}, pretend_card()).exit_code, 2);
+  EXPECT_EQ(run({"monitor", "0"}, pretend_card()).exit_code, 2);
+  EXPECT_EQ(run({"monitor", "1", "--device", "tpu"}, pretend_card()).exit_code, 2);
+  EXPECT_EQ(run({"monitor", "4194305"}, pretend_card()).exit_code, 2) << "beyond any process";
+  EXPECT_EQ(run({"monitor", "1"}).exit_code, 4) << "no NVML";
+}
+
+}  // namespace
+}  // namespace memfathom
