@@ -49,6 +49,7 @@ struct TrainingSpec {
   Lengths lengths = Lengths::kFixed;
   bool grad_scaler = false;
   bool hold_output = false;
+  std::optional<bool> retain_graph;  // absent: as the kind of job has it (run/layer_benchmark.h)
   std::optional<bool> use_cache;
   bool kv_cache_given = false;
   ModelSettings settings;  // the part a network sees

@@ -123,7 +123,7 @@ Precision read_precision(const Node& node) {
 }
 
 void read_training(const Node& node, TrainingSpec& training) {
-  static constexpr std::array<std::string_view, 36> kKeys{"mode",
+  static constexpr std::array<std::string_view, 37> kKeys{"mode",
                                                           "batch_size",
                                                           "sequence_length",
                                                           "target_sequence_length",
@@ -152,6 +152,7 @@ void read_training(const Node& node, TrainingSpec& training) {
                                                           "lengths",
                                                           "grad_scaler",
                                                           "hold_output",
+                                                          "retain_graph",
                                                           "use_cache",
                                                           "padding_mask",
                                                           "logits_to_keep",
@@ -218,6 +219,7 @@ void read_training(const Node& node, TrainingSpec& training) {
     training.lengths = static_cast<Lengths>(n->as_choice({"fixed", "varying"}));
   flag("grad_scaler", training.grad_scaler);
   flag("hold_output", training.hold_output);
+  if (const Node* n = find("retain_graph")) training.retain_graph = n->as_bool();
   if (const Node* n = find("use_cache")) training.use_cache = n->as_bool();
   flag("padding_mask", settings.padding_mask);
   flag("channels_last", settings.channels_last);

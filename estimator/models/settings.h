@@ -58,4 +58,10 @@ struct ModelSettings {
   int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431
 };
 
+// Whether the script makes the loss from what the model returns, which then has a name in the
+// script: `outputs = model(...)`.
+inline bool script_makes_loss(const ModelSettings& settings) {
+  return settings.loss != LossKind::kModel && settings.loss != LossKind::kCrossEntropy;
+}
+
 }  // namespace memfathom

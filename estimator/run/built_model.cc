@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "estimator/job/read_job.h"
 #include "estimator/models/factory.h"
+#include "estimator/run/layer_benchmark.h"
 #include "estimator/run/module_set.h"
 #include "estimator/run/preference.h"
 #include "kernels/allocator/bare_allocator.h"
@@ -61,14 +62,15 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
   return options;
 }
 
-// What the network is told. A plain forward of a causal model builds its cache unless told
-// otherwise, as the library does; the tensor-level accounts are of a forward without one.
+// What the network is told. A forward of a causal model builds its cache unless told otherwise, as
+// the library does, and the cache is part of what it returns. It matters where that is all there
+// is, or where the script keeps it; the tensor-level accounts are of a forward without one.
 ModelSettings model_settings(const TrainingSpec& training, const Job& job, const BuildPlan& plan) {
   ModelSettings settings = training.settings;
   if (plan.compute) settings.precision = *plan.compute;
-  const bool forward_only =
-      job.training.mode == Mode::kInference && job.allocator.backend == Backend::kCaching;
-  settings.use_cache = training.use_cache.value_or(forward_only);
+  const bool output_is_kept = job.training.mode == Mode::kInference || script_makes_loss(settings);
+  settings.use_cache =
+      training.use_cache.value_or(output_is_kept && job.allocator.backend == Backend::kCaching);
   return settings;
 }
 
@@ -93,12 +95,13 @@ std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const No
 TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
   static constexpr std::array<std::string_view, 6> kOwn{"name",    "model",   "train",
                                                         "adapter", "no_grad", "training"};
-  static constexpr std::array<std::string_view, 15> kOfTheLoop{
+  static constexpr std::array<std::string_view, 16> kOfTheLoop{
       "optimizer",         "mode",           "gradient_accumulation_steps",
       "gradient_clipping", "zero_grad",      "samples_per_epoch",
       "drop_last",         "warmup_forward", "grad_scaler",
       "hold_output",       "lengths",        "preference",
-      "cudnn_benchmark",   "compile",        "new_tokens"};
+      "cudnn_benchmark",   "compile",        "new_tokens",
+      "retain_graph"};
   TrainingSpec training = job;
   const auto check = [&](const Node& given) {
     if (std::find(kOfTheLoop.begin(), kOfTheLoop.end(), given.key()) != kOfTheLoop.end()) {
@@ -136,7 +139,7 @@ BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan
     part.index = session.ledger().add_module(
         name != nullptr ? name->as_string() : fmt::format("module {}", parts.size() + 1));
     if (const Node* no_grad = module.find("no_grad")) part.no_grad = no_grad->as_bool();
-    if (!plan.compute) part.autocast = training.precision.autocast;
+    if (!plan.compute) part.autocast = autocast_of(training);
     if (training.batch_size != job.training.batch_size) part.batch_size = training.batch_size;
     const Scoped<ModuleIndex> scope(session.module, part.index);
     part.network =
@@ -185,6 +188,13 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
 
 }  // namespace
 
+std::optional<DType> autocast_of(const TrainingSpec& training) {
+  if (training.precision.autocast) return training.precision.autocast;
+  const DType base = training.precision.parameters;
+  const bool mixed = training.lora && !training.lora_precision_given && is_16bit_float(base);
+  return mixed && training.mode == Mode::kTrain ? std::optional(base) : std::nullopt;
+}
+
 std::vector<NamedTensor> BuiltModel::parameters() const {
   std::vector<NamedTensor> all;
   std::int64_t blocks = 0;
@@ -219,7 +229,9 @@ BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
                        std::vector<std::string>& assumptions) {
   if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);
   BuiltModel built;
-  built.network = build_one(built, session, job.model, build_options(job.training, job.model, plan),
+  BuildOptions options = build_options(job.training, job.model, plan);
+  if (benchmarks_norms_alone(job)) options.dtype = DType::kFp32;
+  built.network = build_one(built, session, job.model, std::move(options),
                             model_settings(job.training, job, plan), assumptions);
   if (job.training.preference && job.training.mode == Mode::kTrain)
     add_preference(built, session, job, plan, assumptions);

@@ -29,6 +29,11 @@ struct BuiltModel {
   std::int64_t parameter_count() const;
 };
 
+// The type of autocast, if any. Adapters whose type is not given are PEFT's, fp32 also on a 16-bit
+// base, and the libraries that train such a pair (transformers, diffusers, accelerate) do it under
+// autocast to the base's type.
+std::optional<DType> autocast_of(const TrainingSpec& training);
+
 // Parameters of the whole model, whatever part of it a GPU holds.
 std::int64_t count_parameters(const Job& job);
 

@@ -10,6 +10,7 @@
 #include "estimator/parallel/model_parallel.h"
 #include "estimator/parallel/strategy.h"
 #include "estimator/run/built_model.h"
+#include "estimator/run/layer_benchmark.h"
 #include "estimator/run/load_phase.h"
 #include "estimator/run/trace_run.h"
 #include "estimator/run/varying_lengths.h"
@@ -28,10 +29,11 @@ LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   options.batch_size = training.batch_size;
   options.accumulation_steps =
       std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
-  if (!plan.compute) options.autocast = training.precision.autocast;
+  if (!plan.compute) options.autocast = autocast_of(training);
   options.grad_scaler = training.grad_scaler;
   options.gradient_clipping = training.gradient_clipping;
   options.hold_output = training.hold_output;
+  options.retain_graph = retains_graph(job);
   options.zero_grad = training.zero_grad;
   options.as_scripts_do = job.allocator.backend == Backend::kCaching;
   if (training.settings.stage == PipelineStage::kFirst) {
@@ -162,6 +164,7 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
   }
   load_shard(session, job, model);
   note_assumptions(job, run.assumptions, run.not_modelled);
+  note_benchmark(job, run.assumptions);
   run.communication = communicator_bytes(job.parallel);
   reached("tensors");
 

@@ -24,6 +24,9 @@ class Network {
   // for loops that hold it (null: it dies when autograd lets it).
   virtual Tensor loss(Tensor* output) = 0;
 
+  // Forgets the gradients of inputs, which no optimizer knows.
+  virtual void clear_gradients() {}
+
   // Whether scripts for such models write `output = model(x)`: the output then lives until the next
   // one replaces it.
   virtual bool output_is_named() const { return false; }

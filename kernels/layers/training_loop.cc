@@ -56,12 +56,13 @@ Tensor TrainingLoop::forward(std::int64_t batch_size) {
 
 void TrainingLoop::backward(const Tensor& root) {
   if (options_.observer != nullptr) options_.observer->before_backward();
-  run_backward(root);
+  run_backward(root, options_.retain_graph ? Graph::kRetained : Graph::kFreed);
   if (options_.observer != nullptr) options_.observer->after_backward();
 }
 
 void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
-  session_.ledger().begin_phase("forward", iteration_);
+  const bool forward_is_measured = first || !options_.retain_graph;
+  session_.ledger().begin_phase(forward_is_measured ? "forward" : "backward", iteration_);
   clear_before_forward_ =
       first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
   std::vector<Tensor> earlier;
@@ -78,6 +79,10 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   session_.ledger().begin_phase("backward", iteration_);
   if (earlier.empty()) {
     backward(root);
+    if (options_.retain_graph) {
+      loss_.reset();
+      output_.reset();
+    }
     return;
   }
   // Backward passes come in the order of the forward passes.
@@ -102,6 +107,7 @@ void TrainingLoop::clip_gradients() {
 
 void TrainingLoop::clear_gradients() {
   for (Tensor parameter : optimizer_.parameters()) parameter.set_grad({});
+  network_.clear_gradients();
   if (options_.observer != nullptr) options_.observer->clear_gradients();
 }
 

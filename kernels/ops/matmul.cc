@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
@@ -11,6 +13,25 @@
 
 namespace memfathom {
 namespace {
+
+// Whether cuBLAS can read the matrices of x where they lie: rows or columns one after the other.
+// What is expanded or strided both ways it cannot.
+bool lies_in_rows_or_columns(const Tensor& x) {
+  const std::int64_t rows = x.size(-2);
+  const std::int64_t columns = x.size(-1);
+  const std::int64_t down = x.strides()[-2];
+  const std::int64_t across = x.strides()[-1];
+  if (x.rank() == 2 && is_dense(x.shape(), x.strides())) return true;
+  if (x.rank() == 3 && x.is_contiguous() && down != 0 && across != 0) return true;
+  return (across == 1 && down >= std::max<std::int64_t>(1, columns)) ||
+         (down == 1 && across >= std::max<std::int64_t>(1, rows));
+}
+
+// The copy that the host code of a gemm makes of such a factor, after its output. Only its memory:
+// devices read any strides.
+Tensor copy_for_gemm(const Tensor& x) {
+  return lies_in_rows_or_columns(x) ? Tensor() : x.session().kernel_temporary(x.shape(), x.dtype());
+}
 
 // One gemm into a new tensor. Rank 2 or 3.
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
@@ -25,6 +46,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   Shape shape = a.shape();
   shape[-1] = b.size(-1);
   Tensor out = session.empty(shape, a.dtype());
+  const Tensor copies[] = {copy_for_gemm(a), copy_for_gemm(b)};
   session.before_gemm(bias.defined());
   if (session.computes()) {
     session.device().run(GemmCall{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0});

@@ -91,6 +91,7 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   Session& session = x.session();
+  if (!session.policy().rms_norm_is_fused) return rms_norm_python(x, weight, eps);
   if (weight.dtype() != x.dtype()) {
     // The composite: upcast, normalise, weight, in PyTorch's own elementary operations.
     const Tensor wide = to_dtype(x, DType::kFp32);

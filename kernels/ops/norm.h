@@ -7,7 +7,8 @@ namespace memfathom {
 
 // Over the last dimension.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
-// torch.nn.RMSNorm: one kernel where weight and input have one type, else elementary operations.
+// torch.nn.RMSNorm: one kernel where weight and input have one type, else elementary operations;
+// always those, and in the order of rms_norm_python, in versions that have no such kernel.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 // RMS norm as Hugging Face models write it: fp32 inside, the weight multiplied in the input's type.
 Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps = 1e-6);

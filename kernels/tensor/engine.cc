@@ -1,5 +1,6 @@
 #include "kernels/tensor/engine.h"
 
+#include <algorithm>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -64,7 +65,7 @@ struct Task {
 // run ends.
 class Run {
  public:
-  explicit Run(Session& session) : session_(session) {}
+  Run(Session& session, Graph graph) : session_(session), graph_(graph) {}
   ~Run() {
     for (const auto& [node, slot] : borrowed_) node->slot = slot;
   }
@@ -86,6 +87,7 @@ class Run {
   struct State {
     std::uint32_t dependencies = 0;
     bool has_gradients = false;
+    std::uint32_t views = 0;  // a bit for each gradient that came as a view
     SmallVector<Tensor, 2> gradients;
   };
   struct Entry {
@@ -144,8 +146,12 @@ class Run {
     Backward backward(session_, node, task.gradients);
     node.apply(backward);
     fit_results(node, backward);
+    std::uint32_t views = 0;  // a bit for each of the results
+    for (std::size_t i = 0; i < backward.results.size(); ++i) {
+      if (is_view_of(backward.results[i], task.gradients)) views |= bit(i);
+    }
     task.gradients.clear();
-    node.release();
+    if (graph_ == Graph::kFreed) node.release();
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
       const Edge& edge = node.edges[i];
       if (!edge.node) continue;
@@ -154,24 +160,39 @@ class Run {
         next.has_gradients = true;
         next.gradients.resize(edge.node->outputs.size());
       }
-      accumulate(next.gradients[edge.input], std::move(backward.results[i]));
+      accumulate(next, edge.input, std::move(backward.results[i]), (views & bit(i)) != 0);
       if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
     }
   }
 
-  void accumulate(Tensor& held, Tensor incoming) {
+  // A gradient that a node only sees otherwise (a transposed weight's, a folded input's) is a view,
+  // and PyTorch's views hold their base: nobody adds into what has two holders.
+  static bool is_view_of(const Tensor& result, const SmallVector<Tensor, 2>& gradients) {
+    if (!result) return false;
+    return std::any_of(gradients.begin(), gradients.end(), [&](const Tensor& gradient) {
+      return gradient && gradient.impl() != result.impl() && result.shares_storage_with(gradient);
+    });
+  }
+
+  static std::uint32_t bit(std::size_t index) { return index < 32 ? 1U << index : 0U; }
+
+  void accumulate(State& state, std::uint32_t input, Tensor incoming, bool is_view) {
     if (!incoming) return;
+    Tensor& held = state.gradients[input];
     if (!held) {
       held = std::move(incoming);
+      if (is_view) state.views |= bit(input);
     } else if (session_.policy().in_place_shortcuts && only_holder(held) &&
-               is_dense(held.shape(), held.strides())) {
+               (state.views & bit(input)) == 0 && is_dense(held.shape(), held.strides())) {
       add_into(held, incoming);
     } else {
       held = add(held, incoming);
+      state.views &= ~bit(input);
     }
   }
 
   Session& session_;
+  Graph graph_;
   std::vector<State> states_;
   std::vector<TapeNode*> owners_;
   std::vector<Task> waiting_;
@@ -193,17 +214,17 @@ Edge gradient_edge(const Tensor& tensor) {
   return {std::move(accumulator), 0};
 }
 
-void run_backward(const Tensor& loss) {
+void run_backward(const Tensor& loss, Graph graph) {
   Session& session = loss.session();
   Tensor ones;
   {
     const ComponentScope scope(session, Component::kLogitsLoss);
     ones = session.full(loss.shape(), loss.dtype(), 1);
   }
-  run_backward(loss, ones);
+  run_backward(loss, ones, graph);
 }
 
-void run_backward(const Tensor& root, const Tensor& gradient) {
+void run_backward(const Tensor& root, const Tensor& gradient, Graph graph) {
   Session& session = root.session();
   if (!root.requires_grad()) {
     throw Error(ErrorKind::kInput, "backward was asked for, but nothing in the graph is trainable");
@@ -211,7 +232,7 @@ void run_backward(const Tensor& root, const Tensor& gradient) {
   const Scoped<bool> no_grad(session.grad_enabled, false);
   const Scoped<bool> thread(session.in_backward, true);
   const Scoped<CheckpointFrame*> frame(session.checkpoint, nullptr);
-  Run(session).go(gradient_edge(root), gradient);
+  Run(session, graph).go(gradient_edge(root), gradient);
 }
 
 }  // namespace memfathom

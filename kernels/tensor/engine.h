@@ -2,6 +2,8 @@
 // leaves first.
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/tensor.h"
 
@@ -10,8 +12,12 @@ namespace memfathom {
 // Where a tensor's gradient goes: the node that made it, or the accumulator of a leaf.
 Edge gradient_edge(const Tensor& tensor);
 
+// What becomes of the graph: its saved tensors are freed node by node, or kept for another backward
+// (retain_graph=True).
+enum class Graph : std::uint8_t { kFreed, kRetained };
+
 // loss.backward(): the root gradient is a tensor of ones. Leaves hold their gradients afterwards.
-void run_backward(const Tensor& loss);
-void run_backward(const Tensor& root, const Tensor& gradient);
+void run_backward(const Tensor& loss, Graph graph = Graph::kFreed);
+void run_backward(const Tensor& root, const Tensor& gradient, Graph graph = Graph::kFreed);
 
 }  // namespace memfathom

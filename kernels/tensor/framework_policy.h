@@ -34,6 +34,9 @@ struct FrameworkPolicy {
   // torch >= 2.5: scaled_dot_product_attention keeps grouped k/v unexpanded with enable_gqa.
   bool attention_has_gqa = true;
 
+  // torch >= 2.9: RMSNorm is one kernel. Before it was elementary operations, in C++ or in scripts.
+  bool rms_norm_is_fused = true;
+
   // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing
   // needs it.
   bool bitsandbytes_keeps_input = false;

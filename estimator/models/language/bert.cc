@@ -257,7 +257,7 @@ class Bert final : public Network {
     const ComponentScope scope(session_, Component::kLogitsLoss);
     const Tensor logits = scored(hidden);
     Tensor result;
-    if (settings_.loss != LossKind::kModel && settings_.loss != LossKind::kCrossEntropy) {
+    if (script_makes_loss(settings_)) {
       result = apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
     } else {
       result = token_loss(logits, labels_);
@@ -265,6 +265,8 @@ class Bert final : public Network {
     if (output != nullptr) *output = logits;
     return result;
   }
+
+  bool output_is_named() const override { return script_makes_loss(settings_); }
 
   Tensor forward() override {
     const Tensor hidden = encoded();

@@ -13,7 +13,7 @@
 namespace memfathom {
 namespace {
 
-// Until 4.44 every forward made fp32 logits of all positions.
+// Until 4.44 every forward of most families made fp32 logits of all positions.
 constexpr int kLogitsStayNarrow = 445;
 
 }  // namespace
@@ -112,6 +112,10 @@ Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
   return head(some ? slice(hidden, 1, hidden.size(1) - keep, hidden.size(1)) : hidden);
 }
 
+bool CausalModel::widens_logits() const {
+  return widened_logits() && settings_.transformers_version < kLogitsStayNarrow;
+}
+
 Tensor CausalModel::loss(Tensor* output) {
   std::unique_ptr<KeyValueCache> cache;
   if (settings_.use_cache && !checkpoints(settings_, session_)) cache = new_cache();
@@ -121,10 +125,11 @@ Tensor CausalModel::loss(Tensor* output) {
     return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
   if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
   Tensor logits = logits_of_last(hidden, 0);
-  if (settings_.transformers_version < kLogitsStayNarrow) logits = to_dtype(logits, DType::kFp32);
-  const bool own = settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
-  Tensor result = own ? causal_lm_loss(logits, labels_, settings_.transformers_version)
-                      : apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
+  if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
+  const CausalLoss form{settings_.transformers_version, widened_logits()};
+  Tensor result = script_makes_loss(settings_)
+                      ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
+                      : causal_lm_loss(logits, labels_, form);
   if (output != nullptr) {
     *output = logits;
     held_cache_ = std::move(cache);
@@ -137,7 +142,7 @@ Tensor CausalModel::forward() {
   if (settings_.use_cache) cache = new_cache();
   const Tensor hidden = body(ids_, cache.get());
   Tensor logits = logits_of_last(hidden, settings_.logits_to_keep);
-  if (settings_.transformers_version < kLogitsStayNarrow) {
+  if (widens_logits()) {
     const ComponentScope scope(session_, Component::kLogitsLoss);
     logits = to_dtype(logits, DType::kFp32);
   }
@@ -150,7 +155,7 @@ Tensor CausalModel::next_token(const Tensor& ids) {
   cache_->advance(ids.size(1));
   const bool all = settings_.transformers_version < kLogitsStayNarrow;
   Tensor logits = logits_of_last(hidden, all ? 0 : 1);
-  if (all) logits = to_dtype(logits, DType::kFp32);
+  if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const ComponentScope scope(session_, Component::kInputs);
   token_ = session_.zeros({ids.size(0), 1}, DType::kInt64);
   return logits;

@@ -23,6 +23,7 @@ class CausalModel : public Network {
   void load_batch(std::int64_t size, bool targets) final;
   bool set_length(std::int64_t length) final;
   Tensor loss(Tensor* output) final;
+  bool output_is_named() const final { return script_makes_loss(settings_); }
   Tensor forward() final;
   Tensor prefill() final;
   Tensor decode() final;
@@ -36,6 +37,9 @@ class CausalModel : public Network {
   virtual Tensor body(const Tensor& ids, KeyValueCache* cache) = 0;
   // The head: hidden states to logits. Families that scale or cap them do it here.
   virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
+
+  // Whether the library's older versions made fp32 logits of this family's, in every forward.
+  virtual bool widened_logits() const { return false; }
 
   // The output matrix; tied: the embedding itself. Made last, as in the libraries.
   void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
@@ -54,6 +58,7 @@ class CausalModel : public Network {
 
  private:
   Tensor logits_of_last(const Tensor& hidden, std::int64_t keep);
+  bool widens_logits() const;
   std::unique_ptr<KeyValueCache> new_cache() const;
   Tensor next_token(const Tensor& ids);
 

@@ -23,10 +23,12 @@ Tensor padded_by_one(const Tensor& labels) {
 
 }  // namespace
 
-Tensor causal_lm_loss(const Tensor& logits_in, const Tensor& labels, int transformers_version) {
+Tensor causal_lm_loss(const Tensor& logits_in, const Tensor& labels, const CausalLoss& form) {
   const std::int64_t vocabulary = logits_in.size(-1);
-  Tensor logits = to_dtype(logits_in, DType::kFp32);
-  if (transformers_version < kLabelsArePadded) {
+  const bool shifts_logits = form.transformers_version < kLabelsArePadded;
+  Tensor logits = logits_in;
+  if (form.always_fp32 || !shifts_logits) logits = to_dtype(logits, DType::kFp32);
+  if (shifts_logits) {
     const Tensor shifted = contiguous(slice(logits, 1, 0, logits.size(1) - 1));
     const Tensor wanted = from_second(labels);
     return cross_entropy(view(shifted, {-1, vocabulary}), view(wanted, {-1}));

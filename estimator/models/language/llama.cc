@@ -227,6 +227,8 @@ class Llama final : public CausalModel {
   }
 
  private:
+  bool widened_logits() const override { return true; }
+
   Tensor body(const Tensor& ids, KeyValueCache* cache) override {
     Tensor embeddings = embedding(embedding_, ids);
     if (scale_) {

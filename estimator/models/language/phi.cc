@@ -142,6 +142,8 @@ class Phi final : public CausalModel {
   }
 
  private:
+  bool widened_logits() const override { return true; }
+
   Tensor body(const Tensor& ids, KeyValueCache* cache) override {
     Tensor embeddings = embedding(embedding_, ids);
     prepare_embeddings(settings(), embeddings);

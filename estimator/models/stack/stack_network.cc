@@ -6,6 +6,7 @@
 #include "estimator/models/losses.h"
 #include "estimator/models/stack/keys.h"
 #include "estimator/models/stack/layer.h"
+#include "kernels/ops/arithmetic.h"
 #include "kernels/tensor/engine.h"
 #include "kernels/tensor/recording.h"
 
@@ -80,11 +81,13 @@ class StackNetwork final : public Network {
     Shape output = output_;
     output[0] = size;
     target_ = targets ? make_target(session_, loss_, folded(output), target_type()) : Tensor();
-    if (targets && loss_ == LossKind::kNone)
+    if (targets && loss_ == LossKind::kNone && !input_has_gradient())
       gradient_ = session_.zeros(output, settings_.precision);
   }
 
   Tensor loss(Tensor* output) override {
+    handed_.reset();
+    if (input_has_gradient()) gradient_.reset();
     Tensor x = input();
     Tensor y = run_layers(layers_, x);
     if (loss_ != LossKind::kSink) x.reset();  // a layer's input has a name until the step ends
@@ -95,11 +98,18 @@ class StackNetwork final : public Network {
 
   Tensor forward() override { return run_layers(layers_, input()); }
 
+  void clear_gradients() override {
+    if (x_) x_.set_grad({});
+  }
+
   bool output_is_named() const override {
     return !input_.requires_grad || loss_ == LossKind::kNone;
   }
 
  private:
+  // As in a benchmark of layers.
+  bool input_has_gradient() const { return input_.requires_grad && !input_.from_layer; }
+
   Tensor input() const {
     if (!input_.from_layer) return x_;
     return from_source(x_, with_batch(batch_, input_.sample), input_.dtype);
@@ -112,12 +122,20 @@ class StackNetwork final : public Network {
     return is_floating(input_.dtype) ? input_.dtype : settings_.precision;
   }
 
-  // The output's gradient lies ready: the loss is the output itself, and backward is handed the
-  // resident tensor.
+  // The loss is the output itself, and backward is handed its gradient: one that lies ready beside
+  // the batch, or, in a benchmark, one of the input's type made for the call. The call holds it to
+  // its end, and what it was cast to if the output has another type.
   Tensor given_gradient(const Tensor& y) {
     Recording tape(session_, "GivenGradient", {&y});
     Tensor loss = session_.zeros({}, DType::kFp32);
-    tape.finish(loss, [gradient = gradient_.detach()](Backward& b) { b.give(0, gradient); });
+    tape.finish(loss, [this, shape = y.shape(), dtype = y.dtype()](Backward& b) {
+      if (!gradient_) {
+        const ComponentScope scope(session_, Component::kInputs);
+        gradient_ = session_.zeros(shape, settings_.precision);
+      }
+      handed_ = to_dtype(gradient_, dtype);
+      b.give(0, handed_);
+    });
     return loss;
   }
 
@@ -127,7 +145,8 @@ class StackNetwork final : public Network {
   std::vector<Layer> layers_;
   Shape output_;
   LossKind loss_ = LossKind::kNone;
-  Tensor x_, target_, gradient_;
+  Tensor x_, target_;
+  Tensor gradient_, handed_;  // the output's, where backward is handed one; as it was handed
   std::int64_t batch_ = 1;
 };
 

@@ -54,6 +54,36 @@ TEST_F(EngineTest, ALeafTakesItsFirstGradientOverAndAddsTheSecondInPlace) {
   EXPECT_EQ(live(), with_gradient);
 }
 
+TEST_F(EngineTest, ARetainedGraphCanBeRunBackwardAgain) {
+  const Tensor x = session_.empty({32, 16}, DType::kFp32);
+  const Tensor weight = leaf({16, 16});
+  const Tensor loss = sum_all(pow_scalar(linear(x, weight), 2));
+  const std::int64_t with_graph = live();
+  run_backward(loss, Graph::kRetained);
+  EXPECT_EQ(live(), with_graph + 16 * 16 * 4);  // the gradient
+  run_backward(loss, Graph::kFreed);
+  EXPECT_LT(live(), with_graph);
+}
+
+TEST_F(EngineTest, ASecondGradientIsAddedIntoTheFirstUnlessThatIsAView) {
+  // Twice the same table: as a factor its gradient arrives transposed, a view that holds its base.
+  const Tensor table = leaf({256, 64});
+  const Tensor x = session_.empty({4, 64}, DType::kFp32);
+  const auto most_during = [&](const Tensor& loss) {
+    allocator_.reset_peaks();
+    const std::int64_t before = live();
+    run_backward(loss);
+    table.impl()->grad.reset();
+    return allocator_.statistics().allocated_bytes.all.peak - before;
+  };
+  const std::int64_t tables = 256 * 64 * 4;
+  const std::int64_t twice = most_during(sum_all(add(linear(x, table), linear(x, table))));
+  EXPECT_GE(twice, 3 * tables);  // two gradients and their sum
+  const std::int64_t in_place =
+      most_during(sum_all(add(mul_scalar(table, 2), mul_scalar(table, 3))));
+  EXPECT_LT(in_place, 3 * tables);
+}
+
 TEST_F(EngineTest, BackwardReleasesWhatForwardSaved) {
   const Tensor weight = leaf({128, 128});
   const Tensor x = session_.empty({256, 128}, DType::kFp32);
