@@ -97,8 +97,8 @@ struct EstimateContext {
   double interval = 0.9;
 };
 
-// The kind of a job, under which calibrations group their ratios: dense, convolution, fourier,
-// transformer, generation.
+// The kind of a job, under which calibrations group their ratios: generation, inference; of
+// training fourier, dense, convolution, transformer.
 std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);

@@ -1,0 +1,89 @@
+#include "estimator/answer/default_spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "core/coefficients.h"
+
+namespace memfathom {
+namespace {
+
+// Measured over replayed bytes of published training runs whose stacks nobody calibrated: nine in
+// ten lie between 0.94 and 1.21 (docs/accuracy.md). What a replay does not know (what a script
+// keeps, loads, fragments) mostly adds.
+constexpr double kTailAtNineInTen = 1.6449;  // of a normal distribution, in standard deviations
+constexpr double kShareBelow = 0.06 / kTailAtNineInTen;
+constexpr double kShareAbove = 0.20 / kTailAtNineInTen;
+
+constexpr std::string_view kGeneration = "generation";
+constexpr std::string_view kInference = "inference";
+
+double standard_error(const Calibration* calibration, ConstantIndex index) {
+  if (calibration != nullptr) {
+    for (const Coefficient& coefficient : calibration->coefficients) {
+      if (coefficient.name == constant_name(index)) return coefficient.standard_error;
+    }
+  }
+  return default_constant(index, "pytorch").standard_error;
+}
+
+double variance_of_constants(const DryRun& run, const Calibration* calibration) {
+  double variance = 0;
+  const auto add = [&](ConstantIndex index, bool used) {
+    if (used) variance += std::pow(standard_error(calibration, index), 2);
+  };
+  add(kContext, true);
+  add(kFramework, true);
+  add(kModuleCudnn, run.uses_cudnn);
+  add(kModuleCufft, run.uses_cufft);
+  return variance;
+}
+
+double normal_below(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
+
+// How many standard deviations either side hold `level` of a normal distribution.
+double deviations_for(double level) {
+  double low = 0;
+  double high = 10;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (2 * normal_below(middle) - 1 < level ? low : high) = middle;
+  }
+  return high;
+}
+
+Bytes whole(double bytes) { return Bytes{static_cast<std::int64_t>(std::max(bytes, 0.0))}; }
+
+}  // namespace
+
+bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
+  const RatioGroup* ratios = ratios_for(calibration, group);
+  if (ratios == nullptr || ratios->ratios.empty()) return false;
+  if (job.training.mode != Mode::kTrain) return true;
+  return std::any_of(calibration.ratios.begin(), calibration.ratios.end(),
+                     [](const RatioGroup& known) {
+                       return !known.group.empty() && known.group != kUnseenGroup &&
+                              known.group != kGeneration && known.group != kInference;
+                     });
+}
+
+DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)
+    : middle_(static_cast<double>(device_peak.count())) {
+  const double constants = variance_of_constants(run, calibration);
+  const auto replayed = static_cast<double>(run.reserved_peak.count());
+  below_ = std::sqrt(constants + std::pow(kShareBelow * replayed, 2));
+  above_ = std::sqrt(constants + std::pow(kShareAbove * replayed, 2));
+}
+
+PredictionInterval DefaultSpread::interval(double level) const {
+  const double deviations = deviations_for(level);
+  return {whole(middle_ - deviations * below_), whole(middle_ + deviations * above_), level};
+}
+
+double DefaultSpread::probability_fits(Bytes available) const {
+  const double room = static_cast<double>(available.count()) - middle_;
+  return std::clamp(normal_below(room / (room < 0 ? below_ : above_)), 0.001, 0.999);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,29 @@
+// Default spread: how far a device total may be off where no measured ratio speaks for the job.
+#pragma once
+
+#include "core/bytes.h"
+#include "core/calibration.h"
+#include "core/interval.h"
+#include "estimator/run/dry_run.h"
+
+namespace memfathom {
+
+// Whether the calibration's ratios say something about jobs of this kind. Ratios of inference alone
+// say nothing about training: nothing in them comes from backward, step or repeated iterations.
+bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group);
+
+// The total as a middle with a normal tail on each side. The constants' standard errors are the
+// calibration's (null: the documented defaults'); the replayed part errs by a share of itself.
+class DefaultSpread {
+ public:
+  DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak);
+
+  PredictionInterval interval(double level) const;
+  double probability_fits(Bytes available) const;
+
+ private:
+  double middle_;
+  double below_, above_;  // standard deviations
+};
+
+}  // namespace memfathom

@@ -1,0 +1,98 @@
+// Intervals and verdicts where no measured ratio speaks for the job, and where lengths vary.
+#include <gtest/gtest.h>
+
+#include "estimator/answer/default_spread.h"
+#include "estimator/answer/estimate.h"
+#include "tests/estimator/run_job.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+Job small_job(const std::string& mode, const std::string& more = "") {
+  return read_job(parse_json(
+      R"({"model": )" + small_llama() + R"(, "training": {"mode": ")" + mode +
+          R"(", "batch_size": 64, "sequence_length": 512, "precision": "bf16")" + more + "}}",
+      "job.json"));
+}
+
+Estimate estimate(const Job& job, const Calibration* calibration, Bytes capacity) {
+  EstimateContext context;
+  context.calibration = calibration;
+  context.capacity = capacity;
+  return make_estimate(job, run_dry(job, {}), context);
+}
+
+// Ratios of inference alone, narrow.
+Calibration of_inference() {
+  Calibration calibration;
+  calibration.coefficients.push_back(
+      {"context", 1.4e9, 1e6, "bytes", Source::kPublished, false, 40});
+  const std::vector<double> ratios(40, 1.0);
+  calibration.ratios = {{"", ratios}, {"generation", {}}, {"inference", {}}, {"unseen", ratios}};
+  return calibration;
+}
+
+TEST(SpreadTest, AStackNobodyMeasuredHasAnIntervalThatItsConstantsWiden) {
+  const Estimate answer = estimate(small_job("train"), nullptr, Bytes{24 * kGiB});
+  EXPECT_LT(answer.totals.device_low, answer.totals.device_peak - Bytes{kGiB / 2});
+  EXPECT_GT(answer.totals.device_high, answer.totals.device_peak + Bytes{kGiB / 2});
+  EXPECT_FALSE(answer.verdict.probability_fits);  // null without a calibration
+}
+
+TEST(SpreadTest, RatiosOfInferenceSayNothingAboutTraining) {
+  const Calibration calibration = of_inference();
+  const Job training = small_job("train");
+  const Job forward = small_job("inference");
+  EXPECT_FALSE(ratios_speak_for(calibration, training, "transformer"));
+  EXPECT_TRUE(ratios_speak_for(calibration, forward, "inference"));
+  const Totals wide = estimate(training, &calibration, Bytes{24 * kGiB}).totals;
+  const Totals narrow = estimate(forward, &calibration, Bytes{24 * kGiB}).totals;
+  EXPECT_GT(wide.device_high, wide.device_peak);
+  EXPECT_EQ(narrow.device_high, narrow.device_peak);
+}
+
+TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
+  DryRun run;
+  run.reserved_peak = Bytes{10 * kGiB};
+  const DefaultSpread spread(run, nullptr, Bytes{11 * kGiB});
+  EXPECT_NEAR(spread.probability_fits(Bytes{11 * kGiB}), 0.5, 1e-9);
+  const PredictionInterval interval = spread.interval(0.9);
+  EXPECT_NEAR(spread.probability_fits(interval.high), 0.95, 0.001);
+  EXPECT_NEAR(spread.probability_fits(interval.low), 0.05, 0.001);
+  EXPECT_LT(spread.interval(0.5).high, interval.high);
+}
+
+TEST(SpreadTest, WhatTheDriverKeepsIsNotAvailable) {
+  const Estimate answer = estimate(small_job("train"), nullptr, Bytes{15 * kGiB});
+  EXPECT_LT(*answer.verdict.available, Bytes{15 * kGiB - (320 << 20)});
+  EXPECT_GT(*answer.verdict.available, Bytes{14 * kGiB});
+}
+
+TEST(SpreadTest, AWiderMarginTakesInWhatTheDriverKeeps) {
+  Job job = small_job("train");
+  job.target.margin_bytes = Bytes{4 * kGiB};
+  EXPECT_EQ(*estimate(job, nullptr, Bytes{15 * kGiB}).verdict.available, Bytes{11 * kGiB});
+}
+
+TEST(SpreadTest, VaryingLengthsAreGuessedByTheirReplayWithAQuarterEitherSide) {
+  const Totals fixed = estimate(small_job("train"), nullptr, Bytes{80 * kGiB}).totals;
+  const Totals varying =
+      estimate(small_job("train", R"(, "lengths": "varying")"), nullptr, Bytes{80 * kGiB}).totals;
+  EXPECT_GT(varying.reserved_peak, fixed.reserved_peak);
+  EXPECT_GE(varying.device_low, fixed.device_peak);
+  EXPECT_GE(varying.device_high - varying.device_peak, Bytes{varying.reserved_peak.count() / 4});
+}
+
+TEST(SpreadTest, ACardBoundsWhatVaryingLengthsReserve) {
+  const Job job = small_job("train", R"(, "lengths": "varying")");
+  const Totals free = estimate(job, nullptr, Bytes{80 * kGiB}).totals;
+  const Bytes small = free.device_peak - Bytes{64 << 20};
+  const Estimate bounded = estimate(job, nullptr, small);
+  EXPECT_LE(bounded.totals.device_peak, *bounded.verdict.available);
+  EXPECT_EQ(bounded.verdict.status, VerdictStatus::kTight);
+}
+
+}  // namespace
+}  // namespace memfathom
