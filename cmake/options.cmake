@@ -55,7 +55,7 @@ endfunction()
 # memfathom_test(name SOURCES a_test.cc DEPENDS memfathom::core): a GoogleTest program, its cases known to CTest.
 # SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
 function(memfathom_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;SHARED_SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;SHARED_SOURCES;DEPENDS" ${ARGN})
   if(ARG_SHARED_SOURCES AND NOT EXISTS "${MEMFATHOM_SHARED_DIR}")
     message(STATUS "${name}: without ${ARG_SHARED_SOURCES}, since ${MEMFATHOM_SHARED_DIR} does not exist")
     set(ARG_SHARED_SOURCES "")
@@ -73,7 +73,11 @@ function(memfathom_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
+  set(properties LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_ENVIRONMENT)
+    list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
 
 # memfathom_fuzz(name SOURCES a_fuzz.cc DEPENDS memfathom::core): a libFuzzer program; scripts/fuzz runs all of them.

@@ -33,7 +33,7 @@ class ObservingCommandTest : public ProfilingFixture {
   // A command that says it holds so much of the card, and ends once that was read.
   std::string holds(int mib) const {
     const std::string path = folder_ + "/processes";
-    return "echo $$ " + std::to_string(mib) + " > " + path + "; rm -f " + path +
+    return "echo $$ " + std::to_string(mib) + " 1 > " + path + "; rm -f " + path +
            ".read; while [ ! -e " + path + ".read ]; do :; done";
   }
   Outcome check(const std::string& command, const std::vector<std::string>& environment = {}) {
@@ -169,7 +169,7 @@ TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
   // Written before it is watched; the process ends once it was read on the card.
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
-  file("processes", holder.pid() + " 900\n");
+  file("processes", holder.pid() + " 900 1\n");
   const Outcome outcome = run({"monitor", holder.pid(), "--model", "gpt2", "--sequence-length", "8",
                                "--interval", "0.001", "--format", "json"},
                               pretend_card());
@@ -188,7 +188,7 @@ TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
 TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
-  file("processes", holder.pid() + " 900\n");
+  file("processes", holder.pid() + " 900 1\n");
   const Outcome outcome = run({"monitor", holder.pid()}, pretend_card());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("900.00 MiB at most"));

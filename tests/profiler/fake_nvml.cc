@@ -1,6 +1,7 @@
 // A pretend libnvidia-ml with one card, and this process on it beside another one; or the processes
-// of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB" each, as they stand there at every
-// reading. Each reading of it leaves FILE.read behind, so that others can wait for it.
+// of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each ("self" is this process; it is
+// there from its `from`th reading on), as they stand there at every reading. Each reading of it
+// leaves FILE.read behind, so that others can wait for it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,12 +34,15 @@ std::vector<FakeProcess> processes_now() {
     now.push_back({static_cast<unsigned>(getpid()), 2ULL << 30, 0, 0});
     return now;
   }
+  static int readings = 0;
+  ++readings;
   std::ifstream lines(file);
-  FakeProcess process{};
+  std::string pid;
   unsigned long long mib = 0;
-  while (lines >> process.pid >> mib) {
-    process.used = mib << 20;
-    now.push_back(process);
+  for (int from = 0; lines >> pid >> mib >> from;) {
+    if (readings < from) continue;
+    const int number = pid == "self" ? getpid() : std::stoi(pid);
+    now.push_back({static_cast<unsigned>(number), mib << 20, 0, 0});
   }
   std::ofstream(std::string(file) + ".read") << "x";
   return now;
