@@ -78,7 +78,10 @@ std::optional<Bytes> available_to(const Job& job, const EstimateContext& context
   const double fraction =
       static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
   const Bytes wanted = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
-  const Bytes kept = std::min(kept_by_driver(*context.capacity), *context.capacity);
+  // What is in use on a card of this machine is read with the driver's part.
+  const Bytes kept = job.target.device.empty()
+                         ? std::min(kept_by_driver(*context.capacity), *context.capacity)
+                         : Bytes{};
   return *context.capacity - job.target.used_by_others - std::max(wanted, kept);
 }
 
