@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <initializer_list>
+#include <utility>
+
 namespace memfathom {
 namespace {
 
@@ -64,6 +67,20 @@ std::string to_string(const ConvolutionQuery& query) {
 std::string to_string(const FftQuery& query) {
   return fmt::format("fft {} {} n{} b{}", to_string(query.kind), to_string(query.dtype),
                      compact(query.extents), query.batch);
+}
+
+std::string to_string(const AttentionQuery& query) {
+  std::string text = fmt::format("attention {} {}{} q{} k{}",
+                                 query.backward ? "backward" : "forward", to_string(query.dtype),
+                                 query.causal ? " causal" : "", compact(query.q), compact(query.k));
+  const AttentionQuery::Strides& s = query.strides;
+  const std::initializer_list<std::pair<const char*, const Shape&>> all{
+      {"q", s.q},       {"k", s.k},   {"v", s.v},   {"out", s.out},
+      {"dout", s.dout}, {"dq", s.dq}, {"dk", s.dk}, {"dv", s.dv}};
+  for (const auto& [name, strides] : all) {
+    if (strides.rank() > 0) text += fmt::format(" {}/{}", name, compact(strides));
+  }
+  return text;
 }
 
 }  // namespace memfathom

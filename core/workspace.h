@@ -50,6 +50,22 @@ struct FftQuery {
   bool operator==(const FftQuery&) const = default;
 };
 
+// One fused attention: q [batch, heads, queries, head size], k and v [batch, key heads, keys, head
+// size]. Strides, in elements, of what does not lie densely as [batch, length, heads, head size].
+struct AttentionQuery {
+  bool backward = false;
+  bool causal = false;
+  DType dtype = DType::kFp16;
+  Shape q, k;
+  struct Strides {
+    Shape q, k, v, out, dout, dq, dk, dv;
+    bool operator==(const Strides&) const = default;
+  };
+  Strides strides;
+
+  bool operator==(const AttentionQuery&) const = default;
+};
+
 struct WorkspaceAnswer {
   Bytes bytes;
   Source source = Source::kDefault;
@@ -62,6 +78,8 @@ class WorkspaceModel {
   virtual ~WorkspaceModel() = default;
   virtual WorkspaceAnswer convolution(const ConvolutionQuery& query) const = 0;
   virtual WorkspaceAnswer fft(const FftQuery& query) const = 0;
+  // Beside the temporaries of PyTorch's own kernel. kDefault: no library runs it.
+  virtual WorkspaceAnswer attention(const AttentionQuery&) const { return {}; }
 };
 
 // A workspace that a library really asked for, as recorded by a profile.
@@ -83,5 +101,6 @@ std::optional<Library> parse_library(std::string_view text);
 // people, e.g. "conv data_gradient fp16 nhwc x[32,3,224,224] w[64,3,7,7] s[2,2] p[3,3] d[1,1] g1".
 std::string to_string(const ConvolutionQuery& query);
 std::string to_string(const FftQuery& query);
+std::string to_string(const AttentionQuery& query);
 
 }  // namespace memfathom

@@ -209,6 +209,7 @@ struct AttentionCall {
   std::uint64_t seed = 0, offset = 0;
   Operand q, k, v, mask, out, logsumexp;
   Operand dout, dq, dk, dv;
+  Operand workspace;  // uint8, of the size the device asked for; may be absent
 };
 
 // Forward: out[i] = table[index[i]]. Backward: table (zero-initialised) accumulates out's rows.

@@ -16,6 +16,16 @@ WorkspaceAnswer RecordingWorkspaces::fft(const FftQuery& query) const {
   return answer;
 }
 
+// A device that runs attention with kernels of its own asks no library: there is nothing to keep.
+WorkspaceAnswer RecordingWorkspaces::attention(const AttentionQuery& query) const {
+  const WorkspaceAnswer answer = inner_.attention(query);
+  if (answer.source != Source::kDefault) {
+    keep({convolutions_, query.backward ? "attention backward" : "attention forward",
+          to_string(query), answer.bytes});
+  }
+  return answer;
+}
+
 void RecordingWorkspaces::keep(WorkspaceRequest request) const {
   const std::lock_guard lock(mutex_);
   std::string shape = request.shape;

@@ -18,6 +18,7 @@ class RecordingWorkspaces final : public WorkspaceModel {
 
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
   WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceAnswer attention(const AttentionQuery& query) const override;
 
   std::vector<WorkspaceRequest> requests() const;  // in the order of their shapes
 

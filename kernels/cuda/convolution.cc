@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -68,16 +69,6 @@ Shape output_shape(const ConvolutionQuery& query) {
 
 }  // namespace
 
-cudnnHandle_t Convolutions::handle() {
-  if (!handle_) handle_ = make_dnn(stream_);
-  return handle_.get();
-}
-
-const cudnn::DeviceProperties& Convolutions::properties() {
-  if (!properties_) properties_ = cudnn::DeviceProperties::from_handle(handle());
-  return *properties_;
-}
-
 // An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch
 // does.
 Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
@@ -85,16 +76,16 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
   std::string why;
   const auto add = [&](const cudnn::Engine& engine) {
     try {
-      cudnn::ExecutionPlan plan(engine, properties());
+      cudnn::ExecutionPlan plan(engine, dnn_.properties());
       const Bytes workspace = plan.workspace();
       plans.candidates.push_back({std::move(plan), workspace});
     } catch (const Error& error) {
       why = error.what();
     }
   };
-  if (!query.benchmark) add(cudnn::first_choice(plans.graph, properties()));
+  if (!query.benchmark) add(cudnn::first_choice(plans.graph, dnn_.properties()));
   if (plans.candidates.empty()) {
-    for (const cudnn::Engine& engine : cudnn::all_choices(plans.graph, properties())) {
+    for (const cudnn::Engine& engine : cudnn::all_choices(plans.graph, dnn_.properties())) {
       if (query.benchmark || plans.candidates.empty()) add(engine);
     }
   }
@@ -149,16 +140,16 @@ void Convolutions::execute(const ConvolutionCall& call, const Candidate& candida
       {{cudnn::kX, swapped ? roles.output.data : roles.input.data},
        {cudnn::kW, roles.weight.data},
        {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
-  cudnn::execute(handle(), candidate.plan, operands,
+  cudnn::execute(dnn_.handle(), candidate.plan, operands,
                  candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
 }
 
 float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {
   const Event begin = make_event();
   const Event end = make_event();
-  check(cudaEventRecord(begin.get(), stream_), "cudaEventRecord");
+  check(cudaEventRecord(begin.get(), dnn_.stream()), "cudaEventRecord");
   execute(call, candidate);
-  check(cudaEventRecord(end.get(), stream_), "cudaEventRecord");
+  check(cudaEventRecord(end.get(), dnn_.stream()), "cudaEventRecord");
   check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");

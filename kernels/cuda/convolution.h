@@ -2,14 +2,13 @@
 // kept.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "core/workspace.h"
 #include "kernels/calls.h"
 #include "kernels/cuda/cudnn/graph.h"
 #include "kernels/cuda/cudnn/plan.h"
-#include "kernels/cuda/handles.h"
+#include "kernels/cuda/dnn.h"
 #include "kernels/cuda/plan_cache.h"
 
 namespace memfathom::cuda {
@@ -18,8 +17,7 @@ namespace memfathom::cuda {
 class Convolutions {
  public:
   // PyTorch keeps up to 10000 plans; each may hold code of its own on the device.
-  explicit Convolutions(cudaStream_t stream, std::size_t plans = 1000)
-      : stream_(stream), plans_(plans) {}
+  explicit Convolutions(Dnn& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
 
   // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not
   // chosen yet, the largest that fits in the device's free memory.
@@ -39,17 +37,13 @@ class Convolutions {
     std::vector<Candidate> candidates;  // one, unless benchmark mode has yet to choose
   };
 
-  cudnnHandle_t handle();
-  const cudnn::DeviceProperties& properties();
   Planned& planned(const ConvolutionQuery& query);
   Planned make_plans(const ConvolutionQuery& query);
   void execute(const ConvolutionCall& call, const Candidate& candidate);
   float time_of(const ConvolutionCall& call, const Candidate& candidate);
   void choose_fastest(const ConvolutionCall& call, Planned& plans);
 
-  cudaStream_t stream_;
-  DnnHandle handle_;
-  std::optional<cudnn::DeviceProperties> properties_;
+  Dnn& dnn_;
   PlanCache<Planned> plans_;
 };
 

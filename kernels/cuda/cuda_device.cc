@@ -37,7 +37,9 @@ CudaDevice::CudaDevice(int index)
       stream_(make_stream()),
       gemm_(stream_.get()),
       fft_(stream_.get()),
-      convolutions_(stream_.get()) {}
+      dnn_(stream_.get()),
+      convolutions_(dnn_),
+      attention_(dnn_) {}
 
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 
@@ -72,6 +74,16 @@ void CudaDevice::launch_own(const Call& call, std::string_view what) {
   expect_launched(launch(call, stream_.get()), what);
 }
 
+// cuDNN's status comes as an Error; a call that was prepared fails only in its launch.
+template <typename Work>
+void CudaDevice::run_cudnn(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    give_up(error.what());
+  }
+}
+
 void CudaDevice::synchronize() {
   enter();
   expect_launched(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
@@ -100,6 +112,10 @@ void CudaDevice::run(const OptimizerCall& call) {
 }
 
 void CudaDevice::run(const AttentionCall& call) {
+  enter();
+  if (attention_.takes(call)) {
+    return run_cudnn([&] { attention_.run(call); });
+  }
   if (call.q.shape[3] > kWidestHead) {
     throw Error(ErrorKind::kInput,
                 fmt::format("attention on {}: a head has {} features; at most {} are supported",
@@ -150,11 +166,7 @@ void CudaDevice::run(const FftCall& call) {
 void CudaDevice::run(const ConvolutionCall& call) {
   enter();
   convolutions_.prepare(call);
-  try {
-    convolutions_.run(call);
-  } catch (const Error& error) {
-    give_up(error.what());
-  }
+  run_cudnn([&] { convolutions_.run(call); });
 }
 
 void CudaDevice::set_gemm_workspace(Operand workspace) {
@@ -187,6 +199,12 @@ WorkspaceAnswer CudaDevice::convolution(const ConvolutionQuery& query) const {
 WorkspaceAnswer CudaDevice::fft(const FftQuery& query) const {
   enter();
   return {Bytes{static_cast<std::int64_t>(fft_.workspace(query))}, Source::kMeasured};
+}
+
+WorkspaceAnswer CudaDevice::attention(const AttentionQuery& query) const {
+  enter();
+  const std::optional<Bytes> bytes = attention_.workspace(query);
+  return bytes ? WorkspaceAnswer{*bytes, Source::kMeasured} : WorkspaceAnswer{};
 }
 
 }  // namespace memfathom::cuda

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/convolution.h"
+#include "kernels/cuda/dnn.h"
 #include "kernels/cuda/fft.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/handles.h"
@@ -49,6 +51,7 @@ class CudaDevice final : public Device {
   // The libraries asked, for this device.
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
   WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceAnswer attention(const AttentionQuery& query) const override;
 
  private:
   // Makes the device current for this thread; throws when it is unusable.
@@ -56,6 +59,8 @@ class CudaDevice final : public Device {
   [[noreturn]] void give_up(std::string sentence);
   template <typename Status>
   void expect_launched(Status status, std::string_view what);
+  template <typename Work>
+  void run_cudnn(Work work);
   template <typename Call>
   void launch_own(const Call& call, std::string_view what);
 
@@ -65,7 +70,9 @@ class CudaDevice final : public Device {
   Stream stream_;
   Gemm gemm_;
   mutable Fft fft_;  // answering a query makes a plan and keeps it
+  mutable Dnn dnn_;
   mutable Convolutions convolutions_;
+  mutable FusedAttention attention_;
 };
 
 }  // namespace memfathom::cuda

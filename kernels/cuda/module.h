@@ -14,7 +14,7 @@
 
 namespace memfathom {
 
-constexpr int kCudaModuleAbi = 1;
+constexpr int kCudaModuleAbi = 2;
 constexpr const char* kCudaModuleSymbol = "memfathom_cuda_module";
 
 struct CudaMemory {

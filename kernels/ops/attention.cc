@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "kernels/attention_query.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
 #include "kernels/ops/broadcast.h"
@@ -40,6 +41,18 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
   call.v = v.operand();
   call.mask = mask.operand();
   return call;
+}
+
+// Runs the call, with the workspace that the device's library wants for it where it has one.
+void run_attention(Session& session, AttentionCall& call) {
+  Tensor workspace;
+  if (call.kernel == AttentionKernel::kFlash && !call.mask && call.dropout == 0) {
+    const WorkspaceAnswer answer = session.workspaces().attention(query_of(call));
+    if (answer.source != Source::kDefault) session.note_cudnn();
+    workspace = session.workspace(answer.bytes, Component::kWorkspaceCudnn);
+  }
+  call.workspace = workspace.operand();
+  session.device().run(call);
 }
 
 // What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row
@@ -119,7 +132,7 @@ void attention_backward(Backward& b, const KernelCase& c) {
     call.dq = dq.operand();
     call.dk = dk.operand();
     call.dv = dv.operand();
-    session.device().run(call);
+    run_attention(session, call);
   }
   if (b.needs(0)) b.give(0, std::move(dq));
   if (b.needs(1)) b.give(1, std::move(dk));
@@ -154,7 +167,7 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     AttentionCall call = call_of(c, q, k, v, mask);
     call.out = out.operand();
     call.logsumexp = logsumexp.operand();
-    session.device().run(call);
+    run_attention(session, call);
   }
   tape.finish(out, [c](Backward& b) { attention_backward(b, c); });
   return out;

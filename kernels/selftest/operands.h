@@ -28,7 +28,8 @@ inline std::vector<Operand*> operands_of(PoolCall& c) {
 inline std::vector<Operand*> operands_of(UpsampleCall& c) { return {&c.in, &c.out}; }
 inline std::vector<Operand*> operands_of(FftCall& c) { return {&c.in, &c.out, &c.workspace}; }
 inline std::vector<Operand*> operands_of(AttentionCall& c) {
-  return {&c.q, &c.k, &c.v, &c.mask, &c.out, &c.logsumexp, &c.dout, &c.dq, &c.dk, &c.dv};
+  return {&c.q,    &c.k,  &c.v,  &c.mask, &c.out,      &c.logsumexp,
+          &c.dout, &c.dq, &c.dk, &c.dv,   &c.workspace};
 }
 inline std::vector<Operand*> operands_of(EmbeddingCall& c) { return {&c.table, &c.index, &c.out}; }
 inline std::vector<Operand*> operands_of(OptimizerCall& c) {

@@ -2,29 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "core/error.h"
+#include "kernels/cuda/cudnn/graph_builder.h"
 
 namespace memfathom::cudnn {
 namespace {
-
-// PyTorch passes the alignment of its pointers, at most 16; blocks of a caching allocator have
-// more.
-constexpr std::int64_t kAlignment = 16;
-
-cudnnDataType_t to_cudnn(DType type) {
-  switch (type) {
-    case DType::kFp32: return CUDNN_DATA_FLOAT;
-    case DType::kFp16: return CUDNN_DATA_HALF;
-    case DType::kBf16: return CUDNN_DATA_BFLOAT16;
-    default:
-      throw Error(
-          ErrorKind::kInput,
-          fmt::format("cuDNN is asked about tensors of type {}; fp32, fp16 and bf16 are planned",
-                      to_string(type)));
-  }
-}
 
 [[noreturn]] void refuse(const ConvolutionQuery& query, std::string_view why) {
   throw Error(ErrorKind::kInput, fmt::format("{}: {}", to_string(query), why));
@@ -130,24 +112,6 @@ Convolution to_cudnn(const ConvolutionQuery& query) {
   return convolution;
 }
 
-const Descriptor& Graph::tensor(TensorId id, cudnnDataType_t type, const Shape& extents,
-                                const Shape& strides, bool by_value) {
-  Descriptor& made = parts_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor");
-  made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<std::int64_t>(id));
-  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
-  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
-  made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(extents));
-  made.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(strides));
-  if (by_value) made.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
-  return made.finalize();
-}
-
-void Graph::finish() {
-  operation_.finalize();
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_);
-  graph_.finalize();
-}
-
 namespace {
 
 struct ConvolutionAttributes {
@@ -188,23 +152,17 @@ ConvolutionAttributes attributes_of(ConvolutionKind kind) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
 }
 
-// Channels and length of an attention operand lie as PyTorch's [batch, length, heads, size]
-// projection leaves them.
-Shape head_strides(const Shape& extents) {
-  return {extents[1] * extents[2] * extents[3], extents[3], extents[1] * extents[3], 1};
-}
-
 }  // namespace
 
-Graph::Graph(const Convolution& convolution)
-    : dtype_(convolution.dtype),
-      operation_(attributes_of(convolution.kind).operation, attributes_of(convolution.kind).what),
-      graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "operation graph") {
+Graph::Graph(DType dtype)
+    : dtype_(dtype), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "operation graph") {}
+
+Graph::Graph(const Convolution& convolution) : Graph(convolution.dtype) {
+  GraphBuilder builder(*this);
   const ConvolutionAttributes names = attributes_of(convolution.kind);
   const cudnnDataType_t type = to_cudnn(convolution.dtype);
 
-  Descriptor& description =
-      parts_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution");
+  Descriptor& description = builder.part(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution");
   description.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
                   CUDNN_DATA_FLOAT);  // also for 16-bit tensors, as PyTorch
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
@@ -221,56 +179,19 @@ Graph::Graph(const Convolution& convolution)
                   std::span<const std::int64_t>(convolution.dilation));
   description.finalize();
 
+  Descriptor& operation = builder.part(names.operation, names.what);
   const auto add = [&](TensorId id, const Shape& extents) -> const Descriptor& {
-    return tensor(id, type, extents, packed(extents, convolution.channels_last));
+    return *builder.tensor(id, type, extents, packed(extents, convolution.channels_last))
+                .descriptor;
   };
-  operation_.set(names.x, add(kX, convolution.x));
-  operation_.set(names.w, add(kW, convolution.w));
-  operation_.set(names.y, add(kY, convolution.y));
-  operation_.set(names.description, description);
-  operation_.set(names.alpha, 1.0F);
-  operation_.set(names.beta, 0.0F);
-  finish();
-}
-
-Graph::Graph(const Attention& attention)
-    : dtype_(attention.dtype),
-      operation_(attention.backward ? CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR
-                                    : CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
-                 attention.backward ? "attention gradient" : "attention forward"),
-      graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "operation graph") {
-  const cudnnDataType_t type = to_cudnn(attention.dtype);
-  const Shape q{attention.batch, attention.heads, attention.queries, attention.head_size};
-  const Shape k{attention.batch, attention.key_heads, attention.keys, attention.head_size};
-  const Shape stats{attention.batch, attention.heads, attention.queries, 1};
-  const Shape one{1, 1, 1, 1};
-  const auto add = [&](TensorId id, const Shape& extents) -> const Descriptor& {
-    return tensor(id, type, extents, head_strides(extents));
-  };
-  if (attention.backward) {
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC, add(kQ, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC, add(kK, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC, add(kV, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC, add(kO, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_DODDESC, add(kDO, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_DQDESC, add(kDQ, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_DKDESC, add(kDK, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_DVDESC, add(kDV, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_STATSDESC,
-                   tensor(kStats, CUDNN_DATA_FLOAT, stats, packed(stats, false)));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_BWD_SCALEDESC,
-                   tensor(kScale, CUDNN_DATA_FLOAT, one, one, true));
-  } else {
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, add(kQ, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, add(kK, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, add(kV, k));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, add(kO, q));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC,
-                   tensor(kStats, CUDNN_DATA_FLOAT, stats, packed(stats, false)));
-    operation_.set(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC,
-                   tensor(kScale, CUDNN_DATA_FLOAT, one, one, true));
-  }
-  finish();
+  operation.set(names.x, add(kX, convolution.x));
+  operation.set(names.w, add(kW, convolution.w));
+  operation.set(names.y, add(kY, convolution.y));
+  operation.set(names.description, description);
+  operation.set(names.alpha, 1.0F);
+  operation.set(names.beta, 0.0F);
+  builder.add(operation);
+  builder.finish();
 }
 
 }  // namespace memfathom::cudnn

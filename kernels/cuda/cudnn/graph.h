@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "core/dtype.h"
 #include "core/shape.h"
@@ -26,7 +27,12 @@ enum TensorId : std::int64_t {
   kDK = 'K',
   kDV = 'V',
   kDO = 'O',
-  kScale = 'a'
+  kScale = 'a',
+  kMasked = 'm',       // by value: what a masked score becomes
+  kOne = '1',          // by value
+  kRowSums = 'r',      // fp32 [batch, heads, queries, 1], in the workspace
+  kDQSums = 'u',       // fp32, the query gradient while it is added up, in the workspace
+  kFirstUnseen = 1000  // values that never reach memory are numbered from here
 };
 
 // A convolution as cuDNN sees it: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always with
@@ -44,32 +50,24 @@ struct Convolution {
 // Throws Error(kInput) when the shapes contradict each other.
 Convolution to_cudnn(const ConvolutionQuery& query);
 
-// softmax(scale Q K^T) V over [batch, heads, length, head size], fused. The backward pass reads the
-// forward's output and statistics.
-struct Attention {
-  bool backward = false;
-  DType dtype = DType::kFp16;
-  std::int64_t batch = 1, heads = 1, key_heads = 1;
-  std::int64_t queries = 1, keys = 1, head_size = 64;
-};
-
 class Graph {
  public:
   explicit Graph(const Convolution& convolution);
-  explicit Graph(const Attention& attention);
+  // softmax(scale Q K^T) V, fused; query heads share key heads in groups; causal: query i sees keys
+  // 0 to i. The backward pass reads the forward's output and statistics.
+  explicit Graph(const AttentionQuery& attention);
 
   const Descriptor& descriptor() const { return graph_; }
   DType dtype() const { return dtype_; }
 
  private:
-  const Descriptor& tensor(TensorId id, cudnnDataType_t type, const Shape& extents,
-                           const Shape& strides, bool by_value = false);
-  void finish();
+  friend class GraphBuilder;
+  explicit Graph(DType dtype);
 
   DType dtype_;
   std::deque<Descriptor>
-      parts_;  // tensors, operator descriptions, operations: alive as long as the graph
-  Descriptor operation_;
+      parts_;  // tensors, operator descriptions, operations: alive with the graph
+  std::vector<cudnnBackendDescriptor_t> operations_;
   Descriptor graph_;
 };
 

@@ -4,11 +4,11 @@
 // A process of its own, because loading cuDNN costs a sixth of a second and half a gibibyte of
 // address space, because a fault in it must not end memfathom, and because another version of the
 // library can be put in front of it by LD_LIBRARY_PATH. One line in, one line out:
-//   (start)                      -> cudnn 9.19.0
-//   device {...}                 -> ok | refused SENTENCE       the JSON text of cuDNN's
-//   device-property descriptor conv forward fp16 nhwc ...   -> BYTES | refused SENTENCE    the
-//   canonical text of a ConvolutionQuery attention forward fp16 B H HK LQ LK D   -> BYTES | refused
-//   SENTENCE
+//   (start) -> cudnn 9.19.0
+//   device {the JSON text of cuDNN's device-property descriptor} -> ok
+//   conv forward fp16 nhwc ... (the canonical text of a ConvolutionQuery) -> BYTES
+//   attention forward fp16 BATCH HEADS KEY_HEADS QUERIES KEYS HEAD_SIZE [causal] -> BYTES
+// or, in place of an answer, "refused" and a sentence.
 // Arguments: --no-tf32, --deterministic, --libcuda PATH (a libcuda to open first: attention needs
 // one, a toolkit's stub will do).
 #include <dlfcn.h>
@@ -22,31 +22,38 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "kernels/cuda/cudnn/attention_graph.h"
 #include "kernels/cuda/cudnn/plan.h"
 #include "kernels/workspace/convolution_text.h"
 
 namespace memfathom::cudnn {
 namespace {
 
-Attention parse_attention(const std::string& line) {
+AttentionQuery parse_attention(const std::string& line) {
   std::istringstream words(line);
   std::string word, direction, type;
-  Attention attention;
-  words >> word >> direction >> type >> attention.batch >> attention.heads >> attention.key_heads >>
-      attention.queries >> attention.keys >> attention.head_size;
+  std::int64_t batch = 0, heads = 0, key_heads = 0, queries = 0, keys = 0, size = 0;
+  words >> word >> direction >> type >> batch >> heads >> key_heads >> queries >> keys >> size;
   const std::optional<DType> dtype = parse_dtype(type);
   if (!words || !dtype || (direction != "forward" && direction != "backward")) {
     throw Error(ErrorKind::kInput, fmt::format("\"{}\" is not an attention query", line));
   }
-  attention.backward = direction == "backward";
-  attention.dtype = *dtype;
-  return attention;
+  std::string causal;
+  words >> causal;
+  return {.backward = direction == "backward",
+          .causal = causal == "causal",
+          .dtype = *dtype,
+          .q = {batch, heads, queries, size},
+          .k = {batch, key_heads, keys, size},
+          .strides = {}};
 }
 
 Bytes workspace(const std::string& line, const DeviceProperties& device,
                 const PlanOptions& options) {
-  if (line.starts_with("attention "))
-    return first_choice(Graph(parse_attention(line)), device, options).workspace;
+  if (line.starts_with("attention ")) {
+    const AttentionQuery query = parse_attention(line);
+    return first_choice(Graph(query), device, options).workspace + scratch_of(query).total();
+  }
   const ConvolutionQuery query = parse_convolution_query(line);
   const Graph graph(to_cudnn(query));
   return query.benchmark ? largest_workspace(all_choices(graph, device, options))

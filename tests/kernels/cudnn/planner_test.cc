@@ -74,6 +74,37 @@ TEST(CudnnPlannerTest, AttentionIsPlannedOnlyWhereALibcudaWasOpenedInTheChild) {
   EXPECT_THAT(answers[1], HasSubstr("is not an attention query"));
 }
 
+CudnnPlanner attention_planner(const char* gpu) {
+  return CudnnPlanner(
+      {.gpu = gpu, .program = {}, .library_directory = {}, .libcuda = MEMFATHOM_LIBCUDA_STUB});
+}
+
+// The graphs that CudaDevice runs, put to the real library.
+TEST(CudnnPlannerTest, CudnnTakesOurAttentionGraphsFromAmpereToBlackwell) {
+  const std::vector<std::string> lines{"attention forward bf16 2 8 8 512 512 64",
+                                       "attention forward fp16 2 8 2 500 500 128 causal",
+                                       "attention backward fp16 2 8 8 512 512 128 causal",
+                                       "attention backward bf16 2 8 2 500 77 40"};
+  for (const char* gpu : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
+    for (const std::string& answer : attention_planner(gpu).ask_lines(lines))
+      EXPECT_THAT(answer, ::testing::Not(HasSubstr("refused"))) << gpu;
+  }
+  for (const std::string& answer : attention_planner("sm_75").ask_lines(lines))
+    EXPECT_THAT(answer, HasSubstr("refused cuDNN has no engine"));
+}
+
+// So the account of flash attention holds where PyTorch prefers cuDNN: on Hopper both keep the
+// query gradient in fp32 and a sum per row, and for grouped heads dk and dv of every query head.
+TEST(CudnnPlannerTest, OnHopperTheBackwardWorkspaceIsWhatFlashAttentionAllocates) {
+  const std::vector<std::string> lines{"attention backward bf16 2 8 8 512 512 64 causal",
+                                       "attention backward bf16 2 8 2 512 512 64 causal"};
+  const std::vector<std::string> answers = attention_planner("sm_90").ask_lines(lines);
+  const std::int64_t rows = 2 * 8 * 512;
+  const std::int64_t flash = rows * 64 * 4 + rows * 4;
+  EXPECT_NEAR(std::stod(answers[0]), static_cast<double>(flash), 512);
+  EXPECT_NEAR(std::stod(answers[1]), static_cast<double>(flash + 2 * rows * 64 * 2), 512);
+}
+
 TEST(CudnnPlannerTest, AnUnknownGpuIsAnInputErrorThatNamesTheKnownOnes) {
   try {
     CudnnPlanner planner({.gpu = "sm_35", .program = {}, .library_directory = {}});

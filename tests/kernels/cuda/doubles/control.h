@@ -23,6 +23,7 @@ struct Machine {
   int major = 8, minor = 0;
   std::size_t memory = std::size_t{8} << 30;
   int multiprocessors = 108;
+  std::size_t cudnn = 91900;
 };
 
 // A fresh machine: no memory, no handles, no faults, no history.

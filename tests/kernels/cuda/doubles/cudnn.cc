@@ -4,23 +4,21 @@
 #include <cudnn_graph.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/reference/reference.h"
 #include "kernels/workspace/architectures.h"
 #include "tests/kernels/cuda/doubles/control.h"
 #include "tests/kernels/cuda/doubles/cudnn_control.h"
-#include "tests/kernels/cuda/doubles/operand_view.h"
+#include "tests/kernels/cuda/doubles/cudnn_recorded.h"
 
 namespace doubles = memfathom::doubles;
-using memfathom::ConvolutionKind;
-using memfathom::DType;
-using memfathom::Operand;
-using memfathom::Shape;
+using doubles::Recorded;
+using doubles::RecordedPtr;
 
 namespace {
 
@@ -60,24 +58,6 @@ bool& wants_real() {
 
 const Real* real() { return wants_real() ? open_real() : nullptr; }
 
-struct Recorded;
-using RecordedPtr = std::shared_ptr<Recorded>;
-
-struct Recorded {
-  cudnnBackendDescriptorType_t type{};
-  cudnnBackendDescriptor_t original = nullptr;
-  bool finalized = false;
-  std::map<int, std::vector<std::int64_t>> numbers;
-  std::map<int, std::vector<void*>> pointers;
-  std::map<int, std::vector<RecordedPtr>> parts;
-  RecordedPtr origin;          // configurations: the heuristics they came from
-  std::int64_t pretended = 0;  // configurations of our own planner: their workspace
-
-  ~Recorded() {
-    if (original != nullptr && open_real() != nullptr) open_real()->destroy(original);
-  }
-};
-
 std::map<const void*, RecordedPtr>& all() {
   static std::map<const void*, RecordedPtr> descriptors;
   return descriptors;
@@ -111,6 +91,15 @@ void record(Recorded& target, int name, cudnnBackendAttributeType_t type, std::i
         break;
       case CUDNN_TYPE_HEUR_MODE:
         target.numbers[name].push_back(static_cast<const cudnnBackendHeurMode_t*>(values)[i]);
+        break;
+      case CUDNN_TYPE_BOOLEAN:
+        target.numbers[name].push_back(static_cast<const bool*>(values)[i] ? 1 : 0);
+        break;
+      case CUDNN_TYPE_POINTWISE_MODE:
+        target.numbers[name].push_back(static_cast<const cudnnPointwiseMode_t*>(values)[i]);
+        break;
+      case CUDNN_TYPE_REDUCTION_OPERATOR_TYPE:
+        target.numbers[name].push_back(static_cast<const cudnnReduceTensorOp_t*>(values)[i]);
         break;
       case CUDNN_TYPE_BACKEND_DESCRIPTOR:
         target.parts[name].push_back(
@@ -164,27 +153,40 @@ cudnnStatus_t ask_real(const Real& library, const RecordedPtr& source,
   return library.get(source->original, name, type, capacity, held, originals.data());
 }
 
-// Our own planner: mode A knows two engines, the fallback list one that needs nothing.
+struct PretendedEngine {
+  std::int64_t workspace;
+  std::vector<cudnnBackendNumericalNote_t> notes;
+};
+
+// Mode A knows two engines that can be used, behind one that rounds its inputs and one that cannot
+// say what it wants; the fallback list has one that needs nothing.
+std::vector<PretendedEngine> pretended_engines(const RecordedPtr& heuristics) {
+  if (heuristics->number(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK) return {{0, {}}};
+  return {{7 << 20, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
+          {-1, {}},
+          {1 << 20, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}},
+          {1 << 22, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}};
+}
+
 cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName_t name,
                             std::int64_t capacity, std::int64_t* held, void* values) {
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-      const bool fallback =
-          source->numbers[CUDNN_ATTR_ENGINEHEUR_MODE].front() == CUDNN_HEUR_MODE_FALLBACK;
-      const std::vector<std::int64_t> workspaces =
-          fallback ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{1 << 20, 1 << 22};
-      *held = static_cast<std::int64_t>(workspaces.size());
+      const std::vector<PretendedEngine> engines = pretended_engines(source);
+      *held = static_cast<std::int64_t>(engines.size());
       if (values == nullptr) return CUDNN_STATUS_SUCCESS;
       *held = std::min(*held, capacity);
       for (std::int64_t i = 0; i < *held; ++i) {
         const RecordedPtr into = find_recorded(static_cast<cudnnBackendDescriptor_t*>(values)[i]);
         into->origin = source;
         into->finalized = true;
-        into->pretended = workspaces[static_cast<std::size_t>(i)];
+        into->pretended = engines[static_cast<std::size_t>(i)].workspace;
+        into->notes = engines[static_cast<std::size_t>(i)].notes;
       }
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
+      if (source->pretended < 0) return CUDNN_STATUS_NOT_SUPPORTED;
       *held = 1;
       *static_cast<std::int64_t*>(values) = source->pretended;
       return CUDNN_STATUS_SUCCESS;
@@ -193,94 +195,27 @@ cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName
       *static_cast<std::int64_t*>(values) =
           source->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG].front()->pretended;
       return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_ENGINECFG_ENGINE:
+    case CUDNN_ATTR_ENGINECFG_ENGINE: {
       *held = 1;
-      find_recorded(*static_cast<cudnnBackendDescriptor_t*>(values))->finalized = true;
+      const RecordedPtr engine = find_recorded(*static_cast<cudnnBackendDescriptor_t*>(values));
+      engine->finalized = true;
+      engine->notes = source->notes;
       return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: *held = 0; return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      *held = static_cast<std::int64_t>(source->notes.size());
+      std::copy_n(source->notes.begin(), std::min(*held, capacity),
+                  static_cast<cudnnBackendNumericalNote_t*>(values));
+      return CUDNN_STATUS_SUCCESS;
     default:
       return refuse("cudnnBackendGetAttribute", "our own planner does not know this attribute");
   }
 }
 
-struct ConvolutionNames {
-  ConvolutionKind kind;
-  int x, w, y, description;
-};
-
-bool names_of(cudnnBackendDescriptorType_t type, ConvolutionNames& names) {
-  switch (type) {
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      names = {ConvolutionKind::kForward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC};
-      return true;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      names = {ConvolutionKind::kDataGradient, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC};
-      return true;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-      names = {ConvolutionKind::kWeightGradient, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC};
-      return true;
-    default: return false;
-  }
-}
-
-Shape shape_of(const std::vector<std::int64_t>& numbers) {
-  return Shape(std::span<const std::int64_t>(numbers));
-}
-
-DType type_of(std::int64_t type) {
-  return type == CUDNN_DATA_HALF       ? DType::kFp16
-         : type == CUDNN_DATA_BFLOAT16 ? DType::kBf16
-                                       : DType::kFp32;
-}
-
-// The operand that the variant pack gives for a tensor of the graph, on the host; absent when it
-// gives none.
-Operand operand_of(const Recorded& tensor, const Recorded& pack) {
-  const auto& ids = pack.numbers.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  const auto& pointers = pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  const std::int64_t id = tensor.numbers.at(CUDNN_ATTR_TENSOR_UNIQUE_ID).front();
-  Operand operand{nullptr, type_of(tensor.numbers.at(CUDNN_ATTR_TENSOR_DATA_TYPE).front()),
-                  shape_of(tensor.numbers.at(CUDNN_ATTR_TENSOR_DIMENSIONS)),
-                  shape_of(tensor.numbers.at(CUDNN_ATTR_TENSOR_STRIDES))};
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] == id) operand.data = pointers[i];
-  }
-  if (operand && !doubles::to_host(operand, "cudnnBackendExecute", "a tensor"))
-    operand.data = nullptr;
-  return operand;
-}
-
-cudnnStatus_t convolve(const Recorded& operation, const ConvolutionNames& names,
-                       const Recorded& pack) {
-  const Recorded& description = *operation.parts.at(names.description).front();
-  const Operand x = operand_of(*operation.parts.at(names.x).front(), pack);
-  const Operand w = operand_of(*operation.parts.at(names.w).front(), pack);
-  const Operand y = operand_of(*operation.parts.at(names.y).front(), pack);
-  if (!x || !w || !y)
-    return refuse("cudnnBackendExecute", "a tensor of the graph has no device memory");
-  memfathom::ConvolutionCall call;
-  call.query.kind = names.kind;
-  call.query.input = x.shape;
-  call.query.weight = w.shape;
-  call.query.stride = shape_of(description.numbers.at(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES));
-  call.query.padding = shape_of(description.numbers.at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS));
-  call.query.dilation = shape_of(description.numbers.at(CUDNN_ATTR_CONVOLUTION_DILATIONS));
-  call.query.groups = x.shape[1] / w.shape[1];
-  call.query.dtype = x.dtype;
-  call.x = call.dx = x;
-  call.w = call.dw = w;
-  call.y = call.dy = y;
-  memfathom::run_reference(call);
-  return CUDNN_STATUS_SUCCESS;
+// Fused attention exists from Ampere on.
+bool is_known(const RecordedPtr& heuristics) {
+  const Recorded& graph = heuristics->part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  return doubles::machine().major >= 8 || graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() == 1;
 }
 
 std::int64_t workspace_of(const RecordedPtr& plan) {
@@ -296,6 +231,10 @@ std::int64_t workspace_of(const RecordedPtr& plan) {
 }
 
 }  // namespace
+
+memfathom::doubles::Recorded::~Recorded() {
+  if (original != nullptr && open_real() != nullptr) open_real()->destroy(original);
+}
 
 bool memfathom::doubles::plan_with_real_cudnn(bool wanted) {
   wants_real() = wanted;
@@ -328,7 +267,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-std::size_t cudnnGetVersion() { return 91900; }
+std::size_t cudnnGetVersion() { return doubles::machine().cudnn; }
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_EXECUTION_FAILED ? "CUDNN_STATUS_EXECUTION_FAILED"
                                                  : "a status of the double";
@@ -384,10 +323,15 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   if (!target) return refuse("cudnnBackendFinalize", "the descriptor is gone");
   // Faults are aimed at one kind of descriptor: finalizing is what fails when an engine cannot be
   // built.
-  const char* function = target->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR
-                             ? "cudnnBackendFinalize(plan)"
-                             : "cudnnBackendFinalize";
+  const char* function =
+      target->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? "cudnnBackendFinalize(plan)"
+      : target->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR   ? "cudnnBackendFinalize(heuristics)"
+                                                              : "cudnnBackendFinalize";
   if (const int injected = doubles::enter(function)) return static_cast<cudnnStatus_t>(injected);
+  if (target->original == nullptr && target->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR &&
+      !is_known(target)) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
   const cudnnStatus_t status =
       target->original == nullptr ? CUDNN_STATUS_SUCCESS : real()->finalize(target->original);
   target->finalized = status == CUDNN_STATUS_SUCCESS;
@@ -424,19 +368,18 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     return refuse(function, "a descriptor is not finalized");
   const std::int64_t wanted = workspace_of(planned);
   void* workspace = packed->pointers[CUDNN_ATTR_VARIANT_PACK_WORKSPACE].front();
-  if (wanted > 0 && (doubles::host_view(workspace, static_cast<std::size_t>(wanted)) == nullptr ||
-                     reinterpret_cast<std::uint64_t>(workspace) % 16 != 0)) {
+  doubles::EngineWorkspace own{nullptr, static_cast<std::size_t>(wanted)};
+  if (wanted > 0) own.host = doubles::host_view(workspace, own.bytes);
+  if (wanted > 0 && (own.host == nullptr || reinterpret_cast<std::uint64_t>(workspace) % 16 != 0)) {
     return refuse(function, "the workspace is too small, misaligned or missing");
   }
   const RecordedPtr graph = planned->parts[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG]
                                 .front()
                                 ->origin->parts[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH]
                                 .front();
-  const Recorded& operation = *graph->parts[CUDNN_ATTR_OPERATIONGRAPH_OPS].front();
-  ConvolutionNames names{};
-  if (!names_of(operation.type, names))
-    return refuse(function, "this double runs convolutions only", CUDNN_STATUS_NOT_SUPPORTED);
-  return convolve(operation, names, *packed);
+  const std::string refusal =
+      doubles::run_graph(graph->parts[CUDNN_ATTR_OPERATIONGRAPH_OPS], *packed, own);
+  return refusal.empty() ? CUDNN_STATUS_SUCCESS : refuse(function, refusal);
 }
 
 }  // extern "C"

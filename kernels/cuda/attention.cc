@@ -1,0 +1,115 @@
+#include "kernels/cuda/attention.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/attention_query.h"
+#include "kernels/cuda/cudnn/attention_graph.h"
+#include "kernels/cuda/cudnn/execute.h"
+
+namespace memfathom::cuda {
+namespace {
+
+constexpr std::int64_t kWidestFusedHead = 128;
+constexpr Bytes kAlignment{16};  // of every tensor, as the graph promises
+
+bool is_16bit(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
+
+// cuDNN up to 9.15.0 is wrong at lengths that are no multiple of 128; PyTorch avoids it there, too.
+bool is_wrong_there(const AttentionQuery& query) {
+  constexpr std::size_t kMended = 91501;
+  return cudnnGetVersion() < kMended && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
+}
+
+bool is_fusable(const AttentionQuery& query) {
+  const std::int64_t size = query.q[3];
+  return is_16bit(query.dtype) && size <= kWidestFusedHead && size % 8 == 0 &&
+         !is_wrong_there(query);
+}
+
+// cuDNN's dropout draws other random numbers than ours, and a mask goes through the
+// memory-efficient kernel in PyTorch: both are left to our own kernels.
+bool is_fusable(const AttentionCall& call) {
+  if (call.kernel != AttentionKernel::kFlash || call.mask || call.dropout > 0) return false;
+  const auto fits = [](const Operand* operand) {
+    return operand->strides[-1] == 1 && reinterpret_cast<std::uintptr_t>(operand->data) %
+                                                static_cast<std::uintptr_t>(kAlignment.count()) ==
+                                            0;
+  };
+  std::vector<const Operand*> operands{&call.q, &call.k, &call.v, &call.out};
+  if (call.backward) operands.insert(operands.end(), {&call.dout, &call.dq, &call.dk, &call.dv});
+  return std::all_of(operands.begin(), operands.end(), fits);
+}
+
+Bytes given_workspace(const AttentionCall& call) {
+  return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
+}
+
+}  // namespace
+
+// An engine that cannot be built after all is as good as none.
+FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
+  const cudnn::DeviceProperties& properties = dnn_.properties();
+  try {
+    const cudnn::Graph graph(query);
+    cudnn::ExecutionPlan plan(cudnn::first_choice(graph, properties), properties);
+    const Bytes workspace =
+        plan.workspace().rounded_up(kAlignment) + cudnn::scratch_of(query).total();
+    return {std::move(plan), workspace};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+const FusedAttention::Planned& FusedAttention::planned(const AttentionQuery& query) {
+  return plans_.get(to_string(query), [&] { return make_plan(query); });
+}
+
+std::optional<Bytes> FusedAttention::workspace(const AttentionQuery& query) {
+  if (!is_fusable(query)) return std::nullopt;
+  const Planned& plan = planned(query);
+  return plan.plan ? std::optional(plan.workspace) : std::nullopt;
+}
+
+bool FusedAttention::takes(const AttentionCall& call) {
+  if (!is_fusable(call)) return false;
+  const AttentionQuery query = query_of(call);
+  if (!is_fusable(query)) return false;
+  const Planned& plan = planned(query);
+  return plan.plan && plan.workspace <= given_workspace(call);
+}
+
+void FusedAttention::run(const AttentionCall& call) {
+  const AttentionQuery query = query_of(call);
+  const cudnn::ExecutionPlan& plan = planned(query).plan.value();
+  auto scale = static_cast<float>(call.scale);
+  float masked = -std::numeric_limits<float>::infinity();
+  float one = 1;
+  std::vector<cudnn::Operand> operands{{cudnn::kQ, call.q.data},
+                                       {cudnn::kK, call.k.data},
+                                       {cudnn::kV, call.v.data},
+                                       {cudnn::kO, call.out.data},
+                                       {cudnn::kStats, call.logsumexp.data},
+                                       {cudnn::kScale, &scale}};
+  if (call.causal) operands.push_back({cudnn::kMasked, &masked});
+  if (call.backward) {
+    char* scratch =
+        static_cast<char*>(call.workspace.data) + plan.workspace().rounded_up(kAlignment).count();
+    operands.insert(operands.end(),
+                    {{cudnn::kDO, call.dout.data},
+                     {cudnn::kDQ, call.dq.data},
+                     {cudnn::kDK, call.dk.data},
+                     {cudnn::kDV, call.dv.data},
+                     {cudnn::kOne, &one},
+                     {cudnn::kDQSums, scratch},
+                     {cudnn::kRowSums, scratch + cudnn::scratch_of(query).dq_sums.count()}});
+  }
+  cudnn::execute(dnn_.handle(), plan, operands,
+                 plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
+}
+
+}  // namespace memfathom::cuda

@@ -1,0 +1,39 @@
+// FusedAttention: attention on cuDNN's fused engines, where they exist for the device, type and
+// shape; plans are kept.
+#pragma once
+
+#include <optional>
+
+#include "core/workspace.h"
+#include "kernels/calls.h"
+#include "kernels/cuda/cudnn/plan.h"
+#include "kernels/cuda/dnn.h"
+#include "kernels/cuda/plan_cache.h"
+
+namespace memfathom::cuda {
+
+// Not for two threads at once.
+class FusedAttention {
+ public:
+  explicit FusedAttention(Dnn& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
+
+  // What the caller has to bring; nothing when no engine takes it and our own kernels run.
+  std::optional<Bytes> workspace(const AttentionQuery& query);
+  // Whether run() can run the call with the workspace it has. Launches nothing.
+  bool takes(const AttentionCall& call);
+  // After a failure the device is not to be used.
+  void run(const AttentionCall& call);
+
+ private:
+  struct Planned {
+    std::optional<cudnn::ExecutionPlan> plan;  // none: no engine
+    Bytes workspace;                           // cuDNN's own, then the graph's scratch
+  };
+  const Planned& planned(const AttentionQuery& query);
+  Planned make_plan(const AttentionQuery& query);
+
+  Dnn& dnn_;
+  PlanCache<Planned> plans_;
+};
+
+}  // namespace memfathom::cuda
