@@ -43,7 +43,10 @@ struct TrainingSpec {
   std::optional<std::int64_t> samples_per_epoch;
   bool drop_last = true;
   bool warmup_forward = false;
+  std::int64_t evaluation_batch = 0;  // samples of an evaluation pass between iterations; 0: none
   bool cudnn_benchmark = false;
+  bool compiled = false;         // torch.compile: said, not modelled
+  bool paged_optimizer = false;  // its states may leave the card: said, not modelled
   bool gradient_clipping = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
   Lengths lengths = Lengths::kFixed;

@@ -10,9 +10,9 @@ constexpr std::array<std::string_view, 7> kModelForms{"preset", "config",     "l
                                                       "trace",  "parameters", "family"};
 
 void check_model(const Node& model) {
-  static constexpr std::array<std::string_view, 13> kKeys{
+  static constexpr std::array<std::string_view, 14> kKeys{
       "preset", "config", "layers",      "modules", "trace", "parameters", "family",
-      "input",  "loss",   "num_classes", "load",    "train", "adapter"};
+      "input",  "loss",   "num_classes", "load",    "train", "adapter",    "part"};
   model.check_keys(kKeys);
   int forms = 0;
   for (const std::string_view form : kModelForms) forms += model.find(form) != nullptr ? 1 : 0;
@@ -68,6 +68,10 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
   if (const Node* n = node.find("gradient_as_bucket_view"))
     parallel.gradient_as_bucket_view = n->as_bool();
   if (const Node* n = node.find("sequence_parallel")) parallel.sequence_parallel = n->as_bool();
+  if (parallel.sequence_parallel && parallel.tensor == 1) {
+    node.at("sequence_parallel")
+        .refuse("it divides what tensor parallelism leaves whole; set parallel.tensor above 1");
+  }
   if (parallel.zero_stage > 0 && parallel.fsdp != Fsdp::kNone) {
     node.at("zero_stage").refuse("ZeRO and FSDP shard the same things; use one of them");
   }

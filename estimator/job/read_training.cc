@@ -9,6 +9,7 @@ namespace memfathom {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostNewTokens = 1 << 20;  // every one of them is replayed
 
 void read_image_size(const Node& node, ModelSettings& settings) {
   if (node.is_list()) {
@@ -33,6 +34,8 @@ OptimizerName optimizer_name(const Node& node) {
 
 void read_optimizer(const Node& node, TrainingSpec& training) {
   OptimizerOptions& optimizer = training.optimizer;
+  const Node& name = node.is_map() ? node.at("name") : node;
+  training.paged_optimizer = name.is_string() && name.as_string().starts_with("paged");
   if (!node.is_map()) {
     optimizer.name = optimizer_name(node);
     return;
@@ -101,6 +104,16 @@ void read_preference(const Node& node, TrainingSpec& training) {
   }
 }
 
+// true: with the batches of training.
+void read_evaluation(const Node& node, TrainingSpec& training) {
+  if (node.is_bool()) {
+    training.evaluation_batch = node.as_bool() ? training.batch_size : 0;
+    return;
+  }
+  node.check_keys({"batch_size"});
+  training.evaluation_batch = node.at("batch_size").as_int(1, kMost);
+}
+
 bool given(const Node* node) { return node != nullptr && !node->is_null(); }
 
 }  // namespace
@@ -159,15 +172,17 @@ void read_training(const Node& node, TrainingSpec& training) {
                                                           "channels_last",
                                                           "checkpoint_reentrant",
                                                           "label_smoothing",
-                                                          "compile"};
+                                                          "compile",
+                                                          "evaluation"};
   node.check_keys(kKeys);
   ModelSettings& settings = training.settings;
   const auto find = [&](std::string_view key) -> const Node* {
     const Node* found = node.find(key);
     return given(found) ? found : nullptr;
   };
-  const auto extent = [&](std::string_view key, std::int64_t& value, std::int64_t least = 1) {
-    if (const Node* found = find(key)) value = found->as_int(least, kMost);
+  const auto extent = [&](std::string_view key, std::int64_t& value, std::int64_t least = 1,
+                          std::int64_t most = kMost) {
+    if (const Node* found = find(key)) value = found->as_int(least, most);
   };
   const auto flag = [&](std::string_view key, bool& value) {
     if (const Node* found = find(key)) value = found->as_bool();
@@ -178,7 +193,7 @@ void read_training(const Node& node, TrainingSpec& training) {
   extent("sequence_length", settings.sequence_length);
   extent("target_sequence_length", settings.target_sequence_length);
   extent("num_frames", settings.num_frames);
-  extent("new_tokens", settings.new_tokens);
+  extent("new_tokens", settings.new_tokens, 1, kMostNewTokens);
   extent("logits_to_keep", settings.logits_to_keep, 0);
   extent("gradient_accumulation_steps", training.accumulation_steps);
   if (const Node* n = find("image_size")) read_image_size(*n, settings);
@@ -203,8 +218,10 @@ void read_training(const Node& node, TrainingSpec& training) {
   if (const Node* n = find("loss")) settings.loss = parse_loss(*n);
   if (const Node* n = find("samples_per_epoch")) training.samples_per_epoch = n->as_int(1, kMost);
   flag("drop_last", training.drop_last);
+  if (const Node* n = find("evaluation")) read_evaluation(*n, training);
   flag("warmup_forward", training.warmup_forward);
   flag("cudnn_benchmark", training.cudnn_benchmark);
+  flag("compile", training.compiled);
   if (const Node* n = find("gradient_clipping"))
     training.gradient_clipping = n->is_bool() ? n->as_bool() : n->as_number(0) > 0;
   if (const Node* n = find("zero_grad")) {

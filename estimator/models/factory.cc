@@ -1,11 +1,14 @@
 #include "estimator/models/factory.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "core/error.h"
 #include "estimator/models/language/families.h"
 #include "estimator/models/presets.h"
 #include "estimator/models/stack/stack_network.h"
+#include "estimator/models/stored/stored_network.h"
+#include "estimator/models/stored/stored_tensors.h"
 #include "estimator/models/vision/families.h"
 
 namespace memfathom {
@@ -23,33 +26,50 @@ Node load_config(const Node& config) {
   return load_document(path.string());
 }
 
+// The folder that a configuration was read from; empty for one that stands in the job itself.
+std::filesystem::path folder_of(const Node& config) {
+  const std::filesystem::path file = config.file();
+  return file.filename() == "config.json" ? file.parent_path() : std::filesystem::path();
+}
+
 std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
-                                     const ModelSettings& settings) {
+                                     const ModelSettings& settings,
+                                     std::vector<std::string>& assumptions) {
   if (std::unique_ptr<Network> network = make_language_model(builder, config, settings))
     return network;
   if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings))
     return network;
+  if (!config.file().empty()) {
+    std::vector<StoredTensor> tensors = stored_tensors(folder_of(config));
+    if (!tensors.empty())
+      return make_stored_network(builder, config, std::move(tensors), settings, assumptions);
+  }
   const Node* type = config.find("model_type");
   if (type == nullptr) type = config.find("_class_name");
   if (type == nullptr)
     config.refuse(
-        "it has no model_type (transformers) or _class_name (diffusers), so its family is unknown");
+        "it has no model_type (transformers) or _class_name (diffusers), so its family is unknown, "
+        "and there is no model.safetensors (or its index) beside it to take the shapes from");
   type->refuse(
-      "this family is not known; `memfathom models` lists those that are, and `model.layers` "
+      "this family is not known, and there is no model.safetensors (or its index) beside the "
+      "config to take the shapes from; `memfathom models` lists what is known, and `model.layers` "
       "describes any other");
 }
 
 }  // namespace
 
 std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
-                                      const ModelSettings& settings,
+                                      const ModelSettings& given,
                                       std::vector<std::string>& assumptions) {
+  ModelSettings settings = given;
+  if (const Node* part = model.find("part"))
+    settings.part = static_cast<ModelPart>(part->as_choice({"whole", "encoder", "decoder"}));
   if (model.find("layers") != nullptr) return make_stack_network(builder, model, settings);
   if (const Node* config = model.find("config"))
-    return from_config(builder, load_config(*config), settings);
+    return from_config(builder, load_config(*config), settings, assumptions);
   if (const Node* preset = model.find("preset")) {
     if (const std::optional<Node> config = preset_config(preset->as_string()))
-      return from_config(builder, *config, settings);
+      return from_config(builder, *config, settings, assumptions);
     const std::string name = normalized_preset(preset->as_string());
     if (std::unique_ptr<Network> network = make_vision_preset(builder, name, model, settings))
       return network;
@@ -57,7 +77,7 @@ std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
   }
   if (const Node* parameters = model.find("parameters")) {
     const Node config = config_for_parameters(parameters->as_number(1e3, 1e15), assumptions);
-    return from_config(builder, config, settings);
+    return from_config(builder, config, settings, assumptions);
   }
   model.refuse("this way of naming a model cannot be built on its own");
 }

@@ -33,6 +33,9 @@ enum class LossKind : std::uint8_t {
 // Which part of a model split into pipeline stages: the first has the embedding, the last the head.
 enum class PipelineStage : std::uint8_t { kWhole, kFirst, kLast };
 
+// Which part of an autoencoder runs; its parameters are there in any case.
+enum class ModelPart : std::uint8_t { kWhole, kEncoder, kDecoder };
+
 struct ModelSettings {
   std::int64_t sequence_length = 0;  // 0: not given; a model that needs it says so
   std::int64_t target_sequence_length =
@@ -52,7 +55,9 @@ struct ModelSettings {
   std::int64_t logits_to_keep = 0;  // 0: all positions
   bool channels_last = false;
   PipelineStage stage = PipelineStage::kWhole;
-  bool fused_loss = false;  // the logits are never materialised
+  ModelPart part = ModelPart::kWhole;
+  std::int64_t sequence_shards = 1;  // GPUs that share the positions between matrix products
+  bool fused_loss = false;           // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;
   std::shared_ptr<BlockAdapters> adapters;  // after each block, where the job wants them
   int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431

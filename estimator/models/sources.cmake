@@ -7,14 +7,17 @@ set(MODEL_SOURCES
   models/language/attention.cc
   models/language/bert.cc
   models/language/bert_plan.cc
+  models/language/bloom.cc
   models/language/causal_model.cc
   models/language/config_reader.cc
   models/language/experts.cc
   models/language/falcon.cc
   models/language/families.cc
   models/language/feed_forward.cc
+  models/language/gather_rows.cc
   models/language/gpt2.cc
   models/language/gpt_neox.cc
+  models/language/grouped_experts.cc
   models/language/key_value_cache.cc
   models/language/language_loss.cc
   models/language/llama.cc
@@ -25,6 +28,8 @@ set(MODEL_SOURCES
   models/language/phi.cc
   models/language/qwen.cc
   models/language/rotary.cc
+  models/language/routing.cc
+  models/language/sequence_shards.cc
   models/language/t5.cc
   models/language/t5_stack.cc
   models/stack/attention_layers.cc
@@ -35,19 +40,29 @@ set(MODEL_SOURCES
   models/stack/keys.cc
   models/stack/layer.cc
   models/stack/stack_network.cc
+  models/stored/stored_network.cc
+  models/stored/stored_tensors.cc
   models/vision/classifier_presets.cc
+  models/vision/clip.cc
   models/vision/convnext.cc
   models/vision/densenet.cc
   models/vision/efficientnet.cc
   models/vision/dpt_head.cc
+  models/vision/encoder_layer.cc
   models/vision/families.cc
   models/vision/image_network.cc
   models/vision/image_parts.cc
+  models/vision/inception.cc
   models/vision/mobilenet.cc
+  models/diffusion/autoencoder.cc
   models/diffusion/cogvideox.cc
+  models/diffusion/cogvideox_blocks.cc
+  models/diffusion/dit.cc
   models/diffusion/timestep.cc
   models/diffusion/unet.cc
   models/diffusion/unet_blocks.cc
+  models/diffusion/video_autoencoder.cc
+  models/diffusion/video_blocks.cc
   models/vision/own_families.cc
   models/vision/resnet.cc
   models/vision/squeeze_excitation.cc
@@ -55,6 +70,7 @@ set(MODEL_SOURCES
   models/vision/swin.cc
   models/vision/vgg.cc
   models/vision/vggt.cc
+  models/vision/vision_transformer.cc
   models/vision/vit.cc
 )
 list(TRANSFORM MODEL_SOURCES PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")

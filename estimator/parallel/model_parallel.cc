@@ -64,6 +64,30 @@ void split_blocks(Node& config, std::int64_t by) {
               "configuration has no num_hidden_layers or n_layer; use 1");
 }
 
+// Megatron's sequence parallelism: between the matrix products each GPU of the tensor-parallel
+// group holds its part of the positions.
+void split_positions(Job& part, std::vector<std::string>& assumptions) {
+  ModelSettings& settings = part.training.settings;
+  const std::int64_t by = part.parallel.tensor;
+  if (settings.sequence_length % by != 0) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("training.sequence_length is {}, which parallel.tensor ({}) must divide "
+                    "where parallel.sequence_parallel is on",
+                    settings.sequence_length, by));
+  }
+  if (part.training.mode == Mode::kGenerate) {
+    throw Error(ErrorKind::kInput,
+                "parallel.sequence_parallel divides the positions of a training or forward pass; "
+                "generation reads one at a time, turn it off");
+  }
+  settings.sequence_shards = by;
+  assumptions.push_back(
+      fmt::format("sequence parallel: norms, residuals and what is kept of a product's input are "
+                  "divided over the {} GPUs of the tensor-parallel group, as Megatron does it",
+                  by));
+}
+
 }  // namespace
 
 Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions) {
@@ -81,6 +105,7 @@ Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions) {
                     "divided, hidden states and norms are not",
                     parallel.tensor));
   }
+  if (parallel.sequence_parallel) split_positions(part, assumptions);
   if (parallel.pipeline > 1) {
     if (job.training.mode != Mode::kTrain) {
       throw Error(ErrorKind::kInput,

@@ -75,10 +75,15 @@ Bytes communicator_bytes(const ParallelSpec& parallel) {
 void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
                       std::vector<std::string>& not_modelled) {
   const ParallelSpec& parallel = job.parallel;
-  if (parallel.sequence_parallel) {
+  if (job.training.compiled) {
     not_modelled.emplace_back(
-        "sequence_parallel: norms and residuals are counted whole on every GPU, though each holds "
-        "a part of them");
+        "training.compile: torch.compile chooses itself what is kept for backward, and its CUDA "
+        "graphs hold pools of their own; the estimate is of eager execution");
+  }
+  if (job.training.paged_optimizer) {
+    not_modelled.emplace_back(
+        "paged optimizer states are counted as if they stayed on the card; they leave it under "
+        "pressure");
   }
   if (communicator_bytes(parallel).count() > 0) {
     assumptions.emplace_back(

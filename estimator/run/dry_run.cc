@@ -54,8 +54,15 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
   if (training.warmup_forward) loop.warm_up();
   const std::int64_t samples = training.samples_per_epoch.value_or(0);
   const std::int64_t rest = samples > 0 && !training.drop_last ? samples % batch : 0;
+  // Evaluation comes between iterations: what it leaves in the allocator meets the next one.
+  const auto evaluate = [&] {
+    if (training.evaluation_batch == 0) return;
+    loop.evaluate(training.evaluation_batch);
+    iterate();
+  };
   if (samples == 0 || rest == 0) {
     for (int i = 0; i < 3; ++i) iterate();
+    evaluate();
     return;
   }
   const std::int64_t full = std::min<std::int64_t>(samples / batch, 3);
@@ -63,6 +70,7 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
     for (std::int64_t i = 0; i < full; ++i) iterate();
     iterate(rest);
   }
+  evaluate();
 }
 
 void infer(Session& session, Network& network, const TrainingSpec& training,
@@ -155,6 +163,11 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
   std::vector<Tensor> trainable = model.trainable();
   if (job.training.mode == Mode::kTrain) {
     for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
+    if (job.training.lora && trainable.empty()) {
+      throw Error(ErrorKind::kInput,
+                  "training.lora.targets names no linear layer of this model, so nothing would "
+                  "learn; \"all-linear\" takes every one but the head");
+    }
   }
   LoopOptions options = loop_options(job, plan);
   if (strategy) {

@@ -40,13 +40,23 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
   return made;
 }
 
+// transformers called the projections of ViT, CLIP and BERT by either name, from version to
+// version.
+std::string_view usual_name(std::string_view name) {
+  if (name == "query") return "q_proj";
+  if (name == "key") return "k_proj";
+  if (name == "value") return "v_proj";
+  return name;
+}
+
 bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options) {
   // Where q, k and v are one matrix, adapters of its parts are adapters of it.
   const bool fused =
       name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
   return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
     const bool part = target == "q_proj" || target == "k_proj" || target == "v_proj";
-    return target == name || (target == "all-linear" && !options.head) || (fused && part);
+    return usual_name(target) == usual_name(name) || (target == "all-linear" && !options.head) ||
+           (fused && part);
   });
 }
 

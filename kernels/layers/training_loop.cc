@@ -39,6 +39,19 @@ void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
   if (options_.zero_grad == ZeroGrad::kAfterStep && !options_.as_scripts_do) clear_gradients();
 }
 
+void TrainingLoop::evaluate(std::int64_t batch_size) {
+  if (options_.as_scripts_do && options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
+  session_.ledger().begin_phase("evaluate", iteration_);
+  if (options_.observer != nullptr) options_.observer->before_forward();
+  network_.load_batch(batch_size, true);
+  loaded_ = 0;
+  const NoGrad no_grad(session_);
+  const Scoped<bool> evaluation(session_.training, false);
+  const AutocastScope autocast(session_, options_.autocast);
+  Tensor output;
+  const Tensor loss = network_.loss(&output);
+}
+
 Tensor TrainingLoop::forward(std::int64_t batch_size) {
   if (options_.observer != nullptr) options_.observer->before_forward();
   if (loaded_ != batch_size || options_.as_scripts_do) {

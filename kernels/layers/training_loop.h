@@ -63,6 +63,9 @@ class TrainingLoop {
   // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short
   // last batch).
   void iterate(std::optional<std::int64_t> batch_size = {});
+  // A forward pass to the loss in evaluation mode, between iterations: no graph, but parameters and
+  // optimizer states are there, and the output is kept to the end, as for metrics.
+  void evaluate(std::int64_t batch_size);
   int iterations() const { return iteration_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/models/checkpointed.h"
 #include "estimator/models/diffusion/timestep.h"
 #include "estimator/models/diffusion/unet_blocks.h"
 #include "estimator/models/language/config_reader.h"
@@ -14,7 +15,6 @@
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/pool.h"
 #include "kernels/ops/views.h"
-#include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
 namespace {
@@ -244,27 +244,11 @@ class UNet final : public Network {
         stage.attentions.push_back(make_attention(context, i, k));
       for (std::int64_t k = 0; k < plan_.layers; ++k)
         add_resnet(context, stage, k == 0 ? in : out, out);
-      if (i + 1 < plan_.channels.size()) stage.resample = make_downsample(context, out);
+      if (i + 1 < plan_.channels.size())
+        stage.resample = make_downsample(context, out, plan_.downsample_padding);
       down_.push_back(std::move(stage));
       in = out;
     }
-  }
-
-  Layer make_downsample(const ImageContext& context, std::int64_t channels) const {
-    const std::int64_t padding = plan_.downsample_padding;
-    const Layer conv = conv_layer(context, "downsamplers.0.conv",
-                                  {.in = channels,
-                                   .out = channels,
-                                   .kernel = 3,
-                                   .stride = 2,
-                                   .padding = padding,
-                                   .bias = true});
-    if (padding > 0) return conv;
-    return [conv](const Tensor& x) {
-      static constexpr std::int64_t kPad[] = {0, 1, 0, 1};
-      const Tensor wide = pad(x, kPad);
-      return conv(wide);
-    };
   }
 
   void make_middle(const ImageContext& context) {
@@ -298,16 +282,6 @@ class UNet final : public Network {
     }
   }
 
-  static Layer make_upsample(const ImageContext& context, std::int64_t channels) {
-    const Layer conv =
-        conv_layer(context, "upsamplers.0.conv",
-                   {.in = channels, .out = channels, .kernel = 3, .padding = 1, .bias = true});
-    return [conv](const Tensor& x) {
-      const Tensor wide = upsample(x, UpsampleMode::kNearest, {2 * x.size(2), 2 * x.size(3)});
-      return conv(wide);
-    };
-  }
-
   // timesteps * ones(batch) in UNet2DModel.
   Tensor steps() const {
     if (plan_.conditioned) return timesteps_;
@@ -330,10 +304,8 @@ class UNet final : public Network {
 
   Tensor run_resnet(const std::shared_ptr<const ResnetBlock>& resnet, const Tensor& x,
                     const Tensor& temb) const {
-    if (settings_.checkpointing == Checkpointing::kNone) return (*resnet)(x, temb);
-    const Segment segment = [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); };
-    return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x)
-                                          : checkpoint(segment, x);
+    return run_checkpointed(
+        settings_, [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); }, x);
   }
 
   Tensor run_down(const Stage& stage, const Tensor& input, const Tensor& temb,

@@ -2,10 +2,11 @@
 
 #include <utility>
 
+#include "estimator/models/checkpointed.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
+#include "kernels/ops/pool.h"
 #include "kernels/ops/views.h"
-#include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
 namespace {
@@ -24,10 +25,13 @@ Tensor ResnetBlock::operator()(const Tensor& input, const Tensor& temb) const {
   Tensor hidden = norm1(input);
   hidden = activate(activation, hidden);
   hidden = conv1(hidden);
-  Tensor step = activate(activation, temb);
-  step = time(step);
-  step = unsqueeze(unsqueeze(step, 2), 3);
-  hidden = add(hidden, step);
+  Tensor step;
+  if (temb) {
+    step = activate(activation, temb);
+    step = time(step);
+    step = unsqueeze(unsqueeze(step, 2), 3);
+    hidden = add(hidden, step);
+  }
   hidden = norm2(hidden);
   hidden = activate(activation, hidden);
   hidden = memfathom::dropout(hidden, dropout);
@@ -50,7 +54,8 @@ std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context
   block->norm1 = make_norm(builder, "norm1", style.groups, in, style.eps);
   block->conv1 =
       conv_layer(context, "conv1", {.in = in, .out = out, .kernel = 3, .padding = 1, .bias = true});
-  block->time = make_linear(builder, "time_emb_proj", style.time_size, out);
+  if (style.time_size > 0)
+    block->time = make_linear(builder, "time_emb_proj", style.time_size, out);
   block->norm2 = make_norm(builder, "norm2", style.groups, out, style.eps);
   block->conv2 = conv_layer(context, "conv2",
                             {.in = out, .out = out, .kernel = 3, .padding = 1, .bias = true});
@@ -58,6 +63,32 @@ std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context
     block->shortcut =
         conv_layer(context, "conv_shortcut", {.in = in, .out = out, .kernel = 1, .bias = true});
   return block;
+}
+
+Layer make_downsample(const ImageContext& context, std::int64_t channels, std::int64_t padding) {
+  const Layer conv = conv_layer(context, "downsamplers.0.conv",
+                                {.in = channels,
+                                 .out = channels,
+                                 .kernel = 3,
+                                 .stride = 2,
+                                 .padding = padding,
+                                 .bias = true});
+  if (padding > 0) return conv;
+  return [conv](const Tensor& x) {
+    static constexpr std::int64_t kPad[] = {0, 1, 0, 1};
+    const Tensor wide = pad(x, kPad);
+    return conv(wide);
+  };
+}
+
+Layer make_upsample(const ImageContext& context, std::int64_t channels) {
+  const Layer conv =
+      conv_layer(context, "upsamplers.0.conv",
+                 {.in = channels, .out = channels, .kernel = 3, .padding = 1, .bias = true});
+  return [conv](const Tensor& x) {
+    const Tensor wide = upsample(x, UpsampleMode::kNearest, {2 * x.size(2), 2 * x.size(3)});
+    return conv(wide);
+  };
 }
 
 Tensor DiffusionAttention::operator()(const Tensor& input, const Tensor& context) const {
@@ -108,7 +139,7 @@ DiffusionAttention make_image_attention(const ImageContext& context, const UNetS
 
 SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetStyle& style,
                                        const TransformerPlan& plan)
-    : linear_(plan.linear_projection), checkpointing_(context.settings.checkpointing) {
+    : linear_(plan.linear_projection), settings_(context.settings) {
   Builder& builder = context.builder;
   const std::int64_t width = plan.channels;
   norm_ = make_norm(builder, "norm", style.groups, width, 1e-6);
@@ -175,11 +206,8 @@ Tensor SpatialTransformer::operator()(const Tensor& input, const Tensor& text) c
   hidden = reshape(permute(hidden, {0, 2, 3, 1}), {batch, height * width, channels});
   if (linear_) hidden = linear_in_(hidden);
   for (const std::shared_ptr<const Block>& block : blocks_) {
-    if (checkpointing_ == Checkpointing::kNone) {
-      hidden = (*block)(hidden, text);
-    } else {
-      hidden = checkpoint([block, text](const Tensor& x) { return (*block)(x, text); }, hidden);
-    }
+    hidden = run_checkpointed(
+        settings_, [block, text](const Tensor& x) { return (*block)(x, text); }, hidden);
   }
   if (linear_) hidden = linear_out_(hidden);
   hidden = contiguous(permute(reshape(hidden, {batch, height, width, channels}), {0, 3, 1, 2}));

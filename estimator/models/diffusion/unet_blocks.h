@@ -23,7 +23,7 @@ struct UNetStyle {
   Activation activation = Activation::kSilu;
 };
 
-// GN, SiLU, conv, + time, GN, SiLU, conv, + shortcut.
+// GN, SiLU, conv, + time, GN, SiLU, conv, + shortcut. Without a time_size there is no time.
 struct ResnetBlock {
   GroupNorm norm1, norm2;
   Layer conv1, conv2, shortcut;
@@ -37,6 +37,11 @@ struct ResnetBlock {
 std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context,
                                                      const UNetStyle& style, std::int64_t in,
                                                      std::int64_t out);
+
+// Half and twice the size by a convolution. Without padding the image is padded at its far ends
+// first.
+Layer make_downsample(const ImageContext& context, std::int64_t channels, std::int64_t padding);
+Layer make_upsample(const ImageContext& context, std::int64_t channels);
 
 // diffusers' Attention on an image, with its own group norm and the input added (UNet2DModel), or
 // on tokens.
@@ -75,7 +80,7 @@ class SpatialTransformer {
   };
 
   bool linear_ = false;
-  Checkpointing checkpointing_ = Checkpointing::kNone;
+  ModelSettings settings_;
   GroupNorm norm_;
   Layer conv_in_, conv_out_;
   Linear linear_in_, linear_out_;

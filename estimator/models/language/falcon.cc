@@ -1,15 +1,12 @@
 #include "estimator/models/language/falcon.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "estimator/models/language/causal_model.h"
 #include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/decoder.h"
 #include "estimator/models/language/feed_forward.h"
-#include "estimator/models/language/norm_layer.h"
 #include "kernels/ops/arithmetic.h"
-#include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
 
@@ -162,10 +159,24 @@ class FalconBlock {
   PlainMlp mlp_;
 };
 
-class Falcon final : public CausalModel {
+DecoderOutline outline_of(const FalconPlan& plan) {
+  DecoderOutline outline;
+  outline.layers = plan.layers;
+  outline.hidden = plan.hidden;
+  outline.vocabulary = plan.vocabulary;
+  outline.rotary = plan.head_size();
+  outline.tied_by_default = true;
+  outline.scope = "transformer";
+  outline.embedding = "word_embeddings";
+  outline.blocks = "h";
+  outline.last_norm = "ln_f";
+  return outline;
+}
+
+class Falcon final : public Decoder<FalconBlock> {
  public:
   Falcon(Builder& builder, const Node& config, const ModelSettings& settings, FalconPlan plan)
-      : CausalModel(builder, settings, plan.layers), heads_(plan.heads), alibi_(plan.alibi) {
+      : Decoder(builder, settings, outline_of(plan)), heads_(plan.heads), alibi_(plan.alibi) {
     plan.dropout = dropout_or(plan.dropout);
     AttentionStyle style =
         attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
@@ -175,45 +186,21 @@ class Falcon final : public CausalModel {
     const bool one_head = plan.multi_query && !plan.grouped && plan.heads > 1;
     if (one_head && style.implementation == AttentionImplementation::kAuto)
       style.implementation = AttentionImplementation::kMath;
-    {
-      const PathScope scope(builder, "transformer");
-      embedding_ =
-          make_embedding(builder, "word_embeddings", config, plan.vocabulary, plan.hidden, true);
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
-        const PathScope block(builder, "h", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
-      }
-      norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);
-      rotary_.emplace(builder, plan.head_size(), 0);
-    }
-    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, true);
+    build(builder, config,
+          [&](std::size_t index) { return FalconBlock(builder, plan, style, index); });
   }
 
  private:
-  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
-    Tensor embeddings = embedding(embedding_, ids);
-    prepare_embeddings(settings(), embeddings);
-    Pass pass = begin_pass(embeddings, cache);
-    if (alibi_) {
-      // Slopes times positions, one row per head, joined with the causal mask.
-      const std::int64_t keys = cache != nullptr ? cache->length() + ids.size(1) : ids.size(1);
-      pass.mask = session().empty({ids.size(0), heads_, ids.size(1), keys}, embeddings.dtype());
-    }
-    pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
-    Tensor hidden = embeddings;
-    for (const FalconBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
-    hidden = norm_(hidden);
-    return hidden;
+  void complete(Pass& pass, const Tensor& embeddings) override {
+    if (!alibi_) return;
+    // Slopes times positions, one row per head, joined with the causal mask.
+    const std::int64_t queries = embeddings.size(1);
+    const std::int64_t keys = pass.cache != nullptr ? pass.cache->length() + queries : queries;
+    pass.mask = session().empty({embeddings.size(0), heads_, queries, keys}, embeddings.dtype());
   }
 
   std::int64_t heads_;
   bool alibi_;
-  Tensor embedding_;
-  std::vector<FalconBlock> blocks_;
-  NormLayer norm_;
-  std::optional<Rotary> rotary_;
 };
 
 }  // namespace

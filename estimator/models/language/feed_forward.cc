@@ -3,23 +3,25 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/models/language/sequence_shards.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
 
 namespace memfathom {
 
 Tensor GatedMlp::operator()(const Tensor& x) const {
-  Tensor product = gate(x);
+  Tensor product = linear_over_shards(gate, x, shards);
   product = activate(activation, product);
   {
-    const Tensor wide = up(x);
+    const Tensor wide = linear_over_shards(up, x, shards);
     product = mul(product, wide);
   }
-  return down(product);
+  product = down(product);
+  return scatter_positions(product, shards);
 }
 
 Tensor FusedGatedMlp::operator()(const Tensor& x) const {
-  Tensor states = gate_up(x);
+  Tensor states = linear_over_shards(gate_up, x, shards);
   std::vector<Tensor> halves = chunk(states, 2, -1);
   states = halves[1];
   {
@@ -27,7 +29,8 @@ Tensor FusedGatedMlp::operator()(const Tensor& x) const {
     states = mul(states, active);
   }
   halves.resize(1);  // Python's `gate` keeps the whole product alive
-  return down(states);
+  states = down(states);
+  return scatter_positions(states, shards);
 }
 
 Tensor PlainMlp::operator()(const Tensor& x) const {

@@ -12,6 +12,7 @@ namespace memfathom {
 struct GatedMlp {
   Linear gate, up, down;
   Activation activation = Activation::kSilu;
+  std::int64_t shards = 1;  // x and the result are one GPU's part of the positions
 
   Tensor operator()(const Tensor& x) const;
 };
@@ -20,6 +21,7 @@ struct GatedMlp {
 struct FusedGatedMlp {
   Linear gate_up, down;
   Activation activation = Activation::kSilu;
+  std::int64_t shards = 1;
 
   Tensor operator()(const Tensor& x) const;
 };

@@ -1,15 +1,12 @@
 #include "estimator/models/language/gpt_neox.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "estimator/models/language/causal_model.h"
 #include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/decoder.h"
 #include "estimator/models/language/feed_forward.h"
-#include "estimator/models/language/norm_layer.h"
 #include "kernels/ops/arithmetic.h"
-#include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
 
@@ -106,44 +103,28 @@ class NeoxBlock {
   PlainMlp mlp_;
 };
 
-class GptNeox final : public CausalModel {
+DecoderOutline outline_of(const NeoxPlan& plan) {
+  DecoderOutline outline;
+  outline.layers = plan.layers;
+  outline.hidden = plan.hidden;
+  outline.vocabulary = plan.vocabulary;
+  outline.rotary = plan.rotary;
+  outline.embedding_dropout = plan.dropout;
+  outline.scope = "gpt_neox";
+  outline.embedding = "embed_in";
+  outline.last_norm = "final_layer_norm";
+  return outline;
+}
+
+class GptNeox final : public Decoder<NeoxBlock> {
  public:
   GptNeox(Builder& builder, const Node& config, const ModelSettings& settings, NeoxPlan plan)
-      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.dropout)) {
-    plan.dropout = dropout_;
+      : Decoder(builder, settings, outline_of(plan)) {
+    plan.dropout = dropout_or(plan.dropout);
     const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size());
-    {
-      const PathScope scope(builder, "gpt_neox");
-      embedding_ = make_embedding(builder, "embed_in", config, plan.vocabulary, plan.hidden, false);
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
-        const PathScope block(builder, "layers", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
-      }
-      norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
-      rotary_.emplace(builder, plan.rotary, 0);
-    }
-    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false);
+    build(builder, config,
+          [&](std::size_t index) { return NeoxBlock(builder, plan, style, index); });
   }
-
- private:
-  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
-    Tensor embeddings = embedding(embedding_, ids);
-    prepare_embeddings(settings(), embeddings);
-    Pass pass = begin_pass(embeddings, cache);
-    Tensor hidden = dropout(embeddings, dropout_);
-    pass.rotary = rotary_->tables(pass.positions, hidden.dtype());
-    for (const NeoxBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
-    hidden = norm_(hidden);
-    return hidden;
-  }
-
-  double dropout_;
-  Tensor embedding_;
-  std::vector<NeoxBlock> blocks_;
-  NormLayer norm_;
-  std::optional<Rotary> rotary_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "estimator/models/language/feed_forward.h"
 #include "estimator/models/language/llama_plan.h"
 #include "estimator/models/language/norm_layer.h"
+#include "estimator/models/language/sequence_shards.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
@@ -23,6 +24,7 @@ namespace {
 // Tables per layer were kept up to 4.37, and made per layer up to 4.44; then once per forward pass.
 constexpr int kRotaryTablesEnd = 438;
 constexpr int kRotaryPerModel = 445;
+constexpr int kGroupedExperts = 500;
 
 class LlamaAttention {
  public:
@@ -75,14 +77,14 @@ class LlamaAttention {
     if (pass.cache != nullptr) pass.cache->update(layer, k, v);
     Attended attended = attend(style_, q, k, v, mask);
     attended.output = merge_heads(attended.output);
-    attended.output = output_(attended.output);
+    attended.output = scatter_positions(output_(attended.output), plan_.shards);
     return attended;
   }
 
  private:
   void project(const Tensor& x, Tensor& q, Tensor& k, Tensor& v) const {
     if (plan_.fused_projections) {
-      const Tensor qkv = q_(x);
+      const Tensor qkv = linear_over_shards(q_, x, plan_.shards);
       const std::int64_t q_end = plan_.heads * plan_.head_size;
       const std::int64_t k_end = q_end + plan_.kv_heads * plan_.head_size;
       q = split_heads(slice(qkv, -1, 0, q_end), plan_.head_size);
@@ -90,9 +92,12 @@ class LlamaAttention {
       v = split_heads(slice(qkv, -1, k_end, qkv.size(-1)), plan_.head_size);
       return;
     }
-    q = normed(q_(x), q_norm_);
-    k = normed(k_(x), k_norm_);
-    v = split_heads(v_(x), plan_.head_size);
+    const auto read = [&](const Linear& layer) {
+      return linear_over_shards(layer, x, plan_.shards);
+    };
+    q = normed(read(q_), q_norm_);
+    k = normed(read(k_), k_norm_);
+    v = split_heads(read(v_), plan_.head_size);
   }
 
   Tensor normed(const Tensor& projected, const NormLayer& norm) const {
@@ -153,13 +158,19 @@ class LlamaBlock {
  private:
   void make_mlp(Builder& builder) {
     if (plan_.experts > 0) {
-      experts_.emplace(builder, ExpertsPlan{plan_.hidden, plan_.ffn, plan_.experts,
-                                            plan_.experts_per_token, plan_.activation});
+      const ExpertsPlan experts{plan_.hidden, plan_.ffn, plan_.experts, plan_.experts_per_token,
+                                plan_.activation};
+      if (plan_.grouped_experts) {
+        grouped_experts_.emplace(builder, experts);
+      } else {
+        experts_.emplace(builder, experts);
+      }
       return;
     }
     const PathScope scope(builder, "mlp");
     if (plan_.fused_projections) {
       fused_mlp_.activation = plan_.activation;
+      fused_mlp_.shards = plan_.shards;
       fused_mlp_.gate_up = make_linear(builder, "gate_up_proj", plan_.hidden, 2 * plan_.ffn,
                                        {.bias = plan_.mlp_bias});
       fused_mlp_.down =
@@ -167,6 +178,7 @@ class LlamaBlock {
       return;
     }
     gated_mlp_.activation = plan_.activation;
+    gated_mlp_.shards = plan_.shards;
     gated_mlp_.gate =
         make_linear(builder, "gate_proj", plan_.hidden, plan_.ffn, {.bias = plan_.mlp_bias});
     gated_mlp_.up =
@@ -176,7 +188,11 @@ class LlamaBlock {
   }
 
   Tensor mlp(const Tensor& x) const {
-    if (experts_) return (*experts_)(x);
+    if (experts_ || grouped_experts_) {
+      const Tensor whole = gather_positions(x, plan_.shards);
+      const Tensor mixed = experts_ ? (*experts_)(whole) : (*grouped_experts_)(whole);
+      return scatter_positions(mixed, plan_.shards);
+    }
     return plan_.fused_projections ? fused_mlp_(x) : gated_mlp_(x);
   }
 
@@ -196,6 +212,7 @@ class LlamaBlock {
   GatedMlp gated_mlp_;
   FusedGatedMlp fused_mlp_;
   std::optional<Experts> experts_;
+  std::optional<GroupedExperts> grouped_experts_;
   NormLayer input_norm_, attention_norm_, mlp_norm_, output_norm_;
 };
 
@@ -243,10 +260,11 @@ class Llama final : public CausalModel {
     if (plan_.alternates_windows) pass.window_mask = mask_for(embeddings, cache, window);
     const DType table_type = plan_.rotates_in_fp32 ? DType::kFp32 : embeddings.dtype();
     if (rotary_) pass.rotary = rotary_->tables(pass.positions, table_type);
-    Tensor hidden = embeddings;
+    Tensor hidden = scatter_positions(embeddings, plan_.shards);
+    if (plan_.shards > 1) embeddings.reset();
     for (const LlamaBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);
-    return hidden;
+    return gather_positions(hidden, plan_.shards);
   }
 
   Tensor head(const Tensor& hidden) override {
@@ -271,7 +289,11 @@ class Llama final : public CausalModel {
 
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings) {
-  return std::make_unique<Llama>(builder, config, settings, read_llama_plan(config, settings));
+  LlamaPlan plan = read_llama_plan(config, settings);
+  // Quantised experts are linear layers of their own in every version: bitsandbytes knows no other.
+  plan.grouped_experts = settings.transformers_version >= kGroupedExperts &&
+                         builder.options().quantization == Quantization::kNone;
+  return std::make_unique<Llama>(builder, config, settings, std::move(plan));
 }
 
 }  // namespace memfathom

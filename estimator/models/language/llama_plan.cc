@@ -56,12 +56,24 @@ void read_granite(const Node& config, LlamaPlan& plan) {
   plan.logits_divisor = number_or(config, {"logits_scaling"}, 1);
 }
 
+void read_qwen3_experts(const Node& config, LlamaPlan& plan) {
+  const Node* dense = find_any(config, {"mlp_only_layers"});
+  const bool all_sparse = count_or(config, {"decoder_sparse_step"}, 1) == 1 &&
+                          (dense == nullptr || dense->items().empty());
+  if (!all_sparse)
+    config.refuse("layers without experts (mlp_only_layers, decoder_sparse_step) are not built");
+  plan.experts = count_or(config, {"num_experts", "num_local_experts"}, 128, kMostLayers);
+  plan.experts_per_token = count_or(config, {"num_experts_per_tok"}, 8, plan.experts);
+  plan.ffn = count_or(config, {"moe_intermediate_size"}, 768);
+}
+
 }  // namespace
 
 LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   const std::string& type = config.at("model_type").as_string();
   LlamaPlan plan;
   read_sizes(config, plan);
+  plan.shards = settings.sequence_shards;
   plan.qkv_bias = plan.output_bias = flag_or(config, {"attention_bias"}, false);
   plan.mlp_bias = flag_or(config, {"mlp_bias"}, false);
   plan.activation = activation_or(config, {"hidden_act"}, "silu");
@@ -74,14 +86,16 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
     plan.experts = required_count(config, {"num_local_experts"}, kMostLayers);
     plan.experts_per_token = count_or(config, {"num_experts_per_tok"}, 2, plan.experts);
   }
+  if (type == "qwen3_moe") read_qwen3_experts(config, plan);
   if (type == "qwen2") {
     plan.qkv_bias = true;
     plan.output_bias = false;
   }
-  if ((type == "qwen2" || type == "qwen3") && flag_or(config, {"use_sliding_window"}, false)) {
+  if ((type == "qwen2" || type == "qwen3" || type == "qwen3_moe") &&
+      flag_or(config, {"use_sliding_window"}, false)) {
     plan.window = count_or(config, {"sliding_window"}, 0, kMostTokens);
   }
-  if (type == "qwen3") plan.qk_norm = QkNorm::kPerHead;
+  if (type == "qwen3" || type == "qwen3_moe") plan.qk_norm = QkNorm::kPerHead;
   if (type == "phi3") {
     plan.fused_projections = true;
     plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);

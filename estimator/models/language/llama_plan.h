@@ -35,6 +35,8 @@ struct LlamaPlan {
   double attention_softcap = 0, logits_softcap = 0;
   double embedding_multiplier = 1, residual_multiplier = 1, logits_divisor = 1;
   std::int64_t experts = 0, experts_per_token = 0;
+  std::int64_t shards = 1;       // GPUs among which the positions between the products are divided
+  bool grouped_experts = false;  // the matrices of all experts in one tensor
 };
 
 LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings);

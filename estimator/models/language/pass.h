@@ -3,11 +3,11 @@
 
 #include <utility>
 
+#include "estimator/models/checkpointed.h"
 #include "estimator/models/language/key_value_cache.h"
 #include "estimator/models/language/rotary.h"
 #include "estimator/models/settings.h"
 #include "kernels/layers/block_adapters.h"
-#include "kernels/tensor/checkpoint.h"
 
 namespace memfathom {
 
@@ -15,6 +15,7 @@ struct Pass {
   Tensor positions;
   Tensor mask;
   Tensor window_mask;  // of layers with a sliding window, in models that mix both
+  Tensor biases;       // added to the scores, in families without other positions
   RotaryTables rotary;
   KeyValueCache* cache = nullptr;
 };
@@ -43,10 +44,7 @@ Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor
   const Segment segment = [&settings, &block, kept = std::move(kept)](const Tensor& input) {
     return run_adapted(settings, block, input, kept);
   };
-  if (settings.checkpoint_reentrant) return checkpoint_reentrant(segment, x);
-  return checkpoint(
-      segment, x,
-      settings.checkpointing == Checkpointing::kSelective ? Keep::kSelected : Keep::kNothing);
+  return run_checkpointed(settings, segment, x);
 }
 
 // enable_input_require_grads: in front of checkpoints, frozen embeddings are made to require a

@@ -1,16 +1,13 @@
 #include "estimator/models/language/phi.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "estimator/models/language/causal_model.h"
 #include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/decoder.h"
 #include "estimator/models/language/feed_forward.h"
-#include "estimator/models/language/norm_layer.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/attention.h"
-#include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
 
@@ -119,48 +116,30 @@ class PhiBlock {
   PlainMlp mlp_;
 };
 
-class Phi final : public CausalModel {
+DecoderOutline outline_of(const PhiPlan& plan) {
+  DecoderOutline outline;
+  outline.layers = plan.layers;
+  outline.hidden = plan.hidden;
+  outline.vocabulary = plan.vocabulary;
+  outline.rotary = plan.rotary;
+  outline.embedding_dropout = plan.embedding_dropout;
+  outline.head_bias = true;
+  outline.last_norm = "final_layernorm";
+  return outline;
+}
+
+class Phi final : public Decoder<PhiBlock> {
  public:
   Phi(Builder& builder, const Node& config, const ModelSettings& settings, PhiPlan plan)
-      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
+      : Decoder(builder, settings, outline_of(plan)) {
     plan.residual_dropout = dropout_or(plan.residual_dropout);
     const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
-    {
-      const PathScope scope(builder, "model");
-      embedding_ =
-          make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.hidden, false);
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
-        const PathScope block(builder, "layers", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
-      }
-      rotary_.emplace(builder, plan.rotary, 0);
-      norm_ = make_norm(builder, "final_layernorm", NormKind::kLayer, plan.hidden);
-    }
-    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false, true);
+    build(builder, config,
+          [&](std::size_t index) { return PhiBlock(builder, plan, style, index); });
   }
 
  private:
   bool widened_logits() const override { return true; }
-
-  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
-    Tensor embeddings = embedding(embedding_, ids);
-    prepare_embeddings(settings(), embeddings);
-    Pass pass = begin_pass(embeddings, cache);
-    embeddings = dropout(embeddings, dropout_);
-    pass.rotary = rotary_->tables(pass.positions, embeddings.dtype());
-    Tensor hidden = embeddings;
-    for (const PhiBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
-    hidden = norm_(hidden);
-    return hidden;
-  }
-
-  double dropout_;
-  Tensor embedding_;
-  std::vector<PhiBlock> blocks_;
-  std::optional<Rotary> rotary_;
-  NormLayer norm_;
 };
 
 }  // namespace

@@ -1,15 +1,12 @@
 #include "estimator/models/language/qwen.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "estimator/models/language/causal_model.h"
 #include "estimator/models/language/config_reader.h"
-#include "estimator/models/language/norm_layer.h"
+#include "estimator/models/language/decoder.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/attention.h"
-#include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
 
@@ -107,43 +104,30 @@ class QwenBlock {
   Linear qkv_, output_, linear_part_, gate_, down_;
 };
 
-class Qwen final : public CausalModel {
+DecoderOutline outline_of(const QwenPlan& plan) {
+  DecoderOutline outline;
+  outline.layers = plan.layers;
+  outline.hidden = plan.hidden;
+  outline.vocabulary = plan.vocabulary;
+  outline.rotary = plan.head_size;
+  outline.rotary_type = DType::kFp32;
+  outline.embedding_dropout = plan.embedding_dropout;
+  outline.norm = NormKind::kRms;
+  outline.scope = "transformer";
+  outline.embedding = "wte";
+  outline.blocks = "h";
+  outline.last_norm = "ln_f";
+  return outline;
+}
+
+class Qwen final : public Decoder<QwenBlock> {
  public:
   Qwen(Builder& builder, const Node& config, const ModelSettings& settings, const QwenPlan& plan)
-      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
+      : Decoder(builder, settings, outline_of(plan)) {
     const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
-    {
-      const PathScope scope(builder, "transformer");
-      embedding_ = make_embedding(builder, "wte", config, plan.vocabulary, plan.hidden, false);
-      rotary_.emplace(builder, plan.head_size, 0);
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
-        const PathScope block(builder, "h", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
-      }
-      norm_ = make_norm(builder, "ln_f", NormKind::kRms, plan.hidden);
-    }
-    make_head(builder, config, embedding_, plan.hidden, plan.vocabulary, false);
+    build(builder, config,
+          [&](std::size_t index) { return QwenBlock(builder, plan, style, index); });
   }
-
- private:
-  Tensor body(const Tensor& ids, KeyValueCache* cache) override {
-    Tensor embeddings = embedding(embedding_, ids);
-    prepare_embeddings(settings(), embeddings);
-    Pass pass = begin_pass(embeddings, cache);
-    pass.rotary = rotary_->tables(pass.positions, DType::kFp32);
-    Tensor hidden = dropout(embeddings, dropout_);
-    for (const QwenBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
-    hidden = norm_(hidden);
-    return hidden;
-  }
-
-  double dropout_;
-  Tensor embedding_;
-  std::optional<Rotary> rotary_;
-  std::vector<QwenBlock> blocks_;
-  NormLayer norm_;
 };
 
 }  // namespace

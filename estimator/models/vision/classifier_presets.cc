@@ -40,6 +40,14 @@ Layer squeezenet(const ImageContext& context, std::int64_t classes, std::int64_t
   return make_squeezenet(context, classes, kFirstVersion);
 }
 
+Layer googlenet(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_googlenet(context, classes);
+}
+
+Layer inception_v3(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_inception_v3(context, classes);
+}
+
 Layer mobilenet_v2(const ImageContext& context, std::int64_t classes, std::int64_t) {
   return make_mobilenet_v2(context, classes);
 }
@@ -100,6 +108,8 @@ constexpr ClassifierPreset kPresets[] = {
     {"densenet161", 224, false, densenet<36, 24, 48, 96>},
     {"squeezenet1_0", 224, false, squeezenet<true>},
     {"squeezenet1_1", 224, false, squeezenet<false>},
+    {"googlenet", 224, false, googlenet},
+    {"inception_v3", 299, false, inception_v3},
     {"mobilenet_v2", 224, false, mobilenet_v2},
     {"mobilenet_v3_large", 224, false, mobilenet_v3<true>},
     {"mobilenet_v3_small", 224, false, mobilenet_v3<false>},

@@ -29,6 +29,10 @@ Layer make_densenet(const ImageContext& context, std::int64_t classes, const Den
 
 Layer make_squeezenet(const ImageContext& context, std::int64_t classes, bool first_version);
 
+// With the auxiliary classifiers that torchvision makes and scripts train with.
+Layer make_googlenet(const ImageContext& context, std::int64_t classes);
+Layer make_inception_v3(const ImageContext& context, std::int64_t classes);
+
 Layer make_mobilenet_v2(const ImageContext& context, std::int64_t classes);
 Layer make_mobilenet_v3(const ImageContext& context, std::int64_t classes, bool large);
 

@@ -5,12 +5,17 @@
 #include <utility>
 
 #include "core/error.h"
+#include "estimator/models/diffusion/autoencoder.h"
 #include "estimator/models/diffusion/cogvideox.h"
+#include "estimator/models/diffusion/dit.h"
 #include "estimator/models/diffusion/unet.h"
+#include "estimator/models/diffusion/video_autoencoder.h"
 #include "estimator/models/vision/classifier_presets.h"
+#include "estimator/models/vision/clip.h"
 #include "estimator/models/vision/image_network.h"
 #include "estimator/models/vision/own_families.h"
 #include "estimator/models/vision/vggt.h"
+#include "estimator/models/vision/vision_transformer.h"
 
 namespace memfathom {
 namespace {
@@ -42,6 +47,8 @@ constexpr VisionPreset kPresets[] = {
     {"densenet161", 28681000, "image classifier, torchvision"},
     {"squeezenet1_0", 1248424, "image classifier, torchvision"},
     {"squeezenet1_1", 1235496, "image classifier, torchvision"},
+    {"googlenet", 13004888, "image classifier, torchvision"},
+    {"inception_v3", 27161264, "image classifier, torchvision"},
     {"mobilenet_v2", 3504872, "image classifier, torchvision"},
     {"mobilenet_v3_large", 5483032, "image classifier, torchvision"},
     {"mobilenet_v3_small", 2542856, "image classifier, torchvision"},
@@ -77,7 +84,40 @@ constexpr VisionPreset kPresets[] = {
     {"sd-1.5", 859520964, "Stable Diffusion 1.5's U-Net, diffusers"},
     {"sdxl", 2567463684, "Stable Diffusion XL's U-Net, diffusers"},
     {"ddpm-unet", 113673219, "U-Net of DDPM at 256 x 256, diffusers"},
+    {"dit-xl-2", 749826464, "DiT-XL/2 at 256 x 256, diffusers"},
+    {"cogvideox-vae", 215583907, "autoencoder of CogVideoX, diffusers"},
+    {"sd-vae", 83653863, "autoencoder of Stable Diffusion 1.x, diffusers"},
+    {"clip-vit-base-patch32", 151277313, "CLIP, both towers, transformers"},
+    {"clip-vit-large-patch14", 427616513, "CLIP, both towers, transformers"},
+    {"clip-text-large", 123060480, "text tower of CLIP-L: Stable Diffusion 1.x's text encoder"},
+    {"fno-2d", 2410433, "Fourier neural operator, neuraloperator"},
+    {"fno-3d", 9450529, "Fourier neural operator, neuraloperator"},
     {"vggt-1b", 1190596120, "VGGT without its track head"},
+};
+
+// Other names that people use, both sides normalized.
+struct Alias {
+  std::string_view name, preset;
+};
+
+constexpr Alias kAliases[] = {
+    {"vitb", "vitbasepatch16224"},
+    {"vitbase", "vitbasepatch16224"},
+    {"vitl", "vitlargepatch16224"},
+    {"vitlarge", "vitlargepatch16224"},
+    {"vith", "vithugepatch14224"},
+    {"vithuge", "vithugepatch14224"},
+    {"sd15unet", "sd15"},
+    {"stablediffusion15", "sd15"},
+    {"stablediffusionv15", "sd15"},
+    {"sdxlunet", "sdxl"},
+    {"stablediffusionxl", "sdxl"},
+    {"ddpm", "ddpmunet"},
+    {"vggt", "vggt1b"},
+    {"ditxl2256", "ditxl2"},
+    {"bertbaseuncased", "bertbase"},
+    {"bertlargeuncased", "bertlarge"},
+    {"inception", "inceptionv3"},
 };
 
 // Presets that are configs: the keys that differ from the library's defaults.
@@ -105,11 +145,29 @@ constexpr ConfigPreset kConfigPresets[] = {
                       "down_block_types": ["DownBlock2D", "DownBlock2D", "DownBlock2D", "DownBlock2D", "AttnDownBlock2D", "DownBlock2D"],
                       "up_block_types": ["UpBlock2D", "AttnUpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D"],
                       "attention_head_dim": null, "norm_eps": 1e-6, "downsample_padding": 0})"},
+    {"dit-xl-2", R"({"_class_name": "DiTTransformer2DModel", "out_channels": 8})"},
+    {"cogvideox-vae", R"({"_class_name": "AutoencoderKLCogVideoX"})"},
+    {"sd-vae",
+     R"({"_class_name": "AutoencoderKL", "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "sample_size": 512})"},
+    {"clip-vit-base-patch32", R"({"model_type": "clip"})"},
+    {"clip-vit-large-patch14",
+     R"({"model_type": "clip", "projection_dim": 768,
+         "text_config": {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12},
+         "vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "patch_size": 14}})"},
+    {"clip-text-large",
+     R"({"model_type": "clip_text_model", "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12})"},
     {"fno-2d",
      R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16], "width": 64, "layers": 4})"},
     {"fno-3d",
      R"({"model_type": "fno", "style": "neuralop", "modes": [16, 16, 16], "width": 32, "layers": 4, "grid": [64, 64, 64]})"},
 };
+
+// Published DiT weights name diffusers' older class for all transformers over images.
+bool is_dit(const Node& config, const std::string& class_name) {
+  const Node* norm = config.find("norm_type");
+  return class_name == "Transformer2DModel" && norm != nullptr && norm->is_string() &&
+         norm->as_string() == "ada_norm_zero";
+}
 
 std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset,
                                          const Node& model, ModelSettings settings) {
@@ -137,6 +195,9 @@ std::string normalized_preset(std::string_view name) {
   for (const char c : name) {
     if (c == '-' || c == '_' || c == '.' || c == ' ') continue;
     normalized.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  for (const Alias& alias : kAliases) {
+    if (normalized == alias.name) return std::string(alias.preset);
   }
   return normalized;
 }
@@ -168,8 +229,20 @@ std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
     if (type == "CogVideoXTransformer3DModel") made = make_cogvideox(builder, config, settings);
     if (type == "UNet2DModel" || type == "UNet2DConditionModel")
       made = make_unet(builder, config, settings);
-  } else {
-    made = make_own_family(builder, config, settings);
+    if (type == "DiTTransformer2DModel" || is_dit(config, type))
+      made = make_dit(builder, config, settings);
+    if (type == "AutoencoderKL") made = make_autoencoder(builder, config, settings);
+    if (type == "AutoencoderKLCogVideoX") made = make_video_autoencoder(builder, config, settings);
+  } else if (const Node* model_type = config.find("model_type");
+             model_type != nullptr && model_type->is_string()) {
+    const std::string& type = model_type->as_string();
+    if (type == "vit") {
+      made = make_vision_transformer(builder, config, settings);
+    } else if (type == "clip" || type == "clip_text_model" || type == "clip_vision_model") {
+      made = make_clip(builder, config, settings);
+    } else {
+      made = make_own_family(builder, config, settings);
+    }
   }
   if (made) builder.finish();
   return made;

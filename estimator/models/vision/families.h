@@ -24,7 +24,8 @@ std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
 std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name,
                                             const Node& model, const ModelSettings& settings);
 
-// The name in lower case without hyphens, underscores, dots and blanks.
+// The name in lower case without hyphens, underscores, dots and blanks; of a name that people use
+// for one of the presets, that preset's.
 std::string normalized_preset(std::string_view name);
 
 struct VisionPreset {

@@ -3,27 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimator/models/checkpointed.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/convolution.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/pool.h"
 #include "kernels/ops/views.h"
-#include "kernels/tensor/checkpoint.h"
 #include "kernels/tensor/recording.h"
 
 namespace memfathom {
 
 Layer conv_layer(const ImageContext& context, std::string_view name, const ConvPlan& plan) {
   const PathScope scope(context.builder, name);
-  const Shape shape{plan.out, plan.in / plan.groups, plan.kernel, plan.kernel};
+  const Shape shape{plan.out, plan.in / plan.groups, plan.kernel,
+                    plan.kernel_width.value_or(plan.kernel)};
   const Tensor weight = context.builder.parameter("weight", shape);
   if (context.settings.channels_last) weight.impl()->strides = channels_last_strides(shape);
   Tensor bias;
   if (plan.bias) bias = context.builder.parameter("bias", {plan.out});
   ConvolutionOptions options;
-  options.stride = {plan.stride, plan.stride};
-  options.padding = {plan.padding, plan.padding};
+  options.stride = {plan.stride, plan.stride_width.value_or(plan.stride)};
+  options.padding = {plan.padding, plan.padding_width.value_or(plan.padding)};
   options.dilation = {1, 1};
   options.groups = plan.groups;
   return [=](const Tensor& x) { return convolution(x, weight, bias, options); };
@@ -98,9 +99,8 @@ Layer sequential(std::vector<Layer> layers) {
 
 Layer block_layer(const ImageContext& context, Layer block) {
   if (context.settings.checkpointing == Checkpointing::kNone) return block;
-  const bool reentrant = context.settings.checkpoint_reentrant;
-  return [block = std::move(block), reentrant](const Tensor& x) {
-    return reentrant ? checkpoint_reentrant(block, x) : checkpoint(block, x);
+  return [block = std::move(block), settings = context.settings](const Tensor& x) {
+    return run_checkpointed(settings, block, x);
   };
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct ConvPlan {
   std::int64_t kernel = 3, stride = 1, padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
+  std::optional<std::int64_t> kernel_width, stride_width, padding_width;  // absent: as the height's
 };
 
 Layer conv_layer(const ImageContext& context, std::string_view name, const ConvPlan& plan);

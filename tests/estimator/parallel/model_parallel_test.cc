@@ -33,6 +33,30 @@ TEST(TensorParallelTest, RefusesWhatItCannotDivide) {
       Error);
 }
 
+TEST(SequenceParallelTest, LeavesEachGpuItsPartOfEveryActivation) {
+  const auto saved = [](const std::string& parallel) {
+    return static_cast<double>(in_phase(run_with(parallel), "forward", {Component::kActivations}));
+  };
+  const double whole = saved(R"({"num_gpus": 1})");
+  const double divided = saved(R"({"num_gpus": 2, "tensor": 2, "sequence_parallel": true})");
+  EXPECT_NEAR(divided, whole / 2, 0.05 * whole);
+  EXPECT_LT(divided, saved(R"({"num_gpus": 2, "tensor": 2})"));
+}
+
+TEST(SequenceParallelTest, SaysWhatItDivides) {
+  const DryRun run = run_with(R"({"num_gpus": 4, "tensor": 4, "sequence_parallel": true})");
+  EXPECT_THAT(run.assumptions, testing::Contains(testing::HasSubstr("sequence parallel")));
+  EXPECT_TRUE(run.not_modelled.empty());
+}
+
+TEST(SequenceParallelTest, NeedsTensorParallelismAndAWholeShare) {
+  EXPECT_THROW(run_with(R"({"num_gpus": 2, "sequence_parallel": true})"), Error);
+  EXPECT_THROW(run_job(R"({"model": )" + small_llama() +
+                       R"(, "training": {"sequence_length": 255},
+                  "parallel": {"num_gpus": 2, "tensor": 2, "sequence_parallel": true}})"),
+               Error);
+}
+
 TEST(PipelineTest, TheFirstStageHoldsAsManyMicroBatchesAsThereAreStages) {
   const auto saved = [](const DryRun& run) {
     return in_phase(run, "forward", {Component::kActivations});

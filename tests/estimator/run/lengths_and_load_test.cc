@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "tests/estimator/run_job.h"
 
 namespace memfathom {
@@ -25,6 +26,50 @@ TEST(VaryingLengthsTest, ExpandableSegmentsRemoveMostOfIt) {
   const DryRun plain = run_with("varying", "");
   const DryRun expandable = run_with("varying", "expandable_segments:True");
   EXPECT_LT(expandable.reserved_high, plain.reserved_high);
+}
+
+DryRun run_evaluating(const std::string& evaluation) {
+  return run_job(
+      R"({"model": )" + small_llama() +
+      R"(, "training": {"batch_size": 2, "sequence_length": 64, "precision": "bf16", "evaluation": )" +
+      evaluation + "}}");
+}
+
+TEST(EvaluationTest, IsAPassWithoutAGraphBetweenIterations) {
+  const DryRun run = run_evaluating("true");
+  const std::int64_t peak = phase_peak(run, "evaluate");
+  EXPECT_GT(peak, 0);
+  EXPECT_LT(peak, phase_peak(run, "forward"));
+  EXPECT_GT(in_phase(run, "evaluate", {Component::kOptimizerState}), 0);
+  EXPECT_EQ(in_phase(run, "evaluate", {Component::kGradients}), 0);
+  EXPECT_EQ(phase_peak(run_evaluating("false"), "evaluate"), 0);
+}
+
+TEST(EvaluationTest, OfALargeBatchMayBeThePeak) {
+  const DryRun without = run_evaluating("false");
+  const DryRun with = run_evaluating(R"({"batch_size": 256})");
+  EXPECT_GT(with.allocated_peak, without.allocated_peak);
+  EXPECT_EQ(with.allocated_peak.count(), phase_peak(with, "evaluate"));
+  EXPECT_EQ(phase_peak(with, "forward"), phase_peak(without, "forward"));
+}
+
+TEST(NotModelledTest, NamesCompilationAndPagedOptimizers) {
+  const DryRun run = run_job(
+      R"({"model": )" + small_llama() +
+      R"(, "training": {"sequence_length": 8, "compile": true, "optimizer": "paged_adamw_8bit"}})");
+  ASSERT_EQ(run.not_modelled.size(), 2U);
+  EXPECT_NE(run.not_modelled[0].find("torch.compile"), std::string::npos);
+  EXPECT_NE(run.not_modelled[1].find("paged"), std::string::npos);
+}
+
+TEST(AdaptersTest, TargetsThatNameNothingAreRefused) {
+  try {
+    run_job(R"({"model": )" + small_llama() +
+            R"(, "training": {"sequence_length": 8, "lora": {"rank": 4, "targets": ["c_attn"]}}})");
+    FAIL() << "a job without anything that learns was answered";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("training.lora.targets"), std::string::npos);
+  }
 }
 
 TEST(LoadPhaseTest, HoldsTheWeightsAndAShardAtOnce) {

@@ -1,0 +1,324 @@
+#include "estimator/models/vision/clip.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "estimator/models/language/config_reader.h"
+#include "estimator/models/language/gather_rows.h"
+#include "estimator/models/language/masks.h"
+#include "estimator/models/losses.h"
+#include "estimator/models/vision/encoder_layer.h"
+#include "estimator/models/vision/image_parts.h"
+#include "estimator/models/vision/vision_transformer.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+EncoderPlan read_tower(const Node& config, EncoderPlan defaults) {
+  defaults.names = {"self_attn", "out_proj", "layer_norm1", "layer_norm2"};
+  EncoderPlan plan = read_encoder_plan(config, defaults);
+  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  plan.activation = activation_or(config, {"hidden_act"}, "quick_gelu");
+  return plan;
+}
+
+// What a tower gives: all its tokens, and the one that stands for the sample.
+struct Seen {
+  Tensor tokens, pooled;
+};
+
+class TextTower {
+ public:
+  TextTower(Builder& builder, const Node& config, const ModelSettings& settings)
+      : session_(builder.session()), settings_(settings) {
+    plan_ =
+        read_tower(config, {.hidden = 512, .layers = 12, .heads = 8, .ffn = 2048, .causal = true});
+    const std::int64_t vocabulary = count_or(config, {"vocab_size"}, 49408, kMostTokens);
+    positions_ = count_or(config, {"max_position_embeddings"}, 77, kMostTokens);
+    if (settings.sequence_length > positions_) {
+      config.refuse(fmt::format(
+          "it has {} positions, and training.sequence_length is {}; CLIP's texts are cut there",
+          positions_, settings.sequence_length));
+    }
+    const PathScope scope(builder, "text_model");
+    words_ = builder.parameter("embeddings.token_embedding.weight", {vocabulary, plan_.hidden});
+    position_table_ =
+        builder.parameter("embeddings.position_embedding.weight", {positions_, plan_.hidden});
+    position_ids_ =
+        builder.buffer("embeddings.position_ids", {1, positions_}, DType::kInt64, false);
+    layers_ = make_encoder_layers(builder, "encoder.layers", plan_, settings);
+    norm_ = make_layer_norm(builder, "final_layer_norm", plan_.hidden);
+  }
+
+  const EncoderPlan& plan() const { return plan_; }
+
+  std::int64_t tokens() const {
+    return settings_.sequence_length > 0 ? settings_.sequence_length : positions_;
+  }
+
+  void load(std::int64_t size) {
+    ids_ = session_.zeros({size, tokens()}, DType::kInt64);
+    if (settings_.padding_mask) padding_ = session_.zeros({size, tokens()}, DType::kInt64);
+  }
+
+  Seen operator()() const {
+    Tensor hidden = embedded();
+    prepare_embeddings(settings_, hidden);
+    Pass pass;
+    MaskCase mask;
+    mask.batch = ids_.size(0);
+    mask.queries = mask.keys = ids_.size(1);
+    mask.positions = false;
+    mask.padding = padding_;
+    mask.eager = settings_.attention == AttentionImplementation::kEager;
+    mask.dtype = hidden.dtype();
+    pass.mask = make_mask(session_, mask);
+    for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
+    Seen seen;
+    seen.tokens = norm_(hidden);
+    hidden.reset();
+    // The position of the end token, found among the ids.
+    const Tensor rows = session_.empty({ids_.size(0)}, DType::kInt64);
+    {
+      const Tensor narrow = session_.empty(ids_.shape(), DType::kInt32);
+      const Tensor equal = session_.empty(ids_.shape(), DType::kBool);
+      const Tensor counted = session_.empty(ids_.shape(), DType::kInt32);
+    }
+    seen.pooled = gather_rows(view(seen.tokens, {-1, plan_.hidden}), rows);
+    return seen;
+  }
+
+ private:
+  Tensor embedded() const {
+    const Tensor words = embedding(words_, ids_);
+    const Tensor positions = embedding(position_table_, slice(position_ids_, 1, 0, ids_.size(1)));
+    return add(words, positions);
+  }
+
+  Session& session_;
+  ModelSettings settings_;
+  EncoderPlan plan_;
+  std::int64_t positions_ = 0;
+  Tensor words_, position_table_, position_ids_;
+  std::vector<EncoderLayer> layers_;
+  LayerNorm norm_;
+  Tensor ids_, padding_;
+};
+
+class VisionTower {
+ public:
+  VisionTower(Builder& builder, const Node& config, const ModelSettings& settings)
+      : session_(builder.session()), settings_(settings) {
+    plan_ = read_tower(config, {.hidden = 768, .layers = 12, .heads = 12, .ffn = 3072});
+    image_ = extent_or(config, "image_size", 224);
+    const std::int64_t patch = extent_or(config, "patch_size", 32).height;
+    require_config_size(config, settings, image_);
+    channels_ = count_or(config, {"num_channels"}, 3);
+    const std::int64_t places = (image_.height / patch) * (image_.width / patch) + 1;
+    const PathScope scope(builder, "vision_model");
+    class_ = builder.parameter("embeddings.class_embedding", {plan_.hidden});
+    patches_ = conv_layer({builder, settings}, "embeddings.patch_embedding",
+                          {.in = channels_, .out = plan_.hidden, .kernel = patch, .stride = patch});
+    position_table_ =
+        builder.parameter("embeddings.position_embedding.weight", {places, plan_.hidden});
+    position_ids_ = builder.buffer("embeddings.position_ids", {1, places}, DType::kInt64, false);
+    first_norm_ = make_layer_norm(builder, "pre_layrnorm", plan_.hidden);
+    layers_ = make_encoder_layers(builder, "encoder.layers", plan_, settings);
+    last_norm_ = make_layer_norm(builder, "post_layernorm", plan_.hidden);
+  }
+
+  const EncoderPlan& plan() const { return plan_; }
+
+  std::int64_t tokens() const { return position_ids_.size(1); }
+
+  void load(std::int64_t size) {
+    image_tensor_ =
+        session_.zeros({size, channels_, image_.height, image_.width}, settings_.precision);
+  }
+
+  Seen operator()() const {
+    Tensor hidden = embedded();
+    hidden = first_norm_(hidden);
+    prepare_embeddings(settings_, hidden);
+    const Pass pass;
+    for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
+    Seen seen;
+    seen.pooled = last_norm_(select(hidden, 1, 0));
+    seen.tokens = std::move(hidden);
+    return seen;
+  }
+
+ private:
+  Tensor embedded() const {
+    Tensor x = patches_(image_tensor_);
+    x = transpose(flatten(x, 2), 1, 2);
+    {
+      const Tensor parts[] = {expand(view(class_, {1, 1, -1}), {x.size(0), 1, x.size(2)}), x};
+      x = cat(parts, 1);
+    }
+    const Tensor positions = embedding(position_table_, position_ids_);
+    return add(x, positions);
+  }
+
+  Session& session_;
+  ModelSettings settings_;
+  EncoderPlan plan_;
+  ConfigExtent image_;
+  std::int64_t channels_ = 3;
+  Tensor class_, position_table_, position_ids_;
+  Layer patches_;
+  std::vector<EncoderLayer> layers_;
+  LayerNorm first_norm_, last_norm_;
+  Tensor image_tensor_;
+};
+
+// x / sqrt(sum(x^2))
+Tensor normalized(const Tensor& x) {
+  Tensor norm = pow_scalar(x, 2);
+  norm = sum(norm, {-1}, true);
+  norm = pow_scalar(norm, 0.5);
+  return div(x, norm);
+}
+
+class Clip final : public Network {
+ public:
+  Clip(Builder& builder, const Node& config, const ModelSettings& settings)
+      : session_(builder.session()), settings_(settings) {
+    const Node none = Node::map();
+    const auto part = [&](std::string_view name) -> const Node& {
+      const Node* found = find_any(config, {name});
+      return found != nullptr ? *found : none;
+    };
+    text_.emplace(builder, part("text_config"), settings);
+    vision_.emplace(builder, part("vision_config"), settings);
+    const std::int64_t width = count_or(config, {"projection_dim"}, 512);
+    const HeadScope head(builder);
+    const LinearOptions options{.bias = false, .head = true};
+    vision_projection_ =
+        make_linear(builder, "visual_projection", vision_->plan().hidden, width, options);
+    text_projection_ =
+        make_linear(builder, "text_projection", text_->plan().hidden, width, options);
+    scale_ = builder.parameter("logit_scale", {});
+  }
+
+  void load_batch(std::int64_t size, bool) override {
+    const ComponentScope scope(session_, Component::kInputs);
+    text_->load(size);
+    vision_->load(size);
+  }
+
+  Tensor loss(Tensor* output) override {
+    Seen image;
+    Seen text;
+    const Tensor logits = compared(image, text);
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    if (output != nullptr) *output = logits;
+    const Tensor captions = contrasted(logits);
+    const Tensor images = contrasted(transpose(logits, 0, 1));
+    return div_scalar(add(captions, images), 2);
+  }
+
+  Tensor forward() override {
+    Seen image;
+    Seen text;
+    return compared(image, text);
+  }
+
+ private:
+  // The output object keeps what both towers gave until the model returns.
+  Tensor compared(Seen& image, Seen& text) const {
+    image = (*vision_)();
+    image.pooled = vision_projection_(image.pooled);
+    text = (*text_)();
+    text.pooled = text_projection_(text.pooled);
+    const ComponentScope scope(session_, Component::kLogitsLoss);
+    const Tensor pictures = normalized(image.pooled);
+    const Tensor words = normalized(text.pooled);
+    const Tensor logits = matmul(words, transpose(pictures, 0, 1));
+    const Tensor factor = exp(scale_);
+    return mul(logits, factor);
+  }
+
+  Tensor contrasted(const Tensor& logits) const {
+    const Tensor own = session_.empty({logits.size(0)}, DType::kInt64);
+    return cross_entropy(logits, own);
+  }
+
+  Session& session_;
+  ModelSettings settings_;
+  std::optional<TextTower> text_;
+  std::optional<VisionTower> vision_;
+  Linear vision_projection_, text_projection_;
+  Tensor scale_;
+};
+
+bool projects(const Node& config) {
+  const Node* named = config.find("architectures");
+  if (named == nullptr || !named->is_list() || named->items().empty()) return false;
+  const Node& first = named->items()[0];
+  return first.is_string() && first.as_string().ends_with("WithProjection");
+}
+
+// One tower alone, as diffusion models use them; its result is its tokens, or the projection.
+template <typename Tower>
+class ClipTower final : public Network {
+ public:
+  ClipTower(Builder& builder, const Node& config, const ModelSettings& settings)
+      : session_(builder.session()), settings_(settings), tower_(builder, config, settings) {
+    if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMean;
+    if (!projects(config)) return;
+    const HeadScope head(builder);
+    projection_ =
+        make_linear(builder, "projection", tower_.plan().hidden,
+                    count_or(config, {"projection_dim"}, 512), {.bias = false, .head = true});
+  }
+
+  void load_batch(std::int64_t size, bool targets) override {
+    const ComponentScope scope(session_, Component::kInputs);
+    tower_.load(size);
+    if (!targets) return;
+    const Shape shape = projection_.weight ? Shape{size, projection_.weight.size(0)}
+                                           : Shape{size, tower_.tokens(), tower_.plan().hidden};
+    target_ = make_target(session_, settings_.loss, shape, settings_.precision);
+  }
+
+  Tensor loss(Tensor* output) override {
+    const Tensor result = forward();
+    if (output != nullptr) *output = result;
+    return apply_loss(settings_.loss, result, target_, settings_.label_smoothing);
+  }
+
+  Tensor forward() override {
+    const Seen seen = tower_();
+    return projection_.weight ? projection_(seen.pooled) : seen.tokens;
+  }
+
+ private:
+  Session& session_;
+  ModelSettings settings_;
+  Tower tower_;
+  Linear projection_;
+  Tensor target_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_clip(Builder& builder, const Node& config,
+                                   const ModelSettings& settings) {
+  const std::string& type = config.at("model_type").as_string();
+  if (type == "clip_text_model")
+    return std::make_unique<ClipTower<TextTower>>(builder, config, settings);
+  if (type == "clip_vision_model")
+    return std::make_unique<ClipTower<VisionTower>>(builder, config, settings);
+  return std::make_unique<Clip>(builder, config, settings);
+}
+
+}  // namespace memfathom

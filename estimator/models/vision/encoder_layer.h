@@ -1,0 +1,56 @@
+// EncoderLayer: the pre-norm transformer block that transformers' ViT and CLIP share.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/models/language/attention.h"
+#include "estimator/models/language/pass.h"
+#include "kernels/layers/linear.h"
+#include "kernels/layers/normalization.h"
+#include "kernels/ops/activation.h"
+
+namespace memfathom {
+
+// What the two call their parts.
+struct EncoderNames {
+  std::string_view attention, output, first_norm, second_norm;
+};
+
+struct EncoderPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0;
+  double dropout = 0, attention_dropout = 0;
+  bool qkv_bias = true;
+  bool causal = false;
+  Activation activation = Activation::kGelu;
+  EncoderNames names;
+
+  std::int64_t head_size() const { return hidden / heads; }
+};
+
+// The keys that both families spell alike; the rest is the caller's.
+EncoderPlan read_encoder_plan(const Node& config, const EncoderPlan& defaults);
+
+class EncoderLayer {
+ public:
+  EncoderLayer(Builder& builder, const EncoderPlan& plan, const ModelSettings& settings);
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const;
+
+ private:
+  Attended attention(const Tensor& x, const Tensor& mask) const;
+
+  EncoderPlan plan_;
+  AttentionStyle style_;
+  Linear q_, k_, v_, output_, first_, second_;
+  LayerNorm first_norm_, second_norm_;
+};
+
+// `layers` of them, one BlockScope each, under names like encoder.layers.3.
+std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view name,
+                                              const EncoderPlan& plan,
+                                              const ModelSettings& settings);
+
+}  // namespace memfathom

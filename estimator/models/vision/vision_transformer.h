@@ -1,0 +1,30 @@
+// Vision transformer: transformers' ViT by its config.json.
+#pragma once
+
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/settings.h"
+#include "kernels/layers/builder.h"
+#include "kernels/layers/network.h"
+
+namespace memfathom {
+
+// ViTForImageClassification; ViTModel with its pooler where `architectures` names it.
+std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& config,
+                                                 const ModelSettings& settings);
+
+// One number, or [height, width], as image_size and patch_size of configs are written.
+struct ConfigExtent {
+  std::int64_t height = 0, width = 0;
+};
+ConfigExtent extent_or(const Node& config, std::string_view name, std::int64_t fallback);
+
+// Classes of a config: `num_labels`, or as many as `id2label` names.
+std::int64_t label_count(const Node& config, std::int64_t fallback);
+
+// Images must have the size of the config, whose position table has a row per patch.
+void require_config_size(const Node& config, const ModelSettings& settings,
+                         const ConfigExtent& image);
+
+}  // namespace memfathom

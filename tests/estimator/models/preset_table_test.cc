@@ -1,0 +1,136 @@
+// Every preset by name, with the parameters its library counts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "estimator/models/catalogue.h"
+#include "estimator/models/factory.h"
+#include "kernels/allocator/bare_allocator.h"
+#include "kernels/dry/dry_device.h"
+#include "kernels/layers/builder.h"
+
+namespace memfathom {
+namespace {
+
+std::int64_t parameters_of(const std::string& preset) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy{});
+  Builder builder(session, {.deferred = true});
+  ModelSettings settings;
+  settings.sequence_length = 8;
+  Node model = Node::map();
+  model.set("preset", Node::string(preset));
+  std::vector<std::string> assumptions;
+  make_network(builder, model, settings, assumptions);
+  return builder.parameter_count();
+}
+
+struct Known {
+  const char* name;
+  std::int64_t parameters;
+};
+
+// As transformers 5.22, diffusers 0.42, torchvision 0.29, timm 1.0.30 and neuraloperator 2.0 count
+// the models of these names; VGGT's is counted here, since no installed library has it.
+constexpr Known kTable[] = {
+    {"cogvideox-2b", 1693783872},
+    {"cogvideox-5b", 5570283072},
+    {"cogvideox-vae", 215583907},
+    {"t5-v1.1-xxl-encoder", 4762310656},
+    {"vggt-1b", 1190596120},
+    {"llama-2-7b", 6738415616},
+    {"llama-2-13b", 13015864320},
+    {"llama-2-70b", 68976648192},
+    {"llama-3-8b", 8030261248},
+    {"llama-3-70b", 70553706496},
+    {"llama-3.2-1b", 1235814400},
+    {"llama-3.2-3b", 3212749824},
+    {"tinyllama-1.1b", 1100048384},
+    {"mistral-7b", 7241732096},
+    {"mixtral-8x7b", 46702792704},
+    {"qwen2-0.5b", 494032768},
+    {"qwen2-7b", 7615616512},
+    {"qwen3-30b-a3b", 30532122624},
+    {"phi-2", 2779683840},
+    {"bloom-560m", 559214592},
+    {"bloom-7b1", 7069016064},
+    {"gpt2", 124439808},
+    {"gpt2-medium", 354823168},
+    {"gpt2-large", 774030080},
+    {"gpt2-xl", 1557611200},
+    {"bert-base", 109514298},
+    {"bert-large", 335174458},
+    {"t5-base", 222903552},
+    {"t5-large", 737668096},
+    {"vit-b", 86567656},
+    {"vit-l", 304326632},
+    {"vit-h", 632045800},
+    {"clip-vit-base-patch32", 151277313},
+    {"clip-vit-large-patch14", 427616513},
+    {"clip-text-large", 123060480},
+    {"sd-1.5", 859520964},
+    {"sd-vae", 83653863},
+    {"sdxl", 2567463684},
+    {"dit-xl-2", 749826464},
+    {"ddpm-unet", 113673219},
+    {"resnet-18", 11689512},
+    {"resnet-50", 25557032},
+    {"resnet-152", 60192808},
+    {"googlenet", 13004888},
+    {"inception_v3", 27161264},
+    {"fno-2d", 2410433},
+    {"fno-3d", 9450529},
+};
+
+class PresetTableTest : public testing::TestWithParam<Known> {};
+
+TEST_P(PresetTableTest, HasTheParametersItsLibraryCounts) {
+  EXPECT_EQ(parameters_of(GetParam().name), GetParam().parameters);
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets, PresetTableTest, testing::ValuesIn(kTable),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+TEST(PresetNamesTest, MayBeWrittenWithHyphensUnderscoresDotsOrNeither) {
+  for (const char* name : {"resnet18", "resnet-18", "resnet_18", "ResNet-18"})
+    EXPECT_EQ(parameters_of(name), 11689512) << name;
+  for (const char* name : {"vit_base_patch16_224", "vit-base-patch16-224", "vit-b", "vit_base"})
+    EXPECT_EQ(parameters_of(name), 86567656) << name;
+  for (const char* name : {"llama2-7b", "Llama-2-7B", "llama_2_7b"})
+    EXPECT_EQ(parameters_of(name), 6738415616) << name;
+  for (const char* name : {"sd15", "sd-1.5", "stable-diffusion-v1-5"})
+    EXPECT_EQ(parameters_of(name), 859520964) << name;
+  EXPECT_EQ(parameters_of("sdxl-unet"), 2567463684);
+}
+
+TEST(PresetNamesTest, AnUnknownOneIsRefusedWithTheNearest) {
+  try {
+    parameters_of("resnet-51");
+    FAIL() << "an unknown preset was built";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("resnet50"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CatalogueTest, ListsEveryPresetOfTheTableWithItsCount) {
+  const std::vector<CataloguedModel> models = model_catalogue();
+  for (const char* name : {"fno-2d", "fno-3d", "clip-vit-base-patch32", "dit-xl-2", "bloom-7b1"}) {
+    const auto found = std::find_if(models.begin(), models.end(),
+                                    [&](const CataloguedModel& m) { return m.name == name; });
+    ASSERT_NE(found, models.end()) << name;
+    EXPECT_EQ(found->parameters, parameters_of(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace memfathom
