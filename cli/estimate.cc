@@ -66,7 +66,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.file) return recommend_for(input, settings, estimation, context);
-  Estimate estimate = estimation.answer(read_job(input.document));
+  Estimate estimate = estimation.answer(read_job(input.document), explain);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
     estimate.suggestions =

@@ -2,6 +2,7 @@
 
 #include <istream>
 #include <ostream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,21 @@ void answer_all(std::vector<Line>& lines, const std::string& name, const Estimat
   on_all_cores(lines.size(), [&](std::size_t i) { answer(lines[i], name, estimation); });
 }
 
+// The next line without its end; of one that is longer than any job only the beginning, which is
+// enough to be refused.
+bool read_line(std::istream& input, std::string& text) {
+  constexpr std::size_t kMost = DocumentLimits{}.max_file_bytes + 1;
+  text.clear();
+  std::streambuf& buffer = *input.rdbuf();
+  bool any = false;
+  for (int c = buffer.sbumpc(); c != std::char_traits<char>::eof(); c = buffer.sbumpc()) {
+    any = true;
+    if (c == '\n') return true;
+    if (text.size() < kMost) text.push_back(static_cast<char>(c));
+  }
+  return any;
+}
+
 }  // namespace
 
 ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation,
@@ -68,7 +84,7 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Esti
     lines.clear();
   };
   std::string text;
-  while (std::getline(input, text)) {
+  while (read_line(input, text)) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     lines.push_back({std::move(text), number, {}, false});

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/render.h"
-#include "core/coefficients.h"
 
 namespace memfathom {
 namespace {
@@ -72,14 +71,11 @@ std::string phases_text(const Estimate& estimate, const Context& context) {
 
 std::string explanation(const Estimate& estimate) {
   std::string text;
-  for (const ComponentLine& line : estimate.components) {
-    if (line.coefficient.empty()) continue;
-    text += fmt::format("{} = {}: {} ({})\n", line.coefficient, to_string(line.bytes),
-                        meaning_of(line.coefficient), to_string(line.source));
+  for (const Explanation& line : estimate.explanations) {
+    text += line.name;
+    if (!line.module.empty()) text += fmt::format(" ({})", line.module);
+    text += fmt::format(": {}\n", line.text);
   }
-  text += fmt::format("allocator_slack = reserved - allocated = {} - {}\n",
-                      to_string(estimate.totals.reserved_peak),
-                      to_string(estimate.totals.allocated_peak));
   return text;
 }
 
@@ -101,9 +97,10 @@ std::string estimate_text(const Estimate& estimate, const Context& context, bool
   text += "\n" + verdict_text(estimate, context.colour);
   if (totals.host_peak)
     text += fmt::format("host memory for what is offloaded: {}\n", to_string(*totals.host_peak));
-  text += fmt::format("calibration: {} ({})\n",
-                      estimate.calibration.name.empty() ? "none" : estimate.calibration.name,
-                      to_string(estimate.calibration.status));
+  const CalibrationNote& note = estimate.calibration;
+  text += fmt::format("calibration: {} ({}{})\n", note.name.empty() ? "none" : note.name,
+                      to_string(note.status),
+                      note.created.empty() ? "" : ", of " + note.created.substr(0, 10));
   for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
   for (const std::string& sentence : estimate.not_modelled)
     text += "not modelled: " + sentence + "\n";

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <tuple>
+
 #include "cli/database.h"
 #include "core/error.h"
 #include "db/published.h"
@@ -23,11 +26,22 @@ std::optional<Bytes> capacity_of(const Job& job) {
   return std::nullopt;
 }
 
-// A calibration of this card that was made before its driver changed.
-bool is_of_another_driver(const std::optional<Calibration>& calibration, CalibrationStatus status,
-                          const LiveCard& live) {
-  return calibration && status == CalibrationStatus::kCalibrated && !live.driver.empty() &&
-         calibration->environment.driver != live.driver;
+// What of a calibration's environment is not as where the job runs; what is not known differs from
+// nothing.
+std::string difference(const Environment& calibrated, const Job& job, const LiveCard* live) {
+  const StackSpec& stack = job.target.stack;
+  const std::string driver = live != nullptr ? live->driver : std::string();
+  const std::array<std::tuple<const char*, const std::string&, const std::string&>, 4> parts{
+      {{"the driver", calibrated.driver, driver},
+       {"CUDA", calibrated.cuda, stack.cuda},
+       {"cuDNN", calibrated.cudnn, stack.cudnn},
+       {"the framework", calibrated.framework_version, stack.version}}};
+  for (const auto& [what, then, now] : parts) {
+    // "2.6" of a job is any 2.6.x.
+    if (then.empty() || now.empty() || then == now || then.starts_with(now + ".")) continue;
+    return fmt::format("{} was {} and is {}", what, then, now);
+  }
+  return "";
 }
 
 std::string framework_of(const Job& job) {
@@ -140,19 +154,31 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
-Estimate Estimation::answer(const Job& given) const {
+Estimate Estimation::answer(const Job& given, bool explains) const {
   const LiveCard* live = live_target(given);
   const Job job = live != nullptr ? placed_on(*live, given) : given;
   Chosen chosen = choose_calibration(job);
-  if (live != nullptr && is_of_another_driver(chosen.calibration, chosen.status, *live))
-    chosen.status = CalibrationStatus::kStale;
+  if (chosen.status == CalibrationStatus::kCalibrated)
+    chosen.stale = difference(chosen.calibration->environment, job, live);
+  if (!chosen.stale.empty()) chosen.status = CalibrationStatus::kStale;
   const DryRun run_result = run(job, chosen);
   EstimateContext context;
   context.calibration = chosen.calibration ? &*chosen.calibration : nullptr;
   context.status = chosen.status;
   context.capacity = capacity_of(job);
+  context.explains = explains;
   Estimate estimate = make_estimate(job, run_result, context);
   if (live != nullptr) estimate.assumptions.push_back(live->sentence());
+  if (!chosen.stale.empty()) {
+    estimate.warnings.push_back(
+        fmt::format("the calibration {} is stale: {}; `memfathom calibrate` renews it",
+                    chosen.calibration->name, chosen.stale));
+  }
+  if (!job.target.gpu.empty() && gpu_named(job.target.gpu, "target.gpu").vendor == "amd") {
+    estimate.warnings.emplace_back(
+        "AMD cards are known here as capacities only: kernels, workspaces and context are those of "
+        "an NVIDIA card, and nothing is calibrated");
+  }
   return estimate;
 }
 

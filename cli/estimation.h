@@ -25,13 +25,14 @@ class Estimation {
   explicit Estimation(const Context& context);
   ~Estimation();
 
-  Estimate answer(const Job& job) const;
+  Estimate answer(const Job& job, bool explains = false) const;
   DryRun dry_run(const Job& job) const;
 
  private:
   struct Chosen {
     std::optional<Calibration> calibration;
     CalibrationStatus status = CalibrationStatus::kNone;
+    std::string stale;  // what differs from where the job runs; empty when nothing does
   };
   // The card in this machine that a job is for: that of target.device; the first one, where no
   // target is named at all; else null. Asked once.

@@ -6,6 +6,7 @@
 #include "core/interval.h"
 #include "core/predictor.h"
 #include "estimator/answer/default_spread.h"
+#include "estimator/answer/explain.h"
 
 namespace memfathom {
 namespace {
@@ -211,10 +212,12 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   if (context.calibration != nullptr) {
     note.id = context.calibration->id;
     note.name = context.calibration->name;
+    note.created = context.calibration->created;
     note.environment = context.calibration->environment;
     note.samples = context.calibration->samples;
     note.held_out_median_error = context.calibration->quality.held_out_median_error;
   }
+  if (context.explains) estimate.explanations = explain(job, run, estimate, context.calibration);
   return estimate;
 }
 

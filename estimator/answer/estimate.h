@@ -56,7 +56,7 @@ struct Verdict {
 };
 
 struct CalibrationNote {
-  std::string id, name;
+  std::string id, name, created;  // created: ISO 8601, UTC
   CalibrationStatus status = CalibrationStatus::kNone;
   Environment environment;
   int samples = 0;
@@ -75,6 +75,13 @@ struct Suggestion {
   Node patch;         // {training: {gradient_checkpointing: full}}
 };
 
+// Why a line is what it is, in one sentence with the job's own numbers.
+struct Explanation {
+  std::string name;    // of the component or coefficient
+  std::string module;  // empty: the job itself
+  std::string text;
+};
+
 struct Estimate {
   std::string id;
   Totals totals;
@@ -86,6 +93,7 @@ struct Estimate {
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
   std::vector<std::string> assumptions, not_modelled, warnings;
+  std::vector<Explanation> explanations;  // where they were asked for
 };
 
 // What the cli knows about the machine: the calibration to use (null: none), how fresh it is, the
@@ -95,6 +103,7 @@ struct EstimateContext {
   CalibrationStatus status = CalibrationStatus::kNone;
   std::optional<Bytes> capacity;
   double interval = 0.9;
+  bool explains = false;
 };
 
 // The kind of a job, under which calibrations group their ratios: generation, inference; of

@@ -77,6 +77,16 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
   return list;
 }
 
+Json explanations_json(const Estimate& estimate) {
+  Json list = Json::array();
+  for (const Explanation& line : estimate.explanations) {
+    list.push_back({{"name", line.name},
+                    {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
+                    {"text", line.text}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string suggestions_json_text(const std::vector<Suggestion>& suggestions) {
@@ -100,6 +110,7 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
   json["calibration"] = {{"id", note.id.empty() ? Json(nullptr) : Json(note.id)},
                          {"name", note.name.empty() ? Json(nullptr) : Json(note.name)},
                          {"status", to_string(note.status)},
+                         {"created", note.created.empty() ? Json(nullptr) : Json(note.created)},
                          {"environment", Json::parse(to_json(note.environment).dump())},
                          {"samples", note.samples},
                          {"held_out_median_error", nullable(note.held_out_median_error)}};
@@ -108,6 +119,7 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
   json["assumptions"] = estimate.assumptions;
   json["not_modelled"] = estimate.not_modelled;
   json["warnings"] = estimate.warnings;
+  if (!estimate.explanations.empty()) json["explanation"] = explanations_json(estimate);
   return json.dump(indented ? 2 : -1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,0 +1,70 @@
+// Which calibration an estimate used, and whether it still holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/binary.h"
+#include "tests/db/temporary_directory.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CalibrationStatusTest : public ::testing::Test {
+ protected:
+  // A database with one calibration, made under CUDA 12.4 and PyTorch 2.6.0.
+  void SetUp() override {
+    std::ifstream published(std::string(MEMFATHOM_TEST_DATA) +
+                            "/../../db/published/a100-40gb-pytorch.json");
+    json calibration = json::parse(published);
+    calibration.erase("id");
+    calibration["environment"]["cuda"] = "12.4";
+    calibration["environment"]["framework_version"] = "2.6.0";
+    std::ofstream(directory_ / "calibration.json") << calibration;
+    const Outcome outcome = run_binary(
+        {"--db", database(), "db", "import", (directory_ / "calibration.json").string()});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  std::string database() const { return (directory_ / "store.db").string(); }
+  json estimate(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{
+        "--db",         database(), "--format", "json",      "estimate",          "--model", "gpt2",
+        "--batch-size", "1",        "--gpu",    "a100-40gb", "--sequence-length", "64"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run_binary(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(CalibrationStatusTest, ACalibrationOfTheSameStackHolds) {
+  for (const char* version : {"2.6.0", "2.6"}) {
+    const json result = estimate({"--set", std::string("target.stack.version=\"") + version + '"'});
+    EXPECT_EQ(result["calibration"]["status"], "calibrated") << version;
+    EXPECT_TRUE(result["warnings"].empty()) << result["warnings"];
+  }
+  EXPECT_THAT(estimate({})["calibration"]["created"].get<std::string>(), HasSubstr("T"));
+}
+
+TEST_F(CalibrationStatusTest, AnotherVersionMakesItStaleAndIsNamed) {
+  const json framework = estimate({"--set", "target.stack.version=\"2.1\""});
+  EXPECT_EQ(framework["calibration"]["status"], "stale");
+  EXPECT_THAT(framework["warnings"][0].get<std::string>(), HasSubstr("2.6.0 and is 2.1"));
+  const json cuda = estimate({"--set", "target.stack.cuda=\"11.8\""});
+  EXPECT_EQ(cuda["calibration"]["status"], "stale");
+  EXPECT_THAT(cuda["warnings"][0].get<std::string>(), HasSubstr("CUDA was 12.4 and is 11.8"));
+}
+
+TEST_F(CalibrationStatusTest, AmdCardsAreCapacitiesOnly) {
+  const json result = estimate({"--set", "target.gpu=mi300x"});
+  EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
+}
+
+}  // namespace
+}  // namespace memfathom
