@@ -1,0 +1,53 @@
+// Any YAML or JSON is a job that can be built and, if it is small, run dry, or an Error.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "core/document.h"
+#include "core/error.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/answer/estimate_json.h"
+#include "estimator/job/read_job.h"
+#include "estimator/run/built_model.h"
+#include "estimator/run/dry_run.h"
+
+namespace {
+
+using namespace memfathom;
+
+// A run takes time for every block, module and token; correctness shows on small ones.
+bool is_small(const Job& job) {
+  constexpr std::int64_t kParameters = 10'000'000;
+  constexpr std::int64_t kTokens = 16;
+  if (job.training.settings.new_tokens > kTokens || job.model.find("trace") != nullptr)
+    return false;
+  return count_parameters(job) <= kParameters;
+}
+
+void answer(const Job& job) {
+  if (!is_small(job)) return;
+  const DryRun run = run_dry(job, {});
+  if (run.reserved_peak < run.allocated_peak) std::abort();
+  EstimateContext context;
+  context.explains = true;
+  const Estimate estimate = make_estimate(job, run, context);
+  Bytes sum;
+  for (const ComponentLine& line : estimate.components) {
+    if (line.bytes.count() < 0) std::abort();
+    sum += line.bytes;
+  }
+  if (sum != estimate.totals.device_peak) std::abort();
+  to_json_text(estimate, false);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const DocumentLimits limits{.max_tree_bytes = std::size_t{16} << 20};
+  try {
+    answer(read_job(parse_document({reinterpret_cast<const char*>(data), size}, "", limits)));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal) std::abort();
+  }
+  return 0;
+}
