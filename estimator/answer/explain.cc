@@ -263,11 +263,12 @@ void add_causes(const Facts& f, std::vector<Explanation>& list) {
          "the device total need not grow evenly with the batch: cuDNN picks another plan "
          "for another shape, and its workspace may be smaller"});
   }
-  if (f.run.reserved_high > f.estimate.totals.reserved_peak) {
-    list.push_back({"reserved", "",
-                    fmt::format("lengths vary: replayed random lengths reached {}, which the "
-                                "interval includes",
-                                to_string(f.run.reserved_high))});
+  if (f.run.reserved_high > f.run.reserved_peak) {
+    list.push_back(
+        {"reserved", "",
+         fmt::format("lengths vary: with samples of the greatest length only, {} would be "
+                     "reserved; replayed random lengths reached {}",
+                     to_string(f.run.reserved_peak), to_string(f.run.reserved_high))});
   }
 }
 

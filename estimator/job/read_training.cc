@@ -136,7 +136,7 @@ Precision read_precision(const Node& node) {
 }
 
 void read_training(const Node& node, TrainingSpec& training) {
-  static constexpr std::array<std::string_view, 37> kKeys{"mode",
+  static constexpr std::array<std::string_view, 38> kKeys{"mode",
                                                           "batch_size",
                                                           "sequence_length",
                                                           "target_sequence_length",
