@@ -9,6 +9,7 @@
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/fft.h"
+#include "kernels/ops/views.h"
 
 namespace memfathom {
 namespace {
@@ -132,7 +133,9 @@ Tensor SpectralConv::neuralop(const Tensor& x) const {
     }
   }
   {
-    const Tensor part = contract_modes(slice_region(spectrum, region), weights_[0]);
+    // weight[:, :, ...] is taken before the spectrum is: a view, whose gradient has to wait for it.
+    const Tensor weight = view(weights_[0], weights_[0].shape());
+    const Tensor part = contract_modes(slice_region(spectrum, region), weight);
     Region target = region;
     target.end[1] = out_;
     copy_into_region(out, target, part);

@@ -5,21 +5,27 @@
 #include "core/error.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
+#include "kernels/ops/layout.h"
 #include "kernels/ops/views.h"
 #include "kernels/tensor/recording.h"
 
 namespace memfathom {
 namespace {
 
-bool is_channels_last(const Tensor& x) {
-  return x.rank() >= 4 && !x.is_contiguous() && x.strides() == channels_last_strides(x.shape());
+// Strides along extents of 1 mean nothing: the weight of a 1x1 convolution lies in both orders.
+bool lies_in_channels_last(const Tensor& x) {
+  const Shape wanted = channels_last_strides(x.shape());
+  for (int d = 0; d < x.rank(); ++d) {
+    if (x.size(d) != 1 && x.strides()[d] != wanted[d]) return false;
+  }
+  return true;
 }
 
 // The copy that a convolution's host code makes of what lies otherwise in memory.
 Tensor formatted(const Tensor& x, bool channels_last) {
   if (!x.session().policy().counts_workspaces && !x.session().computes()) return x;
   if (!channels_last) return contiguous(x);
-  if (x.strides() == channels_last_strides(x.shape())) return x;
+  if (lies_in_channels_last(x)) return x;
   Tensor copy = x.session().empty_strided(x.shape(), channels_last_strides(x.shape()), x.dtype());
   copy_into(copy, x);
   return copy;
@@ -69,15 +75,17 @@ void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight
 
 void convolution_backward(Backward& b, const ConvolutionOptions& options) {
   Session& session = b.session();
-  const Tensor x = b.saved(0);
+  const Tensor saved_x = b.saved(0);
   const Tensor weight = b.saved(1);
-  const bool channels_last = is_channels_last(x) || is_channels_last(weight);
+  const bool channels_last = is_channels_last(saved_x) || is_channels_last(weight);
+  const Tensor x = formatted(saved_x, channels_last);
   const Tensor dy = formatted(b.gradient(), channels_last);
   if (b.needs(0)) {
     Tensor dx = empty_formatted(session, x.shape(), x.dtype(), channels_last);
-    run_convolution(ConvolutionKind::kDataGradient, x, weight, options, channels_last,
+    const Tensor w = formatted(weight, channels_last);
+    run_convolution(ConvolutionKind::kDataGradient, x, w, options, channels_last,
                     [&](ConvolutionCall& call) {
-                      call.w = weight.operand();
+                      call.w = w.operand();
                       call.dy = dy.operand();
                       call.dx = dx.operand();
                     });
@@ -148,10 +156,11 @@ Tensor convolution(const Tensor& input, const Tensor& weight_in, const Tensor& b
     const Tensor source = formatted(x, channels_last);
     out = empty_formatted(session, convolution_shape(x.shape(), weight.shape(), options), x.dtype(),
                           channels_last);
-    run_convolution(ConvolutionKind::kForward, source, weight, options, channels_last,
+    const Tensor w = formatted(weight, channels_last);
+    run_convolution(ConvolutionKind::kForward, source, w, options, channels_last,
                     [&](ConvolutionCall& call) {
                       call.x = source.operand();
-                      call.w = weight.operand();
+                      call.w = w.operand();
                       call.y = out.operand();
                     });
   }

@@ -2,6 +2,7 @@
 
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
+#include "kernels/ops/layout.h"
 #include "kernels/ops/views.h"
 #include "kernels/tensor/recording.h"
 
@@ -18,15 +19,40 @@ Tensor inside_kernel(const Tensor& x) {
   return x.session().policy().counts_workspaces || x.session().computes() ? contiguous(x) : x;
 }
 
+// Whether the kernel works in channels-last order where its input lies so. (Batch norm follows its
+// input whatever it is.)
+bool keeps_layout(const Session& session, Norm op) {
+  return op == Norm::kGroup && session.policy().group_norm_keeps_layout;
+}
+
+// The copy of `x` that has the layout the kernel works in: that of `pattern`.
+Tensor inside_kernel_like(const Tensor& x, const Tensor& pattern, Norm op) {
+  const bool channels_last = keeps_layout(x.session(), op) && is_channels_last(pattern);
+  if (!channels_last) return inside_kernel(x);
+  if (x.strides() == pattern.strides()) return x;
+  if (!x.session().policy().counts_workspaces && !x.session().computes()) return x;
+  Tensor copy = like(pattern);
+  copy_into(copy, x);
+  return copy;
+}
+
+// A result of the extents and, where the kernel keeps it, the layout of `x`.
+Tensor result_like(const Tensor& x, Norm op) {
+  return keeps_layout(x.session(), op) && is_channels_last(x)
+             ? like(x)
+             : x.session().empty(x.shape(), x.dtype());
+}
+
 // The gradients every norm's one backward kernel gives: of the input, the weight and the bias,
 // those that are wanted.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
-  const Tensor gradient = call.op == Norm::kBatch ? b.gradient() : inside_kernel(b.gradient());
+  const Tensor gradient =
+      call.op == Norm::kBatch ? b.gradient() : inside_kernel_like(b.gradient(), x, call.op);
   Tensor dx;
   Tensor dweight;
   Tensor dbias;
-  if (b.needs(0)) dx = call.op == Norm::kBatch ? like(x) : session.empty(x.shape(), x.dtype());
+  if (b.needs(0)) dx = call.op == Norm::kBatch ? like(x) : result_like(x, call.op);
   if (b.needs(1)) dweight = session.empty(weight.shape(), weight.dtype());
   if (b.needs(2)) dbias = session.empty(weight.shape(), weight.dtype());
   if (session.computes()) {
@@ -167,8 +193,8 @@ Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight
   Recording tape(session, "native_group_norm", {&x, &w, &cast_bias});
   tape.save(x);
   tape.save(w);
-  const Tensor source = inside_kernel(x);
-  Tensor out = session.empty(x.shape(), x.dtype());
+  const Tensor source = inside_kernel_like(x, x, Norm::kGroup);
+  Tensor out = result_like(x, Norm::kGroup);
   const Tensor mean = session.empty({x.size(0), groups}, x.dtype());
   const Tensor rstd = session.empty({x.size(0), groups}, x.dtype());
   tape.save(mean);
@@ -197,7 +223,7 @@ Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight
     back.eps = eps;
     back.mean = saved_mean.operand();
     back.rstd = saved_rstd.operand();
-    give_norm_gradients(b, back, inside_kernel(saved_x), saved_w);
+    give_norm_gradients(b, back, inside_kernel_like(saved_x, saved_x, Norm::kGroup), saved_w);
   });
   return out;
 }

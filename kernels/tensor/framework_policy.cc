@@ -16,6 +16,7 @@ FrameworkPolicy FrameworkPolicy::for_stack(std::string_view torch_version, int c
   if (compute_capability >= 90 && compute_capability < 120) policy.cublas_workspace = 32_MiB;
   policy.attention_has_gqa = policy.torch_version >= 205;
   policy.rms_norm_is_fused = policy.torch_version >= 209;
+  policy.group_norm_keeps_layout = policy.torch_version >= 215;
   return policy;
 }
 

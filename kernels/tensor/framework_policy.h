@@ -37,6 +37,10 @@ struct FrameworkPolicy {
   // torch >= 2.9: RMSNorm is one kernel. Before it was elementary operations, in C++ or in scripts.
   bool rms_norm_is_fused = true;
 
+  // torch >= 2.15: group norm computes in channels-last order; before, its kernel makes contiguous
+  // copies and a contiguous result.
+  bool group_norm_keeps_layout = true;
+
   // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing
   // needs it.
   bool bitsandbytes_keeps_input = false;

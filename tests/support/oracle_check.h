@@ -13,8 +13,13 @@ namespace memfathom {
 // for every row. Prints how many rows are exact and the worst of the others.
 void expect_rows_agree(const std::vector<OracleRow>& rows, const NetworkMaker& make);
 
+// kOther: the recorded model registers its parameters in an order of its own, so the optimizer's
+// part is compared as a whole.
+enum class ParameterOrder { kRecorded, kOther };
+
 // The allocations and frees of oracle/traces/{name}.jsonl.gz, in its order.
 void expect_trace_agrees(const std::string& name, const std::vector<OracleRow>& rows,
-                         const NetworkMaker& make);
+                         const NetworkMaker& make,
+                         ParameterOrder order = ParameterOrder::kRecorded);
 
 }  // namespace memfathom

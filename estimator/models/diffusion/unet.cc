@@ -156,9 +156,9 @@ class UNet final : public Network {
       added_ = make_timestep_embedding(builder, "add_embedding", plan_.added_size,
                                        plan_.style.time_size);
     make_down(context);
-    // In the library's order: down, up, middle; U-Nets with text have the middle before.
-    make_middle(context);
+    // In the library's order: the middle is registered last.
     make_up(context);
+    make_middle(context);
     norm_out_ = make_group_norm(builder, "conv_norm_out", plan_.style.groups, first);
     conv_out_ = conv_layer(
         context, "conv_out",

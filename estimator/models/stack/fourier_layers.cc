@@ -56,28 +56,29 @@ Layer fno_block_layer(StackContext& context, const Node& spec) {
   return [block](const Tensor& x) { return (*block)(x); };
 }
 
-// A channel of coordinates per dimension; the coordinates stay resident and are repeated for the
-// batch.
+// A channel of coordinates per dimension; they are made by the first forward pass, stay resident
+// and are repeated for the batch.
 Layer grid_embedding_layer(StackContext& context, const Node& spec) {
   const std::int64_t dims = extent_of(spec, "dims");
   if (dims != context.shape.rank() - 2)
     spec.at("dims").refuse("it must be the number of dimensions of the grid");
-  Session& session = context.builder.session();
-  const ComponentScope scope(session, Component::kInputs);
   Shape grid = context.shape;
   grid[0] = 1;
   grid[1] = 1;
-  std::vector<Tensor> coordinates;
-  for (std::int64_t i = 0; i < dims; ++i)
-    coordinates.push_back(session.zeros(grid, context.settings.precision));
   context.shape[1] += dims;
-  return [coordinates](const Tensor& x) {
+  const DType dtype = context.settings.precision;
+  const auto coordinates = std::make_shared<std::vector<Tensor>>();
+  return [=](const Tensor& x) {
+    Session& session = x.session();
+    if (coordinates->empty()) {
+      const ComponentScope scope(session, Component::kInputs);
+      for (std::int64_t i = 0; i < dims; ++i) coordinates->push_back(session.zeros(grid, dtype));
+    }
     std::vector<Tensor> parts{x};
-    for (const Tensor& axis : coordinates) {
+    for (const Tensor& axis : *coordinates) {
       Shape wide = axis.shape();
       wide[0] = x.size(0);
-      Tensor repeated = x.session().empty(wide, axis.dtype());
-      parts.push_back(repeated);
+      parts.push_back(session.empty(wide, axis.dtype()));
     }
     return cat(parts, 1);
   };
