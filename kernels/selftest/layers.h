@@ -18,6 +18,7 @@ struct LayerCase {
   Shape input;
   std::function<Layer(Builder&)> make;
   double tolerance = 1e-4;
+  DType dtype = DType::kFp32;  // of the input and the parameters
 };
 
 std::vector<LayerCase> layer_cases();

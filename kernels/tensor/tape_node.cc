@@ -1,5 +1,6 @@
 #include "kernels/tensor/tape_node.h"
 
+#include "core/error.h"
 #include "kernels/tensor/checkpoint.h"
 #include "kernels/tensor/session.h"
 
@@ -11,6 +12,10 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   const Component component = tensor.impl()->storage->component();
   if (session.saved_on != nullptr && component != Component::kParameters &&
       component != Component::kAdapterParameters) {
+    if (session.computes()) {
+      throw Error(ErrorKind::kInternal,
+                  "saved tensors wait on the host in accounts only, not on a device that computes");
+    }
     home_ = &session;
     tensor_ = session.saved_on->empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
     tensor_.impl()->storage->add_saved();
