@@ -40,8 +40,11 @@ std::vector<WorkspaceRow> workspace_rows(const std::vector<StoredSample>& sample
   std::map<std::string, const WorkspaceRequest*> distinct;
   for (const StoredSample& stored : samples) {
     if (stored.sample.validation) continue;
-    for (const WorkspaceRequest& request : stored.sample.workspaces)
+    for (const WorkspaceRequest& request : stored.sample.workspaces) {
+      // Attention's stands in for temporaries that the replay has: there is nothing to learn.
+      if (request.shape.starts_with("attention")) continue;
       distinct.emplace(fmt::format("{} {}", to_string(request.library), request.shape), &request);
+    }
   }
   std::vector<WorkspaceRow> rows;
   rows.reserve(distinct.size());

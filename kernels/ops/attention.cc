@@ -43,16 +43,16 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
   return call;
 }
 
-// Runs the call, with the workspace that the device's library wants for it where it has one.
-void run_attention(Session& session, AttentionCall& call) {
-  Tensor workspace;
-  if (call.kernel == AttentionKernel::kFlash && !call.mask && call.dropout == 0) {
-    const WorkspaceAnswer answer = session.workspaces().attention(query_of(call));
-    if (answer.source != Source::kDefault) session.note_cudnn();
-    workspace = session.workspace(answer.bytes, Component::kWorkspaceCudnn);
+// What the device's library wants for a call, where it runs it; nothing of kDefault where our own
+// kernels do.
+WorkspaceAnswer library_workspace(Session& session, const AttentionCall& call) {
+  if (!session.computes() || call.kernel != AttentionKernel::kFlash || call.mask ||
+      call.dropout > 0) {
+    return {};
   }
-  call.workspace = workspace.operand();
-  session.device().run(call);
+  const WorkspaceAnswer answer = session.workspaces().attention(query_of(call));
+  if (answer.source != Source::kDefault) session.note_cudnn();
+  return answer;
 }
 
 // What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row
@@ -117,22 +117,26 @@ void attention_backward(Backward& b, const KernelCase& c) {
   Tensor dv = gradient_of(v);
   Tensor dmask;
   if (b.needs(3)) dmask = bias_gradient(session, mask);
+  AttentionCall call = call_of(c, q, k, v, mask);
+  call.backward = true;
+  call.out = out.operand();
+  call.logsumexp = logsumexp.operand();
+  call.dout = gradient.operand();
+  call.dq = dq.operand();
+  call.dk = dk.operand();
+  call.dv = dv.operand();
+  // A library's workspace stands in for the temporaries of PyTorch's own kernel.
+  const WorkspaceAnswer wanted = library_workspace(session, call);
+  const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
   std::array<Tensor, 4> temporaries;
-  if (flash) {
+  if (flash && wanted.source == Source::kDefault) {
     temporaries = flash_backward_temporaries(session, q, k);
-  } else {
+  } else if (!flash) {
     temporaries[0] = session.kernel_temporary({q.size(0), q.size(1), q.size(2)}, DType::kFp32);
   }
   if (session.computes()) {
-    AttentionCall call = call_of(c, q, k, v, mask);
-    call.backward = true;
-    call.out = out.operand();
-    call.logsumexp = logsumexp.operand();
-    call.dout = gradient.operand();
-    call.dq = dq.operand();
-    call.dk = dk.operand();
-    call.dv = dv.operand();
-    run_attention(session, call);
+    call.workspace = workspace.operand();
+    session.device().run(call);
   }
   if (b.needs(0)) b.give(0, std::move(dq));
   if (b.needs(1)) b.give(1, std::move(dk));
@@ -167,7 +171,10 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     AttentionCall call = call_of(c, q, k, v, mask);
     call.out = out.operand();
     call.logsumexp = logsumexp.operand();
-    run_attention(session, call);
+    const Tensor workspace =
+        session.workspace(library_workspace(session, call).bytes, Component::kWorkspaceCudnn);
+    call.workspace = workspace.operand();
+    session.device().run(call);
   }
   tape.finish(out, [c](Backward& b) { attention_backward(b, c); });
   return out;

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "kernels/allocator/caching_allocator.h"
@@ -131,7 +132,10 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
   EXPECT_GT(doubles::calls_of("cudnnBackendExecute"), 0);
 }
 
+// On a card without fused engines: with them the workspace stands in for the temporaries of flash
+// attention.
 TEST_F(CudaLayersTest, TheSameLayerAllocatesAlikeOnCpuCudaAndDry) {
+  doubles::reset({.major = 7, .minor = 5});
   for (const LayerCase& layer_case : layer_cases()) {
     SCOPED_TRACE(layer_case.name);
     CpuDevice cpu;
@@ -142,6 +146,27 @@ TEST_F(CudaLayersTest, TheSameLayerAllocatesAlikeOnCpuCudaAndDry) {
     EXPECT_EQ(parting(run_layer(cpu, layer_case).events, wanted.events), "");
     EXPECT_EQ(parting(run_layer(cuda, layer_case).events, wanted.events), "");
   }
+}
+
+TEST_F(CudaLayersTest, FusedEnginesReplaceTheTemporariesOfFlashAttentionAndNothingElse) {
+  const std::vector<LayerCase> cases = layer_cases();
+  const auto sixteen_bit = std::find_if(cases.begin(), cases.end(),
+                                        [](const LayerCase& c) { return c.dtype == DType::kBf16; });
+  ASSERT_NE(sixteen_bit, cases.end());
+  CudaDevice cuda(0);
+  DryDevice dry;
+  std::vector<std::int64_t> fused = run_layer(cuda, *sixteen_bit).events;
+  std::vector<std::int64_t> wanted = run_layer(dry, *sixteen_bit).events;
+  std::sort(fused.begin(), fused.end());
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<std::int64_t> missing;
+  std::set_difference(wanted.begin(), wanted.end(), fused.begin(), fused.end(),
+                      std::back_inserter(missing));
+  // A sum per row and the query gradient, rows in steps of 128 and features in steps of 32, fp32.
+  const std::int64_t sums = 2 * 2 * 128 * 4;
+  const std::int64_t gradient = 2 * 128 * 2 * 32 * 4;
+  EXPECT_THAT(missing, testing::ElementsAre(-gradient, -sums, sums, gradient));
+  EXPECT_EQ(fused.size() + missing.size(), wanted.size());
 }
 
 // Every segment request of a training step fails once. With anything cached the allocator releases
