@@ -74,10 +74,11 @@ void TrainingLoop::backward(const Tensor& root) {
 }
 
 void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
-  const bool forward_is_measured = first || !options_.retain_graph;
-  session_.ledger().begin_phase(forward_is_measured ? "forward" : "backward", iteration_);
   clear_before_forward_ =
       first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
+  if (options_.retain_graph && std::exchange(clear_before_forward_, false)) clear_gradients();
+  const bool forward_is_measured = first || !options_.retain_graph;
+  session_.ledger().begin_phase(forward_is_measured ? "forward" : "backward", iteration_);
   std::vector<Tensor> earlier;
   for (std::int64_t i = 1; i < options_.passes_in_flight; ++i)
     earlier.push_back(forward(batch_size));

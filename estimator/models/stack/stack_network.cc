@@ -86,8 +86,7 @@ class StackNetwork final : public Network {
   }
 
   Tensor loss(Tensor* output) override {
-    handed_.reset();
-    if (input_has_gradient()) gradient_.reset();
+    forget_handed_gradient();
     Tensor x = input();
     Tensor y = run_layers(layers_, x);
     if (loss_ != LossKind::kSink) x.reset();  // a layer's input has a name until the step ends
@@ -100,6 +99,7 @@ class StackNetwork final : public Network {
 
   void clear_gradients() override {
     if (x_) x_.set_grad({});
+    forget_handed_gradient();
   }
 
   bool output_is_named() const override {
@@ -109,6 +109,11 @@ class StackNetwork final : public Network {
  private:
   // As in a benchmark of layers.
   bool input_has_gradient() const { return input_.requires_grad && !input_.from_layer; }
+
+  void forget_handed_gradient() {
+    handed_.reset();
+    if (input_has_gradient()) gradient_.reset();
+  }
 
   Tensor input() const {
     if (!input_.from_layer) return x_;

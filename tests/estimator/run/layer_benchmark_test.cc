@@ -45,6 +45,14 @@ TEST(LayerBenchmarkTest, ForwardIsMeasuredWithoutGradients) {
   EXPECT_EQ(phase_peak(run, "forward") / kMiB, 258 + 32 + 4 * 86 + 32 + 16);
 }
 
+TEST(LayerBenchmarkTest, ForwardOfALayerWithoutWeightsHoldsItsInputAndOutput) {
+  const Job job = benchmark(R"({"type": "softmax"})", "[4096]", "fp32",
+                            R"(, "batch_size": 2048, "gradient_accumulation_steps": 2)");
+  const DryRun run = run_dry(job, {});
+  EXPECT_EQ(phase_peak(run, "forward") / kMiB, 2 * 32);
+  EXPECT_EQ(peak_in_mebibytes(run), 5 * 32);
+}
+
 TEST(LayerBenchmarkTest, ANormAloneKeepsFp32WeightsAndItsBackwardHoldsTheCastGradient) {
   const Job job = benchmark(R"({"type": "rms_norm", "features": 1024})", "[1024]", "bf16",
                             R"(, "batch_size": 2048, "gradient_accumulation_steps": 2)");
