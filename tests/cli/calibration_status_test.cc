@@ -66,5 +66,12 @@ TEST_F(CalibrationStatusTest, AmdCardsAreCapacitiesOnly) {
   EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
 }
 
+TEST_F(CalibrationStatusTest, AnEstimateOfALoraJobTakesLessThanThirtyMillisecondsOfProcessorTime) {
+  EXPECT_LT(quickest_run({"--db", database(), "--format", "json", "estimate", "--model",
+                          "llama-2-7b", "--batch-size", "1", "--sequence-length", "2048",
+                          "--lora-rank", "8", "--dtype", "bf16", "--gpu", "a100-40gb"}),
+            0.030 * MEMFATHOM_SLOWDOWN);
+}
+
 }  // namespace
 }  // namespace memfathom
