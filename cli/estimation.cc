@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -46,6 +47,27 @@ std::string difference(const Environment& calibrated, const Job& job, const Live
 
 std::string framework_of(const Job& job) {
   return job.target.stack.framework.empty() ? "pytorch" : job.target.stack.framework;
+}
+
+// A published calibration comes from runs whose cuDNN nobody wrote down, and one version's choices
+// say little about another's: neither the installed library nor any other single one is asked.
+bool is_of_unrecorded_cudnn(const Job& job, const std::optional<Calibration>& calibration,
+                            CalibrationStatus status) {
+  return status == CalibrationStatus::kPublished && calibration->environment.cudnn.empty() &&
+         job.target.stack.cudnn.empty() && job.allocator.backend == Backend::kCaching;
+}
+
+// What is reserved depends on the order and sizes of workspaces in a way that no workspace between
+// two others shows: the replays are averaged, not the workspaces.
+void average(DryRun& today, const DryRun& older) {
+  const Bytes low = std::min(today.reserved_peak, older.reserved_peak);
+  const Bytes high = std::max(today.reserved_peak, older.reserved_peak);
+  today.reserved_peak = std::max(low + Bytes{(high - low).count() / 2}, today.allocated_peak);
+  if (low == high) return;
+  today.assumptions.push_back(
+      fmt::format("the cuDNN of the published runs is not recorded: the reserved memory is the "
+                  "mean of {} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead",
+                  to_string(low), to_string(high)));
 }
 
 }  // namespace
@@ -118,16 +140,22 @@ Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   return chosen;
 }
 
-const WorkspaceModel* Estimation::workspaces_for(const Job& job,
-                                                 const std::string& torch_version) const {
+const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::string& torch_version,
+                                                 const FittedTable* table) const {
   if (job.allocator.backend == Backend::kNone) return nullptr;
   const int capability = capability_of(job);
   WorkspaceModelOptions options;
   options.gpu = fmt::format("sm_{}", capability);
   options.cache_directory = default_cache_directory();
   options.older = asks_older_cudnn(torch_version, capability);
+  if (table != nullptr) {
+    options.ask_cudnn = false;
+    options.table = table;
+  }
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<WorkspaceModel>& model = models_[options.gpu + (options.older ? " older" : "")];
+  std::unique_ptr<WorkspaceModel>& model =
+      models_[fmt::format("{} {} {}", options.gpu, options.older,
+                          table != nullptr ? table->provenance.cudnn_version : "installed")];
   if (!model) {
     try {
       model = open_workspace_model(options).model;
@@ -146,10 +174,17 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
   if (version.empty() && chosen.calibration)
     version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
-  options.workspaces = workspaces_for(job, version);
   Job with_versions = job;
   apply_stack(with_versions, options.policy);
-  return run_dry(with_versions, options);
+  const auto run_with = [&](const FittedTable* table) {
+    options.workspaces = workspaces_for(job, version, table);
+    return run_dry(with_versions, options);
+  };
+  if (!is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) return run_with(nullptr);
+  DryRun today = run_with(&fitted_table_cudnn_9_19());
+  if (!today.uses_cudnn) return today;
+  average(today, run_with(&fitted_table_cudnn_9_8()));
+  return today;
 }
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }

@@ -16,6 +16,7 @@
 #include "core/workspace.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/job.h"
+#include "kernels/workspace/fitted_table.h"
 
 namespace memfathom {
 
@@ -39,14 +40,16 @@ class Estimation {
   const LiveCard* live_target(const Job& job) const;
   int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
-  const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version) const;
+  // `table`: the fitted answers of one version; null: the installed cuDNN's.
+  const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version,
+                                       const FittedTable* table) const;
   DryRun run(const Job& job, const Chosen& chosen) const;
 
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<WorkspaceModel>>
-      models_;                                                   // by architecture and age
+      models_;                                                   // by architecture and version
   mutable std::map<std::string, Chosen> chosen_;                 // by target
   mutable std::map<std::string, std::optional<LiveCard>> live_;  // by device; "": the first
 };

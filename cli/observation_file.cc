@@ -73,7 +73,7 @@ std::optional<Observation> observation_of(const Node& row, const std::filesystem
                                           const Observation& defaults) {
   row.check_keys({"id", "job", "measured", "exclude", "metric", "bytes", "fits", "phase", "gpu",
                   "driver", "cuda", "cudnn", "framework", "framework_version", "source", "group",
-                  "note"});
+                  "needs", "note"});
   const Node* measured = row.find("measured");
   const Node& figure = measured != nullptr ? *measured : row;
   if (row.find("exclude") != nullptr || figure.find("phase") != nullptr) return std::nullopt;

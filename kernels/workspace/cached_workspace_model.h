@@ -11,6 +11,7 @@
 
 #include "core/workspace.h"
 #include "kernels/workspace/convolution_planner.h"
+#include "kernels/workspace/fitted_table.h"
 #include "kernels/workspace/workspace_store.h"
 
 namespace memfathom {
@@ -58,6 +59,7 @@ struct WorkspaceModelOptions {
       cache_directory;  // default_cache_directory() for the user's; empty: nothing is kept
   std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
   bool ask_cudnn = true;                    // false: the fitted model alone
+  const FittedTable* table = &fitted_table_cudnn_9_19();  // of the fitted model
   bool older = false;  // cuDNN 7 or 8 under PyTorch < 2.0, on any card (older_cudnn.h)
 };
 

@@ -1,4 +1,4 @@
-// The fitted table: decision trees that say, per architecture, direction, type and layout, which
+// The fitted tables: decision trees that say, per architecture, direction, type and layout, which
 // form a workspace takes.
 #pragma once
 
@@ -30,15 +30,22 @@ struct FittedTree {
   float p90_error;
 };
 
-std::span<const FittedTree> fitted_trees();
-std::span<const FittedNode> fitted_nodes();
-std::span<const WorkspaceForm> fitted_forms();
-
 struct FittedProvenance {
   const char* cudnn_version;
   int training_queries;
   int held_out_queries;
 };
-FittedProvenance fitted_provenance();
+
+struct FittedTable {
+  std::span<const FittedTree> trees;
+  std::span<const FittedNode> nodes;
+  std::span<const WorkspaceForm> forms;
+  FittedProvenance provenance;
+};
+
+// The oldest version that plans without a device, for the A100 alone (the card whose published
+// measurements are of before), and the one of today.
+const FittedTable& fitted_table_cudnn_9_8();
+const FittedTable& fitted_table_cudnn_9_19();
 
 }  // namespace memfathom

@@ -17,11 +17,11 @@ ConvolutionKind kind_for_cudnn(const ConvolutionQuery& query) {
 
 }  // namespace
 
-const FittedTree* tree_for(const ConvolutionQuery& query, int compute) {
+const FittedTree* tree_for(const FittedTable& table, const ConvolutionQuery& query, int compute) {
   const ConvolutionKind kind = kind_for_cudnn(query);
   const bool channels_last = query.channels_last && query.input.rank() > 3;
   const FittedTree* best = nullptr;
-  for (const FittedTree& tree : fitted_trees()) {
+  for (const FittedTree& tree : table.trees) {
     if (tree.kind != kind || tree.is_16bit != is_16bit_float(query.dtype) ||
         tree.channels_last != channels_last)
       continue;
@@ -34,27 +34,29 @@ const FittedTree* tree_for(const ConvolutionQuery& query, int compute) {
   return best;
 }
 
-WorkspaceForm form_at(const FittedTree& tree, const ConvolutionFeatures& features) {
+WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
+                      const ConvolutionFeatures& features) {
   const std::span<const FittedNode> nodes =
-      fitted_nodes().subspan(static_cast<std::size_t>(tree.first_node));
+      table.nodes.subspan(static_cast<std::size_t>(tree.first_node));
   std::size_t at = 0;
   while (nodes[at].feature >= 0) {
     const bool left = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold;
     at = left ? at + 1 : static_cast<std::size_t>(nodes[at].right);
   }
-  return fitted_forms()[static_cast<std::size_t>(nodes[at].right)];
+  return table.forms[static_cast<std::size_t>(nodes[at].right)];
 }
 
-FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu)
-    : compute_(describe_gpu(gpu).compute) {}
+FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu, const FittedTable& table)
+    : compute_(describe_gpu(gpu).compute), table_(table) {}
 
 WorkspaceAnswer FittedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
   if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query))
     return {*own, Source::kExact};
   const std::optional<MeasuredConvolution> measured = measure(query);
-  const FittedTree* tree = tree_for(query, compute_);
+  const FittedTree* tree = tree_for(table_, query, compute_);
   if (!measured || tree == nullptr) return {Bytes{}, Source::kDefault};
-  return {Bytes{bytes_of(form_at(*tree, measured->features), measured->sizes)}, Source::kFitted};
+  return {Bytes{bytes_of(form_at(table_, *tree, measured->features), measured->sizes)},
+          Source::kFitted};
 }
 
 WorkspaceAnswer FittedWorkspaceModel::fft(const FftQuery& query) const {

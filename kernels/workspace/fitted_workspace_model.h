@@ -13,7 +13,8 @@ class FittedWorkspaceModel : public WorkspaceModel {
  public:
   // By architecture or GPU as describe_gpu() takes them; one that was not fitted is answered by the
   // next older.
-  explicit FittedWorkspaceModel(std::string_view gpu);
+  explicit FittedWorkspaceModel(std::string_view gpu,
+                                const FittedTable& table = fitted_table_cudnn_9_19());
 
   // Source kFitted; kExact where PyTorch has kernels of its own, which want nothing.
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
@@ -24,13 +25,15 @@ class FittedWorkspaceModel : public WorkspaceModel {
 
  private:
   int compute_;
+  const FittedTable& table_;
 };
 
 // The tree for a query, as cuDNN sees it, on compute capability `compute`; null when the table is
 // empty.
-const FittedTree* tree_for(const ConvolutionQuery& query, int compute);
+const FittedTree* tree_for(const FittedTable& table, const ConvolutionQuery& query, int compute);
 
 // The form at the leaf the features lead to.
-WorkspaceForm form_at(const FittedTree& tree, const ConvolutionFeatures& features);
+WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
+                      const ConvolutionFeatures& features);
 
 }  // namespace memfathom

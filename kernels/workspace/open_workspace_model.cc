@@ -23,7 +23,7 @@ std::filesystem::path store_stem(const WorkspaceModelOptions& options, const std
 
 OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
   OpenedWorkspaceModel opened;
-  auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu);
+  auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu, *options.table);
   if (options.ask_cudnn) {
     try {
       CudnnPlannerOptions planner{.gpu = options.gpu,
@@ -40,8 +40,9 @@ OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
       opened.note = fmt::format("cuDNN's workspaces come from the fitted model: {}", error.what());
     }
   }
-  opened.model =
-      fitted == nullptr ? std::make_unique<FittedWorkspaceModel>(options.gpu) : std::move(fitted);
+  opened.model = fitted == nullptr
+                     ? std::make_unique<FittedWorkspaceModel>(options.gpu, *options.table)
+                     : std::move(fitted);
   return opened;
 }
 

@@ -1,8 +1,9 @@
 // fit_cudnn_workspaces: asks cuDNN about random convolutions and writes
-// kernels/workspace/fitted_table.cc.
+// kernels/workspace/fitted_table_<version>.cc.
 //
-// Usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES]]. A fifth of the queries is held out
-// for the errors that are stored with each tree. scripts/fit-cudnn-workspaces builds and runs it.
+// Usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES [GPU]]]. A fifth of the queries is held
+// out for the errors that are stored with each tree. scripts/fit-cudnn-workspaces builds and runs
+// it.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -95,6 +96,13 @@ const char* kind_name(ConvolutionKind kind) {
   return "";
 }
 
+// "9.19.0" as a part of a name: 9_19.
+std::string name_of(std::string version) {
+  version.resize(version.rfind('.'));
+  std::replace(version.begin(), version.end(), '.', '_');
+  return version;
+}
+
 // Items on lines of at most 118 columns.
 template <typename Items, typename Format>
 void write_items(std::ostream& out, const Items& items, const Format& format) {
@@ -141,23 +149,20 @@ void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const Wor
                          : fmt::format("{{{}, {:#.6g}F, {}}}", n.feature, n.threshold, n.right);
   });
   out << fmt::format(
-      "}}}};\n\n}}  // namespace\n\nstd::span<const FittedTree> fitted_trees() {{ return kTrees; "
-      "}}\n"
-      "std::span<const FittedNode> fitted_nodes() {{ return kNodes; }}\n"
-      "std::span<const WorkspaceForm> fitted_forms() {{ return kForms; }}\n"
-      "FittedProvenance fitted_provenance() {{ return {{\"{}\", {}, {}}}; }}\n\n}}  // namespace "
-      "memfathom\n",
+      "}}}};\n\nconstexpr FittedTable kTable{{kTrees, kNodes, kForms, {{\"{}\", {}, {}}}}};\n\n"
+      "}}  // namespace\n\nconst FittedTable& fitted_table_cudnn_{}() {{ return kTable; }}\n\n"
+      "}}  // namespace memfathom\n",
       version, static_cast<int>(all.size()) * (count * 4 / 5),
-      static_cast<int>(all.size()) * (count - count * 4 / 5));
+      static_cast<int>(all.size()) * (count - count * 4 / 5), name_of(version));
 }
 
-int run(const std::string& path, int count, int leaves) {
+int run(const std::string& path, int count, int leaves, const std::string& only) {
   const std::vector<WorkspaceForm> forms = candidate_forms();
   std::vector<Fitted> all;
   std::string version;
   std::set<int> seen;
   for (const GpuDescription& gpu : known_gpus()) {
-    if (!seen.insert(gpu.compute).second) continue;
+    if ((!only.empty() && only != gpu.key) || !seen.insert(gpu.compute).second) continue;
     CudnnPlanner planner({.gpu = gpu.key, .program = {}, .library_directory = {}, .processes = 2});
     version = planner.cudnn_version();
     for (const DType dtype : {DType::kFp32, DType::kFp16}) {
@@ -181,12 +186,12 @@ int run(const std::string& path, int count, int leaves) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES]]\n";
+    std::cerr << "usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES [GPU]]]\n";
     return 2;
   }
   try {
     return memfathom::run(argv[1], argc > 2 ? std::atoi(argv[2]) : 12000,
-                          argc > 3 ? std::atoi(argv[3]) : 40);
+                          argc > 3 ? std::atoi(argv[3]) : 40, argc > 4 ? argv[4] : "");
   } catch (const memfathom::Error& error) {
     std::cerr << "fit_cudnn_workspaces: " << error.what() << '\n';
     return 4;

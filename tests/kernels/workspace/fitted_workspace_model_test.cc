@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <set>
 
 #include "core/error.h"
@@ -56,35 +55,45 @@ TEST(ConvolutionSizesTest, ShapesThatMakeNoConvolutionHaveNoSizes) {
   EXPECT_FALSE(measure({}).has_value());
 }
 
-TEST(FittedTableTest, EveryTreeIsWholeAndEveryArchitectureHasTwelve) {
-  std::set<int> architectures;
-  for (const GpuDescription& gpu : known_gpus()) architectures.insert(gpu.compute);
-  EXPECT_EQ(fitted_trees().size(), 12 * architectures.size());
-  for (std::size_t i = 0; i < fitted_trees().size(); ++i) {
-    const std::size_t first = static_cast<std::size_t>(fitted_trees()[i].first_node);
-    const std::size_t end = i + 1 < fitted_trees().size()
-                                ? static_cast<std::size_t>(fitted_trees()[i + 1].first_node)
-                                : fitted_nodes().size();
-    for (std::size_t at = first; at < end; ++at) {
-      const FittedNode& node = fitted_nodes()[at];
-      ASSERT_LT(node.feature, kConvolutionFeatureCount);
-      if (node.feature < 0) {
-        ASSERT_LT(static_cast<std::size_t>(node.right), fitted_forms().size());
-      } else {
-        ASSERT_GT(first + static_cast<std::size_t>(node.right), at + 1);
-        ASSERT_LT(first + static_cast<std::size_t>(node.right), end);
+TEST(FittedTableTest, EveryTreeIsWhole) {
+  for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
+    for (std::size_t i = 0; i < table->trees.size(); ++i) {
+      const std::size_t first = static_cast<std::size_t>(table->trees[i].first_node);
+      const std::size_t end = i + 1 < table->trees.size()
+                                  ? static_cast<std::size_t>(table->trees[i + 1].first_node)
+                                  : table->nodes.size();
+      for (std::size_t at = first; at < end; ++at) {
+        const FittedNode& node = table->nodes[at];
+        ASSERT_LT(node.feature, kConvolutionFeatureCount);
+        if (node.feature < 0) {
+          ASSERT_LT(static_cast<std::size_t>(node.right), table->forms.size());
+        } else {
+          ASSERT_GT(first + static_cast<std::size_t>(node.right), at + 1);
+          ASSERT_LT(first + static_cast<std::size_t>(node.right), end);
+        }
       }
     }
+    EXPECT_GT(table->provenance.training_queries, 100'000);
   }
-  EXPECT_GT(fitted_provenance().training_queries, 100'000);
-  EXPECT_EQ(std::strncmp(fitted_provenance().cudnn_version, "9.", 2), 0);
+}
+
+TEST(FittedTableTest, EveryArchitectureHasTwelveTreesTodayAndTheA100BeforeThat) {
+  std::set<int> architectures;
+  for (const GpuDescription& gpu : known_gpus()) architectures.insert(gpu.compute);
+  EXPECT_EQ(fitted_table_cudnn_9_19().trees.size(), 12 * architectures.size());
+  EXPECT_STREQ(fitted_table_cudnn_9_19().provenance.cudnn_version, "9.19.0");
+  EXPECT_EQ(fitted_table_cudnn_9_8().trees.size(), 12U);
+  EXPECT_EQ(fitted_table_cudnn_9_8().trees[0].compute, 80);
+  EXPECT_STREQ(fitted_table_cudnn_9_8().provenance.cudnn_version, "9.8.0");
 }
 
 TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtMost) {
-  for (const FittedTree& tree : fitted_trees()) {
-    EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F)
-        << tree.compute;
-    EXPECT_LT(tree.mean_error, 45.0F) << tree.compute;
+  for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
+    for (const FittedTree& tree : table->trees) {
+      EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F)
+          << tree.compute;
+      EXPECT_LT(tree.mean_error, 45.0F) << tree.compute;
+    }
   }
 }
 
@@ -112,9 +121,12 @@ TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesThe
 }
 
 TEST(FittedWorkspaceModelTest, AnArchitectureThatWasNotFittedIsAnsweredByTheNextOlder) {
-  EXPECT_EQ(tree_for(example(ConvolutionKind::kForward), 87)->compute, 86);
-  EXPECT_EQ(tree_for(example(ConvolutionKind::kForward), 70)->compute, 75);
-  EXPECT_EQ(tree_for(example(ConvolutionKind::kForward), 121)->compute, 120);
+  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 87)->compute,
+            86);
+  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 70)->compute,
+            75);
+  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 121)->compute,
+            120);
 }
 
 TEST(FittedWorkspaceModelTest, ATransformsWorkAreaIsItsSpectrumAndADefault) {

@@ -1748,11 +1748,10 @@ constexpr std::array<FittedNode, 6514> kNodes{{
     {-1, 0, 9},          {-1, 0, 125},
 }};
 
+constexpr FittedTable kTable{kTrees, kNodes, kForms, {"9.19.0", 806400, 201600}};
+
 }  // namespace
 
-std::span<const FittedTree> fitted_trees() { return kTrees; }
-std::span<const FittedNode> fitted_nodes() { return kNodes; }
-std::span<const WorkspaceForm> fitted_forms() { return kForms; }
-FittedProvenance fitted_provenance() { return {"9.19.0", 806400, 201600}; }
+const FittedTable& fitted_table_cudnn_9_19() { return kTable; }
 
 }  // namespace memfathom
