@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cctype>
 #include <ostream>
 
 #include "cli/commands.h"
+#include "cli/compare_text.h"
 #include "cli/estimation.h"
 #include "cli/job_source.h"
 #include "cli/option_parser.h"
-#include "cli/render.h"
 #include "core/error.h"
 #include "estimator/advise/changes.h"
+#include "estimator/advise/grid.h"
 #include "estimator/advise/patch.h"
 #include "estimator/job/read_job.h"
 
@@ -19,12 +21,7 @@ namespace {
 struct Strategy {
   std::string name;
   Patch patch;
-};
-
-struct Compared {
-  std::string name;
-  Estimate estimate;
-  double saved = 0;  // of the baseline's device peak; negative: it takes more
+  std::vector<std::string> grid;
 };
 
 // What people compare when they name nothing: one change at a time on one card, the ZeRO stages on
@@ -59,7 +56,7 @@ std::vector<std::string> split(const std::string& list) {
 
 std::vector<Strategy> strategies_of(const std::optional<std::string>& list,
                                     const std::vector<std::string>& patches, const Job& job) {
-  std::vector<Strategy> strategies{{"baseline", {}}};
+  std::vector<Strategy> strategies{{"baseline", {}, {}}};
   std::vector<std::string> names;
   if (list) {
     names = split(*list);
@@ -67,27 +64,63 @@ std::vector<Strategy> strategies_of(const std::optional<std::string>& list,
     names = usual_strategies(job);
   }
   for (const std::string& name : names) {
-    if (name != "baseline") strategies.push_back({name, strategy_patch(name, job)});
+    if (name != "baseline") strategies.push_back({name, strategy_patch(name, job), {}});
   }
   for (const std::string& file : patches)
-    strategies.push_back({file, patch_of(load_document(file))});
+    strategies.push_back({file, patch_of(load_document(file)), {}});
   return strategies;
 }
 
+std::vector<Strategy> strategies_of(const Grid& grid) {
+  std::vector<Strategy> strategies;
+  for (const GridRow& row : grid.rows) {
+    std::string name;
+    for (std::size_t i = 0; i < row.names.size(); ++i) {
+      if (!name.empty()) name += ", ";
+      name += grid.columns[i] == "strategy" ? row.names[i]
+                                            : fmt::format("{}={}", grid.columns[i], row.names[i]);
+    }
+    strategies.push_back({name, row.patch, row.names});
+  }
+  return strategies;
+}
+
+// "rtx-4090" is a card, "24GiB" and "24" are sizes.
+Strategy target_of(const std::string& name, const Job& job) {
+  const bool size = name.find_first_not_of("0123456789.") == std::string::npos;
+  const bool with_unit = !size && std::isdigit(static_cast<unsigned char>(name.front())) != 0;
+  const std::string strategy = size        ? fmt::format("memory={}GiB", name)
+                               : with_unit ? "memory=" + name
+                                           : "gpu=" + name;
+  return {name, strategy_patch(strategy, job), {}};
+}
+
+std::vector<ComparedTarget> on_targets(const Node& document, const std::vector<Strategy>& targets,
+                                       const Estimation& estimation) {
+  std::vector<ComparedTarget> verdicts;
+  for (const Strategy& target : targets) {
+    const Estimate estimate = estimation.answer(read_job(patched(document, target.patch)));
+    verdicts.push_back({target.name, estimate.totals.device_peak, estimate.verdict});
+  }
+  return verdicts;
+}
+
 std::vector<Compared> compare(const Node& document, const std::vector<Strategy>& strategies,
-                              const Context& context) {
+                              const std::vector<Strategy>& targets, const Context& context) {
   const Estimation estimation(context);
   std::vector<Compared> results;
   for (const Strategy& strategy : strategies) {
     try {
-      Estimate estimate = estimation.answer(read_job(patched(document, strategy.patch)));
+      const Node changed = patched(document, strategy.patch);
+      Estimate estimate = estimation.answer(read_job(changed));
       const double peak = static_cast<double>(estimate.totals.device_peak.count());
       const double baseline =
           results.empty()
               ? peak
               : static_cast<double>(results.front().estimate.totals.device_peak.count());
-      results.push_back(
-          {strategy.name, std::move(estimate), baseline > 0 ? 1 - peak / baseline : 0});
+      results.push_back({strategy.name, strategy.grid, std::move(estimate),
+                         baseline > 0 ? 1 - peak / baseline : 0,
+                         on_targets(changed, targets, estimation)});
     } catch (const Error& error) {
       if (results.empty() || error.kind() != ErrorKind::kInput) throw;
       context.warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
@@ -96,79 +129,48 @@ std::vector<Compared> compare(const Node& document, const std::vector<Strategy>&
   return results;
 }
 
-std::string json_text(const std::vector<Compared>& results) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Compared& result : results) {
-    const Totals& totals = result.estimate.totals;
-    nlohmann::ordered_json json{{"name", result.name},
-                                {"device_peak_bytes", totals.device_peak.count()},
-                                {"allocated_peak_bytes", totals.allocated_peak.count()},
-                                {"saved_fraction", result.saved},
-                                {"verdict", to_string(result.estimate.verdict.status)}};
-    if (result.estimate.verdict.headroom)
-      json["headroom_bytes"] = result.estimate.verdict.headroom->count();
-    if (totals.host_peak) json["host_peak_bytes"] = totals.host_peak->count();
-    list.push_back(std::move(json));
-  }
-  return nlohmann::ordered_json{{"schema", "memfathom.compare/1"},
-                                {"baseline", results.front().name},
-                                {"strategies", std::move(list)}}
-      .dump(2);
-}
-
-Style style_of(VerdictStatus status) {
-  switch (status) {
-    case VerdictStatus::kFits: return Style::kGood;
-    case VerdictStatus::kTight: return Style::kWarning;
-    case VerdictStatus::kDoesNotFit: return Style::kBad;
-    case VerdictStatus::kUnknown: break;
-  }
-  return Style::kPlain;
-}
-
-Table table_of(const std::vector<Compared>& results, bool exact) {
-  Table table({{"strategy"},
-               {exact ? "device_peak_bytes" : "device peak", Align::kRight},
-               {exact ? "saved_fraction" : "saved", Align::kRight},
-               {exact ? "headroom_bytes" : "left", Align::kRight},
-               {exact ? "host_peak_bytes" : "on the host", Align::kRight},
-               {"verdict"}});
-  const auto size = [&](Bytes bytes) {
-    return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
-  };
-  for (const Compared& result : results) {
-    const Verdict& verdict = result.estimate.verdict;
-    const std::optional<Bytes>& host = result.estimate.totals.host_peak;
-    table.add_row(
-        {result.name, size(result.estimate.totals.device_peak),
-         exact ? fmt::format("{:.6f}", result.saved) : fmt::format("{:.1f} %", 100 * result.saved),
-         verdict.headroom ? size(*verdict.headroom) : "", host ? size(*host) : "",
-         Cell(to_string(verdict.status), style_of(verdict.status))});
-  }
-  return table;
-}
-
 }  // namespace
 
 ExitCode run_compare(const Arguments& arguments, Context& context) {
   OptionParser parser("compare");
   JobSource source;
-  std::optional<std::string> list;
-  std::vector<std::string> patches;
+  std::optional<std::string> list, targets;
+  std::vector<std::string> patches, dimensions;
+  bool ranked = false;
   source.declare(parser);
   parser.option("--strategies", list);
   parser.list_option("--patch", patches);
+  parser.list_option("--grid", dimensions);
+  parser.option("--targets", targets);
+  parser.flag("--ranked", ranked);
   parser.parse(arguments);
-  const Node document = source.read("compare").document;
-  const std::vector<Compared> results =
-      compare(document, strategies_of(list, patches, read_job(document)), context);
-  if (context.format == Format::kJson) {
-    context.out << json_text(results) << '\n';
-  } else {
-    context.out << rendered(table_of(results, context.format == Format::kCsv), context);
+  if (!dimensions.empty() && (list || !patches.empty())) {
+    throw Error(ErrorKind::kUsage,
+                "compare: --grid stands alone; a strategy can be one of its dimensions: --grid "
+                "baseline,checkpointing batch=4,2,1");
   }
-  for (const std::string& sentence : results.front().estimate.assumptions)
-    context.note("assumed: " + sentence);
+  const JobInput input = source.read("compare");
+  const Job job = read_job(input.document);
+  const Grid grid = make_grid(dimensions, job);
+  std::vector<Strategy> targeted;
+  for (const std::string& name : split(targets.value_or("")))
+    targeted.push_back(target_of(name, job));
+  Comparison comparison{
+      grid.columns,
+      compare(input.document,
+              dimensions.empty() ? strategies_of(list, patches, job) : strategies_of(grid),
+              targeted, context),
+      ""};
+  comparison.baseline = comparison.rows.front().name;
+  const std::vector<std::string> assumptions = comparison.rows.front().estimate.assumptions;
+  if (ranked) {
+    std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
+                     [](const Compared& a, const Compared& b) { return a.saved > b.saved; });
+  }
+  context.out << (context.format == Format::kJson ? comparison_json(comparison) + "\n"
+                                                  : comparison_text(comparison, context));
+  for (const std::string& sentence : assumptions) context.note("assumed: " + sentence);
+  for (const std::string& sentence : input.files.warnings) context.note("warning: " + sentence);
   return ExitCode::kYes;
 }
 

@@ -2,9 +2,11 @@
 
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
+#include "cli/card_text.h"
 #include "cli/commands.h"
 #include "cli/estimate_batch.h"
 #include "cli/estimate_text.h"
@@ -65,7 +67,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
     return answer_batch(*file, context);
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
-  if (recommends || settings.file) return recommend_for(input, settings, estimation, context);
+  if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);
   Estimate estimate = estimation.answer(read_job(input.document), explain);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
@@ -76,11 +78,14 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);
   if (by_thumb && !rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
+  const LiveCard* card = estimation.live_target(read_job(input.document));
   if (context.format == Format::kJson) {
-    context.out << (rule ? with_rule(to_json_text(estimate, true), *rule)
-                         : to_json_text(estimate, true))
-                << '\n';
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json_text(estimate, true));
+    if (rule) json["rule_of_thumb"] = rule_json(*rule);
+    if (card != nullptr) json["device"] = card_json(*card);
+    context.out << json.dump(2) << '\n';
   } else {
+    if (card != nullptr && context.format != Format::kCsv) context.out << card_text(*card, context);
     context.out << estimate_text(estimate, context, explain);
     if (rule) context.out << rule_text(*rule, estimate);
     if (!estimate.suggestions.empty() && context.format != Format::kCsv)

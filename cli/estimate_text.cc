@@ -8,7 +8,7 @@ namespace memfathom {
 namespace {
 
 std::string percent(Bytes part, Bytes whole) {
-  if (whole.count() == 0) return "";
+  if (whole.count() <= 0) return "";
   return fmt::format(
       "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
 }
@@ -46,9 +46,10 @@ std::string verdict_text(const Estimate& estimate, bool colour) {
   std::string text = styled(word, style, colour);
   text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak),
                       to_string(*verdict.available));
-  text += verdict.headroom->count() >= 0
-              ? fmt::format(", {} left", to_string(*verdict.headroom))
-              : fmt::format(", {} too much", to_string(-*verdict.headroom));
+  const bool left = verdict.headroom->count() >= 0;
+  const Bytes rest = left ? *verdict.headroom : -*verdict.headroom;
+  text += fmt::format(", {} ({}) {}", to_string(rest), percent(rest, *verdict.available),
+                      left ? "left" : "too much");
   if (verdict.probability_fits)
     text += fmt::format("; probability of fitting {:.0f} %", 100 * *verdict.probability_fits);
   return text + "\n";

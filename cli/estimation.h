@@ -28,6 +28,9 @@ class Estimation {
 
   Estimate answer(const Job& job, bool explains = false) const;
   DryRun dry_run(const Job& job) const;
+  // The card in this machine that a job is for: that of target.device; the first one, where no
+  // target is named at all; else null. Asked once.
+  const LiveCard* live_target(const Job& job) const;
 
  private:
   struct Chosen {
@@ -35,9 +38,6 @@ class Estimation {
     CalibrationStatus status = CalibrationStatus::kNone;
     std::string stale;  // what differs from where the job runs; empty when nothing does
   };
-  // The card in this machine that a job is for: that of target.device; the first one, where no
-  // target is named at all; else null. Asked once.
-  const LiveCard* live_target(const Job& job) const;
   int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
   // `table`: the fitted answers of one version; null: the installed cuDNN's.

@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <system_error>
 
 #include "core/error.h"
-#include "estimator/models/presets.h"
+#include "estimator/readers/reading.h"
 
 namespace memfathom {
 namespace {
@@ -56,7 +57,7 @@ std::string precision_name(const std::string& dtype) {
 struct JobOptions::Values {
   std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
   std::array<std::optional<std::string>, kTexts.size()> texts;
-  std::optional<std::string> model, dtype, mixed_precision, preference, fsdp;
+  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp;
   std::optional<double> total_params, gpu_memory;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
@@ -75,6 +76,7 @@ void JobOptions::declare(OptionParser& parser) {
   parser.option("--dtype,--precision", v.dtype);
   parser.option("--mixed-precision", v.mixed_precision);
   parser.option("--preference", v.preference);
+  parser.option("--reference", v.reference);
   parser.option("--fsdp", v.fsdp);
   parser.option("--total-params", v.total_params);
   parser.option("--gpu-memory", v.gpu_memory);
@@ -93,17 +95,18 @@ void JobOptions::declare(OptionParser& parser) {
   parser.option("--set", v.sets);
 }
 
-Node JobOptions::document(const std::string& file) const {
-  return document(file.empty() ? Node::map() : load_document(file));
+std::optional<std::string> JobOptions::model_path() const {
+  std::error_code ignored;  // a name too long to be a path is no path
+  const bool is_path = values_->model && std::filesystem::exists(*values_->model, ignored);
+  return is_path ? values_->model : std::nullopt;
 }
 
 Node JobOptions::document(Node job) const {
   const Values& v = *values_;
   const auto assign = [&](std::string_view key, Node value) { job.assign(key, std::move(value)); };
-  if (v.model) {
+  if (v.model && !model_path()) {
     Node model = Node::map();
-    const bool is_path = std::filesystem::exists(*v.model);
-    model.set(is_path ? "config" : "preset", Node::string(*v.model));
+    model.set("preset", Node::string(*v.model));
     assign("model", std::move(model));
   }
   if (v.total_params) {
@@ -131,6 +134,7 @@ Node JobOptions::document(Node job) const {
     assign("training.precision", Node::string("amp-" + precision_name(*v.mixed_precision)));
   }
   if (v.preference) assign("training.preference.method", Node::string(*v.preference));
+  if (v.reference) assign("training.preference.reference", Node::string(*v.reference));
   if (v.gradient_checkpointing)
     assign("training.gradient_checkpointing", Node::boolean(*v.gradient_checkpointing));
   if (v.lora_rank) assign("training.lora.rank", Node::integer(*v.lora_rank));
@@ -142,7 +146,13 @@ Node JobOptions::document(Node job) const {
   if (v.load_in_4bit && *v.load_in_4bit) assign("training.quantization", Node::string("nf4"));
   if (v.load_in_8bit && *v.load_in_8bit) assign("training.quantization", Node::string("int8"));
   if (v.fsdp) assign("parallel.fsdp", value_of(*v.fsdp));
-  if (v.cpu_offload && *v.cpu_offload) assign("parallel.offload.optimizer", Node::string("cpu"));
+  if (v.cpu_offload && *v.cpu_offload) {
+    assign("parallel.offload.optimizer", Node::string("cpu"));
+    // ZeRO-1 and ZeRO-2 have their weights on the card.
+    const Node* stage = value_at(job, "parallel.zero_stage");
+    if (stage == nullptr || stage->as_int() % 3 == 0)
+      assign("parallel.offload.parameters", Node::string("cpu"));
+  }
   if (v.gpu_memory) assign("target.memory", Node::string(fmt::format("{}GiB", *v.gpu_memory)));
   if (v.device_id) assign("target.device", Node::string(fmt::format("cuda:{}", *v.device_id)));
   for (const std::string& set : v.sets) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ class JobOptions {
 
   // Declares all of them; call before parser.parse().
   void declare(OptionParser& parser);
-  // The job as a document: the file (if any), then the flags, then every --set.
-  Node document(const std::string& file) const;
+  // --model when it is a file or a folder: to be read like the files of --from.
+  std::optional<std::string> model_path() const;
+  // The job as a document: what the files say, then the flags, then every --set.
   Node document(Node job) const;
   bool any_given() const;
 

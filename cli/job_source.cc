@@ -6,8 +6,11 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "estimator/advise/changes.h"
+#include "estimator/job/read_job.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
+#include "estimator/readers/resolve.h"
 
 namespace memfathom {
 namespace {
@@ -25,6 +28,7 @@ void JobSource::declare(OptionParser& parser) {
   parser.positional("JOB", file_);
   parser.list_option("--config,--from", from_);
   parser.option("--batch", batch_);
+  parser.flag("--frozen-copy", frozen_copy_);
 }
 
 bool JobSource::given() const { return file_ || !from_.empty() || options_.any_given(); }
@@ -43,13 +47,28 @@ JobInput JobSource::read(const std::string& command) const {
   std::vector<std::string> files = from_;
   if (file_) files.insert(files.begin(), *file_);
   JobInput input;
-  input.files = read_job_files(files);
+  std::vector<Reading> readings = read_paths(files);
+  if (const std::optional<std::string> model = options_.model_path()) {
+    for (Reading& reading : read_path(*model)) readings.push_back(std::move(reading));
+  }
+  input.files = merge_files(std::move(readings));
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   complete_own_family(input.document, input.files.assumptions);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
+  resolve_open(input.files.files, input.document, input.files);
+  if (frozen_copy_) {
+    const Patch patch = strategy_patch("frozen-copy", read_job(input.document));
+    input.document = patched(std::move(input.document), patch);
+  }
   return input;
+}
+
+bool JobInput::has_own_words() const {
+  return std::any_of(files.files.begin(), files.files.end(), [](const Reading& reading) {
+    return reading.format != FileFormat::kJob && reading.format != FileFormat::kModelConfig;
+  });
 }
 
 void JobInput::annotate(Estimate& estimate) const {

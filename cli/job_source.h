@@ -18,6 +18,8 @@ struct JobInput {
   Node document;
   MergedJob files;  // what the files said, before the flags
 
+  // Whether the job came from files that are not ours: changes are then said in their words too.
+  bool has_own_words() const;
   // What reading the files had to assume or leave out belongs to every answer about the job.
   void annotate(Estimate& estimate) const;
 };
@@ -37,6 +39,7 @@ class JobSource {
   JobOptions options_;
   std::optional<std::string> file_, batch_;
   std::vector<std::string> from_;
+  bool frozen_copy_ = false;
 };
 
 }  // namespace memfathom

@@ -32,6 +32,7 @@ LiveCard by_nvml(const Nvml& nvml, int index) {
   live.driver = status.driver;
   live.total = status.total;
   live.used = status.total - status.free;  // with what the driver keeps for itself
+  live.reserved = status.reserved;
   live.processes = status.processes;
   name_card(live);
   return live;

@@ -18,6 +18,7 @@ struct LiveCard {
   int compute_capability = 0;  // 0: unknown
   std::string driver;          // empty: unknown
   Bytes total, used;
+  std::optional<Bytes> reserved;  // of `used`: what the driver keeps for itself
   std::vector<GpuProcess> processes;
 
   // "cuda:0, NVIDIA A100-SXM4-40GB: 20.3 GiB of 40.0 GiB are in use (python 4711: 20.1 GiB)".

@@ -117,6 +117,16 @@ void OptionParser::option(const std::string& names, std::string& target) {
 void OptionParser::option(const std::string& names, std::optional<std::string>& target) {
   implementation_->app().add_option(names, target);
 }
+void OptionParser::option_or(const std::string& names, const std::string& fallback,
+                             std::optional<std::string>& target) {
+  implementation_->app()
+      .add_option_function<std::vector<std::string>>(
+          names,
+          [&target, fallback](const std::vector<std::string>& values) {
+            target = values.empty() || values.front().empty() ? fallback : values.front();
+          })
+      ->expected(0, 1);
+}
 void OptionParser::option(const std::string& names, std::int64_t& target) {
   implementation_->number<std::int64_t>(names, target, "a whole number");
 }

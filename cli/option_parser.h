@@ -25,6 +25,9 @@ class OptionParser {
   void flag(const std::string& names, std::optional<bool>& target);  // --x, or --x=false
   void option(const std::string& names, std::string& target);
   void option(const std::string& names, std::optional<std::string>& target);
+  // The value may be left out: then it is `fallback`.
+  void option_or(const std::string& names, const std::string& fallback,
+                 std::optional<std::string>& target);
   void option(const std::string& names, std::int64_t& target);
   void option(const std::string& names, std::optional<std::int64_t>& target);
   void option(const std::string& names, double& target);

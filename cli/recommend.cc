@@ -5,55 +5,65 @@
 #include <filesystem>
 #include <ostream>
 
+#include "cli/card_text.h"
 #include "cli/commands.h"
 #include "cli/estimation.h"
 #include "cli/job_source.h"
 #include "cli/option_parser.h"
+#include "cli/recommend_tables.h"
 #include "cli/recommend_text.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/yaml_text.h"
 #include "estimator/advise/patch.h"
-#include "estimator/readers/merge.h"
+#include "estimator/advise/preflight.h"
+#include "estimator/job/read_job.h"
+#include "estimator/readers/write_back.h"
 
 namespace memfathom {
 namespace {
 
-// The whole job, or, where the job came from somebody's own file, that file with the changes in it.
+constexpr const char* kDefaultName = "recommended";
+
+// Where a changed file goes: beside the name that was given when there are several.
+std::string place_of(const std::string& name, const std::string& file, bool several) {
+  const std::filesystem::path original(file);
+  if (several) return fmt::format("{}.{}", name, original.filename().string());
+  return name == kDefaultName ? name + original.extension().string() : name;
+}
+
+void write_tree(const std::string& place, bool json, const Node& content) {
+  write_file_atomically(place, json ? to_indented_json(content) : to_yaml(content));
+}
+
+// The whole job, or, where the job came from somebody's own files, those with the changes in them.
 void write_recommended(const JobInput& input, const Configuration& configuration,
-                       const std::string& file, const Context& context) {
+                       const std::string& name, const Context& context) {
   const Patch patch = patch_of(configuration.patch);
-  const std::vector<Reading>& files = input.files.files;
-  if (!files.empty() && files.front().format != FileFormat::kJob) {
-    Patch left_over;
-    for (ChangedFile& changed : write_back(input.files, patch, left_over)) {
-      const std::string place =
-          files.size() == 1
-              ? file
-              : fmt::format("{}.{}", file, std::filesystem::path(changed.file).filename().string());
-      const bool json = changed.file.ends_with(".json");
-      write_file_atomically(place,
-                            json ? to_indented_json(changed.content) : to_yaml(changed.content));
-      context.note(
-          fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
-    }
-    for (const KeyChange& change : left_over) {
-      context.note(
-          fmt::format("{} cannot be said in these files: set it in the script", change.key));
-    }
+  if (!input.has_own_words()) {
+    const std::string place = place_of(name, "job.yaml", false);
+    write_tree(place, place.ends_with(".json"), patched(input.document, patch));
+    context.note(fmt::format("the job with the balanced configuration was written to {}", place));
     return;
   }
-  const Node content = patched(input.document, patch);
-  write_file_atomically(file,
-                        file.ends_with(".json") ? to_indented_json(content) : to_yaml(content));
-  context.note(fmt::format("the job with the balanced configuration was written to {}", file));
+  const WrittenBack written = write_back(input.files.files, patch);
+  for (const ChangedFile& changed : written.files) {
+    const std::string place = place_of(name, changed.file, written.files.size() > 1);
+    write_tree(place, changed.file.ends_with(".json"), changed.content);
+    context.note(
+        fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
+  }
+  for (const KeyChange& change : written.left_over)
+    context.note("to be set by hand: " + by_hand(change));
 }
 
 }  // namespace
 
 void RecommendSettings::declare(OptionParser& parser) {
   parser.option("--probability", probability);
-  parser.option("--auto", file);
+  parser.option_or("--auto", kDefaultName, file);
+  parser.list_option("--grid", grid);
+  parser.flag("--by-memory", by_memory);
 }
 
 ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
@@ -65,13 +75,21 @@ ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
                 fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
                             *options.probability));
   }
-  Recommendation recommendation = recommend(
-      input.document, [&](const Job& job) { return estimation.answer(job); }, options);
+  const AnswerJob answer = [&](const Job& job) { return estimation.answer(job); };
+  if (!settings.grid.empty())
+    return print_largest_batches(input.document, settings.grid, answer, options, context);
+  if (settings.by_memory) return print_by_memory(input, answer, options, context);
+  Recommendation recommendation = recommend(input.document, answer, options);
   input.annotate(recommendation.base);
+  const Job job = read_job(input.document);
+  const LiveCard* card = estimation.live_target(job);
+  const std::vector<PreflightItem> list =
+      preflight(input.document, job, recommendation,
+                card != nullptr ? std::optional(processes_in_words(*card)) : std::nullopt);
   if (context.format == Format::kJson) {
-    context.out << recommendation_json(recommendation) << '\n';
+    context.out << recommendation_json(recommendation, list, card, input) << '\n';
   } else {
-    context.out << recommendation_text(recommendation, context);
+    context.out << recommendation_text(recommendation, list, card, input, context);
   }
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   if (settings.file && balanced != nullptr)

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/estimation.h"
@@ -14,8 +15,12 @@ namespace memfathom {
 struct RecommendSettings {
   std::optional<double> probability;
   std::optional<std::string> file;  // --auto: where the recommended job goes
+  std::vector<std::string> grid;    // --grid: the largest batch of each combination
+  bool by_memory = false;           // --by-memory: a configuration for each class of cards
 
   void declare(OptionParser& parser);
+  // Whether any of them but the probability was given: each means a recommendation.
+  bool asked() const { return file || !grid.empty() || by_memory; }
 };
 
 // 0: the job fits, or some configuration does; 1: none.

@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/card_text.h"
 #include "cli/render.h"
 #include "core/yaml_text.h"
 #include "estimator/answer/estimate_json.h"
+#include "estimator/readers/write_back.h"
 
 namespace memfathom {
 namespace {
@@ -18,18 +20,45 @@ std::string heading(const char* words, const Context& context) {
                                              : fmt::format("\n{}:\n", words);
 }
 
-// A configuration to paste.
-std::string yaml_block(const Node& patch, const Context& context) {
-  const std::string yaml = to_yaml(patch);
-  if (context.format == Format::kMarkdown) return "```yaml\n" + yaml + "```\n";
+// Indented lines, or a block of markdown.
+std::string block(const std::string& lines, const char* language, const Context& context) {
+  if (context.format == Format::kMarkdown) return fmt::format("```{}\n{}```\n", language, lines);
   std::string text;
   std::size_t start = 0;
-  while (start < yaml.size()) {
-    const std::size_t end = yaml.find('\n', start);
-    text += "    " + yaml.substr(start, end - start + 1);
+  while (start < lines.size()) {
+    const std::size_t end = lines.find('\n', start);
+    text += "    " + lines.substr(start, end - start + 1);
     start = end + 1;
   }
   return text;
+}
+
+// The changes in the words of each file, and what no file can say.
+std::string in_own_words(const Patch& patch, const JobInput& input, const Context& context) {
+  const WrittenBack written = write_back(input.files.files, patch);
+  std::string text;
+  for (const ChangedFile& file : written.files) {
+    const bool json = file.file.ends_with(".json");
+    text += fmt::format("  {}:\n", file.file);
+    text += block(json ? to_indented_json(file.patch) : to_yaml(file.patch), json ? "json" : "yaml",
+                  context);
+  }
+  for (const KeyChange& change : written.left_over)
+    text += fmt::format("  by hand: {}\n", by_hand(change));
+  return text;
+}
+
+void add_own_words(const Patch& patch, const JobInput& input, Json& json) {
+  if (!input.has_own_words()) return;
+  const WrittenBack written = write_back(input.files.files, patch);
+  json["file_patches"] = Json::array();
+  for (const ChangedFile& file : written.files) {
+    json["file_patches"].push_back({{"file", file.file},
+                                    {"format", to_string(file.format)},
+                                    {"patch", Json::parse(to_json(file.patch).dump())}});
+  }
+  json["by_hand"] = Json::array();
+  for (const KeyChange& change : written.left_over) json["by_hand"].push_back(by_hand(change));
 }
 
 std::string largest_text(const Recommendation& recommendation, const Context& context) {
@@ -47,35 +76,6 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
   return rendered(table, context);
 }
 
-std::string configuration_text(const Configuration& configuration, const Context& context) {
-  const std::string title = fmt::format("{} ({})", configuration.name, configuration.aim);
-  std::string text = heading(title.c_str(), context);
-  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}",
-                      context.format == Format::kMarkdown ? "" : "  ",
-                      to_string(configuration.device_peak), 100 * configuration.used_fraction,
-                      configuration.effective_batch);
-  if (configuration.host_peak)
-    text += fmt::format(", {} on the host", to_string(*configuration.host_peak));
-  text += configuration.changes.empty() ? ": the job as it is\n" : "\n";
-  if (!configuration.changes.empty())
-    text += (context.format == Format::kMarkdown ? "\n" : "") +
-            yaml_block(configuration.patch, context);
-  return text;
-}
-
-Json to_json(const Configuration& configuration) {
-  Json json{{"name", configuration.name},
-            {"aim", configuration.aim},
-            {"changes", configuration.changes},
-            {"device_peak_bytes", configuration.device_peak.count()},
-            {"used_fraction", configuration.used_fraction},
-            {"effective_batch", configuration.effective_batch},
-            {"patch", Json::parse(to_json(configuration.patch).dump())},
-            {"yaml", to_yaml(configuration.patch)}};
-  if (configuration.host_peak) json["host_peak_bytes"] = configuration.host_peak->count();
-  return json;
-}
-
 Json to_json(const LargestExtent& extent) {
   Json json{{"name", extent.name},
             {"now", extent.now},
@@ -88,7 +88,45 @@ Json to_json(const LargestExtent& extent) {
   return json;
 }
 
+std::string preflight_text(const std::vector<PreflightItem>& list, const Context& context) {
+  if (list.empty()) return "";
+  std::string text = heading("before you start", context);
+  for (const PreflightItem& item : list)
+    text += fmt::format("{}[{}] {}\n", context.format == Format::kMarkdown ? "- " : "  ",
+                        item.done ? 'x' : ' ', item.text);
+  return text;
+}
+
 }  // namespace
+
+std::string configuration_text(const Configuration& configuration, const std::string& title,
+                               const JobInput& input, const Context& context) {
+  const bool markdown = context.format == Format::kMarkdown;
+  std::string text = heading(title.c_str(), context);
+  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}", markdown ? "" : "  ",
+                      to_string(configuration.device_peak), 100 * configuration.used_fraction,
+                      configuration.effective_batch);
+  if (configuration.host_peak)
+    text += fmt::format(", {} on the host", to_string(*configuration.host_peak));
+  if (configuration.changes.empty()) return text + ": the job as it is\n";
+  text += markdown ? "\n\n" : "\n";
+  return text + (input.has_own_words() ? in_own_words(patch_of(configuration.patch), input, context)
+                                       : block(to_yaml(configuration.patch), "yaml", context));
+}
+
+Json configuration_json(const Configuration& configuration, const JobInput& input) {
+  Json json{{"name", configuration.name},
+            {"aim", configuration.aim},
+            {"changes", configuration.changes},
+            {"device_peak_bytes", configuration.device_peak.count()},
+            {"used_fraction", configuration.used_fraction},
+            {"effective_batch", configuration.effective_batch},
+            {"patch", Json::parse(to_json(configuration.patch).dump())},
+            {"yaml", to_yaml(configuration.patch)}};
+  if (configuration.host_peak) json["host_peak_bytes"] = configuration.host_peak->count();
+  add_own_words(patch_of(configuration.patch), input, json);
+  return json;
+}
 
 std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
   Table table({{"", Align::kRight},
@@ -109,10 +147,12 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
   return rendered(table, context);
 }
 
-std::string recommendation_text(const Recommendation& recommendation, const Context& context) {
+std::string recommendation_text(const Recommendation& recommendation,
+                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const JobInput& input, const Context& context) {
   if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
-  std::string text =
-      fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
+  std::string text = card != nullptr ? card_text(*card, context) : "";
+  text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
   if (recommendation.available) {
     const Verdict& verdict = recommendation.base.verdict;
     text +=
@@ -127,16 +167,23 @@ std::string recommendation_text(const Recommendation& recommendation, const Cont
             suggestions_text(recommendation.suggestions, context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
   for (const Configuration& configuration : recommendation.configurations)
-    text += configuration_text(configuration, context);
+    text += configuration_text(configuration,
+                               fmt::format("{} ({})", configuration.name, configuration.aim), input,
+                               context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
         "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a "
         "smaller model (memfathom gpus --fits)\n";
   }
+  text += preflight_text(list, context);
+  for (const std::string& sentence : recommendation.base.warnings)
+    text += "warning: " + sentence + "\n";
   return text;
 }
 
-std::string recommendation_json(const Recommendation& recommendation) {
+std::string recommendation_json(const Recommendation& recommendation,
+                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const JobInput& input) {
   const Verdict& verdict = recommendation.base.verdict;
   Json json{{"schema", "memfathom.recommend/1"},
             {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
@@ -145,15 +192,22 @@ std::string recommendation_json(const Recommendation& recommendation) {
             {"available_bytes",
              recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
             {"calibration", to_string(recommendation.base.calibration.status)}};
+  if (card != nullptr) json["device"] = card_json(*card);
   json["suggestions"] = Json::parse(suggestions_json_text(recommendation.suggestions));
+  for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i)
+    add_own_words(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
   json["largest"] = Json::array();
   for (const LargestExtent& extent : recommendation.largest)
     json["largest"].push_back(to_json(extent));
   json["configurations"] = Json::array();
   for (const Configuration& configuration : recommendation.configurations)
-    json["configurations"].push_back(to_json(configuration));
+    json["configurations"].push_back(configuration_json(configuration, input));
+  json["checklist"] = Json::array();
+  for (const PreflightItem& item : list)
+    json["checklist"].push_back({{"name", item.name}, {"done", item.done}, {"text", item.text}});
   json["assumptions"] = recommendation.base.assumptions;
   json["not_modelled"] = recommendation.base.not_modelled;
+  json["warnings"] = recommendation.base.warnings;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -16,15 +16,14 @@ std::string rule_text(const RuleOfThumb& rule, const Estimate& estimate) {
   return text + fmt::format("; the estimate is {}\n", to_string(estimate.totals.device_peak));
 }
 
-std::string with_rule(const std::string& estimate, const RuleOfThumb& rule) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(estimate);
-  json["rule_of_thumb"] = {{"per_layer_bytes", rule.per_layer.count()},
-                           {"activations_bytes", rule.activations.count()}};
+nlohmann::ordered_json rule_json(const RuleOfThumb& rule) {
+  nlohmann::ordered_json json{{"per_layer_bytes", rule.per_layer.count()},
+                              {"activations_bytes", rule.activations.count()}};
   if (rule.limit) {
-    json["rule_of_thumb"]["limit_bytes"] = rule.limit->count();
-    json["rule_of_thumb"]["safe"] = rule.safe;
+    json["limit_bytes"] = rule.limit->count();
+    json["safe"] = rule.safe;
   }
-  return json.dump(2);
+  return json;
 }
 
 }  // namespace memfathom

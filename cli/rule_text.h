@@ -1,6 +1,7 @@
 // The rule of thumb beside an estimate, as a line and in its JSON.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "estimator/advise/rule_of_thumb.h"
@@ -9,7 +10,7 @@
 namespace memfathom {
 
 std::string rule_text(const RuleOfThumb& rule, const Estimate& estimate);
-// The JSON of an estimate with `rule_of_thumb` added.
-std::string with_rule(const std::string& estimate, const RuleOfThumb& rule);
+// `rule_of_thumb` of the estimate's JSON.
+nlohmann::ordered_json rule_json(const RuleOfThumb& rule);
 
 }  // namespace memfathom

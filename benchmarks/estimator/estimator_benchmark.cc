@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/document.h"
+#include "estimator/advise/recommend.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
@@ -165,6 +166,20 @@ void estimate_one(benchmark::State& state) {
   }
 }
 
+// Everything that `memfathom recommend` searches, for a job that is far from fitting.
+void recommend_one(benchmark::State& state) {
+  const Node job = parse_yaml(
+      "model: {preset: llama-2-7b}\ntraining: {batch_size: 8, sequence_length: 2048, precision: "
+      "bf16}\ntarget: {memory: 24GiB}",
+      "benchmark");
+  const AnswerJob answer = [](const Job& changed) {
+    EstimateContext context;
+    context.capacity = changed.target.memory;
+    return make_estimate(changed, run_dry(changed, {}), context);
+  };
+  for (auto _ : state) benchmark::DoNotOptimize(recommend(job, answer, {}).suggestions.size());
+}
+
 // A batch of jobs that differ in their batch size, one after the other.
 void estimate_batch(benchmark::State& state) {
   std::vector<Job> jobs;
@@ -199,6 +214,8 @@ void register_all() {
       ->Unit(benchmark::kMillisecond)
       ->Complexity(benchmark::oN);
   benchmark::RegisterBenchmark("estimate/llama-2-7b", estimate_one)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("recommend/llama-2-7b", recommend_one)
+      ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("estimate_batch/gpt2", estimate_batch)
       ->RangeMultiplier(10)
       ->Range(1, 100)

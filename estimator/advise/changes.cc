@@ -49,12 +49,14 @@ void add_precision(const Job& job, std::vector<SingleChange>& changes) {
   const std::string half = has_bf16(job) ? "bf16" : "fp16";
   const bool full = !precision.autocast && precision.parameters == DType::kFp32;
   if (full && job.training.mode == Mode::kTrain) {
+    Patch patch = one("training.precision", Node::string("amp-" + half));
+    if (half == "fp16") patch.push_back({"training.grad_scaler", Node::boolean(true)});
     changes.push_back(
         {"amp", fmt::format("precision {} -> amp-{}", now, half),
          "16-bit copies of the weights are kept while a step runs; activations take half",
-         ChangeGroup::kPrecision, 2, one("training.precision", Node::string("amp-" + half))});
+         ChangeGroup::kPrecision, 2, std::move(patch)});
   }
-  if (full || precision.autocast) {
+  if (precision.parameters == DType::kFp32) {
     changes.push_back(
         {half, fmt::format("precision {} -> {}", now, half),
          job.training.mode == Mode::kTrain
@@ -88,19 +90,7 @@ void add_training(const Node& document, const Job& job, std::vector<SingleChange
          "another optimizer: its schedule must be tuned anew", ChangeGroup::kOptimizer, 9,
          one("training.optimizer", Node::string("adafactor"))});
   }
-  if (!training.lora) {
-    changes.push_back({"lora", "full training -> LoRA of rank 16", "only adapters are trained",
-                       ChangeGroup::kTrainable, 10, one("training.lora.rank", Node::integer(16))});
-  }
-  if (training.quantization == Quantization::kNone) {
-    Patch patch = one("training.quantization", Node::string("nf4"));
-    if (!training.lora) patch.push_back({"training.lora.rank", Node::integer(16)});
-    changes.push_back({"qlora",
-                       training.lora ? "quantization none -> nf4"
-                                     : "full training -> LoRA of rank 16 over 4-bit weights",
-                       "frozen weights in 4 bits; slower steps, a little less accurate",
-                       ChangeGroup::kTrainable, 14, std::move(patch)});
-  }
+  add_lora_changes(document, job, changes);
 }
 
 void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
@@ -123,6 +113,23 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   }
 }
 
+// On one card, too, ZeRO-3 can keep weights and states on the host.
+void add_hosted_training(const Job& job, std::vector<SingleChange>& changes) {
+  const ParallelSpec& parallel = job.parallel;
+  if (parallel.num_gpus > 1 || parallel.zero_stage > 0 || parallel.fsdp != Fsdp::kNone ||
+      job.training.quantization != Quantization::kNone)
+    return;
+  changes.push_back({"zero3-offload",
+                     "ZeRO-3 with weights and optimizer on the host",
+                     "weights travel for every use and the step runs on the host: much slower; "
+                     "needs DeepSpeed",
+                     ChangeGroup::kSharding,
+                     13,
+                     {{"parallel.zero_stage", Node::integer(3)},
+                      {"parallel.offload.parameters", Node::string("cpu")},
+                      {"parallel.offload.optimizer", Node::string("cpu")}}});
+}
+
 void add_offload(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
   const auto offer = [&](bool already, const char* what, ChangeGroup group, int price,
@@ -138,8 +145,11 @@ void add_offload(const Job& job, std::vector<SingleChange>& changes) {
     offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8,
           "activations travel to the host and back");
   }
-  offer(parallel.offload_parameters, "parameters", ChangeGroup::kOffloadParameters, 12,
-        "weights travel from the host for every use: much slower");
+  // Weights of few bits belong to kernels that want them on the card.
+  const bool stays =
+      parallel.offload_parameters || job.training.quantization != Quantization::kNone;
+  offer(stays, "parameters", ChangeGroup::kOffloadParameters, 12,
+        "weights that are not trained travel from the host for every use: much slower");
 }
 
 void add_frozen_modules(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
@@ -152,9 +162,13 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
     const Node* name = module.find("name");
     const std::string shown =
         name != nullptr && name->is_string() ? name->as_string() : fmt::format("module {}", i);
-    changes.push_back({"freeze-" + shown, fmt::format("{}: full training -> frozen", shown),
-                       "this module is no longer trained", ChangeGroup::kTrainable, 11,
-                       one(fmt::format("model.modules[{}].train", i), Node::string("frozen"))});
+    changes.push_back({"freeze-" + shown,
+                       fmt::format("{}: full training -> frozen", shown),
+                       "this module is no longer trained",
+                       ChangeGroup::kTrainable,
+                       11,
+                       {{fmt::format("model.modules[{}].train", i), Node::string("frozen")},
+                        {fmt::format("model.modules[{}].no_grad", i), Node::boolean(true)}}});
   }
 }
 
@@ -183,6 +197,7 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
   if (job.training.mode == Mode::kTrain) {
     add_training(document, job, changes);
     add_sharding(job, changes);
+    add_hosted_training(job, changes);
   } else if (job.training.quantization == Quantization::kNone) {
     changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower",
                        ChangeGroup::kTrainable, 6,

@@ -25,6 +25,7 @@ enum class ChangeGroup : std::uint8_t {
   kOffloadParameters,
   kOffloadActivations,
   kTrainable,
+  kRank,
   kBatch,
   kExtent,
 };
@@ -41,6 +42,12 @@ struct SingleChange {
 // Those that mean something for this job: what it has already is not offered. Extents and batch
 // sizes that fit are found by searching (largest.h) and are not among these.
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job);
+
+// LoRA of the usual rank on the layers that PEFT adapts by default in the job's models; `holder`
+// has the key `model`.
+Patch lora_patch(const Node& holder);
+// Adapters instead of all weights, in 16 or in 4 bits, and smaller adapters than there are.
+void add_lora_changes(const Node& document, const Job& job, std::vector<SingleChange>& changes);
 
 // A strategy by name ("zero2", "checkpointing+adamw-8bit", "batch=4", "training.attention=flash")
 // as a patch for the job. Throws Error(kUsage) naming the nearest known one.

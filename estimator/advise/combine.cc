@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/job/read_job.h"
+#include "estimator/parallel/strategy.h"
 
 namespace memfathom {
 namespace {
@@ -29,15 +30,15 @@ SingleChange accumulated_batch(const Job& job, std::int64_t size) {
   const TrainingSpec& training = job.training;
   const std::int64_t effective = training.batch_size * training.accumulation_steps;
   const std::int64_t steps = effective / size;
-  return {
-      "accumulation",
-      fmt::format("batch_size {} -> {}, gradient_accumulation_steps {} -> {}", training.batch_size,
-                  size, training.accumulation_steps, steps),
-      fmt::format("the effective batch of {} is kept; more, smaller passes take longer", effective),
-      ChangeGroup::kBatch,
-      3,
-      {{"training.batch_size", Node::integer(size)},
-       {"training.gradient_accumulation_steps", Node::integer(steps)}}};
+  return {"accumulation",
+          fmt::format("batch_size {} -> {}, gradient_accumulation_steps {} -> {}",
+                      training.batch_size, size, training.accumulation_steps, steps),
+          fmt::format("the effective batch of {} is kept; more, smaller passes take longer",
+                      effective * data_parallel_size(job.parallel)),
+          ChangeGroup::kBatch,
+          3,
+          {{"training.batch_size", Node::integer(size)},
+           {"training.gradient_accumulation_steps", Node::integer(steps)}}};
 }
 
 // The largest divisor of the effective batch that is at most `size`.
@@ -48,17 +49,27 @@ std::int64_t divisor_within(const Job& job, std::int64_t size) {
   return best;
 }
 
-// Everything at once that helps, the strongest of each group: where a search for what can be left
-// out begins.
-std::vector<SingleChange> everything(Answers& answers, const Job& job) {
+std::vector<SingleChange> candidates_for(Answers& answers, const Job& job) {
   std::vector<SingleChange> candidates = possible_changes(answers.document(), job);
   if (job.training.batch_size > 1 && job.training.mode == Mode::kTrain)
     candidates.push_back(accumulated_batch(job, 1));
+  std::erase_if(candidates,
+                [&](const SingleChange& change) { return answers.of(change.patch) == nullptr; });
+  return candidates;
+}
+
+int price_of(const std::vector<SingleChange>& changes) {
+  int price = 0;
+  for (const SingleChange& change : changes) price += change.price;
+  return price;
+}
+
+// Everything at once that helps, the strongest of each group: where a search for what can be left
+// out begins.
+std::vector<SingleChange> everything(Answers& answers, std::vector<SingleChange> candidates) {
   const auto peak = [&](const Patch& patch) {
     return answers.of(patch) == nullptr ? Bytes{} : answers.of(patch)->totals.device_peak;
   };
-  std::erase_if(candidates,
-                [&](const SingleChange& change) { return answers.of(change.patch) == nullptr; });
   std::stable_sort(
       candidates.begin(), candidates.end(),
       [&](const SingleChange& a, const SingleChange& b) { return peak(a.patch) < peak(b.patch); });
@@ -79,10 +90,8 @@ std::vector<SingleChange> everything(Answers& answers, const Job& job) {
   return chosen;
 }
 
-// Leaves out the dearest that is not needed, again and again; then puts cheaper ones of the same
-// group in its place.
-void cheapen(Answers& answers, const Job& job, const Limit& limit,
-             std::vector<SingleChange>& chosen) {
+// Leaves out the dearest that is not needed, again and again.
+void leave_out(Answers& answers, const Limit& limit, std::vector<SingleChange>& chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.price > b.price; });
   for (std::size_t i = 0; i < chosen.size();) {
@@ -94,15 +103,95 @@ void cheapen(Answers& answers, const Job& job, const Limit& limit,
       ++i;
     }
   }
-  std::vector<SingleChange> others = possible_changes(answers.document(), job);
+}
+
+// Puts a cheaper change in the place of a dear one, the dearest first, while that is enough too.
+void exchange(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
+              std::vector<SingleChange>& chosen) {
+  constexpr int kMostTries = 12;  // so that the search stays quick
+  std::vector<SingleChange> others = candidates;
   std::stable_sort(others.begin(), others.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
-  for (SingleChange& change : chosen) {
+  int tries = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (const SingleChange& other : others) {
-      if (other.group != change.group || other.price >= change.price) continue;
-      const SingleChange kept = std::exchange(change, other);
+      const auto taken = [&](const SingleChange& one) {
+        return &one != &chosen[i] && one.group == other.group;
+      };
+      if (other.price >= chosen[i].price || std::any_of(chosen.begin(), chosen.end(), taken))
+        continue;
+      if (++tries > kMostTries) return;
+      const SingleChange kept = std::exchange(chosen[i], other);
       if (holds(answers, patch_of_all(chosen), limit)) break;
-      change = kept;
+      chosen[i] = kept;
+    }
+  }
+}
+
+// Every change of what is left is needed, and none has a cheaper one that would do.
+void cheapen(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
+             std::vector<SingleChange>& chosen) {
+  leave_out(answers, limit, chosen);
+  exchange(answers, candidates, limit, chosen);
+  leave_out(answers, limit, chosen);
+}
+
+struct Helpful {
+  const SingleChange* change;
+  double saves;
+};
+
+// Sets of up to three changes that cost less than `most` and, were savings to add up, would save
+// `need`; the cheapest first.
+std::vector<std::vector<SingleChange>> sets_that_save(const std::vector<Helpful>& helpful,
+                                                      double need, int most) {
+  std::vector<std::vector<SingleChange>> sets;
+  const auto extend = [&](const auto& self, std::vector<SingleChange> set, double saves,
+                          std::size_t from) -> void {
+    if (!set.empty() && saves >= need) {
+      sets.push_back(std::move(set));  // whatever is added to it costs more
+      return;
+    }
+    for (std::size_t i = from; i < helpful.size() && set.size() < 3; ++i) {
+      const SingleChange& next = *helpful[i].change;
+      const auto same_group = [&](const SingleChange& one) { return one.group == next.group; };
+      if (price_of(set) + next.price >= most || std::any_of(set.begin(), set.end(), same_group))
+        continue;
+      std::vector<SingleChange> longer = set;
+      longer.push_back(next);
+      self(self, std::move(longer), saves + helpful[i].saves, i + 1);
+    }
+  };
+  extend(extend, {}, 0, 0);
+  std::stable_sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) {
+    return std::pair(price_of(a), a.size()) < std::pair(price_of(b), b.size());
+  });
+  return sets;
+}
+
+// Leaving out from everything can end beside the cheapest: single changes, pairs and triples that
+// cost less are tried too. Together changes can save more or less than each alone, so those come
+// first that surely would be enough, then the less certain; never many, so that the search stays
+// quick.
+void try_cheaper(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
+                 std::vector<SingleChange>& chosen) {
+  constexpr std::size_t kMostTries = 6;
+  const double base = static_cast<double>(answers.base().totals.device_peak.count());
+  const double need = base - static_cast<double>(limit.available.count());
+  std::vector<Helpful> helpful;
+  for (const SingleChange& candidate : candidates) {
+    const double saves =
+        base - static_cast<double>(answers.of(candidate.patch)->totals.device_peak.count());
+    if (saves > 0) helpful.push_back({&candidate, saves});
+  }
+  for (const double near : {1.0, 0.7}) {
+    std::vector<std::vector<SingleChange>> sets =
+        sets_that_save(helpful, near * need, price_of(chosen));
+    if (sets.size() > kMostTries) sets.resize(kMostTries);
+    for (std::vector<SingleChange>& set : sets) {
+      if (!holds(answers, patch_of_all(set), limit)) continue;
+      chosen = std::move(set);
+      break;
     }
   }
 }
@@ -166,10 +255,13 @@ std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, cons
 std::optional<Combination> cheapest_combination(Answers& answers, const Job& job,
                                                 const Limit& limit) {
   if (limit.holds(answers.base())) return Combination{};
-  std::vector<SingleChange> chosen = everything(answers, job);
+  const std::vector<SingleChange> candidates = candidates_for(answers, job);
+  std::vector<SingleChange> chosen = everything(answers, candidates);
   if (!holds(answers, patch_of_all(chosen), limit) && !shrink_extent(answers, job, limit, chosen))
     return std::nullopt;
-  cheapen(answers, job, limit, chosen);
+  cheapen(answers, candidates, limit, chosen);
+  try_cheaper(answers, candidates, limit, chosen);
+  leave_out(answers, limit, chosen);  // not all of a set that fits need be needed
   enlarge_batch(answers, job, limit, chosen);
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "estimator/readers/reading.h"
+
 namespace memfathom {
 namespace {
 
@@ -17,10 +19,29 @@ void collect(const Node& node, const std::string& prefix, Patch& patch) {
   }
 }
 
+void take_away(const std::string& key, Node& document) {
+  const std::size_t dot = key.rfind('.');
+  if (dot == std::string::npos) {
+    document.erase(key);
+    return;
+  }
+  const Node* holder = value_at(document, key.substr(0, dot));
+  if (holder == nullptr || !holder->is_map()) return;
+  Node without = *holder;
+  without.erase(key.substr(dot + 1));
+  document.assign(key.substr(0, dot), std::move(without));
+}
+
 }  // namespace
 
 Node patched(Node document, const Patch& patch) {
-  for (const KeyChange& change : patch) document.assign(change.key, change.value);
+  for (const KeyChange& change : patch) {
+    if (change.value.is_null()) {
+      take_away(change.key, document);
+    } else {
+      document.assign(change.key, change.value);
+    }
+  }
   return document;
 }
 

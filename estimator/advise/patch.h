@@ -15,7 +15,7 @@ struct KeyChange {
 
 using Patch = std::vector<KeyChange>;
 
-// The document with every change made, in order.
+// The document with every change made, in order; a change to null takes the key away.
 Node patched(Node document, const Patch& patch);
 // The changes as a tree: {training: {batch_size: 3}}. A way through a list stays one key, as --set
 // has it.

@@ -8,6 +8,8 @@
 #include "estimator/advise/combine.h"
 #include "estimator/advise/largest.h"
 #include "estimator/job/read_job.h"
+#include "estimator/parallel/strategy.h"
+#include "estimator/readers/reading.h"
 
 namespace memfathom {
 namespace {
@@ -64,32 +66,37 @@ Configuration configuration(Answers& answers, const Job& job, const Combination&
                        estimate.totals.host_peak};
   result.used_fraction = static_cast<double>(estimate.totals.device_peak.count()) /
                          static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
-  const std::int64_t replicas = std::max<std::int64_t>(
-      1, job.parallel.num_gpus / (job.parallel.tensor * job.parallel.pipeline));
-  result.effective_batch =
-      changed.training.batch_size * changed.training.accumulation_steps * replicas;
+  result.effective_batch = changed.training.batch_size * changed.training.accumulation_steps *
+                           data_parallel_size(job.parallel);
   return result;
 }
+
+// The margin goes into the job, so that verdicts and probabilities are about what is left of it.
+Node with_margin(Node document, const RecommendOptions& options) {
+  if (value_at(document, "target.margin") == nullptr)
+    document.assign("target.margin", Node::number(options.probability ? 0.0 : options.margin));
+  return document;
+}
+
+std::optional<Limit> limit_of(const Estimate& base, const RecommendOptions& options) {
+  if (!base.verdict.available) return std::nullopt;
+  return Limit{*base.verdict.available, options.probability};
+}
+
+constexpr const char* kBalanced = "the cheapest changes that fit";
 
 }  // namespace
 
 Recommendation recommend(const Node& document, const AnswerJob& answer,
                          const RecommendOptions& options) {
-  Answers answers(document, answer);
-  const Job job = read_job(document);
+  Answers answers(with_margin(document, options), answer);
+  const Job job = read_job(answers.document());
   Recommendation result;
   result.base = answers.base();
-  std::optional<Limit> limit;
+  const std::optional<Limit> limit = limit_of(result.base, options);
   Bytes whole;
-  if (result.base.verdict.capacity) {
-    const Node* target = document.find("target");
-    const bool own_margin = target != nullptr && target->find("margin") != nullptr;
+  if (limit) {
     whole = *result.base.verdict.capacity - result.base.verdict.used_by_others;
-    const double share =
-        static_cast<double>(result.base.verdict.capacity->count()) * options.margin;
-    limit = Limit{own_margin ? *result.base.verdict.available
-                             : whole - Bytes{static_cast<std::int64_t>(share)},
-                  options.probability};
     result.available = limit->available;
     result.fits = limit->holds(result.base);
   }
@@ -106,12 +113,34 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   }
   if (const auto found = cheapest_combination(answers, job, *limit)) {
     result.configurations.push_back(
-        configuration(answers, job, *found, "balanced", "the cheapest changes that fit", whole));
+        configuration(answers, job, *found, "balanced", kBalanced, whole));
     result.configurations.push_back(
         configuration(answers, job, with_largest_batch(answers, job, *found, *limit), "maximal",
                       "the largest batch that fits with them", whole));
   }
   return result;
+}
+
+std::optional<LargestBatch> largest_batch(const Node& document, const AnswerJob& answer,
+                                          const RecommendOptions& options) {
+  Answers answers(with_margin(document, options), answer);
+  const std::optional<Limit> limit = limit_of(answers.base(), options);
+  if (!limit) return std::nullopt;
+  const LargestExtent found = largest_of(
+      answers, extents_of(answers.document(), read_job(answers.document())).front(), *limit);
+  return LargestBatch{found.largest, found.device_peak, limit->available};
+}
+
+std::optional<Configuration> cheapest_configuration(const Node& document, const AnswerJob& answer,
+                                                    const RecommendOptions& options) {
+  Answers answers(with_margin(document, options), answer);
+  const Job job = read_job(answers.document());
+  const std::optional<Limit> limit = limit_of(answers.base(), options);
+  if (!limit) return std::nullopt;
+  const std::optional<Combination> found = cheapest_combination(answers, job, *limit);
+  if (!found) return std::nullopt;
+  return configuration(answers, job, *found, "balanced", kBalanced,
+                       *answers.base().verdict.capacity - answers.base().verdict.used_by_others);
 }
 
 std::vector<Suggestion> suggest(const Node& document, const AnswerJob& answer) {

@@ -16,10 +16,11 @@
 namespace memfathom {
 
 struct RecommendOptions {
-  double margin =
-      0.1;  // of the capacity, to be left free; a job that says target.margin keeps its own
-  std::optional<double>
-      probability;  // "fits" means at least this probability, where a calibration can tell
+  // Of the capacity, to be left free. A job that says target.margin keeps its own, and where a
+  // probability is asked for that is the margin.
+  double margin = 0.1;
+  // "fits" means at least this probability, where a calibration can tell.
+  std::optional<double> probability;
 };
 
 struct LargestExtent {
@@ -54,6 +55,19 @@ struct Recommendation {
 
 Recommendation recommend(const Node& document, const AnswerJob& answer,
                          const RecommendOptions& options);
+
+// The largest batch that fits, nothing else; nothing without a target.
+struct LargestBatch {
+  std::optional<std::int64_t> size;  // nothing: not even one sample fits
+  Bytes device_peak;
+  Bytes available;
+};
+std::optional<LargestBatch> largest_batch(const Node& document, const AnswerJob& answer,
+                                          const RecommendOptions& options);
+
+// The cheapest combination of changes that fits, nothing else; nothing when there is none.
+std::optional<Configuration> cheapest_configuration(const Node& document, const AnswerJob& answer,
+                                                    const RecommendOptions& options);
 
 // The single changes only, for an estimate that does not fit.
 std::vector<Suggestion> suggest(const Node& document, const AnswerJob& answer);

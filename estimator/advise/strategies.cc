@@ -10,6 +10,8 @@
 namespace memfathom {
 namespace {
 
+constexpr std::string_view kFrozenCopy = "frozen-copy";
+
 struct Named {
   std::string_view name;
   std::string_view settings;  // key=value, blanks between
@@ -31,8 +33,8 @@ constexpr auto kStrategies = std::to_array<Named>({
     {"adamw-8bit", "training.optimizer=adamw-8bit"},
     {"adafactor", "training.optimizer=adafactor"},
     {"sgd", "training.optimizer=sgd"},
-    {"lora", "training.lora.rank=16"},
-    {"qlora", "training.lora.rank=16 training.quantization=nf4"},
+    {"lora", ""},
+    {"qlora", "training.quantization=nf4"},
     {"int8", "training.quantization=int8"},
     {"nf4", "training.quantization=nf4"},
     {"fused-loss", "training.fused_loss=true"},
@@ -45,6 +47,8 @@ constexpr auto kStrategies = std::to_array<Named>({
     {"offload-optimizer", "parallel.offload.optimizer=cpu"},
     {"offload-parameters", "parallel.offload.parameters=cpu"},
     {"offload-activations", "parallel.offload.activations=cpu"},
+    {"inference", "training.mode=inference"},
+    {"training", "training.mode=train"},
     {"expandable", "allocator.options=\"expandable_segments:True\""},
 });
 
@@ -56,10 +60,60 @@ constexpr auto kKeys = std::to_array<std::pair<std::string_view, std::string_vie
     {"frames", "training.num_frames"},
     {"accumulation", "training.gradient_accumulation_steps"},
     {"rank", "training.lora.rank"},
+    {"precision", "training.precision"},
+    {"optimizer", "training.optimizer"},
+    {"attention", "training.attention"},
+    {"checkpointing", "training.gradient_checkpointing"},
+    {"mode", "training.mode"},
+    {"zero", "parallel.zero_stage"},
+    {"gpu", "target.gpu"},
+    {"memory", "target.memory"},
+    {"width", "model.config.width"},
+    {"depth", "model.config.layers"},
     {"gpus", "parallel.num_gpus"},
     {"tensor", "parallel.tensor"},
     {"pipeline", "parallel.pipeline"},
 });
+
+// Another card is not the one whose memory the job names.
+constexpr auto kTargetKeys = std::to_array<std::string_view>(
+    {"target.gpu", "target.memory", "target.device", "target.used_by_others"});
+
+// The trained model once more, frozen beside it: what distilling and un-learning compare with.
+KeyChange frozen_copy(const Job& job) {
+  Node modules = Node::list();
+  const Node* parts = job.model.find("modules");
+  const auto copy = [&](const Node& model) {
+    Node module = Node::map();
+    module.set("name", Node::string("original"));
+    module.set("model", model);
+    module.set("train", Node::string("frozen"));
+    module.set("no_grad", Node::boolean(true));
+    modules.append(std::move(module));
+  };
+  if (parts == nullptr) {
+    Node model = job.model;
+    Node trained = Node::map();
+    trained.set("name", Node::string("trained"));
+    for (const char* key : {"train", "adapter"}) {
+      if (const Node* value = model.find(key)) trained.set(key, *value);
+      model.erase(key);
+    }
+    copy(model);
+    trained.set("model", std::move(model));
+    modules.append(std::move(trained));
+  } else {
+    for (const Node& part : parts->items()) {
+      const Node* train = part.find("train");
+      const bool frozen = train != nullptr && train->is_string() && train->as_string() == "frozen";
+      if (!frozen && modules.items().empty()) copy(part.at("model"));
+      modules.append(part);
+    }
+  }
+  Node model = Node::map();
+  model.set("modules", std::move(modules));
+  return {"model", std::move(model)};
+}
 
 KeyChange setting(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -93,6 +147,7 @@ Patch named_patch(std::string_view name) {
 std::vector<std::string_view> strategy_names() {
   std::vector<std::string_view> names;
   for (const Named& known : kStrategies) names.push_back(known.name);
+  names.push_back(kFrozenCopy);
   return names;
 }
 
@@ -103,14 +158,26 @@ Patch strategy_patch(std::string_view strategy, const Job& job) {
     const std::size_t end = std::min(rest.find('+'), rest.size());
     const std::string_view part = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (part.find('=') != std::string_view::npos) {
-      patch.push_back(setting(part));
+    if (part == kFrozenCopy) {
+      patch.push_back(frozen_copy(job));
       continue;
     }
-    // The rank of an adapter that is there already is kept.
-    for (KeyChange& change : named_patch(part)) {
-      if (change.key == "training.lora.rank" && job.training.lora) continue;
+    if (part.find('=') != std::string_view::npos) {
+      KeyChange change = setting(part);
+      if (change.key == "target.gpu" || change.key == "target.memory") {
+        for (const std::string_view key : kTargetKeys) {
+          if (key != change.key) patch.push_back({std::string(key), Node()});
+        }
+      }
       patch.push_back(std::move(change));
+      continue;
+    }
+    patch = joined(std::move(patch), named_patch(part));
+    // An adapter that is there already is kept.
+    if ((part == "lora" || part == "qlora") && !job.training.lora) {
+      Node holder = Node::map();
+      holder.set("model", job.model);
+      patch = joined(std::move(patch), lora_patch(holder));
     }
   }
   return patch;

@@ -12,11 +12,16 @@ constexpr std::int64_t kBucket = 25 << 20;
 Replicated::Replicated(Session& device, Session& host, const Job& job)
     : device_(device),
       host_(host),
-      has_buckets_(data_parallel_size(job.parallel) > 1),
+      has_buckets_(job.training.mode == Mode::kTrain && data_parallel_size(job.parallel) > 1),
       views_(job.parallel.gradient_as_bucket_view),
-      offloads_(job.parallel.offload_optimizer) {}
+      offloads_(job.parallel.offload_optimizer),
+      trains_(job.training.mode == Mode::kTrain),
+      hosts_weights_(hosts_weights(job)),
+      hosted_(device, host) {}
 
 std::vector<Tensor> Replicated::adopt(const std::vector<NamedTensor>& parameters) {
+  if (hosts_weights_) hosted_.adopt(parameters, !trains_);
+  if (!trains_) return {};
   for (const NamedTensor& parameter : parameters) {
     if (!parameter.tensor.requires_grad()) continue;
     leaves_.push_back(parameter.tensor);
@@ -67,6 +72,7 @@ void Replicated::gradient_ready(TensorImpl& leaf) {
 
 // After the first backward DDP knows the true order and makes its buckets again.
 void Replicated::before_forward() {
+  hosted_.release_all();
   if (++passes_ == 2 && has_buckets_ && !views_) make_buckets();
 }
 

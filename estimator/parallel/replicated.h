@@ -1,10 +1,11 @@
-// Replicated: every GPU has the whole model: DDP's buckets beside the gradients, and optimizers
-// whose states are on the host.
+// Replicated: every GPU has the whole model: DDP's buckets beside the gradients, and optimizer
+// states or frozen weights that are on the host.
 #pragma once
 
 #include <unordered_map>
 #include <vector>
 
+#include "estimator/parallel/hosted_weights.h"
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
@@ -27,6 +28,9 @@ class Replicated final : public Strategy {
   bool has_buckets_;
   bool views_;
   bool offloads_;
+  bool trains_;
+  bool hosts_weights_;
+  HostedWeights hosted_;
   int passes_ = 0;
   std::vector<Tensor> leaves_;
   std::vector<Tensor> copies_;  // on the host, of offloaded parameters

@@ -38,8 +38,15 @@ std::int64_t shard_count(const ParallelSpec& parallel) {
   return parallel.fsdp == Fsdp::kHybrid ? std::min(size, kGpusPerNode) : size;
 }
 
+bool hosts_weights(const Job& job) {
+  const ParallelSpec& parallel = job.parallel;
+  if (!parallel.offload_parameters) return false;
+  return job.training.mode != Mode::kTrain || !(uses_zero(parallel) || uses_fsdp(parallel));
+}
+
 BuildPlan build_plan(const Job& job) {
   BuildPlan plan;
+  plan.deferred = hosts_weights(job);
   if (job.training.mode != Mode::kTrain) return plan;
   if (uses_zero(job.parallel)) {
     plan.deferred = true;
@@ -53,12 +60,13 @@ BuildPlan build_plan(const Job& job) {
 
 std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Job& job) {
   const ParallelSpec& parallel = job.parallel;
-  if (job.training.mode != Mode::kTrain) return nullptr;
+  if (job.training.mode != Mode::kTrain)
+    return hosts_weights(job) ? std::make_unique<Replicated>(device, host, job) : nullptr;
   if (parallel.zero_stage == 3)
     return std::make_unique<ZeroPartitionedParameters>(device, host, job);
   if (uses_zero(parallel)) return std::make_unique<ZeroPartitionedStates>(device, host, job);
   if (uses_fsdp(parallel)) return std::make_unique<FullySharded>(device, host, job);
-  if (data_parallel_size(parallel) > 1 || parallel.offload_optimizer)
+  if (data_parallel_size(parallel) > 1 || parallel.offload_optimizer || hosts_weights(job))
     return std::make_unique<Replicated>(device, host, job);
   return nullptr;
 }
@@ -90,6 +98,11 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
         "NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported "
         "for A100s with NVLink; it varies with channels and topology");
   }
+  if (hosts_weights(job)) {
+    assumptions.emplace_back(
+        "offload.parameters: what is not trained lies on the host and comes to the card layer by "
+        "layer, as accelerate's hooks do it; what autograd saved of it stays until its backward");
+  }
   if (job.training.mode != Mode::kTrain) {
     if (uses_zero(parallel) || uses_fsdp(parallel)) {
       not_modelled.emplace_back(
@@ -114,9 +127,8 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
           "offload.optimizer without offload.parameters under FSDP, which moves both or none");
     }
   }
-  if (parallel.offload_parameters && !uses_fsdp(parallel) && parallel.zero_stage != 3) {
-    not_modelled.emplace_back("offload.parameters, which only FSDP and ZeRO-3 have in training");
-  }
+  if (parallel.offload_parameters && uses_zero(parallel) && parallel.zero_stage != 3)
+    not_modelled.emplace_back("offload.parameters, which ZeRO has in stage 3 only");
 }
 
 }  // namespace memfathom

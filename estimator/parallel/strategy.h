@@ -34,6 +34,9 @@ std::int64_t shard_count(const ParallelSpec& parallel);
 
 BuildPlan build_plan(const Job& job);
 
+// offload.parameters without FSDP or ZeRO-3, which have their own: frozen weights lie on the host.
+bool hosts_weights(const Job& job);
+
 // Null when there is nothing to share and nothing to offload. `host` takes what is offloaded.
 std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Job& job);
 

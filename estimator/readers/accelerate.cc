@@ -35,11 +35,56 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
 
 std::span<const Field> accelerate_fields() { return kFields; }
 
+namespace {
+
+bool is_kind(const Node& tree, std::string_view name) {
+  const Node* kind = value_at(tree, "distributed_type");
+  return kind != nullptr && kind->is_string() && kind->as_string() == name;
+}
+
+}  // namespace
+
+bool say_in_accelerate(const KeyChange& change, Node& content) {
+  if (change.key == "training.precision") {
+    std::string name = change.value.as_string();
+    const bool mixed = name.starts_with("amp-");
+    if (mixed) name.erase(0, 4);
+    // Only under DeepSpeed does mixed precision mean 16-bit weights.
+    if (name != "fp32" && !mixed && !is_kind(content, "DEEPSPEED")) return false;
+    content.set("mixed_precision", Node::string(name == "fp32" ? "no" : name));
+    return true;
+  }
+  if (change.key == "parallel.zero_stage") {
+    content.set("distributed_type", Node::string("DEEPSPEED"));
+    content.assign("deepspeed_config.zero_stage", change.value);
+    return true;
+  }
+  if (change.key == "parallel.fsdp" && change.value.is_string()) {
+    content.set("distributed_type", Node::string("FSDP"));
+    content.assign(
+        "fsdp_config.fsdp_sharding_strategy",
+        Node::string(change.value.as_string() == "hybrid" ? "HYBRID_SHARD" : "FULL_SHARD"));
+    return true;
+  }
+  if (change.key == "parallel.offload.parameters" && is_kind(content, "FSDP")) {
+    content.assign("fsdp_config.fsdp_offload_params",
+                   Node::boolean(change.value.as_string() == "cpu"));
+    return true;
+  }
+  return false;
+}
+
 void read_accelerate(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);
-  const Node* kind = value_at(tree, "distributed_type");
-  const bool deepspeed = kind != nullptr && kind->is_string() && kind->as_string() == "DEEPSPEED";
+  const bool deepspeed = is_kind(tree, "DEEPSPEED");
+  // A section of another kind of run is not read by it.
+  std::erase_if(reading.settings, [&](const KeyChange& change) {
+    const bool of_deepspeed =
+        change.key == "parallel.zero_stage" || change.key.starts_with("parallel.offload.");
+    return (of_deepspeed && !deepspeed) ||
+           (change.key == "training.gradient_checkpointing" && !is_kind(tree, "FSDP"));
+  });
   if (const Node* precision = value_at(tree, "mixed_precision");
       precision != nullptr && precision->is_string() && precision->as_string() != "no") {
     const std::string& name = precision->as_string();
@@ -49,7 +94,7 @@ void read_accelerate(Reading& reading) {
       reading.not_modelled.push_back(fmt::format("{}: mixed_precision {}", reading.file, name));
     }
   }
-  if (kind != nullptr && kind->is_string() && kind->as_string() == "FSDP") {
+  if (is_kind(tree, "FSDP")) {
     const Node* strategy = value_at(tree, "fsdp_config.fsdp_sharding_strategy");
     set_fsdp(strategy != nullptr ? *strategy : Node::string("full_shard"), reading);
     if (const Node* offload = value_at(tree, "fsdp_config.fsdp_offload_params");

@@ -19,6 +19,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.lora.dropout", "lora_dropout"},
     {"training.lora.targets", "lora_target_modules"},
     {"training.fused_loss", "liger_fused_linear_cross_entropy", FieldKind::kFlag},
+    {"parallel.offload.activations", "activation_offloading", FieldKind::kOffload},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
@@ -39,9 +40,102 @@ bool is_true(const Node& tree, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
+// bf16 and fp16 load the weights in that type and compute under autocast; bfloat16 and float16 do
+// without the latter.
+void set_precision(Reading& reading) {
+  const Node& tree = reading.content;
+  const Node* bf16 = value_at(tree, "bf16");
+  const bool automatic = bf16 != nullptr && bf16->is_string() && bf16->as_string() != "false";
+  if (is_true(tree, "bf16") || automatic) {
+    reading.set("training.precision", Node::string("bf16"));
+    reading.set("training.autocast", Node::string("bf16"));
+  } else if (is_true(tree, "fp16")) {
+    reading.set("training.precision", Node::string("fp16"));
+    reading.set("training.autocast", Node::string("fp16"));
+  } else if (is_true(tree, "bfloat16")) {
+    reading.set("training.precision", Node::string("bf16"));
+  } else if (is_true(tree, "float16")) {
+    reading.set("training.precision", Node::string("fp16"));
+  }
+}
+
+void set_quantization(const std::string& adapter, Reading& reading) {
+  const Node& tree = reading.content;
+  if (adapter == "qlora" || is_true(tree, "load_in_4bit")) {
+    // Twice quantized, unless the file says otherwise.
+    const Node* twice = value_at(tree, "bnb_config_kwargs.bnb_4bit_use_double_quant");
+    const bool once = twice != nullptr && !twice->as_bool();
+    reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double"));
+  } else if (is_true(tree, "load_in_8bit")) {
+    reading.set("training.quantization", Node::string("int8"));
+  }
+}
+
+void say_precision(const std::string& name, const Node& job, Node& content) {
+  const bool autocast = value_at(job, "training.autocast") != nullptr;
+  const std::array<std::pair<const char*, bool>, 4> flags{{
+      {"bf16", autocast && name == "bf16"},
+      {"fp16", autocast && name == "fp16"},
+      {"bfloat16", !autocast && name == "bf16"},
+      {"float16", !autocast && name == "fp16"},
+  }};
+  for (const auto& [key, on] : flags) {
+    if (on || value_at(content, key) != nullptr) content.set(key, Node::boolean(on));
+  }
+}
+
+void say_quantization(const std::string& name, Node& content) {
+  content.set("load_in_8bit", Node::boolean(name == "int8"));
+  content.set("load_in_4bit", Node::boolean(name.starts_with("nf4")));
+  content.set("adapter", Node::string(name.starts_with("nf4") ? "qlora" : "lora"));
+  if (name == "nf4")
+    content.assign("bnb_config_kwargs.bnb_4bit_use_double_quant", Node::boolean(false));
+}
+
 }  // namespace
 
 std::span<const Field> axolotl_fields() { return kFields; }
+
+bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content) {
+  if (change.key == "training.precision" && !change.value.as_string().starts_with("amp-")) {
+    say_precision(change.value.as_string(), job, content);
+    return true;
+  }
+  if (change.key == "training.quantization") {
+    say_quantization(change.value.as_string(), content);
+    return true;
+  }
+  if (change.key == "training.lora.rank") {
+    // An adapter needs its kind and its targets beside the rank.
+    if (value_at(content, "adapter") == nullptr) content.set("adapter", Node::string("lora"));
+    if (value_at(content, "lora_target_modules") == nullptr &&
+        !is_true(content, "lora_target_linear")) {
+      Node targets = Node::list();
+      for (const char* target : {"q_proj", "v_proj"}) targets.append(Node::string(target));
+      content.set("lora_target_modules", std::move(targets));
+    }
+    content.set("lora_r", change.value);
+    return true;
+  }
+  if (change.key == "training.attention" && change.value.as_string() == "flash") {
+    for (const char* other : {"sdp_attention", "eager_attention"}) content.erase(other);
+    content.set("flash_attention", Node::boolean(true));
+    return true;
+  }
+  if (change.key == "parallel.zero_stage" && value_at(content, "deepspeed") == nullptr) {
+    content.set("deepspeed", zero_section(change.value));
+    return true;
+  }
+  if (change.key == "parallel.fsdp" && change.value.is_string()) {
+    Node words = Node::list();
+    words.append(
+        Node::string(change.value.as_string() == "hybrid" ? "hybrid_shard" : "full_shard"));
+    words.append(Node::string("auto_wrap"));
+    content.set("fsdp", std::move(words));
+    return true;
+  }
+  return false;
+}
 
 void read_axolotl(Reading& reading) {
   const Node& tree = reading.content;
@@ -63,19 +157,13 @@ void read_axolotl(Reading& reading) {
                   [](const KeyChange& change) { return change.key == "training.lora.targets"; });
     if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
   }
-  if (kind == "qlora" || is_true(tree, "load_in_4bit")) {
-    reading.set("training.quantization", Node::string("nf4-double"));
-  } else if (is_true(tree, "load_in_8bit")) {
-    reading.set("training.quantization", Node::string("int8"));
-  }
-  const Node* bf16 = value_at(tree, "bf16");
-  if (bf16 != nullptr &&
-      (is_true(tree, "bf16") || (bf16->is_string() && bf16->as_string() != "false"))) {
-    reading.set("training.precision", Node::string("bf16"));
-    reading.set("training.autocast", Node::string("bf16"));
-  } else if (is_true(tree, "fp16")) {
-    reading.set("training.precision", Node::string("fp16"));
-    reading.set("training.autocast", Node::string("fp16"));
+  set_quantization(kind, reading);
+  set_precision(reading);
+  if (is_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
+  if (is_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+  for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
+    if (is_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
   }
   if (const Node* rl = value_at(tree, "rl"); rl != nullptr && rl->is_string()) {
     if (rl->as_string() == "dpo") {

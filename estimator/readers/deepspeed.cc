@@ -46,6 +46,32 @@ bool enabled(const Node& tree, std::string_view key, Reading& reading) {
 
 std::span<const Field> deepspeed_fields() { return kFields; }
 
+bool say_in_deepspeed(const KeyChange& change, const Node& job, Node& content) {
+  const bool batch = change.key == "training.batch_size";
+  if (batch || change.key == "training.gradient_accumulation_steps") {
+    const Node* whole = value_at(content, "train_batch_size");
+    if (whole == nullptr || !whole->is_number()) return false;
+    // The whole batch follows from the other two, which must both be there then.
+    content.erase("train_batch_size");
+    const auto say = [&](std::string_view key, std::string_view file) {
+      const Node* value = value_at(job, key);
+      content.set(file, value != nullptr ? *value : Node::integer(1));
+    };
+    say("training.batch_size", "train_micro_batch_size_per_gpu");
+    say("training.gradient_accumulation_steps", "gradient_accumulation_steps");
+    return true;
+  }
+  if (change.key != "training.precision") return false;
+  std::string name = change.value.as_string();
+  if (name.starts_with("amp-")) name.erase(0, 4);  // the engine has 16-bit weights or none
+  for (const char* type : {"bf16", "fp16"}) {
+    const std::string key = std::string(type) + ".enabled";
+    if (name == type || value_at(content, key) != nullptr)
+      content.assign(key, Node::boolean(name == type));
+  }
+  return true;
+}
+
 void read_deepspeed(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);

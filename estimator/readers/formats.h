@@ -15,11 +15,23 @@ void read_axolotl(Reading& reading);
 void read_train_yaml(Reading& reading);
 void read_model_config(Reading& reading);
 
+std::span<const Field> adapter_fields();
 std::span<const Field> training_arguments_fields();
 std::span<const Field> deepspeed_fields();
 std::span<const Field> accelerate_fields();
 std::span<const Field> axolotl_fields();
 std::span<const Field> train_yaml_fields();
+
+// Says a change of the job in words of the format that are more than one key and its value: "bf16:
+// true, fp16: false". `job` is the whole job after the change. False: nothing was said.
+bool say_in_training_arguments(const KeyChange& change, Node& content);
+bool say_in_deepspeed(const KeyChange& change, const Node& job, Node& content);
+bool say_in_accelerate(const KeyChange& change, Node& content);
+bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content);
+bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content);
+
+// The part of a Trainer's or axolotl's file that turns ZeRO on.
+Node zero_section(const Node& stage);
 
 // "full_shard auto_wrap", "SHARD_GRAD_OP", 1: as parallel.fsdp.
 void set_fsdp(const Node& value, Reading& reading);

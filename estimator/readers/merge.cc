@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <map>
-#include <optional>
-#include <system_error>
+#include <string_view>
 
-#include "estimator/models/presets.h"
+#include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/named_model.h"
+#include "estimator/readers/resolve.h"
 
 namespace memfathom {
 namespace {
@@ -20,10 +20,10 @@ struct Decided {
   FileFormat format;
 };
 
-// The weights' type in config.json is only what they were stored as; a file about training knows
-// better.
-bool yields(const Decided& earlier, std::string_view key) {
-  return key == "training.precision" && earlier.format == FileFormat::kModelConfig;
+// What a model's own configuration says of training (the type its weights were stored in, the
+// sample it was made for) is only a default; a file about training knows better.
+bool yields(FileFormat format, std::string_view key) {
+  return format == FileFormat::kModelConfig && key.starts_with("training.");
 }
 
 // A Trainer's amp-bf16 beside an engine's bf16 is one and the same wish: the engine then keeps
@@ -42,12 +42,10 @@ void decide(std::map<std::string, Decided>& decided, const KeyChange& change,
             const Reading& reading, MergedJob& job) {
   const auto known = decided.find(change.key);
   if (known != decided.end()) {
-    const bool other_is_weights =
-        reading.format == FileFormat::kModelConfig && change.key == "training.precision";
-    if (other_is_weights) return;
+    if (yields(reading.format, change.key)) return;
     const bool same = same_wish(change.key, known->second.value, change.value);
     if (same && change.value.is_string() && change.value.as_string().starts_with("amp-")) return;
-    if (!same && !yields(known->second, change.key)) {
+    if (!same && !yields(known->second.format, change.key)) {
       job.warnings.push_back(fmt::format("{} is {} in {} and {} in {}; the latter was taken",
                                          change.key, shown(known->second.value), known->second.file,
                                          shown(change.value), reading.file));
@@ -56,89 +54,38 @@ void decide(std::map<std::string, Decided>& decided, const KeyChange& change,
   decided.insert_or_assign(change.key, Decided{change.value, reading.file, reading.format});
 }
 
-// The hidden size of the job's model; nothing when it has none.
-std::optional<std::int64_t> hidden_size(const Node& document) {
-  Node config;
-  if (const Node* inline_config = value_at(document, "model.config")) {
-    if (inline_config->is_map()) {
-      config = *inline_config;
-    } else {
-      std::filesystem::path path = inline_config->as_string();
-      std::error_code ignored;
-      if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
-      config = load_document(path.string());
-    }
-  } else if (const Node* preset = value_at(document, "model.preset");
-             preset != nullptr && preset->is_string()) {
-    if (std::optional<Node> known = preset_config(preset->as_string())) config = std::move(*known);
-  }
-  if (!config.is_map()) return std::nullopt;
-  for (const char* key : {"hidden_size", "text_config.hidden_size", "n_embd", "d_model"}) {
-    if (const Node* size = value_at(config, key)) return size->as_int(1, 1 << 20);
-  }
-  if (const Node* sizes = value_at(config, "hidden_sizes");
-      sizes != nullptr && sizes->is_list() && !sizes->items().empty()) {
-    const std::vector<std::int64_t> all = sizes->as_ints(1, 1 << 20);
-    return *std::max_element(all.begin(), all.end());
-  }
-  return std::nullopt;
+Patch settings_of(const Reading& reading) {
+  return reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
 }
 
-void resolve_bucket(const Reading& reading, std::string_view file_key, std::string_view job_key,
-                    double share, MergedJob& job) {
-  if (std::find(reading.autos.begin(), reading.autos.end(), file_key) == reading.autos.end())
-    return;
-  const std::optional<std::int64_t> hidden = hidden_size(job.document);
-  if (!hidden) {
-    job.assumptions.push_back(
-        fmt::format("{}: \"{}\" is auto, and the model has no hidden size to take it from: "
-                    "DeepSpeed's own default",
-                    reading.file, file_key));
+// "preset" of "model.preset"; empty for what says no model.
+std::string_view model_form(std::string_view key) {
+  constexpr std::string_view kModel = "model.";
+  if (!key.starts_with(kModel)) return {};
+  key.remove_prefix(kModel.size());
+  key = key.substr(0, key.find_first_of(".["));
+  static constexpr std::array<std::string_view, 7> kForms{
+      "preset", "config", "layers", "modules", "trace", "parameters", "family"};
+  return std::find(kForms.begin(), kForms.end(), key) != kForms.end() ? key : std::string_view();
+}
+
+// A job has one model: a later file that says another puts it in the place of the earlier one.
+void replace_model(const Reading& reading, MergedJob& job) {
+  const Node* model = job.document.find("model");
+  std::string form;
+  for (const KeyChange& change : settings_of(reading)) {
+    if (form.empty()) form = model_form(change.key);
+  }
+  if (form.empty() || model == nullptr || !model->is_map()) return;
+  for (const Node& entry : model->entries()) {
+    const std::string other(entry.key());
+    if (model_form("model." + other).empty() || other == form) continue;
+    job.warnings.push_back(fmt::format(
+        "the model is named twice: model.{} is {}, and {} says another; the latter was taken",
+        other, shown(entry), reading.file));
+    job.document.erase("model");
     return;
   }
-  const std::int64_t size = static_cast<std::int64_t>(share * static_cast<double>(*hidden) *
-                                                      static_cast<double>(*hidden));
-  job.document.assign(job_key, Node::integer(std::max<std::int64_t>(size, 1)));
-}
-
-// bf16.enabled: auto follows the Trainer's flag: 16-bit weights where it says mixed precision.
-void resolve_precision(const Reading& reading, MergedJob& job) {
-  const Node* precision = value_at(job.document, "training.precision");
-  if (precision == nullptr || !precision->is_string()) return;
-  for (const char* type : {"bf16", "fp16"}) {
-    const std::string key = fmt::format("{}.enabled", type);
-    const bool left_open =
-        std::find(reading.autos.begin(), reading.autos.end(), key) != reading.autos.end();
-    if (left_open && precision->as_string() == fmt::format("amp-{}", type)) {
-      job.document.assign("training.precision", Node::string(type));
-      return;
-    }
-  }
-}
-
-const Field* field_for(FileFormat format, std::string_view key) {
-  for (const Field& field : fields_of(format)) {
-    if (field.job == key) return &field;
-  }
-  return nullptr;
-}
-
-// The spelling that the file uses already, else the first that its format knows.
-const Field* spelling_of(const Reading& reading, std::string_view key) {
-  for (const Field& field : fields_of(reading.format)) {
-    if (field.job == key && value_at(reading.content, field.file) != nullptr) return &field;
-  }
-  return field_for(reading.format, key);
-}
-
-bool says(const Reading& reading, std::string_view key) {
-  if (reading.format == FileFormat::kJob) return value_at(reading.content, key) != nullptr;
-  return std::any_of(reading.settings.begin(), reading.settings.end(),
-                     [&](const KeyChange& change) { return change.key == key; });
-}
-
-bool can_say(const Reading& reading, std::string_view key) {
-  return reading.format == FileFormat::kJob || spelling_of(reading, key) != nullptr;
 }
 
 // Where no file describes the model, the first that names it decides.
@@ -170,71 +117,42 @@ MergedJob merge_files(std::vector<Reading> files) {
   const Reading* own = nullptr;  // the first job file is the ground the others are laid on
   for (const Reading& reading : files) {
     if (reading.format == FileFormat::kJob && own == nullptr) own = &reading;
-    const Patch settings =
-        reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
-    for (const KeyChange& change : settings) decide(decided, change, reading, job);
+    for (const KeyChange& change : settings_of(reading)) decide(decided, change, reading, job);
   }
   if (own != nullptr) job.document = own->content;
   // A map of the job and a key inside it may both be said; the order of the files decides.
   for (const Reading& reading : files) {
     if (&reading == own) continue;
-    for (const KeyChange& change :
-         reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings) {
+    replace_model(reading, job);
+    for (const KeyChange& change : settings_of(reading)) {
       const Decided& winner = decided.at(change.key);
       if (winner.file == reading.file) job.document.assign(change.key, winner.value);
     }
   }
   resolve_base_model(files, job);
   for (const Reading& reading : files) {
+    freeze_named_modules(reading, job);
     job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),
                            reading.assumptions.end());
     job.not_modelled.insert(job.not_modelled.end(), reading.not_modelled.begin(),
                             reading.not_modelled.end());
-    if (reading.format != FileFormat::kDeepSpeed) continue;
-    resolve_bucket(reading, "zero_optimization.reduce_bucket_size",
-                   "parallel.zero.reduce_bucket_size", 1, job);
-    resolve_bucket(reading, "zero_optimization.stage3_prefetch_bucket_size",
-                   "parallel.zero.prefetch_bucket_size", 0.9, job);
-    resolve_precision(reading, job);
   }
   job.files = std::move(files);
   return job;
 }
 
-MergedJob read_job_files(const std::vector<std::string>& paths) {
+std::vector<Reading> read_paths(const std::vector<std::string>& paths) {
   std::vector<Reading> files;
   for (const std::string& path : paths) {
     for (Reading& reading : read_path(path)) files.push_back(std::move(reading));
   }
-  return merge_files(std::move(files));
+  return files;
 }
 
-std::vector<ChangedFile> write_back(const MergedJob& job, const Patch& patch, Patch& left_over) {
-  std::vector<ChangedFile> changed;
-  for (const KeyChange& change : patch) {
-    auto where = std::find_if(job.files.rbegin(), job.files.rend(), [&](const Reading& file) {
-      return says(file, change.key) && can_say(file, change.key);
-    });
-    if (where == job.files.rend()) {
-      where = std::find_if(job.files.rbegin(), job.files.rend(),
-                           [&](const Reading& file) { return can_say(file, change.key); });
-    }
-    if (where == job.files.rend()) {
-      left_over.push_back(change);
-      continue;
-    }
-    auto file = std::find_if(changed.begin(), changed.end(),
-                             [&](const ChangedFile& known) { return known.file == where->file; });
-    if (file == changed.end())
-      file = changed.insert(changed.end(), {where->file, where->format, where->content});
-    if (where->format == FileFormat::kJob) {
-      file->content.assign(change.key, change.value);
-    } else {
-      const Field& field = *spelling_of(*where, change.key);
-      file->content.assign(field.file, to_file_value(field.kind, change.value));
-    }
-  }
-  return changed;
+MergedJob read_job_files(const std::vector<std::string>& paths) {
+  MergedJob job = merge_files(read_paths(paths));
+  resolve_open(job.files, job.document, job);
+  return job;
 }
 
 }  // namespace memfathom

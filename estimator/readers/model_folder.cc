@@ -13,40 +13,98 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr auto kAdapterFields = std::to_array<Field>({
+    {"training.lora.rank", "r"},
+    {"training.lora.targets", "target_modules"},
+    {"training.lora.dropout", "lora_dropout"},
+});
+
 Node path_node(const fs::path& path) {
   return Node::string(fs::absolute(path).lexically_normal().string());
+}
+
+bool denoises(std::string_view part) { return part == "transformer" || part == "unet"; }
+
+Node pipeline_part(const char* name, const fs::path& config, const Node& denoiser) {
+  Node module = Node::map();
+  module.set("name", Node::string(name));
+  module.assign("model.config", path_node(config));
+  module.set("train", Node::string(denoises(name) ? "full" : "frozen"));
+  if (denoises(name)) return module;
+  module.set("no_grad", Node::boolean(true));
+  // How many tokens of text the denoiser takes; CLIP's encoders have 77 places.
+  if (const Node* length = value_at(denoiser, "max_text_seq_length"))
+    module.set("sequence_length", *length);
+  else if (const Node* places = value_at(load_document(config.string()), "max_position_embeddings"))
+    module.set("sequence_length", *places);
+  return module;
+}
+
+// The sample that the denoiser was made for, where nobody says another.
+void set_usual_sample(const Node& denoiser, Reading& reading) {
+  constexpr std::int64_t kPixelsOfALatent = 8;
+  const auto pixels = [&](const char* key) {
+    return Node::integer(value_at(denoiser, key)->as_int(1, 1 << 16) * kPixelsOfALatent);
+  };
+  if (value_at(denoiser, "sample_height") != nullptr &&
+      value_at(denoiser, "sample_width") != nullptr) {
+    Node size = Node::list();
+    size.append(pixels("sample_height"));
+    size.append(pixels("sample_width"));
+    reading.set("training.image_size", std::move(size));
+  } else if (const Node* side = value_at(denoiser, "sample_size");
+             side != nullptr && side->is_int()) {
+    reading.set("training.image_size", pixels("sample_size"));
+  }
+  if (const Node* frames = value_at(denoiser, "sample_frames"))
+    reading.set("training.num_frames", *frames);
 }
 
 // A diffusers pipeline: what is denoised with is trained, what encodes is frozen.
 Reading read_pipeline(const fs::path& folder) {
   const Node index = load_document((folder / "model_index.json").string());
-  Reading reading{
-      (folder / "model_index.json").string(), FileFormat::kModelConfig, index, {}, {}, {}, {}};
+  Reading reading;
+  reading.file = (folder / "model_index.json").string();
+  reading.format = FileFormat::kModelConfig;
+  reading.content = index;
+  Node denoiser = Node::map();
+  for (const char* name : {"transformer", "unet"}) {
+    const fs::path config = folder / name / "config.json";
+    if (fs::exists(config)) denoiser = load_document(config.string());
+  }
   Node modules = Node::list();
   for (const char* name :
        {"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}) {
     const fs::path config = folder / name / "config.json";
-    if (!fs::exists(config)) continue;
-    Node model = Node::map();
-    model.set("config", path_node(config));
-    Node module = Node::map();
-    module.set("name", Node::string(name));
-    module.set("model", std::move(model));
-    const bool denoises =
-        std::string_view(name) == "transformer" || std::string_view(name) == "unet";
-    module.set("train", Node::string(denoises ? "full" : "frozen"));
-    if (!denoises) module.set("no_grad", Node::boolean(true));
-    modules.append(std::move(module));
+    if (fs::exists(config)) modules.append(pipeline_part(name, config, denoiser));
   }
   if (modules.items().empty())
     index.refuse(
         "none of its parts (transformer, unet, text_encoder) has a config.json beside it; give the "
         "whole folder");
   reading.set("model.modules", std::move(modules));
+  set_usual_sample(denoiser, reading);
   if (fs::exists(folder / "vae"))
     reading.not_modelled.push_back(
         fmt::format("{}: the VAE, which encodes before training in most scripts", reading.file));
   return reading;
+}
+
+// A checkpoint that was saved in few bits is loaded so.
+void set_quantization(const Node& tree, Reading& reading) {
+  const auto is_true = [&](const char* key) {
+    const Node* value = value_at(tree, key);
+    return value != nullptr && value->is_bool() && value->as_bool();
+  };
+  if (is_true("quantization_config.load_in_8bit")) {
+    reading.set("training.quantization", Node::string("int8"));
+  } else if (is_true("quantization_config.load_in_4bit")) {
+    const bool twice = is_true("quantization_config.bnb_4bit_use_double_quant");
+    reading.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
+  } else if (value_at(tree, "quantization_config") != nullptr) {
+    reading.not_modelled.push_back(
+        fmt::format("{}: its quantization_config; weights are counted unquantized", reading.file));
+  }
 }
 
 }  // namespace
@@ -57,6 +115,7 @@ void read_model_config(Reading& reading) {
   } else {
     reading.set("model.config", path_node(reading.file));
   }
+  set_quantization(reading.content, reading);
   const Node* dtype = value_at(reading.content, "torch_dtype");
   if (dtype == nullptr) dtype = value_at(reading.content, "dtype");
   if (dtype == nullptr || !dtype->is_string()) return;
@@ -65,16 +124,15 @@ void read_model_config(Reading& reading) {
   reading.set("training.precision", *dtype);
 }
 
+std::span<const Field> adapter_fields() { return kAdapterFields; }
+
 void read_adapter(Reading& reading) {
   const Node& tree = reading.content;
   const Node& type = tree.at("peft_type");
   if (!type.is_string() || type.as_string() != "LORA")
     type.refuse("only LORA adapters are modelled; describe others with model.modules");
   reading.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
-  if (const Node* targets = value_at(tree, "target_modules"))
-    reading.set("training.lora.targets", *targets);
-  if (const Node* dropout = value_at(tree, "lora_dropout"))
-    reading.set("training.lora.dropout", *dropout);
+  read_fields(kAdapterFields, reading);
   if (const Node* base = value_at(tree, "base_model_name_or_path");
       base != nullptr && base->is_string())
     reading.base_model = base->as_string();
@@ -86,14 +144,10 @@ void read_adapter(Reading& reading) {
 
 namespace {
 
-// A DeepSpeed configuration that another file names or holds.
+// A DeepSpeed configuration in a file of its own that another file names.
 void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Reading>& readings) {
   const Node* deepspeed = value_at(reading.content, key);
-  if (deepspeed == nullptr) return;
-  if (deepspeed->is_map()) {
-    readings.push_back(read_tree(*deepspeed, FileFormat::kDeepSpeed));
-    return;
-  }
+  if (deepspeed == nullptr || deepspeed->is_map()) return;
   fs::path path = deepspeed->as_string();
   const fs::path beside = fs::path(reading.file).parent_path() / path;
   std::error_code ignored;
@@ -103,17 +157,14 @@ void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Rea
 
 std::vector<Reading> read_file(const std::string& path) {
   const Node tree = load_document(path);
-  std::vector<Reading> readings{read_tree(tree, detect_format(tree))};
-  switch (readings.front().format) {
-    case FileFormat::kTrainingArguments:
-    case FileFormat::kAxolotl:
-      add_deepspeed(Reading(readings.front()), "deepspeed", readings);
-      break;
-    case FileFormat::kAccelerate:
-      add_deepspeed(Reading(readings.front()), "deepspeed_config.deepspeed_config_file", readings);
-      break;
-    default: break;
-  }
+  const FileFormat format = detect_format(tree);
+  std::vector<Reading> readings;
+  read_with_sections(tree, format, readings);
+  const Reading first = readings.front();
+  if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl)
+    add_deepspeed(first, "deepspeed", readings);
+  if (format == FileFormat::kAccelerate)
+    add_deepspeed(first, "deepspeed_config.deepspeed_config_file", readings);
   return readings;
 }
 

@@ -13,9 +13,15 @@ namespace memfathom {
 namespace {
 
 constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::string_view>>({
-    // ours, the Trainer's
+    // ours, the Trainer's: the first of each is what is written
     {"adamw", "adamw_torch"},
+    {"adamw", "adamw_hf"},
+    {"adamw", "adamw_apex_fused"},
+    {"adamw", "paged_adamw"},
+    {"adamw", "paged_adamw_32bit"},
     {"adamw-8bit", "adamw_bnb_8bit"},
+    {"adamw-8bit", "adamw_8bit"},
+    {"adamw-8bit", "paged_adamw_8bit"},
     {"adafactor", "adafactor"},
     {"sgd", "sgd"},
     {"lion", "lion_32bit"},
@@ -46,8 +52,12 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
         optimizer.set("implementation", Node::string("fused"));
         return optimizer;
       }
+      for (const auto& [ours, theirs] : kOptimizers) {
+        if (name == theirs) return Node::string(std::string(ours));
+      }
       return Node::string(name);
     }
+    case FieldKind::kOffload: return Node::string(value.as_bool() ? "cpu" : "none");
     case FieldKind::kDevice: {
       const std::string device = value.as_string();
       if (device == "nvme")
@@ -127,11 +137,15 @@ Node to_file_value(FieldKind kind, const Node& value) {
     }
     case FieldKind::kOptimizer: {
       const std::string name = value.is_map() ? value.at("name").as_string() : value.as_string();
+      const Node* form = value.is_map() ? value.find("implementation") : nullptr;
+      if (name == "adamw" && form != nullptr && form->as_string() == "fused")
+        return Node::string("adamw_torch_fused");
       for (const auto& [ours, theirs] : kOptimizers) {
         if (name == ours) return Node::string(std::string(theirs));
       }
       return Node::string(name);
     }
+    case FieldKind::kOffload: return Node::boolean(value.as_string() == "cpu");
     case FieldKind::kDevice:
     case FieldKind::kFlag:
     case FieldKind::kPlain: break;
@@ -154,6 +168,11 @@ FileFormat detect_format(const Node& tree) {
     return FileFormat::kTrainingArguments;
   if (has("model_type") || has("_class_name") || has("architectures"))
     return FileFormat::kModelConfig;
+  if (const Node* model = tree.find("model"); model != nullptr && model->is_map()) {
+    const auto freezes = [](const Node& entry) { return entry.key().starts_with("freeze_"); };
+    if (std::any_of(model->entries().begin(), model->entries().end(), freezes))
+      return FileFormat::kTrainYaml;
+  }
   static constexpr std::array<std::string_view, 6> kJobKeys{"id",       "model",     "training",
                                                             "parallel", "allocator", "target"};
   const bool only_ours =
@@ -181,15 +200,18 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kAccelerate: return accelerate_fields();
     case FileFormat::kAxolotl: return axolotl_fields();
     case FileFormat::kTrainYaml: return train_yaml_fields();
+    case FileFormat::kAdapter: return adapter_fields();
     case FileFormat::kJob:
-    case FileFormat::kModelConfig:
-    case FileFormat::kAdapter: break;
+    case FileFormat::kModelConfig: break;
   }
   return {};
 }
 
 Reading read_tree(const Node& tree, FileFormat format) {
-  Reading reading{tree.file(), format, tree, {}, {}, {}, {}};
+  Reading reading;
+  reading.file = tree.file();
+  reading.format = format;
+  reading.content = tree;
   switch (format) {
     case FileFormat::kJob: break;  // merged as it is
     case FileFormat::kModelConfig: read_model_config(reading); break;
@@ -201,6 +223,16 @@ Reading read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kTrainYaml: read_train_yaml(reading); break;
   }
   return reading;
+}
+
+void read_with_sections(const Node& tree, FileFormat format, std::vector<Reading>& readings) {
+  readings.push_back(read_tree(tree, format));
+  if (format != FileFormat::kTrainingArguments && format != FileFormat::kAxolotl) return;
+  const Node* deepspeed = value_at(tree, "deepspeed");
+  if (deepspeed == nullptr || !deepspeed->is_map()) return;
+  readings.push_back(read_tree(*deepspeed, FileFormat::kDeepSpeed));
+  readings.back().file = tree.file();
+  readings.back().section = "deepspeed";
 }
 
 }  // namespace memfathom

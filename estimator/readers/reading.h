@@ -30,6 +30,7 @@ enum class FieldKind : std::uint8_t {
   kPlain,          // the same value
   kCheckpointing,  // true | false and full | none
   kDevice,         // cpu | none | nvme and cpu | none
+  kOffload,        // true | false and cpu | none
   kOptimizer,      // the library's name and ours
   kFlash,          // true and flash
   kFlag,           // true | false
@@ -45,12 +46,13 @@ struct Field {
 struct Reading {
   std::string file;
   FileFormat format = FileFormat::kJob;
-  Node content;                    // the file's own tree
+  Node content;                    // the file's own tree, or that of the section
   Patch settings;                  // keys of the job that it decides
   std::vector<std::string> autos;  // keys of the file that are left to the integration
   std::string base_model;          // the name of the model it is for, as the file writes it
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
+  std::string section;  // a DeepSpeed configuration inside another file: the key it stands under
 
   void set(std::string_view key, Node value) {
     settings.push_back({std::string(key), std::move(value)});
@@ -76,6 +78,9 @@ std::span<const Field> fields_of(FileFormat format);
 
 // `tree` is the whole file. Throws Error(kInput).
 Reading read_tree(const Node& tree, FileFormat format);
+
+// The reading and those of what it holds: a DeepSpeed configuration in a Trainer's file.
+void read_with_sections(const Node& tree, FileFormat format, std::vector<Reading>& readings);
 
 // A file, or a folder with a model in it (then perhaps several readings: config and adapter).
 std::vector<Reading> read_path(const std::string& path);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "estimator/readers/formats.h"
+#include "estimator/readers/frozen_modules.h"
 
 namespace memfathom {
 namespace {
@@ -63,7 +64,11 @@ void set_image(Reading& reading) {
 // A family by its name ("fno", "unet"), with the width and depth that the file says.
 void set_model(Reading& reading) {
   const Node& tree = reading.content;
-  const Node* name = anywhere(tree, {"model_name", "model_type", "name", "model"});
+  const Node* name = anywhere(tree, {"model_name", "model_type"});
+  // A bare "name" is the model's only in its own section.
+  for (const char* key : {"model.name", "model"}) {
+    if (name == nullptr) name = value_at(tree, key);
+  }
   if (name != nullptr && !name->is_string()) name = nullptr;
   const Node* width = anywhere(tree, {"hidden_dim", "hidden_size"});
   const Node* depth = anywhere(tree, {"num_layers", "n_layers"});
@@ -79,6 +84,50 @@ void set_model(Reading& reading) {
 
 std::span<const Field> train_yaml_fields() { return kFields; }
 
+bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) {
+  if (change.key == "training.image_size") {
+    const Node& size = change.value;
+    const bool both = size.is_list() && size.items().size() == 2;
+    bool said = false;
+    for (const std::string_view section : kSections) {
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        const std::string key = std::string(section) + (side == 0 ? "height" : "width");
+        if (value_at(content, key) == nullptr) continue;
+        content.assign(key, both ? size.items()[side] : size);
+        said = true;
+      }
+    }
+    return said;
+  }
+  if (change.key == "training.precision") {
+    const std::string& name = change.value.as_string();
+    if (name != "amp-fp16" && name != "fp32") return false;
+    for (const std::string_view section : kSections) {
+      for (const char* flag : {"use_amp", "amp"}) {
+        const std::string key = std::string(section) + flag;
+        if (value_at(content, key) == nullptr) continue;
+        content.assign(key, Node::boolean(name == "amp-fp16"));
+        return true;
+      }
+    }
+    return false;
+  }
+  // model.modules[1].train, and no_grad with it
+  constexpr std::string_view kModules = "model.modules[";
+  const Node* model = value_at(content, "model");
+  if (!change.key.starts_with(kModules) || model == nullptr || !model->is_map()) return false;
+  for (const Node& entry : model->entries()) {
+    if (!entry.key().starts_with(kFreeze)) continue;
+    const std::optional<std::size_t> index = module_named(job, entry.key().substr(kFreeze.size()));
+    if (!index || !change.key.starts_with(fmt::format("{}{}].", kModules, *index))) continue;
+    const bool frozen =
+        change.value.is_bool() ? change.value.as_bool() : change.value.as_string() == "frozen";
+    content.assign(fmt::format("model.{}", entry.key()), Node::boolean(frozen));
+    return true;
+  }
+  return false;
+}
+
 void read_train_yaml(Reading& reading) {
   read_fields(kFields, reading);
   set_image(reading);
@@ -86,14 +135,6 @@ void read_train_yaml(Reading& reading) {
   if (const Node* amp = anywhere(reading.content, {"use_amp", "amp"});
       amp != nullptr && amp->as_bool()) {
     reading.set("training.precision", Node::string("amp-fp16"));
-  }
-  const Node* model = value_at(reading.content, "model");
-  if (model == nullptr || !model->is_map()) return;
-  for (const Node& entry : model->entries()) {
-    if (!entry.key().starts_with("freeze_")) continue;
-    reading.not_modelled.push_back(fmt::format(
-        "{}: \"{}\": which module is frozen is said with model.modules (docs/from-your-script.md)",
-        reading.file, entry.key()));
   }
 }
 

@@ -16,10 +16,11 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant",
      FieldKind::kFlag},
     {"training.optimizer", "optim", FieldKind::kOptimizer},
-    {"training.sequence_length", "max_seq_length"},
     {"training.sequence_length", "max_length"},
+    {"training.sequence_length", "max_seq_length"},
     {"training.drop_last", "dataloader_drop_last", FieldKind::kFlag},
     {"training.fused_loss", "use_liger_kernel", FieldKind::kFlag},
+    {"parallel.offload.activations", "activation_offloading", FieldKind::kOffload},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
@@ -40,6 +41,39 @@ bool is_true(const Node& tree, std::string_view key) {
 }  // namespace
 
 std::span<const Field> training_arguments_fields() { return kFields; }
+
+Node zero_section(const Node& stage) {
+  Node section = Node::map();
+  section.set("train_micro_batch_size_per_gpu", Node::string("auto"));
+  section.set("gradient_accumulation_steps", Node::string("auto"));
+  section.assign("zero_optimization.stage", stage);
+  return section;
+}
+
+bool say_in_training_arguments(const KeyChange& change, Node& content) {
+  if (change.key == "training.precision") {
+    const std::string& name = change.value.as_string();
+    if (name != "fp32" && !name.starts_with("amp-"))
+      return false;  // weights are the model's affair
+    for (const char* type : {"bf16", "fp16"}) {
+      const bool on = name.ends_with(type);
+      if (on || value_at(content, type) != nullptr) content.set(type, Node::boolean(on));
+    }
+    return true;
+  }
+  if (change.key == "parallel.fsdp" && change.value.is_string()) {
+    content.set("fsdp",
+                Node::string(change.value.as_string() == "hybrid" ? "hybrid_shard auto_wrap"
+                                                                  : "full_shard auto_wrap"));
+    return true;
+  }
+  const Node* deepspeed = value_at(content, "deepspeed");
+  if (change.key == "parallel.zero_stage" && deepspeed == nullptr) {
+    content.set("deepspeed", zero_section(change.value));
+    return true;
+  }
+  return false;
+}
 
 void set_fsdp(const Node& value, Reading& reading) {
   std::string text;

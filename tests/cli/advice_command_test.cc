@@ -2,12 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/binary.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/cli/advice_fixture.h"
 
 namespace memfathom {
 namespace {
@@ -16,34 +13,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-class AdviceCommandTest : public ::testing::Test {
- protected:
-  Outcome run(std::vector<std::string> words) const {
-    words.insert(words.begin(), {"--db", (directory_ / "none.db").string()});
-    return run_binary(words);
-  }
-  json answer(std::vector<std::string> words, int code = 0) const {
-    words.insert(words.begin(), {"--format", "json"});
-    const Outcome outcome = run(words);
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    return json::parse(outcome.out);
-  }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name.c_str()) << text;
-    return (directory_ / name.c_str()).string();
-  }
-  std::string job() const {
-    return file("job.yaml",
-                "model: {preset: gpt2}\ntraining: {batch_size: 64, sequence_length: 512}\ntarget: "
-                "{memory: 16GiB}\n");
-  }
-  static std::string data(const std::string& name) {
-    return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name;
-  }
-
-  TemporaryDirectory directory_;
-};
 
 TEST_F(AdviceCommandTest, GpusListsTheCardsBySize) {
   const json gpus = answer({"gpus"})["gpus"];
@@ -97,12 +66,11 @@ TEST_F(AdviceCommandTest, AutoWritesAJobThatFits) {
 TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheFileThatWasRead) {
   const std::string written = (directory_ / "axolotl.yaml").string();
   EXPECT_EQ(
-      run({"recommend", data("axolotl.yaml"), "--gpu-memory", "8", "--auto", written}).exit_code,
+      run({"recommend", data("axolotl.yaml"), "--gpu-memory", "9", "--auto", written}).exit_code,
       0);
-  std::ifstream file(written);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = text_of(written);
   EXPECT_THAT(text, HasSubstr("base_model: NousResearch/Llama-2-7b-hf"));
-  EXPECT_THAT(text, HasSubstr("micro_batch_size: 1"));
+  EXPECT_THAT(text, HasSubstr("lora_r: 8"));
 }
 
 TEST_F(AdviceCommandTest, AnEstimateThatDoesNotFitSuggestsAndOneThatFitsDoesNot) {

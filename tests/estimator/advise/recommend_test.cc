@@ -1,10 +1,13 @@
 #include "estimator/advise/recommend.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/yaml_text.h"
+#include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
+#include "estimator/advise/patch.h"
 #include "estimator/job/read_job.h"
 #include "tests/estimator/advise/answering.h"
 
@@ -58,6 +61,80 @@ TEST(RecommendTest, ATenthIsLeftFreeUnlessTheJobSaysItsOwnMargin) {
   Node document = job_on("10GiB");
   document.assign("target.margin", Node::string("4GiB"));
   EXPECT_EQ(*recommend(document, answer_dry, {}).available, Bytes{std::int64_t{6} << 30});
+}
+
+// A clock would tell more of the machine than of the search: an estimate of such a job takes about
+// ten milliseconds, and a second is what a person waits for.
+TEST(RecommendTest, ASevenBillionJobTakesFewerThanEightyEstimates) {
+  const Node document = parse_yaml(R"(
+model: {preset: llama-2-7b}
+training: {batch_size: 8, sequence_length: 2048, precision: bf16}
+target: {gpu: rtx-4090}
+)",
+                                   "job.yaml");
+  int asked = 0;
+  recommend(document,
+            [&](const Job& job) {
+              ++asked;
+              return answer_dry(job);
+            },
+            {});
+  EXPECT_LT(asked, 80);
+}
+
+TEST(RecommendTest, TheCheapestOfSeveralWaysIsTaken) {
+  // Sharding the optimizer's states is enough, and costs less than anything that changes the
+  // result.
+  const Node document = parse_yaml(R"(
+model: {preset: tinyllama-1.1b}
+training: {batch_size: 1, sequence_length: 64, precision: fp32}
+parallel: {num_gpus: 8}
+)",
+                                   "job.yaml");
+  const Bytes base = answer_dry(read_job(document)).totals.device_peak;
+  const Patch sharded{{"parallel.zero_stage", Node::integer(1)}};
+  // With room for the upper end of the interval and what the driver keeps.
+  const Bytes enough = answer_dry(read_job(patched(document, sharded))).totals.device_high +
+                       Bytes{std::int64_t{1} << 30};
+  ASSERT_LT(enough, base);
+  Node tight = document;
+  tight.assign("target.memory", Node::string(fmt::format("{}B", enough.count())));
+  tight.assign("target.margin", Node::number(0));
+  const Recommendation recommendation = recommend(tight, answer_dry, {});
+  const Configuration* balanced = configuration_named(recommendation, "balanced");
+  ASSERT_NE(balanced, nullptr);
+  EXPECT_TRUE(balanced->patch.same_value(parse_yaml("parallel: {zero_stage: 1}", "x.yaml")))
+      << to_yaml(balanced->patch);
+}
+
+TEST(RecommendTest, AProbabilityStandsInPlaceOfTheMargin) {
+  RecommendOptions options;
+  options.probability = 0.9;
+  EXPECT_GT(*recommend(job_on("10GiB"), answer_dry, options).available,
+            *recommend(job_on("10GiB"), answer_dry, {}).available);
+}
+
+TEST(RecommendTest, AdaptersNameTheLayersOfTheirFamily) {
+  const Node video = parse_yaml(
+      "model: {modules: [{name: a, model: {preset: cogvideox-5b}, train: frozen}, {name: b, model: "
+      "{preset: cogvideox-5b}}]}",
+      "job.yaml");
+  const Node patch = patch_tree(lora_patch(video));
+  EXPECT_TRUE(patch.at("training")
+                  .at("lora")
+                  .at("targets")
+                  .same_value(parse_yaml("[to_q, to_v]", "x.yaml")));
+  EXPECT_EQ(patch.at("model.modules[1].train").as_string(), "lora");
+  EXPECT_EQ(patch.find("model.modules[0].train"), nullptr);
+}
+
+TEST(RecommendTest, AnAdapterCanBeSmaller) {
+  const Node document = parse_yaml(
+      "model: {preset: gpt2}\ntraining: {batch_size: 1, sequence_length: 64, lora: {rank: 64, "
+      "targets: [c_attn]}}",
+      "job.yaml");
+  EXPECT_THAT(suggest(document, answer_dry),
+              Contains(Field(&Suggestion::change, "LoRA rank 64 -> 16")));
 }
 
 TEST(RecommendTest, WithoutATargetTheSavingsAreToldAllTheSame) {

@@ -1,0 +1,104 @@
+#include "estimator/advise/preflight.h"
+
+#include <fmt/format.h>
+
+#include "estimator/parallel/strategy.h"
+
+namespace memfathom {
+namespace {
+
+std::string joined_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+PreflightItem memory(const Recommendation& recommendation) {
+  const Totals& totals = recommendation.base.totals;
+  return {"memory", recommendation.fits,
+          fmt::format("the job's {} stay within {}, what is free less the margin",
+                      to_string(totals.device_peak), to_string(*recommendation.available))};
+}
+
+PreflightItem other_processes(const Verdict& verdict,
+                              const std::optional<std::vector<std::string>>& others) {
+  const Bytes used = verdict.used_by_others;
+  if (used.count() == 0) {
+    return {"others", others.has_value(),
+            others ? "nobody else uses the card"
+                   : "whether others use the card was not asked: memfathom status, or --device-id"};
+  }
+  return {"others", false,
+          fmt::format("others hold {} of the card: end what is not needed{}{}", to_string(used),
+                      others && !others->empty() ? ": " : "", others ? joined_words(*others) : "")};
+}
+
+PreflightItem batch(const Job& job, const Recommendation& recommendation) {
+  const LargestExtent& extent = recommendation.largest.front();
+  const std::int64_t now = job.training.batch_size;
+  if (!extent.largest)
+    return {"batch", false, fmt::format("a batch of {}: not even one sample fits", now)};
+  return {"batch", now <= *extent.largest,
+          fmt::format("a batch of {}; the largest that fits is {}", now, *extent.largest)};
+}
+
+PreflightItem accumulation(const Job& job) {
+  const std::int64_t gpus = data_parallel_size(job.parallel);
+  return {"accumulation", true,
+          fmt::format("an effective batch of {}: {} a GPU x {} accumulation steps x {} GPUs",
+                      job.training.batch_size * job.training.accumulation_steps * gpus,
+                      job.training.batch_size, job.training.accumulation_steps, gpus)};
+}
+
+PreflightItem precision(const Job& job) {
+  const bool half =
+      job.training.precision.autocast || job.training.precision.parameters != DType::kFp32;
+  return {"precision", half,
+          half ? "16-bit computation is on" : "16-bit computation is off: everything is fp32"};
+}
+
+// Which modules are trained and which are not.
+std::optional<PreflightItem> frozen(const Node& document, const Estimate& estimate) {
+  const Node* modules = document.at("model").find("modules");
+  if (modules == nullptr) return std::nullopt;
+  std::vector<std::string> still, trained;
+  for (const Node& module : modules->items()) {
+    const Node* name = module.find("name");
+    const Node* train = module.find("train");
+    const bool is_frozen = train != nullptr && train->is_string() && train->as_string() == "frozen";
+    (is_frozen ? still : trained)
+        .push_back(name != nullptr && name->is_string() ? name->as_string() : "unnamed");
+  }
+  return PreflightItem{
+      "frozen", !still.empty(),
+      fmt::format("frozen: {}; trained: {} ({:.2f} million parameters)",
+                  still.empty() ? "nothing" : joined_words(still), joined_words(trained),
+                  static_cast<double>(estimate.trainable_count) / 1e6)};
+}
+
+PreflightItem calibration(const Estimate& estimate) {
+  const bool own = estimate.calibration.status == CalibrationStatus::kCalibrated;
+  return {"calibration", own,
+          own ? "the card was calibrated here"
+              : "the card was not calibrated here: memfathom calibrate, once per card"};
+}
+
+}  // namespace
+
+std::vector<PreflightItem> preflight(const Node& document, const Job& job,
+                                     const Recommendation& recommendation,
+                                     const std::optional<std::vector<std::string>>& others) {
+  if (!recommendation.available) return {};
+  std::vector<PreflightItem> items{memory(recommendation),
+                                   other_processes(recommendation.base.verdict, others),
+                                   batch(job, recommendation)};
+  if (job.training.mode == Mode::kTrain) items.push_back(accumulation(job));
+  items.push_back(precision(job));
+  if (const auto item = frozen(document, recommendation.base);
+      item && job.training.mode == Mode::kTrain)
+    items.push_back(*item);
+  items.push_back(calibration(recommendation.base));
+  return items;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,39 @@
+#include "estimator/readers/frozen_modules.h"
+
+#include <fmt/format.h>
+
+namespace memfathom {
+
+std::optional<std::size_t> module_named(const Node& document, std::string_view name) {
+  const Node* modules = value_at(document, "model.modules");
+  if (modules == nullptr || !modules->is_list()) return std::nullopt;
+  for (std::size_t i = 0; i < modules->items().size(); ++i) {
+    const Node* own = value_at(modules->items()[i], "name");
+    if (own != nullptr && own->is_string() && own->as_string() == name) return i;
+  }
+  return std::nullopt;
+}
+
+void freeze_named_modules(const Reading& reading, MergedJob& job) {
+  if (reading.format != FileFormat::kTrainYaml) return;
+  const Node* model = value_at(reading.content, "model");
+  if (model == nullptr || !model->is_map()) return;
+  for (const Node& entry : model->entries()) {
+    if (!entry.key().starts_with(kFreeze)) continue;
+    const std::string_view name = entry.key().substr(kFreeze.size());
+    const std::optional<std::size_t> index = module_named(job.document, name);
+    if (!index) {
+      job.not_modelled.push_back(
+          fmt::format("{}: \"{}\": no module of the job is named {}; say model.modules in a job "
+                      "file beside this one (docs/from-your-script.md)",
+                      reading.file, entry.key(), name));
+      continue;
+    }
+    const bool frozen = entry.as_bool();
+    job.document.assign(fmt::format("model.modules[{}].train", *index),
+                        Node::string(frozen ? "frozen" : "full"));
+    job.document.assign(fmt::format("model.modules[{}].no_grad", *index), Node::boolean(frozen));
+  }
+}
+
+}  // namespace memfathom

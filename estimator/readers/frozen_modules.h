@@ -1,0 +1,24 @@
+// Frozen modules: `freeze_vggt: true` of somebody's training YAML as the module of that name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/document.h"
+#include "estimator/readers/merge.h"
+#include "estimator/readers/reading.h"
+
+namespace memfathom {
+
+// The position of the module of that name in model.modules.
+std::optional<std::size_t> module_named(const Node& document, std::string_view name);
+
+// Sets train and no_grad of every module that the file freezes or thaws by name; a name that no
+// module has is listed as not modelled.
+void freeze_named_modules(const Reading& reading, MergedJob& job);
+
+// The key of `model` that freezes the module: "freeze_vggt".
+inline constexpr std::string_view kFreeze = "freeze_";
+
+}  // namespace memfathom

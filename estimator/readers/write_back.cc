@@ -1,0 +1,245 @@
+#include "estimator/readers/write_back.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "estimator/readers/formats.h"
+#include "estimator/readers/merge.h"
+#include "estimator/readers/resolve.h"
+
+namespace memfathom {
+namespace {
+
+// The whole files after a change, without the sections that are read out of them.
+std::vector<Reading> read_again(const std::vector<Reading>& files) {
+  std::vector<Reading> readings;
+  for (const Reading& file : files) {
+    if (file.section.empty()) read_with_sections(file.content, file.format, readings);
+  }
+  // A folder's reading is more than its index says: it does not change.
+  for (Reading& reading : readings) {
+    for (const Reading& file : files) {
+      if (file.format == FileFormat::kModelConfig && file.file == reading.file) reading = file;
+    }
+  }
+  return readings;
+}
+
+Node resolved(const std::vector<Reading>& files) {
+  MergedJob job = merge_files(files);
+  resolve_open(files, job.document, job);
+  return job.document;
+}
+
+// The job that the files say, in one spelling of each meaning, so that two can be compared.
+Node job_of(const std::vector<Reading>& files, const Patch& patch) {
+  Node document = patched(resolved(files), patch);
+  const auto usual = [&](std::string_view key, Node value) {
+    if (value_at(document, key) == nullptr) document.assign(key, std::move(value));
+  };
+  usual("training.batch_size", Node::integer(1));
+  usual("training.gradient_accumulation_steps", Node::integer(1));
+  if (value_at(document, "training.lora.rank") != nullptr) {
+    Node targets = Node::list();
+    for (const char* target : {"q_proj", "v_proj"}) targets.append(Node::string(target));
+    usual("training.lora.targets", std::move(targets));
+  }
+  // ZeRO keeps 16-bit weights whether they were asked for so or through autocast.
+  const Node* stage = value_at(document, "parallel.zero_stage");
+  const Node* precision = value_at(document, "training.precision");
+  if (stage != nullptr && stage->as_int() > 0 && precision != nullptr &&
+      precision->as_string().starts_with("amp-"))
+    document.assign("training.precision", Node::string(precision->as_string().substr(4)));
+  return document;
+}
+
+std::map<std::string, Node> leaves_of(const Node& document) {
+  std::map<std::string, Node> leaves;
+  for (const KeyChange& leaf : patch_of(document)) {
+    const bool off = (leaf.value.is_bool() && !leaf.value.as_bool()) ||
+                     (leaf.value.is_string() && leaf.value.as_string() == "none");
+    if (!leaf.value.is_null() && !off) leaves.emplace(leaf.key, leaf.value);
+  }
+  return leaves;
+}
+
+// The keys on which two jobs differ; what is off and what is not said are the same.
+std::vector<std::string> differences(const Node& a, const Node& b) {
+  const std::map<std::string, Node> first = leaves_of(a), second = leaves_of(b);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : first) {
+    const auto other = second.find(key);
+    if (other == second.end() || !other->second.same_value(value)) keys.push_back(key);
+  }
+  for (const auto& [key, value] : second) {
+    if (first.find(key) == first.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+// The spelling that the file uses already, else the first that its format knows.
+const Field* spelling_of(const Reading& reading, std::string_view key) {
+  const Field* first = nullptr;
+  for (const Field& field : fields_of(reading.format)) {
+    if (field.job != key) continue;
+    if (value_at(reading.content, field.file) != nullptr) return &field;
+    if (first == nullptr) first = &field;
+  }
+  return first;
+}
+
+bool says(const Reading& reading, std::string_view key) {
+  if (reading.format == FileFormat::kJob) return value_at(reading.content, key) != nullptr;
+  return std::any_of(reading.settings.begin(), reading.settings.end(),
+                     [&](const KeyChange& change) { return change.key == key; });
+}
+
+bool say(const KeyChange& change, const Node& job, const Reading& reading, Node& content) {
+  bool said = false;
+  switch (reading.format) {
+    case FileFormat::kJob: content.assign(change.key, change.value); return true;
+    case FileFormat::kTrainingArguments: said = say_in_training_arguments(change, content); break;
+    case FileFormat::kDeepSpeed: said = say_in_deepspeed(change, job, content); break;
+    case FileFormat::kAccelerate: said = say_in_accelerate(change, content); break;
+    case FileFormat::kAxolotl: said = say_in_axolotl(change, job, content); break;
+    case FileFormat::kTrainYaml: said = say_in_train_yaml(change, job, content); break;
+    case FileFormat::kModelConfig:
+    case FileFormat::kAdapter: break;
+  }
+  const Field* field = spelling_of(reading, change.key);
+  if (said || field == nullptr) return said;
+  content.assign(field->file, to_file_value(field->kind, change.value));
+  return true;
+}
+
+// The files with the change in the given one; a section's goes into the file that holds it.
+std::vector<Reading> with_change(const std::vector<Reading>& files, std::size_t where,
+                                 const KeyChange& change, const Node& job) {
+  std::vector<Reading> changed = files;
+  Node content = files[where].content;
+  if (!say(change, job, files[where], content)) return {};
+  changed[where].content = content;
+  if (files[where].section.empty()) return changed;
+  for (Reading& whole : changed) {
+    if (whole.file == files[where].file && whole.section.empty())
+      whole.content.assign(files[where].section, content);
+  }
+  return changed;
+}
+
+// Tries the files that say the key, the last first, then the others; takes the first way that
+// brings the files nearer to the wanted job.
+void make_change(const KeyChange& change, const Node& wanted, std::vector<Reading>& files) {
+  std::vector<std::size_t> order;
+  for (const bool own : {true, false}) {
+    for (std::size_t i = files.size(); i-- > 0;) {
+      if (says(files[i], change.key) == own) order.push_back(i);
+    }
+  }
+  const std::size_t before = differences(job_of(files, {}), wanted).size();
+  for (const std::size_t where : order) {
+    const std::vector<Reading> changed = with_change(files, where, change, wanted);
+    if (changed.empty()) continue;
+    try {
+      std::vector<Reading> again = read_again(changed);
+      if (differences(job_of(again, {}), wanted).size() >= before) continue;
+      files = std::move(again);
+      return;
+    } catch (const Error& error) {
+      // What the format's own reader refuses is no way to say it.
+      if (error.kind() != ErrorKind::kInput) throw;
+    }
+  }
+}
+
+// What changed between two trees, as the second says it; null where a key went.
+void collect_changes(const Node& before, const Node& after, Node& changes) {
+  for (const Node& entry : after.entries()) {
+    const Node* old = before.find(entry.key());
+    if (old != nullptr && old->same_value(entry)) continue;
+    if (old != nullptr && old->is_map() && entry.is_map()) {
+      Node inner = Node::map();
+      collect_changes(*old, entry, inner);
+      changes.set(entry.key(), std::move(inner));
+    } else {
+      changes.set(entry.key(), entry);
+    }
+  }
+  for (const Node& entry : before.entries()) {
+    if (after.find(entry.key()) == nullptr) changes.set(entry.key(), Node());
+  }
+}
+
+}  // namespace
+
+WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch) {
+  const Node wanted = job_of(files, patch);
+  std::vector<Reading> changed = files;
+  for (const KeyChange& change : patch) make_change(change, wanted, changed);
+
+  WrittenBack result;
+  const Node said = resolved(changed);
+  const std::vector<std::string> open = differences(job_of(changed, {}), wanted);
+  for (const KeyChange& change : patch) {
+    // The same as the default, but a flag may say otherwise: it must be said, too.
+    if (change.value.is_int() && change.key.find('[') == std::string::npos &&
+        value_at(said, change.key) == nullptr) {
+      result.left_over.push_back(change);
+      continue;
+    }
+    const auto is_open = [&](const std::string& key) {
+      return key == change.key || key.starts_with(change.key + ".") || change.key.starts_with(key);
+    };
+    if (std::any_of(open.begin(), open.end(), is_open)) result.left_over.push_back(change);
+  }
+  // With what is left over the job must be the wanted one; if not, nothing was said well.
+  if (!differences(job_of(changed, result.left_over), wanted).empty()) {
+    result.left_over = patch;
+    return result;
+  }
+  for (const Reading& file : files) {
+    if (!file.section.empty()) continue;
+    for (const Reading& now : changed) {
+      if (now.file != file.file || !now.section.empty() || now.content.same_value(file.content))
+        continue;
+      Node changes = Node::map();
+      collect_changes(file.content, now.content, changes);
+      result.files.push_back({file.file, file.format, now.content, std::move(changes)});
+    }
+  }
+  return result;
+}
+
+std::string by_hand(const KeyChange& change) {
+  const std::string value =
+      change.value.is_string() ? change.value.as_string() : change.value.shown();
+  if (change.key == "allocator.options") return "PYTORCH_CUDA_ALLOC_CONF=" + value;
+  if (change.key == "training.attention")
+    return fmt::format("attn_implementation=\"{}\" where the model is loaded",
+                       value == "flash" ? "flash_attention_2" : "sdpa");
+  if (change.key == "training.lora.rank") return fmt::format("LoraConfig(r={}) of PEFT", value);
+  if (change.key == "training.quantization")
+    return value == "int8" ? std::string("BitsAndBytesConfig(load_in_8bit=True)")
+                           : fmt::format(
+                                 "BitsAndBytesConfig(load_in_4bit=True, "
+                                 "bnb_4bit_quant_type=\"nf4\", "
+                                 "bnb_4bit_use_double_quant={})",
+                                 value == "nf4-double" ? "True" : "False");
+  if (change.key == "training.precision") {
+    if (value.starts_with("amp-"))
+      return fmt::format("torch.autocast(\"cuda\", {})",
+                         value == "amp-bf16" ? "torch.bfloat16" : "torch.float16");
+    return fmt::format("torch_dtype={} where the model is loaded",
+                       value == "bf16"   ? "torch.bfloat16"
+                       : value == "fp16" ? "torch.float16"
+                                         : "torch.float32");
+  }
+  if (change.key == "training.gradient_checkpointing" && value == "full")
+    return "model.gradient_checkpointing_enable()";
+  return fmt::format("{} = {}", change.key, value);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,33 @@
+// Write back: changes of a job in the words of the files it was read from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/advise/patch.h"
+#include "estimator/readers/reading.h"
+
+namespace memfathom {
+
+struct ChangedFile {
+  std::string file;
+  FileFormat format = FileFormat::kJob;
+  Node content;  // the whole file after the change
+  Node patch;    // what changed in it, in its own keys; null: the key goes
+};
+
+struct WrittenBack {
+  std::vector<ChangedFile> files;
+  Patch left_over;  // what no file can say: it is set in the script or in the environment
+};
+
+// The files with the changes in them. A change is made where its key was said; a new one in the
+// last file whose format can say it. Read again, the files and `left_over` are exactly the changed
+// job: this is checked, and a change that would read back as something else is left over.
+WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch);
+
+// How a change is made without a file: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True".
+std::string by_hand(const KeyChange& change);
+
+}  // namespace memfathom

@@ -1,0 +1,120 @@
+#include "estimator/readers/write_back.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/yaml_text.h"
+#include "estimator/readers/merge.h"
+
+namespace memfathom {
+namespace {
+
+using ::testing::IsEmpty;
+
+std::string data(const char* name) { return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name; }
+
+Reading reading_of(const char* yaml, const char* file) {
+  const Node tree = parse_yaml(yaml, file);
+  return read_tree(tree, detect_format(tree));
+}
+
+Node yaml(const char* text) { return parse_yaml(text, "x.yaml"); }
+
+TEST(WriteBackTest, ChangesGoIntoTheFileThatSaidTheKeyInItsOwnWords) {
+  const WrittenBack written =
+      write_back(read_paths({data("tiny-llama/config.json"), data("training_args.json"),
+                             data("deepspeed.json")}),
+                 {{"training.batch_size", Node::integer(1)},
+                  {"training.optimizer", Node::string("adamw-8bit")},
+                  {"training.gradient_checkpointing", Node::string("none")},
+                  {"parallel.zero_stage", Node::integer(3)},
+                  {"parallel.offload.parameters", Node::string("cpu")},
+                  {"allocator.options", Node::string("expandable_segments:True")}});
+  ASSERT_EQ(written.files.size(), 2U);
+  EXPECT_TRUE(written.files[0].patch.same_value(yaml(
+      "{per_device_train_batch_size: 1, optim: adamw_bnb_8bit, gradient_checkpointing: false}")));
+  EXPECT_TRUE(written.files[1].patch.same_value(
+      yaml("zero_optimization: {stage: 3, offload_param: {device: cpu}}")));
+  ASSERT_EQ(written.left_over.size(), 1U);
+  EXPECT_EQ(by_hand(written.left_over.front()), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+}
+
+TEST(WriteBackTest, AxolotlIsToldKindTargetsAndBitsOfAnAdapter) {
+  const WrittenBack written = write_back(
+      {reading_of("{base_model: gpt2, micro_batch_size: 4}", "a.yaml")},
+      {{"training.quantization", Node::string("nf4")}, {"training.lora.rank", Node::integer(16)}});
+  EXPECT_THAT(written.left_over, IsEmpty());
+  ASSERT_EQ(written.files.size(), 1U);
+  EXPECT_TRUE(written.files[0].patch.same_value(yaml(
+      "{load_in_8bit: false, load_in_4bit: true, adapter: qlora, bnb_config_kwargs: "
+      "{bnb_4bit_use_double_quant: false}, lora_target_modules: [q_proj, v_proj], lora_r: 16}")))
+      << to_yaml(written.files[0].patch);
+}
+
+TEST(WriteBackTest, AccelerateBecomesAnotherKindOfRun) {
+  const Reading file = reading_of("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
+  EXPECT_TRUE(write_back({file}, {{"parallel.zero_stage", Node::integer(2)}})
+                  .files.at(0)
+                  .patch.same_value(
+                      yaml("{distributed_type: DEEPSPEED, deepspeed_config: {zero_stage: 2}}")));
+  EXPECT_TRUE(write_back({file}, {{"parallel.fsdp", Node::string("full")}})
+                  .files.at(0)
+                  .patch.same_value(yaml("{distributed_type: FSDP, fsdp_config: "
+                                         "{fsdp_sharding_strategy: FULL_SHARD}}")));
+}
+
+TEST(WriteBackTest, TrainingArgumentsGetADeepSpeedSectionAndItIsChangedInPlace) {
+  const char* text = "{per_device_train_batch_size: 4, bf16: true}";
+  const WrittenBack first =
+      write_back({reading_of(text, "args.yaml")}, {{"parallel.zero_stage", Node::integer(2)}});
+  EXPECT_THAT(first.left_over, IsEmpty());
+  std::vector<Reading> readings;
+  read_with_sections(first.files.at(0).content, FileFormat::kTrainingArguments, readings);
+  ASSERT_EQ(readings.size(), 2U);
+  const WrittenBack second = write_back(readings, {{"parallel.zero_stage", Node::integer(3)}});
+  EXPECT_TRUE(
+      second.files.at(0).patch.same_value(yaml("deepspeed: {zero_optimization: {stage: 3}}")));
+}
+
+TEST(WriteBackTest, AWholeBatchGivesWayToItsParts) {
+  const WrittenBack written =
+      write_back({reading_of("{train_batch_size: 64, train_micro_batch_size_per_gpu: 8, "
+                             "zero_optimization: {stage: 1}}",
+                             "ds.yaml")},
+                 {{"training.batch_size", Node::integer(4)}});
+  EXPECT_THAT(written.left_over, IsEmpty());
+  EXPECT_TRUE(written.files.at(0).patch.same_value(
+      yaml("{train_batch_size: null, train_micro_batch_size_per_gpu: 4, "
+           "gradient_accumulation_steps: 8}")));
+}
+
+TEST(WriteBackTest, AFrozenModuleIsSaidByItsName) {
+  const Reading job = reading_of(
+      "model: {modules: [{name: vggt, model: {preset: gpt2}, train: frozen, no_grad: true},"
+      " {name: head, model: {preset: gpt2}}]}",
+      "job.yaml");
+  const Reading own = reading_of(
+      "{model: {freeze_vggt: false}, data: {batch_size: 8, height: 64, width: 32}}", "train.yaml");
+  const MergedJob merged = merge_files({job, own});
+  EXPECT_EQ(merged.document.at("model").at("modules").items()[0].at("train").as_string(), "full");
+  const WrittenBack written =
+      write_back({job, own}, {{"model.modules[0].train", Node::string("frozen")},
+                              {"model.modules[0].no_grad", Node::boolean(true)},
+                              {"training.image_size", yaml("[32, 16]")}});
+  ASSERT_EQ(written.files.size(), 1U);
+  EXPECT_TRUE(written.files[0].patch.same_value(
+      yaml("{model: {freeze_vggt: true}, data: {height: 32, width: 16}}")))
+      << to_yaml(written.files[0].patch);
+  EXPECT_THAT(written.left_over, IsEmpty());
+}
+
+TEST(WriteBackTest, WhatAFormatCannotSayIsLeftOverAndTheFilesStayAsTheyAre) {
+  const WrittenBack written = write_back(
+      {reading_of("{output_dir: out, bf16: true}", "args.yaml")},
+      {{"training.precision", Node::string("bf16")}, {"parallel.num_gpus", Node::integer(2)}});
+  EXPECT_THAT(written.files, IsEmpty());
+  EXPECT_EQ(written.left_over.size(), 2U);
+}
+
+}  // namespace
+}  // namespace memfathom
