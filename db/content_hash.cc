@@ -23,8 +23,9 @@ constexpr std::uint8_t kOrder[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 
                                          {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
                                          {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
 
-void mix(std::uint64_t& a, std::uint64_t& b, std::uint64_t& c, std::uint64_t& d, std::uint64_t x,
-         std::uint64_t y) {
+// Left to itself the compiler calls it, and every word goes through memory.
+[[gnu::always_inline]] inline void mix(std::uint64_t& a, std::uint64_t& b, std::uint64_t& c,
+                                       std::uint64_t& d, std::uint64_t x, std::uint64_t y) {
   a += b + x;
   d = std::rotr(d ^ a, 32);
   c += d;
