@@ -55,8 +55,10 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
       name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
   return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
     const bool part = target == "q_proj" || target == "k_proj" || target == "v_proj";
-    return usual_name(target) == usual_name(name) || (target == "all-linear" && !options.head) ||
-           (fused && part);
+    const bool suffix = name.size() > target.size() && name.ends_with(target) &&
+                        name[name.size() - target.size() - 1] == '.';
+    return suffix || usual_name(target) == usual_name(name) ||
+           (target == "all-linear" && !options.head) || (fused && part);
   });
 }
 
@@ -73,7 +75,7 @@ Tensor Linear::operator()(const Tensor& x) const {
   // PEFT: the input is cast to the adapters' type, the sum to the base's.
   Tensor result = base_product(*this, x);
   const DType dtype = result.dtype();
-  const Tensor cast = x.session().autocast ? x : to_dtype(x, lora->a.dtype());
+  const Tensor cast = to_dtype(x, lora->a.dtype());
   const Tensor dropped = dropout(cast, lora->dropout);
   Tensor t = linear(dropped, lora->a);
   t = linear(t, lora->b);

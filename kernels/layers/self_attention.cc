@@ -15,16 +15,17 @@ Tensor as_heads(const Tensor& x, std::int64_t head_size) {
   return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2);
 }
 
-// matmul, softmax in fp32, dropout, matmul: the model's own code. Keys and values keep their names,
-// or give them to the repeated ones, until the layer returns.
-Tensor eager_attention(const Tensor& q, Tensor& k, Tensor& v, std::int64_t groups, double p) {
+// matmul, softmax in fp32, dropout, matmul: the model's own code. It has no function of its own
+// there, so the repeated keys and values and the weights live as long as the layer's names do.
+Tensor eager_attention(const Tensor& q, Tensor& k, Tensor& v, Tensor& scores, std::int64_t groups,
+                       double p) {
   {
     Tensor keys = repeat_interleave_heads(k, groups);
     Tensor values = repeat_interleave_heads(v, groups);
     k = std::move(keys);
     v = std::move(values);
   }
-  Tensor scores = matmul(q, transpose(k, 2, 3));
+  scores = matmul(q, transpose(k, 2, 3));
   scores = mul_scalar(scores, 1 / std::sqrt(static_cast<double>(q.size(3))));
   {
     Tensor weights = softmax_fp32(scores);
@@ -42,9 +43,10 @@ Tensor SelfAttention::operator()(const Tensor& x) const {
   Tensor keys = as_heads(k(x), head_size);
   Tensor values = as_heads(v(x), head_size);
   const double p = x.session().training ? dropout : 0;
+  Tensor scores;
   Tensor out;
   if (implementation == AttentionImplementation::kEager) {
-    out = eager_attention(queries, keys, values, heads / kv_heads, p);
+    out = eager_attention(queries, keys, values, scores, heads / kv_heads, p);
   } else {
     AttentionOptions options;
     options.implementation = implementation;
@@ -94,8 +96,9 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
     Tensor weights = bmm(scaled, transpose(flat_heads(k), 1, 2));
     weights = softmax(weights);
     weights = memfathom::dropout(weights, p);
-    const Tensor attended = bmm(weights, flat_heads(v));
+    Tensor attended = bmm(weights, flat_heads(v));
     joined = reshape(clone(transpose(attended, 0, 1)), {length * batch, hidden});
+    attended.reset();  // torch gives the name to the joined heads
     const Tensor projected = out(joined);
     const Tensor average = mean(view(weights, {batch, heads, length, length}), {1}, false);
     return transpose(view(projected, {length, batch, hidden}), 0, 1);
@@ -107,9 +110,10 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
   options.implementation = implementation;
   options.causal = false;
   options.dropout = p;
-  const Tensor attended =
+  Tensor attended =
       scaled_dot_product_attention(split_heads(q), split_heads(k), split_heads(v), options);
   joined = view(contiguous(permute(attended, {2, 0, 1, 3})), {length * batch, hidden});
+  attended.reset();
   const Tensor projected = out(joined);
   return transpose(view(projected, {length, batch, hidden}), 0, 1);
 }

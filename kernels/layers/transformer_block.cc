@@ -121,23 +121,26 @@ Tensor TransformerBlock::modulated(const Tensor& x) const {
 }
 
 Tensor TransformerBlock::torch_layer(const Tensor& x) const {
-  const auto attend_part = [&](const Tensor& input) {
-    return dropout(multihead_(input), options_.dropout);
+  // Both rebind their argument to their result, so a norm given to them dies before the dropout.
+  const auto attend_part = [&](Tensor input) {
+    input = multihead_(input);
+    Tensor dropped = dropout(input, options_.dropout);
+    input.reset();  // by the caller it would be destroyed only after the sum
+    return dropped;
   };
-  const auto feed_part = [&](const Tensor& input) {
+  const auto feed_part = [&](Tensor input) {
     Tensor t = mlp_.up(input);
     t = activate(mlp_.activation, t);
     t = dropout(t, options_.dropout);
     t = mlp_.down(t);
-    return dropout(t, options_.dropout);
+    input = std::move(t);
+    Tensor dropped = dropout(input, options_.dropout);
+    input.reset();
+    return dropped;
   };
   if (options_.norm_first) {
-    Tensor t = norms_[0](x);
-    t = attend_part(t);
-    const Tensor residual = add(x, t);
-    t = norms_[1](residual);
-    t = feed_part(t);
-    return add(residual, t);
+    const Tensor residual = add(x, attend_part(norms_[0](x)));
+    return add(residual, feed_part(norms_[1](residual)));
   }
   Tensor t = attend_part(x);
   t = add(x, t);

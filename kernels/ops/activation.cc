@@ -46,6 +46,7 @@ Rule rule_of(Activation activation) {
     case Activation::kHardswish:
       return {Elementwise::kHardswish, Elementwise::kHardswishBackward, false, {}};
     case Activation::kGeluNew:
+    case Activation::kGeluFast:
     case Activation::kQuickGelu:
     case Activation::kHardsigmoid:
     case Activation::kIdentity: break;
@@ -67,6 +68,19 @@ Tensor gelu_new(const Tensor& x) {
   return mul(half, t);
 }
 
+// Hugging Face's gelu_fast: the same curve in another order, which keeps more.
+Tensor gelu_fast(const Tensor& x) {
+  const Tensor half = mul_scalar(x, 0.5);
+  const Tensor scaled = mul_scalar(x, std::sqrt(2.0 / 3.14159265358979323846));
+  Tensor t = mul_scalar(x, 0.044715);
+  t = mul(t, x);
+  t = add_scalar(t, 1);
+  t = mul(scaled, t);
+  t = activate(Activation::kTanh, t);
+  t = add_scalar(t, 1);
+  return mul(half, t);
+}
+
 }  // namespace
 
 std::optional<Activation> parse_activation(std::string_view name) {
@@ -77,7 +91,7 @@ std::optional<Activation> parse_activation(std::string_view name) {
       {"gelu_tanh", Activation::kGeluTanh},
       {"gelu-approximate", Activation::kGeluTanh},
       {"gelu_new", Activation::kGeluNew},
-      {"gelu_fast", Activation::kGeluNew},
+      {"gelu_fast", Activation::kGeluFast},
       {"quick_gelu", Activation::kQuickGelu},
       {"silu", Activation::kSilu},
       {"swish", Activation::kSilu},
@@ -103,6 +117,7 @@ std::optional<Activation> parse_activation(std::string_view name) {
 Tensor activate(Activation activation, const Tensor& input) {
   if (activation == Activation::kIdentity) return input;
   if (activation == Activation::kGeluNew) return gelu_new(input);
+  if (activation == Activation::kGeluFast) return gelu_fast(input);
   if (activation == Activation::kQuickGelu) {
     return mul(input, activate(Activation::kSigmoid, mul_scalar(input, 1.702)));
   }
@@ -146,24 +161,26 @@ void activate_in_place(Activation activation, Tensor& x) {
   x = changed;
 }
 
-Tensor prelu(const Tensor& x, const Tensor& weight) {
-  Session& session = x.session();
+Tensor prelu(const Tensor& input, const Tensor& weight) {
+  Session& session = input.session();
+  const Tensor x = autocast_to_lower(input);  // unlike other activations, prelu is on the list
+  const Tensor slopes = autocast_to_lower(weight);
   // aten reshapes the weight to broadcast over channels and calls a kernel with both gradients.
   Shape wide;
   for (int i = 0; i < x.rank(); ++i)
     wide.push_back(i == 1 && weight.elements() > 1 ? weight.elements() : 1);
-  const Tensor w = view(weight, wide);
+  const Tensor w = view(slopes, wide);
   Recording tape(session, "_prelu_kernel", {&x, &w});
   tape.save(x);
   tape.save(w);
   Tensor out = elementwise(Elementwise::kPrelu, x.dtype(), {&x, &w});
   tape.finish(out, [](Backward& b) {
-    const Tensor input = b.saved(0);
+    const Tensor kept = b.saved(0);
     const Tensor slope = b.saved(1);
     Tensor dx = elementwise(Elementwise::kPreluBackwardInput, b.gradient().dtype(),
-                            {&b.gradient(), &input, &slope});
+                            {&b.gradient(), &kept, &slope});
     Tensor dw = elementwise(Elementwise::kPreluBackwardWeight, b.gradient().dtype(),
-                            {&b.gradient(), &input});
+                            {&b.gradient(), &kept});
     if (b.needs(0)) b.give(0, std::move(dx));
     if (b.needs(1)) b.give(1, std::move(dw));
   });

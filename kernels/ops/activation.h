@@ -14,6 +14,7 @@ enum class Activation : std::uint8_t {
   kGelu,
   kGeluTanh,
   kGeluNew,
+  kGeluFast,
   kQuickGelu,
   kSilu,
   kMish,

@@ -42,8 +42,8 @@ Shape without(const Shape& shape, std::initializer_list<int> dims) {
   return kept;
 }
 
-Tensor reduce_to(Reduction op, const Tensor& x, const Shape& reduced) {
-  Tensor out = x.session().empty(reduced, x.dtype());
+Tensor reduce_to(Reduction op, const Tensor& x, const Shape& reduced, DType dtype) {
+  Tensor out = x.session().empty(reduced, dtype);
   if (x.session().computes()) x.session().device().run(ReduceCall{op, out.operand(), x.operand()});
   return out;
 }
@@ -53,18 +53,20 @@ Tensor reduce(Reduction op, const char* name, const Tensor& x, std::initializer_
   Session& session = x.session();
   Recording tape(session, name, {&x});
   const Shape reduced = reduced_shape(x, dims);
-  Tensor out = reduce_to(op, x, reduced);
+  // Autocast asks sums for an fp32 result; their gradient becomes 16-bit again, in full size.
+  const bool widens = op == Reduction::kSum && session.autocast && is_16bit_float(x.dtype());
+  Tensor out = reduce_to(op, x, reduced, widens ? DType::kFp32 : x.dtype());
   if (!keep_dims) {
     const Shape shape = without(reduced, dims);
     out = out.alias(shape, contiguous_strides(shape), 0);
   }
   const double count = static_cast<double>(x.elements()) /
                        static_cast<double>(std::max<std::int64_t>(1, reduced.elements()));
-  tape.finish(out, [op, count, reduced, full = x.shape()](Backward& b) {
+  tape.finish(out, [op, count, reduced, full = x.shape(), dtype = x.dtype()](Backward& b) {
     const Tensor gradient =
         b.gradient().alias(reduced, contiguous_strides(reduced), b.gradient().impl()->offset);
-    Tensor wide = expand(gradient, full);
-    b.give(0, op == Reduction::kMean ? div_scalar(wide, count) : wide);
+    const Tensor wide = expand(gradient, full);
+    b.give(0, to_dtype(op == Reduction::kMean ? div_scalar(wide, count) : wide, dtype));
   });
   return out;
 }
@@ -242,7 +244,7 @@ Tensor reduce_all(Reduction op, const char* name, const Tensor& x) {
   Recording tape(x.session(), name, {&x});
   Shape ones = x.shape();
   for (std::int64_t& extent : ones) extent = 1;
-  Tensor out = reduce_to(op, x, ones).alias({}, {}, 0);
+  Tensor out = reduce_to(op, x, ones, x.dtype()).alias({}, {}, 0);
   tape.finish(out, [op, full = x.shape()](Backward& b) {
     Tensor wide = expand(b.gradient(), full);
     b.give(0,
@@ -263,7 +265,7 @@ Tensor sum_to_shape(const Tensor& x, const Shape& shape) {
   for (int i = 0; i < x.rank(); ++i) {
     if (i < extra || shape[i - extra] == 1) reduced[i] = 1;
   }
-  const Tensor out = reduce_to(Reduction::kSum, x, reduced);
+  const Tensor out = reduce_to(Reduction::kSum, x, reduced, x.dtype());
   return out.alias(shape, contiguous_strides(shape), 0);
 }
 

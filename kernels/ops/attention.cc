@@ -185,13 +185,13 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
                       const AttentionOptions& options) {
   Session& session = q_in.session();
   const DType dtype = q_in.dtype();
-  const Tensor q32 = to_dtype(q_in, DType::kFp32);
-  const std::int64_t groups = q_in.size(1) / k_in.size(1);
-  const Tensor k32 = repeat_interleave_heads(to_dtype(k_in, DType::kFp32), groups);
-  const Tensor v32 = repeat_interleave_heads(to_dtype(v_in, DType::kFp32), groups);
   const double root =
       std::sqrt(options.scale.value_or(1 / std::sqrt(static_cast<double>(q_in.size(3)))));
   Tensor mask = options.mask;
+  if (mask && mask.dtype() == DType::kBool) mask = session.full(mask.shape(), dtype, 0);
+  const Tensor q32 = to_dtype(q_in, DType::kFp32);
+  const Tensor k32 = to_dtype(k_in, DType::kFp32);
+  const Tensor v32 = to_dtype(v_in, DType::kFp32);
   if (options.causal && !mask) {
     const Shape square{q_in.size(2), k_in.size(2)};
     Tensor allowed = session.full(square, DType::kBool, 1);
@@ -200,9 +200,12 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
     allowed = session.full(square, DType::kBool, 1);  // negated, to fill the mask
   }
   const Tensor q = mul_scalar(q32, root);
+  const std::int64_t groups = q_in.size(1) / k_in.size(1);
+  const Tensor keys = repeat_interleave_heads(k32, groups);
+  const Tensor values = repeat_interleave_heads(v32, groups);
   Tensor scores;
   {
-    const Tensor k = mul_scalar(transpose(k32, 2, 3), root);
+    const Tensor k = mul_scalar(transpose(keys, 2, 3), root);
     scores = matmul(q, k);
   }
   if (mask && session.policy().in_place_shortcuts) {
@@ -212,11 +215,10 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
   }
   scores = softmax(scores, -1);
   scores = dropout(scores, options.dropout);
-  Tensor out = matmul(scores, v32);
-  out = to_dtype(out, dtype);
-  const Tensor weights =
-      to_dtype(scores.detach(), dtype);  // returned beside the result, and dropped
-  return out;
+  // Returned beside the result and dropped; aten's compilers make it first.
+  const Tensor weights = to_dtype(scores.detach(), dtype);
+  const Tensor out = matmul(scores, values);
+  return to_dtype(out, dtype);
 }
 
 // A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants
@@ -265,8 +267,11 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy,
                               !options.mask && head_size <= 256 &&
                               (!grouped || policy.attention_has_gqa);
   if (flash_possible) return AttentionImplementation::kFlash;
+  // The memory-efficient kernel loads 16 bytes of a head at a time.
+  const bool aligned = head_size * bits_of(dtype) % 128 == 0;
   const bool grouped_possible = !grouped || policy.torch_version >= 212;
-  return grouped_possible ? AttentionImplementation::kEfficient : AttentionImplementation::kMath;
+  return grouped_possible && aligned ? AttentionImplementation::kEfficient
+                                     : AttentionImplementation::kMath;
 }
 
 Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
@@ -291,6 +296,15 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
                      options.causal && !options.mask,
                      options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
                      options.dropout, options.dropout > 0 ? session.next_random_offset() : 0};
+  const std::int64_t head_size = q.size(3);
+  if (flash && head_size % 8 != 0) {
+    // Flash wants heads in steps of 8: they are padded, and the result is a slice.
+    const std::int64_t pairs[] = {0, round_up(head_size, 8) - head_size};
+    const Tensor wide_q = pad(q, pairs);
+    const Tensor wide_k = pad(k, pairs);
+    const Tensor wide_v = pad(v, pairs);
+    return slice(fused_attention(wide_q, wide_k, wide_v, {}, c), -1, 0, head_size);
+  }
   return fused_attention(q, k, v, kernel_mask(bias, q, k), c);
 }
 

@@ -91,6 +91,9 @@ Tensor softmax(const Tensor& x, int dim) {
 }
 
 Tensor log_softmax(const Tensor& x, int dim) {
+  // fp16 is widened inside the kernel, as in softmax_fp32.
+  if (x.session().autocast && x.dtype() == DType::kFp16)
+    return softmax_kernel(Softmax::kLogSoftmax, x, dim, DType::kFp32);
   const Tensor wide = autocast_to_fp32(x);
   return softmax_kernel(Softmax::kLogSoftmax, wide, dim, wide.dtype());
 }
@@ -117,14 +120,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_sm
 }
 
 Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input) {
-  if (loss == PairLoss::kL1) {
-    Tensor difference = sub(input, target_input);
-    difference = absolute(difference);
-    return mean_all(difference);
-  }
   Session& session = input.session();
   const Tensor target = autocast_to_fp32(target_input);
   const Tensor x = autocast_to_fp32(input);
+  if (loss == PairLoss::kL1) {
+    Tensor difference = sub(x, target);
+    difference = absolute(difference);
+    return mean_all(difference);
+  }
   const PairRule rule = rule_of(loss);
   Recording tape(session, "pair_loss", {&x});
   tape.save(x);
@@ -172,6 +175,28 @@ Tensor dropout(const Tensor& x, double p) {
                           {scale}));
   });
   return out;
+}
+
+void dropout_in_place(Tensor& x, double p) {
+  Session& session = x.session();
+  if (p == 0 || !session.training) return;
+  Recording tape(session, "mul_", {&x});
+  const Tensor noise = session.empty_strided(x.shape(), x.strides(), x.dtype());
+  tape.save(noise);
+  if (session.computes()) {
+    ElementwiseCall ones{Elementwise::kFill, noise.operand(), {}, {}, {}, {1}};
+    session.device().run(ones);
+    session.device().run(DropoutCall{p, 1, session.next_random_offset(), noise.operand(),
+                                     noise.operand(), Operand{}});
+    session.device().run(
+        ElementwiseCall{Elementwise::kMul, x.operand(), x.operand(), noise.operand(), {}, {}});
+  }
+  Tensor changed = x.detach();
+  tape.finish(changed, [](Backward& b) {
+    const Tensor kept = b.saved(0);
+    b.give(0, elementwise(Elementwise::kMul, b.gradient().dtype(), {&b.gradient(), &kept}));
+  });
+  x = changed;
 }
 
 }  // namespace memfathom

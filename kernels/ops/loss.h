@@ -21,5 +21,7 @@ Tensor pair_loss(PairLoss loss, const Tensor& x, const Tensor& target);
 
 // nn.Dropout in training: a mask of one byte an element is kept. p = 0 is the identity.
 Tensor dropout(const Tensor& x, double p);
+// The in-place form has no fused kernel: noise of x's own type is made, kept and multiplied in.
+void dropout_in_place(Tensor& x, double p);
 
 }  // namespace memfathom

@@ -44,7 +44,7 @@ Tensor result_like(const Tensor& x, Norm op) {
 }
 
 // The gradients every norm's one backward kernel gives: of the input, the weight and the bias,
-// those that are wanted.
+// those that are wanted. cuDNN's batch norm always writes all three.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
   const Tensor gradient =
@@ -52,9 +52,10 @@ void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tens
   Tensor dx;
   Tensor dweight;
   Tensor dbias;
-  if (b.needs(0)) dx = call.op == Norm::kBatch ? like(x) : result_like(x, call.op);
-  if (b.needs(1)) dweight = session.empty(weight.shape(), weight.dtype());
-  if (b.needs(2)) dbias = session.empty(weight.shape(), weight.dtype());
+  const bool all = call.op == Norm::kBatch;
+  if (all || b.needs(0)) dx = all ? like(x) : result_like(x, call.op);
+  if ((all && weight) || b.needs(1)) dweight = session.empty(weight.shape(), weight.dtype());
+  if ((all && weight) || b.needs(2)) dbias = session.empty(weight.shape(), weight.dtype());
   if (session.computes()) {
     call.backward = true;
     call.x = x.operand();
@@ -65,9 +66,9 @@ void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tens
     call.dbias = dbias.operand();
     session.device().run(call);
   }
-  if (dx) b.give(0, std::move(dx));
-  if (dweight) b.give(1, std::move(dweight));
-  if (dbias) b.give(2, std::move(dbias));
+  if (b.needs(0)) b.give(0, std::move(dx));
+  if (b.needs(1)) b.give(1, std::move(dweight));
+  if (b.needs(2)) b.give(2, std::move(dbias));
 }
 
 }  // namespace
@@ -115,8 +116,10 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   return out;
 }
 
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  Session& session = x.session();
+Tensor rms_norm(const Tensor& input, const Tensor& parameter, double eps) {
+  Session& session = input.session();
+  const Tensor weight = autocast_to_fp32(parameter);
+  const Tensor x = autocast_to_fp32(input);
   if (!session.policy().rms_norm_is_fused) return rms_norm_python(x, weight, eps);
   if (weight.dtype() != x.dtype()) {
     // The composite: upcast, normalise, weight, in PyTorch's own elementary operations.
@@ -150,8 +153,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
     const Tensor saved_x = b.saved(0);
     const Tensor saved_w = b.saved(1);
     const Tensor saved_rstd = b.saved(2);
-    Tensor dx = b.session().empty(saved_x.shape(), saved_x.dtype());
-    Tensor dweight = b.session().empty(saved_w.shape(), saved_w.dtype());
+    Tensor dx;
+    Tensor dweight;
+    if (b.needs(0)) dx = b.session().empty(saved_x.shape(), saved_x.dtype());
+    if (b.needs(1)) dweight = b.session().empty(saved_w.shape(), saved_w.dtype());
     if (b.session().computes()) {
       NormCall back;
       back.op = Norm::kRms;
@@ -165,8 +170,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       back.dweight = dweight.operand();
       b.session().device().run(back);
     }
-    if (b.needs(0)) b.give(0, std::move(dx));
-    if (b.needs(1)) b.give(1, std::move(dweight));
+    if (dx) b.give(0, std::move(dx));
+    if (dweight) b.give(1, std::move(dweight));
   });
   return out;
 }

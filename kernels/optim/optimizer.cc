@@ -200,7 +200,9 @@ void OptimizerRun::step_foreach(const std::vector<std::size_t>& group) {
     case OptimizerName::kRmsprop: lingering_ = temporaries(group, false); break;
     case OptimizerName::kAdagrad: {
       std::vector<Tensor> roots = temporaries(group, false);
-      std::vector<Tensor> numerators = temporaries(group, true);
+      // Decayed gradients are multiplied in place.
+      std::vector<Tensor> numerators;
+      if (!l2) numerators = temporaries(group, true);
       release_from_end(numerators);
       release_from_end(roots);
       break;

@@ -76,31 +76,36 @@ Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep) {
   return segment(input);
 }
 
-Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
-  Session& session = input.session();
-  Recording tape(session, "CheckpointFunction", {&input});
-  tape.save(input);
+Tensor checkpoint_reentrant(const JoiningSegment& segment, std::span<const Tensor> inputs) {
+  Session& session = inputs.front().session();
+  Recording tape(session, "CheckpointFunction", inputs);
+  for (const Tensor& input : inputs) tape.save(input);
   Tensor output;
   {
     const NoGrad no_grad(session);
-    output = segment(input);
+    output = segment(inputs);
   }
   if (!tape.wanted()) return output;
   // Owned by the closure through a counted frame: a std::function is too large to sit in a node.
   struct Kept : Counted {
-    Segment segment;
+    JoiningSegment segment;
+    std::size_t inputs = 0;
     std::optional<DType> autocast;
     ModuleIndex module = 0;
   };
   Ref<Kept> kept = make_ref<Kept>();
   kept->segment = segment;
+  kept->inputs = inputs.size();
   kept->autocast = session.autocast;
   kept->module = session.module;
   tape.finish(output, [kept](Backward& b) {
     Session& s = b.session();
     const Scoped<ModuleIndex> module(s.module, kept->module);
-    Tensor again = b.saved(0);
-    again.set_requires_grad(true);
+    std::vector<Tensor> again;
+    for (std::size_t i = 0; i < kept->inputs; ++i) {
+      again.push_back(b.saved(i));
+      if (again.back()) again.back().set_requires_grad(b.needs(i));
+    }
     Tensor result;
     {
       const Scoped<bool> grad(s.grad_enabled, true);
@@ -108,9 +113,18 @@ Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
       result = kept->segment(again);
     }
     run_backward(result, b.gradient());
-    if (b.needs(0)) b.give(0, again.grad());
+    for (std::size_t i = 0; i < kept->inputs; ++i) {
+      if (b.needs(i) && again[i].grad()) b.give(i, again[i].grad());
+    }
   });
   return output;
+}
+
+Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
+  const JoiningSegment joining = [segment](std::span<const Tensor> inputs) {
+    return segment(inputs.front());
+  };
+  return checkpoint_reentrant(joining, std::span(&input, 1));
 }
 
 }  // namespace memfathom

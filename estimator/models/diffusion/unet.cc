@@ -31,7 +31,7 @@ struct Plan {
   bool mid_attention = true;
   std::int64_t layers = 2, cross_size = 0, downsample_padding = 1;
   std::int64_t added_size = 0, added_time_size = 0;  // SDXL's text embedding with sizes
-  bool linear_projection = false, flip = true;
+  bool linear_projection = false, flip = true, fourier = false;
   UNetStyle style;
 };
 
@@ -54,6 +54,13 @@ std::vector<bool> read_attention(const Node& config, std::string_view key, std::
     types->refuse(
         fmt::format("it must have one type for each of the {} block_out_channels", blocks));
   return attention;
+}
+
+// Which of the values a key has; the first if it is absent.
+std::size_t choice_or(const Node& config, std::string_view key,
+                      std::initializer_list<std::string_view> values) {
+  const Node* node = find_any(config, {key});
+  return node == nullptr ? 0 : node->as_choice(std::span(values.begin(), values.size()));
 }
 
 // One number for all blocks, or a list with one for each.
@@ -95,6 +102,13 @@ Plan read_plan(const Node& config, const ModelSettings& settings) {
   plan.style.activation = activation_or(config, {"act_fn"}, "silu");
   plan.style.dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
   plan.style.time_size = 4 * plan.channels.front();
+  plan.style.scale_shift =
+      choice_or(config, "resnet_time_scale_shift", {"default", "scale_shift"}) == 1;
+  for (const std::string_view key : {"downsample_type", "upsample_type"})
+    choice_or(config, key, {"conv"});
+  // Frequencies that are a parameter, though one that does not learn, and sines of both signs.
+  plan.fourier =
+      !conditioned && choice_or(config, "time_embedding_type", {"positional", "fourier"}) == 1;
   plan.flip = flag_or(config, {"flip_sin_to_cos"}, true);
   plan.linear_projection = flag_or(config, {"use_linear_projection"}, false);
   plan.transformer_layers =
@@ -151,7 +165,12 @@ class UNet final : public Network {
     conv_in_ = conv_layer(
         context, "conv_in",
         {.in = plan_.in_channels, .out = first, .kernel = 3, .padding = 1, .bias = true});
-    time_ = make_timestep_embedding(builder, "time_embedding", first, plan_.style.time_size);
+    if (plan_.fourier) {
+      frequencies_ = builder.frozen_parameter("time_proj.weight", {first}, settings.precision);
+      builder.count_parameters(first);
+    }
+    time_ = make_timestep_embedding(builder, "time_embedding", plan_.fourier ? 2 * first : first,
+                                    plan_.style.time_size);
     if (plan_.added_size > 0)
       added_ = make_timestep_embedding(builder, "add_embedding", plan_.added_size,
                                        plan_.style.time_size);
@@ -192,7 +211,8 @@ class UNet final : public Network {
 
   Tensor forward() override {
     const Tensor timesteps = steps();
-    Tensor t = timestep_embedding(timesteps, plan_.channels.front(), plan_.flip);
+    const std::int64_t waves = (plan_.fourier ? 2 : 1) * plan_.channels.front();
+    Tensor t = timestep_embedding(timesteps, waves, plan_.flip);
     t = to_dtype(t, x_.dtype());
     Tensor temb = time_(t);
     if (plan_.added_size > 0) temb = with_added(temb);
@@ -304,6 +324,12 @@ class UNet final : public Network {
 
   Tensor run_resnet(const std::shared_ptr<const ResnetBlock>& resnet, const Tensor& x,
                     const Tensor& temb) const {
+    if (settings_.checkpointing == Checkpointing::kFull && settings_.checkpoint_reentrant) {
+      const Tensor inputs[] = {x, temb};
+      return checkpoint_reentrant(
+          [resnet](std::span<const Tensor> given) { return (*resnet)(given[0], given[1]); },
+          inputs);
+    }
     return run_checkpointed(
         settings_, [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); }, x);
   }
@@ -352,6 +378,7 @@ class UNet final : public Network {
   std::vector<Stage> down_, up_;
   Stage middle_;
   GroupNorm norm_out_;
+  Tensor frequencies_;
   Tensor x_, timesteps_, target_, text_, pooled_text_, time_ids_;
 };
 

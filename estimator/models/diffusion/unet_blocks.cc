@@ -1,6 +1,7 @@
 #include "estimator/models/diffusion/unet_blocks.h"
 
 #include <utility>
+#include <vector>
 
 #include "estimator/models/checkpointed.h"
 #include "kernels/ops/arithmetic.h"
@@ -30,9 +31,19 @@ Tensor ResnetBlock::operator()(const Tensor& input, const Tensor& temb) const {
     step = activate(activation, temb);
     step = time(step);
     step = unsqueeze(unsqueeze(step, 2), 3);
-    hidden = add(hidden, step);
   }
-  hidden = norm2(hidden);
+  if (step && scale_shift) {
+    const std::vector<Tensor> parts = chunk(step, 2, 1);
+    hidden = norm2(hidden);
+    {
+      const Tensor factor = add_scalar(parts[0], 1);
+      hidden = mul(hidden, factor);
+    }
+    hidden = add(hidden, parts[1]);
+  } else {
+    if (step) hidden = add(hidden, step);
+    hidden = norm2(hidden);
+  }
   hidden = activate(activation, hidden);
   hidden = memfathom::dropout(hidden, dropout);
   hidden = conv2(hidden);
@@ -54,8 +65,10 @@ std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context
   block->norm1 = make_norm(builder, "norm1", style.groups, in, style.eps);
   block->conv1 =
       conv_layer(context, "conv1", {.in = in, .out = out, .kernel = 3, .padding = 1, .bias = true});
+  block->scale_shift = style.scale_shift;
   if (style.time_size > 0)
-    block->time = make_linear(builder, "time_emb_proj", style.time_size, out);
+    block->time =
+        make_linear(builder, "time_emb_proj", style.time_size, style.scale_shift ? 2 * out : out);
   block->norm2 = make_norm(builder, "norm2", style.groups, out, style.eps);
   block->conv2 = conv_layer(context, "conv2",
                             {.in = out, .out = out, .kernel = 3, .padding = 1, .bias = true});

@@ -21,6 +21,7 @@ struct UNetStyle {
   double dropout = 0;
   std::int64_t time_size = 0;
   Activation activation = Activation::kSilu;
+  bool scale_shift = false;  // the time scales and shifts the second norm instead of being added
 };
 
 // GN, SiLU, conv, + time, GN, SiLU, conv, + shortcut. Without a time_size there is no time.
@@ -30,6 +31,7 @@ struct ResnetBlock {
   Linear time;
   double dropout = 0;
   Activation activation = Activation::kSilu;
+  bool scale_shift = false;
 
   Tensor operator()(const Tensor& input, const Tensor& temb) const;
 };

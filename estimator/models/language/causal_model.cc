@@ -64,6 +64,7 @@ void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& 
   if (flag_or(config, {"tie_word_embeddings"}, tied_by_default) &&
       settings_.stage == PipelineStage::kWhole) {
     head_.weight = embedding;
+    if (bias) head_.bias = builder.parameter("lm_head.bias", {vocabulary});
     return;
   }
   head_ = make_linear(builder, "lm_head", hidden, vocabulary, {.bias = bias, .head = true});

@@ -9,13 +9,15 @@
 namespace memfathom {
 namespace {
 
-// torch.cat of what is cached (nothing at first, which still copies) and the new tokens.
-Tensor grown(const Tensor& cached, const Tensor& fresh) {
+// torch.cat of what is cached (nothing at first, which still copies) and the new tokens. The cache
+// begins in the keys' type, which autocast's rotation leaves at fp32, and cat widens the values.
+Tensor grown(const Tensor& cached, const Tensor& fresh, DType dtype) {
   if (!cached) {
+    if (fresh.dtype() != dtype) return to_dtype(fresh, dtype);
     const Tensor parts[] = {fresh};
     return cat(parts, 2);
   }
-  const Tensor parts[] = {cached, fresh};
+  const Tensor parts[] = {cached, to_dtype(fresh, dtype)};
   return cat(parts, 2);
 }
 
@@ -43,8 +45,8 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v) {
   if (kind_ == KvCache::kTuple) {
     if (layer.keys) {
       before_.push_back(layer);
-      k = grown(layer.keys, k);
-      v = grown(layer.values, v);
+      k = grown(layer.keys, k, layer.keys.dtype());
+      v = grown(layer.values, v, layer.values.dtype());
     } else {
       // The first tuple holds the tensors themselves.
       k.impl()->storage->set_component(Component::kKvCache);
@@ -53,8 +55,9 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v) {
     layer = {k, v};
     return;
   }
-  layer.keys = grown(layer.keys, k);
-  layer.values = grown(layer.values, v);
+  const DType dtype = k.dtype();
+  layer.keys = grown(layer.keys, k, dtype);
+  layer.values = grown(layer.values, v, dtype);
   k = layer.keys;
   v = layer.values;
 }

@@ -1,7 +1,11 @@
 #include "estimator/models/language/t5_stack.h"
 
+#include <array>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/models/language/config_reader.h"
 #include "estimator/models/language/masks.h"
@@ -64,6 +68,28 @@ Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Te
   return {output, weights};
 }
 
+// In fp16 every part of a block ends with a clamp to what the type can hold.
+Tensor clamped(const Tensor& x) {
+  if (x.dtype() != DType::kFp16) return x;
+  constexpr std::array<double, 4> kRange{-65504, 65504};
+  Session& session = x.session();
+  Recording tape(session, "clamp", {&x});
+  tape.save(x);
+  { const Tensor infinite = session.empty(x.shape(), DType::kBool); }
+  Tensor out = elementwise(Elementwise::kHardtanh, x.dtype(), {&x}, kRange);
+  tape.finish(out, [](Backward& b) {
+    const Tensor kept = b.saved(0);
+    Session& s = b.session();
+    const Tensor on_edge = s.empty(kept.shape(), DType::kBool);
+    const Tensor outside = s.empty(kept.shape(), DType::kBool);
+    const Tensor halved = s.empty(kept.shape(), kept.dtype());
+    const Tensor chosen = s.empty(kept.shape(), kept.dtype());
+    b.give(0, elementwise(Elementwise::kHardtanhBackward, kept.dtype(), {&b.gradient(), &kept},
+                          kRange));
+  });
+  return out;
+}
+
 }  // namespace
 
 T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
@@ -84,8 +110,12 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
   plan.gated = kind.rfind("gated-", 0) == 0;
   // "gated-gelu" means the tanh form in elementary operations.
   const std::string act = plan.gated ? kind.substr(6) : kind;
+  const std::string curve = plan.gated && act == "gelu" ? "gelu_new" : act;
+  // The library works dense_act_fn out of feed_forward_proj whenever it reads a configuration.
+  const std::optional<Activation> named = parse_activation(curve);
+  if (!named) projection->refuse("it must be an activation such as relu, or gated-gelu");
   plan.activation =
-      activation_or(config, {"dense_act_fn"}, plan.gated && act == "gelu" ? "gelu_new" : act);
+      projection != nullptr ? *named : activation_or(config, {"dense_act_fn"}, "relu");
   if (const Node* architectures = find_any(config, {"architectures"});
       architectures != nullptr && !architectures->items().empty()) {
     plan.encoder_only =
@@ -193,6 +223,7 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
     weights = attended.weights;
     hidden = joined(x, attended.output);
   }
+  hidden = clamped(hidden);
   if (!cross_.empty()) {
     const Tensor residual = hidden;
     const Tensor normed = cross_norm_(residual);
@@ -200,10 +231,12 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
         cross_.front()(normed, pass.encoded, pass.cross_bias, pass.cross_mask);
     cross_weights = attended.weights;
     hidden = joined(residual, attended.output);
+    hidden = clamped(hidden);
   }
   Tensor forwarded = mlp_norm_(hidden);
   forwarded = feed_forward(forwarded);
-  return joined(hidden, forwarded);
+  hidden = joined(hidden, forwarded);
+  return clamped(hidden);
 }
 
 T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan,
@@ -232,8 +265,17 @@ T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan,
 
 Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass) const {
   if (!checkpoints(settings_, x.session())) return block(x, pass);
-  const Segment segment = [&block, pass](const Tensor& input) { return block(input, pass); };
-  return settings_.checkpoint_reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
+  if (!settings_.checkpoint_reentrant)
+    return checkpoint([&block, pass](const Tensor& input) { return block(input, pass); }, x);
+  std::vector<Tensor> inputs{x, pass.bias};
+  if (pass.encoded) inputs.push_back(pass.encoded);
+  const JoiningSegment segment = [&block, pass](std::span<const Tensor> given) {
+    T5Pass own = pass;
+    own.bias = given[1];
+    if (given.size() > 2) own.encoded = given[2];
+    return block(given[0], own);
+  };
+  return checkpoint_reentrant(segment, inputs);
 }
 
 Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded,

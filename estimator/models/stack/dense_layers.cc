@@ -54,7 +54,12 @@ Layer softmax_layer(StackContext&, const Node& spec) {
 
 Layer dropout_layer(StackContext& context, const Node& spec) {
   const double p = context.settings.dropout.value_or(fraction_or(spec, "p", 0.5));
-  return [p](const Tensor& x) { return dropout(x, p); };
+  if (!flag_or(spec, "inplace", false)) return [p](const Tensor& x) { return dropout(x, p); };
+  return [p](const Tensor& x) {
+    Tensor changed = x;
+    dropout_in_place(changed, p);
+    return changed;
+  };
 }
 
 Layer layer_norm_layer(StackContext& context, const Node& spec) {
@@ -90,16 +95,29 @@ Layer position_embedding_layer(StackContext& context, const Node& spec) {
   };
 }
 
+// Its activation has a weight, so it is no Mlp.
+Layer prelu_mlp(StackContext& context, std::int64_t hidden, std::int64_t inner) {
+  const Linear up = make_linear(context.builder, "up", hidden, inner);
+  const Tensor slope = context.builder.parameter("prelu.weight", {1});
+  const Linear down = make_linear(context.builder, "down", inner, hidden);
+  return [up, slope, down](const Tensor& x) {
+    Tensor t = up(x);
+    t = prelu(t, slope);
+    return down(t);
+  };
+}
+
 Layer mlp_layer(StackContext& context, const Node& spec) {
+  const PathScope scope(context.builder, "mlp");
+  const std::int64_t hidden = features(context, spec, "hidden");
   Activation activation = Activation::kGelu;
   if (const Node* name = spec.find("activation")) {
+    if (name->as_string() == "prelu") return prelu_mlp(context, hidden, extent_of(spec, "ffn"));
     const std::optional<Activation> known = parse_activation(name->as_string());
     if (!known) name->refuse("it must be an activation such as gelu, relu or silu");
     activation = *known;
   }
-  const PathScope scope(context.builder, "mlp");
-  const Mlp mlp = make_mlp(context.builder, features(context, spec, "hidden"),
-                           extent_of(spec, "ffn"), activation);
+  const Mlp mlp = make_mlp(context.builder, hidden, extent_of(spec, "ffn"), activation);
   return [mlp](const Tensor& x) { return mlp(x); };
 }
 
@@ -131,7 +149,7 @@ const std::vector<LayerType>& dense_layer_types() {
         {"prelu", {"inplace"}, prelu_layer},
         {"softmax", {"precision"}, softmax_layer},
         {"log_softmax", {"precision"}, softmax_layer},
-        {"dropout", {"p"}, dropout_layer},
+        {"dropout", {"p", "inplace"}, dropout_layer},
         {"layer_norm", {"features"}, layer_norm_layer},
         {"rms_norm", {"features", "implementation"}, rms_norm_layer},
         {"embedding", {"vocab", "size"}, embedding_layer},
