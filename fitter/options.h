@@ -26,6 +26,10 @@ struct FitOptions {
 
   int folds = 10;
   int fold_rows = 1500;  // a fold is fitted to at most so many rows; four constants need no more
+  // For a calibration that will be asked about kinds of rows it never saw (other cards, other
+  // stacks): intervals and errors are those of whole families left out, each counting alike. The
+  // caller gives about as many rows of each.
+  bool for_unseen_families = false;
   double selection_gain =
       1.0;  // standard errors by which a module must lower the held-out loss to be kept
   double sibling_spread =
