@@ -98,8 +98,8 @@ double workspace_variance(const RowList& rows, const WorkspaceFit& workspaces, i
   return shift * shift;
 }
 
-// How far the constants of families lie apart: the error of the next one's. 0 where families share
-// one.
+// How far the constants of families lie apart: the error of the next one's. From the mean distance,
+// which one strange family moves less than the square. 0 where families share a constant.
 double family_variance(const RowList& rows, const Solution& solution, const FitOptions& options) {
   if (!options.for_unseen_families) return 0;
   std::map<std::string, std::vector<double>> rest;
@@ -108,12 +108,11 @@ double family_variance(const RowList& rows, const Solution& solution, const FitO
       rest[row->family].push_back(static_cast<double>(row->measured->count()) -
                                   solution.predict(*row));
   }
-  double squares = 0;
-  for (auto& [family, own] : rest) {
-    const double shift = median(std::move(own));
-    squares += shift * shift;
-  }
-  return rest.size() < 2 ? 0 : squares / static_cast<double>(rest.size() - 1);
+  double sum = 0;
+  for (auto& [family, own] : rest) sum += std::abs(median(std::move(own)));
+  constexpr double kToSigma = 1.2533;  // of a normal distribution
+  const double sigma = rest.empty() ? 0 : kToSigma * sum / static_cast<double>(rest.size());
+  return sigma * sigma;
 }
 
 // What the solver saw as one base is two coefficients: the context where a sibling under our own
