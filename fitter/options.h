@@ -37,6 +37,7 @@ struct FitOptions {
   double max_median_error = 0.25;  // held out; beyond it an answer helps nobody
   double interval_level = 0.9;
   double coverage_significance = 0.005;  // refuse when so poor a coverage is less likely than this
+  double coverage_tolerance = 0.02;      // even if the intervals promised so much less
 
   std::uint64_t seed = 20260417;  // of the folds: the same rows give the same calibration
 

@@ -167,7 +167,8 @@ std::string refusal_of(const FitSummary& summary, const Validated& validated,
   }
   const double promised = summary.interval.level;  // fewer ratios than the level needs promise less
   if ((options.for_unseen_families || coverage.rows >= kFewestToJudgeCoverage) &&
-      binomial_below(coverage.covered, coverage.rows, promised) < options.coverage_significance) {
+      binomial_below(coverage.covered, coverage.rows, promised - options.coverage_tolerance) <
+          options.coverage_significance) {
     return fmt::format("its {:.0f} % intervals cover only {} of {} rows that were not fitted",
                        100 * promised, coverage.covered, coverage.rows);
   }

@@ -149,15 +149,18 @@ std::vector<AttentionCase> attention_suite() {
       Row{8, 8, 8, 4096, 77, 64},       // cross-attention
       Row{8, 32, 8, 1, 8192, 128},      // decoding
   };
-  // cuDNN 9.19 and 9.22 refuse to plan the backward pass for a described device: the row then says
-  // so, and the version that first plans it shows as new.
+  // Where a version refuses a pass for a described device the row says so, and the version that
+  // first plans it shows as new.
   struct Pass {
-    const char* name;  // in the planner's language
+    const char* name;
     const char* words;
+    const char* direction;  // in the planner's language
+    const char* mask;
   };
-  constexpr std::array kPasses{Pass{"forward", "forward"},
-                               Pass{"forward-padded", "forward with a padding mask"},
-                               Pass{"backward", "backward"}};
+  constexpr std::array kPasses{Pass{"forward", "forward", "forward", ""},
+                               Pass{"forward-causal", "causal forward", "forward", " causal"},
+                               Pass{"backward", "backward", "backward", ""},
+                               Pass{"backward-causal", "causal backward", "backward", " causal"}};
   std::vector<AttentionCase> cases;
   for (const Row& row : kRows) {
     for (const Pass& pass : kPasses) {
@@ -168,9 +171,9 @@ std::vector<AttentionCase> attention_suite() {
                          fmt::format("attention {} {} heads of {}, {} queries, {} keys, b{} {}",
                                      pass.words, row.heads, row.head_size, row.queries, row.keys,
                                      row.batch, to_string(dtype)),
-                         fmt::format("attention {} {} {} {} {} {} {} {}", pass.name,
+                         fmt::format("attention {} {} {} {} {} {} {} {}{}", pass.direction,
                                      to_string(dtype), row.batch, row.heads, row.key_heads,
-                                     row.queries, row.keys, row.head_size)});
+                                     row.queries, row.keys, row.head_size, pass.mask)});
       }
     }
   }
