@@ -11,6 +11,7 @@
 #include "cli/measured_jobs.h"
 #include "cli/on_all_cores.h"
 #include "cli/option_parser.h"
+#include "cli/quantile.h"
 #include "cli/render.h"
 #include "core/error.h"
 
@@ -198,13 +199,6 @@ struct Line {
   std::vector<double> widths;
   int answered = 0, covered = 0, right = 0, verdicts = 0;
 };
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-  return values[std::max<std::size_t>(rank, 1) - 1];
-}
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
 

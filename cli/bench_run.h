@@ -67,9 +67,6 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context);
 using Probe = std::function<ProbeOutcome(const ProbeRequest& request)>;
 void run_device_suite(const BenchRunOptions& options, const Probe& probe, const Context& context);
 
-// One probe's answer as a row. `startup` keeps that counter only ("context_bytes").
-BenchRow row_of(const ProbeOutcome& outcome, const std::string& startup);
-
 // What `--list` prints.
 std::vector<std::string> suite_names(const BenchRunOptions& options);
 

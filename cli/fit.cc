@@ -10,7 +10,9 @@
 #include "cli/fitting.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
+#include "fitter/residual_plot.h"
 #include "profiler/campaign.h"
 
 namespace memfathom {
@@ -41,17 +43,20 @@ ExitCode run_fit(const Arguments& arguments, Context& context) {
   OptionParser parser("fit");
   parser.option("--device", device);
   parser.option("--run", run);
+  std::string plot;
   ObservationFit observed;
-  parser.option("--observations", observed.gpu);
+  parser.option("--plot", plot);
+  parser.option("--observations", observed.cards);
   parser.option("--name", observed.name);
   parser.option("--framework-version", observed.framework_version);
   parser.option("--provenance", observed.provenance);
   parser.parse(arguments);
-  if (!observed.gpu.empty()) return fit_observations(observed, context);
 
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
-  const Environment environment = environment_of(store, run, device);
-  const Fitted fitted = fit_and_save(store, environment, context);
+  const Fitted fitted = observed.cards.empty()
+                            ? fit_and_save(store, environment_of(store, run, device), context)
+                            : fit_observations(observed, store, context);
+  if (!plot.empty()) write_file_atomically(plot, residual_plot(fitted.summary));
   if (context.format == Format::kJson) {
     json document{{"schema", "memfathom.fit/1"}};
     document.update(fit_json(fitted));

@@ -1,21 +1,22 @@
-// Fits from observations: other people's measured jobs of one card into a calibration (source:
-// published).
+// Fits from observations: other people's measured jobs into a calibration (source: published).
 #pragma once
 
 #include <string>
 
 #include "cli/command.h"
+#include "cli/fitting.h"
 
 namespace memfathom {
 
 struct ObservationFit {
-  std::string gpu;                // the observations to take; also names the calibration
-  std::string name;               // else gpu/framework
-  std::string framework_version;  // of the stack they were measured on, where known
+  std::string cards;              // whose observations: a card's name, or "all"
+  std::string name;               // else card/framework
+  std::string framework_version;  // of the stack, where neither job nor observation says it
   std::string provenance;
 };
 
-// Saves the calibration in the database; exit 1 when it is not usable.
-ExitCode fit_observations(const ObservationFit& what, Context& context);
+// Of one card: its calibration. Of all: what is to be assumed of a card and stack that nobody
+// measured, with intervals from leaving whole stacks out. Saved in the database, a refused one too.
+Fitted fit_observations(const ObservationFit& what, Store& store, const Context& context);
 
 }  // namespace memfathom

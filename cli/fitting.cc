@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "cli/clock.h"
+#include "cli/quantile.h"
 #include "core/coefficients.h"
 #include "core/interval.h"
 #include "core/json_io.h"
@@ -18,15 +19,10 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kReportedLevel = 0.9;
+
 double predicted(const Calibration& calibration, const ReplayedJob& replay) {
   return predict_device(replay, constants_of(calibration).data());
-}
-
-// The value below which `share` of the sorted ones lie; the highest of few.
-double quantile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return 0;
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::min(std::max<std::size_t>(rank, 1), sorted.size()) - 1];
 }
 
 std::string percent(double fraction) { return fmt::format("{:+.2f} %", 100 * fraction); }
@@ -74,7 +70,6 @@ Fitted fit_and_save(Store& store, const Environment& environment, const Context&
 
 PredictionError validation_error(const Fitted& fitted) {
   PredictionError error;
-  const RatioInterval& interval = fitted.summary.interval;
   std::vector<double> errors;
   int covered = 0;
   for (const FitRow& row : fitted.input.rows) {
@@ -82,10 +77,11 @@ PredictionError validation_error(const Fitted& fitted) {
     const double measured = static_cast<double>(row.measured->count());
     const double guess = predicted(fitted.saved, row.replay);
     errors.push_back(std::abs(guess - measured) / measured);
-    const double ratio = measured / guess;
-    if (ratio >= interval.low && ratio <= interval.high) ++covered;
+    const PredictionInterval interval =
+        prediction_interval(fitted.saved, row.interval_group(),
+                            Bytes{static_cast<std::int64_t>(guess)}, kReportedLevel);
+    if (interval.low <= *row.measured && *row.measured <= interval.high) ++covered;
   }
-  std::sort(errors.begin(), errors.end());
   error.rows = static_cast<int>(errors.size());
   if (errors.empty()) return error;
   error.median = quantile(errors, 0.5);

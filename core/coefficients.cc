@@ -10,7 +10,7 @@ struct Meaning {
   const char* words;
 };
 
-constexpr std::array<Meaning, 13> kMeanings{{
+constexpr std::array<Meaning, 14> kMeanings{{
     {"context",
      "the CUDA context: driver structures, stacks of all resident threads, kernel images loaded at "
      "start"},
@@ -31,6 +31,8 @@ constexpr std::array<Meaning, 13> kMeanings{{
      "diagnostic factor on the allocator's slack; 1 when the replayed allocator is right"},
     {"theta.replay",
      "diagnostic factor on the whole reserved peak; 1 when no proportional term is missing"},
+    {"interval.knee",
+     "the size below which a total is off by so many bytes, above which by so many percent"},
     {"theta.per_layer", "diagnostic bytes per layer; 0 when no per-layer term is missing"},
 }};
 

@@ -6,10 +6,13 @@
 namespace memfathom {
 namespace {
 
-Bytes scaled(Bytes bytes, double factor) {
-  const double product = static_cast<double>(bytes.count()) * factor;
+Bytes limited(double bytes) {
   constexpr double kLargest = 9.0e18;  // just below what 63 bits hold
-  return Bytes{static_cast<std::int64_t>(std::clamp(product, 0.0, kLargest))};
+  return Bytes{static_cast<std::int64_t>(std::clamp(bytes, 0.0, kLargest))};
+}
+
+double scale_in(const Calibration& calibration, Bytes predicted) {
+  return error_scale(static_cast<double>(predicted.count()), calibration.value_of(kKneeName, 0));
 }
 
 const RatioGroup* find_group(const Calibration& calibration, std::string_view group) {
@@ -20,6 +23,12 @@ const RatioGroup* find_group(const Calibration& calibration, std::string_view gr
 }
 
 }  // namespace
+
+double error_scale(double predicted, double knee) { return std::hypot(predicted, knee); }
+
+double scaled_ratio(double measured, double predicted, double knee) {
+  return 1 + (measured - predicted) / error_scale(predicted, knee);
+}
 
 const RatioGroup* ratios_for(const Calibration& calibration, std::string_view group) {
   const RatioGroup* all = find_group(calibration, "");
@@ -53,7 +62,10 @@ PredictionInterval prediction_interval(const Calibration& calibration, std::stri
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty()) return {predicted, predicted, 0};
   const RatioInterval interval = ratio_interval(ratios->ratios, level);
-  return {scaled(predicted, interval.low), scaled(predicted, interval.high), interval.level};
+  const auto centre = static_cast<double>(predicted.count());
+  const double scale = scale_in(calibration, predicted);
+  return {limited(centre + (interval.low - 1) * scale),
+          limited(centre + (interval.high - 1) * scale), interval.level};
 }
 
 std::optional<double> probability_fits(const Calibration& calibration, std::string_view group,
@@ -61,7 +73,7 @@ std::optional<double> probability_fits(const Calibration& calibration, std::stri
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty() || predicted.count() <= 0) return std::nullopt;
   const double limit =
-      static_cast<double>(available.count()) / static_cast<double>(predicted.count());
+      1 + static_cast<double>((available - predicted).count()) / scale_in(calibration, predicted);
   return probability_below(ratios->ratios, limit);
 }
 

@@ -1,5 +1,5 @@
 // Interval: how far a device total may be off, read from a calibration's out-of-fold ratios
-// measured / predicted.
+// measured / predicted, or of the same with an absolute part.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,13 @@ inline constexpr std::string_view kUnseenGroup = "unseen";
 // when the group was sampled and did not differ (it is then listed without ratios) or when `group`
 // is empty; else those of kUnseenGroup. Null when the calibration has no ratios at all.
 const RatioGroup* ratios_for(const Calibration& calibration, std::string_view group);
+
+// How far off a total may be grows with it, except below the calibration's knee (its coefficient
+// "interval.knee", bytes), where an error is absolute: that of a constant nobody measured. A ratio
+// is 1 + (measured - predicted) / error_scale: measured / predicted where there is no knee.
+double error_scale(double predicted, double knee);
+double scaled_ratio(double measured, double predicted, double knee);
+inline constexpr std::string_view kKneeName = "interval.knee";
 
 struct RatioInterval {
   double low = 1;

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <tuple>
 
+#include "fitter/folds.h"
+
 namespace memfathom {
 namespace {
+
+constexpr int kLeastSpreadPages = 10;  // with less, a slope of the replay hides in the constant
 
 std::string problem_with(const FitRow& row, const FitOptions& options) {
   if (!std::isfinite(row.weight) || row.weight < 0)
@@ -31,6 +36,28 @@ std::string problem_with(const FitRow& row, const FitOptions& options) {
       return fmt::format("its replay contains {}; no device holds that", to_string(part));
   }
   return "";
+}
+
+const char* library_name(int parameter) {
+  switch (parameter) {
+    case kCublas: return "cuBLAS";
+    case kCudnn: return "cuDNN";
+    default: return "cuFFT";
+  }
+}
+
+// Two libraries that come together or not at all: only the sum of their modules is in the rows.
+std::string confounded_libraries(const std::vector<const FitRow*>& device_rows,
+                                 const FitOptions& options) {
+  const std::vector<std::pair<int, int>> pairs =
+      confounded_modules(device_rows, options.min_rows_per_module);
+  if (pairs.empty()) return "";
+  const char* one = library_name(pairs.front().first);
+  const char* other = library_name(pairs.front().second);
+  return fmt::format(
+      "the rows are collinear: the jobs that use {0} are those that use {1}, so that nobody can "
+      "tell what either loads; add {2} jobs that use one of the two",
+      other, one, options.min_rows_per_module);
 }
 
 }  // namespace
@@ -59,6 +86,9 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
         "{} measured device totals are too few; at least {} are needed: profile more jobs",
         measured, options.min_samples);
   }
+  const auto [least, most] = std::minmax_element(
+      jobs.begin(), jobs.end(),
+      [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
   const int distinct = static_cast<int>(jobs.size());
   if (distinct < options.min_distinct_jobs) {
     return fmt::format(
@@ -66,7 +96,14 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
         "from a slope",
         measured, distinct, distinct == 1 ? "" : "s", options.min_distinct_jobs);
   }
-  return "";
+  const Bytes spread{std::get<0>(*most) - std::get<0>(*least)};
+  if (spread < kLeastSpreadPages * options.quantum) {
+    return fmt::format(
+        "the sizes of all {} samples lie within {} of each other: a constant is collinear with "
+        "them; profile smaller and larger jobs, {} apart or more",
+        measured, to_string(spread), to_string(kLeastSpreadPages * options.quantum));
+  }
+  return confounded_libraries(device_rows, options);
 }
 
 }  // namespace memfathom

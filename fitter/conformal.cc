@@ -3,10 +3,62 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/interval.h"
+#include "fitter/noise.h"
 
 namespace memfathom {
+namespace {
+
+constexpr double kClearlyBetter = 4;  // in logarithms of likelihood
+
+// By how much the spread of a few families understates how far the next may lie: the ratio of
+// Student's prediction quantile to the normal one, at 95 %.
+double stretch_of(int families) {
+  if (families < 2) return 1;
+  constexpr double z = 1.644854;
+  const double n = families - 1;
+  const double student =
+      z + (z * z * z + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
+  return student * std::sqrt(1 + 1.0 / families) / z;
+}
+
+int folds_in(const std::vector<HeldOutRatio>& rows) {
+  std::set<int> folds;
+  for (const HeldOutRatio& row : rows) folds.insert(row.fold);
+  return static_cast<int>(folds.size());
+}
+
+}  // namespace
+
+double interval_knee(const std::vector<HeldOutRatio>& rows, const FitOptions& options) {
+  std::map<std::string, std::vector<NoiseReading>> groups;
+  double largest = 0;
+  for (const HeldOutRatio& row : rows) {
+    groups[row.group].push_back({row.predicted, row.predicted - row.measured, 0});
+    largest = std::max(largest, row.predicted);
+  }
+  const auto surprise = [&](double knee) {
+    double sum = 0;
+    for (const auto& [name, readings] : groups)
+      sum += surprise_at(knee, readings, static_cast<double>(options.quantum.count()));
+    return sum;
+  };
+  double best = 0;
+  double least = surprise(0) - kClearlyBetter;
+  for (const double knee : candidate_knees(largest)) {
+    const double score = surprise(knee);
+    if (score >= least) continue;
+    least = score;
+    best = knee;
+  }
+  return best;
+}
+
+void scale_ratios(double knee, std::vector<HeldOutRatio>* rows) {
+  for (HeldOutRatio& row : *rows) row.ratio = scaled_ratio(row.measured, row.predicted, knee);
+}
 
 double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.empty() || b.empty()) return 1;
@@ -34,8 +86,9 @@ std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
                                      const FitOptions& options) {
   std::vector<RatioGroup> result(1);
   std::map<std::string, std::vector<double>> by_group;
+  const double stretch = options.for_unseen_families ? stretch_of(folds_in(ratios)) : 1;
   for (const HeldOutRatio& row : ratios) {
-    result[0].ratios.push_back(row.ratio);
+    result[0].ratios.push_back(1 + (row.ratio - 1) * stretch);
     if (!row.group.empty()) by_group[row.group].push_back(row.ratio);
   }
   std::sort(result[0].ratios.begin(), result[0].ratios.end());

@@ -12,13 +12,23 @@ namespace memfathom {
 
 struct HeldOutRatio {
   std::string group;
-  double ratio = 1;  // measured / predicted
+  double ratio = 1;  // measured / predicted, or with a knee: see core/interval.h
   int fold = 0;
+  double measured = 0;  // bytes
+  double predicted = 0;
 };
+
+// The knee that the rows speak for: the most likely of a grid, each group with a scale of its own;
+// 0 (errors are relative throughout) unless a larger one explains them clearly better.
+double interval_knee(const std::vector<HeldOutRatio>& rows, const FitOptions& options);
+
+// Makes the ratios those of the knee.
+void scale_ratios(double knee, std::vector<HeldOutRatio>* rows);
 
 // The group of all, every other group by name (without ratios when it does not differ from the
 // rest), sorted. A group differs when a two-sample Kolmogorov-Smirnov test says so and it is large
-// enough to stand alone.
+// enough to stand alone. With options.for_unseen_families the folds are families, and the ratios
+// are stretched by what so few of them leave unknown of the next.
 std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
                                      const FitOptions& options);
 

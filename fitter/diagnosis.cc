@@ -59,6 +59,15 @@ double effect_of(const RowList& rows, int parameter, double excess) {
   return *upper;
 }
 
+// Rows that can speak of a term: a job whose layers nobody counted says nothing of bytes per layer.
+RowList speaking_of(const RowList& rows, int parameter) {
+  RowList speaking;
+  for (const FitRow* row : rows) {
+    if (parameter != kPerLayer || row->replay.layers > 0) speaking.push_back(row);
+  }
+  return speaking;
+}
+
 bool varies(const RowList& rows, int parameter) {
   if (rows.empty()) return false;
   const double first = size_in(*rows.front(), parameter);
@@ -123,19 +132,20 @@ Diagnosis diagnose(const RowList& rows, const RowList& device, const SolverSetup
   diagnosis.factors = solve(sample, joint);
   diagnosis.pull = diagnosis.factors.pull;
 
-  const double before = unexplained(sample, constants);
   for (int p = kTheta; p < kParameterCount; ++p) {
-    if (!varies(sample, p)) continue;
+    const RowList speaking = speaking_of(sample, p);
+    if (!varies(speaking, p)) continue;
     SolverSetup alone = base;
     alone.free[static_cast<std::size_t>(p)] = true;
     alone.priors[static_cast<std::size_t>(p)] = {neutral(p),
                                                  p == kPerLayer ? kPerLayerPrior : kSinglePrior};
-    const Solution solution = solve(sample, alone);
+    const Solution solution = solve(speaking, alone);
     const double error = std::sqrt(solution.variance(p));
     const double excess = solution.value[static_cast<std::size_t>(p)] - neutral(p);
     const double z = error > 0 ? excess / error : 0;
     if (std::abs(z) < kAlarm || effect_of(device, p, excess) < kMaterial) continue;
-    const double after = unexplained(sample, solution);
+    const double before = unexplained(speaking, constants);
+    const double after = unexplained(speaking, solution);
     MissingTerm term{name_of(p), excess + neutral(p), error, z,
                      before > 0 ? 1 - after / before : 0};
     term.sentence = sentence_for(term, p);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/coefficients.h"
 #include "core/error.h"
@@ -50,6 +51,8 @@ SolverSetup first_setup(const RowList& rows, const Beliefs& beliefs, const FitOp
   SolverSetup setup;
   setup.priors = beliefs.priors;
   setup.quantum = static_cast<double>(options.quantum.count());
+  // Families that differ by their constants scatter more than their libraries make them.
+  setup.common_noise = options.for_unseen_families;
   setup.free = identifiable_constants(rows, options.min_rows_per_module);
   setup.start[kBase] = first_base(rows);
   for (int p = kCublas; p < kParameterCount; ++p) {
@@ -95,14 +98,33 @@ double workspace_variance(const RowList& rows, const WorkspaceFit& workspaces, i
   return shift * shift;
 }
 
+// How far the constants of families lie apart: the error of the next one's. From the mean distance,
+// which one strange family moves less than the square. 0 where families share a constant.
+double family_variance(const RowList& rows, const Solution& solution, const FitOptions& options) {
+  if (!options.for_unseen_families) return 0;
+  std::map<std::string, std::vector<double>> rest;
+  for (const FitRow* row : rows) {
+    if (!row->is_censored())
+      rest[row->family].push_back(static_cast<double>(row->measured->count()) -
+                                  solution.predict(*row));
+  }
+  double sum = 0;
+  for (auto& [family, own] : rest) sum += std::abs(median(std::move(own)));
+  constexpr double kToSigma = 1.2533;  // of a normal distribution
+  const double sigma = rest.empty() ? 0 : kToSigma * sum / static_cast<double>(rest.size());
+  return sigma * sigma;
+}
+
 // What the solver saw as one base is two coefficients: the context where a sibling under our own
 // framework tells it.
-std::vector<Coefficient> base_coefficients(const Solution& solution, const Diagnosis& diagnosis,
-                                           const Beliefs& beliefs, const FitOptions& options,
+std::vector<Coefficient> base_coefficients(const RowList& device, const Solution& solution,
+                                           const Diagnosis& diagnosis, const Beliefs& beliefs,
+                                           const FitOptions& options,
                                            std::vector<std::string>* notes) {
   const double page = static_cast<double>(options.quantum.count());
   const double variance =
       solution.variance(kBase) + shift_variance(diagnosis, kBase) +
+      family_variance(device, solution, options) +
       page * page / 3;  // rounding up is common to all rows: it does not average out
   const double base = solution.value[kBase];
   const int rows = solution.rows_bearing[kBase];
@@ -158,7 +180,7 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
                       const WorkspaceFit& workspaces, FitSummary* summary) {
   Calibration& calibration = summary->result;
   calibration.coefficients =
-      base_coefficients(solution, summary->diagnosis, beliefs, options, &summary->notes);
+      base_coefficients(rows, solution, summary->diagnosis, beliefs, options, &summary->notes);
   for (int p = kCublas; p < kSolvedConstants; ++p) {
     const auto at = static_cast<std::size_t>(p);
     const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
@@ -188,6 +210,10 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
   }
   calibration.coefficients.insert(calibration.coefficients.end(), workspaces.coefficients.begin(),
                                   workspaces.coefficients.end());
+  if (summary->knee > 0) {
+    calibration.coefficients.push_back({std::string(kKneeName), summary->knee, 0, "bytes",
+                                        Source::kFitted, false, calibration.samples});
+  }
   fill_covariance(solution, &calibration);
 }
 

@@ -51,6 +51,7 @@ struct FitSummary {
   std::vector<ResidualPoint> points;
   double default_median_error = 0;  // of the documented constants on the same held-out rows
   double fitted_median_error = 0;
+  double knee = 0;         // bytes; see core/interval.h
   RatioInterval interval;  // at options.interval_level, of all rows
 
   bool usable() const { return result.usable; }

@@ -18,6 +18,57 @@ void shuffle(std::vector<T>* values, std::uint64_t seed) {
     std::swap((*values)[i - 1], (*values)[random() % i]);
 }
 
+constexpr int kPatterns = 8;  // of library use
+
+// A column of the design over the patterns, each pattern weighted by the root of its rows.
+using Column = std::array<double, kPatterns>;
+
+double dot(const Column& a, const Column& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+struct Direction {
+  int parameter;
+  Column unit;
+};
+
+// The constants in turn, each as far as those before do not explain it. `confounded` gets the pairs
+// of modules of which the second has no rows beside those of the first.
+std::vector<Direction> independent_columns(const RowList& rows, int min_rows_per_module,
+                                           std::vector<std::pair<int, int>>* confounded) {
+  Column count{};
+  for (const FitRow* row : rows) {
+    if (!row->is_censored() && row->weight > 0)
+      count[static_cast<std::size_t>(row->library_pattern())] += 1;
+  }
+  std::vector<Direction> basis;
+  for (int parameter = kBase; parameter < kSolvedConstants; ++parameter) {
+    Column column{};
+    for (int pattern = 0; pattern < kPatterns; ++pattern) {
+      const bool present = parameter == kBase || (pattern >> (parameter - 1) & 1) != 0;
+      column[static_cast<std::size_t>(pattern)] =
+          present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
+    }
+    int last_used = kBase;  // it truly takes part; those before may come in through it
+    const double needed = parameter == kBase ? 1 : 0.5 * min_rows_per_module;
+    for (const Direction& direction : basis) {
+      const double along = dot(column, direction.unit);
+      for (std::size_t i = 0; i < column.size(); ++i) column[i] -= along * direction.unit[i];
+      if (along * along >= needed) last_used = direction.parameter;
+    }
+    // What is left, squared, is the number of rows that speak for this term alone.
+    const double rows_left = dot(column, column);
+    if (rows_left < needed) {
+      if (confounded != nullptr && last_used != kBase)
+        confounded->emplace_back(last_used, parameter);
+      continue;
+    }
+    for (double& value : column) value /= std::sqrt(rows_left);
+    basis.push_back({parameter, column});
+  }
+  return basis;
+}
+
 }  // namespace
 
 std::vector<int> random_folds(std::size_t rows, int folds, std::uint64_t seed) {
@@ -41,36 +92,16 @@ FamilyFolds family_folds(const RowList& rows, int most_folds) {
 }
 
 PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module) {
-  // Columns of the design over the eight patterns of library use, each pattern weighted by the root
-  // of its rows.
-  constexpr int kPatterns = 8;
-  std::array<double, kPatterns> count{};
-  for (const FitRow* row : rows) {
-    if (!row->is_censored() && row->weight > 0)
-      count[static_cast<std::size_t>(row->library_pattern())] += 1;
-  }
   PerParameter<bool> result{};
-  std::vector<std::array<double, kPatterns>> basis;
-  for (int parameter = kBase; parameter < kSolvedConstants; ++parameter) {
-    std::array<double, kPatterns> column{};
-    for (int pattern = 0; pattern < kPatterns; ++pattern) {
-      const bool present = parameter == kBase || (pattern >> (parameter - 1) & 1) != 0;
-      column[static_cast<std::size_t>(pattern)] =
-          present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
-    }
-    for (const auto& direction : basis) {
-      const double along = std::inner_product(column.begin(), column.end(), direction.begin(), 0.0);
-      for (std::size_t i = 0; i < column.size(); ++i) column[i] -= along * direction[i];
-    }
-    // What is left, squared, is the number of rows that speak for this term alone.
-    const double rows_left = std::inner_product(column.begin(), column.end(), column.begin(), 0.0);
-    const double needed = parameter == kBase ? 1 : 0.5 * min_rows_per_module;
-    if (rows_left < needed) continue;
-    result[static_cast<std::size_t>(parameter)] = true;
-    for (double& value : column) value /= std::sqrt(rows_left);
-    basis.push_back(column);
-  }
+  for (const Direction& direction : independent_columns(rows, min_rows_per_module, nullptr))
+    result[static_cast<std::size_t>(direction.parameter)] = true;
   return result;
+}
+
+std::vector<std::pair<int, int>> confounded_modules(const RowList& rows, int min_rows_per_module) {
+  std::vector<std::pair<int, int>> pairs;
+  independent_columns(rows, min_rows_per_module, &pairs);
+  return pairs;
 }
 
 std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold,

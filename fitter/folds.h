@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "fitter/options.h"
@@ -22,6 +23,11 @@ FamilyFolds family_folds(const RowList& rows, int most_folds);
 // Which constants the rows determine: a module whose rows are also all rows of another term, or
 // next to none, is not.
 PerParameter<bool> identifiable_constants(const RowList& rows, int min_rows_per_module);
+
+// Pairs of modules of which the rows tell only the sum, because the jobs that use one use the
+// other: the first of each pair is identifiable as long as the second is held, and neither may be
+// called fitted.
+std::vector<std::pair<int, int>> confounded_modules(const RowList& rows, int min_rows_per_module);
 
 // The prediction of each row by the fit of the other folds. Censored rows belong to every fit and
 // have no prediction (0). A constant that the remaining rows do not determine falls back to its

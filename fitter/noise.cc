@@ -35,19 +35,18 @@ double surprise(const NoiseScale& scale, double quantum,
 }
 
 NoiseScale scale_of(const std::vector<NoiseReading>& readings, double quantum) {
-  NoiseScale best = with_knee(0, readings);
-  double least = surprise(best, quantum, readings);
   double largest = 0;
   for (const NoiseReading& r : readings) largest = std::max(largest, r.size);
-  for (int i = 0; i < kGrid; ++i) {
-    const NoiseScale candidate = with_knee(std::ldexp(largest, 2 - i), readings);
-    const double score = surprise(candidate, quantum, readings);
+  double best = 0;
+  double least = surprise_at(best, readings, quantum);
+  for (const double knee : candidate_knees(largest)) {
+    const double score = surprise_at(knee, readings, quantum);
     if (score < least) {
       least = score;
-      best = candidate;
+      best = knee;
     }
   }
-  return best;
+  return with_knee(best, readings);
 }
 
 // Few rows may agree by chance; they are never believed to be better than the rest.
@@ -68,6 +67,16 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
+}
+
+std::vector<double> candidate_knees(double largest) {
+  std::vector<double> knees{0};
+  for (int i = kGrid - 1; i >= 0; --i) knees.push_back(std::ldexp(largest, 2 - i));
+  return knees;
+}
+
+double surprise_at(double knee, const std::vector<NoiseReading>& readings, double quantum) {
+  return surprise(with_knee(knee, readings), quantum, readings);
 }
 
 Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum) {

@@ -37,6 +37,13 @@ struct NoiseReading {
 // few rows takes the larger of its own scale and that of all.
 Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum);
 
+// The knees worth trying for readings up to `largest` bytes, from 0 on.
+std::vector<double> candidate_knees(double largest);
+
+// How badly a knee, with the scale that suits it best, explains the readings: minus the logarithm
+// of their likelihood, in which a gross error counts like a tail.
+double surprise_at(double knee, const std::vector<NoiseReading>& readings, double quantum);
+
 // The median; 0 of nothing. Takes a copy because it reorders.
 double median(std::vector<double> values);
 

@@ -26,6 +26,10 @@ struct FitOptions {
 
   int folds = 10;
   int fold_rows = 1500;  // a fold is fitted to at most so many rows; four constants need no more
+  // For a calibration that will be asked about kinds of rows it never saw (other cards, other
+  // stacks): intervals and errors are those of whole families left out, each counting alike. The
+  // caller gives about as many rows of each.
+  bool for_unseen_families = false;
   double selection_gain =
       1.0;  // standard errors by which a module must lower the held-out loss to be kept
   double sibling_spread =
@@ -33,6 +37,7 @@ struct FitOptions {
   double max_median_error = 0.25;  // held out; beyond it an answer helps nobody
   double interval_level = 0.9;
   double coverage_significance = 0.005;  // refuse when so poor a coverage is less likely than this
+  double coverage_tolerance = 0.02;      // even if the intervals promised so much less
 
   std::uint64_t seed = 20260417;  // of the folds: the same rows give the same calibration
 

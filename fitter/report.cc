@@ -107,11 +107,13 @@ std::string FitSummary::brief() const {
       diagnosis.missing.empty() ? "" : fmt::format("; {}", diagnosis.missing.front().sentence);
   return fmt::format(
       "{}: {}{} samples, constant {:.0f} MiB, held-out error median {} p90 {}, {:.0f} % interval "
-      "x{:.4f}..x{:.4f}, {} outliers{}",
+      "x{:.4f}..x{:.4f}{}, {} outliers{}",
       name, usable() ? "" : fmt::format("not usable: {}; ", result.refusal), result.samples,
       (result.value_of("context", 0) + result.value_of("framework", 0)) / kMiB,
       percent(result.quality.held_out_median_error), percent(result.quality.held_out_p90_error),
-      100 * interval.level, interval.low, interval.high, outliers.size(), missing);
+      100 * interval.level, interval.low, interval.high,
+      knee > 0 ? fmt::format(" (absolute below {:.0f} MiB)", knee / kMiB) : "", outliers.size(),
+      missing);
 }
 
 std::string FitSummary::full() const {

@@ -90,7 +90,7 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
                                     : minimise<kSolvedConstants>(rows, setup, noise, loss, x);
 }
 
-Noise noise_at(const RowList& rows, const PerParameter<double>& x, double quantum) {
+Noise noise_at(const RowList& rows, const PerParameter<double>& x, const SolverSetup& setup) {
   std::vector<NoiseReading> readings;
   for (const FitRow* row : rows) {
     if (row->is_censored()) continue;
@@ -98,7 +98,9 @@ Noise noise_at(const RowList& rows, const PerParameter<double>& x, double quantu
     readings.push_back(
         {size, predict_row(*row, x.data(), kParameterCount) - size, row->noise_class()});
   }
-  return estimate_noise(readings, quantum);
+  Noise noise = estimate_noise(readings, setup.quantum);
+  if (setup.common_noise) noise.by_class.fill(noise.all);
+  return noise;
 }
 
 using Jet = ceres::Jet<double, kParameterCount>;
@@ -244,12 +246,12 @@ double Solution::predict(const FitRow& row) const {
 Solution solve(const RowList& rows, const SolverSetup& setup) {
   Solution solution;
   PerParameter<double> x = in_solver_units(setup.start);
-  solution.noise = setup.noise != nullptr ? *setup.noise : noise_at(rows, x, setup.quantum);
+  solution.noise = setup.noise != nullptr ? *setup.noise : noise_at(rows, x, setup);
   Step step;
   for (int round = 0; round < (setup.noise != nullptr ? 1 : kNoiseRounds); ++round) {
     step = minimise(rows, setup, solution.noise, Loss::kHuber, &x);
     solution.iterations += step.iterations;
-    if (setup.noise == nullptr) solution.noise = noise_at(rows, x, setup.quantum);
+    if (setup.noise == nullptr) solution.noise = noise_at(rows, x, setup);
   }
   if (final_loss(rows) == Loss::kTukey) {
     step = minimise(rows, setup, solution.noise, Loss::kTukey, &x);

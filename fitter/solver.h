@@ -21,6 +21,7 @@ struct SolverSetup {
   double quantum = 0;            // bytes
   const Noise* noise = nullptr;  // given for folds; null: estimated from the rows
   bool with_uncertainty = true;  // folds do without
+  bool common_noise = false;     // whatever libraries a row loads
 };
 
 struct Solution {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/coefficients.h"
 #include "core/interval.h"
@@ -13,10 +14,9 @@ namespace {
 
 constexpr int kMostFamilyFolds = 20;
 constexpr int kFewestToJudgeCoverage = 19;
+constexpr std::size_t kRowsOfAFold = 40;  // where folds count alike
 
-double error_of(const HeldOutRatio& row) {
-  return std::abs(1 / row.ratio - 1);
-}  // |predicted - measured| / measured
+double error_of(const HeldOutRatio& row) { return std::abs(row.predicted / row.measured - 1); }
 
 std::vector<double> sorted_errors(const std::vector<HeldOutRatio>& rows) {
   std::vector<double> errors;
@@ -32,9 +32,24 @@ std::vector<HeldOutRatio> held_out(const RowList& rows, const std::vector<int>& 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i]->is_censored()) continue;
     const auto measured = static_cast<double>(rows[i]->measured->count());
-    ratios.push_back({rows[i]->interval_group(), measured / std::max(predicted[i], 1.0), fold[i]});
+    ratios.push_back(
+        {rows[i]->interval_group(), 1, fold[i], measured, std::max(predicted[i], 1.0)});
   }
   return ratios;
+}
+
+// The same number of rows of every fold, whatever it has, as one group: each counts alike.
+std::vector<HeldOutRatio> evenly_by_fold(const std::vector<HeldOutRatio>& rows) {
+  std::map<int, std::vector<HeldOutRatio>> folds;
+  for (const HeldOutRatio& row : rows) folds[row.fold].push_back(row);
+  std::vector<HeldOutRatio> even;
+  for (const auto& [fold, own] : folds) {
+    for (std::size_t i = 0; i < kRowsOfAFold; ++i) {
+      even.push_back(own[i * own.size() / kRowsOfAFold]);
+      even.back().group.clear();
+    }
+  }
+  return even;
 }
 
 double default_error(const RowList& rows, const std::string& framework) {
@@ -54,11 +69,10 @@ void add_points(const RowList& rows, const std::vector<HeldOutRatio>& ratios,
   for (const FitRow* row : rows) {
     if (row->is_censored()) continue;
     const HeldOutRatio& held = ratios[next++];
-    const auto measured = static_cast<double>(row->measured->count());
-    const double predicted = measured / held.ratio;
-    const bool outlier = std::abs(predicted - measured) >
-                         kTukeyCutoff * solution.noise.sigma(measured, row->noise_class());
-    points->push_back({row->interval_group(), predicted, held.ratio, outlier, validation});
+    const bool outlier = std::abs(held.predicted - held.measured) >
+                         kTukeyCutoff * solution.noise.sigma(held.measured, row->noise_class());
+    points->push_back({row->interval_group(), held.predicted, held.measured / held.predicted,
+                       outlier, validation});
   }
 }
 
@@ -67,8 +81,9 @@ void publish_errors(const std::vector<HeldOutRatio>& rows, Quality* quality) {
   const std::vector<double> errors = sorted_errors(rows);
   quality->held_out_median_error = median(errors);
   quality->held_out_p90_error = errors[(errors.size() - 1) * 9 / 10];
-  const auto under = std::count_if(rows.begin(), rows.end(),
-                                   [](const HeldOutRatio& row) { return 1 / row.ratio < 0.9; });
+  const auto under = std::count_if(rows.begin(), rows.end(), [](const HeldOutRatio& row) {
+    return row.predicted < 0.9 * row.measured;
+  });
   quality->under_by_10_percent = static_cast<double>(under) / static_cast<double>(rows.size());
 }
 
@@ -91,12 +106,18 @@ Validated validate(const RowList& device, const RowList& kept, const SolverSetup
     if (row->is_censored()) continue;
     const auto measured = static_cast<double>(row->measured->count());
     validated.kept.push_back(
-        {row->interval_group(), measured / std::max(solution.predict(*row), 1.0), 0});
+        {row->interval_group(), 1, 0, measured, std::max(solution.predict(*row), 1.0)});
   }
 
+  const bool only_unseen = options.for_unseen_families && !validated.families.empty();
+  if (only_unseen) validated.random = evenly_by_fold(validated.families);
+
   Calibration& calibration = summary->result;
+  summary->knee = interval_knee(validated.random, options);
+  for (std::vector<HeldOutRatio>* rows : {&validated.random, &validated.families, &validated.kept})
+    scale_ratios(summary->knee, rows);
   calibration.ratios = ratio_groups(validated.random, options);
-  if (!validated.families.empty()) {
+  if (!only_unseen && !validated.families.empty()) {
     RatioGroup unseen{std::string(kUnseenGroup), {}};
     for (const HeldOutRatio& row : validated.families) unseen.ratios.push_back(row.ratio);
     std::sort(unseen.ratios.begin(), unseen.ratios.end());
@@ -104,7 +125,7 @@ Validated validate(const RowList& device, const RowList& kept, const SolverSetup
   }
   summary->interval = ratio_interval(calibration.ratios.front().ratios, options.interval_level);
 
-  publish_errors(validated.families.empty() ? validated.random : validated.families,
+  publish_errors(only_unseen || validated.families.empty() ? validated.random : validated.families,
                  &calibration.quality);
   const Coverage coverage = validated.kept.empty()
                                 ? cross_coverage(validated.random, options)
@@ -117,7 +138,8 @@ Validated validate(const RowList& device, const RowList& kept, const SolverSetup
       median(sorted_errors(has_kept ? validated.kept : validated.random));
   summary->default_median_error =
       default_error(has_kept ? kept : device, options.environment.framework);
-  add_points(device, validated.random, solution, false, &summary->points);
+  add_points(device, only_unseen ? validated.families : validated.random, solution, false,
+             &summary->points);
   add_points(kept, validated.kept, solution, true, &summary->points);
   return validated;
 }
@@ -135,12 +157,18 @@ std::string refusal_of(const FitSummary& summary, const Validated& validated,
         "constants, {:.2f} %",
         100 * summary.fitted_median_error, 100 * summary.default_median_error);
   }
-  const Coverage coverage =
-      validated.kept.empty() ? cross_coverage(validated.random, options)
-                             : coverage_of(validated.kept, summary.result, options.interval_level);
+  Coverage coverage = validated.kept.empty()
+                          ? cross_coverage(validated.random, options)
+                          : coverage_of(validated.kept, summary.result, options.interval_level);
+  if (options.for_unseen_families) {
+    // The rows of a family stand and fall together: as many were seen as there are families.
+    coverage.covered = static_cast<int>(std::lround(coverage.share() * summary.families));
+    coverage.rows = summary.families;
+  }
   const double promised = summary.interval.level;  // fewer ratios than the level needs promise less
-  if (coverage.rows >= kFewestToJudgeCoverage &&
-      binomial_below(coverage.covered, coverage.rows, promised) < options.coverage_significance) {
+  if ((options.for_unseen_families || coverage.rows >= kFewestToJudgeCoverage) &&
+      binomial_below(coverage.covered, coverage.rows, promised - options.coverage_tolerance) <
+          options.coverage_significance) {
     return fmt::format("its {:.0f} % intervals cover only {} of {} rows that were not fitted",
                        100 * promised, coverage.covered, coverage.rows);
   }

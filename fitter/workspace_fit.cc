@@ -18,8 +18,9 @@ namespace {
 constexpr double kFloor = 1 << 20;
 constexpr double kHuberCutoff = 1.345;
 constexpr double kSmallestScale = 1e-4;
-constexpr std::size_t kFewestRows = 5;
-constexpr int kFolds = 5;
+constexpr std::size_t kFewestRows = 2;         // a quick plan sees a transform in two sizes
+constexpr std::size_t kFewestRowsPerTerm = 2;  // of a model; one of them is to be held out
+constexpr std::size_t kMostFolds = 5;
 constexpr int kMostRounds = 8;
 constexpr std::size_t kMostToChooseBy = 1000;  // rows; choosing terms needs no more
 constexpr double kExact = 0.005;  // mean held-out error below which no further term is tried
@@ -146,9 +147,10 @@ bool determined(const std::vector<Row>& rows, const Terms& terms) {
 
 std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& terms,
                                     std::uint64_t seed) {
-  const std::vector<int> fold = random_folds(rows.size(), kFolds, seed);
+  const auto folds = static_cast<int>(std::min(kMostFolds, rows.size()));
+  const std::vector<int> fold = random_folds(rows.size(), folds, seed);
   std::vector<double> errors(rows.size());
-  for (int k = 0; k < kFolds; ++k) {
+  for (int k = 0; k < folds; ++k) {
     std::vector<Row> training;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (fold[i] != k) training.push_back(rows[i]);
@@ -207,8 +209,8 @@ std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& t
 
 std::string problem_with(const std::vector<Row>& rows) {
   if (rows.size() < kFewestRows) {
-    return fmt::format("{} recorded requests are too few; at least {} are needed", rows.size(),
-                       kFewestRows);
+    return fmt::format("{} recorded request{} too few; at least {} are needed", rows.size(),
+                       rows.size() == 1 ? " is" : "s are", kFewestRows);
   }
   for (const Row row : rows) {
     if (row->measured.count() < 0)
@@ -249,7 +251,7 @@ void fit_operation(const std::vector<Row>& rows, const FitOptions& options,
   std::vector<double> best;
   for (const Terms& terms : candidates()) {
     if (!best.empty() && mean(best) < kExact) break;
-    if (!determined(sample, terms)) continue;
+    if (terms.size() * kFewestRowsPerTerm > sample.size() || !determined(sample, terms)) continue;
     std::vector<double> errors = held_out_errors(sample, terms, options.seed);
     if (!chosen.empty() && !clearly_lower(errors, best, options.selection_gain)) continue;
     chosen = terms;

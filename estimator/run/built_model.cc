@@ -225,6 +225,21 @@ std::int64_t BuiltModel::parameter_count() const {
   return count;
 }
 
+std::int64_t BuiltModel::layer_count() const {
+  std::int64_t count = 0;
+  for (const std::unique_ptr<Builder>& builder : builders) {
+    // A module makes its parameters one after the other.
+    std::string_view last;
+    for (const NamedTensor& parameter : builder->parameters()) {
+      const std::string_view name = parameter.name;
+      const std::string_view owner = name.substr(0, name.rfind('.'));
+      if (owner != last) ++count;
+      last = owner;
+    }
+  }
+  return count;
+}
+
 BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
                        std::vector<std::string>& assumptions) {
   if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);

@@ -27,6 +27,8 @@ struct BuiltModel {
   std::vector<NamedTensor> parameters() const;
   std::vector<Tensor> trainable() const;
   std::int64_t parameter_count() const;
+  // Modules that own parameters: a linear's weight and bias are one.
+  std::int64_t layer_count() const;
 };
 
 // The type of autocast, if any. Adapters whose type is not given are PEFT's, fp32 also on a 16-bit

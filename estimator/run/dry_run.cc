@@ -160,6 +160,7 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
   const BuildPlan plan = build_plan(job);
   const BuiltModel model = build_model(session, job, plan, run.assumptions);
   run.parameter_count = model.parameter_count();
+  run.layers = model.layer_count();
   std::vector<Tensor> trainable = model.trainable();
   if (job.training.mode == Mode::kTrain) {
     for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
@@ -274,6 +275,7 @@ ReplayedJob replayed(const DryRun& run) {
   job.uses_cublas = run.uses_cublas;
   job.uses_cudnn = run.uses_cudnn;
   job.uses_cufft = run.uses_cufft;
+  job.layers = run.layers;
   const auto sum = [&](std::initializer_list<Component> components) {
     Bytes total;
     for (const ComponentBytes& module : run.at_peak) {

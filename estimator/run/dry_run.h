@@ -27,9 +27,10 @@ struct DryRun {
   std::vector<ComponentBytes> at_peak;  // by module, at the allocated peak
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
-  Bytes host_peak;      // what offloading puts on the host
-  Bytes communication;  // outside the allocator: NCCL's buffers
-  Bytes reserved_high;  // where lengths vary: the reserved peak that may be reached; else 0
+  std::int64_t layers = 0;  // modules that own parameters; 0 of a trace, which names none
+  Bytes host_peak;          // what offloading puts on the host
+  Bytes communication;      // outside the allocator: NCCL's buffers
+  Bytes reserved_high;      // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
   std::int64_t retries = 0;  // times the allocator had to give its cache back
   std::vector<std::string> assumptions;

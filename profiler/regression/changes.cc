@@ -174,16 +174,23 @@ Figure cause_of(const Group& before, const Group& after, const Figure& total,
   };
   for (const Counter& c : kStartup)
     add(figure(c.component, c.words, before, after, counter_named(c.name)));
+  const std::size_t startup_parts = parts.size();
   for (const BenchOperation& operation : after.front()->operations) {
-    add(figure(operation.component,
+    std::optional<Figure> made =
+        figure(operation.component,
                fmt::format("{}, {}", library_name(operation.component), operation.operation),
-               before, after, operation_of(operation)));
+               before, after, operation_of(operation));
+    if (made) made->readings = 0;  // what was asked for is exact, not a reading in pages
+    add(std::move(made));
   }
   const auto by = [](const Figure& f) { return distance(f.before, f.after); };
   const auto most = std::max_element(
       parts.begin(), parts.end(), [&](const Figure& a, const Figure& b) { return by(a) < by(b); });
-  // Several workspaces may have grown together, and slack with them.
-  if (most != parts.end() && 4 * by(*most) >= by(total)) return *most;
+  // A request that changed changes how blocks fit, by whole segments at times: what the allocator
+  // holds follows from it. What is taken at the start does not.
+  const bool is_request =
+      most != parts.end() && most - parts.begin() >= static_cast<std::ptrdiff_t>(startup_parts);
+  if (most != parts.end() && (is_request || 4 * by(*most) >= by(total))) return *most;
 
   // Slack follows from what is allocated: it is a cause only where nothing else is.
   const std::optional<Figure> slack =

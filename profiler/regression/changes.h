@@ -18,7 +18,8 @@ struct Figure {
   Bytes after;
   std::vector<Bytes> all_before;
   std::vector<Bytes> all_after;
-  int readings = 1;  // of which it is the difference or sum; each is rounded to a page of its own
+  // Of how many it is the difference or sum, each rounded to a page of its own; 0: it is exact.
+  int readings = 1;
 };
 
 struct FigureChange {
@@ -35,9 +36,9 @@ FigureChange change_of(const Figure& figure, const CompareOptions& options);
 std::vector<Figure> figures_of(const std::vector<const BenchRow*>& before,
                                const std::vector<const BenchRow*>& after, bool with_startup);
 
-// The part of the benchmark that explains how `total` moved: the context, a library's modules or a
-// workspace where one moved by a quarter as much, else the allocator's slack, else the tensors,
-// else `total` itself.
+// The part of the benchmark that explains how `total` moved: a workspace that was asked for in
+// another size; the context or a library's modules where one moved by a quarter as much; else the
+// allocator's slack, else the tensors, else `total` itself.
 Figure cause_of(const std::vector<const BenchRow*>& before,
                 const std::vector<const BenchRow*>& after, const Figure& total,
                 const CompareOptions& options);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "core/error.h"
@@ -194,9 +196,41 @@ int place_of(const ComparedBenchmark& result) {
   return 7;
 }
 
+// "conv/3x3-64-64-56-b32/forward/fp16/nhwc" without its type and layout: the operation, of which
+// the benchmark is one variant.
+std::string_view operation_in(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kVariants{"/fp32", "/fp16", "/bf16", "/nhwc", "/nchw"};
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string_view variant : kVariants) {
+      if (!name.ends_with(variant)) continue;
+      name.remove_suffix(variant.size());
+      found = true;
+    }
+  }
+  return name;
+}
+
 double growth_of(const ComparedBenchmark& result) {
-  if (result.verdict != BenchVerdict::kWorse || !result.before || !result.after) return 0;
+  if (!result.before || !result.after) return 0;
   return static_cast<double>((*result.after - *result.before).count());
+}
+
+// The worst first. An operation is judged by all of its variants together: a library that gives one
+// layout what it takes from another has swapped plans, and is read after one that grew on balance.
+void sort_by_importance(std::vector<ComparedBenchmark>& benchmarks) {
+  std::map<std::string, double, std::less<>> balance;
+  for (const ComparedBenchmark& b : benchmarks)
+    balance[std::string(operation_in(b.name))] += growth_of(b);
+  const auto rank = [&](const ComparedBenchmark& b) {
+    const bool is_worse = b.verdict == BenchVerdict::kWorse;
+    const std::string_view operation = operation_in(b.name);
+    return std::tuple(place_of(b), is_worse ? -balance.find(operation)->second : 0.0,
+                      is_worse ? operation : std::string_view(), is_worse ? -growth_of(b) : 0.0);
+  };
+  std::stable_sort(
+      benchmarks.begin(), benchmarks.end(),
+      [&](const ComparedBenchmark& a, const ComparedBenchmark& b) { return rank(a) < rank(b); });
 }
 
 void check_devices(const BenchFile& base, const BenchFile& now) {
@@ -275,11 +309,7 @@ Comparison compare(const BenchFile& base, const BenchFile& now, const CompareOpt
     }
   }
   judge_times(times, options, comparison.stack, comparison.benchmarks);
-  std::stable_sort(comparison.benchmarks.begin(), comparison.benchmarks.end(),
-                   [](const ComparedBenchmark& a, const ComparedBenchmark& b) {
-                     return std::tuple(place_of(a), -growth_of(a)) <
-                            std::tuple(place_of(b), -growth_of(b));
-                   });
+  sort_by_importance(comparison.benchmarks);
   return comparison;
 }
 

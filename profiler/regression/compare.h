@@ -56,7 +56,9 @@ struct ComparedBenchmark {
 
 struct Comparison {
   std::vector<StackChange> stack;
-  std::vector<ComparedBenchmark> benchmarks;  // the worst first, then in the order of the files
+  // The worst first (operations by what their types and layouts grew together), then in the order
+  // of the files.
+  std::vector<ComparedBenchmark> benchmarks;
 
   int count(BenchVerdict verdict) const;
   int count(Severity severity) const;

@@ -149,17 +149,32 @@ std::vector<AttentionCase> attention_suite() {
       Row{8, 8, 8, 4096, 77, 64},       // cross-attention
       Row{8, 32, 8, 1, 8192, 128},      // decoding
   };
+  // Where a version refuses a pass for a described device the row says so, and the version that
+  // first plans it shows as new.
+  struct Pass {
+    const char* name;
+    const char* words;
+    const char* direction;  // in the planner's language
+    const char* mask;
+  };
+  constexpr std::array kPasses{Pass{"forward", "forward", "forward", ""},
+                               Pass{"forward-causal", "causal forward", "forward", " causal"},
+                               Pass{"backward", "backward", "backward", ""},
+                               Pass{"backward-causal", "causal backward", "backward", " causal"}};
   std::vector<AttentionCase> cases;
-  // Forward only: cuDNN 9.19 and 9.22 refuse to plan the backward pass for a described device.
   for (const Row& row : kRows) {
-    for (const DType dtype : {DType::kFp16, DType::kBf16}) {
-      cases.push_back(
-          {fmt::format("attention/h{}-kv{}-q{}-k{}-d{}-b{}/forward/{}", row.heads, row.key_heads,
-                       row.queries, row.keys, row.head_size, row.batch, to_string(dtype)),
-           fmt::format("attention forward {} heads of {}, {} queries, {} keys, b{} {}", row.heads,
-                       row.head_size, row.queries, row.keys, row.batch, to_string(dtype)),
-           fmt::format("attention forward {} {} {} {} {} {} {}", to_string(dtype), row.batch,
-                       row.heads, row.key_heads, row.queries, row.keys, row.head_size)});
+    for (const Pass& pass : kPasses) {
+      for (const DType dtype : {DType::kFp16, DType::kBf16}) {
+        cases.push_back({fmt::format("attention/h{}-kv{}-q{}-k{}-d{}-b{}/{}/{}", row.heads,
+                                     row.key_heads, row.queries, row.keys, row.head_size, row.batch,
+                                     pass.name, to_string(dtype)),
+                         fmt::format("attention {} {} heads of {}, {} queries, {} keys, b{} {}",
+                                     pass.words, row.heads, row.head_size, row.queries, row.keys,
+                                     row.batch, to_string(dtype)),
+                         fmt::format("attention {} {} {} {} {} {} {} {}{}", pass.direction,
+                                     to_string(dtype), row.batch, row.heads, row.key_heads,
+                                     row.queries, row.keys, row.head_size, pass.mask)});
+      }
     }
   }
   return cases;

@@ -74,6 +74,15 @@ constexpr std::array kRows{
         4, 512},
 };
 
+std::vector<std::pair<std::string_view, int>> pairs_of(std::span<const std::string_view> precisions,
+                                                       const std::vector<int>& batches) {
+  std::vector<std::pair<std::string_view, int>> pairs;
+  for (const int batch : batches) {
+    for (const std::string_view precision : precisions) pairs.emplace_back(precision, batch);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::vector<JobCase> job_suite(SuiteScale scale) {
@@ -81,13 +90,17 @@ std::vector<JobCase> job_suite(SuiteScale scale) {
   constexpr std::array<std::string_view, 3> kFullPrecisions{"fp32", "fp16", "bf16"};
   // The cpu device computes 16-bit types through copies of its own, which no GPU makes.
   const bool tiny = scale == SuiteScale::kTiny;
-  const bool small = scale != SuiteScale::kFull;
+  const bool small = scale == SuiteScale::kSmall;
   const std::span<const std::string_view> precisions =
       small ? std::span<const std::string_view>(kSmallPrecisions) : kFullPrecisions;
   std::vector<JobCase> cases;
   for (const Row& row : kRows) {
-    for (const std::string_view precision : precisions) {
-      const int batch = tiny ? 1 : small ? row.small_batch : row.full_batch;
+    std::vector<int> batches{tiny ? 1 : small ? row.small_batch : row.full_batch};
+    // A library may choose another algorithm for a smaller call.
+    if (scale == SuiteScale::kFull) batches.push_back(row.full_batch / 4);
+    for (const auto& [precision, batch] : pairs_of(precisions, batches)) {
+      // Transforms are in fp32: cuFFT has no bf16, and fp16 for powers of two only.
+      if (precision != "fp32" && std::string_view(row.name).starts_with("fno")) continue;
       cases.push_back(
           {fmt::format("layer/{}/b{}/{}", row.name, batch, precision),
            tiny ? fmt::format("tiny {} {}", row.name, precision)

@@ -75,6 +75,23 @@ TEST(PredictionIntervalTest, UsesTheGroupThatSpeaksForTheJob) {
   EXPECT_NEAR(*probability_fits(calibration, "conv", Bytes{1000}, Bytes{1500}), 0.625, 1e-12);
 }
 
+TEST(PredictionIntervalTest, ErrorsAreAbsoluteBelowTheKneeAndRelativeAboveIt) {
+  Calibration calibration;
+  calibration.coefficients = {{"interval.knee", 3000, 0, "bytes", Source::kFitted, false, 3}};
+  calibration.ratios = {{"", {0.9, 1.0, 1.2}}};
+  EXPECT_EQ(scaled_ratio(5000, 4000, 3000), 1.2);
+  const PredictionInterval interval = prediction_interval(calibration, "", Bytes{4000}, 0.9);
+  EXPECT_EQ(interval.low, Bytes{3500});
+  EXPECT_EQ(interval.high, Bytes{5000});
+  EXPECT_NEAR(*probability_fits(calibration, "", Bytes{4000}, Bytes{5000}), 0.875, 1e-12);
+
+  const PredictionInterval small = prediction_interval(calibration, "", Bytes{1}, 0.9);
+  EXPECT_EQ(small.low, Bytes{0}) << "nothing is below nothing";
+  EXPECT_EQ(small.high, Bytes{601});
+  const PredictionInterval large = prediction_interval(calibration, "", Bytes{4'000'000}, 0.9);
+  EXPECT_NEAR(static_cast<double>(large.high.count()), 4'800'000, 1);
+}
+
 TEST(PredictionIntervalTest, ACalibrationWithoutRatiosPromisesNothing) {
   const Calibration calibration;
   EXPECT_EQ(prediction_interval(calibration, "mlp", Bytes{10}, 0.9).level, 0);

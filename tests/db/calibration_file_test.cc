@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/interval.h"
 #include "core/json_io.h"
 #include "db/embedded.h"
 #include "db/published.h"
@@ -142,12 +143,22 @@ TEST(PublishedCalibrationsTest, AreAllTheFilesOfTheFolder) {
   EXPECT_EQ(published_files().size(), files);
 }
 
-TEST(PublishedCalibrationsTest, HaveADefaultForPyTorchThatPromisesNoProbability) {
+TEST(PublishedCalibrationsTest, HaveADefaultForPyTorchThatIsWiderThanAnyCardsOwn) {
   const std::optional<Calibration> found = find_published_calibration("default/pytorch");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->value_of("context", 0), 1429.0 * (1 << 20));
-  EXPECT_EQ(found->value_of("module.cudnn", 0), 300.0 * (1 << 20));
-  EXPECT_TRUE(found->ratios.empty());
+  EXPECT_EQ(found->source, Source::kDefault);
+  const auto width_of = [](const Calibration& calibration) {
+    const Bytes job{std::int64_t{4} << 30};
+    const PredictionInterval interval = prediction_interval(calibration, "", job, 0.9);
+    EXPECT_EQ(interval.level, 0.9) << calibration.name;
+    return interval.high - interval.low;
+  };
+  for (const Calibration& other : published_calibrations()) {
+    EXPECT_GE(*other.quality.coverage_90, 0.85) << other.name;
+    if (other.name != found->name) {
+      EXPECT_LT(width_of(other), width_of(*found)) << other.name;
+    }
+  }
   EXPECT_EQ(find_published_calibration(found->id)->name, "default/pytorch");
   EXPECT_FALSE(find_published_calibration("default/none"));
 }

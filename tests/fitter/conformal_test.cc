@@ -72,6 +72,45 @@ TEST(ConformalTest, CoverageOfCrossValidatedNormalRatiosIsNearTheLevel) {
   EXPECT_NEAR(coverage.share(), 0.9, 0.02);
 }
 
+std::vector<HeldOutRatio> readings(double absolute_mib, double relative) {
+  constexpr double kMiB = 1 << 20;
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> size(std::log(500 * kMiB), std::log(40000 * kMiB));
+  std::vector<HeldOutRatio> rows;
+  for (int i = 0; i < 300; ++i) {
+    const double predicted = std::exp(size(random));
+    const double error =
+        absolute_mib * kMiB * normal(random) + relative * predicted * normal(random);
+    rows.push_back({"all", 1, 0, predicted + error, predicted});
+  }
+  return rows;
+}
+
+TEST(ConformalTest, TheKneeIsNoughtForRelativeErrorsAndBeyondEveryJobForAbsoluteOnes) {
+  EXPECT_EQ(interval_knee(readings(0, 0.05), FitOptions{}), 0);
+  EXPECT_GT(interval_knee(readings(300, 0), FitOptions{}), 40000.0 * (1 << 20));
+}
+
+TEST(ConformalTest, WithAKneeSmallAndLargeJobsAreCoveredAlike) {
+  std::vector<HeldOutRatio> rows = readings(500, 0.05);
+  const double knee = interval_knee(rows, FitOptions{});
+  scale_ratios(knee, &rows);
+  std::vector<double> ratios;
+  for (const HeldOutRatio& row : rows) ratios.push_back(row.ratio);
+  std::sort(ratios.begin(), ratios.end());
+  const RatioInterval interval = ratio_interval(ratios, 0.9);
+  Coverage small;
+  Coverage large;
+  for (const HeldOutRatio& row : rows) {
+    Coverage& own = row.predicted < 4000.0 * (1 << 20) ? small : large;
+    ++own.rows;
+    own.covered += interval.low <= row.ratio && row.ratio <= interval.high ? 1 : 0;
+  }
+  EXPECT_NEAR(small.share(), 0.9, 0.06);
+  EXPECT_NEAR(large.share(), 0.9, 0.06);
+}
+
 TEST(ConformalTest, BinomialTailsAreThoseOfATable) {
   EXPECT_NEAR(binomial_below(0, 10, 0.5), 1.0 / 1024, 1e-12);
   EXPECT_NEAR(binomial_below(5, 10, 0.5), 0.623046875, 1e-9);

@@ -99,13 +99,22 @@ TEST(DegenerateDataTest, AnswersMeasurementsBelowTheReplayWithAConstantOfZeroAtL
   EXPECT_GE(coefficient(summary, "context").value, 0);
 }
 
-TEST(DegenerateDataTest, CollinearLibrariesGiveNoFittedModules) {
+TEST(DegenerateDataTest, RefusesLibrariesThatAreOnlyEverUsedTogether) {
   std::vector<FitRow> rows = simple_rows({.cudnn_mib = 300});
   for (FitRow& row : rows) row.replay.uses_cufft = row.replay.uses_cudnn;
-  const FitSummary summary = fit_rows(rows);
-  EXPECT_TRUE(coefficient(summary, "module.cufft").prior_only)
-      << "cuFFT and cuDNN are always used together";
-  EXPECT_TRUE(std::isfinite(coefficient(summary, "module.cudnn").standard_error));
+  expect_refused(rows, "the jobs that use cuFFT are those that use cuDNN");
+  for (std::size_t i = 0; i < 9; i += 3) rows[i].replay.uses_cufft = false;
+  EXPECT_TRUE(fit_rows(rows).usable()) << "three jobs with one of them tell the two apart";
+}
+
+TEST(DegenerateDataTest, RefusesSizesThatAreNextToEqual) {
+  std::vector<FitRow> rows = simple_rows();
+  int i = 0;
+  for (FitRow& row : rows) {
+    row.replay.reserved_peak = mib(4000 + 2 * (i++ % 5));
+    row.replay.allocated_peak = mib(3900);
+  }
+  expect_refused(rows, "a constant is collinear with them");
 }
 
 TEST(DegenerateDataTest, SixRowsWithoutNoiseFit) {

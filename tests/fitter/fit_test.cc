@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/coefficients.h"
+#include "core/interval.h"
 #include "tests/fitter/simple_rows.h"
 
 namespace memfathom::testing {
@@ -180,6 +182,37 @@ TEST(FitTest, FactorsStayAtOneWhenTheReplayIsRight) {
     const Coefficient& theta = coefficient(summary, name);
     EXPECT_NEAR(theta.value, 1, 4 * theta.standard_error + 1e-3) << name;
   }
+}
+
+// Five stacks whose constants lie apart: what of a sixth?
+TEST(FitTest, ForFamiliesNeverSeenTheErrorsAreThoseBetweenFamilies) {
+  std::vector<FitRow> rows;
+  const std::array<double, 5> constants{500, 900, 1100, 1400, 2000};
+  for (std::size_t stack = 0; stack < constants.size(); ++stack) {
+    for (FitRow row : simple_rows({.rows = 40, .base_mib = constants[stack], .seed = stack + 1})) {
+      row.family = row.group = fmt::format("stack {}", stack);
+      rows.push_back(row);
+    }
+  }
+  FitOptions options = simple_options();
+  options.for_unseen_families = true;
+  const FitSummary summary = fit_rows(rows, options);
+  ASSERT_TRUE(summary.usable()) << summary.brief();
+  const Coefficient& context = coefficient(summary, "context");
+  EXPECT_GT(context.standard_error / kMiB, 400) << "the next stack may be as far off as these are";
+  ASSERT_EQ(summary.calibration().ratios.size(), 1U) << "one group: a new stack belongs to none";
+  EXPECT_GT(summary.knee, 0) << "a constant that is off is off by bytes";
+
+  int covered = 0;
+  const std::vector<FitRow> next = simple_rows({.rows = 50, .base_mib = 1500, .seed = 77});
+  for (const FitRow& row : next) {
+    const Constants fitted = constants_of(summary.calibration());
+    const Bytes predicted{static_cast<std::int64_t>(predict_device(row.replay, fitted.data()))};
+    const PredictionInterval interval =
+        prediction_interval(summary.calibration(), "another", predicted, 0.9);
+    covered += interval.low <= *row.measured && *row.measured <= interval.high ? 1 : 0;
+  }
+  EXPECT_GE(covered, 45);
 }
 
 TEST(FitTest, TheFullReportNamesEveryCoefficientWithItsMeaning) {

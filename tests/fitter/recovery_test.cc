@@ -70,8 +70,8 @@ void judge_predictions(const VirtualCard& card, std::uint64_t seed, const FitSum
     ++outcome->predictions.all;
     outcome->predictions.covered +=
         interval.low <= *row.measured && *row.measured <= interval.high ? 1 : 0;
-    ratios.push_back(static_cast<double>(row.measured->count()) /
-                     static_cast<double>(predicted.count()));
+    ratios.push_back(scaled_ratio(static_cast<double>(row.measured->count()),
+                                  static_cast<double>(predicted.count()), summary.knee));
   }
   std::sort(ratios.begin(), ratios.end());
   outcome->width_over_spread.push_back(width(summary.interval) /

@@ -72,7 +72,7 @@ TEST(WorkspaceFitTest, AFifthOfOtherAlgorithmsDoesNotMoveTheRest) {
 }
 
 TEST(WorkspaceFitTest, RefusesTooFewNegativeAndNonsensicalRequests) {
-  std::vector<WorkspaceRow> rows = requests(3, [](const WorkspaceFeatures&) { return kMiB; });
+  std::vector<WorkspaceRow> rows = requests(1, [](const WorkspaceFeatures&) { return kMiB; });
   EXPECT_THAT(fit_workspaces(rows, FitOptions{}).models.front().refusal, HasSubstr("too few"));
   rows = requests(30, [](const WorkspaceFeatures&) { return -1.0; });
   EXPECT_THAT(fit_workspaces(rows, FitOptions{}).models.front().refusal,
@@ -82,6 +82,17 @@ TEST(WorkspaceFitTest, RefusesTooFewNegativeAndNonsensicalRequests) {
   const WorkspaceFit fit = fit_workspaces(rows, FitOptions{});
   EXPECT_THAT(fit.models.front().refusal, HasSubstr("nan"));
   EXPECT_TRUE(fit.coefficients.empty());
+}
+
+// What a quick plan records of a transform: two sizes, of two workloads.
+TEST(WorkspaceFitTest, TwoToFourRequestsGiveAModelOfOneSize) {
+  for (const int count : {2, 3, 4}) {
+    const WorkspaceFit fit = fit_workspaces(
+        requests(count, [](const WorkspaceFeatures& f) { return 1.4 * f[kTermLowered]; }),
+        FitOptions{});
+    EXPECT_EQ(fit.models.front().terms, "lowered") << count;
+    EXPECT_NEAR(value(fit, "lowered"), 1.4, 1e-3) << count;
+  }
 }
 
 TEST(WorkspaceFitTest, CollinearSizesGiveTheSimplerModel) {

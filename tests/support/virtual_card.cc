@@ -170,7 +170,11 @@ SyntheticJob random_job(std::mt19937_64& random) {
     }
   }
   job.logits = bytes(4.0 * static_cast<double>(batch) * log_uniform(random, 10, 50000));
-  for (int& kernels : job.kernels) kernels = static_cast<int>(whole(random, 1, 6));
+  // A family has kernels that it always needs beside those that its shapes lead to.
+  static constexpr std::array<std::int64_t, 5> kFewestKernels{1, 2, 3, 1, 3};
+  for (int& kernels : job.kernels)
+    kernels = static_cast<int>(whole(random, kFewestKernels[static_cast<std::size_t>(family)],
+                                     kFewestKernels[static_cast<std::size_t>(family)] + 3));
   job.iterations = static_cast<int>(whole(random, 3, 6));
   job.seconds_per_iteration = log_uniform(random, 0.05, 4);
   job.seconds_at_last_sample =

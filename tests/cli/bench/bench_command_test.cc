@@ -21,6 +21,7 @@ namespace memfathom {
 namespace {
 
 using nlohmann::json;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -73,7 +74,7 @@ TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
   const Outcome text = run({"compare", base, now});
   EXPECT_THAT(
       text.out,
-      StartsWith("worse: of 43 benchmarks 1 worse (1 failing, 0 to be watched), 42 same\n"));
+      StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 to be watched), 73 same\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  context: "));
   EXPECT_THAT(text.out, HasSubstr("; driver simulated → simulated+context=300MiB\n"));
 }
@@ -83,12 +84,19 @@ TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
   const std::string now = card("now.json", "workspace=1.5");
   EXPECT_THAT(blamed(base, now), ElementsAre("workspace_cudnn", "workspace_cufft"));
   const json answer = json::parse(run({"compare", base, now, "--format", "json"}).out);
+  int asking = 0;
+  int found = 0;
   for (const json& benchmark : answer.at("benchmarks")) {
     const std::string name = benchmark.at("name");
     const bool asks =
         name.find("conv") != std::string::npos || name.find("fno") != std::string::npos;
-    EXPECT_EQ(benchmark.at("verdict"), asks ? "worse" : "same") << name;
+    const bool is_worse = benchmark.at("verdict") == "worse";
+    EXPECT_LE(is_worse, asks) << name;
+    asking += asks ? 1 : 0;
+    found += asks && is_worse ? 1 : 0;
   }
+  EXPECT_EQ(asking, 22);
+  EXPECT_GE(found, 20) << "half as much again of next to nothing may be less than a page";
 }
 
 TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
@@ -97,33 +105,80 @@ TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
               ElementsAre("allocator_slack"));
 }
 
+// Many runs in this process: what a card of this name reads, with `plant` and `seed`.
+class ManyRuns {
+ public:
+  explicit ManyRuns(std::string folder) : folder_(std::move(folder)) {}
+
+  BenchFile of(const std::string& card, const std::string& plant, int seed) {
+    BenchRunOptions options;
+    options.device = "virtual:" + card;
+    options.plant = plant;
+    options.seed = seed;
+    options.filter = "startup|/fp32";
+    options.out = folder_ + "/now.json";
+    run_device_suite(
+        options,
+        [&](const ProbeRequest& request) {
+          ProbeOutcome outcome;
+          outcome.reply = measure(request, runner_);
+          return outcome;
+        },
+        context_);
+    return read_bench_file(options.out);
+  }
+
+ private:
+  std::string folder_;
+  std::ostringstream silence_;
+  Context context_{.out = silence_, .err = silence_, .db = std::nullopt, .quiet = true};
+  EstimatorRunner runner_;
+};
+
+std::set<std::string> components_worse(const Comparison& comparison) {
+  std::set<std::string> components;
+  for (const ComparedBenchmark& b : comparison.benchmarks) {
+    if (b.verdict == BenchVerdict::kSame) continue;
+    EXPECT_EQ(b.verdict, BenchVerdict::kWorse) << b.name << ": " << b.reason;
+    components.insert(b.component);
+  }
+  return components;
+}
+
+// Cards whose hidden constants, workspaces and scatter differ: the rules were made with none of
+// them.
+TEST_F(BenchCommandTest, PlantedChangesAreFoundAndNothingElseOnTenOtherCards) {
+  ManyRuns runs(directory_.path().string());
+  for (int i = 0; i < 10; ++i) {
+    const std::string card = "another-" + std::to_string(i);
+    const BenchFile base = runs.of(card, "", 2 * i);
+    const auto found = [&](const std::string& plant) {
+      return components_worse(compare(base, runs.of(card, plant, 2 * i + 1)));
+    };
+    EXPECT_THAT(found("context=300MiB"), ElementsAre("context")) << card;
+    // An FNO block asks both libraries; the one that grew more is named.
+    EXPECT_THAT(found("workspace=1.5"), AnyOf(ElementsAre("workspace_cudnn"),
+                                              ElementsAre("workspace_cudnn", "workspace_cufft")))
+        << card;
+    EXPECT_THAT(found("slack=256MiB"), ElementsAre("allocator_slack")) << card;
+  }
+}
+
 TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
-  std::ostringstream silence;
-  const Context context{.out = silence, .err = silence, .db = std::nullopt, .quiet = true};
-  const EstimatorRunner runner;
-  const Probe in_this_process = [&](const ProbeRequest& request) {
-    ProbeOutcome outcome;
-    outcome.reply = measure(request, runner);
-    return outcome;
-  };
-  BenchRunOptions options;
-  options.device = "virtual:steady";
-  options.filter = "startup|/fp32";
-  options.out = path("base.json");
-  run_device_suite(options, in_this_process, context);
-  const BenchFile base = read_bench_file(options.out);
-  options.out = path("now.json");
+  ManyRuns runs(directory_.path().string());
   bool readings_scatter = false;
-  for (int run_number = 1; run_number <= 100; ++run_number) {
-    options.seed = run_number;
-    run_device_suite(options, in_this_process, context);
-    const BenchFile now = read_bench_file(options.out);
-    const Comparison comparison = compare(base, now);
-    EXPECT_EQ(comparison.count(BenchVerdict::kSame), static_cast<int>(comparison.benchmarks.size()))
-        << "run " << run_number << ": " << comparison.benchmarks.front().name << ": "
-        << comparison.benchmarks.front().reason;
-    for (std::size_t i = 0; i < now.rows.size(); ++i)
-      readings_scatter |= now.rows[i].counters != base.rows[i].counters;
+  for (const std::string card : {"steady", "calm", "even", "level"}) {
+    const BenchFile base = runs.of(card, "", 0);
+    for (int run_number = 1; run_number <= 25; ++run_number) {
+      const BenchFile now = runs.of(card, "", run_number);
+      const Comparison comparison = compare(base, now);
+      EXPECT_EQ(comparison.count(BenchVerdict::kSame),
+                static_cast<int>(comparison.benchmarks.size()))
+          << card << ", run " << run_number << ": " << comparison.benchmarks.front().name << ": "
+          << comparison.benchmarks.front().reason;
+      for (std::size_t i = 0; i < now.rows.size(); ++i)
+        readings_scatter |= now.rows[i].counters != base.rows[i].counters;
+    }
   }
   EXPECT_TRUE(readings_scatter) << "the runs are equal to the byte: the test shows nothing";
 }

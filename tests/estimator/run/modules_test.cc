@@ -85,5 +85,15 @@ TEST(ModulesTest, RefusesKeysOfTheSharedLoopAndModulesThatCannotLearn) {
       testing::HasSubstr("transformer block"));
 }
 
+// What a fit needs to notice a term per layer.
+TEST(ReplayTest, CountsTheModulesThatOwnParameters) {
+  const DryRun run = run_job(
+      R"({"model": {"input": {"shape": [64]}, "layers": [{"type": "linear", "in": 64, "out": 32},)"
+      R"( {"type": "layer_norm", "features": 32}, {"type": "relu"},)"
+      R"( {"type": "repeat", "times": 3, "layers": [{"type": "linear", "in": 32, "out": 32}]}],)"
+      R"( "loss": "mean"}, "training": {"batch_size": 4}})");
+  EXPECT_EQ(replayed(run).layers, 5) << "two at first, three repeated; weight and bias are one";
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -292,5 +292,24 @@ TEST(CompareTest, TheWorstStandsFirst) {
   EXPECT_EQ(comparison.benchmarks[1].label, "b");
 }
 
+// What cuDNN 9.22 did: 1x1x1 kernels swapped layouts, a stem grew in most of its variants.
+TEST(CompareTest, AnOperationThatGrewOnBalanceStandsBeforeOneThatSwappedLayouts) {
+  const Comparison comparison = compare(FileMaker()
+                                            .add_workspace("volume/forward/fp32/nchw", 0_MiB)
+                                            .add_workspace("volume/forward/fp32/nhwc", 128_MiB)
+                                            .add_workspace("stem/gradient/fp16/nhwc", 25_MiB)
+                                            .add_workspace("stem/gradient/bf16/nhwc", 24_MiB)
+                                            .add_workspace("stem/gradient/fp16/nchw", 74_MiB),
+                                        FileMaker()
+                                            .add_workspace("volume/forward/fp32/nchw", 128_MiB)
+                                            .add_workspace("volume/forward/fp32/nhwc", 0_MiB)
+                                            .add_workspace("stem/gradient/fp16/nhwc", 62_MiB)
+                                            .add_workspace("stem/gradient/bf16/nhwc", 62_MiB)
+                                            .add_workspace("stem/gradient/fp16/nchw", 62_MiB));
+  EXPECT_EQ(comparison.benchmarks[0].label, "stem/gradient/bf16/nhwc");
+  EXPECT_EQ(comparison.benchmarks[1].label, "stem/gradient/fp16/nhwc");
+  EXPECT_EQ(comparison.benchmarks[2].label, "volume/forward/fp32/nchw");
+}
+
 }  // namespace
 }  // namespace memfathom

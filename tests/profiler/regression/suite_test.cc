@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -37,6 +38,25 @@ TEST(SuiteTest, HasVolumesInBf16) {
   EXPECT_TRUE(std::any_of(suite.begin(), suite.end(), [](const ConvolutionCase& c) {
     return c.query.dtype == DType::kBf16 && c.query.input.rank() == 5 && c.query.weight[2] == 3;
   }));
+}
+
+TEST(SuiteTest, TransformsAreInFp32AndTheFullScaleHasTwoShapesOfEveryLayer) {
+  std::map<std::string, int> shapes;
+  for (const JobCase& c : job_suite(SuiteScale::kFull)) {
+    if (c.name.find("fno") != std::string::npos) {
+      EXPECT_TRUE(c.name.ends_with("/fp32")) << c.name;
+    }
+    if (c.name.ends_with("/fp32")) ++shapes[c.name.substr(0, c.name.find("/b"))];
+  }
+  EXPECT_EQ(shapes.size(), 13U);
+  for (const auto& [layer, count] : shapes) EXPECT_EQ(count, 2) << layer;
+}
+
+TEST(SuiteTest, AttentionIsAskedWithAndWithoutAMaskAndBackward) {
+  std::set<std::pair<bool, bool>> kinds;  // backward, causal
+  for (const AttentionCase& c : attention_suite())
+    kinds.emplace(c.question.starts_with("attention backward "), c.question.ends_with(" causal"));
+  EXPECT_EQ(kinds.size(), 4U);
 }
 
 TEST(SuiteTest, JobsAreJsonAndTheSmallScaleIsInFp32Only) {

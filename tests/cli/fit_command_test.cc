@@ -1,0 +1,137 @@
+// `memfathom fit` through the real binary: terms the model lacks, data that say nothing, pictures.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "cli/estimator_runner.h"
+#include "estimator/run/dry_run.h"
+#include "tests/cli/profiling_fixture.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+class FitCommandTest : public ProfilingFixture {
+ protected:
+  // The samples of a calibrated virtual card once more, each larger by what `extra` says of its dry
+  // run.
+  std::string with_extra(const std::function<std::int64_t(const DryRun&)>& extra) {
+    const Outcome calibrated =
+        run({"calibrate", "--device", "virtual:plain", "--plan", "standard", "--quiet"});
+    EXPECT_EQ(calibrated.exit_code, 0) << calibrated.err;
+    const Store original = Store::open(database(), Store::Mode::kReadOnly);
+    std::string changed = folder_ + "/changed.db";
+    Store store = Store::open(changed, Store::Mode::kReadWrite);
+    const std::string run_id = store.begin_run(original.runs().front());
+    for (const auto& [workload, sample] : samples()) {
+      Sample larger = sample;
+      if (larger.device_peak) *larger.device_peak += Bytes{extra(run_dry(job_of(sample.job), {}))};
+      store.insert_sample(run_id, larger);
+    }
+    store.finish_run(run_id, "2026-11-16T00:00:00Z");
+    return changed;
+  }
+  double context_error(const json& fitted) const {
+    for (const json& c : fitted.at("calibration").at("coefficients")) {
+      if (c.at("name") == "context") return c.at("standard_error");
+    }
+    return -1;
+  }
+  json fitted(const std::string& database) {
+    return json::parse(run_binary({"--db", database, "fit", "--device", "virtual:plain", "--format",
+                                   "json", "--quiet"})
+                           .out);
+  }
+  std::string observations(const std::string& name, int count,
+                           const std::function<std::string(int)>& bytes,
+                           const std::function<int(int)>& batch) {
+    const std::string path = folder_ + "/" + name + ".jsonl";
+    std::ofstream file(path);
+    for (int i = 0; i < count; ++i) {
+      file << fmt::format(
+          R"({{"id":"{0}","group":"g","job":{{"model":{{"input":{{"shape":[1024]}},"layers":[{{"type":"linear",)"
+          R"("in":1024,"out":4096}},{{"type":"relu"}}],"loss":"mean"}},"training":{{"batch_size":{1}}},)"
+          R"("target":{{"gpu":"a100-40gb"}}}},"measured":{{"metric":"device","bytes":{2}}}}})"
+          "\n",
+          i, batch(i), bytes(i));
+    }
+    return path;
+  }
+  // Observes and fits; the reason of the refusal.
+  std::string refusal_of(const std::string& file) {
+    EXPECT_EQ(run({"observe", file}).exit_code, 0);
+    const Outcome outcome = run({"fit", "--observations", "a100-40gb", "--format", "json"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    return json::parse(outcome.out).at("calibration").at("refusal");
+  }
+};
+
+TEST_F(FitCommandTest, AConstantPerLayerIsNamedAndWidensTheErrors) {
+  const std::string changed = with_extra([](const DryRun& dry) { return 16 * kMiB * dry.layers; });
+  const Outcome outcome = run_binary({"--db", changed, "fit", "--device", "virtual:plain"});
+  EXPECT_THAT(outcome.out, HasSubstr("a term is missing"));
+  EXPECT_THAT(outcome.out, HasSubstr("MiB per layer"));
+  const json lacking = fitted(changed);
+  EXPECT_TRUE(!lacking.at("usable") ||
+              context_error(lacking) > 1.5 * context_error(fitted(database())));
+}
+
+TEST_F(FitCommandTest, AProportionalLeakIsNamedAndWidensTheErrors) {
+  const std::string changed =
+      with_extra([](const DryRun& dry) { return dry.reserved_peak.count() / 10; });
+  const Outcome outcome = run_binary({"--db", changed, "fit", "--device", "virtual:plain"});
+  EXPECT_THAT(outcome.out, HasSubstr("a term is missing"));
+  const json lacking = fitted(changed);
+  EXPECT_TRUE(!lacking.at("usable") ||
+              context_error(lacking) > 1.5 * context_error(fitted(database())));
+}
+
+TEST_F(FitCommandTest, DrawsTheResiduals) {
+  ASSERT_EQ(run({"calibrate", "--device", "virtual:plain", "--quiet"}).exit_code, 0);
+  const std::string picture = folder_ + "/residuals.svg";
+  ASSERT_EQ(run({"fit", "--device", "virtual:plain", "--plot", picture}).exit_code, 0);
+  std::ifstream file(picture);
+  const std::string svg{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(svg, HasSubstr("<svg xmlns="));
+  EXPECT_THAT(svg, HasSubstr("virtual:plain"));
+}
+
+TEST_F(FitCommandTest, RefusesObservationsThatSayNothing) {
+  const auto two_gib = [](int i) { return std::to_string(2147483648 + i * 4096); };
+  const auto growing = [](int i) { return 1000 * (i + 1); };
+  EXPECT_THAT(refusal_of(observations("one", 1, two_gib, growing)), HasSubstr("too few"));
+}
+
+TEST_F(FitCommandTest, RefusesObservationsOfOneJob) {
+  const auto bytes = [](int i) { return std::to_string(2147483648 + i * 4096); };
+  EXPECT_THAT(refusal_of(observations("equal", 20, bytes, [](int) { return 8; })),
+              HasSubstr("1 distinct job size"));
+}
+
+TEST_F(FitCommandTest, RefusesObservationsThatNoCardHolds) {
+  const auto bytes = [](int i) {
+    return std::to_string(i == 3 ? 1'000'000'000'000'000 : 2147483648);
+  };
+  EXPECT_THAT(refusal_of(observations("huge", 20, bytes, [](int i) { return 1000 * (i + 1); })),
+              HasSubstr("no device holds that"));
+}
+
+TEST_F(FitCommandTest, ObservationsThatAreNoNumbersOrNegativeAreNotTaken) {
+  for (const std::string bytes : {"NaN", "-5", "1e400", "\"many\""}) {
+    const Outcome outcome =
+        run({"observe", observations(
+                            "bad", 3, [&](int) { return bytes; }, [](int) { return 4; })});
+    EXPECT_EQ(outcome.exit_code, 2) << bytes << outcome.out;
+  }
+}
+
+}  // namespace
+}  // namespace memfathom
