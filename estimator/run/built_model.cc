@@ -228,13 +228,18 @@ std::int64_t BuiltModel::parameter_count() const {
 std::int64_t BuiltModel::layer_count() const {
   std::int64_t count = 0;
   for (const std::unique_ptr<Builder>& builder : builders) {
-    // A module makes its parameters one after the other.
-    std::string_view last;
+    // A module makes its parameters one after the other; the same name again is its next
+    // repetition.
+    std::string_view owner;
+    std::string_view first;
     for (const NamedTensor& parameter : builder->parameters()) {
       const std::string_view name = parameter.name;
-      const std::string_view owner = name.substr(0, name.rfind('.'));
-      if (owner != last) ++count;
-      last = owner;
+      const std::string_view now = name.substr(0, name.rfind('.'));
+      if (now != owner || name == first) {
+        ++count;
+        owner = now;
+        first = name;
+      }
     }
   }
   return count;

@@ -9,17 +9,15 @@
 #include "estimator/job/read_job.h"
 #include "estimator/readers/merge.h"
 #include "estimator/readers/own_family.h"
+#include "estimator/readers/write_back.h"
 
 namespace {
 
 void read_as(const memfathom::Node& tree, memfathom::FileFormat format) {
   try {
     memfathom::MergedJob job = memfathom::merge_files({memfathom::read_tree(tree, format)});
-    memfathom::Patch left_over;
-    memfathom::write_back(job,
-                          {{"training.batch_size", memfathom::Node::integer(1)},
-                           {"parallel.zero_stage", memfathom::Node::integer(2)}},
-                          left_over);
+    memfathom::write_back(job.files, {{"training.batch_size", memfathom::Node::integer(1)},
+                                      {"parallel.zero_stage", memfathom::Node::integer(2)}});
     memfathom::complete_own_family(job.document, job.assumptions);
     memfathom::read_job(job.document);
   } catch (const memfathom::Error&) {
