@@ -219,6 +219,9 @@ class YamlEvents : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    // yaml-cpp writes some escapes (\_, \N) as single bytes.
+    if (find_invalid_utf8(value) != std::string_view::npos)
+      tree_.refuse(mark.line, "an escape in this text is not UTF-8; write the character itself");
     if (tree_.expects_key()) {
       if (anchor != YAML::NullAnchor)
         tree_.refuse(mark.line, "an anchor on a key is not supported; put it on the value");

@@ -192,6 +192,8 @@ TEST(DocumentTest, RefusesWhatIsNotPlainData) {
   EXPECT_THAT(yaml_error("a: &x {b: 1}\nc:\n  <<: *x\n"), HasSubstr("job.yaml:3: merge keys"));
   EXPECT_THAT(yaml_error("ok: 1\na: \xff\n"), HasSubstr("job.yaml:2: the text is not UTF-8"));
   EXPECT_THAT(json_error(std::string("[1, \0]", 6)), HasSubstr("the text is not UTF-8"));
+  EXPECT_THAT(yaml_error("ok: 1\n\"a\\_b\": 2\n"), HasSubstr("job.yaml:2: an escape in this text"));
+  EXPECT_THAT(yaml_error("a: \"x\\_\"\n"), HasSubstr("an escape in this text"));
 }
 
 TEST(DocumentTest, TagsOfTheCoreSchemaAreHonoured) {
