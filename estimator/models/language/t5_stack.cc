@@ -71,7 +71,7 @@ Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Te
 // In fp16 every part of a block ends with a clamp to what the type can hold.
 Tensor clamped(const Tensor& x) {
   if (x.dtype() != DType::kFp16) return x;
-  constexpr std::array<double, 4> kRange{-65504, 65504};
+  static constexpr std::array<double, 4> kRange{-65504, 65504};
   Session& session = x.session();
   Recording tape(session, "clamp", {&x});
   tape.save(x);
