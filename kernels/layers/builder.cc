@@ -2,7 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
+
 namespace memfathom {
+namespace {
+
+void add_checked(std::int64_t& count, std::int64_t more, std::string_view path,
+                 std::string_view name) {
+  if (!__builtin_add_overflow(count, more, &count)) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("at {}{} the model has more parameters than can be counted; make its "
+                          "layers smaller",
+                          path, name));
+}
+
+}  // namespace
 
 bool Builder::learns() const {
   switch (options_.train) {
@@ -24,7 +38,7 @@ Tensor Builder::parameter(std::string_view name, const Shape& shape, std::option
   Tensor made = make(shape, dtype.value_or(options_.dtype));
   made.set_requires_grad(learns());
   parameters_.push_back({path_ + std::string(name), made, block_});
-  parameter_count_ += shape.elements();
+  add_checked(parameter_count_, shape.elements(), path_, name);
   return made;
 }
 
@@ -48,12 +62,12 @@ Tensor Builder::adapter_parameter(std::string name, const Shape& shape, DType dt
   Tensor made = make(shape, dtype);
   made.set_requires_grad(true);
   parameters_.push_back({std::move(name), made, block_});
-  parameter_count_ += shape.elements();
+  add_checked(parameter_count_, shape.elements(), parameters_.back().name, "");
   return made;
 }
 
 void Builder::after_base(std::function<void()> make_later) {
-  after_base_.push_back([this, block = block_, make_later = std::move(make_later)] {
+  after_base_.emplace_back([this, block = block_, make_later = std::move(make_later)] {
     const Scoped<std::int64_t> place(block_, block);
     make_later();
   });
