@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/cli/binary.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 

@@ -1,7 +1,6 @@
 #include "tests/cli/binary.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -23,10 +24,9 @@ std::string content_of(const std::string& path) {
 
 Outcome run_binary(const std::vector<std::string>& words,
                    const std::vector<std::string>& environment) {
-  std::string folder = testing::TempDir() + "memfathom_cli_XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return {};
-  const std::string out_path = folder + "/out";
-  const std::string err_path = folder + "/err";
+  const TemporaryDirectory folder;
+  const std::string out_path = (folder / "out").string();
+  const std::string err_path = (folder / "err").string();
   std::vector<std::string> line{MEMFATHOM_BINARY};
   line.insert(line.end(), words.begin(), words.end());
   std::vector<char*> arguments;
@@ -47,12 +47,8 @@ Outcome run_binary(const std::vector<std::string>& words,
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                        content_of(out_path), content_of(err_path)};
-  unlink(out_path.c_str());
-  unlink(err_path.c_str());
-  rmdir(folder.c_str());
-  return outcome;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(out_path),
+          content_of(err_path)};
 }
 
 double quickest_run(const std::vector<std::string>& words) {

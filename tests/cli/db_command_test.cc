@@ -10,7 +10,7 @@
 #include "db/store.h"
 #include "tests/cli/binary.h"
 #include "tests/db/examples.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/binary.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

@@ -7,22 +7,17 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "db/store.h"
 #include "tests/cli/binary.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 
 class ProfilingFixture : public testing::Test {
  protected:
-  ProfilingFixture() : folder_(testing::TempDir() + "memfathom_calibrate_XXXXXX") {
-    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no folder");
-  }
-  ~ProfilingFixture() override { std::filesystem::remove_all(folder_); }
-
   std::string database() const { return folder_ + "/test.db"; }
   Outcome run(std::vector<std::string> words, const std::vector<std::string>& environment = {}) {
     words.insert(words.begin(), {"--db", database()});
@@ -47,7 +42,8 @@ class ProfilingFixture : public testing::Test {
     return found;
   }
 
-  std::string folder_;
+  TemporaryDirectory directory_;
+  const std::string folder_ = directory_.path().string();
 };
 
 }  // namespace memfathom

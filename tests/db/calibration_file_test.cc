@@ -14,7 +14,7 @@
 #include "db/published.h"
 #include "db/store.h"
 #include "tests/db/examples.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

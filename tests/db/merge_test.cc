@@ -9,7 +9,7 @@
 #include "db/connection.h"
 #include "db/store.h"
 #include "tests/db/examples.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

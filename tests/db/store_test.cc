@@ -9,7 +9,7 @@
 #include "core/json_io.h"
 #include "db/calibration_file.h"
 #include "tests/db/examples.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "profiler/campaign.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -94,11 +95,6 @@ TEST(ProbeProcessTest, AProgramThatIsNotThereCannotBeStarted) {
 // A probe that answers with the next of some device peaks, counted in a file.
 class RepeatsTest : public testing::Test {
  protected:
-  RepeatsTest() : folder_(testing::TempDir() + "memfathom_repeats_XXXXXX") {
-    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no folder");
-  }
-  ~RepeatsTest() override { std::filesystem::remove_all(folder_); }
-
   CampaignOptions options(const std::string& peaks, const std::string& status = "ok") {
     CampaignOptions options;
     options.device = "virtual:test";
@@ -111,7 +107,8 @@ class RepeatsTest : public testing::Test {
               "\"sample\":{\"status\":\"" + status + "\",\"device_peak_bytes\":'$1'}}'");
     return options;
   }
-  std::string folder_;
+  TemporaryDirectory directory_;
+  const std::string folder_ = directory_.path().string();
 };
 
 Workload workload() {

@@ -15,7 +15,7 @@
 #include "profiler/protocol.h"
 #include "profiler/regression/compare.h"
 #include "tests/cli/binary.h"
-#include "tests/db/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/error.h"
-#include "tests/db/temporary_directory.h"
 #include "tests/estimator/run_job.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

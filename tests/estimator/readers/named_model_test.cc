@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "estimator/readers/merge.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -17,17 +18,13 @@ using ::testing::IsEmpty;
 
 class NamedModelTest : public ::testing::Test {
  protected:
-  NamedModelTest() : cache_(fs::path(::testing::TempDir()) / "named_model_test") {
-    fs::remove_all(cache_);
-  }
-  ~NamedModelTest() override { fs::remove_all(cache_); }
-
   void snapshot(const std::string& folder, const std::string& commit) const {
     fs::create_directories(cache_ / folder / "snapshots" / commit);
     std::ofstream(cache_ / folder / "snapshots" / commit / "config.json") << "{}";
   }
 
-  fs::path cache_;
+  TemporaryDirectory directory_;
+  const fs::path cache_ = directory_ / "hub";
 };
 
 TEST_F(NamedModelTest, ASnapshotIsTheOneThatMainPointsTo) {
@@ -61,7 +58,7 @@ TEST_F(NamedModelTest, AKnownNameNeedsNoAssumption) {
 }
 
 TEST_F(NamedModelTest, ANameCannotLeaveTheCache) {
-  fs::create_directories(cache_.parent_path() / "snapshots");
+  fs::create_directories(directory_ / "snapshots");
   for (const char* name : {"../x", "a/../../b", "/etc", "a/b/c", "a b", ""})
     EXPECT_FALSE(find_named_model(name, cache_ / "hub") &&
                  find_named_model(name, cache_ / "hub")->assumption.size() > 0)

@@ -13,7 +13,7 @@
 #include "kernels/workspace/cudnn_planner.h"
 #include "kernels/workspace/fit/design.h"
 #include "kernels/workspace/fitted_workspace_model.h"
-#include "tests/kernels/workspace/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

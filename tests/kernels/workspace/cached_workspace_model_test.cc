@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "tests/kernels/workspace/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <vector>
 
-#include "tests/kernels/workspace/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {

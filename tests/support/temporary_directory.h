@@ -12,7 +12,7 @@ namespace memfathom {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "memfathom-db-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed for " + name);
     path_ = name;
   }
