@@ -31,6 +31,21 @@ struct WorkspaceForm {
   std::int16_t weight_halves = 0;
 };
 
+// Every form that is told apart. The fitted tables name one by its position: the order stays.
+inline constexpr auto kWorkspaceForms = [] {
+  constexpr std::array<std::int8_t, 3> kCopies{0, 2, 4};
+  constexpr std::array<std::int16_t, 14> kWeights{0,  1,  2,  4,  6,  8,   12,
+                                                  16, 24, 32, 48, 64, 128, 256};
+  std::array<WorkspaceForm, kCopies.size() * kCopies.size() * kWeights.size()> forms{};
+  std::size_t at = 0;
+  for (const std::int8_t input : kCopies) {
+    for (const std::int8_t output : kCopies) {
+      for (const std::int16_t weights : kWeights) forms[at++] = {input, output, weights};
+    }
+  }
+  return forms;
+}();
+
 inline constexpr int kConvolutionFeatureCount = 16;
 using ConvolutionFeatures = std::array<float, kConvolutionFeatureCount>;
 

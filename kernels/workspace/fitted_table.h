@@ -11,7 +11,7 @@
 namespace memfathom {
 
 // A node in preorder: its left child (feature <= threshold) follows it, its right child is at
-// `right`. A leaf has feature -1, and `right` is its form.
+// `right`. A leaf has feature -1, and `right` is the position of its form in kWorkspaceForms.
 struct FittedNode {
   std::int8_t feature;
   float threshold;
@@ -39,7 +39,6 @@ struct FittedProvenance {
 struct FittedTable {
   std::span<const FittedTree> trees;
   std::span<const FittedNode> nodes;
-  std::span<const WorkspaceForm> forms;
   FittedProvenance provenance;
 };
 

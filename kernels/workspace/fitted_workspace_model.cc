@@ -43,7 +43,7 @@ WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
     const bool left = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold;
     at = left ? at + 1 : static_cast<std::size_t>(nodes[at].right);
   }
-  return table.forms[static_cast<std::size_t>(nodes[at].right)];
+  return kWorkspaceForms[static_cast<std::size_t>(nodes[at].right)];
 }
 
 FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu, const FittedTable& table)

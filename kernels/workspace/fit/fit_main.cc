@@ -118,8 +118,8 @@ void write_items(std::ostream& out, const Items& items, const Format& format) {
   out << line << '\n';
 }
 
-void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const WorkspaceForm> forms,
-                 const std::string& version, int count) {
+void write_table(std::ostream& out, std::vector<Fitted> all, const std::string& version,
+                 int count) {
   std::vector<FittedNode> nodes;
   for (Fitted& fitted : all) {
     fitted.tree.first_node = static_cast<std::int32_t>(nodes.size());
@@ -128,12 +128,8 @@ void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const Wor
   out << "// Written by scripts/fit-cudnn-workspaces; change that, not this.\n"
          "#include \"kernels/workspace/fitted_table.h\"\n\n#include <array>\n\nnamespace memfathom "
          "{\nnamespace {\n\n";
-  out << fmt::format("constexpr std::array<WorkspaceForm, {}> kForms{{{{\n", forms.size());
-  write_items(out, forms, [](const WorkspaceForm& f) {
-    return fmt::format("{{{}, {}, {}}}", f.input_halves, f.output_halves, f.weight_halves);
-  });
   out << fmt::format(
-      "}}}};\n\n// Compute capability, direction, 16 bits, channels last, first node; held-out "
+      "// Compute capability, direction, 16 bits, channels last, first node; held-out "
       "error in percent: median, mean, p90.\n"
       "constexpr std::array<FittedTree, {}> kTrees{{{{\n",
       all.size());
@@ -149,7 +145,7 @@ void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const Wor
                          : fmt::format("{{{}, {:#.6g}F, {}}}", n.feature, n.threshold, n.right);
   });
   out << fmt::format(
-      "}}}};\n\nconstexpr FittedTable kTable{{kTrees, kNodes, kForms, {{\"{}\", {}, {}}}}};\n\n"
+      "}}}};\n\nconstexpr FittedTable kTable{{kTrees, kNodes, {{\"{}\", {}, {}}}}};\n\n"
       "}}  // namespace\n\nconst FittedTable& fitted_table_cudnn_{}() {{ return kTable; }}\n\n"
       "}}  // namespace memfathom\n",
       version, static_cast<int>(all.size()) * (count * 4 / 5),
@@ -157,7 +153,6 @@ void write_table(std::ostream& out, std::vector<Fitted> all, std::span<const Wor
 }
 
 int run(const std::string& path, int count, int leaves, const std::string& only) {
-  const std::vector<WorkspaceForm> forms = candidate_forms();
   std::vector<Fitted> all;
   std::string version;
   std::set<int> seen;
@@ -170,13 +165,14 @@ int run(const std::string& path, int count, int leaves, const std::string& only)
         for (const ConvolutionKind kind :
              {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
               ConvolutionKind::kWeightGradient}) {
-          all.push_back(fit(planner, gpu, {kind, dtype, channels_last}, count, leaves, forms));
+          all.push_back(
+              fit(planner, gpu, {kind, dtype, channels_last}, count, leaves, kWorkspaceForms));
         }
       }
     }
   }
   std::ofstream out(path);
-  write_table(out, std::move(all), forms, version, count);
+  write_table(out, std::move(all), version, count);
   if (!out.flush()) throw Error(ErrorKind::kEnvironment, fmt::format("{} cannot be written", path));
   return 0;
 }

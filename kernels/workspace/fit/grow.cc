@@ -147,19 +147,6 @@ double relative_error(std::int64_t predicted, const FitRow& row) {
   return std::abs(static_cast<double>(predicted - row.bytes)) / std::max(whole, 0x1p20);
 }
 
-std::vector<WorkspaceForm> candidate_forms() {
-  std::vector<WorkspaceForm> forms;
-  for (const int input : {0, 2, 4}) {
-    for (const int output : {0, 2, 4}) {
-      for (const int weights : {0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256}) {
-        forms.push_back({static_cast<std::int8_t>(input), static_cast<std::int8_t>(output),
-                         static_cast<std::int16_t>(weights)});
-      }
-    }
-  }
-  return forms;
-}
-
 std::vector<FittedNode> grow_tree(std::span<const FitRow> rows,
                                   std::span<const WorkspaceForm> forms, int leaves) {
   const Grower grower(rows, forms);

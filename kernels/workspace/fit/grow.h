@@ -21,9 +21,6 @@ struct FitRow {
 // ones hardly matter.
 double relative_error(std::int64_t predicted, const FitRow& row);
 
-// All forms a leaf may have.
-std::vector<WorkspaceForm> candidate_forms();
-
 // The tree's nodes in preorder, FittedNode::right relative to the tree's first node.
 std::vector<FittedNode> grow_tree(std::span<const FitRow> rows,
                                   std::span<const WorkspaceForm> forms, int leaves);

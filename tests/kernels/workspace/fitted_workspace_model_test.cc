@@ -66,7 +66,7 @@ TEST(FittedTableTest, EveryTreeIsWhole) {
         const FittedNode& node = table->nodes[at];
         ASSERT_LT(node.feature, kConvolutionFeatureCount);
         if (node.feature < 0) {
-          ASSERT_LT(static_cast<std::size_t>(node.right), table->forms.size());
+          ASSERT_LT(static_cast<std::size_t>(node.right), kWorkspaceForms.size());
         } else {
           ASSERT_GT(first + static_cast<std::size_t>(node.right), at + 1);
           ASSERT_LT(first + static_cast<std::size_t>(node.right), end);

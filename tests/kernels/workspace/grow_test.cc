@@ -17,7 +17,7 @@ TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
   std::vector<FitRow> rows;
   for (int i = 0; i < 100; ++i)
     rows.push_back(row(static_cast<float>(i), i < 40 ? 0 : (4 + 8 + 1) << 20));
-  const std::vector<WorkspaceForm> forms = candidate_forms();
+  const auto& forms = kWorkspaceForms;
   const std::vector<FittedNode> nodes = grow_tree(rows, forms, 8);
   ASSERT_EQ(nodes.size(), 3U);
   EXPECT_EQ(nodes[0].feature, 0);
@@ -29,14 +29,14 @@ TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
 TEST(GrowTreeTest, WhatDependsOnNothingIsOneLeaf) {
   std::vector<FitRow> rows;
   for (int i = 0; i < 100; ++i) rows.push_back(row(static_cast<float>(i), 4 << 20));
-  EXPECT_EQ(grow_tree(rows, candidate_forms(), 8).size(), 1U);
+  EXPECT_EQ(grow_tree(rows, kWorkspaceForms, 8).size(), 1U);
 }
 
 TEST(GrowTreeTest, NoMoreLeavesThanAskedFor) {
   std::vector<FitRow> rows;
   for (int i = 0; i < 200; ++i)
     rows.push_back(row(static_cast<float>(i), i / 20 % 2 == 0 ? 0 : 13 << 20));
-  EXPECT_EQ(grow_tree(rows, candidate_forms(), 4).size(), 7U);
+  EXPECT_EQ(grow_tree(rows, kWorkspaceForms, 4).size(), 7U);
 }
 
 }  // namespace
