@@ -55,6 +55,7 @@ set(MODEL_SOURCES
   models/vision/inception.cc
   models/vision/mobilenet.cc
   models/diffusion/autoencoder.cc
+  models/diffusion/autoencoder_network.cc
   models/diffusion/cogvideox.cc
   models/diffusion/cogvideox_blocks.cc
   models/diffusion/dit.cc

@@ -1,15 +1,13 @@
 #include "estimator/models/diffusion/autoencoder.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "estimator/models/checkpointed.h"
+#include "estimator/models/diffusion/autoencoder_network.h"
 #include "estimator/models/diffusion/unet_blocks.h"
 #include "estimator/models/language/config_reader.h"
-#include "estimator/models/losses.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
@@ -153,20 +151,15 @@ Half make_decoder(const ImageContext& context, const Plan& plan) {
   return half;
 }
 
-class Autoencoder final : public Network {
+class Autoencoder final : public AutoencoderNetwork {
  public:
-  Autoencoder(Builder& builder, const Node& config, const ModelSettings& settings)
-      : session_(builder.session()), settings_(settings), plan_(read_plan(config)) {
-    if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMse;
+  Autoencoder(Builder& builder, const Node& config, const ModelSettings& given)
+      : AutoencoderNetwork(builder.session(), given), plan_(read_plan(config)) {
     const std::int64_t sample = count_or(config, {"sample_size"}, 32);
-    height_ = settings.image_height > 0 ? settings.image_height : sample;
-    width_ = settings.image_width > 0 ? settings.image_width : sample;
-    if (height_ % plan_.compression() != 0 || width_ % plan_.compression() != 0)
-      config.refuse(
-          fmt::format("training.image_size must be a multiple of {}, the pixels of one "
-                      "latent",
-                      plan_.compression()));
-    const ImageContext context{builder, settings_};
+    height_ = settings().image_height > 0 ? settings().image_height : sample;
+    width_ = settings().image_width > 0 ? settings().image_width : sample;
+    check_sides(config, height_, width_, plan_.compression());
+    const ImageContext context{builder, settings()};
     encoder_ = make_encoder(context, plan_);
     decoder_ = make_decoder(context, plan_);
     const auto conv1 = [&](std::string_view name, std::int64_t width) {
@@ -176,59 +169,29 @@ class Autoencoder final : public Network {
     if (plan_.decoded_by_conv) dequantize_ = conv1("post_quant_conv", plan_.latents);
   }
 
-  void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
-    const std::int64_t factor = plan_.compression();
-    const Shape image{size, plan_.in_channels, height_, width_};
-    const Shape latents{size, plan_.latents, height_ / factor, width_ / factor};
-    const bool decodes = settings_.part == ModelPart::kDecoder;
-    x_ = session_.zeros(decodes ? latents : image, settings_.precision);
-    const bool encodes = settings_.part == ModelPart::kEncoder;
-    // The whole autoencoder is held against its own input.
-    if (targets && settings_.part != ModelPart::kWhole)
-      target_ =
-          make_target(session_, settings_.loss, encodes ? latents : image, settings_.precision);
-  }
-
-  Tensor loss(Tensor* output) override {
-    const Tensor y = forward();
-    if (output != nullptr) *output = y;
-    return apply_loss(settings_.loss, y, target_ ? target_ : x_, settings_.label_smoothing);
-  }
-
-  Tensor forward() override {
-    if (settings_.part == ModelPart::kDecoder) return decoded(x_);
-    const Tensor latents = encoded();
-    return settings_.part == ModelPart::kEncoder ? latents : decoded(latents);
-  }
-
  private:
-  // A sample of the distribution that the encoder gives.
-  Tensor encoded() const {
-    Tensor moments = encoder_(settings_, x_);
-    if (quantize_) moments = quantize_(moments);
-    const std::vector<Tensor> parts = chunk(moments, 2, 1);
-    const Tensor clamped = mul_scalar(parts[1], 1);
-    Tensor deviation = mul_scalar(clamped, 0.5);
-    deviation = exp(deviation);
-    const Tensor variance = exp(clamped);
-    const Tensor noise = session_.full(parts[0].shape(), moments.dtype(), 0);
-    const Tensor scaled = mul(deviation, noise);
-    return add(parts[0], scaled);
+  Shape samples(std::int64_t size) const override {
+    return {size, plan_.in_channels, height_, width_};
+  }
+  Shape latents(std::int64_t size) const override {
+    const std::int64_t factor = plan_.compression();
+    return {size, plan_.latents, height_ / factor, width_ / factor};
   }
 
-  Tensor decoded(const Tensor& latents) const {
+  Tensor moments(const Tensor& samples) const override {
+    Tensor made = encoder_(settings(), samples);
+    if (quantize_) made = quantize_(made);
+    return made;
+  }
+  Tensor decoded(const Tensor& latents) const override {
     const Tensor z = dequantize_ ? dequantize_(latents) : latents;
-    return decoder_(settings_, z);
+    return decoder_(settings(), z);
   }
 
-  Session& session_;
-  ModelSettings settings_;
   Plan plan_;
   std::int64_t height_ = 0, width_ = 0;
   Half encoder_, decoder_;
   Layer quantize_, dequantize_;
-  Tensor x_, target_;
 };
 
 }  // namespace

@@ -1,13 +1,11 @@
 #include "estimator/models/diffusion/video_autoencoder.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 
+#include "estimator/models/diffusion/autoencoder_network.h"
 #include "estimator/models/diffusion/video_blocks.h"
 #include "estimator/models/language/config_reader.h"
-#include "estimator/models/losses.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
@@ -137,73 +135,41 @@ Half make_decoder(const ImageContext& context, const Plan& plan) {
   return half;
 }
 
-class VideoAutoencoder final : public Network {
+class VideoAutoencoder final : public AutoencoderNetwork {
  public:
-  VideoAutoencoder(Builder& builder, const Node& config, const ModelSettings& settings)
-      : session_(builder.session()), settings_(settings), plan_(read_plan(config)) {
-    if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMse;
-    height_ = settings.image_height > 0 ? settings.image_height
-                                        : count_or(config, {"sample_height"}, 480);
-    width_ =
-        settings.image_width > 0 ? settings.image_width : count_or(config, {"sample_width"}, 720);
-    frames_ = settings.num_frames > 0 ? settings.num_frames : 49;
-    if (height_ % plan_.compression() != 0 || width_ % plan_.compression() != 0)
-      config.refuse(
-          fmt::format("training.image_size must be a multiple of {}, the pixels of one latent",
-                      plan_.compression()));
-    const ImageContext context{builder, settings_};
+  VideoAutoencoder(Builder& builder, const Node& config, const ModelSettings& given)
+      : AutoencoderNetwork(builder.session(), given), plan_(read_plan(config)) {
+    height_ = settings().image_height > 0 ? settings().image_height
+                                          : count_or(config, {"sample_height"}, 480);
+    width_ = settings().image_width > 0 ? settings().image_width
+                                        : count_or(config, {"sample_width"}, 720);
+    frames_ = settings().num_frames > 0 ? settings().num_frames : 49;
+    check_sides(config, height_, width_, plan_.compression());
+    const ImageContext context{builder, settings()};
     encoder_ = make_encoder(context, plan_);
     decoder_ = make_decoder(context, plan_);
   }
 
-  void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
-    const Shape video{size, plan_.in_channels, frames_, height_, width_};
+ private:
+  Shape samples(std::int64_t size) const override {
+    return {size, plan_.in_channels, frames_, height_, width_};
+  }
+  Shape latents(std::int64_t size) const override {
     const std::int64_t factor = plan_.compression();
-    const Shape latents{size, plan_.latents, 1 + (frames_ - 1) / plan_.time_compression,
-                        height_ / factor, width_ / factor};
-    const bool decodes = settings_.part == ModelPart::kDecoder;
-    const bool encodes = settings_.part == ModelPart::kEncoder;
-    x_ = session_.zeros(decodes ? latents : video, settings_.precision);
-    // The whole autoencoder is held against its own input.
-    if (targets && settings_.part != ModelPart::kWhole)
-      target_ =
-          make_target(session_, settings_.loss, encodes ? latents : video, settings_.precision);
+    return {size, plan_.latents, 1 + (frames_ - 1) / plan_.time_compression, height_ / factor,
+            width_ / factor};
   }
 
-  Tensor loss(Tensor* output) override {
-    const Tensor y = forward();
-    if (output != nullptr) *output = y;
-    return apply_loss(settings_.loss, y, target_ ? target_ : x_, settings_.label_smoothing);
+  Tensor moments(const Tensor& samples) const override {
+    return encoder_.over_time(samples, kEncodedFrames, false);
   }
-
-  Tensor forward() override {
-    if (settings_.part == ModelPart::kDecoder) return decoder_.over_time(x_, kDecodedFrames, true);
-    const Tensor latents = encoded();
-    if (settings_.part == ModelPart::kEncoder) return latents;
+  Tensor decoded(const Tensor& latents) const override {
     return decoder_.over_time(latents, kDecodedFrames, true);
   }
 
- private:
-  // A sample of the distribution that the encoder gives.
-  Tensor encoded() const {
-    const Tensor moments = encoder_.over_time(x_, kEncodedFrames, false);
-    const std::vector<Tensor> parts = chunk(moments, 2, 1);
-    const Tensor clamped = mul_scalar(parts[1], 1);
-    Tensor deviation = mul_scalar(clamped, 0.5);
-    deviation = exp(deviation);
-    const Tensor variance = exp(clamped);
-    const Tensor noise = session_.full(parts[0].shape(), moments.dtype(), 0);
-    const Tensor scaled = mul(deviation, noise);
-    return add(parts[0], scaled);
-  }
-
-  Session& session_;
-  ModelSettings settings_;
   Plan plan_;
   std::int64_t height_ = 0, width_ = 0, frames_ = 0;
   Half encoder_, decoder_;
-  Tensor x_, target_;
 };
 
 }  // namespace
