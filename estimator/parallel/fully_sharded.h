@@ -30,6 +30,8 @@ class FullySharded final : public Strategy {
     bool root = false;
   };
 
+  Tensor shard_of(const FlatGroup& group);
+  void broadcast(const FlatGroup& group, const std::vector<Tensor>& tensors);
   void gather(Unit& unit);
   void let_go(Unit& unit);
   void reduce(Unit& unit);

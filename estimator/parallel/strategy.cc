@@ -120,8 +120,10 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
   if (uses_fsdp(parallel)) {
     assumptions.push_back(fmt::format(
         "FSDP{} wraps each repeated block and a root unit over {} GPUs; what learns and what is "
-        "frozen lie in separate flat parameters, built without the whole model on a GPU",
-        parallel.fsdp_version, shard_count(parallel)));
+        "frozen lie in separate flat parameters; {}, never the whole model on a GPU",
+        parallel.fsdp_version, shard_count(parallel),
+        parallel.fsdp_version == 1 ? "they come to the GPU and are broadcast block by block"
+                                   : "they are made as shards"));
     if (parallel.offload_optimizer && !parallel.offload_parameters) {
       not_modelled.emplace_back(
           "offload.optimizer without offload.parameters under FSDP, which moves both or none");

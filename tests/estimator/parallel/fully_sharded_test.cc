@@ -49,6 +49,41 @@ TEST(FullyShardedTest, TheSecondVersionHoldsTheGatheredBufferBesideTheParameters
   EXPECT_GE(in_phase(second, "forward", {Component::kCommunication}), 2 * kSmallBlock);
 }
 
+std::int64_t load_peak(const DryRun& run) {
+  for (const PhaseRecord& record : run.phases) {
+    if (record.name == "load") return record.allocated_peak;
+  }
+  return 0;
+}
+
+TEST(FullyShardedTest, TheFirstVersionCutsItsShardFromTheWholeBesideTheParameters) {
+  const DryRun run = run_with(R"({"num_gpus": 4, "fsdp": "full"})");
+  EXPECT_NEAR(static_cast<double>(load_peak(run)), 2.0 * kSmallLlama / 4 + 2.0 * 2 * kSmallRoot,
+              kRounding);
+}
+
+TEST(FullyShardedTest, TheSecondVersionBeginsWithShards) {
+  const DryRun run = run_with(R"({"num_gpus": 4, "fsdp": "full", "fsdp_version": 2})");
+  EXPECT_NEAR(static_cast<double>(load_peak(run)), 2.0 * kSmallLlama / 4, kRounding);
+}
+
+TEST(FullyShardedTest, EveryRankHasAllScalesOfQuantisedWeights) {
+  const auto parameters = [](const std::string& gpus) {
+    const DryRun run =
+        run_job(R"({"model": )" + small_llama() +
+                R"(, "training": {"batch_size": 1, "sequence_length": 64, "precision": "bf16",
+                    "quantization": "nf4", "lora": {"rank": 8, "targets": ["q_proj"]}},
+                    "parallel": {"num_gpus": )" +
+                gpus + R"(, "fsdp": "full"}})");
+    return static_cast<double>(in_phase(run, "step", {Component::kParameters}));
+  };
+  const double weights = 4 * (kSmallBlock - 2 * 128);
+  const double scales = 4 * weights / 64;
+  const double divided = weights / 2 + 2.0 * (kSmallRoot + 4 * 2 * 128);
+  EXPECT_NEAR(parameters("4"), divided / 4 + scales, kRounding);
+  EXPECT_NEAR(parameters("8"), divided / 8 + scales, kRounding);
+}
+
 TEST(FullyShardedTest, OffloadedParametersAndStatesLieOnTheHost) {
   const DryRun run = run_with(
       R"({"num_gpus": 2, "fsdp": "full", "offload": {"parameters": "cpu", "optimizer": "cpu"}})");
