@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "db/published.h"
 #include "db/store.h"
+#include "estimator/answer/default_spread.h"
 #include "estimator/gpus.h"
 #include "estimator/run/stack_versions.h"
 #include "kernels/workspace/cached_workspace_model.h"
@@ -171,11 +172,16 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::stri
 DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
   DryRunOptions options;
   std::string version = job.target.stack.version;
-  if (version.empty() && chosen.calibration)
-    version = chosen.calibration->environment.framework_version;
+  const bool assumes_version = version.empty() && chosen.calibration;
+  if (assumes_version) version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   Job with_versions = job;
-  apply_stack(with_versions, options.policy);
+  // A published calibration records its PyTorch alone. The libraries around it are taken to be of
+  // its time where it was fitted to runs like the job, else today's.
+  const bool knows_libraries = !assumes_version || chosen.status != CalibrationStatus::kPublished ||
+                               knows_mode_of(*chosen.calibration, job);
+  apply_stack(with_versions, options.policy,
+              knows_libraries ? Libraries::kOfItsTime : Libraries::kTodays);
   const auto run_with = [&](const FittedTable* table) {
     options.workspaces = workspaces_for(job, version, table);
     return run_dry(with_versions, options);
