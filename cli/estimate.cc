@@ -20,6 +20,7 @@
 #include "estimator/advise/recommend.h"
 #include "estimator/advise/rule_of_thumb.h"
 #include "estimator/answer/estimate_json.h"
+#include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -68,26 +69,29 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);
-  Estimate estimate = estimation.answer(read_job(input.document), explain);
+  const Job job = read_job(input.document);
+  Estimate estimate = estimation.answer(job, explain);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
     estimate.suggestions =
-        suggest(input.document, [&](const Job& job) { return estimation.answer(job); });
+        suggest(input.document, [&](const Job& changed) { return estimation.answer(changed); });
   }
   std::optional<RuleOfThumb> rule;
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);
   if (by_thumb && !rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
-  const LiveCard* card = estimation.live_target(read_job(input.document));
+  const LiveCard* card = estimation.live_target(job);
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json_text(estimate, true));
+    json["job"] = describe(input.document, job);
     if (rule) json["rule_of_thumb"] = rule_json(*rule);
     if (card != nullptr) json["device"] = card_json(*card);
-    context.out << json.dump(2) << '\n';
+    context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                << '\n';
   } else {
     if (card != nullptr && context.format != Format::kCsv) context.out << card_text(*card, context);
-    context.out << estimate_text(estimate, context, explain);
-    if (rule) context.out << rule_text(*rule, estimate);
+    context.out << estimate_text(estimate, describe(input.document, job), context, explain);
+    if (rule && context.format != Format::kCsv) context.out << rule_text(*rule, estimate);
     if (!estimate.suggestions.empty() && context.format != Format::kCsv)
       context.out << "\nwhat would save memory:\n"
                   << suggestions_text(estimate.suggestions, context);

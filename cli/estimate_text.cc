@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/count_text.h"
 #include "cli/render.h"
 
 namespace memfathom {
@@ -11,6 +12,19 @@ std::string percent(Bytes part, Bytes whole) {
   if (whole.count() <= 0) return "";
   return fmt::format(
       "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+}
+
+// For programs: every figure a number, one meaning a column.
+Table components_csv(const Estimate& estimate) {
+  Table table({{"component"}, {"module"}, {"bytes"}, {"source"}, {"coefficient"}});
+  for (const ComponentLine& line : estimate.components) {
+    table.add_row({std::string(to_string(line.component)), line.module,
+                   fmt::format("{}", line.bytes.count()), to_string(line.source),
+                   line.coefficient});
+  }
+  table.add_row(
+      {"device_peak", "", fmt::format("{}", estimate.totals.device_peak.count()), "", ""});
+  return table;
 }
 
 Table components_table(const Estimate& estimate) {
@@ -55,6 +69,28 @@ std::string verdict_text(const Estimate& estimate, bool colour) {
   return text + "\n";
 }
 
+// The phase of the steady state in which the allocated peak lies; empty where none is known.
+std::string phase_of_peak(const Estimate& estimate) {
+  for (const PhaseLine& line : estimate.phases) {
+    if (line.iteration != 1 && line.allocated_peak == estimate.totals.allocated_peak)
+      return " in " + line.name;
+  }
+  return "";
+}
+
+std::string calibration_text(const CalibrationNote& note) {
+  const std::string day = note.created.substr(0, 10);
+  switch (note.status) {
+    case CalibrationStatus::kCalibrated: return fmt::format("{}, measured on {}", note.name, day);
+    case CalibrationStatus::kStale:
+      return fmt::format("{}, measured on {} and stale since", note.name, day);
+    case CalibrationStatus::kPublished:
+      return fmt::format("{}, from measurements that others published", note.name);
+    case CalibrationStatus::kNone: break;
+  }
+  return "none of this card, documented constants stand in (memfathom calibrate measures it)";
+}
+
 std::string phases_text(const Estimate& estimate, const Context& context) {
   Table table({{"phase"},
                {"iteration", Align::kRight},
@@ -86,11 +122,23 @@ std::string verdict_sentence(const Estimate& estimate, bool colour) {
   return verdict_text(estimate, colour);
 }
 
-std::string estimate_text(const Estimate& estimate, const Context& context, bool explain) {
+std::string job_text(const std::string& line, const Estimate& estimate) {
+  std::string text = line;
+  if (estimate.parameter_count > 0)
+    text += fmt::format("; {} parameters", count_text(estimate.parameter_count));
+  if (estimate.trainable_count > 0 && estimate.trainable_count < estimate.parameter_count)
+    text += fmt::format(", {} of them trained", count_text(estimate.trainable_count));
+  return text + "\n\n";
+}
+
+std::string estimate_text(const Estimate& estimate, const std::string& job, const Context& context,
+                          bool explain) {
+  if (context.format == Format::kCsv) return components_csv(estimate).csv();
   const Totals& totals = estimate.totals;
-  std::string text = rendered(components_table(estimate), context);
-  text += fmt::format("\nallocated {}, reserved {}, device {}", to_string(totals.allocated_peak),
-                      to_string(totals.reserved_peak), to_string(totals.device_peak));
+  std::string text = job_text(job, estimate) + rendered(components_table(estimate), context);
+  text += fmt::format("\nallocated {}{}, reserved {}, device {}", to_string(totals.allocated_peak),
+                      phase_of_peak(estimate), to_string(totals.reserved_peak),
+                      to_string(totals.device_peak));
   if (totals.device_high > totals.device_low) {
     text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval,
                         to_string(totals.device_low), to_string(totals.device_high));
@@ -98,10 +146,7 @@ std::string estimate_text(const Estimate& estimate, const Context& context, bool
   text += "\n" + verdict_text(estimate, context.colour);
   if (totals.host_peak)
     text += fmt::format("host memory for what is offloaded: {}\n", to_string(*totals.host_peak));
-  const CalibrationNote& note = estimate.calibration;
-  text += fmt::format("calibration: {} ({}{})\n", note.name.empty() ? "none" : note.name,
-                      to_string(note.status),
-                      note.created.empty() ? "" : ", of " + note.created.substr(0, 10));
+  text += fmt::format("calibration: {}\n", calibration_text(estimate.calibration));
   for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
   for (const std::string& sentence : estimate.not_modelled)
     text += "not modelled: " + sentence + "\n";

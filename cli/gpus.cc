@@ -65,7 +65,11 @@ Json to_json(const Card& card) {
   return json;
 }
 
-Table table_of(const std::vector<Card>& cards, bool with_job) {
+// `exact`: sizes as bytes, for programs.
+Table table_of(const std::vector<Card>& cards, bool with_job, bool exact) {
+  const auto size = [&](Bytes bytes) {
+    return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
+  };
   std::vector<Column> columns{
       {"name"}, {"memory", Align::kRight}, {"architecture"}, {"kind"}, {"product"}};
   if (with_job)
@@ -73,13 +77,13 @@ Table table_of(const std::vector<Card>& cards, bool with_job) {
                    {{"job", Align::kRight}, {"left", Align::kRight}, {"verdict"}});
   Table table(columns);
   for (const Card& card : cards) {
-    std::vector<Cell> cells{card.gpu.name, to_string(card.gpu.memory()), card.gpu.architecture,
+    std::vector<Cell> cells{card.gpu.name, size(card.gpu.memory()), card.gpu.architecture,
                             card.gpu.kind, card.gpu.product};
     if (card.estimate) {
       const Estimate& estimate = *card.estimate;
-      cells.insert(cells.begin() + 2, {Cell(to_string(estimate.totals.device_peak)),
-                                       Cell(to_string(*estimate.verdict.headroom)),
-                                       Cell(to_string(estimate.verdict.status))});
+      cells.insert(cells.begin() + 2,
+                   {Cell(size(estimate.totals.device_peak)), Cell(size(*estimate.verdict.headroom)),
+                    Cell(to_string(estimate.verdict.status))});
     }
     table.add_row(std::move(cells));
   }
@@ -112,7 +116,7 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
         "the job fits on no card that is known here; memfathom recommend says what would make it "
         "smaller");
   } else {
-    context.out << rendered(table_of(cards, only_fitting), context);
+    context.out << rendered(table_of(cards, only_fitting, context.format == Format::kCsv), context);
   }
   return cards.empty() ? ExitCode::kNo : ExitCode::kYes;
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "estimator/advise/changes.h"
+#include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
@@ -76,6 +77,8 @@ void JobInput::annotate(Estimate& estimate) const {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(estimate.assumptions, files.assumptions);
+  if (std::string sentence = unsaid(document, read_job(document)); !sentence.empty())
+    estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);
 }

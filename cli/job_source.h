@@ -20,7 +20,8 @@ struct JobInput {
 
   // Whether the job came from files that are not ours: changes are then said in their words too.
   bool has_own_words() const;
-  // What reading the files had to assume or leave out belongs to every answer about the job.
+  // What reading the files had to assume or leave out, and what the job left unsaid, belongs to
+  // every answer about it.
   void annotate(Estimate& estimate) const;
 };
 

@@ -4,22 +4,12 @@
 #include <ostream>
 
 #include "cli/commands.h"
+#include "cli/count_text.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "estimator/models/catalogue.h"
 
 namespace memfathom {
-namespace {
-
-// 124439808 -> "124.4 M".
-std::string count_text(std::int64_t count) {
-  const double value = static_cast<double>(count);
-  if (value >= 1e9) return fmt::format("{:.2f} B", value / 1e9);
-  return value >= 1e6 ? fmt::format("{:.1f} M", value / 1e6) : fmt::format("{}", count);
-}
-
-}  // namespace
-
 ExitCode run_models(const Arguments& arguments, Context& context) {
   OptionParser parser("models");
   parser.parse(arguments);

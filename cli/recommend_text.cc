@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/card_text.h"
+#include "cli/estimate_text.h"
 #include "cli/render.h"
 #include "core/yaml_text.h"
 #include "estimator/answer/estimate_json.h"
+#include "estimator/job/describe.h"
+#include "estimator/job/read_job.h"
 #include "estimator/readers/write_back.h"
 
 namespace memfathom {
@@ -88,6 +91,57 @@ Json to_json(const LargestExtent& extent) {
   return json;
 }
 
+// Whether the job as it is fits; where its estimate would but what may come would not, why.
+std::string verdict_words(const Recommendation& recommendation) {
+  if (recommendation.fits) return "it fits";
+  const Totals& totals = recommendation.base.totals;
+  if (totals.device_peak > *recommendation.available) return "it does not fit";
+  const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
+  return fmt::format(
+      "it may not fit: the interval reaches {}{}", to_string(totals.device_high),
+      probability ? fmt::format(", the probability of fitting is {:.0f} %", 100 * *probability)
+                  : std::string());
+}
+
+std::string base_text(const Recommendation& recommendation, const JobInput& input) {
+  std::string text =
+      job_text(describe(input.document, read_job(input.document)), recommendation.base);
+  text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
+  if (!recommendation.available)
+    return text +
+           "; no target was named: add --gpu rtx-4090 or --gpu-memory 24 to hear what fits\n";
+  return text + fmt::format(", and {} of {} may be used: {}\n",
+                            to_string(*recommendation.available),
+                            to_string(*recommendation.base.verdict.capacity),
+                            verdict_words(recommendation));
+}
+
+std::string remarks_text(const Estimate& estimate) {
+  std::string text;
+  for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
+  for (const std::string& sentence : estimate.not_modelled)
+    text += "not modelled: " + sentence + "\n";
+  for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
+  return text;
+}
+
+// The configurations one after another; one that asks for what the one before asks says so.
+std::string configurations_text(const Recommendation& recommendation, const JobInput& input,
+                                const Context& context) {
+  std::string text;
+  const Configuration* before = nullptr;
+  for (const Configuration& configuration : recommendation.configurations) {
+    const std::string title = fmt::format("{} ({})", configuration.name, configuration.aim);
+    if (before != nullptr && to_yaml(configuration.patch) == to_yaml(before->patch)) {
+      text += heading(title.c_str(), context) + fmt::format("  as {}\n", before->name);
+    } else {
+      text += configuration_text(configuration, title, input, context);
+    }
+    before = &configuration;
+  }
+  return text;
+}
+
 std::string preflight_text(const std::vector<PreflightItem>& list, const Context& context) {
   if (list.empty()) return "";
   std::string text = heading("before you start", context);
@@ -152,32 +206,20 @@ std::string recommendation_text(const Recommendation& recommendation,
                                 const JobInput& input, const Context& context) {
   if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
   std::string text = card != nullptr ? card_text(*card, context) : "";
-  text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
-  if (recommendation.available) {
-    const Verdict& verdict = recommendation.base.verdict;
-    text +=
-        fmt::format(" of {} ({} is there); it {}", to_string(*recommendation.available),
-                    to_string(*verdict.capacity), recommendation.fits ? "fits" : "does not fit");
-  } else {
-    text += "; no target was named: add --gpu rtx-4090 or --gpu-memory 24 to hear what fits";
-  }
-  text += "\n";
+  text += base_text(recommendation, input);
   if (!recommendation.suggestions.empty())
     text += heading("changes, what saves most first", context) +
             suggestions_text(recommendation.suggestions, context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
-  for (const Configuration& configuration : recommendation.configurations)
-    text += configuration_text(configuration,
-                               fmt::format("{} ({})", configuration.name, configuration.aim), input,
-                               context);
+  text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
         "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a "
         "smaller model (memfathom gpus --fits)\n";
   }
   text += preflight_text(list, context);
-  for (const std::string& sentence : recommendation.base.warnings)
-    text += "warning: " + sentence + "\n";
+  const std::string remarks = remarks_text(recommendation.base);
+  if (!remarks.empty()) text += "\n" + remarks;
   return text;
 }
 
@@ -186,6 +228,7 @@ std::string recommendation_json(const Recommendation& recommendation,
                                 const JobInput& input) {
   const Verdict& verdict = recommendation.base.verdict;
   Json json{{"schema", "memfathom.recommend/1"},
+            {"job", describe(input.document, read_job(input.document))},
             {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
             {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
             {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},

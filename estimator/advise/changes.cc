@@ -5,21 +5,12 @@
 #include <array>
 
 #include "estimator/gpus.h"
+#include "estimator/job/describe.h"
 
 namespace memfathom {
 namespace {
 
 Patch one(std::string key, Node value) { return {{std::move(key), std::move(value)}}; }
-
-const char* precision_text(const Precision& precision) {
-  if (precision.autocast) return *precision.autocast == DType::kBf16 ? "amp-bf16" : "amp-fp16";
-  switch (precision.parameters) {
-    case DType::kBf16: return "bf16";
-    case DType::kFp16: return "fp16";
-    case DType::kFp64: return "fp64";
-    default: return "fp32";
-  }
-}
 
 // bfloat16 needs Ampere; an unnamed card is taken for a recent one.
 bool has_bf16(const Job& job) {
@@ -45,7 +36,7 @@ bool is_adam(OptimizerName name) {
 
 void add_precision(const Job& job, std::vector<SingleChange>& changes) {
   const Precision& precision = job.training.precision;
-  const std::string now = precision_text(precision);
+  const std::string now(precision_name(precision));
   const std::string half = has_bf16(job) ? "bf16" : "fp16";
   const bool full = !precision.autocast && precision.parameters == DType::kFp32;
   if (full && job.training.mode == Mode::kTrain) {

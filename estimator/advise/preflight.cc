@@ -15,9 +15,13 @@ std::string joined_words(const std::vector<std::string>& words) {
 
 PreflightItem memory(const Recommendation& recommendation) {
   const Totals& totals = recommendation.base.totals;
-  return {"memory", recommendation.fits,
-          fmt::format("the job's {} stay within {}, what is free less the margin",
-                      to_string(totals.device_peak), to_string(*recommendation.available))};
+  const bool only_likely = !recommendation.fits && totals.device_peak <= *recommendation.available;
+  return {
+      "memory", recommendation.fits,
+      fmt::format("the job's {}{} stay within {}, what is free less the margin",
+                  to_string(totals.device_peak),
+                  only_likely ? ", which may become " + to_string(totals.device_high) + "," : "",
+                  to_string(*recommendation.available))};
 }
 
 PreflightItem other_processes(const Verdict& verdict,

@@ -32,6 +32,12 @@ TEST_F(AdviceCommandTest, GpusThatFitAreThoseWithRoom) {
   EXPECT_EQ(run({"gpus", "--fits", job(), "--batch-size", "1000000"}).exit_code, 1);
 }
 
+TEST_F(AdviceCommandTest, GpusAsCsvHaveTheirMemoryInBytes) {
+  EXPECT_THAT(run({"gpus", "--format", "csv"}).out, HasSubstr("\nt4,16106127360,sm_75,"));
+  EXPECT_THAT(run({"gpus", "--fits", job(), "--batch-size", "1", "--format", "csv"}).out,
+              HasSubstr("\nt4,16106127360,"));
+}
+
 TEST_F(AdviceCommandTest, ModelsAreCountedByBuildingThem) {
   bool found = false;
   const json models = answer({"models"})["models"];
@@ -54,6 +60,35 @@ TEST_F(AdviceCommandTest, RecommendSaysPatchesWithTheirSavings) {
   EXPECT_EQ(run({"recommend", job(), "--set", "target.memory=1500MiB"}).exit_code, 1);
   EXPECT_EQ(run({"recommend"}).exit_code, 2);
   EXPECT_EQ(run({"recommend", job(), "--probability", "2"}).exit_code, 2);
+}
+
+TEST_F(AdviceCommandTest, AnAnswerBeginsWithTheQuestionAndNamesWhatWasLeftOpen) {
+  const std::vector<std::string> words{"--model", "gpt2", "--sequence-length", "64"};
+  std::vector<std::string> command{"estimate"};
+  command.insert(command.end(), words.begin(), words.end());
+  const std::string text = run(command).out;
+  EXPECT_THAT(text, StartsWith("gpt2, training: batch 1 of 64 tokens, fp32, adamw; 124.4 M param"));
+  EXPECT_THAT(text, HasSubstr("assumed: batch_size 1, precision fp32, optimizer adamw (the job"));
+  EXPECT_EQ(answer(command)["job"], "gpt2, training: batch 1 of 64 tokens, fp32, adamw");
+  command.front() = "recommend";
+  EXPECT_THAT(run(command).out, StartsWith("gpt2, training: batch 1 of 64 tokens, fp32, adamw"));
+}
+
+TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
+  const std::string text =
+      run({"estimate", "--model", "gpt2", "--sequence-length", "64", "--format", "csv"}).out;
+  EXPECT_THAT(text, StartsWith("component,module,bytes,source,coefficient\r\nparameters,,498"));
+  const std::size_t last = text.rfind("device_peak,,");
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_EQ(text.find('\n', last), text.size() - 1);
+}
+
+TEST_F(AdviceCommandTest, WhatMayNotFitIsNotSaidToExceedTheCard) {
+  const json base = answer({"estimate", job(), "--gpu-memory", "140"});
+  const double peak = base["totals"]["device_peak_bytes"].get<double>() / (1 << 30);
+  const std::string memory = std::to_string(1.12 * peak);
+  const std::string text = run({"recommend", job(), "--gpu-memory", memory}).out;
+  EXPECT_THAT(text, HasSubstr("it may not fit: the interval reaches"));
 }
 
 TEST_F(AdviceCommandTest, AutoWritesAJobThatFits) {
