@@ -61,9 +61,7 @@ function(memfathom_test name)
     set(ARG_SHARED_SOURCES "")
   endif()
   add_executable(${name} ${ARG_SOURCES} ${ARG_SHARED_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  target_compile_definitions(${name} PRIVATE MEMFATHOM_SHARED_DIR="${MEMFATHOM_SHARED_DIR}"
-                                             MEMFATHOM_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} memfathom_test_paths GTest::gtest_main GTest::gmock)
   # Test code runs once: what is saved is compile time (the code under test keeps its flags).
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   memfathom_warnings(${name})

@@ -1,5 +1,6 @@
 #include "kernels/tensor/checkpoint.h"
 
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,8 @@ CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor
       autocast_(session.autocast),
       module_(session.module),
       keep_(keep) {}
+
+void destroy(CheckpointFrame* frame) { delete frame; }
 
 void CheckpointFrame::note_result(const char* operation, const Tensor& result) {
   if (keep_ == Keep::kNothing || recomputing_) return;
@@ -86,14 +89,14 @@ Tensor checkpoint_reentrant(const JoiningSegment& segment, std::span<const Tenso
     output = segment(inputs);
   }
   if (!tape.wanted()) return output;
-  // Owned by the closure through a counted frame: a std::function is too large to sit in a node.
-  struct Kept : Counted {
+  // On the heap: a std::function is too large to sit in a node.
+  struct Kept {
     JoiningSegment segment;
     std::size_t inputs = 0;
     std::optional<DType> autocast;
     ModuleIndex module = 0;
   };
-  Ref<Kept> kept = make_ref<Kept>();
+  const auto kept = std::make_shared<Kept>();
   kept->segment = segment;
   kept->inputs = inputs.size();
   kept->autocast = session.autocast;

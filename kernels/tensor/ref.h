@@ -7,7 +7,8 @@
 namespace memfathom {
 
 // Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting
-// is not atomic.
+// is not atomic. Each type T beside it has a `void destroy(T*)` that deletes, defined in a .cc:
+// where compilers see the delete, they take the counts of other holders for uses after it.
 class Counted {
  public:
   Counted() = default;
@@ -49,9 +50,6 @@ class Ref {
   bool operator==(const Ref& other) const { return object_ == other.object_; }
 
  private:
-  // Out of line: inlined, g++ 12 takes the counts of other holders for uses after the delete.
-  [[gnu::noinline]] static void destroy(T* object) { delete object; }
-
   T* object_ = nullptr;
 };
 

@@ -51,6 +51,8 @@ Tensor SavedTensor::unpack() const {
   return home_->empty_strided(tensor_.shape(), tensor_.strides(), tensor_.dtype());
 }
 
+void destroy(TapeNode* node) { delete node; }
+
 TapeNode::~TapeNode() {
   if (destroy_ != nullptr) destroy_(closure_.data());
   // Long chains of nodes go one by one, not by recursion.

@@ -18,6 +18,8 @@ namespace memfathom {
 class CheckpointFrame;
 class Backward;
 
+void destroy(CheckpointFrame* frame);  // for Ref
+
 // A tensor kept for backward. Inside a checkpointed segment it is only a promise, kept by running
 // the segment again.
 class SavedTensor {
@@ -63,7 +65,8 @@ class TapeNode final : public Counted {
   // `function(Backward&)` computes the gradients; small captures only.
   template <typename F>
   void set_function(F function) {
-    static_assert(sizeof(F) <= kClosureBytes && alignof(F) <= alignof(std::max_align_t));
+    static_assert(sizeof(F) <= kClosureBytes);
+    static_assert(alignof(F) <= alignof(std::max_align_t));
     new (closure_.data()) F(std::move(function));
     invoke_ = [](std::byte* closure, Backward& b) {
       (*std::launder(reinterpret_cast<F*>(closure)))(b);

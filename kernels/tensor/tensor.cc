@@ -64,6 +64,9 @@ void Storage::remove_saved() {
 
 TensorImpl::~TensorImpl() = default;
 
+void destroy(Storage* storage) { delete storage; }
+void destroy(TensorImpl* tensor) { delete tensor; }
+
 Operand Tensor::operand() const {
   if (!defined()) return {};
   auto* base = static_cast<std::byte*>(impl_->storage->data());

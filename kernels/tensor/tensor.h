@@ -19,6 +19,11 @@ class TapeNode;
 class Storage;
 struct TensorImpl;
 
+// For Ref.
+void destroy(TapeNode* node);
+void destroy(Storage* storage);
+void destroy(TensorImpl* tensor);
+
 // Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before
 // each use of such a storage and after a leaf got its gradient.
 class ParameterKeeper {

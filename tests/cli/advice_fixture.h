@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/cli/binary.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
 namespace memfathom {
@@ -42,7 +43,7 @@ class AdviceCommandTest : public ::testing::Test {
                 "{memory: 16GiB}\n");
   }
   static std::string data(const std::string& name) {
-    return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name;
+    return test_data().string() + "/readers/" + name;
   }
   static std::string example(const std::string& name) {
     return std::string(MEMFATHOM_EXAMPLES) + "/from-your-script/" + name;

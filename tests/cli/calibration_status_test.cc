@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/binary.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
 namespace memfathom {
@@ -18,8 +19,7 @@ class CalibrationStatusTest : public ::testing::Test {
  protected:
   // A database with one calibration, made under CUDA 12.4 and PyTorch 2.6.0.
   void SetUp() override {
-    std::ifstream published(std::string(MEMFATHOM_TEST_DATA) +
-                            "/../../db/published/a100-40gb-pytorch.json");
+    std::ifstream published(test_data().string() + "/../../db/published/a100-40gb-pytorch.json");
     json calibration = json::parse(published);
     calibration.erase("id");
     calibration["environment"]["cuda"] = "12.4";

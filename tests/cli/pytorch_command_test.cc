@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/profiling_fixture.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -45,7 +46,7 @@ class PytorchCommandTest : public ProfilingFixture {
 };
 
 TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
-  const std::string data = std::string(MEMFATHOM_TEST_DATA) + "/pytorch_probe/";
+  const std::string data = test_data().string() + "/pytorch_probe/";
   const std::string path = python("case \"$(cat)\" in *'\"workload\":\"\"'*) cat " + data +
                                   "environment.json;; *) cat " + data + "sample.json;; esac\n");
   const Outcome outcome = run({"profile", "--device", "cuda:0", "--framework", "pytorch",

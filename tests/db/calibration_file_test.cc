@@ -14,6 +14,7 @@
 #include "db/published.h"
 #include "db/store.h"
 #include "tests/db/examples.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
 namespace memfathom {
@@ -129,8 +130,7 @@ TEST(PublishedCalibrationsTest, ClaimNoMeasurementOfThisMachine) {
 
 TEST(PublishedCalibrationsTest, AreAllTheFilesOfTheFolder) {
   std::size_t files = 0;
-  for (const auto& entry :
-       fs::directory_iterator(fs::path(MEMFATHOM_TEST_DATA) / "../../db/published")) {
+  for (const auto& entry : fs::directory_iterator(project_directory() / "db/published")) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const auto same = [&](const EmbeddedFile& e) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "db/migration.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -20,7 +21,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string page() { return text_of(fs::path(MEMFATHOM_TEST_DATA) / "../../docs/database.md"); }
+std::string page() { return text_of(project_directory() / "docs/database.md"); }
 
 std::vector<std::string> queries_of(const std::string& text) {
   constexpr std::string_view kBegin = "```sql\n";
@@ -37,8 +38,7 @@ class DatabasePageTest : public ::testing::Test {
  protected:
   // An example database of the latest schema.
   void SetUp() override {
-    database_.exec(text_of(fs::path(MEMFATHOM_TEST_DATA) / "db" /
-                           ("v" + std::to_string(latest_schema()) + ".sql")));
+    database_.exec(text_of(test_data() / "db" / ("v" + std::to_string(latest_schema()) + ".sql")));
   }
   SQLite::Database database_{":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE};
 };

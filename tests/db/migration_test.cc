@@ -9,6 +9,7 @@
 
 #include "db/store.h"
 #include "tests/db/examples.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
 namespace memfathom {
@@ -22,9 +23,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-fs::path dump_of(int schema) {
-  return fs::path(MEMFATHOM_TEST_DATA) / "db" / fmt::format("v{}.sql", schema);
-}
+fs::path dump_of(int schema) { return test_data() / "db" / fmt::format("v{}.sql", schema); }
 
 class PastSchemaTest : public ::testing::TestWithParam<int> {
  protected:
@@ -98,8 +97,7 @@ TEST_F(MigrationTest, IsAllOrNothing) {
 
 TEST_F(MigrationTest, KnowsEveryFileOfTheFolderInOrder) {
   std::map<std::string, std::string> files;
-  for (const auto& entry :
-       fs::directory_iterator(fs::path(MEMFATHOM_TEST_DATA) / "../../db/migrations")) {
+  for (const auto& entry : fs::directory_iterator(project_directory() / "db/migrations")) {
     files[entry.path().filename().string()] = text_of(entry.path());
   }
   ASSERT_EQ(migration_files().size(), files.size()) << "db/CMakeLists.txt lists them";

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "kernels/allocator/trace.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -97,7 +98,7 @@ struct RecordedTrace {
 
 RecordedTrace read_recorded(const std::string& name) {
   RecordedTrace recorded;
-  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/traces/" + name + ".jsonl.gz",
+  std::ifstream file(shared_data().string() + "/oracle/traces/" + name + ".jsonl.gz",
                      std::ios::binary);
   TraceReader reader(file, name);
   recorded.case_id = parse_json(reader.header(), name).at("case").as_string();

@@ -10,6 +10,7 @@
 #include "kernels/allocator/tracing_allocator.h"
 #include "kernels/dry/dry_device.h"
 #include "kernels/layers/training_loop.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -91,7 +92,7 @@ void read_phases(const Ledger& ledger, OracleResult& result) {
 }  // namespace
 
 std::vector<OracleRow> read_oracle_rows(const std::function<bool(const std::string&)>& wanted) {
-  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/jobs/models.jsonl");
+  std::ifstream file(shared_data().string() + "/oracle/jobs/models.jsonl");
   std::vector<OracleRow> rows;
   std::string line;
   while (std::getline(file, line)) {

@@ -10,12 +10,13 @@
 #include "core/document.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
 
 std::vector<Node> rows_of(const std::string& file) {
-  const std::string path = std::string(MEMFATHOM_SHARED_DIR) + "/oracle/jobs/" + file;
+  const std::string path = shared_data().string() + "/oracle/jobs/" + file;
   std::ifstream input(path);
   std::vector<Node> rows;
   std::string line;

@@ -10,6 +10,7 @@
 
 #include "estimator/models/vision/families.h"
 #include "tests/support/oracle_check.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -25,7 +26,7 @@ const Node& inner_model(const Node& model) {
 
 // Here a row's `config` is the whole model node: presets have no config.
 std::vector<OracleRow> vision_rows(std::string_view group) {
-  std::ifstream file(std::string(MEMFATHOM_SHARED_DIR) + "/oracle/jobs/models.jsonl");
+  std::ifstream file(shared_data().string() + "/oracle/jobs/models.jsonl");
   std::vector<OracleRow> rows;
   std::string line;
   while (std::getline(file, line)) {

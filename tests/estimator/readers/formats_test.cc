@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/yaml_text.h"
 #include "estimator/readers/reading.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-std::string data(const char* name) { return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name; }
+std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
 
 Node settings_of(const std::string& path) { return patch_tree(read_path(path).front().settings); }
 
@@ -99,7 +100,7 @@ TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
   }
   EXPECT_THROW(reading_of(R"({"bf16": {"enabled": "perhaps"}})"), Error);
   EXPECT_THROW(reading_of("[1, 2]"), Error);
-  EXPECT_THROW(read_path(std::string(MEMFATHOM_TEST_DATA)), Error);
+  EXPECT_THROW(read_path(test_data().string()), Error);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "estimator/job/read_job.h"
 #include "estimator/readers/resolve.h"
 #include "estimator/run/dry_run.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string data(const char* name) { return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name; }
+std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
 
 Reading reading_of(const char* yaml, const char* file) {
   const Node tree = parse_yaml(yaml, file);

@@ -12,11 +12,12 @@
 #include "estimator/readers/resolve.h"
 #include "estimator/readers/write_back.h"
 #include "tests/estimator/advise/answering.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
 
-std::string model_folder() { return std::string(MEMFATHOM_TEST_DATA) + "/readers/tiny-llama"; }
+std::string model_folder() { return test_data().string() + "/readers/tiny-llama"; }
 
 class Dice {
  public:

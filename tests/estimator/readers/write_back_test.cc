@@ -5,13 +5,14 @@
 
 #include "core/yaml_text.h"
 #include "estimator/readers/merge.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
 
 using ::testing::IsEmpty;
 
-std::string data(const char* name) { return std::string(MEMFATHOM_TEST_DATA) + "/readers/" + name; }
+std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
 
 Reading reading_of(const char* yaml, const char* file) {
   const Node tree = parse_yaml(yaml, file);

@@ -12,6 +12,7 @@
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/allocator/tracing_allocator.h"
 #include "tests/kernels/allocator/reference_allocator.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -99,7 +100,7 @@ std::vector<std::filesystem::path> oracle_traces() {
   std::vector<std::filesystem::path> paths;
   std::error_code missing;  // reported by a test below, not by a crash before the first one
   for (const auto& entry :
-       std::filesystem::directory_iterator(MEMFATHOM_SHARED_DIR "/oracle/traces", missing)) {
+       std::filesystem::directory_iterator(shared_data() / "oracle/traces", missing)) {
     paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -107,7 +108,7 @@ std::vector<std::filesystem::path> oracle_traces() {
 }
 
 TEST(OracleTracesTest, ArePresent) {
-  EXPECT_EQ(oracle_traces().size(), 9u) << "expected in " MEMFATHOM_SHARED_DIR "/oracle/traces";
+  EXPECT_EQ(oracle_traces().size(), 9u) << "expected in " << shared_data() / "oracle/traces";
 }
 
 class OracleTraceTest : public ::testing::TestWithParam<std::filesystem::path> {};

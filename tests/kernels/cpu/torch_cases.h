@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/kernels/reference/host_tensor.h"
+#include "tests/support/paths.h"
 
 namespace memfathom::testing {
 
@@ -45,7 +46,7 @@ inline HostTensor read_tensor(const nlohmann::json& json) {
 }
 
 inline std::vector<TorchCase> read_torch_cases(const std::string& group) {
-  std::ifstream file(std::string(MEMFATHOM_TEST_DATA) + "/torch_cases/" + group + ".json");
+  std::ifstream file(test_data().string() + "/torch_cases/" + group + ".json");
   std::vector<TorchCase> cases;
   const nlohmann::json document = nlohmann::json::parse(file);
   for (const auto& json : document.at("cases")) {

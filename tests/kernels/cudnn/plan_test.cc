@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "kernels/workspace/architectures.h"
+#include "tests/support/paths.h"
 
 namespace memfathom::cudnn {
 namespace {
@@ -83,7 +84,7 @@ TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
 }
 
 TEST(CudnnPlanTest, OurDescriptionOfAnA100PlansLikeTheSharedOne) {
-  std::ifstream file(MEMFATHOM_SHARED_DIR "/cudnn/sm80_a100.json");
+  std::ifstream file(shared_data() / "cudnn/sm80_a100.json");
   const std::string json{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const DeviceProperties shared = DeviceProperties::from_json(json);
   for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -31,7 +32,7 @@ TEST(ArchitecturesTest, OurTextsSayWhatTheSharedDescriptionsSay) {
         std::pair{"a6000", "sm86_a6000"}, std::pair{"4090", "sm89_4090"},
         std::pair{"6000ada", "sm89_6000ada"}, std::pair{"h100", "sm90_h100"},
         std::pair{"b200", "sm100_b200"}, std::pair{"5090", "sm120_5090"}}) {
-    std::ifstream stream(std::string(MEMFATHOM_SHARED_DIR "/cudnn/") + file + ".json");
+    std::ifstream stream(shared_data() / "cudnn" / (std::string(file) + ".json"));
     EXPECT_EQ(nlohmann::json::parse(to_cudnn_json(describe_gpu(gpu))),
               nlohmann::json::parse(stream))
         << gpu;
