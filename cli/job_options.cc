@@ -37,7 +37,6 @@ constexpr auto kTexts = std::to_array<Plain>({
     {"--attention,--attn-implementation", "training.attention"},
     {"--optimizer,--optim", "training.optimizer"},
     {"--mode", "training.mode"},
-    {"--gpu", "target.gpu"},
     {"--margin", "target.margin"},
     {"--calibration", "target.calibration"},
 });
@@ -57,7 +56,7 @@ std::string precision_name(const std::string& dtype) {
 struct JobOptions::Values {
   std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
   std::array<std::optional<std::string>, kTexts.size()> texts;
-  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp;
+  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu;
   std::optional<double> total_params, gpu_memory;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
@@ -78,6 +77,7 @@ void JobOptions::declare(OptionParser& parser) {
   parser.option("--preference", v.preference);
   parser.option("--reference", v.reference);
   parser.option("--fsdp", v.fsdp);
+  parser.option("--gpu", v.gpu);
   parser.option("--total-params", v.total_params);
   parser.option("--gpu-memory", v.gpu_memory);
   parser.option("--height", v.height);
@@ -153,6 +153,7 @@ Node JobOptions::document(Node job) const {
     if (stage == nullptr || stage->as_int() % 3 == 0)
       assign("parallel.offload.parameters", Node::string("cpu"));
   }
+  if (v.gpu) assign("target.gpu", Node::string(*v.gpu));  // "4090" is a name
   if (v.gpu_memory) assign("target.memory", Node::string(fmt::format("{}GiB", *v.gpu_memory)));
   if (v.device_id) assign("target.device", Node::string(fmt::format("cuda:{}", *v.device_id)));
   for (const std::string& set : v.sets) {

@@ -38,6 +38,27 @@ std::optional<std::string> JobSource::batch_file() const {
   return batch_ && !is_whole_number(*batch_) ? batch_ : std::nullopt;
 }
 
+namespace {
+
+// Files that only name their model, by a name that nothing here explains.
+void require_model(const JobInput& input) {
+  if (input.document.find("model") != nullptr) return;
+  std::string which = "the files say how to train, but not which model";
+  for (const Reading& reading : input.files.files) {
+    if (!reading.base_model.empty())
+      which = fmt::format(
+          "{} names the model {}, which is no preset, no folder here and not in the local Hugging "
+          "Face cache",
+          reading.file, reading.base_model);
+  }
+  throw Error(ErrorKind::kInput,
+              which +
+                  "; add --model FOLDER with its config.json, --model PRESET (memfathom models "
+                  "lists them) or --total-params 8.0");
+}
+
+}  // namespace
+
 JobInput JobSource::read(const std::string& command) const {
   if (!given()) {
     throw Error(ErrorKind::kUsage,
@@ -57,6 +78,7 @@ JobInput JobSource::read(const std::string& command) const {
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   complete_own_family(input.document, input.files.assumptions);
+  require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
   resolve_open(input.files.files, input.document, input.files);
   if (frozen_copy_) {

@@ -1,6 +1,7 @@
 #include "estimator/gpus.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -158,6 +159,19 @@ std::vector<std::string> without_sizes(std::vector<std::string> words) {
   return words;
 }
 
+// What somebody may have meant: "a100" is part of two names; else the nearest name.
+std::string names_like(std::string_view name) {
+  std::vector<std::string_view> names, with_it;
+  const std::string wanted = folded(name);
+  for (const Gpu& gpu : kGpus) {
+    names.push_back(gpu.name);
+    if (wanted.size() >= 2 && folded(gpu.name).find(wanted) != std::string::npos)
+      with_it.push_back(gpu.name);
+  }
+  if (!with_it.empty()) return fmt::format("{}", fmt::join(with_it, " or "));
+  return std::string(nearest_name(name, names).value_or(std::string_view()));
+}
+
 const std::vector<Gpu>& sorted() {
   static const std::vector<Gpu> kSorted = [] {
     std::vector<Gpu> all(kGpus.begin(), kGpus.end());
@@ -184,6 +198,11 @@ const Gpu* find_gpu(std::string_view name) {
   for (const Gpu& gpu : kGpus) {
     if (folded(gpu.name) == wanted) return &gpu;
   }
+  // As the driver calls it: "NVIDIA A100-SXM4-80GB".
+  const std::vector<std::string> words = telling_words(name);
+  for (const Gpu& gpu : kGpus) {
+    if (telling_words(gpu.product) == words) return &gpu;
+  }
   return nullptr;
 }
 
@@ -206,14 +225,12 @@ const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {
 
 const Gpu& gpu_named(std::string_view name, const std::string& where) {
   if (const Gpu* gpu = find_gpu(name)) return *gpu;
-  std::vector<std::string_view> names;
-  for (const Gpu& gpu : kGpus) names.push_back(gpu.name);
-  const std::optional<std::string_view> near = nearest_name(name, names);
+  const std::string meant = names_like(name);
   throw Error(ErrorKind::kInput,
               fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, "
                           "or give target.memory, for example 24GiB",
                           where.empty() ? "" : where + ": ", name,
-                          near ? fmt::format(" (did you mean {}?)", *near) : ""));
+                          meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));
 }
 
 }  // namespace memfathom

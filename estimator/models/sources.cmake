@@ -3,6 +3,7 @@ set(MODEL_SOURCES
   models/catalogue.cc
   models/factory.cc
   models/losses.cc
+  models/preset_table.cc
   models/presets.cc
   models/language/attention.cc
   models/language/bert.cc

@@ -63,15 +63,35 @@ std::optional<fs::path> snapshot_of(const std::string& name, const fs::path& cac
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
+bool ends_like(std::string_view name, std::string_view ending) {
+  if (name.size() < ending.size()) return false;
+  return std::equal(
+      ending.begin(), ending.end(), name.end() - static_cast<long>(ending.size()),
+      [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+}
+
+// Copies with weights in few bits are named so; the preset has whole ones.
+bool is_quantized_copy(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kEndings{"4bit", "8bit", "awq", "gptq",
+                                                            "-fp8", "int4", "int8"};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return ends_like(name, ending); });
+}
+
 std::optional<NamedModel> preset_like(const std::string& name) {
-  if (is_preset(name)) return NamedModel{"preset", name, ""};
   std::string stem = name.substr(name.rfind('/') + 1);
+  constexpr std::string_view kMaker = "Meta-";  // "Meta-Llama-3-8B" is Llama 3
+  if (stem.starts_with(kMaker)) stem.erase(0, kMaker.size());
   while (true) {
     if (is_preset(stem)) {
-      return NamedModel{"preset", stem,
-                        fmt::format("{} is taken to have the shape of the preset {}; give its "
-                                    "config.json if it differs",
-                                    name, stem)};
+      return NamedModel{
+          "preset", stem,
+          fmt::format("{} is taken to have the shape of the preset {}; give its config.json if it "
+                      "differs{}",
+                      name, stem,
+                      is_quantized_copy(name) ? ", or --load-in-4bit or --load-in-8bit where its "
+                                                "weights are in few bits: whole ones are counted"
+                                              : "")};
     }
     const std::size_t cut = stem.rfind('-');
     if (cut == std::string::npos || cut == 0) return std::nullopt;

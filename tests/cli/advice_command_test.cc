@@ -83,6 +83,20 @@ TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
   EXPECT_EQ(text.find('\n', last), text.size() - 1);
 }
 
+TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
+  const std::string file_name = file("axolotl.yml", "base_model: acme/Strange-9B\nlora_r: 8\n");
+  const Outcome outcome = run({"estimate", file_name, "--gpu", "t4"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("axolotl.yml names the model acme/Strange-9B, which is no"));
+  EXPECT_THAT(outcome.err, HasSubstr("--model FOLDER"));
+}
+
+TEST_F(AdviceCommandTest, ACardMayBeWrittenAsANumberAndIsThenAskedAbout) {
+  const Outcome outcome = run({"estimate", job(), "--gpu", "4090"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
+}
+
 TEST_F(AdviceCommandTest, WhatMayNotFitIsNotSaidToExceedTheCard) {
   const json base = answer({"estimate", job(), "--gpu-memory", "140"});
   const double peak = base["totals"]["device_peak_bytes"].get<double>() / (1 << 30);

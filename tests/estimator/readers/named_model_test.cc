@@ -53,6 +53,28 @@ TEST_F(NamedModelTest, OwnersAndEndingsAreCutOffAndThatIsSaid) {
   EXPECT_THAT(found->assumption, HasSubstr("shape of the preset"));
 }
 
+TEST_F(NamedModelTest, TheNamesThatPeopleWriteMostAreKnown) {
+  for (const char* name :
+       {"meta-llama/Meta-Llama-3-8B-Instruct", "NousResearch/Meta-Llama-3.1-8B",
+        "meta-llama/Llama-3.3-70B-Instruct", "mistralai/Mistral-7B-Instruct-v0.3",
+        "mistralai/Mistral-Nemo-Base-2407", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B",
+        "google/gemma-2-9b-it", "microsoft/Phi-3-mini-4k-instruct", "microsoft/phi-4",
+        "HuggingFaceTB/SmolLM2-1.7B-Instruct", "facebook/opt-1.3b", "FacebookAI/roberta-large",
+        "distilbert/distilbert-base-uncased", "google-bert/bert-base-uncased",
+        "openai-community/gpt2", "google-t5/t5-small", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"}) {
+    const std::optional<NamedModel> found = find_named_model(name, cache_);
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->form, "preset") << name;
+  }
+}
+
+TEST_F(NamedModelTest, ACopyInFewBitsIsSaidToBeCountedWhole) {
+  EXPECT_THAT(find_named_model("unsloth/llama-3-8b-bnb-4bit", cache_)->assumption,
+              HasSubstr("--load-in-4bit"));
+  EXPECT_THAT(find_named_model("x/Llama-2-7B-GPTQ", cache_)->assumption,
+              HasSubstr("whole ones are counted"));
+}
+
 TEST_F(NamedModelTest, AKnownNameNeedsNoAssumption) {
   EXPECT_THAT(find_named_model("resnet50", cache_)->assumption, IsEmpty());
 }

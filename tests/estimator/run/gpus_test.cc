@@ -1,6 +1,9 @@
 #include "estimator/gpus.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "core/error.h"
 
 namespace memfathom {
 namespace {
@@ -25,6 +28,25 @@ TEST(GpusTest, TakesNoOtherCardForOneItDoesNotKnow) {
   EXPECT_EQ(name_of("NVIDIA GeForce RTX 3070 Ti", 8192), "unknown");
   EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a card";
   EXPECT_EQ(name_of("", 40537), "unknown");
+}
+
+TEST(GpusTest, AreFoundByTheirNameHoweverItIsWritten) {
+  for (const char* name : {"rtx-4090", "RTX 4090", "rtx_4090", "NVIDIA GeForce RTX 4090"}) {
+    ASSERT_NE(find_gpu(name), nullptr) << name;
+    EXPECT_EQ(find_gpu(name)->name, "rtx-4090");
+  }
+  ASSERT_NE(find_gpu("NVIDIA A100-SXM4-80GB"), nullptr);
+  EXPECT_EQ(find_gpu("NVIDIA A100-SXM4-80GB")->name, "a100-80gb");
+  EXPECT_EQ(find_gpu(""), nullptr);
+}
+
+TEST(GpusTest, OfANameThatSeveralHaveAllAreNamed) {
+  try {
+    gpu_named("a100", "target.gpu");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("(did you mean a100-40gb or a100-80gb?)"));
+  }
 }
 
 }  // namespace
