@@ -36,9 +36,9 @@ bool is_fusable(const AttentionQuery& query) {
 bool is_fusable(const AttentionCall& call) {
   if (call.kernel != AttentionKernel::kFlash || call.mask || call.dropout > 0) return false;
   const auto fits = [](const Operand* operand) {
-    return operand->strides[-1] == 1 && reinterpret_cast<std::uintptr_t>(operand->data) %
-                                                static_cast<std::uintptr_t>(kAlignment.count()) ==
-                                            0;
+    const auto address = reinterpret_cast<std::uintptr_t>(operand->data);
+    return *operand && operand->strides[-1] == 1 &&
+           address % static_cast<std::uintptr_t>(kAlignment.count()) == 0;
   };
   std::vector<const Operand*> operands{&call.q, &call.k, &call.v, &call.out};
   if (call.backward) operands.insert(operands.end(), {&call.dout, &call.dq, &call.dk, &call.dv});

@@ -163,21 +163,5 @@ TEST_F(CudaConvolutionTest, PlansAreKeptUpToALimit) {
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), planned + 1);
 }
 
-// Where the real library is installed it plans for the doubled device, and everything is executed
-// on its plans.
-TEST_F(CudaConvolutionTest, PlansOfTheRealLibraryExecuteAndAgreeWithTheReference) {
-  doubles::plan_with_real_cudnn(true);
-  {
-    CudaDevice device(0);
-    selftest::Harness harness(device);
-    selftest::convolution_cases(harness);
-    const SelftestReport report = harness.take();
-    for (const SelftestCase& result : report.cases)
-      EXPECT_TRUE(result.passed()) << result.name << " " << result.failure;
-  }
-  doubles::plan_with_real_cudnn(false);
-  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
-}
-
 }  // namespace
 }  // namespace memfathom::cuda
