@@ -78,7 +78,10 @@ class OptBlock {
     hidden = reshape(hidden, {-1, plan_.hidden});
     const Tensor residual = hidden;
     if (plan_.norm_first) hidden = mlp_norm_(hidden);
-    hidden = mlp_(hidden);
+    // No module of its own: nobody holds the norm's result while the activation runs.
+    hidden = mlp_.first(hidden);
+    hidden = activate(mlp_.activation, hidden);
+    hidden = mlp_.second(hidden);
     hidden = dropout(hidden, plan_.dropout);
     hidden = add(residual, hidden);
     hidden = view(hidden, x.shape());

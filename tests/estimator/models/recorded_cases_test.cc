@@ -181,6 +181,14 @@ const Recorded kRecorded[] = {
         "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
         "image_size": 224}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      377143296, 379902464, 442219008, 22050664},
+    {"OPT's feed-forward part is no module: the norm's result dies early",
+     R"({"model": {"config": {"architectures": ["OPTForCausalLM"], "vocab_size": 1000, "hidden_size": 192, "num_hidden_layers": 3,
+        "ffn_dim": 768, "max_position_embeddings": 512, "word_embed_proj_dim": 128, "dropout": 0.1, "attention_dropout": 0.0,
+        "num_attention_heads": 6, "activation_function": "relu", "enable_bias": true, "layer_norm_elementwise_affine": true,
+        "tie_word_embeddings": true, "model_type": "opt", "do_layer_norm_before": false}}, "training": {"mode": "train", "batch_size": 1, "precision": "fp16",
+        "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
+        "padding_mask": true, "sequence_length": 64}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     11372544, 13412864, 16124928, 1610432},
 };
 // clang-format on
 
