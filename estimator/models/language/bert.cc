@@ -26,6 +26,7 @@ class BertBlock {
  public:
   BertBlock(Builder& builder, const BertPlan& plan, const AttentionStyle& style)
       : head_size_(plan.hidden / plan.heads),
+        projection_dropout_(plan.projection_dropout),
         dropout_(plan.dropout),
         activation_(plan.activation),
         style_(style) {
@@ -45,10 +46,10 @@ class BertBlock {
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
     Attended attended = attention(x, pass.mask);
-    attended.output = closed(output_, output_norm_, attended.output, x);
+    attended.output = closed(output_, output_norm_, projection_dropout_, attended.output, x);
     Tensor wide = first_(attended.output);
     wide = activate(activation_, wide);
-    return closed(second_, second_norm_, wide, attended.output);
+    return closed(second_, second_norm_, dropout_, wide, attended.output);
   }
 
  private:
@@ -62,16 +63,16 @@ class BertBlock {
   }
 
   // norm(dropout(dense(x)) + residual)
-  Tensor closed(const Linear& dense, const NormLayer& norm, const Tensor& x,
-                const Tensor& residual) const {
+  static Tensor closed(const Linear& dense, const NormLayer& norm, double p, const Tensor& x,
+                       const Tensor& residual) {
     Tensor hidden = dense(x);
-    hidden = dropout(hidden, dropout_);
+    hidden = dropout(hidden, p);
     const Tensor sum = add(hidden, residual);
     return norm(sum);
   }
 
   std::int64_t head_size_;
-  double dropout_;
+  double projection_dropout_, dropout_;
   Activation activation_;
   AttentionStyle style_;
   Linear q_, k_, v_, output_, first_, second_;

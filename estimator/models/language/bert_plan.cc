@@ -55,6 +55,7 @@ BertPlan read_bert_plan(const Node& config, const ModelSettings& settings) {
   plan.token_types = distilled ? 0 : count_or(config, {"type_vocab_size"}, 2, kMostTokens);
   plan.dropout =
       settings.dropout.value_or(probability_or(config, {"hidden_dropout_prob", "dropout"}, 0.1));
+  plan.projection_dropout = distilled ? 0 : plan.dropout;
   plan.attention_dropout = settings.dropout.value_or(
       probability_or(config, {"attention_probs_dropout_prob", "attention_dropout"}, 0.1));
   plan.classifier_dropout = settings.dropout.value_or(probability_or(

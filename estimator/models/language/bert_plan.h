@@ -26,7 +26,8 @@ struct BertPlan {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0,
                token_types = 0;
   std::int64_t labels = 0;  // 0: masked language model
-  double dropout = 0.1, attention_dropout = 0.1, classifier_dropout = 0.1;
+  // DistilBERT drops nothing after its attention.
+  double dropout = 0.1, projection_dropout = 0.1, attention_dropout = 0.1, classifier_dropout = 0.1;
   bool tied = true;
   Activation activation = Activation::kGelu;
   BertNames names{};

@@ -189,6 +189,14 @@ const Recorded kRecorded[] = {
         "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
         "padding_mask": true, "sequence_length": 64}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      11372544, 13412864, 16124928, 1610432},
+    {"DistilBERT drops nothing after its attention",
+     R"({"model": {"modules": [{"name": "model", "model": {"config": {"architectures": ["DistilBertForMaskedLM"], "vocab_size": 1000,
+        "max_position_embeddings": 512, "n_layers": 3, "n_heads": 6, "dim": 192, "hidden_dim": 768, "dropout": 0.1,
+        "attention_dropout": 0.1, "activation": "gelu", "seq_classif_dropout": 0.2, "tie_word_embeddings": true,
+        "model_type": "distilbert"}}, "train": {"last": 0}}]}, "training": {"mode": "train", "batch_size": 2, "precision": "bf16",
+        "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
+        "sequence_length": 100}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     7790592, 8113664, 4884480, 1663720},
 };
 // clang-format on
 
