@@ -84,8 +84,8 @@ class NeoxBlock {
     Tensor k = std::move(parts[1]);
     Tensor v = std::move(parts[2]);
     {
-      Tensor turned = rotate(q, pass.rotary);
-      k = rotate(k, pass.rotary);
+      Tensor turned = rotate_and_join(q, pass.rotary);
+      k = rotate_and_join(k, pass.rotary);
       q = std::move(turned);
     }
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);

@@ -65,8 +65,11 @@ class LlamaAttention {
     if (rotary_) own = rotary_->tables(pass.positions, x.dtype());
     const RotaryTables& tables = rotary_ ? own : pass.rotary;
     {
-      Tensor turned_q = rotate(q, tables);
-      Tensor turned_k = rotate(k, tables);
+      const auto turned = [&](const Tensor& heads) {
+        return plan_.joins_rotated ? rotate_and_join(heads, tables) : rotate(heads, tables);
+      };
+      Tensor turned_q = turned(q);
+      Tensor turned_k = turned(k);
       if (plan_.rotates_in_fp32) {
         turned_q = to_dtype(turned_q, q.dtype());
         turned_k = to_dtype(turned_k, k.dtype());

@@ -98,6 +98,7 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   if (type == "qwen3" || type == "qwen3_moe") plan.qk_norm = QkNorm::kPerHead;
   if (type == "phi3") {
     plan.fused_projections = true;
+    plan.joins_rotated = true;
     plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
   }
   if (type == "gemma" || type == "gemma2") read_gemma(config, plan, settings, type == "gemma2");

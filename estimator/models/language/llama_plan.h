@@ -23,6 +23,7 @@ struct LlamaPlan {
   bool alternates_windows = false;  // every second layer only
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool fused_projections = false;
+  bool joins_rotated = false;    // Phi 3: see rotate_and_join
   bool rotates_in_fp32 = false;  // OLMo: fp32 tables, the rotated heads cast back
   bool tied_by_default = false;
   bool scaled_embedding_buffer = false;

@@ -68,11 +68,15 @@ std::int64_t rotary_size(const Node& config, std::int64_t head_size, double defa
 }
 
 Tensor rotate(const Tensor& x, const RotaryTables& tables) {
+  if (tables.cos.size(-1) < x.size(-1)) return rotate_and_join(x, tables);
+  return apply_rotary(x, unsqueeze(tables.cos, 1), unsqueeze(tables.sin, 1));
+}
+
+Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables) {
   const Tensor cos = unsqueeze(tables.cos, 1);
   const Tensor sin = unsqueeze(tables.sin, 1);
   const std::int64_t size = cos.size(-1);
-  if (size == x.size(-1)) return apply_rotary(x, cos, sin);
-  const Tensor turning = slice(x, -1, 0, size);
+  const Tensor turning = size < x.size(-1) ? slice(x, -1, 0, size) : x;
   const Tensor passing = slice(x, -1, size, x.size(-1));
   const Tensor parts[] = {apply_rotary(turning, cos, sin), passing};
   return cat(parts, -1);

@@ -36,5 +36,8 @@ std::int64_t rotary_size(const Node& config, std::int64_t head_size, double defa
 
 // x [b, heads, s, d]: rotates the first `size` of d; the rest passes through.
 Tensor rotate(const Tensor& x, const RotaryTables& tables);
+// The same in families that join both parts even where nothing is left to pass: the result is a
+// copy, its heads one after the other.
+Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables);
 
 }  // namespace memfathom

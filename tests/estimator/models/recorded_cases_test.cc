@@ -197,6 +197,15 @@ const Recorded kRecorded[] = {
         "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
         "sequence_length": 100}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      7790592, 8113664, 4884480, 1663720},
+    {"Phi 3 joins what it turned with nothing",
+     R"({"model": {"config": {"architectures": ["Phi3ForCausalLM"], "vocab_size": 1000, "hidden_size": 192, "intermediate_size": 768,
+        "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "resid_pdrop": 0.0, "embd_pdrop": 0.0,
+        "attention_dropout": 0.0, "hidden_act": "silu", "max_position_embeddings": 4096, "tie_word_embeddings": false,
+        "rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 1.0, "rope_type": "default"}, "model_type": "phi3"}},
+        "training": {"mode": "train", "batch_size": 2, "precision": "bf16", "attention": "sdpa", "optimizer": {"name": "adamw",
+        "implementation": "foreach"}, "gradient_checkpointing": "none", "hold_output": true, "sequence_length": 100},
+        "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     21486592, 21881856, 20484096, 2007360},
 };
 // clang-format on
 
