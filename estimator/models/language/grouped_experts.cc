@@ -17,18 +17,15 @@ Tensor grouped_product(const Tensor& input, const Tensor& weight) {
   Session& session = input.session();
   const Tensor x = to_dtype(input, weight.dtype());
   Recording tape(session, "_grouped_mm", {&x, &weight});
-  tape.save(x);
-  tape.save(weight);
+  // Each operand is kept for the other's gradient, as of every product.
+  tape.save(tape.needs(1) ? x : Tensor());
+  tape.save(tape.needs(0) ? weight : Tensor());
   Tensor out = session.empty({x.size(0), weight.size(1)}, weight.dtype());
-  tape.finish(out, [](Backward& b) {
-    const Tensor kept = b.saved(0);
-    const Tensor weights = b.saved(1);
-    Tensor dx;
-    if (b.needs(0)) dx = b.session().empty(kept.shape(), kept.dtype());
-    Tensor dweight;
-    if (b.needs(1)) dweight = b.session().empty(weights.shape(), weights.dtype());
-    if (b.needs(0)) b.give(0, std::move(dx));
-    if (b.needs(1)) b.give(1, std::move(dweight));
+  tape.finish(out, [inputs = x.shape(), weights = weight.shape(), dtype = x.dtype()](Backward& b) {
+    const Tensor kept_x = b.saved(0);
+    const Tensor kept_weight = b.saved(1);
+    if (b.needs(0)) b.give(0, b.session().empty(inputs, dtype));
+    if (b.needs(1)) b.give(1, b.session().empty(weights, dtype));
   });
   return out;
 }

@@ -206,6 +206,15 @@ const Recorded kRecorded[] = {
         "implementation": "foreach"}, "gradient_checkpointing": "none", "hold_output": true, "sequence_length": 100},
         "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      21486592, 21881856, 20484096, 2007360},
+    {"frozen experts keep no inputs",
+     R"({"model": {"config": {"architectures": ["MixtralForCausalLM"], "vocab_size": 1000, "hidden_size": 192,
+        "intermediate_size": 384, "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2, "hidden_act": "silu",
+        "max_position_embeddings": 131072, "tie_word_embeddings": false, "attention_dropout": 0.0, "num_experts_per_tok": 2,
+        "num_local_experts": 4, "model_type": "mixtral"}}, "training": {"mode": "train", "batch_size": 2, "precision": "amp-bf16",
+        "attention": "sdpa", "optimizer": {"name": "adamw", "implementation": "foreach"}, "gradient_checkpointing": "none",
+        "lora": {"rank": 8, "targets": ["q_proj", "v_proj"], "dropout": 0.1, "precision": "fp32"}, "sequence_length": 100},
+        "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     18189824, 18425344, 9622016, 2362816},
 };
 // clang-format on
 
