@@ -1,6 +1,7 @@
 #include "kernels/tensor/checkpoint.h"
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -79,55 +80,84 @@ Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep) {
   return segment(input);
 }
 
-Tensor checkpoint_reentrant(const JoiningSegment& segment, std::span<const Tensor> inputs) {
+namespace {
+
+// What the closure of a reentrant checkpoint owns: a std::function is too large to sit in a node.
+struct Reentrant {
+  JoiningSegment segment;
+  std::size_t inputs = 0;
+  std::vector<OutputMeta> outputs;  // without extents where the segment gave nothing
+  std::optional<DType> autocast;
+  ModuleIndex module = 0;
+};
+
+void run_again(Backward& b, const Reentrant& kept) {
+  Session& session = b.session();
+  const Scoped<ModuleIndex> module(session.module, kept.module);
+  std::vector<Tensor> again;
+  for (std::size_t i = 0; i < kept.inputs; ++i) {
+    again.push_back(b.saved(i));
+    if (again.back()) again.back().set_requires_grad(b.needs(i));
+  }
+  std::vector<Tensor> results;
+  {
+    const Scoped<bool> grad(session.grad_enabled, true);
+    const AutocastScope autocast(session, kept.autocast);
+    results = kept.segment(again);
+  }
+  // An output that nobody used has a gradient too: zeros.
+  std::vector<Tensor> roots;
+  std::vector<Tensor> gradients;
+  std::size_t number = 0;
+  for (const Tensor& result : results) {
+    if (!result) continue;
+    Tensor gradient = b.gradient(number);
+    const OutputMeta& meta = kept.outputs[number++];
+    if (!gradient) gradient = session.zeros(meta.shape, meta.dtype);
+    if (!result.requires_grad()) continue;
+    roots.push_back(result);
+    gradients.push_back(std::move(gradient));
+  }
+  run_backward(roots, gradients);
+  for (std::size_t i = 0; i < kept.inputs; ++i) {
+    if (b.needs(i) && again[i].grad()) b.give(i, again[i].grad());
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> checkpoint_reentrant(const JoiningSegment& segment,
+                                         std::span<const Tensor> inputs) {
   Session& session = inputs.front().session();
   Recording tape(session, "CheckpointFunction", inputs);
   for (const Tensor& input : inputs) tape.save(input);
-  Tensor output;
+  std::vector<Tensor> outputs;
   {
     const NoGrad no_grad(session);
-    output = segment(inputs);
+    outputs = segment(inputs);
   }
-  if (!tape.wanted()) return output;
-  // On the heap: a std::function is too large to sit in a node.
-  struct Kept {
-    JoiningSegment segment;
-    std::size_t inputs = 0;
-    std::optional<DType> autocast;
-    ModuleIndex module = 0;
-  };
-  const auto kept = std::make_shared<Kept>();
+  if (!tape.wanted()) return outputs;
+  const auto kept = std::make_shared<Reentrant>();
   kept->segment = segment;
   kept->inputs = inputs.size();
   kept->autocast = session.autocast;
   kept->module = session.module;
-  tape.finish(output, [kept](Backward& b) {
-    Session& s = b.session();
-    const Scoped<ModuleIndex> module(s.module, kept->module);
-    std::vector<Tensor> again;
-    for (std::size_t i = 0; i < kept->inputs; ++i) {
-      again.push_back(b.saved(i));
-      if (again.back()) again.back().set_requires_grad(b.needs(i));
-    }
-    Tensor result;
-    {
-      const Scoped<bool> grad(s.grad_enabled, true);
-      const AutocastScope autocast(s, kept->autocast);
-      result = kept->segment(again);
-    }
-    run_backward(result, b.gradient());
-    for (std::size_t i = 0; i < kept->inputs; ++i) {
-      if (b.needs(i) && again[i].grad()) b.give(i, again[i].grad());
-    }
-  });
-  return output;
+  for (Tensor& output : outputs) {
+    if (!output) continue;
+    // An input that is handed on becomes a view of itself with a new history.
+    output = output.detach();
+    kept->outputs.push_back({output.shape(), output.dtype()});
+    tape.attach(output);
+  }
+  tape.set_function([kept](Backward& b) { run_again(b, *kept); });
+  return outputs;
 }
 
 Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
   const JoiningSegment joining = [segment](std::span<const Tensor> inputs) {
-    return segment(inputs.front());
+    return std::vector<Tensor>{segment(inputs.front())};
   };
-  return checkpoint_reentrant(joining, std::span(&input, 1));
+  return checkpoint_reentrant(joining, std::span(&input, 1)).front();
 }
 
 }  // namespace memfathom

@@ -55,9 +55,11 @@ class CheckpointFrame final : public Counted {
 Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep = Keep::kNothing);
 
 // The reentrant variant: the segment runs without a tape; backward runs it again with one, and then
-// its own backward. Every tensor from outside through which gradients go is to be an input.
-using JoiningSegment = std::function<Tensor(std::span<const Tensor>)>;
-Tensor checkpoint_reentrant(const JoiningSegment& segment, std::span<const Tensor> inputs);
+// its own backward. Every tensor from outside through which gradients go is to be an input, and
+// every one that goes on is an output; undefined ones are passed along.
+using JoiningSegment = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+std::vector<Tensor> checkpoint_reentrant(const JoiningSegment& segment,
+                                         std::span<const Tensor> inputs);
 Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input);
 
 }  // namespace memfathom

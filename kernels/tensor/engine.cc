@@ -70,12 +70,9 @@ class Run {
     for (const auto& [node, slot] : borrowed_) node->slot = slot;
   }
 
-  void go(const Edge& root, const Tensor& gradient) {
-    count_dependencies(root.node);
-    Task task{root.node, {}};
-    task.gradients.resize(root.node->outputs.size());
-    task.gradients[root.input] = gradient;
-    push(std::move(task));
+  void go(std::span<const Edge> roots, std::span<const Tensor> gradients) {
+    for (const Edge& root : roots) count_dependencies(root.node);
+    for (std::size_t i = 0; i < roots.size(); ++i) deliver(roots[i], gradients[i], false);
     while (!ready_.empty()) {
       Task next = std::move(waiting_[ready_.top().task]);
       ready_.pop();
@@ -109,9 +106,11 @@ class Run {
     return true;
   }
 
+  // The root itself waits for the gradient that it is given.
   void count_dependencies(const Ref<TapeNode>& root) {
-    std::vector<TapeNode*> pending{root.get()};
-    visit(root.get());
+    std::vector<TapeNode*> pending;
+    if (visit(root.get())) pending.push_back(root.get());
+    ++state(*root).dependencies;
     while (!pending.empty()) {
       TapeNode* node = pending.back();
       pending.pop_back();
@@ -153,16 +152,20 @@ class Run {
     task.gradients.clear();
     if (graph_ == Graph::kFreed) node.release();
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
-      const Edge& edge = node.edges[i];
-      if (!edge.node) continue;
-      State& next = state(*edge.node);
-      if (!next.has_gradients) {
-        next.has_gradients = true;
-        next.gradients.resize(edge.node->outputs.size());
-      }
-      accumulate(next, edge.input, std::move(backward.results[i]), (views & bit(i)) != 0);
-      if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
+      if (node.edges[i].node)
+        deliver(node.edges[i], std::move(backward.results[i]), (views & bit(i)) != 0);
     }
+  }
+
+  // A node that got its last gradient is ready.
+  void deliver(const Edge& edge, Tensor gradient, bool is_view) {
+    State& next = state(*edge.node);
+    if (!next.has_gradients) {
+      next.has_gradients = true;
+      next.gradients.resize(edge.node->outputs.size());
+    }
+    accumulate(next, edge.input, std::move(gradient), is_view);
+    if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
   }
 
   // A gradient that a node only sees otherwise (a transposed weight's, a folded input's) is a view,
@@ -221,18 +224,23 @@ void run_backward(const Tensor& loss, Graph graph) {
     const ComponentScope scope(session, Component::kLogitsLoss);
     ones = session.full(loss.shape(), loss.dtype(), 1);
   }
-  run_backward(loss, ones, graph);
+  run_backward(std::span(&loss, 1), std::span(&ones, 1), graph);
 }
 
-void run_backward(const Tensor& root, const Tensor& gradient, Graph graph) {
-  Session& session = root.session();
-  if (!root.requires_grad()) {
-    throw Error(ErrorKind::kInput, "backward was asked for, but nothing in the graph is trainable");
+void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, Graph graph) {
+  Session& session = roots.front().session();
+  std::vector<Edge> edges;
+  for (const Tensor& root : roots) {
+    if (!root.requires_grad()) {
+      throw Error(ErrorKind::kInput,
+                  "backward was asked for, but nothing in the graph is trainable");
+    }
+    edges.push_back(gradient_edge(root));
   }
   const Scoped<bool> no_grad(session.grad_enabled, false);
   const Scoped<bool> thread(session.in_backward, true);
   const Scoped<CheckpointFrame*> frame(session.checkpoint, nullptr);
-  Run(session, graph).go(gradient_edge(root), gradient);
+  Run(session, graph).go(edges, gradients);
 }
 
 }  // namespace memfathom

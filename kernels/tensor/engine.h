@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/tensor/tape_node.h"
 #include "kernels/tensor/tensor.h"
@@ -18,6 +19,8 @@ enum class Graph : std::uint8_t { kFreed, kRetained };
 
 // loss.backward(): the root gradient is a tensor of ones. Leaves hold their gradients afterwards.
 void run_backward(const Tensor& loss, Graph graph = Graph::kFreed);
-void run_backward(const Tensor& root, const Tensor& gradient, Graph graph = Graph::kFreed);
+// torch.autograd.backward(roots, gradients): from several tensors at once.
+void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients,
+                  Graph graph = Graph::kFreed);
 
 }  // namespace memfathom

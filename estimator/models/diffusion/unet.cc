@@ -326,9 +326,10 @@ class UNet final : public Network {
                     const Tensor& temb) const {
     if (settings_.checkpointing == Checkpointing::kFull && settings_.checkpoint_reentrant) {
       const Tensor inputs[] = {x, temb};
-      return checkpoint_reentrant(
-          [resnet](std::span<const Tensor> given) { return (*resnet)(given[0], given[1]); },
-          inputs);
+      const JoiningSegment segment = [resnet](std::span<const Tensor> given) {
+        return std::vector<Tensor>{(*resnet)(given[0], given[1])};
+      };
+      return checkpoint_reentrant(segment, inputs).front();
     }
     return run_checkpointed(
         settings_, [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); }, x);

@@ -1,6 +1,7 @@
 #include "estimator/models/language/t5_stack.h"
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@
 
 namespace memfathom {
 namespace {
+
+constexpr int kAlwaysTied = 500;  // transformers' version
 
 // torch.where(condition, bias, least): keeps the condition; the gradient is masked like the bias.
 Tensor masked_bias(const Tensor& condition, const Tensor& bias) {
@@ -68,6 +71,30 @@ Attended attend_with_bias(const AttentionStyle& style, const Tensor& q, const Te
   return {output, weights};
 }
 
+// _relative_position_bucket: signs, distances, logarithms of the large ones.
+Tensor relative_buckets(Session& session, const Shape& shape, bool bidirectional) {
+  Tensor buckets;
+  Tensor distance;
+  if (bidirectional) {
+    buckets = session.empty(shape, DType::kBool);
+    for (int i = 0; i < 3; ++i) buckets = session.empty(shape, DType::kInt64);
+    distance = session.empty(shape, DType::kInt64);
+  } else {
+    distance = session.empty(shape, DType::kInt64);
+    for (int i = 0; i < 2; ++i) distance = session.empty(shape, DType::kInt64);
+  }
+  const Tensor small = session.empty(shape, DType::kBool);
+  Tensor large = session.empty(shape, DType::kFp32);
+  for (int i = 0; i < 4; ++i) large = session.empty(shape, DType::kFp32);
+  for (int i = 0; i < 2; ++i) large = session.empty(shape, DType::kInt64);
+  {
+    const Tensor most = session.empty(shape, DType::kInt64);
+    large = session.empty(shape, DType::kInt64);
+  }
+  const Tensor chosen = session.empty(shape, DType::kInt64);
+  return bidirectional ? buckets : session.empty(shape, DType::kInt64);
+}
+
 // In fp16 every part of a block ends with a clamp to what the type can hold.
 Tensor clamped(const Tensor& x) {
   if (x.dtype() != DType::kFp16) return x;
@@ -103,8 +130,11 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
   plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
   plan.buckets = count_or(config, {"relative_attention_num_buckets"}, 32, kMostWidth);
   plan.dropout = settings.dropout.value_or(probability_or(config, {"dropout_rate"}, 0.1));
-  plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
-  plan.scales_output = flag_or(config, {"scale_decoder_outputs"}, plan.tied);
+  // Untied in the configuration, T5 1.1 does not scale its output; since 5.0 it is tied all the
+  // same.
+  const bool said_tied = flag_or(config, {"tie_word_embeddings"}, true);
+  plan.tied = said_tied || settings.transformers_version >= kAlwaysTied;
+  plan.scales_output = said_tied && flag_or(config, {"scale_decoder_outputs"}, true);
   const Node* projection = find_any(config, {"feed_forward_proj"});
   const std::string kind = projection != nullptr ? projection->as_string() : "relu";
   plan.gated = kind.rfind("gated-", 0) == 0;
@@ -125,8 +155,8 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
 }
 
 T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan,
-                         const AttentionStyle& style, bool has_bias)
-    : head_size_(plan.head_size), style_(style) {
+                         const AttentionStyle& style, bool has_bias, bool checkpointed)
+    : checkpointed_(checkpointed), head_size_(plan.head_size), style_(style) {
   const PathScope scope(builder, name);
   const std::int64_t inner = plan.heads * plan.head_size;
   q_ = make_linear(builder, "q", plan.hidden, inner, {.bias = false});
@@ -137,36 +167,28 @@ T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan,
     table_ = builder.parameter("relative_attention_bias.weight", {plan.buckets, plan.heads});
 }
 
-Tensor T5Attention::relative_bias(std::int64_t queries, std::int64_t keys,
-                                  bool bidirectional) const {
-  Session& session = table_.session();
-  const Shape shape{queries, keys};
-  const Tensor context = session.empty({queries, 1}, DType::kInt64);
-  const Tensor memory = session.empty({1, keys}, DType::kInt64);
-  const Tensor relative = session.empty(shape, DType::kInt64);
-  Tensor buckets;
-  {
-    // _relative_position_bucket: signs, distances, logarithms of the large ones.
-    Tensor sign;
-    if (bidirectional) sign = session.empty(shape, DType::kInt64);
-    const Tensor distance = session.empty(shape, DType::kInt64);
-    const Tensor small = session.empty(shape, DType::kBool);
-    Tensor large = session.empty(shape, DType::kFp32);
-    for (int i = 0; i < 4; ++i) large = session.empty(shape, DType::kFp32);
-    for (int i = 0; i < 2; ++i) large = session.empty(shape, DType::kInt64);
-    const Tensor most = session.empty(shape, DType::kInt64);
-    large = session.empty(shape, DType::kInt64);
-    buckets = session.empty(shape, DType::kInt64);
+Tensor T5Attention::make_bias(const Tensor& q, const Tensor& k) const {
+  Session& session = q.session();
+  if (!table_) {
+    Tensor zeros = session.zeros({1, q.size(1), q.size(2), k.size(2)}, q.dtype());
+    if (checkpointed_ && session.training) zeros.set_requires_grad(true);
+    return zeros;
   }
+  const Shape shape{q.size(2), k.size(2)};
+  const Tensor context = session.empty({q.size(2), 1}, DType::kInt64);
+  const Tensor memory = session.empty({1, k.size(2)}, DType::kInt64);
+  const Tensor relative = session.empty(shape, DType::kInt64);
+  const Tensor buckets = relative_buckets(session, shape, !style_.causal);
   const Tensor values = embedding(table_, buckets);
   return unsqueeze(permute(values, {2, 0, 1}), 0);
 }
 
-Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Tensor& bias,
-                                 const Tensor& mask) const {
+Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Tensor& mask,
+                                 Tensor& bias) const {
   const Tensor q = split_heads(q_(x), head_size_);
   const Tensor k = split_heads(k_(source), head_size_);
   const Tensor v = split_heads(v_(source), head_size_);
+  if (!bias) bias = make_bias(q, k);
   Attended attended = attend_with_bias(style_, q, k, v, bias, mask);
   attended.output = merge_heads(attended.output);
   attended.output = output_(attended.output);
@@ -174,11 +196,11 @@ Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Te
 }
 
 T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
-                 const AttentionStyle& cross_style, bool decoder, bool first)
-    : plan_(plan), self_(builder, "layer.0.SelfAttention", plan, style, first) {
+                 const AttentionStyle& cross_style, bool decoder, bool first, bool checkpointed)
+    : plan_(plan), self_(builder, "layer.0.SelfAttention", plan, style, first, checkpointed) {
   self_norm_ = make_norm(builder, "layer.0.layer_norm", NormKind::kRmsMixed, plan.hidden);
   if (decoder) {
-    cross_.emplace_back(builder, "layer.1.EncDecAttention", plan, cross_style, false);
+    cross_.emplace_back(builder, "layer.1.EncDecAttention", plan, cross_style, false, checkpointed);
     cross_norm_ = make_norm(builder, "layer.1.layer_norm", NormKind::kRmsMixed, plan.hidden);
   }
   const PathScope scope(builder, decoder ? "layer.2" : "layer.1");
@@ -208,7 +230,7 @@ Tensor T5Block::feed_forward(const Tensor& x) const {
   return second_(hidden);
 }
 
-Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
+Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass, T5Biases& biases) const {
   Tensor weights;
   Tensor cross_weights;
   // residual + dropout(part)
@@ -219,7 +241,7 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
   Tensor hidden;
   {
     const Tensor normed = self_norm_(x);
-    const Attended attended = self_(normed, normed, pass.bias, pass.mask);
+    const Attended attended = self_(normed, normed, pass.mask, biases.self);
     weights = attended.weights;
     hidden = joined(x, attended.output);
   }
@@ -227,8 +249,7 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass) const {
   if (!cross_.empty()) {
     const Tensor residual = hidden;
     const Tensor normed = cross_norm_(residual);
-    const Attended attended =
-        cross_.front()(normed, pass.encoded, pass.cross_bias, pass.cross_mask);
+    const Attended attended = cross_.front()(normed, pass.encoded, pass.cross_mask, biases.cross);
     cross_weights = attended.weights;
     hidden = joined(residual, attended.output);
     hidden = clamped(hidden);
@@ -258,24 +279,40 @@ T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan,
     // The last blocks of the whole model are the decoder's.
     const BlockScope counted(builder, i,
                              decoder || plan.encoder_only ? layers : layers + plan.decoder_layers);
-    blocks_.emplace_back(builder, plan, style, cross_style, decoder, i == 0);
+    blocks_.emplace_back(builder, plan, style, cross_style, decoder, i == 0,
+                         settings.checkpointing != Checkpointing::kNone);
   }
   norm_ = make_norm(builder, "final_layer_norm", NormKind::kRmsMixed, plan.hidden);
 }
 
-Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass) const {
-  if (!checkpoints(settings_, x.session())) return block(x, pass);
-  if (!settings_.checkpoint_reentrant)
-    return checkpoint([&block, pass](const Tensor& input) { return block(input, pass); }, x);
-  std::vector<Tensor> inputs{x, pass.bias};
-  if (pass.encoded) inputs.push_back(pass.encoded);
+Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
+                    T5Biases& biases) const {
+  if (!checkpoints(settings_, x.session())) return block(x, pass, biases);
+  if (!settings_.checkpoint_reentrant) {
+    // Run again, the first block makes biases again; the others go on with what they were given.
+    const auto made = std::make_shared<T5Biases>();
+    const Tensor output = checkpoint(
+        [&block, pass, given = biases, out = std::weak_ptr(made)](const Tensor& input) {
+          T5Biases own = given;
+          Tensor result = block(input, pass, own);
+          if (const auto first_run = out.lock()) *first_run = std::move(own);
+          return result;
+        },
+        x);
+    biases = std::move(*made);
+    return output;
+  }
+  const Tensor inputs[] = {x, biases.self, pass.encoded, biases.cross};
   const JoiningSegment segment = [&block, pass](std::span<const Tensor> given) {
     T5Pass own = pass;
-    own.bias = given[1];
-    if (given.size() > 2) own.encoded = given[2];
-    return block(given[0], own);
+    own.encoded = given[2];
+    T5Biases own_biases{given[1], given[3]};
+    Tensor result = block(given[0], own, own_biases);
+    return std::vector<Tensor>{std::move(result), own_biases.self, own_biases.cross};
   };
-  return checkpoint_reentrant(segment, inputs);
+  std::vector<Tensor> outputs = checkpoint_reentrant(segment, inputs);
+  biases = {std::move(outputs[1]), std::move(outputs[2])};
+  return std::move(outputs[0]);
 }
 
 Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor& encoded,
@@ -302,12 +339,8 @@ Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor&
     pass.cross_mask = make_mask(session, c);
   }
   Tensor hidden = dropout(embedded, plan_.dropout);
-  pass.bias = blocks_.front().self_attention().relative_bias(ids.size(1), ids.size(1), !decoder_);
-  if (decoder_) {
-    const DType dtype = session.autocast.value_or(hidden.dtype());
-    pass.cross_bias = session.zeros({1, plan_.heads, ids.size(1), encoded.size(1)}, dtype);
-  }
-  for (const T5Block& block : blocks_) hidden = run(block, hidden, pass);
+  T5Biases biases;
+  for (const T5Block& block : blocks_) hidden = run(block, hidden, pass, biases);
   hidden = norm_(hidden);
   hidden = dropout(hidden, plan_.dropout);
   return hidden;

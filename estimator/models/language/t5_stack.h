@@ -29,15 +29,17 @@ T5Plan read_t5_plan(const Node& config, const ModelSettings& settings);
 class T5Attention {
  public:
   T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style,
-              bool has_bias);
+              bool has_bias, bool checkpointed);
 
-  bool has_bias() const { return static_cast<bool>(table_); }
-  // The bias [1, heads, queries, keys] from the table of this layer.
-  Tensor relative_bias(std::int64_t queries, std::int64_t keys, bool bidirectional) const;
-  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& bias,
-                      const Tensor& mask) const;
+  // The first layer that is given no bias makes one, and those after it get it.
+  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& mask,
+                      Tensor& bias) const;
 
  private:
+  // [1, heads, queries, keys]: from this layer's table, or zeros where it has none.
+  Tensor make_bias(const Tensor& q, const Tensor& k) const;
+
+  bool checkpointed_;
   std::int64_t head_size_;
   AttentionStyle style_;
   Linear q_, k_, v_, output_;
@@ -47,17 +49,20 @@ class T5Attention {
 // What a block is given beside its input.
 struct T5Pass {
   Tensor mask, cross_mask;
-  Tensor bias, cross_bias;
   Tensor encoded;  // of a decoder: the encoder's result
+};
+
+// What blocks hand on beside their result; made in the first.
+struct T5Biases {
+  Tensor self, cross;
 };
 
 class T5Block {
  public:
   T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
-          const AttentionStyle& cross_style, bool decoder, bool first);
+          const AttentionStyle& cross_style, bool decoder, bool first, bool checkpointed);
 
-  const T5Attention& self_attention() const { return self_; }
-  Tensor operator()(const Tensor& x, const T5Pass& pass) const;
+  Tensor operator()(const Tensor& x, const T5Pass& pass, T5Biases& biases) const;
 
  private:
   Tensor feed_forward(const Tensor& x) const;
@@ -82,7 +87,7 @@ class T5Stack {
                     const Tensor& padding) const;
 
  private:
-  Tensor run(const T5Block& block, const Tensor& x, const T5Pass& pass) const;
+  Tensor run(const T5Block& block, const Tensor& x, const T5Pass& pass, T5Biases& biases) const;
 
   T5Plan plan_;
   ModelSettings settings_;
