@@ -76,13 +76,13 @@ Tensor Linear::operator()(const Tensor& x) const {
   Tensor result = base_product(*this, x);
   const DType dtype = result.dtype();
   const Tensor cast = to_dtype(x, lora->a.dtype());
-  const Tensor dropped = dropout(cast, lora->dropout);
-  Tensor t = linear(dropped, lora->a);
+  Tensor t = linear(dropout(cast, lora->dropout), lora->a);
   t = linear(t, lora->b);
   t = mul_scalar(t, lora->scale);
-  result = add(result, t);
+  const Tensor sum = add(result, t);
   t.reset();
-  return to_dtype(result, dtype);
+  result.reset();
+  return to_dtype(sum, dtype);
 }
 
 Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out,

@@ -233,6 +233,15 @@ const Recorded kRecorded[] = {
         "gradient_checkpointing": "full", "checkpoint_reentrant": true, "sequence_length": 100, "target_sequence_length": 100},
         "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      70016000, 91072512, 106636288, 10662624},
+    {"adapters drop their input's dropout early",
+     R"({"model": {"config": {"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 1000, "hidden_size": 640,
+        "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 1280, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "max_position_embeddings": 512, "type_vocab_size": 2,
+        "tie_word_embeddings": true}}, "training": {"mode": "train", "batch_size": 1, "precision": "fp16", "attention": "sdpa",
+        "optimizer": {"name": "adamw", "implementation": "fused"}, "gradient_checkpointing": "full", "lora": {"rank": 16,
+        "targets": ["query", "key", "value", "dense"], "dropout": 0.05, "precision": "fp32"}, "hold_output": true,
+        "sequence_length": 100}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     22250496, 25703936, 21302272, 8257640},
 };
 // clang-format on
 
