@@ -82,7 +82,8 @@ Tensor heads_last(Session& session, const Tensor& like) {
   return rows.alias(shape, strides, 0);
 }
 
-// Of the bias as the kernel saw it, stretched over batch and heads, in rows of 16.
+// Of the bias as the kernel saw it, stretched over batch and heads, in rows of 16 (not of 8, as the
+// mask itself).
 Tensor bias_gradient(Session& session, const Tensor& bias) {
   if (session.computes()) {
     throw Error(
@@ -222,12 +223,12 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
 }
 
 // A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants
-// rows of 16.
+// rows of 8.
 Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
   if (!mask) return mask;
   Session& session = q.session();
   Tensor numbers = mask.dtype() == DType::kBool ? session.full(mask.shape(), q.dtype(), 0) : mask;
-  const std::int64_t missing = round_up(k.size(2), 16) - k.size(2);
+  const std::int64_t missing = round_up(k.size(2), 8) - k.size(2);
   if (missing > 0) {
     const std::int64_t pairs[] = {0, missing};
     numbers = slice(pad(numbers, pairs), -1, 0, k.size(2));
