@@ -109,7 +109,7 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
              ? "quantization none -> nf4"
              : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kUsualRank),
          "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable,
-         14, joined({{"training.quantization", Node::string("nf4")}}, lora)});
+         training.lora ? 11 : 14, joined({{"training.quantization", Node::string("nf4")}}, lora)});
   }
   if (training.lora) add_smaller("training.lora.rank", "LoRA rank", training.lora->rank, changes);
   for (std::size_t i = 0; modules != nullptr && i < modules->items().size(); ++i) {

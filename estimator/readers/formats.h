@@ -12,6 +12,7 @@ void read_training_arguments(Reading& reading);
 void read_deepspeed(Reading& reading);
 void read_accelerate(Reading& reading);
 void read_axolotl(Reading& reading);
+void read_llama_factory(Reading& reading);
 void read_train_yaml(Reading& reading);
 void read_model_config(Reading& reading);
 
@@ -20,6 +21,7 @@ std::span<const Field> training_arguments_fields();
 std::span<const Field> deepspeed_fields();
 std::span<const Field> accelerate_fields();
 std::span<const Field> axolotl_fields();
+std::span<const Field> llama_factory_fields();
 std::span<const Field> train_yaml_fields();
 
 // Says a change of the job in words of the format that are more than one key and its value: "bf16:
@@ -28,6 +30,7 @@ bool say_in_training_arguments(const KeyChange& change, Node& content);
 bool say_in_deepspeed(const KeyChange& change, const Node& job, Node& content);
 bool say_in_accelerate(const KeyChange& change, Node& content);
 bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content);
+bool say_in_llama_factory(const KeyChange& change, Node& content);
 bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content);
 
 // The part of a Trainer's or axolotl's file that turns ZeRO on.

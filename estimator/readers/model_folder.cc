@@ -161,7 +161,8 @@ std::vector<Reading> read_file(const std::string& path) {
   std::vector<Reading> readings;
   read_with_sections(tree, format, readings);
   const Reading first = readings.front();
-  if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl)
+  if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl ||
+      format == FileFormat::kLlamaFactory)
     add_deepspeed(first, "deepspeed", readings);
   if (format == FileFormat::kAccelerate)
     add_deepspeed(first, "deepspeed_config.deepspeed_config_file", readings);

@@ -73,13 +73,14 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
 }  // namespace
 
 const char* to_string(FileFormat format) {
-  static constexpr std::array<const char*, 8> kNames{"job",
+  static constexpr std::array<const char*, 9> kNames{"job",
                                                      "model configuration",
                                                      "adapter configuration",
                                                      "TrainingArguments",
                                                      "DeepSpeed",
                                                      "accelerate",
                                                      "axolotl",
+                                                     "LLaMA-Factory",
                                                      "training YAML"};
   return kNames[static_cast<std::size_t>(format)];
 }
@@ -164,6 +165,7 @@ FileFormat detect_format(const Node& tree) {
       has("fp16.enabled"))
     return FileFormat::kDeepSpeed;
   if (has("base_model")) return FileFormat::kAxolotl;
+  if (has("finetuning_type") || has("cutoff_len")) return FileFormat::kLlamaFactory;
   if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")))
     return FileFormat::kTrainingArguments;
   if (has("model_type") || has("_class_name") || has("architectures"))
@@ -199,6 +201,7 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kDeepSpeed: return deepspeed_fields();
     case FileFormat::kAccelerate: return accelerate_fields();
     case FileFormat::kAxolotl: return axolotl_fields();
+    case FileFormat::kLlamaFactory: return llama_factory_fields();
     case FileFormat::kTrainYaml: return train_yaml_fields();
     case FileFormat::kAdapter: return adapter_fields();
     case FileFormat::kJob:
@@ -220,6 +223,7 @@ Reading read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kDeepSpeed: read_deepspeed(reading); break;
     case FileFormat::kAccelerate: read_accelerate(reading); break;
     case FileFormat::kAxolotl: read_axolotl(reading); break;
+    case FileFormat::kLlamaFactory: read_llama_factory(reading); break;
     case FileFormat::kTrainYaml: read_train_yaml(reading); break;
   }
   return reading;
@@ -227,7 +231,9 @@ Reading read_tree(const Node& tree, FileFormat format) {
 
 void read_with_sections(const Node& tree, FileFormat format, std::vector<Reading>& readings) {
   readings.push_back(read_tree(tree, format));
-  if (format != FileFormat::kTrainingArguments && format != FileFormat::kAxolotl) return;
+  if (format != FileFormat::kTrainingArguments && format != FileFormat::kAxolotl &&
+      format != FileFormat::kLlamaFactory)
+    return;
   const Node* deepspeed = value_at(tree, "deepspeed");
   if (deepspeed == nullptr || !deepspeed->is_map()) return;
   readings.push_back(read_tree(*deepspeed, FileFormat::kDeepSpeed));

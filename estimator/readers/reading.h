@@ -20,6 +20,7 @@ enum class FileFormat : std::uint8_t {
   kDeepSpeed,
   kAccelerate,
   kAxolotl,
+  kLlamaFactory,
   kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
 };
 

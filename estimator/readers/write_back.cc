@@ -105,6 +105,7 @@ bool say(const KeyChange& change, const Node& job, const Reading& reading, Node&
     case FileFormat::kDeepSpeed: said = say_in_deepspeed(change, job, content); break;
     case FileFormat::kAccelerate: said = say_in_accelerate(change, content); break;
     case FileFormat::kAxolotl: said = say_in_axolotl(change, job, content); break;
+    case FileFormat::kLlamaFactory: said = say_in_llama_factory(change, content); break;
     case FileFormat::kTrainYaml: said = say_in_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
     case FileFormat::kAdapter: break;
@@ -237,6 +238,10 @@ std::string by_hand(const KeyChange& change) {
                        : value == "fp16" ? "torch.float16"
                                          : "torch.float32");
   }
+  if (change.key == "parallel.offload.parameters" && value == "cpu")
+    return "device_map=\"auto\" with a max_memory where the model is loaded (accelerate's offload)";
+  if (change.key == "training.fused_loss" && value == "true")
+    return "a fused cross entropy, such as Liger's, in the training script";
   if (change.key == "training.gradient_checkpointing" && value == "full")
     return "model.gradient_checkpointing_enable()";
   return fmt::format("{} = {}", change.key, value);

@@ -91,6 +91,38 @@ TEST(FormatsTest, AxolotlNamesItsModelByTheHub) {
   EXPECT_EQ(settings.at("training").at("attention").as_string(), "flash");
 }
 
+TEST(FormatsTest, LlamaFactoryMeansAdaptersOnEveryLinearLayerAndCheckpointing) {
+  const Reading reading = reading_of(R"({"model_name_or_path": "Qwen/Qwen2-7B-Instruct",
+    "stage": "dpo", "finetuning_type": "lora", "lora_target": "all", "cutoff_len": 1024,
+    "quantization_bit": 4, "flash_attn": "fa2", "bf16": true, "use_dora": true})");
+  EXPECT_EQ(reading.format, FileFormat::kLlamaFactory);
+  EXPECT_EQ(reading.base_model, "Qwen/Qwen2-7B-Instruct");
+  const Node training = patch_tree(reading.settings).at("training");
+  EXPECT_EQ(training.at("lora").at("rank").as_int(), 8);
+  EXPECT_EQ(training.at("lora").at("targets").items().front().as_string(), "all-linear");
+  EXPECT_EQ(training.at("quantization").as_string(), "nf4-double");
+  EXPECT_EQ(training.at("preference").at("reference").as_string(), "disabled-adapter");
+  EXPECT_EQ(training.at("gradient_checkpointing").as_string(), "full");
+  EXPECT_EQ(training.at("attention").as_string(), "flash");
+  EXPECT_EQ(training.at("precision").as_string(), "bf16");
+  EXPECT_EQ(training.at("autocast").as_string(), "bf16");
+  EXPECT_EQ(training.at("batch_size").as_int(), 8);
+  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("use_dora")));
+}
+
+TEST(FormatsTest, LlamaFactoryTrainsWholeModelsInFp32UnderAutocast) {
+  const Node whole =
+      patch_tree(
+          reading_of(R"({"finetuning_type": "full", "bf16": true, "lora_rank": 8})").settings)
+          .at("training");
+  EXPECT_EQ(whole.at("precision").as_string(), "amp-bf16");
+  EXPECT_EQ(whole.find("lora"), nullptr);
+  const Node pure =
+      patch_tree(reading_of(R"({"finetuning_type": "full", "pure_bf16": true})").settings)
+          .at("training");
+  EXPECT_EQ(pure.at("precision").as_string(), "bf16");
+}
+
 TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
   try {
     reading_of("{\"peft_type\": \"LORA\",\n \"r\": 0}");

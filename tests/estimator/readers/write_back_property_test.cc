@@ -127,6 +127,21 @@ SetUp axolotl(Dice& dice) {
   return setup;
 }
 
+SetUp llama_factory(Dice& dice) {
+  SetUp setup = set_up(dice);
+  std::string text = fmt::format(
+      "model_name_or_path: {}\nper_device_train_batch_size: {}\ngradient_accumulation_steps: {}\n"
+      "cutoff_len: {}\noptim: {}\n{}: true\ndisable_gradient_checkpointing: {}\n"
+      "finetuning_type: {}\n",
+      model_folder(), 1 + dice.below(24), 1 + dice.below(4), 64 * (1 + dice.below(8)),
+      dice.one_of({"adamw_torch", "adamw_bnb_8bit", "adafactor"}),
+      dice.one_of({"bf16", "pure_bf16", "fp16"}), dice.coin() ? "true" : "false",
+      dice.one_of({"lora", "full"}));
+  if (dice.coin()) text += "lora_target: q_proj,v_proj\n";
+  add_file(text, "llama_factory.yaml", setup);
+  return setup;
+}
+
 SetUp job_yaml(Dice& dice) {
   SetUp setup;
   add_file(fmt::format("model: {{config: {}}}\ntraining: {{batch_size: {}, sequence_length: {}, "
@@ -220,6 +235,12 @@ TEST(WriteBackPropertyTest, AxolotlGivesExactlyTheFigure) {
   const Counts counts = check(axolotl, 4);
   EXPECT_GT(counts.checked, 60);
   EXPECT_GT(counts.whole * 2, counts.checked);
+}
+
+TEST(WriteBackPropertyTest, LlamaFactoryGivesExactlyTheFigure) {
+  const Counts counts = check(llama_factory, 6);
+  EXPECT_GT(counts.checked, 60);
+  EXPECT_GT(counts.whole * 3, counts.checked);
 }
 
 TEST(WriteBackPropertyTest, AJobFileSaysEverything) {

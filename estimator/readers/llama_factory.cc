@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "estimator/readers/formats.h"
+
+namespace memfathom {
+namespace {
+
+constexpr auto kFields = std::to_array<Field>({
+    {"training.batch_size", "per_device_train_batch_size"},
+    {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
+    {"training.sequence_length", "cutoff_len"},
+    {"training.optimizer", "optim", FieldKind::kOptimizer},
+    {"training.lora.rank", "lora_rank"},
+    {"training.lora.dropout", "lora_dropout"},
+    {"training.fused_loss", "enable_liger_kernel", FieldKind::kFlag},
+});
+
+constexpr auto kNotModelled = std::to_array<std::string_view>({
+    "use_dora",
+    "use_unsloth",
+    "use_galore",
+    "use_apollo",
+    "use_badam",
+    "additional_target",
+    "loraplus_lr_ratio",
+    "shift_attn",
+    "mixture_of_depths",
+    "neat_packing",
+    "torch_compile",
+});
+
+std::string text_at(const Node& tree, std::string_view key, std::string_view otherwise) {
+  const Node* value = value_at(tree, key);
+  return value != nullptr && value->is_string() ? value->as_string() : std::string(otherwise);
+}
+
+bool is_true(const Node& tree, std::string_view key) {
+  const Node* value = value_at(tree, key);
+  return value != nullptr && value->is_bool() && value->as_bool();
+}
+
+// "q_proj,v_proj", or "all": every linear layer but the head.
+Node targets_of(const std::string& words) {
+  Node targets = Node::list();
+  std::size_t start = 0;
+  while (start <= words.size()) {
+    const std::size_t end = std::min(words.find(',', start), words.size());
+    std::string word = words.substr(start, end - start);
+    std::erase(word, ' ');
+    if (!word.empty()) targets.append(Node::string(word == "all" ? "all-linear" : word));
+    start = end + 1;
+  }
+  return targets;
+}
+
+// Frozen weights are in the type of the computation; trained ones are brought to fp32, unless the
+// file asks for pure bf16, and computed under autocast.
+void set_precision(bool adapters, Reading& reading) {
+  const Node& tree = reading.content;
+  const bool pure = is_true(tree, "pure_bf16");
+  const char* type = is_true(tree, "bf16") || pure ? "bf16" : is_true(tree, "fp16") ? "fp16" : "";
+  if (*type == '\0') return;
+  if (adapters || pure) {
+    reading.set("training.precision", Node::string(type));
+    if (!pure) reading.set("training.autocast", Node::string(type));
+  } else {
+    reading.set("training.precision", Node::string(fmt::format("amp-{}", type)));
+  }
+}
+
+void set_adapters(Reading& reading) {
+  const Node& tree = reading.content;
+  if (value_at(tree, "lora_rank") == nullptr) reading.set("training.lora.rank", Node::integer(8));
+  reading.set("training.lora.targets", targets_of(text_at(tree, "lora_target", "all")));
+  const Node* bits = value_at(tree, "quantization_bit");
+  if (bits == nullptr) return;
+  const bool once =
+      value_at(tree, "double_quantization") != nullptr && !is_true(tree, "double_quantization");
+  switch (bits->as_int()) {
+    case 4: reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
+    case 8: reading.set("training.quantization", Node::string("int8")); break;
+    default:
+      reading.not_modelled.push_back(
+          fmt::format("{}: weights in {} bits are counted whole", reading.file, bits->shown()));
+  }
+}
+
+void set_stage(bool adapters, Reading& reading) {
+  const std::string stage = text_at(reading.content, "stage", "sft");
+  if (stage == "dpo") {
+    reading.set("training.preference.method", Node::string("dpo"));
+    reading.set("training.preference.reference",
+                Node::string(adapters ? "disabled-adapter" : "model"));
+  } else if (stage != "sft" && stage != "pt") {
+    reading.not_modelled.push_back(
+        fmt::format("{}: stage {} is counted as supervised training", reading.file, stage));
+  }
+}
+
+}  // namespace
+
+std::span<const Field> llama_factory_fields() { return kFields; }
+
+bool say_in_llama_factory(const KeyChange& change, Node& content) {
+  if (change.key == "training.gradient_checkpointing" && change.value.is_string()) {
+    content.set("disable_gradient_checkpointing",
+                Node::boolean(change.value.as_string() == "none"));
+    return true;
+  }
+  if (change.key == "training.quantization") {
+    const std::string& name = change.value.as_string();
+    content.set("quantization_bit", Node::integer(name == "int8" ? 8 : 4));
+    if (name != "int8") content.set("double_quantization", Node::boolean(name == "nf4-double"));
+    return true;
+  }
+  if (change.key == "training.lora.rank") {
+    content.set("finetuning_type", Node::string("lora"));
+    content.set("lora_rank", change.value);
+    return true;
+  }
+  if (change.key == "training.lora.targets" && change.value.is_list()) {
+    std::string words;
+    for (const Node& target : change.value.items())
+      words += (words.empty() ? "" : ",") + target.as_string();
+    content.set("lora_target", Node::string(words == "all-linear" ? "all" : words));
+    return true;
+  }
+  if (change.key == "training.attention" && change.value.as_string() == "flash") {
+    content.set("flash_attn", Node::string("fa2"));
+    return true;
+  }
+  if (change.key == "training.precision" && change.value.as_string() == "bf16") {
+    content.set("pure_bf16", Node::boolean(true));
+    return true;
+  }
+  return say_in_training_arguments(change, content);
+}
+
+void read_llama_factory(Reading& reading) {
+  const Node& tree = reading.content;
+  const std::string kind = text_at(tree, "finetuning_type", "lora");
+  const bool adapters = kind == "lora";
+  read_fields(kFields, reading);
+  if (adapters) {
+    set_adapters(reading);
+  } else {
+    std::erase_if(reading.settings,
+                  [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
+  }
+  if (kind != "lora" && kind != "full")
+    reading.not_modelled.push_back(
+        fmt::format("{}: finetuning_type {} is counted as full training", reading.file, kind));
+  if (value_at(tree, "per_device_train_batch_size") == nullptr) {
+    reading.set("training.batch_size", Node::integer(8));
+    reading.assumptions.push_back(fmt::format(
+        "{} says no per_device_train_batch_size: the library's default of 8", reading.file));
+  }
+  if (value_at(tree, "cutoff_len") == nullptr) {
+    reading.set("training.sequence_length", Node::integer(2048));
+    reading.assumptions.push_back(
+        fmt::format("{} says no cutoff_len: the library's default of 2048", reading.file));
+  }
+  // On, unless it is switched off by name.
+  reading.set("training.gradient_checkpointing",
+              Node::string(is_true(tree, "disable_gradient_checkpointing") ? "none" : "full"));
+  set_precision(adapters, reading);
+  set_stage(adapters, reading);
+  const std::string attention = text_at(tree, "flash_attn", "auto");
+  if (attention == "fa2") reading.set("training.attention", Node::string("flash"));
+  if (attention == "sdpa") reading.set("training.attention", Node::string("sdpa"));
+  if (attention == "disabled") reading.set("training.attention", Node::string("eager"));
+  const Node* norm = value_at(tree, "max_grad_norm");
+  reading.set("training.gradient_clipping",
+              Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
+  reading.base_model = text_at(tree, "model_name_or_path", "");
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+  list_not_modelled(kNotModelled, reading);
+}
+
+}  // namespace memfathom
