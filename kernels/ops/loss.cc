@@ -66,6 +66,31 @@ Tensor nll_loss(const Tensor& input, const Tensor& target) {
   return loss;
 }
 
+// The mean over targets that are not ignored: a mask empties the others, and the sum is divided by
+// the count. No target is ignored here.
+Tensor mean_of_counted(Tensor& x) {
+  Session& session = x.session();
+  {
+    Recording tape(session, "masked_fill_", {&x});
+    tape.save(session.empty(x.shape(), DType::kBool));
+    Tensor filled = x.detach();
+    tape.finish(filled, [](Backward& b) { b.give(0, clone(b.gradient())); });
+    x = filled;
+  }
+  const Tensor counted = session.empty(x.shape(), DType::kBool);
+  const Tensor count = session.empty({}, DType::kInt64);
+  const Tensor total = sum_all(x);
+  Recording tape(session, "div", {&total});
+  tape.save(count);
+  const double n = static_cast<double>(x.elements());
+  Tensor mean = elementwise(Elementwise::kRealOverScalar, total.dtype(), {&total}, {n});
+  tape.finish(mean, [n](Backward& b) {
+    const Tensor kept = b.saved(0);
+    b.give(0, div_scalar(b.gradient(), n));
+  });
+  return mean;
+}
+
 struct PairRule {
   Elementwise forward;
   Elementwise backward;
@@ -113,10 +138,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_sm
   // mean over the batch of -sum over classes, mixed in with the smoothing weight
   Tensor smooth = sum(log_probabilities, {1}, false);
   smooth = neg(smooth);
-  smooth = mean_all(smooth);
+  const Tensor mean = mean_of_counted(smooth);
   const double classes = static_cast<double>(logits.size(1));
   const Tensor plain = mul_scalar(loss, 1 - label_smoothing);
-  return add(plain, mul_scalar(smooth, label_smoothing / classes));
+  return add(plain, mul_scalar(mean, label_smoothing / classes));
 }
 
 Tensor pair_loss(PairLoss loss, const Tensor& input, const Tensor& target_input) {

@@ -53,7 +53,10 @@ class T5 final : public Network {
     } else {
       value = apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
     }
-    if (output != nullptr) *output = logits;
+    if (output != nullptr) {
+      *output = logits;
+      if (decoder_) held_encoding_ = encoded;
+    }
     return value;
   }
 
@@ -105,6 +108,7 @@ class T5 final : public Network {
   std::optional<T5Stack> encoder_, decoder_;
   Linear head_;
   Tensor ids_, labels_, padding_;
+  Tensor held_encoding_;  // the encoder's result is part of an output that the loop holds
 };
 
 }  // namespace

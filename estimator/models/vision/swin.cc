@@ -120,10 +120,12 @@ Layer make_block(const ImageContext& context, std::int64_t width, std::int64_t h
     t = stochastic_depth(t, drop);
     const Tensor x = add(input, t);
     t.reset();
-    t = norm2(x);
-    t = up(t);
-    t = activate(Activation::kGelu, t);
-    t = down(t);
+    {
+      const Tensor normed = norm2(x);  // who calls the feed-forward part holds its input
+      t = up(normed);
+      t = activate(Activation::kGelu, t);
+      t = down(t);
+    }
     t = stochastic_depth(t, drop);
     return add(x, t);
   };
