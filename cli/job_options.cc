@@ -128,6 +128,13 @@ Node JobOptions::document(Node job) const {
   }
   if (v.hidden_dim) assign("model.config.hidden_size", Node::integer(*v.hidden_dim));
   if (v.num_layers) assign("model.config.num_hidden_layers", Node::integer(*v.num_layers));
+  // Who says a precision means the whole of it.
+  if (const Node* training = job.find("training");
+      training != nullptr && training->is_map() && (v.dtype || v.use_fp16 || v.mixed_precision)) {
+    Node changed = *training;
+    changed.erase("autocast");
+    job.set("training", std::move(changed));
+  }
   if (v.dtype) assign("training.precision", Node::string(precision_name(*v.dtype)));
   if (v.use_fp16 && *v.use_fp16) assign("training.precision", Node::string("amp-fp16"));
   if (v.mixed_precision && *v.mixed_precision != "no") {

@@ -7,7 +7,9 @@
 #include <map>
 #include <string_view>
 
+#include "core/version_number.h"
 #include "estimator/readers/frozen_modules.h"
+#include "estimator/readers/model_config.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/resolve.h"
 
@@ -108,6 +110,40 @@ void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
   }
 }
 
+bool has_format(const std::vector<Reading>& files, FileFormat format) {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const Reading& reading) { return reading.format == format; });
+}
+
+// From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
+// is autocast over that. Engines that shard keep weights of their own.
+void keep_stored_type(const std::vector<Reading>& files, MergedJob& job) {
+  constexpr int kTypeOfTheConfig = 500;
+  const Node* precision = value_at(job.document, "training.precision");
+  const Node* stack = value_at(job.document, "target.stack.transformers");
+  const bool older = stack != nullptr && stack->is_string() &&
+                     version_number(stack->as_string()) < kTypeOfTheConfig;
+  if (older || precision == nullptr || !precision->is_string() ||
+      !has_format(files, FileFormat::kTrainingArguments) ||
+      has_format(files, FileFormat::kDeepSpeed) || has_format(files, FileFormat::kAccelerate) ||
+      value_at(job.document, "parallel.fsdp") != nullptr)
+    return;
+  const std::string compute = precision->as_string();
+  if (compute != "amp-bf16" && compute != "amp-fp16") return;
+  const Node config = model_config(job.document);
+  if (!config.is_map()) return;
+  const Node* stored = value_at(config, "dtype");
+  if (stored == nullptr) stored = value_at(config, "torch_dtype");
+  const std::string type = stored != nullptr && stored->is_string() ? stored->as_string() : "";
+  if (type != "bfloat16" && type != "float16") return;
+  job.document.assign("training.precision", Node::string(type));
+  job.document.assign("training.autocast", Node::string(compute.substr(4)));
+  job.assumptions.push_back(
+      fmt::format("the weights are {}, as config.json says and transformers 5 loads them; a script "
+                  "that loads them in float32, as older versions do, is --precision {}",
+                  type, compute));
+}
+
 }  // namespace
 
 MergedJob merge_files(std::vector<Reading> files) {
@@ -130,6 +166,7 @@ MergedJob merge_files(std::vector<Reading> files) {
     }
   }
   resolve_base_model(files, job);
+  keep_stored_type(files, job);
   for (const Reading& reading : files) {
     freeze_named_modules(reading, job);
     job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),

@@ -45,16 +45,34 @@ TEST(MergeTest, AContradictionIsNamedAndTheLaterFileTaken) {
   EXPECT_EQ(job.document.at("training").at("batch_size").as_int(), 8);
 }
 
-TEST(MergeTest, TheTypeTheWeightsWereStoredInYieldsToTheTraining) {
+TEST(MergeTest, TheTypeTheWeightsWereStoredInIsWhatTheTrainerComputesOver) {
   const MergedJob job =
       read_job_files({data("training_args.json"), data("tiny-llama/config.json")});
-  EXPECT_EQ(job.document.at("training").at("precision").as_string(), "amp-bf16");
+  EXPECT_EQ(job.document.at("training").at("precision").as_string(), "bfloat16");
+  EXPECT_EQ(job.document.at("training").at("autocast").as_string(), "bf16");
+  EXPECT_THAT(job.assumptions, Contains(HasSubstr("--precision amp-bf16")));
   EXPECT_THAT(job.warnings, IsEmpty());
   EXPECT_EQ(read_job_files({data("tiny-llama/config.json")})
                 .document.at("training")
                 .at("precision")
                 .as_string(),
             "bfloat16");
+}
+
+TEST(MergeTest, BeforeTransformersFiveTheTrainersWeightsAreFp32) {
+  const std::string config = "model: {config: " + data("tiny-llama/config.json") + "}\n";
+  const auto precision = [&](const std::string& version) {
+    return merge_files(
+               {reading_of(
+                    (config + "target: {stack: {transformers: \"" + version + "\"}}\n").c_str(),
+                    "job.yaml"),
+                reading_of("per_device_train_batch_size: 4\nbf16: true", "args.yaml")})
+        .document.at("training")
+        .at("precision")
+        .as_string();
+  };
+  EXPECT_EQ(precision("4.57"), "amp-bf16");
+  EXPECT_EQ(precision("5.0"), "bfloat16");
 }
 
 TEST(MergeTest, AutoWithoutAHiddenSizeIsSaid) {
