@@ -11,6 +11,7 @@
 #include "estimator/job/read_job.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
+#include "estimator/readers/position_limit.h"
 #include "estimator/readers/resolve.h"
 
 namespace memfathom {
@@ -103,6 +104,8 @@ void JobInput::annotate(Estimate& estimate) const {
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);
+  if (std::string sentence = beyond_positions(document); !sentence.empty())
+    estimate.warnings.push_back(std::move(sentence));
 }
 
 }  // namespace memfathom

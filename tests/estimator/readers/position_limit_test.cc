@@ -1,0 +1,41 @@
+#include "estimator/readers/position_limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memfathom {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string warning_of(const char* yaml) { return beyond_positions(parse_yaml(yaml, "job.yaml")); }
+
+TEST(PositionLimitTest, ATableOfPositionsEnds) {
+  EXPECT_THAT(warning_of("model: {preset: gpt2}\ntraining: {sequence_length: 1024}"), IsEmpty());
+  EXPECT_THAT(warning_of("model: {preset: gpt2}\ntraining: {sequence_length: 5000}"),
+              HasSubstr("5000 tokens are more than the model's 1024 positions"));
+  EXPECT_THAT(warning_of("model: {preset: roberta-base}\ntraining: {sequence_length: 514}"),
+              HasSubstr("512 positions"))
+      << "two places of its table belong to padding";
+}
+
+TEST(PositionLimitTest, NewTokensTakePlacesToo) {
+  EXPECT_THAT(warning_of("model: {preset: gpt2}\ntraining: {mode: generate, sequence_length: 1000, "
+                         "new_tokens: 100}"),
+              HasSubstr("1100 tokens"));
+}
+
+TEST(PositionLimitTest, RotatedPositionsOnlyReachFurtherThanTrained) {
+  EXPECT_THAT(warning_of("model: {preset: llama-2-7b}\ntraining: {sequence_length: 8192}"),
+              HasSubstr("the 4096 positions the model was made for"));
+}
+
+TEST(PositionLimitTest, WhatHasNoLimitIsNotWarnedAbout) {
+  EXPECT_THAT(warning_of("model: {preset: t5-base}\ntraining: {sequence_length: 5000}"), IsEmpty());
+  EXPECT_THAT(warning_of("model: {preset: resnet50}"), IsEmpty());
+  EXPECT_THAT(warning_of("model: {layers: []}\ntraining: {sequence_length: 9}"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace memfathom
