@@ -104,7 +104,9 @@ class BloomBlock {
     Tensor normed = first_norm_(x);
     const Attended attended = attention(normed, plan_.residual_after_norm ? normed : x, pass);
     normed = second_norm_(attended.output);
-    return feed_forward(normed, plan_.residual_after_norm ? normed : attended.output);
+    Tensor output = feed_forward(normed, plan_.residual_after_norm ? normed : attended.output);
+    if (const auto last = pass.last_weights.lock()) *last = attended.weights;
+    return output;
   }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -72,6 +73,8 @@ class Decoder : public CausalModel {
     if (rotary_)
       pass.rotary = rotary_->tables(pass.positions, outline_.rotary_type.value_or(words.dtype()));
     complete(pass, words);
+    const auto last_weights = std::make_shared<Tensor>();
+    pass.last_weights = last_weights;
     for (const Block& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     return norm_(hidden);
   }

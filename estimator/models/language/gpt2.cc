@@ -1,6 +1,7 @@
 #include "estimator/models/language/gpt2.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
 
 namespace memfathom {
@@ -20,7 +22,7 @@ namespace {
 struct Gpt2Plan {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0;
   double residual_dropout = 0.1, embedding_dropout = 0.1, attention_dropout = 0.1;
-  bool scales = true;
+  bool scales = true, upcasts = false;
   Activation activation = Activation::kGeluNew;
 };
 
@@ -37,6 +39,7 @@ Gpt2Plan read_plan(const Node& config) {
   plan.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0.1);
   plan.attention_dropout = probability_or(config, {"attn_pdrop"}, 0.1);
   plan.scales = flag_or(config, {"scale_attn_weights"}, true);
+  plan.upcasts = flag_or(config, {"reorder_and_upcast_attn"}, false);
   plan.activation = activation_or(config, {"activation_function"}, "gelu_new");
   return plan;
 }
@@ -48,6 +51,7 @@ class Gpt2Block {
         head_size_(plan.hidden / plan.heads),
         dropout_(plan.residual_dropout),
         style_(style),
+        upcasts_(plan.upcasts && style.implementation == AttentionImplementation::kEager),
         index_(index) {
     norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, plan.hidden);
     {
@@ -81,11 +85,33 @@ class Gpt2Block {
     const Tensor q = split_heads(parts[0], head_size_);
     parts.clear();
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
-    Attended attended = attend(style_, q, k, v, pass.mask);
+    Attended attended =
+        upcasts_ ? attend_in_fp32(q, k, v, pass.mask) : attend(style_, q, k, v, pass.mask);
     attended.output = merge_heads(attended.output);
     attended.output = output_(attended.output);
     attended.output = dropout(attended.output, dropout_);
     return attended;
+  }
+
+  // reorder_and_upcast_attn: the product of q and k in fp32 whatever autocast says, into a tensor
+  // made before.
+  Attended attend_in_fp32(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& mask) const {
+    Session& session = q.session();
+    const std::int64_t heads = q.size(0) * q.size(1);
+    Tensor weights = session.empty({heads, q.size(2), k.size(2)}, DType::kFp32);
+    const Tensor rows = reshape(q, {heads, q.size(2), head_size_});
+    const Tensor columns = reshape(transpose(k, 2, 3), {heads, head_size_, k.size(2)});
+    {
+      const AutocastScope off(session, std::nullopt);
+      weights = bmm(to_dtype(rows, DType::kFp32), to_dtype(columns, DType::kFp32));
+    }
+    weights = view(weights, {q.size(0), q.size(1), q.size(2), k.size(2)});
+    if (mask) weights = add(weights, mask);
+    weights = softmax(weights);
+    weights = to_dtype(weights, v.dtype());
+    weights = dropout(weights, style_.dropout);
+    return {transpose(matmul(weights, v), 1, 2), weights};
   }
 
   Tensor feed_forward(const Tensor& x) const {
@@ -96,6 +122,7 @@ class Gpt2Block {
   std::int64_t hidden_, head_size_;
   double dropout_;
   AttentionStyle style_;
+  bool upcasts_;
   std::size_t index_;
   NormLayer norm1_, norm2_;
   Linear qkv_, output_;

@@ -1,6 +1,7 @@
 // Pass: what one forward pass hands to each block, and how blocks are run, checkpointed or not.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "estimator/models/checkpointed.h"
@@ -18,6 +19,9 @@ struct Pass {
   Tensor biases;       // added to the scores, in families without other positions
   RotaryTables rotary;
   KeyValueCache* cache = nullptr;
+  // Of loops that keep the whole result of a block, its attention weights too, until the next block
+  // returns. Nobody holds them when a checkpoint runs again.
+  std::weak_ptr<Tensor> last_weights;
 };
 
 inline bool checkpoints(const ModelSettings& settings, const Session& session) {

@@ -261,6 +261,21 @@ const Recorded kRecorded[] = {
         "loss": "cross_entropy"}, "training": {"mode": "train", "precision": "bf16", "optimizer": "none", "batch_size": 64,
         "label_smoothing": 0.1}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      9216, 7168, 0, 0},
+    {"BLOOM's loop keeps the weights of the block before",
+     R"({"model": {"config": {"architectures": ["BloomForCausalLM"], "vocab_size": 1000, "hidden_size": 192, "n_layer": 3,
+        "n_head": 6, "apply_residual_connection_post_layernorm": false, "hidden_dropout": 0.0, "attention_dropout": 0.0,
+        "pretraining_tp": 1, "slow_but_exact": false, "tie_word_embeddings": true, "model_type": "bloom"}},
+        "training": {"mode": "train", "batch_size": 2, "precision": "fp16", "attention": "eager", "optimizer": {"name": "adamw",
+        "implementation": "foreach"}, "gradient_checkpointing": "full", "padding_mask": true, "hold_output": true,
+        "sequence_length": 200}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     17606656, 21344768, 16104960, 1527360},
+    {"GPT-2 multiplies q and k in fp32 on request",
+     R"({"model": {"config": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 1003, "n_positions": 1024,
+        "n_embd": 192, "n_layer": 3, "n_head": 6, "activation_function": "gelu_new", "resid_pdrop": 0.1, "embd_pdrop": 0.1,
+        "attn_pdrop": 0.1, "reorder_and_upcast_attn": true, "tie_word_embeddings": true}}, "training": {"mode": "train",
+        "batch_size": 2, "precision": "bf16", "attention": "eager", "optimizer": {"name": "adamw", "implementation": "foreach"},
+        "gradient_checkpointing": "none", "sequence_length": 129}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     26645504, 27157504, 17267712, 1724160},
 };
 // clang-format on
 
