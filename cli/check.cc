@@ -162,8 +162,11 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.positional("COMMAND", command);
   parser.flag("--strict", strict);
   parser.parse(arguments);
-  const Node document = source.read("check").document;
-  const Estimate estimate = Estimation(context).answer(read_job(document));
+  const JobInput input = source.read("check");
+  const Node& document = input.document;
+  Estimate estimate = Estimation(context).answer(read_job(document));
+  input.annotate(estimate);
+  for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;
   if (status == VerdictStatus::kUnknown) {
     throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");

@@ -9,6 +9,7 @@
 #include "estimator/advise/changes.h"
 #include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
+#include "estimator/readers/language_part.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
 #include "estimator/readers/position_limit.h"
@@ -81,6 +82,7 @@ JobInput JobSource::read(const std::string& command) const {
   complete_own_family(input.document, input.files.assumptions);
   require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
+  take_language_part(input.document, input.files);
   resolve_open(input.files.files, input.document, input.files);
   if (frozen_copy_) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));
