@@ -51,7 +51,7 @@ Answered answer(const MeasuredJob& row, const Estimation& estimation) {
   Answered result;
   result.row = &row;
   try {
-    const Estimate estimate = estimation.answer(row.job);
+    const Estimate estimate = estimation.answer_as_run(row.job);
     if (row.fits) {
       result.answered = estimate.verdict.status != VerdictStatus::kUnknown;
       result.verdict_right = (estimate.verdict.status != VerdictStatus::kDoesNotFit) == *row.fits;

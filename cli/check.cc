@@ -164,7 +164,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.parse(arguments);
   const JobInput input = source.read("check");
   const Node& document = input.document;
-  Estimate estimate = Estimation(context).answer(read_job(document));
+  Estimate estimate = Estimation(context).answer_as_run(read_job(document));
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;

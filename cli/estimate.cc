@@ -70,7 +70,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const Estimation estimation(context);
   if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);
   const Job job = read_job(input.document);
-  Estimate estimate = estimation.answer(job, explain);
+  Estimate estimate = estimation.answer_as_run(job, explain);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
     estimate.suggestions =

@@ -42,7 +42,7 @@ void answer(Line& line, const std::string& name, const Estimation& estimation) {
     const Node* inner = document.is_map() ? document.find("job") : nullptr;
     Job job = read_job(inner != nullptr ? *inner : document);
     if (job.id.empty()) job.id = id;
-    line.answer = to_json_text(estimation.answer(job), false);
+    line.answer = to_json_text(estimation.answer_as_run(job), false);
   } catch (const Error& error) {
     line.failed = true;
     line.answer = error_json_line(id, error.what(), error.kind());

@@ -13,6 +13,7 @@
 #include "estimator/answer/default_spread.h"
 #include "estimator/gpus.h"
 #include "estimator/run/stack_versions.h"
+#include "kernels/allocator/allocator.h"
 #include "kernels/workspace/cached_workspace_model.h"
 #include "kernels/workspace/workspace_store.h"
 
@@ -169,8 +170,9 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::stri
   return model.get();
 }
 
-DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
+DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory) const {
   DryRunOptions options;
+  options.device_memory = memory;
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
@@ -195,20 +197,42 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen) const {
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
-Estimate Estimation::answer(const Job& given, bool explains) const {
+Estimate Estimation::answer(const Job& job, bool explains) const {
+  return answer(job, explains, false);
+}
+
+Estimate Estimation::answer_as_run(const Job& job, bool explains) const {
+  return answer(job, explains, true);
+}
+
+Estimate Estimation::answer(const Job& given, bool explains, bool as_run) const {
   const LiveCard* live = live_target(given);
   const Job job = live != nullptr ? placed_on(*live, given) : given;
   Chosen chosen = choose_calibration(job);
   if (chosen.status == CalibrationStatus::kCalibrated)
     chosen.stale = difference(chosen.calibration->environment, job, live);
   if (!chosen.stale.empty()) chosen.status = CalibrationStatus::kStale;
-  const DryRun run_result = run(job, chosen);
   EstimateContext context;
   context.calibration = chosen.calibration ? &*chosen.calibration : nullptr;
   context.status = chosen.status;
   context.capacity = capacity_of(job);
   context.explains = explains;
-  Estimate estimate = make_estimate(job, run_result, context);
+  Estimate estimate = make_estimate(job, run(job, chosen), context);
+  const std::optional<Bytes> room =
+      as_run ? room_for_cache(job, estimate, context) : std::optional<Bytes>();
+  if (room) {
+    try {
+      const DryRun squeezed = run(job, chosen, room);
+      context.wanted = estimate.totals.device_peak;
+      estimate = make_estimate(job, squeezed, context);
+      estimate.assumptions.push_back(
+          fmt::format("the card is full: the allocator gives its cache back ({} times in the "
+                      "replay) and goes on, which is slow; on a larger card the job takes {}",
+                      squeezed.retries, to_string(context.wanted)));
+    } catch (const OutOfMemory&) {
+      // It would fail even so: the first answer stands.
+    }
+  }
   if (live != nullptr) estimate.assumptions.push_back(live->sentence());
   if (!chosen.stale.empty()) {
     estimate.warnings.push_back(

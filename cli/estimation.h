@@ -27,6 +27,9 @@ class Estimation {
   ~Estimation();
 
   Estimate answer(const Job& job, bool explains = false) const;
+  // As it would run on that very card: where the card is full, the allocator gives its cache back.
+  // It runs, but slowly, so nobody should be advised to it.
+  Estimate answer_as_run(const Job& job, bool explains = false) const;
   DryRun dry_run(const Job& job) const;
   // The card in this machine that a job is for: that of target.device; the first one, where no
   // target is named at all; else null. Asked once.
@@ -43,7 +46,8 @@ class Estimation {
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
   const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version,
                                        const FittedTable* table) const;
-  DryRun run(const Job& job, const Chosen& chosen) const;
+  DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {}) const;
+  Estimate answer(const Job& given, bool explains, bool as_run) const;
 
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first

@@ -73,17 +73,19 @@ Bytes kept_by_driver(Bytes capacity) {
   return Bytes{kOnEveryCard + capacity.count() / 200};
 }
 
+// What no process can have. What is in use on a card of this machine is read with it.
+Bytes kept_from(const Job& job, Bytes capacity) {
+  return job.target.device.empty() ? std::min(kept_by_driver(capacity), capacity) : Bytes{};
+}
+
 // What the job may take of the card; absent without a target.
 std::optional<Bytes> available_to(const Job& job, const EstimateContext& context) {
   if (!context.capacity) return std::nullopt;
   const double fraction =
       static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
   const Bytes wanted = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
-  // What is in use on a card of this machine is read with the driver's part.
-  const Bytes kept = job.target.device.empty()
-                         ? std::min(kept_by_driver(*context.capacity), *context.capacity)
-                         : Bytes{};
-  return *context.capacity - job.target.used_by_others - std::max(wanted, kept);
+  return *context.capacity - job.target.used_by_others -
+         std::max(wanted, kept_from(job, *context.capacity));
 }
 
 // Where lengths vary, the best guess is what a replay of random ones comes to hold. The card bounds
@@ -163,6 +165,17 @@ std::string job_group(const Job& job, const DryRun& run) {
   return run.uses_cudnn ? "convolution" : "transformer";
 }
 
+std::optional<Bytes> room_for_cache(const Job& job, const Estimate& estimate,
+                                    const EstimateContext& context) {
+  if (!context.capacity || job.allocator.backend != Backend::kCaching) return std::nullopt;
+  const Totals& totals = estimate.totals;
+  const Bytes outside = totals.device_peak - totals.reserved_peak;
+  const Bytes room =
+      *context.capacity - job.target.used_by_others - kept_from(job, *context.capacity) - outside;
+  const bool is_squeezed = totals.reserved_peak > room && totals.allocated_peak <= room;
+  return is_squeezed ? std::optional(room) : std::nullopt;
+}
+
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context) {
   Estimate estimate;
   estimate.id = job.id;
@@ -204,6 +217,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
     totals.device_high = std::max(interval.high, totals.device_peak);
   }
   widen_for_lengths(run, totals);
+  totals.device_high = std::max(totals.device_high, context.wanted);
   estimate.phases = phase_lines(run);
   estimate.verdict = judge(job, context, group, measured ? nullptr : &spread, totals);
 

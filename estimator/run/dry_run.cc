@@ -14,6 +14,7 @@
 #include "estimator/run/load_phase.h"
 #include "estimator/run/trace_run.h"
 #include "estimator/run/varying_lengths.h"
+#include "kernels/allocator/arithmetic_segments.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/dry/dry_device.h"
@@ -208,6 +209,7 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
 
 DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool vary) {
   DryDevice device;
+  ArithmeticSegments memory;
   FrameworkPolicy policy = options.policy;
   std::unique_ptr<Allocator> allocator;
   if (job.allocator.backend == Backend::kNone) {
@@ -215,8 +217,9 @@ DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool var
     policy.counts_workspaces = false;
     policy.in_place_shortcuts = false;
   } else {
-    allocator = std::make_unique<CachingAllocator>(device.memory(),
-                                                   parse_allocator_options(job.allocator.options));
+    if (options.device_memory) memory = ArithmeticSegments(*options.device_memory);
+    allocator =
+        std::make_unique<CachingAllocator>(memory, parse_allocator_options(job.allocator.options));
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Session session(device, *allocator, workspaces, policy);

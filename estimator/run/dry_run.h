@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ struct DryRun {
 struct DryRunOptions {
   FrameworkPolicy policy;
   const WorkspaceModel* workspaces = nullptr;  // null: no library asks for any
+  // What the card has for the allocator; before it fails it gives its cache back. Absent: no limit.
+  std::optional<Bytes> device_memory;
 };
 
 DryRun run_dry(const Job& job, const DryRunOptions& options);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "kernels/allocator/arithmetic_segments.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/allocator/trace.h"
@@ -129,14 +130,16 @@ class Replayer {
 DryRun run_trace(const Job& job, const DryRunOptions& options) {
   const Trace trace = load_trace(trace_path(job.model.at("trace")));
   DryDevice device;
+  ArithmeticSegments memory;
   FrameworkPolicy policy = options.policy;
   std::unique_ptr<Allocator> allocator;
   if (job.allocator.backend == Backend::kNone) {
     allocator = std::make_unique<BareAllocator>();
     policy.counts_workspaces = false;
   } else {
-    allocator = std::make_unique<CachingAllocator>(device.memory(),
-                                                   parse_allocator_options(job.allocator.options));
+    if (options.device_memory) memory = ArithmeticSegments(*options.device_memory);
+    allocator =
+        std::make_unique<CachingAllocator>(memory, parse_allocator_options(job.allocator.options));
   }
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
   Replayer replayer(trace, *allocator, workspaces, policy);

@@ -94,5 +94,37 @@ TEST(SpreadTest, ACardBoundsWhatVaryingLengthsReserve) {
   EXPECT_EQ(bounded.verdict.status, VerdictStatus::kTight);
 }
 
+// A card on which the allocator has `room`, once the context and the driver have their parts.
+Bytes card_with_room(Bytes room, const Totals& totals) {
+  const Bytes outside = totals.device_peak - totals.reserved_peak;
+  const std::int64_t rest = (room + outside).count() + (std::int64_t{320} << 20);
+  return Bytes{rest + rest / 199 + 1};
+}
+
+TEST(FullCardTest, TheCacheIsGivenBackWhereTheTensorsFitAndItDoesNot) {
+  const Job job = small_job("train");
+  const DryRun free = run_dry(job, {});
+  EstimateContext context;
+  context.capacity = Bytes{24 * kGiB};
+  const Estimate wide = make_estimate(job, free, context);
+  EXPECT_FALSE(room_for_cache(job, wide, context)) << "there is room for all of it";
+
+  context.capacity = card_with_room(free.reserved_peak - Bytes{kGiB / 512}, wide.totals);
+  const std::optional<Bytes> room = room_for_cache(job, wide, context);
+  ASSERT_TRUE(room);
+  DryRunOptions options;
+  options.device_memory = room;
+  const DryRun squeezed = run_dry(job, options);
+  EXPECT_GT(squeezed.retries, 0);
+  EXPECT_LE(squeezed.reserved_peak, *room);
+  EXPECT_EQ(squeezed.allocated_peak.count(), free.allocated_peak.count());
+  EXPECT_EQ(make_estimate(job, free, context).verdict.status, VerdictStatus::kDoesNotFit);
+  context.wanted = wide.totals.device_peak;
+  EXPECT_EQ(make_estimate(job, squeezed, context).verdict.status, VerdictStatus::kTight);
+
+  context.capacity = card_with_room(free.allocated_peak - Bytes{kGiB / 8}, wide.totals);
+  EXPECT_FALSE(room_for_cache(job, wide, context)) << "the tensors alone do not fit";
+}
+
 }  // namespace
 }  // namespace memfathom
