@@ -6,6 +6,7 @@
 #include "kernels/ops/loss.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/quantized.h"
+#include "kernels/ops/views.h"
 
 namespace memfathom {
 namespace {
@@ -64,6 +65,11 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
 
 Tensor base_product(const Linear& layer, const Tensor& x) {
   if (layer.quantized) return linear_quantized(x, *layer.quantized, layer.bias);
+  if (layer.unfused) {
+    // A view of the weight is no leaf: autocast casts it anew each time.
+    const Tensor product = matmul(x, transpose(layer.weight, 0, 1));
+    return layer.bias ? add(product, layer.bias) : product;
+  }
   return layer.transposed ? linear_transposed(x, layer.weight, layer.bias)
                           : linear(x, layer.weight, layer.bias);
 }
@@ -90,6 +96,7 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
   const PathScope scope(builder, name);
   Linear layer;
   layer.transposed = options.transposed;
+  layer.unfused = options.unfused;
   const bool quantizes = builder.options().quantization != Quantization::kNone &&
                          (!options.head || builder.options().quantize_head);
   if (quantizes) {

@@ -23,6 +23,7 @@ struct Linear {
   bool transposed = false;  // GPT-2's Conv1D: weight [in, out]
   std::shared_ptr<LoraAdapter> lora;
   std::shared_ptr<QuantizedWeight> quantized;
+  bool unfused = false;  // Falcon's: x @ weight.T, and a sum where there is a bias
 
   Tensor operator()(const Tensor& x) const;
 };
@@ -30,6 +31,7 @@ struct Linear {
 struct LinearOptions {
   bool bias = true;
   bool transposed = false;
+  bool unfused = false;
   bool head = false;  // the output matrix: quantised only if the options say so, never adapted by
                       // "all-linear"
 };

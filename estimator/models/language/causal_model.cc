@@ -79,7 +79,8 @@ Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache,
   c.cached = cache != nullptr;
   c.padding = padding_;
   c.window = window;
-  c.forced = cache != nullptr && cache->needs_mask(c.queries);
+  c.forced = always_masks() || (cache != nullptr && cache->needs_mask(c.queries));
+  c.positions = !always_masks();
   c.eager = settings_.attention == AttentionImplementation::kEager;
   c.dtype = embeddings.dtype();
   return make_mask(session_, c);

@@ -38,6 +38,9 @@ class CausalModel : public Network {
   // The head: hidden states to logits. Families that scale or cap them do it here.
   virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
 
+  // Whether a mask is made even where the kernel's flag would say as much.
+  virtual bool always_masks() const { return false; }
+
   // Whether the library's older versions made fp32 logits of this family's, in every forward.
   virtual bool widened_logits() const { return false; }
 

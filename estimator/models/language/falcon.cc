@@ -7,6 +7,7 @@
 #include "estimator/models/language/decoder.h"
 #include "estimator/models/language/feed_forward.h"
 #include "kernels/ops/arithmetic.h"
+#include "kernels/ops/attention.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
 
@@ -21,6 +22,7 @@ struct FalconPlan {
   Activation activation = Activation::kGelu;
 
   std::int64_t head_size() const { return hidden / heads; }
+  bool one_key_head() const { return multi_query && !grouped && heads > 1; }
   std::int64_t qkv_width() const {
     if (grouped) return (heads + 2 * kv_heads) * head_size();
     return multi_query ? hidden + 2 * head_size() : 3 * hidden;
@@ -64,16 +66,17 @@ class FalconBlock {
     {
       const PathScope scope(builder, "self_attention");
       qkv_ = make_linear(builder, "query_key_value", plan.hidden, plan.qkv_width(),
-                         {.bias = plan.bias});
-      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden, {.bias = plan.bias});
+                         {.bias = plan.bias, .unfused = true});
+      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden,
+                            {.bias = plan.bias, .unfused = true});
     }
     {
       const PathScope scope(builder, "mlp");
       mlp_.activation = plan.activation;
-      mlp_.first =
-          make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn, {.bias = plan.bias});
-      mlp_.second =
-          make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden, {.bias = plan.bias});
+      mlp_.first = make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn,
+                               {.bias = plan.bias, .unfused = true});
+      mlp_.second = make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden,
+                                {.bias = plan.bias, .unfused = true});
     }
     if (!plan.parallel)
       second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
@@ -95,15 +98,16 @@ class FalconBlock {
     Tensor fed = mlp_(mlp_input);
     if (plan_.parallel || plan_.grouped) add_in_place(fed, attended.output);
     const Tensor dropped = dropout(fed, plan_.dropout);
-    return add(residual, dropped);
+    Tensor output = add(residual, dropped);
+    if (const auto last = pass.last_weights.lock()) *last = attended.weights;
+    return output;
   }
 
  private:
   // [b, s, heads, d] of queries, keys and values.
-  void project(const Tensor& x, Tensor& q, Tensor& k, Tensor& v) const {
-    const Tensor fused = qkv_(x);
-    const std::int64_t b = x.size(0);
-    const std::int64_t s = x.size(1);
+  void split(const Tensor& fused, Tensor& q, Tensor& k, Tensor& v) const {
+    const std::int64_t b = fused.size(0);
+    const std::int64_t s = fused.size(1);
     const std::int64_t d = plan_.head_size();
     if (plan_.grouped) {
       const std::int64_t group = plan_.heads / plan_.kv_heads;
@@ -132,10 +136,11 @@ class FalconBlock {
   }
 
   Attended attention(const Tensor& x, const Pass& pass) const {
+    const Tensor fused = qkv_(x);
     Tensor q;
     Tensor k;
     Tensor v;
-    project(x, q, k, v);
+    split(fused, q, k, v);
     q = transpose(q, 1, 2);
     k = transpose(k, 1, 2);
     v = transpose(v, 1, 2);
@@ -145,10 +150,22 @@ class FalconBlock {
       q = std::move(turned);
     }
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
-    Attended attended = attend(style_, q, k, v, pass.mask);
+    Attended attended = attend_plainly(q, k, v, pass.mask);
     attended.output = merge_heads(attended.output);
     attended.output = output_(attended.output);
     return attended;
+  }
+
+  // The model calls PyTorch's function itself: keys of one head for all queries stay one head.
+  Attended attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& mask) const {
+    if (style_.implementation == AttentionImplementation::kEager || !plan_.one_key_head())
+      return attend(style_, q, k, v, mask);
+    AttentionOptions options;
+    options.implementation = style_.implementation;
+    options.scale = style_.scale;
+    options.mask = mask;
+    return {transpose(scaled_dot_product_attention(q, k, v, options), 1, 2), {}};
   }
 
   FalconPlan plan_;
@@ -181,16 +198,16 @@ class Falcon final : public Decoder<FalconBlock> {
     AttentionStyle style =
         attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
     style.softmax_in_fp32 = false;
-    // One key head for all queries without enable_gqa: no fused kernel takes it, and PyTorch falls
-    // back to its own code.
-    const bool one_head = plan.multi_query && !plan.grouped && plan.heads > 1;
-    if (one_head && style.implementation == AttentionImplementation::kAuto)
-      style.implementation = AttentionImplementation::kMath;
+    // With its mask no kernel but the memory-efficient one takes a single key head.
+    if (plan.one_key_head() && style.implementation == AttentionImplementation::kAuto)
+      style.implementation = AttentionImplementation::kEfficient;
     build(builder, config,
           [&](std::size_t index) { return FalconBlock(builder, plan, style, index); });
   }
 
  private:
+  bool always_masks() const override { return true; }
+
   void complete(Pass& pass, const Tensor& embeddings) override {
     if (!alibi_) return;
     // Slopes times positions, one row per head, joined with the causal mask.
