@@ -13,6 +13,7 @@
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
 #include "estimator/advise/patch.h"
+#include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -129,6 +130,15 @@ std::vector<Compared> compare(const Node& document, const std::vector<Strategy>&
   return results;
 }
 
+// Of what nobody asked for by name, what changes nothing is left out: bf16 of a job in bf16.
+void drop_idle(std::vector<Compared>& rows) {
+  const Bytes baseline = rows.front().estimate.totals.device_peak;
+  rows.erase(std::remove_if(
+                 rows.begin() + 1, rows.end(),
+                 [&](const Compared& row) { return row.estimate.totals.device_peak == baseline; }),
+             rows.end());
+}
+
 }  // namespace
 
 ExitCode run_compare(const Arguments& arguments, Context& context) {
@@ -161,16 +171,20 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
               dimensions.empty() ? strategies_of(list, patches, job) : strategies_of(grid),
               targeted, context),
       ""};
+  if (dimensions.empty() && !list && patches.empty()) drop_idle(comparison.rows);
   comparison.baseline = comparison.rows.front().name;
-  const std::vector<std::string> assumptions = comparison.rows.front().estimate.assumptions;
+  Estimate first = comparison.rows.front().estimate;
+  input.annotate(first);
   if (ranked) {
     std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
                      [](const Compared& a, const Compared& b) { return a.saved > b.saved; });
   }
+  if (context.format == Format::kTable) context.out << describe(input.document, job) << "\n\n";
   context.out << (context.format == Format::kJson ? comparison_json(comparison) + "\n"
                                                   : comparison_text(comparison, context));
-  for (const std::string& sentence : assumptions) context.note("assumed: " + sentence);
-  for (const std::string& sentence : input.files.warnings) context.note("warning: " + sentence);
+  for (const std::string& sentence : first.assumptions) context.note("assumed: " + sentence);
+  for (const std::string& sentence : first.not_modelled) context.note("not modelled: " + sentence);
+  for (const std::string& sentence : first.warnings) context.note("warning: " + sentence);
   return ExitCode::kYes;
 }
 

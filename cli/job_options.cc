@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <functional>
@@ -130,7 +131,7 @@ Node JobOptions::document(Node job) const {
   if (v.num_layers) assign("model.config.num_hidden_layers", Node::integer(*v.num_layers));
   // Who says a precision means the whole of it.
   if (const Node* training = job.find("training");
-      training != nullptr && training->is_map() && (v.dtype || v.use_fp16 || v.mixed_precision)) {
+      training != nullptr && training->is_map() && says_precision()) {
     Node changed = *training;
     changed.erase("autocast");
     job.set("training", std::move(changed));
@@ -175,6 +176,14 @@ Node JobOptions::document(Node job) const {
     assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
   }
   return job;
+}
+
+bool JobOptions::says_precision() const {
+  const auto sets_it = [](const std::string& set) {
+    return set.starts_with("training.precision=");
+  };
+  return values_->dtype || values_->use_fp16 || values_->mixed_precision ||
+         std::any_of(values_->sets.begin(), values_->sets.end(), sets_it);
 }
 
 bool JobOptions::any_given() const {

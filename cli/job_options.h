@@ -23,6 +23,8 @@ class JobOptions {
   // The job as a document: what the files say, then the flags, then every --set.
   Node document(Node job) const;
   bool any_given() const;
+  // Whether a flag says the precision: the type of the files' weights is then of no concern.
+  bool says_precision() const;
 
  private:
   struct Values;

@@ -83,6 +83,7 @@ JobInput JobSource::read(const std::string& command) const {
   require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
   take_language_part(input.document, input.files);
+  if (!options_.says_precision()) keep_stored_type(input.files.files, input.document, input.files);
   resolve_open(input.files.files, input.document, input.files);
   if (frozen_copy_) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));

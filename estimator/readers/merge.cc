@@ -115,35 +115,6 @@ bool has_format(const std::vector<Reading>& files, FileFormat format) {
                      [&](const Reading& reading) { return reading.format == format; });
 }
 
-// From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
-// is autocast over that. Engines that shard keep weights of their own.
-void keep_stored_type(const std::vector<Reading>& files, MergedJob& job) {
-  constexpr int kTypeOfTheConfig = 500;
-  const Node* precision = value_at(job.document, "training.precision");
-  const Node* stack = value_at(job.document, "target.stack.transformers");
-  const bool older = stack != nullptr && stack->is_string() &&
-                     version_number(stack->as_string()) < kTypeOfTheConfig;
-  if (older || precision == nullptr || !precision->is_string() ||
-      !has_format(files, FileFormat::kTrainingArguments) ||
-      has_format(files, FileFormat::kDeepSpeed) || has_format(files, FileFormat::kAccelerate) ||
-      value_at(job.document, "parallel.fsdp") != nullptr)
-    return;
-  const std::string compute = precision->as_string();
-  if (compute != "amp-bf16" && compute != "amp-fp16") return;
-  const Node config = model_config(job.document);
-  if (!config.is_map()) return;
-  const Node* stored = value_at(config, "dtype");
-  if (stored == nullptr) stored = value_at(config, "torch_dtype");
-  const std::string type = stored != nullptr && stored->is_string() ? stored->as_string() : "";
-  if (type != "bfloat16" && type != "float16") return;
-  job.document.assign("training.precision", Node::string(type));
-  job.document.assign("training.autocast", Node::string(compute.substr(4)));
-  job.assumptions.push_back(
-      fmt::format("the weights are {}, as config.json says and transformers 5 loads them; a script "
-                  "that loads them in float32, as older versions do, is --precision {}",
-                  type, compute));
-}
-
 }  // namespace
 
 MergedJob merge_files(std::vector<Reading> files) {
@@ -166,7 +137,6 @@ MergedJob merge_files(std::vector<Reading> files) {
     }
   }
   resolve_base_model(files, job);
-  keep_stored_type(files, job);
   for (const Reading& reading : files) {
     freeze_named_modules(reading, job);
     job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),
@@ -176,6 +146,33 @@ MergedJob merge_files(std::vector<Reading> files) {
   }
   job.files = std::move(files);
   return job;
+}
+
+// Engines that shard keep weights of their own.
+void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJob& notes) {
+  constexpr int kTypeOfTheConfig = 500;
+  const Node* precision = value_at(document, "training.precision");
+  const Node* stack = value_at(document, "target.stack.transformers");
+  const bool older = stack != nullptr && version_number(shown(*stack)) < kTypeOfTheConfig;
+  if (older || precision == nullptr || !precision->is_string() ||
+      !has_format(files, FileFormat::kTrainingArguments) ||
+      has_format(files, FileFormat::kDeepSpeed) || has_format(files, FileFormat::kAccelerate) ||
+      value_at(document, "parallel.fsdp") != nullptr)
+    return;
+  const std::string compute = precision->as_string();
+  if (compute != "amp-bf16" && compute != "amp-fp16") return;
+  const Node config = model_config(document);
+  if (!config.is_map()) return;
+  const Node* stored = value_at(config, "dtype");
+  if (stored == nullptr) stored = value_at(config, "torch_dtype");
+  const std::string type = stored != nullptr && stored->is_string() ? stored->as_string() : "";
+  if (type != "bfloat16" && type != "float16") return;
+  document.assign("training.precision", Node::string(type));
+  document.assign("training.autocast", Node::string(compute.substr(4)));
+  notes.assumptions.push_back(
+      fmt::format("the weights are {}, as config.json says and transformers 5 loads them; a script "
+                  "that loads them in float32, as older versions do, is --precision {}",
+                  type, compute));
 }
 
 std::vector<Reading> read_paths(const std::vector<std::string>& paths) {
@@ -188,6 +185,7 @@ std::vector<Reading> read_paths(const std::vector<std::string>& paths) {
 
 MergedJob read_job_files(const std::vector<std::string>& paths) {
   MergedJob job = merge_files(read_paths(paths));
+  keep_stored_type(job.files, job.document, job);
   resolve_open(job.files, job.document, job);
   return job;
 }

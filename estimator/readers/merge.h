@@ -22,6 +22,10 @@ struct MergedJob {
 // open stays open: resolve.h.
 MergedJob merge_files(std::vector<Reading> files);
 
+// From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
+// is autocast over that: the document is made to say so, and the notes tell.
+void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJob& notes);
+
 // Every file, and every folder with a model in it.
 std::vector<Reading> read_paths(const std::vector<std::string>& paths);
 // Read, merged and resolved.

@@ -97,6 +97,30 @@ TEST_F(AdviceCommandTest, ACardMayBeWrittenAsANumberAndIsThenAskedAbout) {
   EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
 }
 
+TEST_F(AdviceCommandTest, TheUsualComparisonLeavesOutWhatChangesNothing) {
+  const json in_bf16 = answer({"compare", job(), "--dtype", "bf16"});
+  for (const json& row : in_bf16["strategies"]) EXPECT_NE(row["name"], "bf16");
+  EXPECT_EQ(
+      answer({"compare", job(), "--dtype", "bf16", "--strategies", "bf16"})["strategies"].size(),
+      2U)
+      << "what is asked for by name is answered";
+  EXPECT_THAT(run({"compare", job(), "--strategies", "bf16"}).out,
+              StartsWith("gpt2, training: batch 64 of 512 tokens"));
+}
+
+TEST_F(AdviceCommandTest, ATrainersBf16IsOverTheTypeOfTheConfigUnlessAFlagSaysOtherwise) {
+  const auto line = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> words{"estimate", "--from", data("tiny-llama"),
+                                   data("training_args.json")};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return run(words).out;
+  };
+  EXPECT_THAT(line({}), HasSubstr("128 tokens, bf16, adamw"));
+  EXPECT_THAT(line({"--precision", "amp-bf16"}), HasSubstr("128 tokens, amp-bf16, adamw"));
+  EXPECT_THAT(line({"--set", "target.stack.transformers=4.57"}),
+              HasSubstr("128 tokens, amp-bf16, adamw"));
+}
+
 TEST_F(AdviceCommandTest, WhatMayNotFitIsNotSaidToExceedTheCard) {
   const json base = answer({"estimate", job(), "--gpu-memory", "140"});
   const double peak = base["totals"]["device_peak_bytes"].get<double>() / (1 << 30);

@@ -62,14 +62,12 @@ TEST(MergeTest, TheTypeTheWeightsWereStoredInIsWhatTheTrainerComputesOver) {
 TEST(MergeTest, BeforeTransformersFiveTheTrainersWeightsAreFp32) {
   const std::string config = "model: {config: " + data("tiny-llama/config.json") + "}\n";
   const auto precision = [&](const std::string& version) {
-    return merge_files(
-               {reading_of(
-                    (config + "target: {stack: {transformers: \"" + version + "\"}}\n").c_str(),
+    MergedJob job = merge_files(
+        {reading_of((config + "target: {stack: {transformers: " + version + "}}\n").c_str(),
                     "job.yaml"),
-                reading_of("per_device_train_batch_size: 4\nbf16: true", "args.yaml")})
-        .document.at("training")
-        .at("precision")
-        .as_string();
+         reading_of("per_device_train_batch_size: 4\nbf16: true", "args.yaml")});
+    keep_stored_type(job.files, job.document, job);
+    return job.document.at("training").at("precision").as_string();
   };
   EXPECT_EQ(precision("4.57"), "amp-bf16");
   EXPECT_EQ(precision("5.0"), "bfloat16");
