@@ -103,25 +103,38 @@ Tensor Tensor::alias(const Shape& shape, const Shape& strides, std::int64_t offs
   return Tensor(std::move(view));
 }
 
+namespace {
+
+// The stride outside a dimension. Beside an extent of zero the others may be anything.
+std::int64_t outside(std::int64_t stride, std::int64_t extent) {
+  std::int64_t next = 0;
+  if (__builtin_mul_overflow(stride, std::max<std::int64_t>(extent, 1), &next)) return stride;
+  return next;
+}
+
+}  // namespace
+
 Shape contiguous_strides(const Shape& shape) {
+  static_cast<void>(shape.elements());  // refuses what cannot be counted
   Shape strides = shape;
-  std::int64_t step = 1;
+  std::int64_t stride = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    strides[i] = stride;
+    stride = outside(stride, shape[i]);
   }
   return strides;
 }
 
 Shape channels_last_strides(const Shape& shape) {
+  static_cast<void>(shape.elements());
   Shape strides = shape;
   strides[1] = 1;
-  std::int64_t step = shape[1];
+  std::int64_t stride = std::max<std::int64_t>(shape[1], 1);
   for (int i = shape.rank() - 1; i >= 2; --i) {
-    strides[i] = step;
-    step *= shape[i];
+    strides[i] = stride;
+    stride = outside(stride, shape[i]);
   }
-  strides[0] = step;
+  strides[0] = stride;
   return strides;
 }
 
