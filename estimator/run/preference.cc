@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
@@ -79,7 +80,7 @@ void PreferenceNetwork::load_batch(std::int64_t size, bool targets) {
     reference_.network->load_batch(2 * size, false);
   }
   if (reference_.kind == Reference::kPrecomputed) {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&precomputed_});
     precomputed_ = session_.zeros({2 * size}, DType::kFp32);
   }
 }

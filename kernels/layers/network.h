@@ -11,9 +11,9 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  // Puts a batch of `size` samples on the device in place of the one before, which goes first:
-  // `for x, y in loader:` gives the names to the host's tensors before anything is copied.
-  // `targets`: what the loss compares with.
+  // Puts a batch of `size` samples on the device in place of the one before, which goes first
+  // (BatchScope): `for x, y in loader:` gives the names to the host's tensors before anything is
+  // copied. `targets`: what the loss compares with.
   virtual void load_batch(std::int64_t size, bool targets) = 0;
 
   // From the next batch on, samples of this many tokens. False: the model's inputs have no such

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
@@ -17,7 +18,7 @@ AutoencoderNetwork::AutoencoderNetwork(Session& session, const ModelSettings& se
 }
 
 void AutoencoderNetwork::load_batch(std::int64_t size, bool targets) {
-  const ComponentScope scope(session_, Component::kInputs);
+  const BatchScope scope(session_, {&x_, &target_});
   const bool decodes = settings_.part == ModelPart::kDecoder;
   const bool encodes = settings_.part == ModelPart::kEncoder;
   x_ = session_.zeros(decodes ? latents(size) : samples(size), settings_.precision);

@@ -7,6 +7,7 @@
 #include "estimator/models/diffusion/cogvideox_blocks.h"
 #include "estimator/models/diffusion/timestep.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/block_adapters.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/ops/activation.h"
@@ -47,7 +48,7 @@ class CogVideoX final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&x_, &text_, &timesteps_, &target_, &cos_, &sin_});
     const DType dtype = settings_.precision;
     const Shape output{size, frames_, plan_.out_channels, height_, width_};
     x_ = session_.zeros({size, frames_, plan_.in_channels, height_, width_}, dtype);

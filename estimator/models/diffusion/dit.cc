@@ -8,6 +8,7 @@
 #include "estimator/models/diffusion/unet_blocks.h"
 #include "estimator/models/language/config_reader.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/block_adapters.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
@@ -169,7 +170,7 @@ class Dit final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&x_, &timesteps_, &labels_, &target_});
     x_ = session_.zeros({size, plan_.in_channels, height_, width_}, settings_.precision);
     timesteps_ = session_.zeros({size}, DType::kInt64);
     labels_ = session_.zeros({size}, DType::kInt64);

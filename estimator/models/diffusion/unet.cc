@@ -12,6 +12,7 @@
 #include "estimator/models/diffusion/unet_blocks.h"
 #include "estimator/models/language/config_reader.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/pool.h"
 #include "kernels/ops/views.h"
@@ -185,9 +186,9 @@ class UNet final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_,
+                           {&x_, &timesteps_, &target_, &text_, &pooled_text_, &time_ids_});
     const DType dtype = settings_.precision;
-    for (Tensor* old : {&x_, &timesteps_, &target_, &text_, &pooled_text_}) old->reset();
     x_ = session_.zeros({size, plan_.in_channels, height_, width_}, dtype);
     timesteps_ = session_.zeros({size}, DType::kInt64);
     target_ = targets ? make_target(session_, settings_.loss,

@@ -12,6 +12,7 @@
 #include "estimator/models/language/norm_layer.h"
 #include "estimator/models/language/pass.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/linear.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
@@ -246,7 +247,7 @@ class Bert final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&ids_, &labels_, &padding_});
     const Shape shape{size, settings_.sequence_length};
     ids_ = session_.zeros(shape, DType::kInt64);
     if (targets) labels_ = session_.zeros(plan_.labels > 0 ? Shape{size} : shape, DType::kInt64);

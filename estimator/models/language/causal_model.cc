@@ -7,6 +7,7 @@
 #include "estimator/models/language/language_loss.h"
 #include "estimator/models/language/masks.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
 
@@ -31,7 +32,7 @@ CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::i
 }
 
 void CausalModel::load_batch(std::int64_t size, bool targets) {
-  const ComponentScope scope(session_, Component::kInputs);
+  const BatchScope scope(session_, {&ids_, &labels_, &padding_});
   const Shape shape{size, settings_.sequence_length};
   ids_ = session_.zeros(shape, DType::kInt64);
   if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);

@@ -6,6 +6,7 @@
 #include "estimator/models/language/language_loss.h"
 #include "estimator/models/language/t5_stack.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 
 namespace memfathom {
@@ -30,7 +31,7 @@ class T5 final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&ids_, &labels_, &padding_});
     ids_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
     if (settings_.padding_mask)
       padding_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);

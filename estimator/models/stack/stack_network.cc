@@ -6,6 +6,7 @@
 #include "estimator/models/losses.h"
 #include "estimator/models/stack/keys.h"
 #include "estimator/models/stack/layer.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/tensor/engine.h"
 #include "kernels/tensor/recording.h"
@@ -68,10 +69,8 @@ class StackNetwork final : public Network {
   void load_batch(std::int64_t size, bool targets) override {
     // An input that has a gradient is no batch of a loader: it stays, and its gradient accumulates.
     if (x_ && x_.requires_grad() && batch_ == size) return;
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&x_, &target_, &gradient_});
     batch_ = size;
-    x_.reset();
-    target_.reset();
     if (input_.from_layer) {
       x_ = session_.zeros({}, DType::kFp32);
     } else {

@@ -14,6 +14,7 @@
 #include "estimator/models/language/language_loss.h"
 #include "estimator/models/language/pass.h"
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/linear.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
@@ -188,7 +189,7 @@ class StoredNetwork final : public Network {
   std::size_t blocks() const { return blocks_.size(); }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&ids_, &input_, &labels_});
     const Shape shape{size, settings_.sequence_length};
     if (table_) {
       ids_ = session_.zeros(shape, DType::kInt64);

@@ -13,6 +13,7 @@
 #include "estimator/models/vision/encoder_layer.h"
 #include "estimator/models/vision/image_parts.h"
 #include "estimator/models/vision/vision_transformer.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
 #include "kernels/ops/loss.h"
@@ -65,6 +66,7 @@ class TextTower {
   }
 
   void load(std::int64_t size) {
+    const BatchScope scope(session_, {&ids_, &padding_});
     ids_ = session_.zeros({size, tokens()}, DType::kInt64);
     if (settings_.padding_mask) padding_ = session_.zeros({size, tokens()}, DType::kInt64);
   }
@@ -140,6 +142,7 @@ class VisionTower {
   std::int64_t tokens() const { return position_ids_.size(1); }
 
   void load(std::int64_t size) {
+    const BatchScope scope(session_, {&image_tensor_});
     image_tensor_ =
         session_.zeros({size, channels_, image_.height, image_.width}, settings_.precision);
   }
@@ -210,7 +213,6 @@ class Clip final : public Network {
   }
 
   void load_batch(std::int64_t size, bool) override {
-    const ComponentScope scope(session_, Component::kInputs);
     text_->load(size);
     vision_->load(size);
   }
@@ -282,7 +284,7 @@ class ClipTower final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&target_});
     tower_.load(size);
     if (!targets) return;
     const Shape shape = projection_.weight ? Shape{size, projection_.weight.size(0)}

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "estimator/models/losses.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/tensor/recording.h"
 
 namespace memfathom {
@@ -22,11 +23,9 @@ class ImageNetwork final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&x_, &target_, &gradient_});
     const Shape shape = with_batch(size, task_.sample);
     const bool channels_last = settings_.channels_last && shape.rank() == 4;
-    x_.reset();
-    target_.reset();
     x_ = session_.empty_strided(
         shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
         settings_.precision);

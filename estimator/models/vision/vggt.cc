@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "estimator/models/vision/dpt_head.h"
 #include "estimator/models/vision/image_parts.h"
+#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/attention.h"
@@ -155,7 +156,7 @@ class Vggt final : public Network {
   }
 
   void load_batch(std::int64_t size, bool targets) override {
-    const ComponentScope scope(session_, Component::kInputs);
+    const BatchScope scope(session_, {&images_, &target_pose_, &target_depth_, &target_points_});
     const DType dtype = settings_.precision;
     images_ = session_.zeros({size, frames_, 3, height_, width_}, dtype);
     if (!targets) return;

@@ -143,6 +143,25 @@ TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
   }
 }
 
+// `for x, y in loader:` lets go of a batch before the next one is copied.
+TEST(VisionPresetsTest, ABatchGoesBeforeTheNextOneComes) {
+  for (const VisionPreset& preset : vision_presets()) {
+    DryDevice device;
+    BareAllocator allocator;
+    Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
+    Builder builder(session, {});
+    Node model = Node::map();
+    model.set("preset", Node::string(std::string(preset.name)));
+    const std::unique_ptr<Network> network =
+        make_vision_preset(builder, normalized_preset(preset.name), model, {});
+    network->load_batch(2, true);
+    const std::int64_t loaded = allocator.statistics().allocated_bytes.all.current;
+    allocator.reset_peaks();
+    network->load_batch(2, true);
+    EXPECT_EQ(allocator.statistics().allocated_bytes.all.peak, loaded) << preset.name;
+  }
+}
+
 TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
   DryDevice device;
   BareAllocator allocator;
