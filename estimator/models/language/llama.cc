@@ -139,7 +139,7 @@ class LlamaBlock {
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
-    const bool windowed = plan_.alternates_windows && index_ % 2 == 0;
+    const bool windowed = has_window(plan_, static_cast<std::int64_t>(index_));
     const Tensor& mask = windowed ? pass.window_mask : pass.mask;
     Tensor weights;  // Python's `_` keeps eager's weights to the end
     Tensor hidden = plan_.placement == NormPlacement::kAfter ? x : input_norm_(x);
@@ -259,8 +259,8 @@ class Llama final : public CausalModel {
     }
     prepare_embeddings(settings(), embeddings);
     const std::int64_t window = plan_.window;
-    Pass pass = begin_pass(embeddings, cache, plan_.alternates_windows ? 0 : window);
-    if (plan_.alternates_windows) pass.window_mask = mask_for(embeddings, cache, window);
+    Pass pass = begin_pass(embeddings, cache, plan_.mixes_windows ? 0 : window);
+    if (plan_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
     const DType table_type = plan_.rotates_in_fp32 ? DType::kFp32 : embeddings.dtype();
     if (rotary_) pass.rotary = rotary_->tables(pass.positions, table_type);
     Tensor hidden = scatter_positions(embeddings, plan_.shards);

@@ -42,7 +42,7 @@ void read_gemma(const Node& config, LlamaPlan& plan, const ModelSettings& settin
   plan.activation = activation_or(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
   if (!second) return;
   plan.placement = NormPlacement::kBoth;
-  plan.alternates_windows = true;
+  plan.mixes_windows = plan.alternates_windows = true;
   plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
   plan.attention_scale = 1 / std::sqrt(number_or(config, {"query_pre_attn_scalar"}, 256));
   plan.attention_softcap = softcap(config, "attn_logit_softcapping", 50);
@@ -93,7 +93,10 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   }
   if ((type == "qwen2" || type == "qwen3" || type == "qwen3_moe") &&
       flag_or(config, {"use_sliding_window"}, false)) {
-    plan.window = count_or(config, {"sliding_window"}, 0, kMostTokens);
+    const Node* first = find_any(config, {"max_window_layers"});
+    plan.full_layers = first != nullptr ? first->as_int(0, kMostLayers) : 28;
+    plan.mixes_windows = plan.full_layers < plan.layers;
+    if (plan.mixes_windows) plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
   }
   if (type == "qwen3" || type == "qwen3_moe") plan.qk_norm = QkNorm::kPerHead;
   if (type == "phi3") {

@@ -20,7 +20,9 @@ struct LlamaPlan {
   std::int64_t max_positions = 2048;
   std::int64_t rotary = 0;
   std::int64_t window = 0;          // sliding window; 0: none
-  bool alternates_windows = false;  // every second layer only
+  bool mixes_windows = false;       // not in every layer: see has_window()
+  bool alternates_windows = false;  // in every second layer
+  std::int64_t full_layers = 0;     // without one, before those that have one
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool fused_projections = false;
   bool joins_rotated = false;    // Phi 3: see rotate_and_join
@@ -39,6 +41,12 @@ struct LlamaPlan {
   std::int64_t shards = 1;       // GPUs among which the positions between the products are divided
   bool grouped_experts = false;  // the matrices of all experts in one tensor
 };
+
+// Whether a layer of a model that mixes both has the window.
+inline bool has_window(const LlamaPlan& plan, std::int64_t layer) {
+  if (!plan.mixes_windows) return false;
+  return plan.alternates_windows ? layer % 2 == 0 : layer >= plan.full_layers;
+}
 
 LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings);
 

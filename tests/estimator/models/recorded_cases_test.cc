@@ -295,6 +295,15 @@ const Recorded kRecorded[] = {
         "targets": ["query_key_value"], "dropout": 0.05, "precision": "fp32"}, "sequence_length": 200},
         "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      15956992, 16544256, 4696576, 2281728},
+    {"Qwen 2 has windows in its later layers",
+     R"({"model": {"config": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 1000, "hidden_size": 256,
+        "intermediate_size": 688, "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "hidden_act": "silu",
+        "max_position_embeddings": 32768, "tie_word_embeddings": false, "use_sliding_window": true, "max_window_layers": 1, "sliding_window": 64,
+        "layer_types": ["full_attention", "full_attention", "full_attention"], "attention_dropout": 0.0}},
+        "training": {"mode": "train", "batch_size": 2, "precision": "bf16", "attention": "sdpa", "optimizer": {"name": "adamw",
+        "implementation": "foreach"}, "gradient_checkpointing": "none", "sequence_length": 200}, "allocator": {"backend": "none"},
+        "target": {"gpu": "a100-80gb"}})",
+     34468352, 35260416, 25936384, 2591616},
 };
 // clang-format on
 
