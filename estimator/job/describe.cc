@@ -141,7 +141,7 @@ std::string_view precision_name(const Precision& precision) {
 
 std::string describe(const Node& document, const Job& job) {
   const TrainingSpec& training = job.training;
-  const std::string name = printable(model_name(job.model));
+  std::string name = printable(model_name(job.model));
   if (given(job.model, "trace") != nullptr) return name;
   static constexpr std::array<std::string_view, 3> kModes{"training", "inference", "generation"};
   std::vector<std::string> words{sample_words(training),
