@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "db/published.h"
 #include "db/store.h"
-#include "estimator/answer/default_spread.h"
 #include "estimator/gpus.h"
 #include "estimator/run/stack_versions.h"
 #include "kernels/allocator/allocator.h"
@@ -178,12 +177,10 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   if (assumes_version) version = chosen.calibration->environment.framework_version;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   Job with_versions = job;
-  // A published calibration records its PyTorch alone. The libraries around it are taken to be of
-  // its time where it was fitted to runs like the job, else today's.
-  const bool knows_libraries = !assumes_version || chosen.status != CalibrationStatus::kPublished ||
-                               knows_mode_of(*chosen.calibration, job);
+  // What took part in a published calibration's runs is of their time. Quantised weights never did.
+  const bool of_others = assumes_version && chosen.status == CalibrationStatus::kPublished;
   apply_stack(with_versions, options.policy,
-              knows_libraries ? Libraries::kOfItsTime : Libraries::kTodays);
+              of_others ? Bitsandbytes::kTodays : Bitsandbytes::kOfItsTime);
   const auto run_with = [&](const FittedTable* table) {
     options.workspaces = workspaces_for(job, version, table);
     return run_dry(with_versions, options);

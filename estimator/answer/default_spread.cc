@@ -57,18 +57,15 @@ Bytes whole(double bytes) { return Bytes{static_cast<std::int64_t>(std::max(byte
 
 }  // namespace
 
-bool knows_mode_of(const Calibration& calibration, const Job& job) {
+bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
+  const RatioGroup* ratios = ratios_for(calibration, group);
+  if (ratios == nullptr || ratios->ratios.empty()) return false;
   if (job.training.mode != Mode::kTrain) return true;
   return std::any_of(calibration.ratios.begin(), calibration.ratios.end(),
                      [](const RatioGroup& known) {
                        return !known.group.empty() && known.group != kUnseenGroup &&
                               known.group != kGeneration && known.group != kInference;
                      });
-}
-
-bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
-  const RatioGroup* ratios = ratios_for(calibration, group);
-  return ratios != nullptr && !ratios->ratios.empty() && knows_mode_of(calibration, job);
 }
 
 DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)

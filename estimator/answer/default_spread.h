@@ -8,11 +8,8 @@
 
 namespace memfathom {
 
-// Whether the calibration was fitted to runs of the job's mode. Inference alone says nothing about
-// training: nothing in it comes from backward, step or repeated iterations.
-bool knows_mode_of(const Calibration& calibration, const Job& job);
-
-// Whether the calibration's ratios say something about jobs of this kind.
+// Whether the calibration's ratios say something about jobs of this kind. Ratios of inference alone
+// say nothing about training: nothing in them comes from backward, step or repeated iterations.
 bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group);
 
 // The total as a middle with a normal tail on each side. The constants' standard errors are the

@@ -43,14 +43,14 @@ bool asks_older_cudnn(std::string_view torch_version, int compute_capability) {
   return version > 0 ? version < kCudnnGraphs : compute_capability < kTuring;
 }
 
-void apply_stack(Job& job, FrameworkPolicy& policy, Libraries unnamed) {
+void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
   const StackSpec& stack = job.target.stack;
   Era era{policy.torch_version, job.training.settings.transformers_version,
           kEras.back().bitsandbytes};
-  for (auto known = kEras.rbegin(); unnamed == Libraries::kOfItsTime && known != kEras.rend();
-       ++known) {
+  for (auto known = kEras.rbegin(); known != kEras.rend(); ++known) {
     if (policy.torch_version <= known->torch) era = *known;
   }
+  if (unnamed == Bitsandbytes::kTodays) era.bitsandbytes = kEras.back().bitsandbytes;
   if (const int given = version_number(stack.transformers); given > 0) era.transformers = given;
   if (const int given = version_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
   job.training.settings.transformers_version = era.transformers;

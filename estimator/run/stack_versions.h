@@ -8,11 +8,13 @@
 
 namespace memfathom {
 
-// Which versions the libraries have that a job does not name.
-enum class Libraries { kOfItsTime, kTodays };  // the time of the PyTorch in the policy
+// Which bitsandbytes a job runs that names none.
+enum class Bitsandbytes { kOfItsTime, kTodays };
 
-// Fills in what the job leaves open.
-void apply_stack(Job& job, FrameworkPolicy& policy, Libraries unnamed = Libraries::kOfItsTime);
+// Fills in what the job leaves open: a library whose version is not given is of the time of the
+// PyTorch in `policy`.
+void apply_stack(Job& job, FrameworkPolicy& policy,
+                 Bitsandbytes unnamed = Bitsandbytes::kOfItsTime);
 
 // Whether a stack asks cuDNN as PyTorch did before 2.0. A card older than Turing whose stack nobody
 // names is taken to run one of its time.
