@@ -48,9 +48,17 @@ void Recording::save(const Tensor& tensor) {
   if (!node_) return;
   if (session_.checkpoint != nullptr && tensor.defined()) {
     node_->saved.push_back(session_.checkpoint->pack(tensor));
+  } else if (session_.saved_on != nullptr && tensor.defined()) {
+    waiting_.push_back({node_->saved.size(), tensor});
+    node_->saved.emplace_back(Tensor());
   } else {
     node_->saved.emplace_back(tensor);
   }
+}
+
+void Recording::move_to_host() {
+  for (const Waiting& one : waiting_) node_->saved[one.place] = SavedTensor(one.tensor);
+  waiting_.clear();
 }
 
 void Recording::attach(Tensor& output) {

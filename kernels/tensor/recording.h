@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "kernels/tensor/checkpoint.h"
 #include "kernels/tensor/session.h"
@@ -34,24 +35,34 @@ class Recording {
   void finish(Tensor& output, F function) {
     if (!node_) return;
     attach(output);
-    node_->set_function(std::move(function));
+    set_function(std::move(function));
   }
   template <typename F>
   void finish(std::initializer_list<Tensor*> outputs, F function) {
     if (!node_) return;
     for (Tensor* output : outputs) attach(*output);
-    node_->set_function(std::move(function));
+    set_function(std::move(function));
   }
   // For operations with many outputs: attach each, then set the function once.
   void attach(Tensor& output);
   template <typename F>
   void set_function(F function) {
-    if (node_) node_->set_function(std::move(function));
+    if (!node_) return;
+    node_->set_function(std::move(function));
+    move_to_host();
   }
 
  private:
+  struct Waiting {
+    std::size_t place;  // among the node's saved tensors
+    Tensor tensor;
+  };
+  void move_to_host();
+
   Session& session_;
   Ref<TapeNode> node_;
+  // What goes to the host goes when the operation has run: an output has its values only then.
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace memfathom

@@ -6,18 +6,48 @@
 
 namespace memfathom {
 
+namespace {
+
+// Elements that lie together, so that they move in one piece.
+Tensor gathered(Session& session, const Tensor& tensor) {
+  if (is_dense(tensor.shape(), tensor.strides())) return tensor;
+  Tensor dense = session.empty(tensor.shape(), tensor.dtype());
+  session.device().run(ElementwiseCall{Elementwise::kCopy, dense.operand(), tensor.operand()});
+  return dense;
+}
+
+// torch.autograd.graph.save_on_cpu: the copy that waits, in the memory of `host`.
+Tensor moved_to(Session& host, Session& session, const Tensor& tensor) {
+  if (!session.computes())
+    return host.empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
+  if (!host.computes())
+    throw Error(ErrorKind::kInternal, "saved tensors of a device that computes need host memory");
+  const Tensor dense = gathered(session, tensor);
+  Tensor copy = host.empty_strided(dense.shape(), dense.strides(), dense.dtype());
+  session.device().copy_to_host(copy.operand().data, dense.operand().data,
+                                size_of(dense.shape(), dense.dtype()));
+  return copy;
+}
+
+Tensor brought_back(Session& session, const Tensor& tensor) {
+  Tensor copy = session.empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
+  if (session.computes()) {
+    session.device().copy_from_host(copy.operand().data, tensor.operand().data,
+                                    size_of(tensor.shape(), tensor.dtype()));
+  }
+  return copy;
+}
+
+}  // namespace
+
 SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor) return;
   Session& session = tensor.session();
   const Component component = tensor.impl()->storage->component();
   if (session.saved_on != nullptr && component != Component::kParameters &&
       component != Component::kAdapterParameters) {
-    if (session.computes()) {
-      throw Error(ErrorKind::kInternal,
-                  "saved tensors wait on the host in accounts only, not on a device that computes");
-    }
     home_ = &session;
-    tensor_ = session.saved_on->empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
+    tensor_ = moved_to(*session.saved_on, session, tensor);
     tensor_.impl()->storage->add_saved();
     return;
   }
@@ -48,7 +78,7 @@ Tensor SavedTensor::unpack() const {
   announce_use(tensor_);
   if (home_ == nullptr) return tensor_;
   const ComponentScope scope(*home_, Component::kActivations);
-  return home_->empty_strided(tensor_.shape(), tensor_.strides(), tensor_.dtype());
+  return brought_back(*home_, tensor_);
 }
 
 void destroy(TapeNode* node) { delete node; }

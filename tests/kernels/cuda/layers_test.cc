@@ -92,12 +92,13 @@ struct Outcome {
   std::vector<std::int64_t> events;
 };
 
-Outcome run_layer(Device& device, const LayerCase& layer_case) {
+Outcome run_layer(Device& device, const LayerCase& layer_case, Session* saved_on = nullptr) {
   Outcome outcome;
   CachingAllocator caching(device.memory());
   const NotingWorkspaces workspaces(device);
   NotingAllocator allocator(caching, workspaces);
   Session session(device, allocator, workspaces, FrameworkPolicy{});
+  session.saved_on = saved_on;
   outcome.values =
       selftest::run_layer(session, layer_case, [&] { outcome.events = allocator.events; });
   return outcome;
@@ -167,6 +168,25 @@ TEST_F(CudaLayersTest, FusedEnginesReplaceTheTemporariesOfFlashAttentionAndNothi
   const std::int64_t gradient = 2 * 128 * 2 * 32 * 4;
   EXPECT_THAT(missing, testing::ElementsAre(-gradient, -sums, sums, gradient));
   EXPECT_EQ(fused.size() + missing.size(), wanted.size());
+}
+
+// What waits on the host for backward comes back as it was.
+TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
+  for (const LayerCase& layer_case : layer_cases()) {
+    SCOPED_TRACE(layer_case.name);
+    CpuDevice cpu;
+    CachingAllocator host_memory(cpu.memory());
+    Session host(cpu, host_memory, cpu, FrameworkPolicy{});
+    CudaDevice cuda(0);
+    for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&cuda)}) {
+      const Outcome wanted = run_layer(*device, layer_case);
+      const int copies = doubles::calls_of("cudaMemcpyAsync");
+      EXPECT_EQ(run_layer(*device, layer_case, &host).values, wanted.values);
+      EXPECT_EQ(doubles::calls_of("cudaMemcpyAsync") > copies, device == &cuda);
+    }
+    EXPECT_GT(host_memory.statistics().allocated_bytes.all.peak, 0);
+    EXPECT_EQ(host_memory.statistics().allocated_bytes.all.current, 0);
+  }
 }
 
 // Every segment request of a training step fails once. With anything cached the allocator releases
