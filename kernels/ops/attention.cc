@@ -270,7 +270,8 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy,
   if (flash_possible) return AttentionImplementation::kFlash;
   // The memory-efficient kernel loads 16 bytes of a head at a time.
   const bool aligned = head_size * bits_of(dtype) % 128 == 0;
-  const bool grouped_possible = !grouped || policy.torch_version >= 212;
+  // Fewer key heads than query heads: 2.13 refuses them, 2.15 takes them.
+  const bool grouped_possible = !grouped || policy.torch_version >= 214;
   return grouped_possible && aligned ? AttentionImplementation::kEfficient
                                      : AttentionImplementation::kMath;
 }

@@ -39,6 +39,7 @@ Shape resolved(const Tensor& x, Shape shape) {
 // Strides with which `x` can be seen as `shape` without copying: runs of dimensions that lie in
 // memory like one.
 std::optional<Shape> view_strides(const Tensor& x, const Shape& shape) {
+  if (x.elements() == 0) return contiguous_strides(shape);  // nothing lies anywhere
   Shape strides = shape;
   int target = shape.rank() - 1;
   std::int64_t run_elements = 1;

@@ -198,9 +198,6 @@ class Falcon final : public Decoder<FalconBlock> {
     AttentionStyle style =
         attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
     style.softmax_in_fp32 = false;
-    // With its mask no kernel but the memory-efficient one takes a single key head.
-    if (plan.one_key_head() && style.implementation == AttentionImplementation::kAuto)
-      style.implementation = AttentionImplementation::kEfficient;
     build(builder, config,
           [&](std::size_t index) { return FalconBlock(builder, plan, style, index); });
   }
