@@ -22,8 +22,6 @@
 #include "core/error.h"
 #include "estimator/job/read_job.h"
 
-extern char** environ;
-
 namespace memfathom {
 namespace {
 

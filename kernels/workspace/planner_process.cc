@@ -18,8 +18,6 @@
 
 #include "core/error.h"
 
-extern char** environ;
-
 namespace memfathom {
 namespace {
 
