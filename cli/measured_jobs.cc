@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "core/document.h"
 #include "core/error.h"
@@ -14,7 +15,8 @@ namespace memfathom {
 namespace {
 
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return {path};
+  std::error_code unreadable;  // said by whoever opens it
+  if (!std::filesystem::is_directory(path, unreadable)) return {path};
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     if (entry.path().extension() == ".jsonl") files.push_back(entry.path());

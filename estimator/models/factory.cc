@@ -1,6 +1,7 @@
 #include "estimator/models/factory.h"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -22,7 +23,8 @@ Node load_config(const Node& config) {
   const std::string file = config.file();
   if (path.is_relative() && !file.empty() && file != "-")
     path = std::filesystem::path(file).parent_path() / path;
-  if (std::filesystem::is_directory(path)) path /= "config.json";
+  std::error_code unreadable;  // said by whoever opens it
+  if (std::filesystem::is_directory(path, unreadable)) path /= "config.json";
   return load_document(path.string());
 }
 

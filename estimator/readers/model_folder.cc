@@ -13,6 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_there(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable);
+}
+
 constexpr auto kAdapterFields = std::to_array<Field>({
     {"training.lora.rank", "r"},
     {"training.lora.targets", "target_modules"},
@@ -70,13 +75,13 @@ Reading read_pipeline(const fs::path& folder) {
   Node denoiser = Node::map();
   for (const char* name : {"transformer", "unet"}) {
     const fs::path config = folder / name / "config.json";
-    if (fs::exists(config)) denoiser = load_document(config.string());
+    if (is_there(config)) denoiser = load_document(config.string());
   }
   Node modules = Node::list();
   for (const char* name :
        {"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}) {
     const fs::path config = folder / name / "config.json";
-    if (fs::exists(config)) modules.append(pipeline_part(name, config, denoiser));
+    if (is_there(config)) modules.append(pipeline_part(name, config, denoiser));
   }
   if (modules.items().empty())
     index.refuse(
@@ -84,7 +89,7 @@ Reading read_pipeline(const fs::path& folder) {
         "whole folder");
   reading.set("model.modules", std::move(modules));
   set_usual_sample(denoiser, reading);
-  if (fs::exists(folder / "vae"))
+  if (is_there(folder / "vae"))
     reading.not_modelled.push_back(
         fmt::format("{}: the VAE, which encodes before training in most scripts", reading.file));
   return reading;
@@ -150,8 +155,7 @@ void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Rea
   if (deepspeed == nullptr || deepspeed->is_map()) return;
   fs::path path = deepspeed->as_string();
   const fs::path beside = fs::path(reading.file).parent_path() / path;
-  std::error_code ignored;
-  if (path.is_relative() && fs::exists(beside, ignored)) path = beside;
+  if (path.is_relative() && is_there(beside)) path = beside;
   readings.push_back(read_tree(load_document(path.string()), FileFormat::kDeepSpeed));
 }
 
@@ -175,10 +179,10 @@ std::vector<Reading> read_path(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return read_file(path);
   const fs::path folder(path);
-  if (fs::exists(folder / "model_index.json")) return {read_pipeline(folder)};
+  if (is_there(folder / "model_index.json")) return {read_pipeline(folder)};
   std::vector<Reading> readings;
   for (const char* name : {"config.json", "adapter_config.json"}) {
-    if (!fs::exists(folder / name)) continue;
+    if (!is_there(folder / name)) continue;
     const Node tree = load_document((folder / name).string());
     readings.push_back(read_tree(tree, detect_format(tree)));
   }

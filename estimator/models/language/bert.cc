@@ -230,7 +230,8 @@ class Bert final : public Network {
     style.implementation = settings.attention;
     style.causal = false;
     style.dropout = plan.attention_dropout;
-    style.scale = 1 / std::sqrt(static_cast<double>(plan.hidden / plan.heads));
+    const std::int64_t head_size = plan.hidden / plan.heads;
+    style.scale = 1 / std::sqrt(static_cast<double>(head_size));
     style.softmax_in_fp32 = false;
     embeddings_.emplace(builder, plan);
     blocks_.reserve(static_cast<std::size_t>(plan.layers));

@@ -222,7 +222,7 @@ class LlamaBlock {
 class Llama final : public CausalModel {
  public:
   Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaPlan plan)
-      : CausalModel(builder, settings, plan.layers), plan_(std::move(plan)) {
+      : CausalModel(builder, settings, plan.layers), plan_(plan) {
     plan_.residual_dropout = dropout_or(plan_.residual_dropout);
     AttentionStyle style = attention_style(plan_.attention_dropout, plan_.head_size);
     if (plan_.attention_scale > 0) style.scale = plan_.attention_scale;
@@ -296,7 +296,7 @@ std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
   // Quantised experts are linear layers of their own in every version: bitsandbytes knows no other.
   plan.grouped_experts = settings.transformers_version >= kGroupedExperts &&
                          builder.options().quantization == Quantization::kNone;
-  return std::make_unique<Llama>(builder, config, settings, std::move(plan));
+  return std::make_unique<Llama>(builder, config, settings, plan);
 }
 
 }  // namespace memfathom

@@ -291,7 +291,7 @@ Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
   if (!settings_.checkpoint_reentrant) {
     // Run again, the first block makes biases again; the others go on with what they were given.
     const auto made = std::make_shared<T5Biases>();
-    const Tensor output = checkpoint(
+    Tensor output = checkpoint(
         [&block, pass, given = biases, out = std::weak_ptr(made)](const Tensor& input) {
           T5Biases own = given;
           Tensor result = block(input, pass, own);
