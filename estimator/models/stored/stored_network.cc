@@ -46,8 +46,9 @@ bool comes_before(std::string_view a, std::string_view b) {
 }
 
 bool contains_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != name.npos; });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  });
 }
 
 bool is_matrix(const StoredTensor& tensor) {
@@ -275,7 +276,7 @@ class StoredNetwork final : public Network {
 }  // namespace
 
 std::unique_ptr<Network> make_stored_network(Builder& builder, const Node& config,
-                                             std::vector<StoredTensor> tensors,
+                                             const std::vector<StoredTensor>& tensors,
                                              const ModelSettings& settings,
                                              std::vector<std::string>& assumptions) {
   auto network = std::make_unique<StoredNetwork>(builder, config, tensors, settings);

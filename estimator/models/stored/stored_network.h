@@ -17,7 +17,7 @@ namespace memfathom {
 // each matrix is a linear layer over the sequence with an activation behind it. What else such a
 // model computes is not known; `assumptions` says so.
 std::unique_ptr<Network> make_stored_network(Builder& builder, const Node& config,
-                                             std::vector<StoredTensor> tensors,
+                                             const std::vector<StoredTensor>& tensors,
                                              const ModelSettings& settings,
                                              std::vector<std::string>& assumptions);
 

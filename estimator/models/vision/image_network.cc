@@ -18,7 +18,7 @@ Shape with_batch(std::int64_t batch, const Shape& sample) {
 class ImageNetwork final : public Network {
  public:
   ImageNetwork(Session& session, const ModelSettings& settings, Layer model, ImageTask task)
-      : session_(session), settings_(settings), model_(std::move(model)), task_(std::move(task)) {
+      : session_(session), settings_(settings), model_(std::move(model)), task_(task) {
     if (settings.loss != LossKind::kModel) task_.loss = settings.loss;
   }
 
@@ -67,7 +67,7 @@ class ImageNetwork final : public Network {
 
 std::unique_ptr<Network> make_image_network(Session& session, const ModelSettings& settings,
                                             Layer model, ImageTask task) {
-  return std::make_unique<ImageNetwork>(session, settings, std::move(model), std::move(task));
+  return std::make_unique<ImageNetwork>(session, settings, std::move(model), task);
 }
 
 }  // namespace memfathom
