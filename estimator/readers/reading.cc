@@ -59,7 +59,7 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
     }
     case FieldKind::kOffload: return Node::string(value.as_bool() ? "cpu" : "none");
     case FieldKind::kDevice: {
-      const std::string device = value.as_string();
+      const std::string& device = value.as_string();
       if (device == "nvme")
         reading.not_modelled.push_back(
             "offloading to NVMe is counted as offloading to host memory");
