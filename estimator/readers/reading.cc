@@ -44,7 +44,7 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
       std::string name = lower(value.as_string());
       if (name.starts_with("optimizernames.")) name.erase(0, 15);
       if (name.find("paged") != std::string::npos)
-        reading.not_modelled.push_back(
+        reading.not_modelled.emplace_back(
             "paged optimizer states are counted as if they stayed on the card");
       if (name.ends_with("_fused")) {
         Node optimizer = Node::map();
@@ -61,7 +61,7 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
     case FieldKind::kDevice: {
       const std::string& device = value.as_string();
       if (device == "nvme")
-        reading.not_modelled.push_back(
+        reading.not_modelled.emplace_back(
             "offloading to NVMe is counted as offloading to host memory");
       return Node::string(device == "none" ? "none" : "cpu");
     }
@@ -122,7 +122,7 @@ void list_not_modelled(std::span<const std::string_view> keys, Reading& reading)
         (value->is_list() && value->items().empty()) ||
         (value->is_map() && value->entries().empty()))
       continue;
-    reading.not_modelled.push_back(
+    reading.not_modelled.emplace_back(
         fmt::format("{}: \"{}\" is {}", reading.file, key, value->shown()));
   }
 }

@@ -19,7 +19,9 @@ using namespace memfathom;
 bool is_small(const Job& job) {
   constexpr std::int64_t kParameters = 10'000'000;
   constexpr std::int64_t kTokens = 16;
-  if (job.training.settings.new_tokens > kTokens || job.model.find("trace") != nullptr)
+  constexpr std::int64_t kPairs = 1000;  // a preference loss is worked out pair by pair
+  if (job.training.settings.new_tokens > kTokens || job.model.find("trace") != nullptr ||
+      job.training.batch_size > kPairs || job.training.evaluation_batch > kPairs)
     return false;
   return count_parameters(job) <= kParameters;
 }
