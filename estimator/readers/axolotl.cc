@@ -35,38 +35,33 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "s2_attention",
 });
 
-bool is_true(const Node& tree, std::string_view key) {
-  const Node* value = value_at(tree, key);
-  return value != nullptr && value->is_bool() && value->as_bool();
-}
-
 // bf16 and fp16 load the weights in that type and compute under autocast; bfloat16 and float16 do
 // without the latter.
 void set_precision(Reading& reading) {
   const Node& tree = reading.content;
   const Node* bf16 = value_at(tree, "bf16");
   const bool automatic = bf16 != nullptr && bf16->is_string() && bf16->as_string() != "false";
-  if (is_true(tree, "bf16") || automatic) {
+  if (says_true(tree, "bf16") || automatic) {
     reading.set("training.precision", Node::string("bf16"));
     reading.set("training.autocast", Node::string("bf16"));
-  } else if (is_true(tree, "fp16")) {
+  } else if (says_true(tree, "fp16")) {
     reading.set("training.precision", Node::string("fp16"));
     reading.set("training.autocast", Node::string("fp16"));
-  } else if (is_true(tree, "bfloat16")) {
+  } else if (says_true(tree, "bfloat16")) {
     reading.set("training.precision", Node::string("bf16"));
-  } else if (is_true(tree, "float16")) {
+  } else if (says_true(tree, "float16")) {
     reading.set("training.precision", Node::string("fp16"));
   }
 }
 
 void set_quantization(const std::string& adapter, Reading& reading) {
   const Node& tree = reading.content;
-  if (adapter == "qlora" || is_true(tree, "load_in_4bit")) {
+  if (adapter == "qlora" || says_true(tree, "load_in_4bit")) {
     // Twice quantized, unless the file says otherwise.
     const Node* twice = value_at(tree, "bnb_config_kwargs.bnb_4bit_use_double_quant");
     const bool once = twice != nullptr && !twice->as_bool();
     reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double"));
-  } else if (is_true(tree, "load_in_8bit")) {
+  } else if (says_true(tree, "load_in_8bit")) {
     reading.set("training.quantization", Node::string("int8"));
   }
 }
@@ -109,7 +104,7 @@ bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content) {
     // An adapter needs its kind and its targets beside the rank.
     if (value_at(content, "adapter") == nullptr) content.set("adapter", Node::string("lora"));
     if (value_at(content, "lora_target_modules") == nullptr &&
-        !is_true(content, "lora_target_linear")) {
+        !says_true(content, "lora_target_linear")) {
       Node targets = Node::list();
       for (const char* target : {"q_proj", "v_proj"}) targets.append(Node::string(target));
       content.set("lora_target_modules", std::move(targets));
@@ -148,7 +143,7 @@ void read_axolotl(Reading& reading) {
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
     reading.set("training.lora.rank", Node::integer(8));
-  if (is_true(tree, "lora_target_linear")) {
+  if (says_true(tree, "lora_target_linear")) {
     Node targets = Node::list();
     for (const char* target :
          {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
@@ -159,11 +154,11 @@ void read_axolotl(Reading& reading) {
   }
   set_quantization(kind, reading);
   set_precision(reading);
-  if (is_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
-  if (is_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
+  if (says_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
+  if (says_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
   for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
-    if (is_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
+    if (says_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
   }
   if (const Node* rl = value_at(tree, "rl"); rl != nullptr && rl->is_string()) {
     if (rl->as_string() == "dpo") {

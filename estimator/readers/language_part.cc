@@ -15,11 +15,6 @@
 namespace memfathom {
 namespace {
 
-std::string text_at(const Node& tree, std::string_view key) {
-  const Node* value = value_at(tree, key);
-  return value != nullptr && value->is_string() ? value->as_string() : "";
-}
-
 bool is_known(std::string_view type) {
   const std::vector<std::string_view> known = language_model_types();
   return std::binary_search(known.begin(), known.end(), type);

@@ -33,16 +33,6 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "torch_compile",
 });
 
-std::string text_at(const Node& tree, std::string_view key, std::string_view otherwise) {
-  const Node* value = value_at(tree, key);
-  return value != nullptr && value->is_string() ? value->as_string() : std::string(otherwise);
-}
-
-bool is_true(const Node& tree, std::string_view key) {
-  const Node* value = value_at(tree, key);
-  return value != nullptr && value->is_bool() && value->as_bool();
-}
-
 // "q_proj,v_proj", or "all": every linear layer but the head.
 Node targets_of(const std::string& words) {
   Node targets = Node::list();
@@ -61,8 +51,10 @@ Node targets_of(const std::string& words) {
 // file asks for pure bf16, and computed under autocast.
 void set_precision(bool adapters, Reading& reading) {
   const Node& tree = reading.content;
-  const bool pure = is_true(tree, "pure_bf16");
-  const char* type = is_true(tree, "bf16") || pure ? "bf16" : is_true(tree, "fp16") ? "fp16" : "";
+  const bool pure = says_true(tree, "pure_bf16");
+  const char* type = says_true(tree, "bf16") || pure ? "bf16"
+                     : says_true(tree, "fp16")       ? "fp16"
+                                                     : "";
   if (*type == '\0') return;
   if (adapters || pure) {
     reading.set("training.precision", Node::string(type));
@@ -79,7 +71,7 @@ void set_adapters(Reading& reading) {
   const Node* bits = value_at(tree, "quantization_bit");
   if (bits == nullptr) return;
   const bool once =
-      value_at(tree, "double_quantization") != nullptr && !is_true(tree, "double_quantization");
+      value_at(tree, "double_quantization") != nullptr && !says_true(tree, "double_quantization");
   switch (bits->as_int()) {
     case 4: reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
     case 8: reading.set("training.quantization", Node::string("int8")); break;
@@ -166,7 +158,7 @@ void read_llama_factory(Reading& reading) {
   }
   // On, unless it is switched off by name.
   reading.set("training.gradient_checkpointing",
-              Node::string(is_true(tree, "disable_gradient_checkpointing") ? "none" : "full"));
+              Node::string(says_true(tree, "disable_gradient_checkpointing") ? "none" : "full"));
   set_precision(adapters, reading);
   set_stage(adapters, reading);
   const std::string attention = text_at(tree, "flash_attn", "auto");

@@ -96,6 +96,16 @@ const Node* value_at(const Node& tree, std::string_view dotted_path) {
   return node->is_null() ? nullptr : node;
 }
 
+std::string text_at(const Node& tree, std::string_view dotted_path, std::string_view otherwise) {
+  const Node* value = value_at(tree, dotted_path);
+  return value != nullptr && value->is_string() ? value->as_string() : std::string(otherwise);
+}
+
+bool says_true(const Node& tree, std::string_view dotted_path) {
+  const Node* value = value_at(tree, dotted_path);
+  return value != nullptr && value->is_bool() && value->as_bool();
+}
+
 void read_fields(std::span<const Field> fields, Reading& reading) {
   for (const Field& field : fields) {
     const Node* value = value_at(reading.content, field.file);

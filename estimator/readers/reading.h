@@ -63,6 +63,11 @@ struct Reading {
 // The value at a dotted path; null when absent, when it is null, or when the way leads through
 // something that is no map.
 const Node* value_at(const Node& tree, std::string_view dotted_path);
+// The text there; `otherwise` where there is none.
+std::string text_at(const Node& tree, std::string_view dotted_path,
+                    std::string_view otherwise = "");
+// Whether a true stands there; anything else is no.
+bool says_true(const Node& tree, std::string_view dotted_path);
 
 // Takes every field that the file has; "auto" goes to `autos`.
 void read_fields(std::span<const Field> fields, Reading& reading);

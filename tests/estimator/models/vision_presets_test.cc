@@ -12,23 +12,31 @@
 namespace memfathom {
 namespace {
 
+// A preset's network on the dry device.
+struct PresetNetwork {
+  explicit PresetNetwork(std::string_view name) {
+    Node model = Node::map();
+    model.set("preset", Node::string(std::string(name)));
+    network = make_vision_preset(builder, normalized_preset(name), model, {});
+  }
+
+  DryDevice device;
+  BareAllocator allocator;
+  Session session{device, allocator, device, FrameworkPolicy::for_stack("2.15", 80)};
+  Builder builder{session, {}};
+  std::unique_ptr<Network> network;
+};
+
 struct Built {
   std::int64_t parameters = 0;
   std::int64_t buffer_bytes = 0;
 };
 
 Built build(std::string_view name) {
-  DryDevice device;
-  BareAllocator allocator;
-  Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
-  Builder builder(session, {});
-  Node model = Node::map();
-  model.set("preset", Node::string(std::string(name)));
-  const std::unique_ptr<Network> network =
-      make_vision_preset(builder, normalized_preset(name), model, {});
-  EXPECT_NE(network, nullptr) << name;
-  Built built{builder.parameter_count(), 0};
-  for (const NamedTensor& buffer : builder.buffers()) {
+  const PresetNetwork preset(name);
+  EXPECT_NE(preset.network, nullptr) << name;
+  Built built{preset.builder.parameter_count(), 0};
+  for (const NamedTensor& buffer : preset.builder.buffers()) {
     built.buffer_bytes += size_of(buffer.tensor.shape(), buffer.tensor.dtype()).count();
   }
   return built;
@@ -124,18 +132,11 @@ TEST(VisionPresetsTest, TheListedParameterCountsAreTheBuiltOnes) {
 
 TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
   for (const VisionPreset& preset : vision_presets()) {
-    DryDevice device;
-    BareAllocator allocator;
-    Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
-    Builder builder(session, {});
-    Node model = Node::map();
-    model.set("preset", Node::string(std::string(preset.name)));
-    const std::unique_ptr<Network> network =
-        make_vision_preset(builder, normalized_preset(preset.name), model, {});
-    ASSERT_NE(network, nullptr) << preset.name;
-    network->load_batch(2, true);
-    run_backward(network->loss(nullptr));
-    for (const NamedTensor& parameter : builder.parameters()) {
+    PresetNetwork built(preset.name);
+    ASSERT_NE(built.network, nullptr) << preset.name;
+    built.network->load_batch(2, true);
+    run_backward(built.network->loss(nullptr));
+    for (const NamedTensor& parameter : built.builder.parameters()) {
       const bool unused =
           parameter.name.find("mask_token") != std::string::npos;  // DINOv2's is for pretraining
       EXPECT_EQ(parameter.tensor.grad().defined(), !unused) << preset.name << " " << parameter.name;
@@ -146,19 +147,13 @@ TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
 // `for x, y in loader:` lets go of a batch before the next one is copied.
 TEST(VisionPresetsTest, ABatchGoesBeforeTheNextOneComes) {
   for (const VisionPreset& preset : vision_presets()) {
-    DryDevice device;
-    BareAllocator allocator;
-    Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
-    Builder builder(session, {});
-    Node model = Node::map();
-    model.set("preset", Node::string(std::string(preset.name)));
-    const std::unique_ptr<Network> network =
-        make_vision_preset(builder, normalized_preset(preset.name), model, {});
-    network->load_batch(2, true);
-    const std::int64_t loaded = allocator.statistics().allocated_bytes.all.current;
-    allocator.reset_peaks();
-    network->load_batch(2, true);
-    EXPECT_EQ(allocator.statistics().allocated_bytes.all.peak, loaded) << preset.name;
+    PresetNetwork built(preset.name);
+    ASSERT_NE(built.network, nullptr) << preset.name;
+    built.network->load_batch(2, true);
+    const std::int64_t loaded = built.allocator.statistics().allocated_bytes.all.current;
+    built.allocator.reset_peaks();
+    built.network->load_batch(2, true);
+    EXPECT_EQ(built.allocator.statistics().allocated_bytes.all.peak, loaded) << preset.name;
   }
 }
 
