@@ -17,8 +17,8 @@ struct AllocatorOptions {
   static constexpr Bytes kUnlimited{std::numeric_limits<std::int64_t>::max()};
 
   Bytes max_split_size = kUnlimited;  // larger blocks are never split
-  Bytes max_non_split_rounding{
-      20 * (1 << 20)};  // by how much an unsplittable block may exceed a request
+  // By how much a block too large to be split may exceed a request.
+  Bytes max_non_split_rounding{std::int64_t{20} << 20};
   std::array<std::int64_t, kRoundingIntervals> roundup_power2_divisions{};  // 0: round to 512 bytes
   bool expandable_segments = false;
 

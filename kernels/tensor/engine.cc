@@ -26,13 +26,15 @@ struct AccumulateGrad {
   }
 
   void operator()(Backward& b) const {
-    Tensor incoming = b.take_gradient();
-    if (!incoming) return;
-    accumulate(b.session(), std::move(incoming));
+    {
+      const Tensor incoming = b.take_gradient();
+      if (!incoming) return;
+      accumulate(b.session(), incoming);
+    }
     if (ParameterKeeper* keeper = leaf->storage->keeper()) keeper->gradient_ready(*leaf);
   }
 
-  void accumulate(Session& session, Tensor incoming) const {
+  void accumulate(Session& session, const Tensor& incoming) const {
     if (leaf->grad) {
       add_into(leaf->grad, incoming);
       return;

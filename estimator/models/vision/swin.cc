@@ -161,9 +161,9 @@ Layer make_swin(const ImageContext& context, std::int64_t classes, const SwinPla
       std::vector<Layer> layers;
       layers.push_back(conv_layer(context, "0",
                                   {.in = 3, .out = width, .kernel = 4, .stride = 4, .bias = true}));
-      layers.push_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
+      layers.emplace_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
       const LayerNorm norm = make_layer_norm(context.builder, "2", width);
-      layers.push_back([norm](const Tensor& x) { return norm(x); });
+      layers.emplace_back([norm](const Tensor& x) { return norm(x); });
       features.push_back(sequential(std::move(layers)));
     }
     for (std::size_t stage = 0; stage < counts.size(); ++stage) {

@@ -336,10 +336,12 @@ TEST(RecordedCasesTest, EachAllocatesWhatPyTorchAllocates) {
 // them as inputs: it once walked into the graph outside and crashed.
 TEST(RecordedCasesTest, ReentrantCheckpointsOfT5GiveGradientsToWhatBlocksShare) {
   const auto peak = [](const char* reentrant) {
-    const std::string job = std::string(R"({"model": {"config": {"model_type": "t5", "d_model": 64, "d_kv": 16, "d_ff": 128,
+    const std::string job =
+        std::string(
+            R"({"model": {"config": {"model_type": "t5", "d_model": 64, "d_kv": 16, "d_ff": 128,
         "num_layers": 2, "num_heads": 4, "vocab_size": 500}}, "training": {"batch_size": 2, "sequence_length": 32,
         "precision": "fp32", "gradient_checkpointing": "full", "checkpoint_reentrant": )") +
-                            reentrant + "}, \"allocator\": {\"backend\": \"none\"}}";
+        reentrant + "}, \"allocator\": {\"backend\": \"none\"}}";
     return run_dry(read_job(parse_json(job, "job.json")), {}).allocated_peak.count();
   };
   EXPECT_NEAR(static_cast<double>(peak("true")) / static_cast<double>(peak("false")), 1, 0.1);
