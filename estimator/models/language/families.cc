@@ -23,15 +23,15 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bert", make_bert},        {"bloom", make_bloom},   {"camembert", make_bert},
-    {"distilbert", make_bert},  {"falcon", make_falcon}, {"gemma", make_llama},
-    {"gemma2", make_llama},     {"gpt2", make_gpt2},     {"gpt_neox", make_gpt_neox},
-    {"granite", make_llama},    {"llama", make_llama},   {"mistral", make_llama},
-    {"mixtral", make_llama},    {"olmo", make_llama},    {"olmo2", make_llama},
-    {"opt", make_opt},          {"phi", make_phi},       {"phi3", make_llama},
-    {"qwen", make_qwen},        {"qwen2", make_llama},   {"qwen3", make_llama},
-    {"qwen3_moe", make_llama},  {"roberta", make_bert},  {"t5", make_t5},
-    {"xlm-roberta", make_bert},
+    {"bert", make_bert},        {"bloom", make_bloom},      {"camembert", make_bert},
+    {"distilbert", make_bert},  {"falcon", make_falcon},    {"gemma", make_llama},
+    {"gemma2", make_llama},     {"gpt2", make_gpt2},        {"gpt_neox", make_gpt_neox},
+    {"granite", make_llama},    {"llama", make_llama},      {"mistral", make_llama},
+    {"mixtral", make_llama},    {"olmo", make_llama},       {"olmo2", make_llama},
+    {"opt", make_opt},          {"phi", make_phi},          {"phi3", make_llama},
+    {"qwen", make_qwen},        {"qwen2", make_llama},      {"qwen3", make_llama},
+    {"qwen3_moe", make_llama},  {"roberta", make_bert},     {"t5", make_t5},
+    {"xlm-roberta", make_bert}, {"gpt_bigcode", make_gpt2},
 };
 
 }  // namespace

@@ -23,7 +23,13 @@ struct Gpt2Plan {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0;
   double residual_dropout = 0.1, embedding_dropout = 0.1, attention_dropout = 0.1;
   bool scales = true, upcasts = false;
+  // GPTBigCode (SantaCoder, StarCoder): the same network of plain linear layers; all queries may
+  // share one head of keys and values, and the causal mask is a buffer of the model.
+  bool bigcode = false, multi_query = false;
   Activation activation = Activation::kGeluNew;
+
+  std::int64_t head_size() const { return hidden / heads; }
+  std::int64_t key_width() const { return multi_query ? head_size() : hidden; }
 };
 
 Gpt2Plan read_plan(const Node& config) {
@@ -40,7 +46,10 @@ Gpt2Plan read_plan(const Node& config) {
   plan.attention_dropout = probability_or(config, {"attn_pdrop"}, 0.1);
   plan.scales = flag_or(config, {"scale_attn_weights"}, true);
   plan.upcasts = flag_or(config, {"reorder_and_upcast_attn"}, false);
-  plan.activation = activation_or(config, {"activation_function"}, "gelu_new");
+  plan.bigcode = config.at("model_type").as_string() == "gpt_bigcode";
+  plan.multi_query = plan.bigcode && flag_or(config, {"multi_query"}, true);
+  plan.activation = activation_or(config, {"activation_function"},
+                                  plan.bigcode ? "gelu_pytorch_tanh" : "gelu_new");
   return plan;
 }
 
@@ -48,22 +57,25 @@ class Gpt2Block {
  public:
   Gpt2Block(Builder& builder, const Gpt2Plan& plan, const AttentionStyle& style, std::size_t index)
       : hidden_(plan.hidden),
-        head_size_(plan.hidden / plan.heads),
+        head_size_(plan.head_size()),
+        key_width_(plan.key_width()),
+        interleaved_(plan.bigcode && !plan.multi_query),
         dropout_(plan.residual_dropout),
         style_(style),
         upcasts_(plan.upcasts && style.implementation == AttentionImplementation::kEager),
         index_(index) {
+    const LinearOptions kind{.transposed = !plan.bigcode};
     norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, plan.hidden);
     {
       const PathScope scope(builder, "attn");
-      qkv_ = make_linear(builder, "c_attn", plan.hidden, 3 * plan.hidden, {.transposed = true});
-      output_ = make_linear(builder, "c_proj", plan.hidden, plan.hidden, {.transposed = true});
+      qkv_ = make_linear(builder, "c_attn", plan.hidden, plan.hidden + 2 * plan.key_width(), kind);
+      output_ = make_linear(builder, "c_proj", plan.hidden, plan.hidden, kind);
     }
     norm2_ = make_norm(builder, "ln_2", NormKind::kLayer, plan.hidden);
     const PathScope scope(builder, "mlp");
     mlp_.activation = plan.activation;
-    mlp_.first = make_linear(builder, "c_fc", plan.hidden, plan.ffn, {.transposed = true});
-    mlp_.second = make_linear(builder, "c_proj", plan.ffn, plan.hidden, {.transposed = true});
+    mlp_.first = make_linear(builder, "c_fc", plan.hidden, plan.ffn, kind);
+    mlp_.second = make_linear(builder, "c_proj", plan.ffn, plan.hidden, kind);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -78,12 +90,10 @@ class Gpt2Block {
 
  private:
   Attended attention(const Tensor& x, const Pass& pass) const {
-    const std::int64_t sizes[] = {hidden_, hidden_, hidden_};
-    std::vector<Tensor> parts = split(qkv_(x), sizes, 2);
-    Tensor k = split_heads(parts[1], head_size_);
-    Tensor v = split_heads(parts[2], head_size_);
-    const Tensor q = split_heads(parts[0], head_size_);
-    parts.clear();
+    Tensor q;
+    Tensor k;
+    Tensor v;
+    take_apart(qkv_(x), q, k, v);
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     Attended attended =
         upcasts_ ? attend_in_fp32(q, k, v, pass.mask) : attend(style_, q, k, v, pass.mask);
@@ -91,6 +101,23 @@ class Gpt2Block {
     attended.output = output_(attended.output);
     attended.output = dropout(attended.output, dropout_);
     return attended;
+  }
+
+  // [b, heads, s, d] of queries, keys and values: views of the fused product.
+  void take_apart(const Tensor& fused, Tensor& q, Tensor& k, Tensor& v) const {
+    if (interleaved_) {
+      const std::int64_t sizes[] = {head_size_, head_size_, head_size_};
+      std::vector<Tensor> parts = split(split_heads(fused, 3 * head_size_), sizes, 3);
+      q = std::move(parts[0]);
+      k = std::move(parts[1]);
+      v = std::move(parts[2]);
+      return;
+    }
+    const std::int64_t sizes[] = {hidden_, key_width_, key_width_};
+    const std::vector<Tensor> parts = split(fused, sizes, 2);
+    k = split_heads(parts[1], head_size_);
+    v = split_heads(parts[2], head_size_);
+    q = split_heads(parts[0], head_size_);
   }
 
   // reorder_and_upcast_attn: the product of q and k in fp32 whatever autocast says, into a tensor
@@ -119,7 +146,8 @@ class Gpt2Block {
     return dropout(fed, dropout_);
   }
 
-  std::int64_t hidden_, head_size_;
+  std::int64_t hidden_, head_size_, key_width_;
+  bool interleaved_;
   double dropout_;
   AttentionStyle style_;
   bool upcasts_;
@@ -134,10 +162,10 @@ class Gpt2 final : public CausalModel {
   Gpt2(Builder& builder, const Node& config, const ModelSettings& settings, Gpt2Plan plan)
       : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
     plan.residual_dropout = dropout_or(plan.residual_dropout);
-    AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
+    AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size());
     if (!plan.scales) style.scale = 1;
-    style.softmax_in_fp32 = false;
-    style.weights_in_values_type = true;
+    style.softmax_in_fp32 = plan.bigcode;
+    style.weights_in_values_type = !plan.bigcode;
     {
       const PathScope scope(builder, "transformer");
       tokens_ = make_embedding(builder, "wte", config, plan.vocabulary, plan.hidden, true);
@@ -149,6 +177,8 @@ class Gpt2 final : public CausalModel {
         blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
       }
       norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);
+      if (plan.bigcode)
+        triangle_ = builder.buffer("bias", {plan.positions, plan.positions}, DType::kBool, false);
     }
     make_head(builder, config, tokens_, plan.hidden, plan.vocabulary, true);
   }
@@ -170,7 +200,7 @@ class Gpt2 final : public CausalModel {
   }
 
   double dropout_;
-  Tensor tokens_, positions_;
+  Tensor tokens_, positions_, triangle_;
   std::vector<Gpt2Block> blocks_;
   NormLayer norm_;
 };

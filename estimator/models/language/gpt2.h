@@ -1,4 +1,4 @@
-// GPT-2, as transformers writes it.
+// GPT-2 and its kin GPTBigCode (SantaCoder, StarCoder), as transformers writes them.
 #pragma once
 
 #include <memory>
