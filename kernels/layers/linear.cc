@@ -1,6 +1,8 @@
 #include "kernels/layers/linear.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
@@ -41,12 +43,26 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
   return made;
 }
 
-// transformers called the projections of ViT, CLIP and BERT by either name, from version to
-// version.
+// Llama's name for a part that another family, or another version of transformers, calls otherwise:
+// jobs name parts in the words of the family they know.
 std::string_view usual_name(std::string_view name) {
-  if (name == "query") return "q_proj";
-  if (name == "key") return "k_proj";
-  if (name == "value") return "v_proj";
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kUsual{{
+      {"query", "q_proj"},
+      {"key", "k_proj"},
+      {"value", "v_proj"},
+      {"q", "q_proj"},
+      {"k", "k_proj"},
+      {"v", "v_proj"},
+      {"dense", "o_proj"},
+      {"out_proj", "o_proj"},
+      {"fc1", "up_proj"},
+      {"fc2", "down_proj"},
+      {"dense_h_to_4h", "up_proj"},
+      {"dense_4h_to_h", "down_proj"},
+  }};
+  for (const auto& [own, usual] : kUsual) {
+    if (name == own) return usual;
+  }
   return name;
 }
 

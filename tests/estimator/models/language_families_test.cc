@@ -277,6 +277,13 @@ TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
                          "intermediate_size": 64, "vocab_size": 100})",
           {"query", "value"}),
       6u);
+  // Llama's names mean the same parts in families that call them otherwise.
+  EXPECT_EQ(
+      adapters(
+          R"({"model_type": "phi", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3,
+                         "intermediate_size": 64, "vocab_size": 100})",
+          {"q_proj", "o_proj", "up_proj", "down_proj"}),
+      12u);
 }
 
 }  // namespace
