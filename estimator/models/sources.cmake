@@ -22,6 +22,9 @@ set(MODEL_SOURCES
   models/language/key_value_cache.cc
   models/language/language_loss.cc
   models/language/llama.cc
+  models/language/llama_attention.cc
+  models/language/llama_block.cc
+  models/language/llama_kin.cc
   models/language/llama_plan.cc
   models/language/masks.cc
   models/language/norm_layer.cc
@@ -31,6 +34,7 @@ set(MODEL_SOURCES
   models/language/rotary.cc
   models/language/routing.cc
   models/language/sequence_shards.cc
+  models/language/sparse_mlp.cc
   models/language/t5.cc
   models/language/t5_stack.cc
   models/stack/attention_layers.cc

@@ -26,6 +26,8 @@ std::string inner_type(const Node& config, const Node& part) {
   for (const char* alias : {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"}) {
     if (type == alias) return "qwen2";
   }
+  if (type == "qwen3_vl_text") return "qwen3";
+  if (type == "qwen3_vl_moe_text") return "qwen3_moe";
   return type.empty() && text_at(config, "model_type").starts_with("llava") ? "llama" : type;
 }
 
@@ -46,6 +48,14 @@ constexpr auto kMistral = std::to_array<Default>({{"hidden_size", 4096},
                                                   {"num_attention_heads", 32},
                                                   {"num_key_value_heads", 8},
                                                   {"vocab_size", 32000}});
+
+constexpr auto kGemma3 = std::to_array<Default>({{"hidden_size", 2304},
+                                                 {"intermediate_size", 9216},
+                                                 {"num_hidden_layers", 26},
+                                                 {"num_attention_heads", 8},
+                                                 {"num_key_value_heads", 4},
+                                                 {"head_dim", 256},
+                                                 {"vocab_size", 262208}});
 
 template <typename Defaults>
 void complete(const Defaults& defaults, Node& part) {
@@ -88,6 +98,7 @@ void take_language_part(Node& document, MergedJob& notes) {
   if (!is_known(inner)) return;
   if (inner == "llama") complete(kLlama, part);
   if (inner == "mistral") complete(kMistral, part);
+  if (inner == "gemma3_text") complete(kGemma3, part);
   part.set("model_type", Node::string(inner));
   if (const Node* tied = config.find("tie_word_embeddings");
       tied != nullptr && part.find("tie_word_embeddings") == nullptr)

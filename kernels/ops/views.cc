@@ -240,13 +240,13 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
     begin += size;
   }
   tape.set_function([d, count = sizes.size(), from = x.shape(), dtype = x.dtype(),
-                     sizes = Shape(sizes)](Backward& b) {
+                     sizes = std::vector<std::int64_t>(sizes.begin(), sizes.end())](Backward& b) {
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < count; ++i) {
       Tensor gradient = b.gradient(i);
       if (!gradient) {
         Shape shape = from;
-        shape[d] = sizes[static_cast<int>(i)];
+        shape[d] = sizes[i];
         gradient = b.session().zeros(shape, dtype);
       }
       gradients.push_back(std::move(gradient));

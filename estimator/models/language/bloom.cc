@@ -200,7 +200,7 @@ class Bloom final : public Decoder<BloomBlock> {
   // The biases: slopes of the heads times positions, a row for each sample and head.
   void complete(Pass& pass, const Tensor& embeddings) override {
     const std::int64_t queries = embeddings.size(1);
-    const std::int64_t keys = pass.cache != nullptr ? pass.cache->key_length(queries) : queries;
+    const std::int64_t keys = pass.cache != nullptr ? pass.cache->key_length(queries, 0) : queries;
     pass.biases = session().empty({embeddings.size(0) * heads_, 1, keys}, embeddings.dtype());
   }
 

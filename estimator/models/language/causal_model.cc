@@ -76,7 +76,7 @@ Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache,
   MaskCase c;
   c.batch = embeddings.size(0);
   c.queries = embeddings.size(1);
-  c.keys = cache != nullptr ? cache->key_length(c.queries) : c.queries;
+  c.keys = cache != nullptr ? cache->key_length(c.queries, window) : c.queries;
   c.cached = cache != nullptr;
   c.padding = padding_;
   c.window = window;

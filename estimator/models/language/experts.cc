@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "estimator/models/language/gather_rows.h"
-#include "estimator/models/language/routing.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
 
@@ -32,7 +31,7 @@ Tensor Experts::operator()(const Tensor& x) const {
   Session& session = x.session();
   refuse_to_compute(session);
   const Tensor tokens = view(x, {-1, plan_.hidden});
-  Routing routing = route(router_, tokens, plan_.per_token);
+  Routing routing = route(router_, tokens, plan_.per_token, plan_.router);
   routing.weights = to_dtype(routing.weights, tokens.dtype());
   Tensor whole = session.zeros(tokens.shape(), tokens.dtype());
   const Tensor chosen_mask =

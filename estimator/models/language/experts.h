@@ -3,17 +3,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/routing.h"
 #include "kernels/layers/builder.h"
 
 namespace memfathom {
+
+// An MLP that every token passes beside its experts.
+enum class SharedExpert : std::uint8_t {
+  kNone,
+  kGated,  // Qwen 2: times a sigmoid of the token
+  kPlain,  // DeepSeek
+};
 
 struct ExpertsPlan {
   std::int64_t hidden = 0, ffn = 0;
   std::int64_t experts = 0, per_token = 0;
   Activation activation = Activation::kSilu;
+  RouterPlan router;
+  std::int64_t first_layer = 0;  // layers before this have no experts
+  SharedExpert shared = SharedExpert::kNone;
+  std::int64_t shared_ffn = 0;
 };
 
 // The router's choices depend on data: every expert is given its even share of the tokens.
@@ -42,6 +55,24 @@ class GroupedExperts {
   ExpertsPlan plan_;
   Linear router_;
   Tensor gate_up_, down_;  // [experts, 2 ffn, hidden], [experts, hidden, ffn]
+};
+
+// The experts of a block and what every token passes beside them.
+class SparseMlp {
+ public:
+  // `grouped`: the experts as transformers 5 stores them.
+  SparseMlp(Builder& builder, const ExpertsPlan& plan, bool grouped);
+
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  Tensor routed(const Tensor& x) const { return experts_ ? (*experts_)(x) : (*grouped_)(x); }
+
+  ExpertsPlan plan_;
+  std::optional<Experts> experts_;
+  std::optional<GroupedExperts> grouped_;
+  GatedMlp shared_;
+  Linear shared_gate_;
 };
 
 // Throws Error(kInput) on a device that computes: experts are accounts only.

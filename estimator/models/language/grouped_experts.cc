@@ -2,7 +2,6 @@
 
 #include "estimator/models/language/experts.h"
 #include "estimator/models/language/gather_rows.h"
-#include "estimator/models/language/routing.h"
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/views.h"
@@ -64,7 +63,7 @@ Tensor GroupedExperts::operator()(const Tensor& x) const {
   Session& session = x.session();
   refuse_to_compute(session);
   const Tensor tokens = view(x, {-1, plan_.hidden});
-  const Routing routing = route(router_, tokens, plan_.per_token);
+  const Routing routing = route(router_, tokens, plan_.per_token, plan_.router);
   const Order order = sort_by_expert(routing.chosen, plan_.experts);
   Tensor selected;
   {

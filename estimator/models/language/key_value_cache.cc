@@ -33,7 +33,7 @@ Tensor written(Tensor& whole, const Tensor& fresh, std::int64_t capacity, std::i
 
 }  // namespace
 
-void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v) {
+void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v, std::int64_t window) {
   Layer& layer = layers_[index];
   const ComponentScope scope(k.session(), Component::kKvCache);
   if (kind_ == KvCache::kStatic) {
@@ -60,6 +60,10 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v) {
   layer.values = grown(layer.values, v, dtype);
   k = layer.keys;
   v = layer.values;
+  if (window == 0 || k.size(2) < window) return;
+  // Views: what they leave out goes when the next token's are joined to them.
+  layer.keys = slice(k, 2, k.size(2) - window + 1, k.size(2));
+  layer.values = slice(v, 2, v.size(2) - window + 1, v.size(2));
 }
 
 void KeyValueCache::advance(std::int64_t new_tokens) {

@@ -22,12 +22,16 @@ class KeyValueCache {
   bool needs_mask(std::int64_t new_tokens) const {
     return kind_ == KvCache::kStatic && new_tokens == 1;
   }
-  std::int64_t key_length(std::int64_t new_tokens) const {
-    return needs_mask(new_tokens) ? capacity_ : length_ + new_tokens;
+  // Keys that new tokens see in a layer with this window; 0: without one.
+  std::int64_t key_length(std::int64_t new_tokens, std::int64_t window) const {
+    if (needs_mask(new_tokens)) return capacity_;
+    const bool slides = window > 0 && kind_ == KvCache::kDynamic && length_ >= window;
+    return (slides ? window - 1 : length_) + new_tokens;
   }
 
-  // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see.
-  void update(std::size_t layer, Tensor& k, Tensor& v);
+  // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see. Of a
+  // layer with a sliding window only what the next token sees is kept.
+  void update(std::size_t layer, Tensor& k, Tensor& v, std::int64_t window = 0);
   // The last layer has been updated: the new tokens count, and what a tuple cache held before goes.
   void advance(std::int64_t new_tokens);
 

@@ -36,6 +36,28 @@ Tensor wide_rms_norm(const Tensor& x, const Tensor& weight) {
   return to_dtype(t, x.dtype());
 }
 
+Tensor wide_layer_norm(const Tensor& x, const Tensor& weight) {
+  Tensor hidden = to_dtype(x, DType::kFp32);
+  const Tensor center = mean(hidden, {-1}, true);
+  Tensor variance;
+  {
+    Tensor squared = sub(hidden, center);
+    squared = pow_scalar(squared, 2);
+    variance = mean(squared, {-1}, true);
+  }
+  {
+    const Tensor centered = sub(hidden, center);
+    Tensor scale = add_scalar(variance, 1e-5);
+    scale = rsqrt(scale);
+    hidden = mul(centered, scale);
+  }
+  {
+    const Tensor wide = to_dtype(weight, DType::kFp32);
+    hidden = mul(wide, hidden);
+  }
+  return to_dtype(hidden, x.dtype());
+}
+
 Tensor t5_norm(const Tensor& x, const Tensor& weight) {
   Tensor variance = to_dtype(x, DType::kFp32);
   variance = pow_scalar(variance, 2);
@@ -59,6 +81,7 @@ Tensor NormLayer::operator()(const Tensor& x) const {
     case NormKind::kRmsMixed: return t5_norm(x, weight);
     case NormKind::kRmsOne: return gemma_norm(x, weight);
     case NormKind::kLayer: return layer_norm(x, weight, bias);
+    case NormKind::kLayerWide: return wide_layer_norm(x, weight);
     case NormKind::kLayerPlain: {
       Tensor t = to_dtype(x, DType::kFp32);
       t = layer_norm(t, {}, {});
@@ -68,15 +91,20 @@ Tensor NormLayer::operator()(const Tensor& x) const {
   return x;
 }
 
-NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features,
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, const Shape& features,
                     bool bias) {
   NormLayer layer;
   layer.kind = kind;
   if (kind == NormKind::kLayerPlain) return layer;
   const PathScope scope(builder, name);
-  layer.weight = builder.parameter("weight", {features});
-  if (kind == NormKind::kLayer && bias) layer.bias = builder.parameter("bias", {features});
+  layer.weight = builder.parameter("weight", features);
+  if (kind == NormKind::kLayer && bias) layer.bias = builder.parameter("bias", features);
   return layer;
+}
+
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features,
+                    bool bias) {
+  return make_norm(builder, name, kind, Shape{features}, bias);
 }
 
 }  // namespace memfathom

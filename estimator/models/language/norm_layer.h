@@ -18,6 +18,7 @@ enum class NormKind : std::uint8_t {
   kRmsOne,    // Gemma: fp32 throughout, 1 + weight
   kLayer,
   kLayerPlain,  // OLMo: layer norm in fp32 without weights
+  kLayerWide,   // Cohere: layer norm in elementary fp32 operations, without bias
 };
 
 struct NormLayer {
@@ -28,6 +29,9 @@ struct NormLayer {
 };
 
 NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, std::int64_t features,
+                    bool bias = true);
+// With a weight for each element of this shape.
+NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, const Shape& features,
                     bool bias = true);
 
 }  // namespace memfathom

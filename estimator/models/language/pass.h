@@ -18,6 +18,7 @@ struct Pass {
   Tensor window_mask;  // of layers with a sliding window, in models that mix both
   Tensor biases;       // added to the scores, in families without other positions
   RotaryTables rotary;
+  RotaryTables window_rotary;  // of layers with a sliding window, where they have their own
   KeyValueCache* cache = nullptr;
   // Of loops that keep the whole result of a block, its attention weights too, until the next block
   // returns. Nobody holds them when a checkpoint runs again.

@@ -87,20 +87,7 @@ class PhiBlock {
       q = q_norm_(q);
       k = k_norm_(k);
     }
-    // The parts that pass through are views with names: they keep the projections alive to the end.
-    Tensor q_turning = slice(q, -1, 0, plan_.rotary);
-    const Tensor q_passing = slice(q, -1, plan_.rotary, plan_.head_size);
-    Tensor k_turning = slice(k, -1, 0, plan_.rotary);
-    const Tensor k_passing = slice(k, -1, plan_.rotary, plan_.head_size);
-    {
-      Tensor turned = rotate(q_turning, pass.rotary);
-      k_turning = rotate(k_turning, pass.rotary);
-      q_turning = std::move(turned);
-    }
-    const Tensor q_parts[] = {q_turning, q_passing};
-    q = cat(q_parts, -1);
-    const Tensor k_parts[] = {k_turning, k_passing};
-    k = cat(k_parts, -1);
+    const NamedParts named = turn_named_parts(q, k, pass.rotary);
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     Attended attended = attend(style_, q, k, v, pass.mask);
     attended.output = merge_heads(attended.output);

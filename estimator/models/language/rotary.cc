@@ -1,6 +1,7 @@
 #include "estimator/models/language/rotary.h"
 
 #include <cmath>
+#include <utility>
 
 #include "estimator/models/language/config_reader.h"
 #include "kernels/ops/arithmetic.h"
@@ -80,6 +81,43 @@ Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables) {
   const Tensor passing = slice(x, -1, size, x.size(-1));
   const Tensor parts[] = {apply_rotary(turning, cos, sin), passing};
   return cat(parts, -1);
+}
+
+NamedParts turn_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables) {
+  const std::int64_t size = tables.cos.size(-1);
+  Tensor q_turning = slice(q, -1, 0, size);
+  const Tensor q_passing = slice(q, -1, size, q.size(-1));
+  Tensor k_turning = slice(k, -1, 0, size);
+  const Tensor k_passing = slice(k, -1, size, k.size(-1));
+  {
+    Tensor turned = rotate(q_turning, tables);
+    k_turning = rotate(k_turning, tables);
+    q_turning = std::move(turned);
+  }
+  const Tensor q_parts[] = {q_turning, q_passing};
+  q = cat(q_parts, -1);
+  const Tensor k_parts[] = {k_turning, k_passing};
+  k = cat(k_parts, -1);
+  return {q_turning, q_passing, k_turning, k_passing};
+}
+
+void turn_pairs(Tensor& q, Tensor& k, const RotaryTables& tables) {
+  RotaryTables spread;
+  {
+    const NoGrad no_grad(q.session());
+    spread.cos = clone(tables.cos);
+    spread.sin = clone(tables.sin);
+  }
+  const std::int64_t size = spread.cos.size(-1);
+  const auto turned = [&](const Tensor& x) { return rotate(slice(x, -1, 0, size), spread); };
+  const auto joined = [&](const Tensor& turning, const Tensor& x) {
+    const Tensor parts[] = {turning, slice(x, -1, size, x.size(-1))};
+    return cat(parts, -1);
+  };
+  const Tensor q_turned = turned(q);
+  const Tensor k_turned = turned(k);
+  q = joined(q_turned, q);
+  k = joined(k_turned, k);
 }
 
 }  // namespace memfathom

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/document.h"
 #include "kernels/layers/builder.h"
@@ -39,5 +40,15 @@ Tensor rotate(const Tensor& x, const RotaryTables& tables);
 // The same in families that join both parts even where nothing is left to pass: the result is a
 // copy, its heads one after the other.
 Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables);
+
+// What Python's locals keep alive until the attention returns.
+using NamedParts = std::vector<Tensor>;
+
+// Turns queries and keys in families that give their parts names before they join them: the parts
+// that pass through are views that keep the projections alive.
+NamedParts turn_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables);
+
+// Turns neighbours instead of halves: the tables are spread over pairs in every layer.
+void turn_pairs(Tensor& q, Tensor& k, const RotaryTables& tables);
 
 }  // namespace memfathom

@@ -24,15 +24,19 @@ void take_top(const Tensor& probabilities, std::int64_t count, Routing& routing)
 
 }  // namespace
 
-Routing route(const Linear& router, const Tensor& tokens, std::int64_t per_token) {
+Routing route(const Linear& router, const Tensor& tokens, std::int64_t per_token,
+              const RouterPlan& plan) {
   Routing routing;
   routing.logits = router(tokens);
   {
     const Tensor probabilities = softmax_fp32(routing.logits);
     take_top(probabilities, per_token, routing);
   }
-  const Tensor total = sum(routing.weights, {-1}, true);
-  routing.weights = div(routing.weights, total);
+  if (plan.normalized) {
+    const Tensor total = sum(routing.weights, {-1}, true);
+    routing.weights = div(routing.weights, total);
+  }
+  if (plan.narrow) routing.weights = to_dtype(routing.weights, routing.logits.dtype());
   return routing;
 }
 

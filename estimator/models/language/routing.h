@@ -13,7 +13,13 @@ struct Routing {
   Tensor chosen;   // [T, per token], int64
 };
 
-// softmax in fp32, the largest `per_token`, divided by their sum; the weights stay in fp32.
-Routing route(const Linear& router, const Tensor& tokens, std::int64_t per_token);
+struct RouterPlan {
+  bool normalized = true;  // the chosen experts' weights are divided by their sum
+  bool narrow = false;     // Qwen: and cast to the logits' type
+};
+
+// softmax in fp32, the largest `per_token`, and what the plan does to them.
+Routing route(const Linear& router, const Tensor& tokens, std::int64_t per_token,
+              const RouterPlan& plan);
 
 }  // namespace memfathom

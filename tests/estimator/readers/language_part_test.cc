@@ -37,6 +37,18 @@ TEST(LanguagePartTest, OfLlavaIsLlamaWithTheLibrarysDefaults) {
   EXPECT_EQ(run_dry(read_job(document), {}).parameter_count, 6738939904);
 }
 
+// As google/gemma-3-4b-it is published.
+TEST(LanguagePartTest, OfGemma3LeavesOutWhatIsTheLibrarysDefault) {
+  const Taken gemma = taken(
+      "{model_type: gemma3, vision_config: {model_type: siglip_vision_model}, "
+      "text_config: {model_type: gemma3_text, hidden_size: 2560, intermediate_size: 10240, "
+      "num_hidden_layers: 34, rope_scaling: {factor: 8.0, rope_type: linear}, "
+      "sliding_window: 1024}}");
+  Node document = gemma.document;
+  document.assign("training.mode", Node::string("inference"));
+  EXPECT_EQ(run_dry(read_job(document), {}).parameter_count, 3880263168);
+}
+
 TEST(LanguagePartTest, OfQwen2VlStandsAtTheTop) {
   const Taken qwen = taken(
       "{model_type: qwen2_vl, vision_config: {depth: 32}, hidden_size: 64, "

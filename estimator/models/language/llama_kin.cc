@@ -1,0 +1,257 @@
+#include "estimator/models/language/llama_kin.h"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+#include "estimator/models/language/config_reader.h"
+
+namespace memfathom {
+namespace {
+
+// The library's default applies only where the key is absent; null switches the cap off.
+double softcap(const Node& config, std::string_view name, double fallback) {
+  const Node* found = config.find(name);
+  if (found == nullptr) return fallback;
+  return found->is_null() ? 0 : found->as_number(0, 1e9);
+}
+
+void read_window(const Node& config, LlamaPlan& plan) {
+  const Node* given = find_any(config, {"sliding_window"});
+  plan.window = given != nullptr ? given->as_int(0, kMostTokens) : 0;
+}
+
+void read_mistral(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  read_window(config, plan);
+  plan.qkv_bias = plan.output_bias = false;
+}
+
+void read_mixtral(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_mistral(config, settings, plan);
+  plan.experts.experts = required_count(config, {"num_local_experts"}, kMostLayers);
+  plan.experts.per_token = count_or(config, {"num_experts_per_tok"}, 2, plan.experts.experts);
+  plan.experts.ffn = plan.ffn;
+}
+
+void read_phi3(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_mistral(config, settings, plan);
+  plan.fused_qkv = true;
+  plan.mlp = MlpForm::kFusedGated;
+  plan.turning = Turning::kJoined;
+  plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
+}
+
+void read_gemma(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  plan.norm = NormKind::kRmsOne;
+  plan.tied_by_default = true;
+  plan.scaled_embedding_buffer = settings.transformers_version >= 500;
+  plan.embedding_multiplier = std::sqrt(static_cast<double>(plan.hidden));
+  plan.activation = activation_or(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
+}
+
+void read_gemma2(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_gemma(config, settings, plan);
+  plan.placement = NormPlacement::kBoth;
+  plan.mixes_windows = true;
+  plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
+  plan.attention_scale = 1 / std::sqrt(number_or(config, {"query_pre_attn_scalar"}, 256));
+  plan.attention_softcap = softcap(config, "attn_logit_softcapping", 50);
+  plan.logits_softcap = softcap(config, "final_logit_softcapping", 30);
+}
+
+void read_gemma3(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_gemma2(config, settings, plan);
+  plan.qk_norm = QkNorm::kPerHead;
+  plan.two_rotaries = true;
+  plan.attention_softcap = 0;  // read, but not handed to the attention
+  plan.logits_softcap = softcap(config, "final_logit_softcapping", 0);
+}
+
+void read_granite(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.attention_scale = number_or(config, {"attention_multiplier"}, 1);
+  plan.embedding_multiplier = number_or(config, {"embedding_multiplier"}, 1);
+  plan.residual_multiplier = number_or(config, {"residual_multiplier"}, 1);
+  plan.scaled_logits = true;
+}
+
+void read_some_windows(const Node& config, LlamaPlan& plan) {
+  if (!flag_or(config, {"use_sliding_window"}, false)) return;
+  plan.mixes_windows = true;
+  plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
+}
+
+void read_qwen2(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.qkv_bias = true;
+  plan.output_bias = false;
+  read_some_windows(config, plan);
+}
+
+void read_qwen3(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.qk_norm = QkNorm::kPerHead;
+  read_some_windows(config, plan);
+}
+
+void read_qwen_experts(const Node& config, std::int64_t experts, std::int64_t per_token,
+                       std::int64_t ffn, LlamaPlan& plan) {
+  plan.experts.experts =
+      count_or(config, {"num_experts", "num_local_experts"}, experts, kMostLayers);
+  plan.experts.per_token =
+      count_or(config, {"num_experts_per_tok"}, per_token, plan.experts.experts);
+  plan.experts.ffn = count_or(config, {"moe_intermediate_size"}, ffn);
+  plan.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, false);
+  plan.experts.router.narrow = true;
+}
+
+void read_qwen3_moe(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_qwen3(config, settings, plan);
+  read_qwen_experts(config, 128, 8, 768, plan);
+}
+
+void read_qwen2_moe(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_qwen2(config, settings, plan);
+  plan.qkv_bias = flag_or(config, {"qkv_bias"}, true);
+  read_qwen_experts(config, 60, 4, 1408, plan);
+  plan.experts.shared_ffn = count_or(config, {"shared_expert_intermediate_size"}, 5632);
+  plan.experts.shared = SharedExpert::kGated;
+}
+
+void read_olmo(const Node& /*config*/, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.turning = Turning::kWideTables;
+  plan.norm = NormKind::kLayerPlain;
+}
+
+void read_olmo2(const Node& /*config*/, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.turning = Turning::kWideTables;
+  plan.norm = NormKind::kRmsWide;
+  plan.qk_norm = QkNorm::kWhole;
+  plan.placement = NormPlacement::kAfter;
+}
+
+void read_olmo3(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_olmo2(config, settings, plan);
+  plan.mixes_windows = plan.two_rotaries = true;
+  plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
+}
+
+void read_starcoder2(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.norm = NormKind::kLayer;
+  plan.mlp = MlpForm::kPlain;
+  plan.names.up = "c_fc";
+  plan.names.down = "c_proj";
+  plan.tied_by_default = true;
+  plan.qkv_bias = plan.output_bias = plan.mlp_bias = flag_or(config, {"use_bias"}, true);
+  plan.activation = activation_or(config, {"hidden_act"}, "gelu_pytorch_tanh");
+  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  plan.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
+  plan.embedding_dropout = probability_or(config, {"embedding_dropout"}, 0);
+  read_window(config, plan);
+}
+
+void read_stablelm(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.norm = NormKind::kLayer;
+  plan.turning = Turning::kNamedParts;
+  plan.keeps_first_half = true;
+  plan.qkv_bias = flag_or(config, {"use_qkv_bias"}, false);
+  plan.output_bias = plan.mlp_bias = false;
+  if (flag_or(config, {"qk_layernorm"}, false)) plan.qk_norm = QkNorm::kEachHead;
+  plan.parallel = flag_or(config, {"use_parallel_residual"}, false);
+  plan.mlp_dropout = probability_or(config, {"hidden_dropout"}, 0);
+}
+
+void read_cohere(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.norm = NormKind::kLayerWide;
+  plan.turning = Turning::kWideHeads;
+  plan.parallel = plan.tied_by_default = plan.scaled_logits = true;
+  if (flag_or(config, {"use_qk_norm"}, false)) plan.qk_norm = QkNorm::kPerHead;
+  plan.mlp_bias = false;
+}
+
+void read_cohere2(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_cohere(config, settings, plan);
+  plan.qk_norm = QkNorm::kNone;
+  plan.mixes_windows = true;
+  plan.window = count_or(config, {"sliding_window"}, 4096, kMostTokens);
+}
+
+void read_glm(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.turning = Turning::kPairs;
+  plan.mlp = MlpForm::kFusedGated;
+  plan.qkv_bias = flag_or(config, {"attention_bias"}, true);
+  plan.output_bias = plan.mlp_bias = false;
+}
+
+void read_glm4(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
+  read_glm(config, settings, plan);
+  plan.placement = NormPlacement::kBoth;
+}
+
+void read_smollm3(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.tied_by_default = true;
+  read_some_windows(config, plan);
+}
+
+void read_seed_oss(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.qkv_bias = flag_or(config, {"attention_bias"}, true);
+  plan.output_bias = flag_or(config, {"attention_out_bias"}, false);
+  plan.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
+}
+
+// InternLM 2 is the code of its own repository: Llama's layers, one matrix for query, key and
+// value.
+void read_internlm2(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.fused_qkv = true;
+  plan.qkv_bias = plan.output_bias = flag_or(config, {"bias"}, false);
+  plan.names = {.attention = "attention",
+                .qkv = "wqkv",
+                .output = "wo",
+                .mlp = "feed_forward",
+                .gate = "w1",
+                .up = "w3",
+                .down = "w2"};
+}
+
+constexpr LlamaKin kKin[] = {
+    {.type = "cohere", .read = read_cohere},
+    {.type = "cohere2", .read = read_cohere2, .window_pattern = 4, .turned_in_windows = true},
+    {.type = "gemma", .read = read_gemma},
+    {.type = "gemma2", .read = read_gemma2, .window_pattern = 2},
+    {.type = "gemma3_text", .read = read_gemma3, .window_pattern = 6},
+    {.type = "glm", .read = read_glm, .turned_part = 0.5},
+    {.type = "glm4", .read = read_glm4, .turned_part = 0.5},
+    {.type = "granite", .read = read_granite},
+    {.type = "internlm2", .read = read_internlm2},
+    {.type = "llama"},
+    {.type = "mistral", .read = read_mistral},
+    {.type = "mixtral", .read = read_mixtral},
+    {.type = "olmo", .read = read_olmo},
+    {.type = "olmo2", .read = read_olmo2},
+    {.type = "olmo3", .read = read_olmo3, .window_pattern = 4},
+    {.type = "phi3", .read = read_phi3},
+    {.type = "qwen2", .read = read_qwen2},
+    {.type = "qwen2_moe", .read = read_qwen2_moe},
+    {.type = "qwen3", .read = read_qwen3},
+    {.type = "qwen3_moe", .read = read_qwen3_moe},
+    {.type = "seed_oss", .read = read_seed_oss},
+    {.type = "smollm3", .read = read_smollm3, .some_turned = true},
+    {.type = "stablelm", .read = read_stablelm, .turned_part = 0.25},
+    {.type = "starcoder2", .read = read_starcoder2},
+};
+
+}  // namespace
+
+const LlamaKin& llama_kin(const Node& config) {
+  const std::string& type = config.at("model_type").as_string();
+  for (const LlamaKin& kin : kKin) {
+    if (kin.type == type) return kin;
+  }
+  throw Error(ErrorKind::kInternal,
+              "a model of another kind was taken for one of Llama's: " + type);
+}
+
+std::vector<std::string_view> llama_kin_types() {
+  std::vector<std::string_view> types;
+  for (const LlamaKin& kin : kKin) types.push_back(kin.type);
+  return types;
+}
+
+}  // namespace memfathom
