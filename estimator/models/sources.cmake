@@ -21,6 +21,7 @@ set(MODEL_SOURCES
   models/language/grouped_experts.cc
   models/language/key_value_cache.cc
   models/language/language_loss.cc
+  models/language/latent_attention.cc
   models/language/llama.cc
   models/language/llama_attention.cc
   models/language/llama_block.cc

@@ -72,9 +72,9 @@ std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor&
   return held;
 }
 
-Tensor heads_last(Session& session, const Tensor& like) {
+Tensor heads_last(Session& session, const Tensor& like, std::int64_t head_size) {
   const Tensor rows =
-      session.empty({like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype());
+      session.empty({like.size(0), like.size(2), like.size(1), head_size}, like.dtype());
   Shape shape = rows.shape();
   Shape strides = rows.strides();
   std::swap(shape[1], shape[2]);
@@ -111,7 +111,7 @@ void attention_backward(Backward& b, const KernelCase& c) {
   const bool flash = c.kernel == AttentionKernel::kFlash;
   const auto gradient_of = [&](const Tensor& x) {
     return flash ? session.empty_strided(x.shape(), result_strides(x.shape(), {&x}), x.dtype())
-                 : heads_last(session, x);
+                 : heads_last(session, x, x.size(3));
   };
   Tensor dq = gradient_of(q);
   Tensor dk = gradient_of(k);
@@ -155,9 +155,9 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   tape.save(mask);
   const bool flash = c.kernel == AttentionKernel::kFlash;
   // Flash lays its result out as the query is, the memory-efficient kernel always by rows of
-  // tokens.
+  // tokens, and with the values' size, which may differ from the keys'.
   Tensor out = flash ? session.empty_strided(q.shape(), result_strides(q.shape(), {&q}), q.dtype())
-                     : heads_last(session, q);
+                     : heads_last(session, q, v.size(3));
   // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows
   // of 32.
   const std::int64_t rows = flash ? q.size(2) : (tape.wanted() ? round_up(q.size(2), 32) : 0);
@@ -283,8 +283,11 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
   const Tensor k = autocast_to_lower(k_in);
   const Tensor q = autocast_to_lower(q_in);
   Session& session = q.session();
-  const AttentionImplementation chosen =
+  AttentionImplementation chosen =
       choose_attention(session.policy(), options, q.dtype(), q.size(3), q.size(1) != k.size(1));
+  // Flash wants keys and values of one size.
+  if (chosen == AttentionImplementation::kFlash && v.size(3) != q.size(3))
+    chosen = AttentionImplementation::kEfficient;
   if (chosen == AttentionImplementation::kMath) {
     const Scoped<std::optional<DType>> inside(
         session.autocast, std::nullopt);  // its parts are below autocast's reach

@@ -1,10 +1,13 @@
 #include "estimator/models/language/attention.h"
 
+#include <array>
+
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
+#include "kernels/tensor/recording.h"
 #include "kernels/tensor/session.h"
 
 namespace memfathom {
@@ -20,6 +23,32 @@ Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor&
   return style.weights_in_values_type ? to_dtype(weights, v.dtype()) : weights;
 }
 
+// x - x.max(-1, keepdim=True).values; the maximum's gradient is scattered into zeros.
+Tensor below_maximum(const Tensor& x) {
+  Session& session = x.session();
+  Recording tape(session, "max", {&x});
+  Shape shape = x.shape();
+  shape[-1] = 1;
+  Tensor largest = session.empty(shape, x.dtype());
+  const Tensor places = session.empty(shape, DType::kInt64);
+  tape.save(places);
+  tape.finish(largest, [from = x.shape(), dtype = x.dtype()](Backward& b) {
+    const Tensor kept = b.saved(0);
+    b.give(0, b.session().zeros(from, dtype));
+  });
+  return sub(x, largest);
+}
+
+Tensor softened_with_sinks(const Tensor& sinks, const Tensor& scores) {
+  const Shape column{scores.size(0), scores.size(1), scores.size(2), 1};
+  const Tensor own = expand(view(sinks, {1, scores.size(1), 1, 1}), column);
+  const Tensor parts[] = {scores, own};
+  Tensor combined = cat(parts, -1);
+  combined = below_maximum(combined);
+  const Tensor probabilities = softmax(combined);
+  return slice(probabilities, -1, 0, scores.size(-1));
+}
+
 Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tensor& k,
                         const Tensor& v, const Tensor& mask) {
   const std::int64_t groups = q.size(1) / k.size(1);
@@ -33,8 +62,13 @@ Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tens
     weights = mul_scalar(weights, style.softcap);
   }
   if (mask) weights = add(weights, mask);
-  weights = softened(style, weights, q, v);
-  weights = dropout(weights, style.dropout);
+  if (style.sinks) {
+    weights = softened_with_sinks(style.sinks, weights);
+    weights = to_dtype(dropout(weights, style.dropout), v.dtype());
+  } else {
+    weights = softened(style, weights, q, v);
+    weights = dropout(weights, style.dropout);
+  }
   Tensor output = matmul(weights, values);
   output = transpose(output, 1, 2);
   output = contiguous(output);
@@ -63,7 +97,13 @@ Attended attend(const AttentionStyle& style, const Tensor& q, const Tensor& k_in
   options.dropout = q.session().training ? style.dropout : 0;
   options.scale = style.scale;
   options.mask = mask;
+  // The flash library's own call pads values that are narrower than the keys.
+  const std::int64_t narrower = q.size(3) - v.size(3);
+  const std::int64_t value_size = v.size(3);
+  const bool padded = narrower > 0 && style.implementation == AttentionImplementation::kFlash;
+  if (padded) v = pad(v, std::array<std::int64_t, 2>{0, narrower});
   Tensor output = scaled_dot_product_attention(q, k, v, options);
+  if (padded) output = slice(output, -1, 0, value_size);
   output = transpose(output, 1, 2);
   output = contiguous(output);
   return {output, {}};

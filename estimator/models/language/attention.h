@@ -21,6 +21,7 @@ struct AttentionStyle {
   bool weights_in_values_type =
       false;           // eager without fp32: cast back after autocast's fp32 softmax
   double softcap = 0;  // eager: cap * tanh(scores / cap)
+  Tensor sinks;        // eager: a score of each head's own that the softmax sees and nobody reads
 };
 
 struct Attended {

@@ -12,17 +12,29 @@ void refuse_to_compute(const Session& session) {
               "mixtures of experts are kept as accounts only; measure a model without experts");
 }
 
+void make_correction(Builder& builder, const ExpertsPlan& plan, Router& router) {
+  if (plan.router.kind != RouterKind::kSigmoid) return;
+  router.correction =
+      builder.buffer("gate.e_score_correction_bias", {plan.experts}, DType::kFp32, true);
+}
+
 Experts::Experts(Builder& builder, const ExpertsPlan& plan) : plan_(plan) {
-  const PathScope scope(builder, "block_sparse_moe");
+  const PathScope scope(builder, plan.mixtral_names ? "block_sparse_moe" : "mlp");
+  router_.plan = plan.router;
+  router_.per_token = plan.per_token;
+  const char* const names[] = {plan.mixtral_names ? "w1" : "gate_proj",
+                               plan.mixtral_names ? "w2" : "down_proj",
+                               plan.mixtral_names ? "w3" : "up_proj"};
   // bitsandbytes and PEFT's "all-linear" take the router as any other linear layer.
-  router_ = make_linear(builder, "gate", plan.hidden, plan.experts, {.bias = false});
+  router_.gate = make_linear(builder, "gate", plan.hidden, plan.experts, {.bias = false});
+  make_correction(builder, plan, router_);
   for (std::int64_t i = 0; i < plan.experts; ++i) {
     const PathScope expert(builder, "experts", i);
     GatedMlp mlp;
     mlp.activation = plan.activation;
-    mlp.gate = make_linear(builder, "w1", plan.hidden, plan.ffn, {.bias = false});
-    mlp.down = make_linear(builder, "w2", plan.ffn, plan.hidden, {.bias = false});
-    mlp.up = make_linear(builder, "w3", plan.hidden, plan.ffn, {.bias = false});
+    mlp.gate = make_linear(builder, names[0], plan.hidden, plan.ffn, {.bias = false});
+    mlp.down = make_linear(builder, names[1], plan.ffn, plan.hidden, {.bias = false});
+    mlp.up = make_linear(builder, names[2], plan.hidden, plan.ffn, {.bias = false});
     experts_.push_back(std::move(mlp));
   }
 }
@@ -31,7 +43,7 @@ Tensor Experts::operator()(const Tensor& x) const {
   Session& session = x.session();
   refuse_to_compute(session);
   const Tensor tokens = view(x, {-1, plan_.hidden});
-  Routing routing = route(router_, tokens, plan_.per_token, plan_.router);
+  Routing routing = route(router_, tokens);
   routing.weights = to_dtype(routing.weights, tokens.dtype());
   Tensor whole = session.zeros(tokens.shape(), tokens.dtype());
   const Tensor chosen_mask =

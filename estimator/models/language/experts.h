@@ -19,11 +19,18 @@ enum class SharedExpert : std::uint8_t {
   kPlain,  // DeepSeek
 };
 
+enum class ExpertForm : std::uint8_t {
+  kGated,
+  kClampedWithBias,  // gpt-oss: gate and up clamped, every product with a bias
+};
+
 struct ExpertsPlan {
   std::int64_t hidden = 0, ffn = 0;
   std::int64_t experts = 0, per_token = 0;
   Activation activation = Activation::kSilu;
+  ExpertForm form = ExpertForm::kGated;
   RouterPlan router;
+  bool mixtral_names = false;
   std::int64_t first_layer = 0;  // layers before this have no experts
   SharedExpert shared = SharedExpert::kNone;
   std::int64_t shared_ffn = 0;
@@ -38,7 +45,7 @@ class Experts {
 
  private:
   ExpertsPlan plan_;
-  Linear router_;
+  Router router_;
   std::vector<GatedMlp> experts_;
 };
 
@@ -53,8 +60,9 @@ class GroupedExperts {
 
  private:
   ExpertsPlan plan_;
-  Linear router_;
-  Tensor gate_up_, down_;  // [experts, 2 ffn, hidden], [experts, hidden, ffn]
+  Router router_;
+  Tensor gate_up_, down_;            // [experts, 2 ffn, hidden], [experts, hidden, ffn]
+  Tensor gate_up_bias_, down_bias_;  // of a row for each expert, where the form has them
 };
 
 // The experts of a block and what every token passes beside them.
@@ -74,6 +82,9 @@ class SparseMlp {
   GatedMlp shared_;
   Linear shared_gate_;
 };
+
+// The buffer of a router that has one.
+void make_correction(Builder& builder, const ExpertsPlan& plan, Router& router);
 
 // Throws Error(kInput) on a device that computes: experts are accounts only.
 void refuse_to_compute(const Session& session);

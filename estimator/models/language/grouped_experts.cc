@@ -44,9 +44,42 @@ Order sort_by_expert(const Tensor& chosen, std::int64_t experts) {
   return order;
 }
 
-Tensor gated(Activation activation, const Tensor& both) {
+// x.clamp(...): truth values tell where the gradient passes.
+Tensor clamped(const Tensor& x, bool both_sides) {
+  Session& session = x.session();
+  Recording tape(session, "clamp", {&x});
+  tape.save(x);
+  Tensor out = session.empty(x.shape(), x.dtype());
+  tape.finish(out, [both_sides](Backward& b) {
+    const Tensor kept = b.saved(0);
+    const Tensor gradient = b.gradient();
+    const Tensor low = b.session().empty(kept.shape(), DType::kBool);
+    Tensor high;
+    if (both_sides) high = b.session().empty(kept.shape(), DType::kBool);
+    b.give(0, b.session().empty(gradient.shape(), gradient.dtype()));
+  });
+  return out;
+}
+
+// (up + 1) * gate * sigmoid(alpha * gate) of neighbouring columns, both clamped before.
+Tensor gated_by_neighbours(const Tensor& both) {
+  const std::int64_t half = both.size(-1) / 2;
+  const Tensor gate = clamped(slice(both, -1, 0, half), false);
+  const Tensor up = clamped(slice(both, -1, half, both.size(-1)), true);
+  Tensor passed;
+  {
+    Tensor sigmoid = mul_scalar(gate, 1.702);
+    sigmoid = activate(Activation::kSigmoid, sigmoid);
+    passed = mul(gate, sigmoid);
+  }
+  const Tensor raised = add_scalar(up, 1);
+  return mul(raised, passed);
+}
+
+Tensor gated(const ExpertsPlan& plan, const Tensor& both) {
+  if (plan.form == ExpertForm::kClampedWithBias) return gated_by_neighbours(both);
   const std::vector<Tensor> parts = chunk(both, 2, -1);
-  const Tensor gate = activate(activation, parts[0]);
+  const Tensor gate = activate(plan.activation, parts[0]);
   return mul(gate, parts[1]);
 }
 
@@ -54,16 +87,27 @@ Tensor gated(Activation activation, const Tensor& both) {
 
 GroupedExperts::GroupedExperts(Builder& builder, const ExpertsPlan& plan) : plan_(plan) {
   const PathScope scope(builder, "mlp");
-  router_.weight = builder.parameter("gate.weight", {plan.experts, plan.hidden});
-  gate_up_ = builder.parameter("experts.gate_up_proj", {plan.experts, 2 * plan.ffn, plan.hidden});
-  down_ = builder.parameter("experts.down_proj", {plan.experts, plan.hidden, plan.ffn});
+  const bool biased = plan.form == ExpertForm::kClampedWithBias;
+  router_.plan = plan.router;
+  router_.per_token = plan.per_token;
+  {
+    const PathScope gate(builder, biased ? "router" : "gate");
+    router_.gate.weight = builder.parameter("weight", {plan.experts, plan.hidden});
+    if (biased) router_.gate.bias = builder.parameter("bias", {plan.experts});
+  }
+  make_correction(builder, plan, router_);
+  const PathScope experts(builder, "experts");
+  gate_up_ = builder.parameter("gate_up_proj", {plan.experts, 2 * plan.ffn, plan.hidden});
+  if (biased) gate_up_bias_ = builder.parameter("gate_up_proj_bias", {plan.experts, 2 * plan.ffn});
+  down_ = builder.parameter("down_proj", {plan.experts, plan.hidden, plan.ffn});
+  if (biased) down_bias_ = builder.parameter("down_proj_bias", {plan.experts, plan.hidden});
 }
 
 Tensor GroupedExperts::operator()(const Tensor& x) const {
   Session& session = x.session();
   refuse_to_compute(session);
   const Tensor tokens = view(x, {-1, plan_.hidden});
-  const Routing routing = route(router_, tokens, plan_.per_token, plan_.router);
+  const Routing routing = route(router_, tokens);
   const Order order = sort_by_expert(routing.chosen, plan_.experts);
   Tensor selected;
   {
@@ -71,9 +115,16 @@ Tensor GroupedExperts::operator()(const Tensor& x) const {
     selected = gather_rows(tokens, origins);
   }
   const Tensor weights = gather_rows(view(routing.weights, {-1}), order.places);
-  Tensor result = grouped_product(selected, gate_up_);
-  result = gated(plan_.activation, result);
-  result = grouped_product(result, down_);
+  Tensor biases;  // Python's `selected_biases`
+  const auto product = [&](const Tensor& input, const Tensor& matrices, const Tensor& bias) {
+    if (bias) biases = gather_rows(bias, order.sorted);
+    Tensor made = grouped_product(input, matrices);
+    if (bias) add_in_place(made, biases);
+    return made;
+  };
+  Tensor result = product(selected, gate_up_, gate_up_bias_);
+  result = gated(plan_, result);
+  result = product(result, down_, down_bias_);
   Tensor weighted = mul(result, unsqueeze(weights, 1));
   const Tensor back = session.empty(order.places.shape(), DType::kInt64);
   weighted = gather_rows(weighted, back);

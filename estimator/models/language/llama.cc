@@ -72,13 +72,19 @@ class Llama final : public CausalModel {
     const bool wide = plan_.turning == Turning::kWideTables;
     const DType table_type = wide ? DType::kFp32 : embeddings.dtype();
     if (plan_.embedding_dropout > 0) embeddings = dropout(embeddings, plan_.embedding_dropout);
-    if (rotary_) pass.rotary = rotary_->tables(pass.positions, table_type);
+    if (rotary_) pass.rotary = tables_for(pass.positions, table_type);
     if (window_rotary_) pass.window_rotary = window_rotary_->tables(pass.positions, table_type);
     Tensor hidden = scatter_positions(embeddings, plan_.shards);
     if (plan_.shards > 1) embeddings.reset();
     for (const LlamaBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);
     return gather_positions(hidden, plan_.shards);
+  }
+
+  RotaryTables tables_for(const Tensor& positions, DType type) const {
+    if (plan_.latent.complex) return rotary_->complex_tables(positions);
+    if (plan_.turning == Turning::kHalves) return rotary_->half_tables(positions, type);
+    return rotary_->tables(positions, type);
   }
 
   Tensor head(const Tensor& hidden) override {
@@ -105,9 +111,14 @@ std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings) {
   LlamaPlan plan = read_llama_plan(config, settings);
   // Quantised experts are linear layers of their own in every version: bitsandbytes knows no other.
-  plan.grouped_experts = settings.transformers_version >= kGroupedExperts &&
-                         builder.options().quantization == Quantization::kNone;
-  return std::make_unique<Llama>(builder, config, settings, plan);
+  const bool apart = settings.transformers_version < kGroupedExperts ||
+                     builder.options().quantization != Quantization::kNone;
+  plan.grouped_experts = plan.experts.form == ExpertForm::kClampedWithBias || !apart;
+  ModelSettings chosen = settings;
+  // No kernel of the framework knows sinks; the flash library's does.
+  if (plan.sinks && settings.attention != AttentionImplementation::kFlash)
+    chosen.attention = AttentionImplementation::kEager;
+  return std::make_unique<Llama>(builder, config, chosen, plan);
 }
 
 }  // namespace memfathom

@@ -69,6 +69,7 @@ LlamaAttention::LlamaAttention(Builder& builder, const LlamaPlan& plan, const Ll
   }
   q_norms_ = make_head_norms(builder, "q_norm", plan, plan.heads);
   k_norms_ = make_head_norms(builder, "k_norm", plan, plan.kv_heads);
+  if (plan.sinks) style_.sinks = builder.parameter("sinks", {plan.heads});
   if (settings.transformers_version < kRotaryPerModel) {
     rotary_.emplace(builder, plan.rotary,
                     settings.transformers_version < kRotaryTablesEnd ? plan.max_positions : 0);
@@ -136,6 +137,16 @@ NamedParts LlamaAttention::turn(Tensor& q, Tensor& k, const RotaryTables& tables
   switch (plan_.turning) {
     case Turning::kNamedParts: return turn_named_parts(q, k, tables);
     case Turning::kPairs: turn_pairs(q, k, tables); return {};
+    case Turning::kHalves: {
+      const auto turned = [&](const Tensor& x) {
+        const std::vector<Tensor> halves = chunk(x, 2, -1);
+        return rotate_apart(halves[0], halves[1], tables);
+      };
+      Tensor turned_q = turned(q);
+      k = turned(k);
+      q = std::move(turned_q);
+      return {};
+    }
     case Turning::kJoined: {
       Tensor turned = rotate_and_join(q, tables);
       k = rotate_and_join(k, tables);

@@ -8,11 +8,25 @@
 #include "kernels/ops/loss.h"
 
 namespace memfathom {
+namespace {
+
+std::variant<LlamaAttention, LatentAttention> make_attention(Builder& builder,
+                                                             const LlamaPlan& plan,
+                                                             const LlamaLayer& layer,
+                                                             const AttentionStyle& style,
+                                                             const ModelSettings& settings) {
+  if (plan.latent.kv_rank > 0) return LatentAttention(builder, plan, style);
+  return LlamaAttention(builder, plan, layer, style, settings);
+}
+
+}  // namespace
 
 LlamaBlock::LlamaBlock(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
                        const AttentionStyle& style, const ModelSettings& settings,
                        std::size_t index)
-    : plan_(plan), index_(index), attention_(builder, plan, layer, style, settings) {
+    : plan_(plan),
+      index_(index),
+      attention_(make_attention(builder, plan, layer, style, settings)) {
   make_mlp(builder, layer.sparse);
   if (plan.placement != NormPlacement::kAfter)
     input_norm_ = make_norm(builder, "input_layernorm", plan.norm, plan.hidden);
@@ -29,7 +43,8 @@ LlamaBlock::LlamaBlock(Builder& builder, const LlamaPlan& plan, const LlamaLayer
 Tensor LlamaBlock::operator()(const Tensor& x, const Pass& pass) const {
   Tensor weights;  // Python's `_` keeps eager's weights to the end
   Tensor hidden = plan_.placement == NormPlacement::kAfter ? x : input_norm_(x);
-  Attended attended = attention_(hidden, pass, index_);
+  Attended attended = std::visit(
+      [&](const auto& attention) { return attention(hidden, pass, index_); }, attention_);
   weights = std::move(attended.weights);
   if (plan_.parallel) {
     const Tensor fed = dropout(mlp(hidden), plan_.mlp_dropout);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "estimator/models/language/experts.h"
 #include "estimator/models/language/feed_forward.h"
+#include "estimator/models/language/latent_attention.h"
 #include "estimator/models/language/llama_attention.h"
 
 namespace memfathom {
@@ -25,7 +27,7 @@ class LlamaBlock {
 
   LlamaPlan plan_;
   std::size_t index_;
-  LlamaAttention attention_;
+  std::variant<LlamaAttention, LatentAttention> attention_;
   GatedMlp gated_mlp_;
   FusedGatedMlp fused_mlp_;
   PlainMlp plain_mlp_;

@@ -31,6 +31,7 @@ void read_mixtral(const Node& config, const ModelSettings& settings, LlamaPlan& 
   plan.experts.experts = required_count(config, {"num_local_experts"}, kMostLayers);
   plan.experts.per_token = count_or(config, {"num_experts_per_tok"}, 2, plan.experts.experts);
   plan.experts.ffn = plan.ffn;
+  plan.experts.mixtral_names = true;
 }
 
 void read_phi3(const Node& config, const ModelSettings& settings, LlamaPlan& plan) {
@@ -196,6 +197,67 @@ void read_seed_oss(const Node& config, const ModelSettings& /*settings*/, LlamaP
   plan.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
 }
 
+void read_latent(const Node& config, LlamaPlan& plan) {
+  LatentPlan& latent = plan.latent;
+  latent.kv_rank = count_or(config, {"kv_lora_rank"}, 512);
+  const Node* ranks = config.find("q_lora_rank");  // null: queries are not folded
+  if (ranks == nullptr) latent.q_rank = 1536;
+  if (ranks != nullptr && !ranks->is_null()) latent.q_rank = ranks->as_int(1, kMostWidth);
+  latent.plain = count_or(config, {"qk_nope_head_dim"}, 128);
+  latent.turned = count_or(config, {"qk_rope_head_dim"}, 64);
+  if (latent.turned % 2 != 0) config.at("qk_rope_head_dim").refuse("it must be even");
+  latent.values = count_or(config, {"v_head_dim"}, 128);
+  plan.head_size = latent.plain + latent.turned;
+  plan.rotary = latent.turned;
+  plan.qkv_bias = plan.output_bias = flag_or(config, {"attention_bias"}, false);
+  plan.mlp_bias = false;
+}
+
+void read_deepseek_experts(const Node& config, std::int64_t experts, std::int64_t per_token,
+                           std::int64_t ffn, std::int64_t shared, LlamaPlan& plan) {
+  ExpertsPlan& made = plan.experts;
+  made.experts = count_or(config, {"n_routed_experts"}, experts, kMostLayers);
+  made.per_token = count_or(config, {"num_experts_per_tok"}, per_token, made.experts);
+  made.ffn = count_or(config, {"moe_intermediate_size"}, ffn);
+  made.shared = SharedExpert::kPlain;
+  made.shared_ffn = made.ffn * count_or(config, {"n_shared_experts"}, shared, kMostLayers);
+  made.router.groups = count_or(config, {"n_group"}, 1, made.experts);
+  require_divides(config, {"n_group"}, made.router.groups, made.experts, "n_routed_experts");
+}
+
+void read_deepseek2(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  read_latent(config, plan);
+  plan.latent.complex = true;
+  read_deepseek_experts(config, 64, 6, 1407, 2, plan);
+  plan.experts.router.kind = RouterKind::kWideSoftmax;
+  const Node* method = find_any(config, {"topk_method"});
+  if (method == nullptr || method->as_string() == "greedy") plan.experts.router.groups = 1;
+}
+
+void read_deepseek3(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  read_latent(config, plan);
+  plan.latent.pairs = flag_or(config, {"rope_interleave"}, true);
+  if (find_any(config, {"first_k_dense_replace"}) == nullptr) plan.experts.first_layer = 3;
+  read_deepseek_experts(config, 256, 8, 2048, 1, plan);
+  plan.experts.router.kind = RouterKind::kSigmoid;
+  plan.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, true);
+}
+
+void read_gpt_oss(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
+  plan.norm = NormKind::kRmsWide;
+  plan.qkv_bias = plan.output_bias = flag_or(config, {"attention_bias"}, true);
+  plan.turning = Turning::kHalves;
+  plan.sinks = true;
+  plan.mixes_windows = true;
+  plan.window = count_or(config, {"sliding_window"}, 128, kMostTokens);
+  plan.experts.experts = count_or(config, {"num_local_experts", "num_experts"}, 128, kMostLayers);
+  plan.experts.per_token =
+      count_or(config, {"num_experts_per_tok", "experts_per_token"}, 4, plan.experts.experts);
+  plan.experts.ffn = plan.ffn;
+  plan.experts.form = ExpertForm::kClampedWithBias;
+  plan.experts.router.kind = RouterKind::kTopThenSoftmax;
+}
+
 // InternLM 2 is the code of its own repository: Llama's layers, one matrix for query, key and
 // value.
 void read_internlm2(const Node& config, const ModelSettings& /*settings*/, LlamaPlan& plan) {
@@ -213,11 +275,14 @@ void read_internlm2(const Node& config, const ModelSettings& /*settings*/, Llama
 constexpr LlamaKin kKin[] = {
     {.type = "cohere", .read = read_cohere},
     {.type = "cohere2", .read = read_cohere2, .window_pattern = 4, .turned_in_windows = true},
+    {.type = "deepseek_v2", .read = read_deepseek2},
+    {.type = "deepseek_v3", .read = read_deepseek3},
     {.type = "gemma", .read = read_gemma},
     {.type = "gemma2", .read = read_gemma2, .window_pattern = 2},
     {.type = "gemma3_text", .read = read_gemma3, .window_pattern = 6},
     {.type = "glm", .read = read_glm, .turned_part = 0.5},
     {.type = "glm4", .read = read_glm4, .turned_part = 0.5},
+    {.type = "gpt_oss", .read = read_gpt_oss, .window_pattern = 2},
     {.type = "granite", .read = read_granite},
     {.type = "internlm2", .read = read_internlm2},
     {.type = "llama"},

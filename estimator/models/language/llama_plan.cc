@@ -53,6 +53,8 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   plan.mlp_bias = flag_or(config, {"mlp_bias"}, false);
   plan.activation = activation_or(config, {"hidden_act"}, "silu");
   plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  if (const Node* first = find_any(config, {"first_k_dense_replace"}))
+    plan.experts.first_layer = first->as_int(0, kMostLayers);
   if (kin.read != nullptr) kin.read(config, settings, plan);
   return plan;
 }

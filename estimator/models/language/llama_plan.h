@@ -23,6 +23,7 @@ enum class Turning : std::uint8_t {
   kJoined,      // Phi 3: see rotate_and_join
   kNamedParts,  // StableLM: see turn_named_parts
   kPairs,       // GLM: neighbours are a pair; see turn_pairs
+  kHalves,      // gpt-oss: tables of half a head; see rotate_apart
   kWideTables,  // OLMo: fp32 tables, the turned heads cast back
   kWideHeads,   // Cohere: heads widened to fp32, and cast back
 };
@@ -47,6 +48,15 @@ struct LlamaNames {
   const char* down = "down_proj";
 };
 
+// DeepSeek's attention: keys and values unfolded from a latent vector of each token.
+struct LatentPlan {
+  std::int64_t kv_rank = 0;                        // of the latent; 0: ordinary attention
+  std::int64_t q_rank = 0;                         // of the queries' own; 0: they have none
+  std::int64_t plain = 0, turned = 0, values = 0;  // extents of a head
+  bool pairs = true;                               // neighbours are turned, not halves
+  bool complex = false;                            // V2: as complex numbers, in fp32
+};
+
 struct LlamaPlan {
   std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0,
                vocabulary = 0;
@@ -58,6 +68,7 @@ struct LlamaPlan {
   bool two_rotaries = false;   // layers with a window have tables of their own
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool fused_qkv = false;
+  bool sinks = false;             // gpt-oss: see AttentionStyle
   bool parallel = false;          // attention and MLP read the same norm, and are added at once
   bool keeps_first_half = false;  // StableLM: what the attention read and gave has names to the end
   bool tied_by_default = false;
@@ -73,6 +84,7 @@ struct LlamaPlan {
   double attention_softcap = 0, logits_softcap = 0;
   double embedding_multiplier = 1, residual_multiplier = 1;
   bool scaled_logits = false;
+  LatentPlan latent;
   ExpertsPlan experts;           // of the layers that have some
   bool grouped_experts = false;  // the matrices of all experts in one tensor
   std::int64_t shards = 1;       // GPUs among which the positions between the products are divided

@@ -9,6 +9,16 @@
 #include "kernels/ops/views.h"
 
 namespace memfathom {
+namespace {
+
+// cos(angles) * attention_scaling
+Tensor scaled(const Tensor& angles) {
+  Session& session = angles.session();
+  const Tensor plain = session.empty(angles.shape(), DType::kFp32);
+  return session.empty(angles.shape(), DType::kFp32);
+}
+
+}  // namespace
 
 Rotary::Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of) : size_(size) {
   const PathScope scope(builder, "rotary_emb");
@@ -31,24 +41,43 @@ RotaryTables Rotary::tables(const Tensor& positions, DType dtype) const {
     gathered.sin = session.empty({1, length, size_}, sin_cached_.dtype());
     return gathered;
   }
-  Tensor angles;
-  {
-    const Tensor wide = session.empty({1, length, 1}, DType::kFp32);
-    const Tensor frequencies = to_dtype(frequencies_, DType::kFp32);
-    angles = session.empty({1, length, size_ / 2}, DType::kFp32);
-  }
-  const Tensor parts[] = {angles, angles};
+  const Tensor half = angles(positions);
+  const Tensor parts[] = {half, half};
   const Tensor both = cat(parts, -1);
-  const auto scaled = [&] {
-    const Tensor plain = session.empty(both.shape(), DType::kFp32);
-    return session.empty(both.shape(), DType::kFp32);
-  };
-  const Tensor cos = scaled();
-  const Tensor sin = scaled();
+  const Tensor cos = scaled(both);
+  const Tensor sin = scaled(both);
   RotaryTables made;
   made.cos = to_dtype(cos, dtype);
   made.sin = to_dtype(sin, dtype);
   return made;
+}
+
+RotaryTables Rotary::half_tables(const Tensor& positions, DType dtype) const {
+  const NoGrad no_grad(positions.session());
+  const Tensor half = angles(positions);
+  const Tensor cos = scaled(half);
+  const Tensor sin = scaled(half);
+  return {to_dtype(cos, dtype), to_dtype(sin, dtype)};
+}
+
+RotaryTables Rotary::complex_tables(const Tensor& positions) const {
+  Session& session = positions.session();
+  const NoGrad no_grad(session);
+  const Tensor half = angles(positions);
+  Tensor polar;
+  {
+    const Tensor ones = session.empty(half.shape(), DType::kFp32);
+    polar = session.empty(half.shape(), DType::kComplex64);
+  }
+  return {session.empty(half.shape(), DType::kComplex64), {}};
+}
+
+Tensor Rotary::angles(const Tensor& positions) const {
+  Session& session = positions.session();
+  const std::int64_t length = positions.size(1);
+  const Tensor wide = session.empty({1, length, 1}, DType::kFp32);
+  const Tensor frequencies = to_dtype(frequencies_, DType::kFp32);
+  return session.empty({1, length, size_ / 2}, DType::kFp32);
 }
 
 std::int64_t rotary_size(const Node& config, std::int64_t head_size, double default_fraction) {
@@ -80,6 +109,22 @@ Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables) {
   const Tensor turning = size < x.size(-1) ? slice(x, -1, 0, size) : x;
   const Tensor passing = slice(x, -1, size, x.size(-1));
   const Tensor parts[] = {apply_rotary(turning, cos, sin), passing};
+  return cat(parts, -1);
+}
+
+Tensor rotate_apart(const Tensor& first, const Tensor& second, const RotaryTables& tables) {
+  const Tensor cos = unsqueeze(tables.cos, 1);
+  const Tensor sin = unsqueeze(tables.sin, 1);
+  const auto combined = [](auto join, const Tensor& a, const Tensor& x, const Tensor& b,
+                           const Tensor& y) {
+    const Tensor left = mul(a, x);
+    const Tensor right = mul(b, y);
+    return join(left, right);
+  };
+  const Tensor parts[] = {
+      combined([](const Tensor& l, const Tensor& r) { return sub(l, r); }, first, cos, second, sin),
+      combined([](const Tensor& l, const Tensor& r) { return add(l, r); }, second, cos, first,
+               sin)};
   return cat(parts, -1);
 }
 

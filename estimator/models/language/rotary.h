@@ -24,8 +24,14 @@ class Rotary {
   Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of);
 
   RotaryTables tables(const Tensor& positions, DType dtype) const;
+  // Of the angles alone, for families that turn the halves of a head apart.
+  RotaryTables half_tables(const Tensor& positions, DType dtype) const;
+  // One table of complex numbers, as `cos`.
+  RotaryTables complex_tables(const Tensor& positions) const;
 
  private:
+  Tensor angles(const Tensor& positions) const;
+
   std::int64_t size_ = 0;
   Tensor frequencies_, original_frequencies_;
   Tensor cos_cached_, sin_cached_;
@@ -40,6 +46,9 @@ Tensor rotate(const Tensor& x, const RotaryTables& tables);
 // The same in families that join both parts even where nothing is left to pass: the result is a
 // copy, its heads one after the other.
 Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables);
+
+// The two parts of a head, turned and joined, by tables of half its size.
+Tensor rotate_apart(const Tensor& first, const Tensor& second, const RotaryTables& tables);
 
 // What Python's locals keep alive until the attention returns.
 using NamedParts = std::vector<Tensor>;
