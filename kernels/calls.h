@@ -137,7 +137,7 @@ struct NllCall {
   std::int64_t ignore_index = -100;
   Operand log_probabilities, target;
   Operand loss, total_weight;     // forward: written
-  Operand grad_loss, grad_input;  // backward: scalar in, zero-initialised tensor out
+  Operand grad_loss, grad_input;  // backward: scalar in, tensor added to
 };
 
 // y = x * mask / (1 - p), mask bernoulli(1 - p) from a counter-based generator: equal seed and
@@ -154,6 +154,7 @@ struct DropoutCall {
 struct GemmCall {
   Operand out, a, b, bias;
   double alpha = 1, beta = 0;
+  bool conjugate_a = false, conjugate_b = false;  // of complex factors
 };
 
 // The kind in `query` says which of y / dx / dw is written. x is NCHW-shaped (strides say the

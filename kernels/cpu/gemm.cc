@@ -106,14 +106,14 @@ void multiply_floats(const GemmCall& call, const Operand& a, const Operand& b, c
 struct Parts {
   std::unique_ptr<float[]> re, im;
 
-  explicit Parts(const Operand& t)
+  explicit Parts(const Operand& t, bool conjugate = false)
       : re(scratch<float>(t.shape.elements())), im(scratch<float>(t.shape.elements())) {
     const element::Lane lane = element::whole(t);
     const std::int64_t n = t.shape.elements();
     for (std::int64_t i = 0; i < n; ++i) {
       const auto value = lane.get<element::Complex>(i);
       re[static_cast<std::size_t>(i)] = value.re;
-      im[static_cast<std::size_t>(i)] = value.im;
+      im[static_cast<std::size_t>(i)] = conjugate ? -value.im : value.im;
     }
   }
 };
@@ -121,7 +121,7 @@ struct Parts {
 void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b,
                       const Operand& out) {
   const std::int64_t m = out.shape[0], n = out.shape[1], k = a.shape[1];
-  const Parts left(a), right(b), sum(out);
+  const Parts left(a, call.conjugate_a), right(b, call.conjugate_b), sum(out);
   const float alpha = static_cast<float>(call.alpha), beta = static_cast<float>(call.beta);
   const auto times = [&](float factor, float* x, float* y, float keep, float* to) {
     sgemm(m, n, k, factor, {x, k, false}, {y, n, false}, keep, to, n);

@@ -53,8 +53,10 @@ Matrix matrix_of(const char* name, const Operand& operand) {
   return *matrix;
 }
 
-GemmMatrix operand_of(const Operand& operand, const Matrix& matrix, bool flipped) {
-  return {operand.data, matrix.transposed != flipped ? CUBLAS_OP_T : CUBLAS_OP_N, matrix.leading,
+GemmMatrix operand_of(const Operand& operand, const Matrix& matrix, bool flipped,
+                      bool conjugated = false) {
+  const cublasOperation_t turned = conjugated ? CUBLAS_OP_C : CUBLAS_OP_T;
+  return {operand.data, matrix.transposed != flipped ? turned : CUBLAS_OP_N, matrix.leading,
           operand.shape.rank() == 3 ? operand.strides[0] : 0};
 }
 
@@ -64,7 +66,11 @@ bool reads_plainly(const GemmCall& call) {
   for (const Operand* operand : {&call.a, &call.b, &call.out}) {
     if (is_matrix(*operand) && !dense_matrix(*operand)) return false;
   }
-  return true;
+  const bool flipped = is_matrix(call.out) && dense_matrix(call.out)->transposed;
+  const auto untransposed = [&](const Operand& operand) {
+    return is_matrix(operand) && dense_matrix(operand)->transposed == flipped;
+  };
+  return !(call.conjugate_a && untransposed(call.a)) && !(call.conjugate_b && untransposed(call.b));
 }
 
 GemmLayout layout_of(const GemmCall& call) {
@@ -90,8 +96,8 @@ GemmLayout layout_of(const GemmCall& call) {
                     out.rows,
                     a.columns,
                     batch,
-                    operand_of(call.b, b, false),
-                    operand_of(call.a, a, false),
+                    operand_of(call.b, b, false, call.conjugate_b),
+                    operand_of(call.a, a, false, call.conjugate_a),
                     operand_of(call.out, out, false),
                     true};
   if (out.transposed) {
@@ -100,8 +106,8 @@ GemmLayout layout_of(const GemmCall& call) {
               out.columns,
               a.columns,
               batch,
-              operand_of(call.a, a, true),
-              operand_of(call.b, b, true),
+              operand_of(call.a, a, true, call.conjugate_a),
+              operand_of(call.b, b, true, call.conjugate_b),
               operand_of(call.out, out, true),
               false};
   }

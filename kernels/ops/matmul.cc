@@ -33,8 +33,12 @@ Tensor copy_for_gemm(const Tensor& x) {
   return lies_in_rows_or_columns(x) ? Tensor() : x.session().kernel_temporary(x.shape(), x.dtype());
 }
 
+// Which complex factors of a product are conjugated: in backward, those that were saved.
+enum class Conjugate : std::uint8_t { kNone, kFirst, kSecond };
+
 // One gemm into a new tensor. Rank 2 or 3.
-Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {},
+            Conjugate conjugate = Conjugate::kNone) {
   Session& session = a.session();
   if (a.size(-1) != b.size(-2)) {
     throw Error(
@@ -49,7 +53,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   const Tensor copies[] = {copy_for_gemm(a), copy_for_gemm(b)};
   session.before_gemm(bias.defined());
   if (session.computes()) {
-    session.device().run(GemmCall{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0});
+    session.device().run(GemmCall{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0,
+                                  conjugate == Conjugate::kFirst, conjugate == Conjugate::kSecond});
   }
   return out;
 }
@@ -144,8 +149,8 @@ Tensor bmm(const Tensor& first, const Tensor& second) {
   tape.finish(out, [](Backward& bw) {
     const Tensor right = bw.saved(0);
     const Tensor left = bw.saved(1);
-    if (bw.needs(1)) bw.give(1, gemm(t(left), bw.gradient()));
-    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(right)));
+    if (bw.needs(1)) bw.give(1, gemm(t(left), bw.gradient(), {}, Conjugate::kFirst));
+    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(right), {}, Conjugate::kSecond));
   });
   return out;
 }

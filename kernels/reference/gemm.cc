@@ -9,12 +9,12 @@ namespace {
 using element::Complex;
 
 template <typename T>
-T read(const Operand& t, std::int64_t index) {
+T read(const Operand& t, std::int64_t index, bool conjugate = false) {
   if constexpr (std::is_same_v<T, double>) {
     return element::load<double>(t.data, t.dtype, index);
   } else {
     const Complex value = element::load<Complex>(t.data, t.dtype, index);
-    return {static_cast<double>(value.re), static_cast<double>(value.im)};
+    return {static_cast<double>(value.re), static_cast<double>(conjugate ? -value.im : value.im)};
   }
 }
 
@@ -42,8 +42,10 @@ void multiply(const GemmCall& call) {
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
         T sum{};
-        for (std::int64_t l = 0; l < k; ++l)
-          sum += read<T>(call.a, at(call.a, b, i, l)) * read<T>(call.b, at(call.b, b, l, j));
+        for (std::int64_t l = 0; l < k; ++l) {
+          sum += read<T>(call.a, at(call.a, b, i, l), call.conjugate_a) *
+                 read<T>(call.b, at(call.b, b, l, j), call.conjugate_b);
+        }
         T value = call.alpha * sum;
         if (call.bias) value += read<T>(bias, at(bias, b, i, j));
         if (call.beta != 0) value += call.beta * read<T>(call.out, at(call.out, b, i, j));

@@ -34,6 +34,22 @@ void transposes(Harness& harness, DType type, const Product& p) {
   }
 }
 
+// Whether cuBLAS conjugates (a transposed factor) or our own kernel does depends on the flips.
+void conjugates(Harness& harness, const Product& p) {
+  for (int flips = 0; flips < 32; ++flips) {
+    Tensors t;
+    GemmCall call;
+    call.a = matrix(t, DType::kComplex64, p.batch, p.m, p.k, flips & 1);
+    call.b = matrix(t, DType::kComplex64, p.batch, p.k, p.n, flips & 2);
+    call.out = matrix(t, DType::kComplex64, p.batch, p.m, p.n, flips & 4);
+    call.conjugate_a = (flips & 8) != 0;
+    call.conjugate_b = (flips & 16) != 0;
+    harness.compare(
+        fmt::format("gemm of conjugates batch {} {}x{}x{} flips {}", p.batch, p.m, p.n, p.k, flips),
+        call, {&GemmCall::out});
+  }
+}
+
 void biases(Harness& harness, DType type) {
   for (const Product& p :
        {Product{0, 6, 5, 7}, Product{2, 4, 3, 5}, Product{0, 5, 5, 5}, Product{0, 1, 4, 3}}) {
@@ -62,6 +78,7 @@ void gemm_cases(Harness& harness) {
       transposes(harness, type, p);
     }
   }
+  for (const Product& p : {Product{0, 5, 3, 7}, Product{3, 4, 5, 2}}) conjugates(harness, p);
   for (const DType type : {DType::kFp32, DType::kBf16, DType::kFp64}) biases(harness, type);
 
   Tensors t;

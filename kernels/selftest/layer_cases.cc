@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "kernels/layers/feed_forward.h"
+#include "kernels/layers/language_head.h"
 #include "kernels/layers/normalization.h"
 #include "kernels/layers/spectral.h"
 #include "kernels/layers/transformer_block.h"
@@ -153,6 +154,12 @@ Layer embedding_and_head(Builder& builder) {
   };
 }
 
+// The same head in chunks of rows, of unequal length, with gradients made in the forward pass.
+Layer chunked_head(Builder& builder) {
+  const Tensor table = builder.parameter("lm_head", {40, 16});
+  return [=](const Tensor& x) { return fused_head_loss(x, table, tokens(x.session(), {11}, 3)); };
+}
+
 }  // namespace
 
 std::vector<LayerCase> layer_cases() {
@@ -179,7 +186,8 @@ std::vector<LayerCase> layer_cases() {
       {"conv-bn-relu-pool", {2, 3, 8, 8}, conv_bn_relu_pool, kConvolutions},
       {"resnet bottleneck", {2, 4, 6, 6}, bottleneck, kConvolutions},
       {"u-net blocks with attention", {2, 8, 4, 4}, unet_blocks, kConvolutions},
-      {"embedding and tied head with loss", {2, 5, 16}, embedding_and_head}};
+      {"embedding and tied head with loss", {2, 5, 16}, embedding_and_head},
+      {"chunked head with loss", {11, 16}, chunked_head}};
 }
 
 }  // namespace memfathom::selftest

@@ -30,8 +30,9 @@ std::vector<float> read(Device& device, const Tensor& tensor) {
 void fill(Device& device, const Tensor& tensor, std::uint64_t seed) {
   const Bytes bytes = size_of(tensor.shape(), tensor.dtype());
   // Complex numbers are filled as the pairs they are.
-  const DType type = is_16bit_float(tensor.dtype()) ? tensor.dtype() : DType::kFp32;
-  const std::int64_t numbers = bytes.count() * 8 / bits_of(type);
+  const bool pairs = is_complex(tensor.dtype());
+  const DType type = pairs ? DType::kFp32 : tensor.dtype();
+  const std::int64_t numbers = tensor.elements() * (pairs ? 2 : 1);
   std::vector<float> content(static_cast<std::size_t>(bytes.count() + 3) / sizeof(float));
   for (std::int64_t i = 0; i < numbers; ++i) {
     const float value = element::uniform(seed, 0, static_cast<std::uint64_t>(i)) - 0.5F;

@@ -126,7 +126,7 @@ Tensor CausalModel::loss(Tensor* output) {
   const ComponentScope scope(session_, Component::kLogitsLoss);
   if (settings_.stage == PipelineStage::kFirst)
     return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
-  if (settings_.fused_loss && head_.weight) return fused_head_loss(hidden, head_, labels_);
+  if (settings_.fused_loss && head_.weight) return fused_causal_loss(hidden, head_.weight, labels_);
   Tensor logits = logits_of_last(hidden, 0);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const CausalLoss form{settings_.transformers_version, widened_logits()};

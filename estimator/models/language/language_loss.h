@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "kernels/layers/linear.h"
 #include "kernels/tensor/tensor.h"
 
 namespace memfathom {
@@ -20,8 +19,8 @@ Tensor causal_lm_loss(const Tensor& logits, const Tensor& labels, const CausalLo
 // Cross entropy of logits [b, s, V] in their own type against labels [b, s].
 Tensor token_loss(const Tensor& logits, const Tensor& labels);
 
-// Head and loss in one, chunk by chunk, with the gradients computed in the forward pass (Liger's
-// kernel): the logits of all tokens never exist.
-Tensor fused_head_loss(const Tensor& hidden, const Linear& head, const Tensor& labels);
+// The same against shifted labels, fused with the head whose matrix is `weight`: the logits of all
+// tokens never exist.
+Tensor fused_causal_loss(const Tensor& hidden, const Tensor& weight, const Tensor& labels);
 
 }  // namespace memfathom

@@ -29,12 +29,18 @@ struct GemmWork {
   int64_t rows, columns, depth;
   T alpha, beta;
   bool reads_out;  // beta is not 0; otherwise the old output may hold anything
+  bool conjugate_a, conjugate_b;
+
+  MEMFATHOM_HD static T turned(T value, bool conjugated) {
+    return conjugated ? element::conjugate(value) : value;
+  }
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     const int64_t c = i % columns, r = i / columns % rows, batch = i / columns / rows;
     T sum{};
     for (int64_t k = 0; k < depth; ++k) {
-      sum = sum + a.template get<T>(batch, r, k) * b.template get<T>(batch, k, c);
+      sum = sum + turned(a.template get<T>(batch, r, k), conjugate_a) *
+                      turned(b.template get<T>(batch, k, c), conjugate_b);
     }
     sum = alpha * sum;
     if (bias.data != nullptr) sum = sum + bias.template get<T>(0, 0, c);
@@ -52,10 +58,11 @@ inline StridedMatrix strided(const Operand& operand) {
 template <typename Executor>
 void submit(Executor& executor, const GemmCall& call) {
   const auto run = [&]<typename T>(T) {
-    executor.each(call.out.shape.elements(),
-                  GemmWork<T>{strided(call.out), strided(call.a), strided(call.b),
-                              strided(call.bias), call.out.shape[-2], call.out.shape[-1],
-                              call.a.shape[-1], T(call.alpha), T(call.beta), call.beta != 0});
+    executor.each(
+        call.out.shape.elements(),
+        GemmWork<T>{strided(call.out), strided(call.a), strided(call.b), strided(call.bias),
+                    call.out.shape[-2], call.out.shape[-1], call.a.shape[-1], T(call.alpha),
+                    T(call.beta), call.beta != 0, call.conjugate_a, call.conjugate_b});
   };
   if (is_complex(call.out.dtype)) return run(element::Complex{});
   in_double(call.out.dtype) ? run(0.0) : run(0.0F);

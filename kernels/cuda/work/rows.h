@@ -154,7 +154,7 @@ struct NllBackwardWork {
     const int64_t wanted = target.get<int64_t>(i);
     const RowRef row = row_of(gradient, i);
     if (!element::nll_counts(wanted, row.size(), ignore_index)) return;
-    row.set<T>(wanted, -grad_loss.get<T>(0) / total_weight.get<T>(0));
+    row.set<T>(wanted, row.get<T>(wanted) - grad_loss.get<T>(0) / total_weight.get<T>(0));
   }
 };
 

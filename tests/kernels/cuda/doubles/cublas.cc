@@ -159,13 +159,17 @@ cublasStatus_t multiply(const char* function, Product p) {
   }
   const Number alpha = scalar(p.alpha, p.compute, p.a.type);
   const Number beta = scalar(p.beta, p.compute, p.a.type);
+  const auto factor = [](const Side& side, const Elements& elements, std::int64_t at) {
+    const Number value = elements.get(at);
+    return side.operation == CUBLAS_OP_C ? std::conj(value) : value;
+  };
   for (std::int64_t batch = 0; batch < p.batch; ++batch) {
     for (std::int64_t column = 0; column < p.n; ++column) {
       for (std::int64_t row = 0; row < p.m; ++row) {
         Number sum = 0;
         for (std::int64_t i = 0; i < p.k; ++i) {
-          sum += a.get(batch * p.a.batch_stride + place(p.a, row, i)) *
-                 b.get(batch * p.b.batch_stride + place(p.b, i, column));
+          sum += factor(p.a, a, batch * p.a.batch_stride + place(p.a, row, i)) *
+                 factor(p.b, b, batch * p.b.batch_stride + place(p.b, i, column));
         }
         const std::int64_t at = batch * p.c.batch_stride + place(p.c, row, column);
         Number value = alpha * sum;
