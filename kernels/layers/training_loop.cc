@@ -8,10 +8,10 @@
 namespace memfathom {
 
 TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
-                           LoopOptions options)
+                           const LoopOptions& options)
     : session_(session),
       network_(network),
-      options_(std::move(options)),
+      options_(options),
       optimizer_(options_.optimizer, std::move(trainable)) {}
 
 void TrainingLoop::warm_up() {
@@ -32,6 +32,7 @@ void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
     session_.ledger().begin_phase("step", iteration_);
     const NoGrad no_grad(session_);
     if (options_.observer != nullptr) options_.observer->before_step();
+    const Tensor overflow = options_.grad_scaler ? unscale_gradients() : Tensor();
     if (options_.gradient_clipping) clip_gradients();
     optimizer_.step();
     if (options_.observer != nullptr) options_.observer->after_step();
@@ -50,6 +51,8 @@ void TrainingLoop::evaluate(std::int64_t batch_size) {
   const AutocastScope autocast(session_, options_.autocast);
   Tensor output;
   const Tensor loss = network_.loss(&output);
+  output.reset();
+  network_.end_generation();  // what else the output had
 }
 
 Tensor TrainingLoop::forward(std::int64_t batch_size) {
@@ -87,7 +90,10 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   Tensor root = loss_;
   if (options_.grad_scaler) {
     const ComponentScope scope(session_, Component::kLogitsLoss);
-    if (!scale_) scale_ = session_.full({}, DType::kFp32, 65536);
+    if (!scale_) {
+      scale_ = session_.full({}, DType::kFp32, 65536);
+      growth_ = session_.zeros({}, DType::kInt32);
+    }
     root = mul(loss_, scale_);
   }
   session_.ledger().begin_phase("backward", iteration_);
@@ -105,6 +111,16 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
     loss.reset();
   }
   backward(root);
+}
+
+// GradScaler.unscale_: the inverse scale and the sign of an overflow, and a copy of both for the
+// device; the latter copy lives until update(). As with clipping only the memory is reproduced.
+Tensor TrainingLoop::unscale_gradients() {
+  const Tensor inverse = session_.empty({}, DType::kFp32);
+  const Tensor overflow = session_.zeros({}, DType::kFp32);
+  Tensor overflow_copy = session_.zeros({}, DType::kFp32);
+  const Tensor inverse_copy = session_.empty({}, DType::kFp32);
+  return overflow_copy;
 }
 
 // clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in

@@ -55,7 +55,7 @@ struct LoopOptions {
 class TrainingLoop {
  public:
   TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
-               LoopOptions options);
+               const LoopOptions& options);
 
   // A forward pass of two samples before training, as model summaries (torchsummary) run it: in
   // training mode, the graph recorded and let go.
@@ -72,6 +72,7 @@ class TrainingLoop {
   void forward_backward(std::int64_t batch_size, bool first);
   Tensor forward(std::int64_t batch_size);
   void backward(const Tensor& root);
+  Tensor unscale_gradients();
   void clip_gradients();
   void clear_gradients();
 
@@ -81,7 +82,7 @@ class TrainingLoop {
   OptimizerRun optimizer_;
   Tensor loss_;
   Tensor output_;
-  Tensor scale_;
+  Tensor scale_, growth_;  // of the GradScaler
   int iteration_ = 0;
   std::int64_t loaded_ = 0;
   bool clear_before_forward_ = false;

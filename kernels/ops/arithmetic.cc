@@ -288,4 +288,12 @@ void add_in_place(Tensor& x, const Tensor& y) {
   x = changed;
 }
 
+void mul_scalar_in_place(Tensor& x, double value) {
+  Recording tape(x.session(), "mul_", {&x});
+  run_elementwise(Elementwise::kMulScalar, x, {&x}, {value});
+  Tensor changed = x.detach();
+  tape.finish(changed, [value](Backward& b) { b.give(0, mul_scalar(b.gradient(), value)); });
+  x = changed;
+}
+
 }  // namespace memfathom

@@ -41,6 +41,7 @@ void copy_into(const Tensor& target, const Tensor& x);
 
 // In place on a result of the forward pass: x *= value, x += y. The history moves with the tensor.
 void add_in_place(Tensor& x, const Tensor& y);
+void mul_scalar_in_place(Tensor& x, double value);
 
 // One element-wise kernel into a new tensor of the broadcast shape; no history. `out` may be given.
 Tensor elementwise(Elementwise op, DType dtype, std::initializer_list<const Tensor*> inputs,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "kernels/ops/layout.h"
 
 namespace memfathom {
 namespace {
@@ -62,10 +63,15 @@ DType promote(DType a, DType b) {
 
 Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> inputs) {
   bool all_contiguous = true;
+  // A lone input may have a number beside it, which is a tensor of another shape to PyTorch.
+  bool all_channels_last = shape.rank() == 4 && inputs.size() > 1;
   for (const Tensor* input : inputs) {
     all_contiguous = all_contiguous && input->shape() == shape && input->is_contiguous();
+    all_channels_last =
+        all_channels_last && input->shape() == shape && lies_in_channels_last(*input);
   }
   if (all_contiguous) return contiguous_strides(shape);
+  if (all_channels_last) return channels_last_strides(shape);
 
   const int rank = shape.rank();
   std::array<int, Shape::kMaxRank> order{};  // innermost first

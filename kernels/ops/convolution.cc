@@ -12,15 +12,6 @@
 namespace memfathom {
 namespace {
 
-// Strides along extents of 1 mean nothing: the weight of a 1x1 convolution lies in both orders.
-bool lies_in_channels_last(const Tensor& x) {
-  const Shape wanted = channels_last_strides(x.shape());
-  for (int d = 0; d < x.rank(); ++d) {
-    if (x.size(d) != 1 && x.strides()[d] != wanted[d]) return false;
-  }
-  return true;
-}
-
 // The copy that a convolution's host code makes of what lies otherwise in memory.
 Tensor formatted(const Tensor& x, bool channels_last) {
   if (!x.session().policy().counts_workspaces && !x.session().computes()) return x;

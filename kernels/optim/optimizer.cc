@@ -1,7 +1,7 @@
 #include "kernels/optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "kernels/calls.h"
@@ -41,9 +41,26 @@ Tensor zeros_like(const Tensor& x, DType dtype) {
   return made;
 }
 
+Tensor empty_like(const Tensor& x) {
+  return x.session().empty_strided(x.shape(), x.strides(), x.dtype());
+}
+
+// x.mean(dim=-2, keepdim=True)
+Tensor mean_of_rows(const Tensor& x) {
+  Shape shape = x.shape();
+  shape[-2] = 1;
+  return x.session().empty(shape, x.dtype());
+}
+
 // Lists die from their end, as Python's do.
 void release_from_end(std::vector<Tensor>& list) {
   while (!list.empty()) list.pop_back();
+}
+
+// A name gets a new list: the old one dies after the new one was made.
+void replace(std::vector<Tensor>& list, std::vector<Tensor> made) {
+  release_from_end(list);
+  list = std::move(made);
 }
 
 }  // namespace
@@ -171,76 +188,95 @@ void OptimizerRun::update(std::size_t i) {
   session.device().run(call);
 }
 
-std::vector<Tensor> OptimizerRun::temporaries(const std::vector<std::size_t>& group,
-                                              bool of_gradients) {
+// AdamW and Adafactor decay the parameters themselves, in place.
+bool OptimizerRun::decays_gradients() const {
+  return options_.weight_decay != 0 && options_.name != OptimizerName::kAdamW &&
+         options_.name != OptimizerName::kAdafactor;
+}
+
+std::vector<Tensor> OptimizerRun::like_gradients(const Indices& group) const {
   std::vector<Tensor> list;
   list.reserve(group.size());
-  for (const std::size_t i : group) {
-    const Tensor& model = of_gradients ? parameters_[i].grad()
-                                       : (states_[i].second ? states_[i].second : states_[i].first);
-    list.push_back(model.session().empty_strided(model.shape(), model.strides(), model.dtype()));
-  }
+  for (const std::size_t i : group) list.push_back(empty_like(parameters_[i].grad()));
   return list;
 }
 
-void OptimizerRun::step_foreach(const std::vector<std::size_t>& group) {
-  const bool l2 = options_.weight_decay != 0 && options_.name != OptimizerName::kAdamW;
-  std::vector<Tensor> decayed;
-  if (l2) decayed = temporaries(group, true);
-  for (const std::size_t i : group) update(i);
-  switch (options_.name) {
-    case OptimizerName::kAdam:
-    case OptimizerName::kAdamW: {
-      release_from_end(decayed);
-      std::vector<Tensor> roots = temporaries(group, false);
-      release_from_end(lingering_);
-      lingering_ = std::move(roots);
-      break;
-    }
-    case OptimizerName::kRmsprop: lingering_ = temporaries(group, false); break;
-    case OptimizerName::kAdagrad: {
-      std::vector<Tensor> roots = temporaries(group, false);
-      // Decayed gradients are multiplied in place.
-      std::vector<Tensor> numerators;
-      if (!l2) numerators = temporaries(group, true);
-      release_from_end(numerators);
-      release_from_end(roots);
-      break;
-    }
-    case OptimizerName::kAdafactor: lingering_ = temporaries(group, true); break;
-    default: break;
-  }
-  release_from_end(decayed);
+std::vector<Tensor> OptimizerRun::like_states(const Indices& group) const {
+  std::vector<Tensor> list;
+  list.reserve(group.size());
+  for (const std::size_t i : group)
+    list.push_back(empty_like(states_[i].second ? states_[i].second : states_[i].first));
+  return list;
 }
 
-void OptimizerRun::step_for_loop(const std::vector<std::size_t>& group) {
+void OptimizerRun::step_foreach(const Indices& group, Lists& lists) {
+  release_from_end(lists.decayed);
+  if (decays_gradients()) lists.decayed = like_gradients(group);
+  // Momentum is cloned from the decayed gradients, all of which are still there.
+  for (const std::size_t i : group) prepare(i);
+  for (const std::size_t i : group) update(i);
+  switch (options_.name) {
+    case OptimizerName::kSgdMomentum: release_from_end(lists.decayed); break;
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW:
+      release_from_end(lists.decayed);
+      replace(lists.roots, like_states(group));
+      break;
+    case OptimizerName::kRmsprop: replace(lists.roots, like_states(group)); break;
+    case OptimizerName::kAdagrad:
+      replace(lists.roots, like_states(group));
+      // Decayed gradients are multiplied in place.
+      replace(lists.numerators, decays_gradients() ? lists.decayed : like_gradients(group));
+      break;
+    case OptimizerName::kAdafactor: step_foreach_adafactor(group, lists); break;
+    default: break;
+  }
+}
+
+// Means over rows and over columns, each let go at once; then the estimates, and a mean of the row
+// variances to divide them by.
+void OptimizerRun::step_foreach_adafactor(const Indices& group, Lists& lists) {
+  if (parameters_[group.front()].rank() < 2) {
+    std::vector<Tensor> squares = like_gradients(group);
+    release_from_end(squares);
+    replace(lists.roots, like_gradients(group));
+    return;
+  }
+  for (const bool rows : {true, false}) {
+    std::vector<Tensor> means;
+    for (const std::size_t i : group)
+      means.push_back(empty_like(rows ? states_[i].first : states_[i].second));
+    release_from_end(means);
+  }
+  std::vector<Tensor> estimates = like_gradients(group);
+  std::vector<Tensor> means;
+  for (const std::size_t i : group) means.push_back(mean_of_rows(states_[i].first));
+  release_from_end(means);
+  replace(lists.roots, std::move(estimates));
+}
+
+void OptimizerRun::step_for_loop(const Indices& parameters) {
+  if (options_.name == OptimizerName::kAdafactor) return step_for_loop_adafactor(parameters);
   Tensor denominator;
-  for (const std::size_t i : group) {
-    const Tensor& parameter = parameters_[i];
-    Session& session = parameter.session();
-    const auto temporary = [&] {
-      const Tensor& model = states_[i].first ? states_[i].first : parameter.grad();
-      return session.empty_strided(parameter.shape(), parameter.strides(), model.dtype());
-    };
-    const bool l2 = options_.weight_decay != 0 && options_.name != OptimizerName::kAdamW;
+  for (const std::size_t i : parameters) {
+    const Tensor& gradient = parameters_[i].grad();
     Tensor decayed;
-    if (l2) decayed = temporary();
+    if (decays_gradients()) decayed = empty_like(gradient);
+    prepare(i);
     update(i);
+    const Tensor& state = states_[i].first;
     switch (options_.name) {
       case OptimizerName::kAdam:
       case OptimizerName::kAdamW: {
-        const Tensor root = temporary();
-        denominator = temporary();
+        const Tensor root = empty_like(state);
+        denominator = empty_like(state);
         break;
       }
       case OptimizerName::kRmsprop:
-      case OptimizerName::kAdagrad:
-      case OptimizerName::kAdafactor:
-        denominator = temporary();
-        break;  // changed in place after that
+      case OptimizerName::kAdagrad: denominator = empty_like(state); break;
       case OptimizerName::kLion: {
-        const Tensor interpolated = temporary();
-        denominator = temporary();
+        const Tensor interpolated = empty_like(state);
+        denominator = empty_like(state);
         break;
       }
       default: break;
@@ -248,33 +284,79 @@ void OptimizerRun::step_for_loop(const std::vector<std::size_t>& group) {
   }
 }
 
+void OptimizerRun::step_for_loop_adafactor(const Indices& parameters) {
+  Tensor row_mean;
+  Tensor column_mean;
+  Tensor square;
+  Tensor estimate;
+  for (const std::size_t i : parameters) {
+    const Tensor& gradient = parameters_[i].grad();
+    if (gradient.rank() < 2) {
+      square = empty_like(gradient);
+      estimate = empty_like(gradient);
+      continue;
+    }
+    row_mean = empty_like(states_[i].first);
+    column_mean = empty_like(states_[i].second);
+    Tensor made = empty_like(gradient);
+    { const Tensor divisor = mean_of_rows(states_[i].first); }
+    estimate = std::move(made);
+  }
+}
+
+// One per type; PyTorch keeps them in a hash table that gives back the newest first. Adafactor has
+// matrices and vectors apart.
+std::vector<OptimizerRun::Indices> OptimizerRun::groups(const Indices& parameters) const {
+  std::vector<std::pair<DType, Indices>> types;
+  for (const std::size_t i : parameters) {
+    const DType dtype = parameters_[i].dtype();
+    auto type = types.begin();
+    while (type != types.end() && type->first != dtype) ++type;
+    if (type == types.end()) type = types.insert(types.end(), {dtype, {}});
+    type->second.push_back(i);
+  }
+  std::vector<Indices> found;
+  for (auto type = types.rbegin(); type != types.rend(); ++type) {
+    Indices& members = type->second;
+    if (options_.name == OptimizerName::kAdafactor) {
+      const auto is_matrix = [&](std::size_t i) { return parameters_[i].rank() > 1; };
+      const bool matrices_first = is_matrix(members.front());
+      const auto rest = std::stable_partition(members.begin(), members.end(), [&](std::size_t i) {
+        return is_matrix(i) == matrices_first;
+      });
+      if (rest != members.end()) {
+        found.emplace_back(members.begin(), rest);
+        members.erase(members.begin(), rest);
+      }
+    }
+    found.push_back(std::move(members));
+  }
+  return found;
+}
+
 void OptimizerRun::step() {
   ++steps_;
-  // One group per type, in the order in which the types first appear.
-  std::vector<std::pair<DType, std::vector<std::size_t>>> groups;
+  if (options_.name == OptimizerName::kNone) return;
+  Indices ready;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].grad() || options_.name == OptimizerName::kNone) continue;
-    if (options_.name != OptimizerName::kSgdMomentum || options_.weight_decay == 0) prepare(i);
-    const DType dtype = parameters_[i].dtype();
-    auto group = groups.begin();
-    while (group != groups.end() && group->first != dtype) ++group;
-    if (group == groups.end()) group = groups.insert(groups.end(), {dtype, {}});
-    group->second.push_back(i);
+    if (!parameters_[i].grad()) continue;
+    ready.push_back(i);
+    // SGD's momentum begins as a copy of the gradient, when its turn comes.
+    if (options_.name != OptimizerName::kSgdMomentum) prepare(i);
   }
   const bool in_kernel =
       options_.form == OptimizerForm::kFused || options_.name == OptimizerName::kAdamW8bit;
-  for (const auto& [dtype, group] : groups) {
-    if (in_kernel) {
-      for (const std::size_t i : group) update(i);
-    } else if (options_.form == OptimizerForm::kForLoop || options_.name == OptimizerName::kLion) {
-      step_for_loop(group);
-    } else {
-      step_foreach(group);
+  if (in_kernel) {
+    for (const std::size_t i : ready) {
+      prepare(i);
+      update(i);
     }
-    for (const std::size_t i : group)
-      prepare(i);  // SGD's momentum with a decay term is cloned from the decayed gradient
+  } else if (options_.form == OptimizerForm::kForLoop || options_.name == OptimizerName::kLion) {
+    step_for_loop(ready);
+  } else {
+    Lists lists;
+    for (const Indices& group : groups(ready)) step_foreach(group, lists);
   }
-  release_from_end(lingering_);
 }
 
 }  // namespace memfathom

@@ -58,16 +58,27 @@ class OptimizerRun {
     Tensor master;
   };
 
+  using Indices = std::vector<std::size_t>;
+  // What the names of PyTorch's function hold from one group to the next; a list dies when its name
+  // gets the next group's.
+  struct Lists {
+    std::vector<Tensor> decayed, roots, numerators;
+  };
+
+  bool decays_gradients() const;
   void prepare(std::size_t i);
-  std::vector<Tensor> temporaries(const std::vector<std::size_t>& group, bool of_gradients);
-  void step_foreach(const std::vector<std::size_t>& group);
-  void step_for_loop(const std::vector<std::size_t>& group);
+  std::vector<Tensor> like_gradients(const Indices& group) const;
+  std::vector<Tensor> like_states(const Indices& group) const;
+  void step_foreach(const Indices& group, Lists& lists);
+  void step_foreach_adafactor(const Indices& group, Lists& lists);
+  void step_for_loop(const Indices& parameters);
+  void step_for_loop_adafactor(const Indices& parameters);
+  std::vector<Indices> groups(const Indices& parameters) const;
   void update(std::size_t i);
 
   OptimizerOptions options_;
   std::vector<Tensor> parameters_;
   std::vector<State> states_;
-  std::vector<Tensor> lingering_;  // what Python's locals hold from the group before
   Tensor quantile_maps_[2];
   std::int64_t steps_ = 0;
 };

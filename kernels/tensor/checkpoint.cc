@@ -99,24 +99,28 @@ void run_again(Backward& b, const Reentrant& kept) {
     again.push_back(b.saved(i));
     if (again.back()) again.back().set_requires_grad(b.needs(i));
   }
+  // An output that nobody used has a gradient too: zeros, made before anything else.
+  std::vector<Tensor> given;
+  for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
+    given.push_back(b.gradient(i));
+    const OutputMeta& meta = kept.outputs[i];
+    if (!given.back()) given.back() = session.zeros(meta.shape, meta.dtype);
+  }
   std::vector<Tensor> results;
   {
     const Scoped<bool> grad(session.grad_enabled, true);
     const AutocastScope autocast(session, kept.autocast);
     results = kept.segment(again);
   }
-  // An output that nobody used has a gradient too: zeros.
   std::vector<Tensor> roots;
   std::vector<Tensor> gradients;
   std::size_t number = 0;
   for (const Tensor& result : results) {
     if (!result) continue;
-    Tensor gradient = b.gradient(number);
-    const OutputMeta& meta = kept.outputs[number++];
-    if (!gradient) gradient = session.zeros(meta.shape, meta.dtype);
+    const Tensor& gradient = given[number++];
     if (!result.requires_grad()) continue;
     roots.push_back(result);
-    gradients.push_back(std::move(gradient));
+    gradients.push_back(gradient);
   }
   run_backward(roots, gradients);
   for (std::size_t i = 0; i < kept.inputs; ++i) {

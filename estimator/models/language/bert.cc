@@ -289,6 +289,7 @@ class Bert final : public Network {
     c.eager = settings_.attention == AttentionImplementation::kEager;
     c.dtype = embedded.dtype();
     pass.mask = make_mask(session_, c);
+    pass.mask_is_positional = true;
     Tensor hidden = embedded;
     for (const BertBlock& block : blocks_) hidden = run_block(settings_, block, hidden, pass);
     return hidden;

@@ -9,6 +9,7 @@
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/attention.h"
 #include "kernels/ops/loss.h"
+#include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
 
 namespace memfathom {
@@ -150,22 +151,50 @@ class FalconBlock {
       q = std::move(turned);
     }
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
-    Attended attended = attend_plainly(q, k, v, pass.mask);
+    Attended attended = style_.implementation == AttentionImplementation::kEager
+                            ? attend_eagerly(q, k, v, pass, x.dtype())
+                            : attend_by_kernel(q, k, v, pass.mask);
     attended.output = merge_heads(attended.output);
     attended.output = output_(attended.output);
     return attended;
   }
 
   // The model calls PyTorch's function itself: keys of one head for all queries stay one head.
-  Attended attend_plainly(const Tensor& q, const Tensor& k, const Tensor& v,
-                          const Tensor& mask) const {
-    if (style_.implementation == AttentionImplementation::kEager || !plan_.one_key_head())
-      return attend(style_, q, k, v, mask);
+  Attended attend_by_kernel(const Tensor& q, const Tensor& k, const Tensor& v,
+                            const Tensor& mask) const {
+    if (!plan_.one_key_head()) return attend(style_, q, k, v, mask);
     AttentionOptions options;
     options.implementation = style_.implementation;
     options.scale = style_.scale;
     options.mask = mask;
     return {transpose(scaled_dot_product_attention(q, k, v, options), 1, 2), {}};
+  }
+
+  // The model's own code: scores are scaled in place and live until the weights exist; with biases
+  // every step on the way has a name, and lives until the attention is done.
+  Attended attend_eagerly(const Tensor& q, const Tensor& k, const Tensor& v, const Pass& pass,
+                          DType hidden) const {
+    const std::int64_t groups = q.size(1) / k.size(1);
+    std::vector<Tensor> steps;
+    {
+      const Tensor keys = repeat_interleave_heads(k, groups);
+      steps.push_back(matmul(q, transpose(keys, 2, 3)));
+    }
+    if (plan_.alibi) {
+      steps.push_back(to_dtype(steps.back(), DType::kFp32));
+      steps.push_back(add(steps.back(), pass.biases));
+    }
+    mul_scalar_in_place(steps.back(), style_.scale);
+    Tensor weights;
+    {
+      const Tensor sum = add(steps.back(), pass.mask);
+      weights = hidden == DType::kFp32 ? softmax_fp32(sum) : softmax(to_dtype(sum, hidden));
+    }
+    if (!plan_.alibi) steps.clear();
+    weights = dropout(weights, style_.dropout);
+    Tensor output = matmul(weights, repeat_interleave_heads(v, groups));
+    output = contiguous(transpose(output, 1, 2));
+    return {output, weights};
   }
 
   FalconPlan plan_;
@@ -210,6 +239,7 @@ class Falcon final : public Decoder<FalconBlock> {
     // Slopes times positions, one row per head, joined with the causal mask.
     const std::int64_t queries = embeddings.size(1);
     const std::int64_t keys = pass.cache != nullptr ? pass.cache->length() + queries : queries;
+    pass.biases = session().empty({embeddings.size(0), heads_, 1, keys}, embeddings.dtype());
     pass.mask = session().empty({embeddings.size(0), heads_, queries, keys}, embeddings.dtype());
   }
 

@@ -193,6 +193,7 @@ class Gpt2 final : public CausalModel {
     const Tensor position_embeddings = embedding(positions_, pass.positions);
     Tensor hidden = add(embeddings, position_embeddings);
     pass.mask = mask_for(embeddings, cache, 0);
+    pass.mask_is_positional = true;
     hidden = dropout(hidden, dropout_);
     for (const Gpt2Block& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     hidden = norm_(hidden);

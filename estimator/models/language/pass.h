@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "estimator/models/checkpointed.h"
 #include "estimator/models/language/key_value_cache.h"
@@ -20,6 +21,9 @@ struct Pass {
   RotaryTables rotary;
   RotaryTables window_rotary;  // of layers with a sliding window, where they have their own
   KeyValueCache* cache = nullptr;
+  // Models that hand the mask to a block without its name: a reentrant checkpoint saves it, and it
+  // goes with the block's backward. Named, it lives as long as the graph.
+  bool mask_is_positional = false;
   // Of loops that keep the whole result of a block, its attention weights too, until the next block
   // returns. Nobody holds them when a checkpoint runs again.
   std::weak_ptr<Tensor> last_weights;
@@ -38,6 +42,28 @@ Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tens
   return settings.adapters->after(&block, output);
 }
 
+// Weights that a block returns beside its output are an output of the checkpoint too; nobody uses
+// them, so backward begins with zeros of their size.
+template <typename Block>
+Tensor run_reentrant(const ModelSettings& settings, const Block& block, const Tensor& x,
+                     const Pass& pass, Pass kept) {
+  Tensor argument;
+  if (kept.mask_is_positional) argument = std::move(kept.mask);
+  const JoiningSegment segment = [&settings, &block,
+                                  kept = std::move(kept)](std::span<const Tensor> given) {
+    Pass own = kept;
+    if (own.mask_is_positional) own.mask = given[1];
+    const auto weights = std::make_shared<Tensor>();
+    own.last_weights = weights;
+    Tensor output = run_adapted(settings, block, given[0], own);
+    return std::vector<Tensor>{std::move(output), std::move(*weights)};
+  };
+  const Tensor inputs[] = {x, std::move(argument)};
+  std::vector<Tensor> outputs = checkpoint_reentrant(segment, inputs);
+  if (const auto last = pass.last_weights.lock()) *last = std::move(outputs[1]);
+  return std::move(outputs[0]);
+}
+
 // x = block(x, pass), checkpointed where the job wants it. Inside a
 // checkpoint no cache is written: it would be written twice.
 template <typename Block>
@@ -46,6 +72,8 @@ Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor
   if (!checkpoints(settings, x.session())) return run_adapted(settings, block, x, pass);
   Pass kept = pass;
   kept.cache = nullptr;
+  if (settings.checkpointing == Checkpointing::kFull && settings.checkpoint_reentrant)
+    return run_reentrant(settings, block, x, pass, std::move(kept));
   const Segment segment = [&settings, &block, kept = std::move(kept)](const Tensor& input) {
     return run_adapted(settings, block, input, kept);
   };

@@ -70,6 +70,8 @@ class T5 final : public Network {
     return head_(sequence);
   }
 
+  void end_generation() override { held_encoding_.reset(); }
+
  private:
   std::int64_t target_length() const {
     return settings_.target_sequence_length > 0 ? settings_.target_sequence_length

@@ -302,11 +302,13 @@ Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
     biases = std::move(*made);
     return output;
   }
-  const Tensor inputs[] = {x, biases.self, pass.encoded, biases.cross};
-  const JoiningSegment segment = [&block, pass](std::span<const Tensor> given) {
-    T5Pass own = pass;
-    own.encoded = given[2];
-    T5Biases own_biases{given[1], given[3]};
+  const Tensor inputs[] = {x, pass.mask, biases.self, pass.encoded, pass.cross_mask, biases.cross};
+  const JoiningSegment segment = [&block](std::span<const Tensor> given) {
+    T5Pass own;
+    own.mask = given[1];
+    own.encoded = given[3];
+    own.cross_mask = given[4];
+    T5Biases own_biases{given[2], given[5]};
     Tensor result = block(given[0], own, own_biases);
     return std::vector<Tensor>{std::move(result), own_biases.self, own_biases.cross};
   };
