@@ -126,7 +126,10 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
     CudaDevice cuda(0);
     const Outcome wanted = run_layer(cpu, layer_case);
     const Outcome got = run_layer(cuda, layer_case);
-    const double tolerance = layer_case.dtype == DType::kFp32 ? 1e-3 : layer_case.tolerance;
+    // Batch norms over few numbers magnify what oneDNN's convolutions round.
+    const double tolerance = layer_case.dtype != DType::kFp32 ? layer_case.tolerance
+                             : layer_case.tolerance > 1e-3    ? 1e-3
+                                                              : 1e-5;
     EXPECT_LT(selftest::largest_difference(got.values, wanted.values), tolerance);
   }
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
