@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "estimator/gpus.h"
 #include "estimator/job/read_job.h"
+#include "estimator/run/replayed_job.h"
 
 namespace memfathom {
 namespace {

@@ -10,6 +10,7 @@
 #include "core/fitted_workspaces.h"
 #include "estimator/gpus.h"
 #include "estimator/run/dry_run.h"
+#include "estimator/run/replayed_job.h"
 #include "estimator/run/stack_versions.h"
 #include "kernels/cpu/open.h"
 #include "kernels/workspace/cached_workspace_model.h"

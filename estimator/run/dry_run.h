@@ -10,7 +10,6 @@
 
 #include "core/bytes.h"
 #include "core/component.h"
-#include "core/predictor.h"
 #include "core/workspace.h"
 #include "estimator/job/job.h"
 #include "kernels/tensor/framework_policy.h"
@@ -54,8 +53,5 @@ using StepHook = std::function<void(std::string_view stage)>;
 
 // The same layers and iterations in any session: how a profile runs a job on a real device.
 DryRun run_in(Session& session, const Job& job, const StepHook& reached);
-
-// What the predictor needs of it.
-ReplayedJob replayed(const DryRun& run);
 
 }  // namespace memfathom

@@ -1,15 +1,9 @@
 #include "estimator/run/trace_run.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <string_view>
 
-#include "core/error.h"
-#include "kernels/allocator/arithmetic_segments.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/allocator/caching_allocator.h"
+#include "estimator/run/simulated_memory.h"
 #include "kernels/allocator/trace.h"
 #include "kernels/dry/dry_device.h"
 
@@ -130,36 +124,12 @@ class Replayer {
 DryRun run_trace(const Job& job, const DryRunOptions& options) {
   const Trace trace = load_trace(trace_path(job.model.at("trace")));
   DryDevice device;
-  ArithmeticSegments memory;
-  FrameworkPolicy policy = options.policy;
-  std::unique_ptr<Allocator> allocator;
-  if (job.allocator.backend == Backend::kNone) {
-    allocator = std::make_unique<BareAllocator>();
-    policy.counts_workspaces = false;
-  } else {
-    if (options.device_memory) memory = ArithmeticSegments(*options.device_memory);
-    allocator =
-        std::make_unique<CachingAllocator>(memory, parse_allocator_options(job.allocator.options));
-  }
+  SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
-  Replayer replayer(trace, *allocator, workspaces, policy);
+  Replayer replayer(trace, memory.allocator(), workspaces, memory.policy());
   replayer.go();
   DryRun run;
-  run.phases = replayer.ledger.phases();
-  run.modules = replayer.ledger.module_names();
-  int last = 0;
-  for (const PhaseRecord& phase : run.phases) last = std::max(last, phase.iteration);
-  for (const PhaseRecord& phase : run.phases) {
-    if (phase.iteration == 1)
-      run.first_allocated_peak = std::max(run.first_allocated_peak, Bytes{phase.allocated_peak});
-    if (phase.iteration < std::min(last, 2) || Bytes{phase.allocated_peak} <= run.allocated_peak)
-      continue;
-    run.allocated_peak = Bytes{phase.allocated_peak};
-    run.at_peak = phase.live_at_peak;
-  }
-  run.reserved_peak =
-      std::max(Bytes{allocator->statistics().reserved_bytes.all.peak}, run.allocated_peak);
-  run.retries = allocator->statistics().num_alloc_retries;
+  note_peaks(replayer.ledger, memory.allocator().statistics(), run);
   run.uses_cublas = replayer.uses_cublas;
   run.uses_cudnn = replayer.uses_cudnn;
   return run;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "estimator/run/replayed_job.h"
 #include "tests/estimator/run_job.h"
 
 namespace memfathom {

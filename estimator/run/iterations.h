@@ -1,0 +1,22 @@
+// Iterations: the steps of a job that matter for its memory, played in a session.
+#pragma once
+
+#include "estimator/job/job.h"
+#include "estimator/run/dry_run.h"
+#include "kernels/layers/network.h"
+#include "kernels/layers/training_loop.h"
+
+namespace memfathom {
+
+// Two full ones and what repeats after them; where an epoch ends with a shorter batch, that one and
+// the full ones after it.
+void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& reached);
+
+void infer(Session& session, Network& network, const TrainingSpec& training,
+           const StepHook& reached);
+
+// A prompt, then token after token.
+void generate(Session& session, Network& network, const TrainingSpec& training,
+              const StepHook& reached);
+
+}  // namespace memfathom
