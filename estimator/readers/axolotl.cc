@@ -41,7 +41,9 @@ void set_precision(Reading& reading) {
   const Node& tree = reading.content;
   const Node* bf16 = value_at(tree, "bf16");
   const bool automatic = bf16 != nullptr && bf16->is_string() && bf16->as_string() != "false";
-  if (says_true(tree, "bf16") || automatic) {
+  if (automatic && bf16->as_string() == "full") {
+    reading.set("training.precision", Node::string("bf16"));
+  } else if (says_true(tree, "bf16") || automatic) {
     reading.set("training.precision", Node::string("bf16"));
     reading.set("training.autocast", Node::string("bf16"));
   } else if (says_true(tree, "fp16")) {
@@ -64,6 +66,40 @@ void set_quantization(const std::string& adapter, Reading& reading) {
   } else if (says_true(tree, "load_in_8bit")) {
     reading.set("training.quantization", Node::string("int8"));
   }
+}
+
+// Losses that never hold the logits: Liger's, Apple's, and axolotl's own in pieces.
+bool has_fused_loss(const Node& tree) {
+  for (const char* key : {"cut_cross_entropy", "chunked_cross_entropy"}) {
+    if (says_true(tree, key)) return true;
+  }
+  const Node* plugins = value_at(tree, "plugins");
+  if (plugins == nullptr || !plugins->is_list()) return false;
+  const Node* cut = value_at(tree, "cut_cross_entropy");
+  if (cut != nullptr && cut->is_bool() && !cut->as_bool()) return false;
+  for (const Node& plugin : plugins->items()) {
+    if (plugin.is_string() && plugin.as_string().find("CutCrossEntropy") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+// The mesh that a file describes: as many GPUs as its sides multiply to.
+void set_gpus(Reading& reading) {
+  std::int64_t gpus = 1;
+  bool said = false;
+  for (const char* key :
+       {"dp_shard_size", "dp_replicate_size", "tensor_parallel_size", "context_parallel_size"}) {
+    const Node* side = value_at(reading.content, key);
+    if (side == nullptr || !side->is_number()) continue;
+    gpus *= side->as_int(1, 4096);
+    said = said || side->as_int() > 1;
+  }
+  if (!said) return;
+  reading.set("parallel.num_gpus", Node::integer(gpus));
+  const Node* tensor = value_at(reading.content, "tensor_parallel_size");
+  if (tensor != nullptr && tensor->is_number() && tensor->as_int() > 1)
+    reading.set("parallel.tensor", *tensor);
 }
 
 void say_precision(const std::string& name, const Node& job, Node& content) {
@@ -152,17 +188,38 @@ void read_axolotl(Reading& reading) {
                   [](const KeyChange& change) { return change.key == "training.lora.targets"; });
     if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
   }
+  for (KeyChange& change : reading.settings) {
+    if (change.key == "training.lora.targets") change.value = lora_targets(change.value);
+  }
   set_quantization(kind, reading);
   set_precision(reading);
+  if (const std::string name = text_at(tree, "attn_implementation"); !name.empty())
+    set_attention(name, reading);
+  if (has_fused_loss(tree)) reading.set("training.fused_loss", Node::boolean(true));
+  // "offload" is both: segments, and what they keep on the host.
+  if (text_at(tree, "gradient_checkpointing").starts_with("offload"))
+    reading.set("parallel.offload.activations", Node::string("cpu"));
   if (says_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
   if (says_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+  // Since its second version a section is enough to turn FSDP on.
+  if (const Node* section = value_at(tree, "fsdp_config");
+      section != nullptr && section->is_map() && value_at(tree, "fsdp") == nullptr)
+    reading.set("parallel.fsdp", Node::string("full"));
+  if (const Node* version = value_at(tree, "fsdp_version"))
+    reading.set("parallel.fsdp_version", *version);
+  if (says_true(tree, "fsdp_config.activation_checkpointing"))
+    reading.set("training.gradient_checkpointing", Node::string("full"));
+  set_gpus(reading);
   for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
     if (says_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
   }
   if (const Node* rl = value_at(tree, "rl"); rl != nullptr && rl->is_string()) {
-    if (rl->as_string() == "dpo") {
+    const std::string& method = rl->as_string();
+    const bool alone = method == "orpo" || method == "simpo";
+    if (method == "dpo" || method == "ipo" || alone) {
       reading.set("training.preference.method", Node::string("dpo"));
+      if (alone) reading.set("training.preference.reference", Node::string("none"));
     } else {
       reading.not_modelled.push_back(fmt::format("{}: rl {}", reading.file, rl->as_string()));
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "estimator/readers/reading.h"
 
@@ -9,6 +10,8 @@ namespace memfathom {
 
 void read_adapter(Reading& reading);
 void read_training_arguments(Reading& reading);
+// The keys of TRL's scripts beside the Trainer's own.
+void read_trl_arguments(Reading& reading);
 void read_deepspeed(Reading& reading);
 void read_accelerate(Reading& reading);
 void read_axolotl(Reading& reading);
@@ -35,6 +38,13 @@ bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content);
 
 // The part of a Trainer's or axolotl's file that turns ZeRO on.
 Node zero_section(const Node& stage);
+
+// PEFT's target_modules as a list of names: a pattern over whole paths is read by the names its
+// last part allows.
+Node lora_targets(const Node& given);
+
+// "flash_attention_2", "sdpa", "eager", "flex_attention", ... as training.attention.
+void set_attention(const std::string& name, Reading& reading);
 
 // "full_shard auto_wrap", "SHARD_GRAD_OP", 1: as parallel.fsdp.
 void set_fsdp(const Node& value, Reading& reading);

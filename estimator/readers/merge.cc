@@ -104,7 +104,7 @@ void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
                       reading.file, reading.base_model));
       continue;
     }
-    job.document.assign("model." + named->form, Node::string(named->value));
+    job.document.assign("model." + named->form, node_of(*named));
     if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
     return;
   }

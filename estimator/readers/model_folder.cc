@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "core/error.h"
@@ -149,14 +150,60 @@ void read_adapter(Reading& reading) {
 
 namespace {
 
+// Where a file that another names stands: beside that one, where the run was started, or in a
+// folder above (examples name their files from the top of the repository). Empty: nowhere.
+fs::path found_from(const fs::path& file, const fs::path& named) {
+  if (named.is_absolute()) return is_there(named) ? named : fs::path();
+  fs::path folder = fs::absolute(file).parent_path();
+  for (int steps = 0; steps < 8; ++steps) {
+    if (is_there(folder / named)) return folder / named;
+    if (!folder.has_parent_path() || folder == folder.parent_path()) break;
+    folder = folder.parent_path();
+  }
+  return is_there(named) ? named : fs::path();
+}
+
+// "zero3_bf16_cpuoffload_all.json", "ds_z2_config.json": names that say what is in the file.
+std::optional<Reading> read_from_its_name(const Reading& reading, const std::string& named) {
+  const std::string name = fs::path(named).filename().string();
+  for (const std::string_view mark : {"zero_stage", "zero", "_z", "stage"}) {
+    const std::size_t at = name.find(mark);
+    if (at == std::string::npos || at + mark.size() >= name.size()) continue;
+    const char stage = name[at + mark.size()];
+    if (stage < '0' || stage > '3') continue;
+    Reading guessed;
+    guessed.file = reading.file;
+    guessed.format = FileFormat::kDeepSpeed;
+    guessed.content = Node::map();
+    guessed.section = "deepspeed";
+    guessed.set("parallel.zero_stage", Node::integer(stage - '0'));
+    const bool offloads = name.find("offload") != std::string::npos;
+    if (offloads) guessed.set("parallel.offload.optimizer", Node::string("cpu"));
+    if (offloads && stage == '3') guessed.set("parallel.offload.parameters", Node::string("cpu"));
+    guessed.assumptions.push_back(
+        fmt::format("{} names {}, which is not here: ZeRO stage {}{} is taken from its name; give "
+                    "the file with --from for its buckets",
+                    reading.file, named, stage, offloads ? " with offloading" : ""));
+    return guessed;
+  }
+  return std::nullopt;
+}
+
 // A DeepSpeed configuration in a file of its own that another file names.
 void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Reading>& readings) {
   const Node* deepspeed = value_at(reading.content, key);
   if (deepspeed == nullptr || deepspeed->is_map()) return;
-  fs::path path = deepspeed->as_string();
-  const fs::path beside = fs::path(reading.file).parent_path() / path;
-  if (path.is_relative() && is_there(beside)) path = beside;
-  readings.push_back(read_tree(load_document(path.string()), FileFormat::kDeepSpeed));
+  const std::string& named = deepspeed->as_string();
+  if (named.empty()) return;
+  const fs::path path = found_from(reading.file, named);
+  if (path.empty()) {
+    if (std::optional<Reading> guessed = read_from_its_name(reading, named)) {
+      readings.push_back(std::move(*guessed));
+      return;
+    }
+  }
+  readings.push_back(
+      read_tree(load_document(path.empty() ? named : path.string()), FileFormat::kDeepSpeed));
 }
 
 std::vector<Reading> read_file(const std::string& path) {

@@ -99,6 +99,43 @@ std::optional<NamedModel> preset_like(const std::string& name) {
   }
 }
 
+// 9e9 of "Qwen/Qwen3.5-9B" and 35e9 of "35B-A3B": the largest number that has a unit of its own.
+double parameters_in(const std::string& name) {
+  double largest = 0;
+  for (std::size_t i = name.rfind('/') + 1; i < name.size(); ++i) {
+    const unsigned char before = i == 0 ? '-' : static_cast<unsigned char>(name[i - 1]);
+    if (std::isdigit(static_cast<unsigned char>(name[i])) == 0 || std::isalnum(before) != 0 ||
+        before == '.')
+      continue;
+    std::size_t end = i;
+    while (end < name.size() &&
+           (std::isdigit(static_cast<unsigned char>(name[end])) != 0 || name[end] == '.'))
+      ++end;
+    const char unit = end < name.size()
+                          ? static_cast<char>(std::tolower(static_cast<unsigned char>(name[end])))
+                          : ' ';
+    const bool whole =
+        end + 1 >= name.size() || std::isalnum(static_cast<unsigned char>(name[end + 1])) == 0;
+    if (end - i > 6 || !whole || (unit != 'b' && unit != 'm')) continue;
+    largest = std::max(
+        largest, std::strtod(name.substr(i, end - i).c_str(), nullptr) * (unit == 'b' ? 1e9 : 1e6));
+  }
+  return largest;
+}
+
+// Only its size is known: a name with an owner is a model's, not a misspelt preset.
+std::optional<NamedModel> sized_like(const std::string& name) {
+  if (!is_hub_name(name) || name.find('/') == std::string::npos) return std::nullopt;
+  const double parameters = parameters_in(name);
+  if (parameters < 1e6 || parameters > 5e12) return std::nullopt;
+  return NamedModel{
+      "parameters", fmt::format("{}", parameters),
+      fmt::format("{} is no preset, no folder here and not in the local Hugging Face cache: a "
+                  "Llama of the {:.3g} B parameters in its name is counted; give its config.json "
+                  "(--model FOLDER) for its own shape",
+                  name, parameters / 1e9)};
+}
+
 // The model with its name replaced; nothing when the name stays.
 std::optional<Node> completed(const Node& model, const fs::path& cache,
                               std::vector<std::string>& assumptions) {
@@ -110,8 +147,28 @@ std::optional<Node> completed(const Node& model, const fs::path& cache,
   if (!named->assumption.empty()) assumptions.push_back(named->assumption);
   Node changed = model;
   changed.erase("preset");
-  changed.set(named->form, Node::string(named->value));
+  changed.set(named->form, node_of(*named));
   return changed;
+}
+
+// Adapters of a model whose layers' names are not known go to every linear layer of its stand-in.
+void aim_at_the_stand_in(Node& document, std::vector<std::string>& assumptions) {
+  const Node* model = document.find("model");
+  const Node* training = document.find("training");
+  const Node* lora = training != nullptr && training->is_map() ? training->find("lora") : nullptr;
+  const Node* targets = lora != nullptr && lora->is_map() ? lora->find("targets") : nullptr;
+  if (model->find("parameters") == nullptr || targets == nullptr || !targets->is_list()) return;
+  static constexpr std::array<std::string_view, 8> kLlama{
+      "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "all-linear"};
+  const auto is_known = [&](const Node& target) {
+    return target.is_string() &&
+           std::find(kLlama.begin(), kLlama.end(), target.as_string()) != kLlama.end();
+  };
+  if (std::any_of(targets->items().begin(), targets->items().end(), is_known)) return;
+  assumptions.emplace_back(
+      "the adapters' targets are no names of Llama's layers: every linear layer of the model that "
+      "stands in gets one");
+  document.assign("training.lora.targets", Node::string("all-linear"));
 }
 
 }  // namespace
@@ -143,7 +200,13 @@ std::optional<NamedModel> find_named_model(const std::string& name, const fs::pa
         "config", snapshot->string(),
         fmt::format("{} is read from the local snapshot {}", name, snapshot->filename().string())};
   }
-  return preset_like(name);
+  if (std::optional<NamedModel> preset = preset_like(name)) return preset;
+  return sized_like(name);
+}
+
+Node node_of(const NamedModel& named) {
+  return named.form == "parameters" ? Node::number(std::strtod(named.value.c_str(), nullptr))
+                                    : Node::string(named.value);
 }
 
 void complete_model_names(Node& document, const fs::path& cache,
@@ -163,6 +226,7 @@ void complete_model_names(Node& document, const fs::path& cache,
     }
   }
   for (auto& [path, changed] : changes) document.assign(path, std::move(changed));
+  aim_at_the_stand_in(document, assumptions);
 }
 
 }  // namespace memfathom

@@ -19,12 +19,33 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
     {"adamw", "adamw_apex_fused"},
     {"adamw", "paged_adamw"},
     {"adamw", "paged_adamw_32bit"},
+    {"adamw", "schedule_free_adamw"},
+    {"adamw", "stable_adamw"},
+    {"adamw", "optimi_adamw"},
     {"adamw-8bit", "adamw_bnb_8bit"},
     {"adamw-8bit", "adamw_8bit"},
     {"adamw-8bit", "paged_adamw_8bit"},
+    {"adamw-8bit", "adamw_torch_8bit"},
+    {"adamw-8bit", "ao_adamw_8bit"},
+    {"adamw-8bit", "ao_adamw_fp8"},
     {"adafactor", "adafactor"},
     {"sgd", "sgd"},
+    {"rmsprop", "rmsprop"},
+    {"adagrad", "adagrad"},
     {"lion", "lion_32bit"},
+    {"lion", "lion"},
+    {"lion", "lion_pytorch"},
+    {"lion", "paged_lion_32bit"},
+});
+
+// Those whose states have another size; ours, theirs.
+constexpr auto kNearOptimizers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"adamw-8bit", "adamw_torch_4bit"},
+    {"adamw-8bit", "ao_adamw_4bit"},
+    {"lion", "lion_8bit"},
+    {"lion", "paged_lion_8bit"},
+    {"lion", "muon"},
+    {"lion", "dion"},
 });
 
 std::string lower(std::string text) {
@@ -53,11 +74,20 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
         return optimizer;
       }
       for (const auto& [ours, theirs] : kOptimizers) {
-        if (name == theirs) return Node::string(std::string(ours));
+        if (name == theirs || name == ours) return Node::string(std::string(ours));
       }
-      return Node::string(name);
+      std::string_view near = "adamw";
+      for (const auto& [ours, theirs] : kNearOptimizers) {
+        if (name == theirs) near = ours;
+      }
+      reading.not_modelled.push_back(
+          fmt::format("{}: the states of the optimizer {}; they are counted as {}'s", reading.file,
+                      name, near));
+      return Node::string(std::string(near));
     }
-    case FieldKind::kOffload: return Node::string(value.as_bool() ? "cpu" : "none");
+    // Any way of offloading, where it has a name.
+    case FieldKind::kOffload:
+      return Node::string(value.is_string() || value.as_bool() ? "cpu" : "none");
     case FieldKind::kDevice: {
       const std::string& device = value.as_string();
       if (device == "nvme")

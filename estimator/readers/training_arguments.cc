@@ -99,6 +99,21 @@ void set_fsdp(const Node& value, Reading& reading) {
   if (has("offload")) reading.set("parallel.offload.parameters", Node::string("cpu"));
 }
 
+void set_attention(const std::string& name, Reading& reading) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("flash")) {
+    reading.set("training.attention", Node::string("flash"));
+  } else if (has("sdpa") || has("eager")) {
+    reading.set("training.attention", Node::string(has("eager") ? "eager" : "sdpa"));
+  } else if (has("xformers")) {
+    reading.set("training.attention", Node::string("efficient"));
+  } else {
+    reading.set("training.attention", Node::string("flash"));
+    reading.not_modelled.push_back(
+        fmt::format("{}: attention {} is counted as flash attention", reading.file, name));
+  }
+}
+
 void read_training_arguments(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);
@@ -120,6 +135,7 @@ void read_training_arguments(Reading& reading) {
   if (const Node* name = value_at(tree, "model_name_or_path"); name != nullptr && name->is_string())
     reading.base_model = name->as_string();
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+  read_trl_arguments(reading);
   list_not_modelled(kNotModelled, reading);
 }
 

@@ -1,6 +1,6 @@
 #include "estimator/models/language/llama.h"
 
-#include <cmath>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +8,7 @@
 
 #include "estimator/models/language/causal_model.h"
 #include "estimator/models/language/llama_block.h"
+#include "estimator/models/language/llama_kin.h"
 #include "estimator/models/language/llama_plan.h"
 #include "estimator/models/language/norm_layer.h"
 #include "estimator/models/language/sequence_shards.h"
@@ -109,12 +110,13 @@ class Llama final : public CausalModel {
 
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings) {
-  LlamaPlan plan = read_llama_plan(config, settings);
+  ModelSettings chosen = settings;
+  chosen.transformers_version = std::max(settings.transformers_version, llama_kin(config).since);
+  LlamaPlan plan = read_llama_plan(config, chosen);
   // Quantised experts are linear layers of their own in every version: bitsandbytes knows no other.
-  const bool apart = settings.transformers_version < kGroupedExperts ||
+  const bool apart = chosen.transformers_version < kGroupedExperts ||
                      builder.options().quantization != Quantization::kNone;
   plan.grouped_experts = plan.experts.form == ExpertForm::kClampedWithBias || !apart;
-  ModelSettings chosen = settings;
   // No kernel of the framework knows sinks; the flash library's does.
   if (plan.sinks && settings.attention != AttentionImplementation::kFlash)
     chosen.attention = AttentionImplementation::kEager;

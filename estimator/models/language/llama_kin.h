@@ -13,6 +13,7 @@ struct LlamaKin {
   std::string_view type;
   // Sets what differs from Llama; nullptr: nothing does.
   void (*read)(const Node& config, const ModelSettings& settings, LlamaPlan& plan) = nullptr;
+  int since = 0;                    // the library's first version that has it, as 451 for 4.51
   double turned_part = 1;           // of a head, where the config does not say
   std::int64_t window_pattern = 0;  // every so many layers one has no window; 0: see full_layers
   std::int64_t full_layers = 28;    // without a window, before those with one

@@ -1,15 +1,23 @@
+#include "estimator/readers/formats.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "core/error.h"
 #include "core/yaml_text.h"
 #include "estimator/readers/reading.h"
 #include "tests/support/paths.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
@@ -133,6 +141,95 @@ TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
   EXPECT_THROW(reading_of(R"({"bf16": {"enabled": "perhaps"}})"), Error);
   EXPECT_THROW(reading_of("[1, 2]"), Error);
   EXPECT_THROW(read_path(test_data().string()), Error);
+}
+
+// Recipes of TRL keep the model's arguments beside the Trainer's.
+TEST(TrlTest, ARecipeOfDpoHasPairsAndAdaptersAndWeightsInFewBits) {
+  const Reading reading = reading_of(
+      R"({"model_name_or_path": "x/y-7b", "torch_dtype": "bfloat16", "attn_implementation": "flash_attention_2", "use_peft": true,
+          "load_in_4bit": true, "lora_r": 128, "lora_target_modules": ["q_proj", "o_proj"], "bf16": true, "beta": 0.01,
+          "max_length": 1024, "per_device_train_batch_size": 4, "output_dir": "x"})");
+  const Node training = patch_tree(reading.settings).at("training");
+  EXPECT_EQ(training.at("precision").as_string(), "bf16");
+  EXPECT_EQ(training.at("autocast").as_string(), "bf16");
+  EXPECT_EQ(training.at("attention").as_string(), "flash");
+  EXPECT_EQ(training.at("quantization").as_string(), "nf4");
+  EXPECT_EQ(training.at("lora").at("rank").as_int(), 128);
+  EXPECT_EQ(training.at("lora").at("dropout").as_number(), 0.05);
+  EXPECT_EQ(training.at("preference").at("method").as_string(), "dpo");
+  EXPECT_EQ(training.at("preference").at("reference").as_string(), "disabled-adapter");
+  EXPECT_THAT(reading.assumptions, Contains(HasSubstr("pairs of answers")));
+}
+
+TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
+  const auto reference = [](const char* json) {
+    return patch_tree(reading_of(json).settings)
+        .at("training")
+        .at("preference")
+        .at("reference")
+        .as_string();
+  };
+  EXPECT_EQ(reference(R"({"output_dir": "x", "bf16": true, "beta": 0.1})"), "model");
+  EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "precompute_ref_log_probs": true})"),
+            "precomputed");
+  EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "loss_type": "simpo"})"), "none");
+  const Reading grpo = reading_of(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
+  EXPECT_EQ(patch_tree(grpo.settings).at("training").find("preference"), nullptr);
+  EXPECT_THAT(grpo.not_modelled, Contains(HasSubstr("generated in training")));
+}
+
+TEST(AxolotlTest, ReadsItsNewerWords) {
+  const Reading reading = reading_of(
+      R"({"base_model": "x/y-8b", "micro_batch_size": 1, "bf16": "auto", "attn_implementation": "flash_attention_2", "optimizer": "muon",
+          "plugins": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"], "gradient_checkpointing": "offload",
+          "fsdp_version": 2, "fsdp_config": {"offload_params": true}, "dp_shard_size": 4, "tensor_parallel_size": 2,
+          "activation_offloading": "legacy", "rl": "orpo"})");
+  const Node job = patch_tree(reading.settings);
+  EXPECT_EQ(job.at("training").at("attention").as_string(), "flash");
+  EXPECT_TRUE(job.at("training").at("fused_loss").as_bool());
+  EXPECT_EQ(job.at("training").at("gradient_checkpointing").as_string(), "full");
+  EXPECT_EQ(job.at("training").at("preference").at("reference").as_string(), "none");
+  EXPECT_EQ(job.at("parallel").at("offload").at("activations").as_string(), "cpu");
+  EXPECT_EQ(job.at("parallel").at("offload").at("parameters").as_string(), "cpu");
+  EXPECT_EQ(job.at("parallel").at("fsdp").as_string(), "full");
+  EXPECT_EQ(job.at("parallel").at("fsdp_version").as_int(), 2);
+  EXPECT_EQ(job.at("parallel").at("num_gpus").as_int(), 8);
+  EXPECT_EQ(job.at("parallel").at("tensor").as_int(), 2);
+  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("muon; they are counted as lion's")));
+}
+
+TEST(LoraTargetsTest, APatternOverPathsIsReadByTheNamesItsLastPartAllows) {
+  const auto targets = [](const char* pattern) {
+    std::vector<std::string> names;
+    const Node read = lora_targets(Node::string(pattern));
+    for (const Node& name : read.items()) names.push_back(name.as_string());
+    return names;
+  };
+  EXPECT_THAT(targets(R"(model.language_model.layers.[\d]+.(mlp|self_attn).(up|q)_proj)"),
+              ElementsAre("up_proj", "q_proj"));
+  EXPECT_THAT(targets(R"(.*\.(?:q_proj|v_proj)$)"), ElementsAre("q_proj", "v_proj"));
+  EXPECT_THAT(targets("all-linear"), ElementsAre("all-linear"));
+}
+
+TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
+  const TemporaryDirectory folder;
+  const fs::path example = folder / "examples" / "llama";
+  fs::create_directories(example);
+  fs::create_directories(folder / "deepspeed_configs");
+  std::ofstream(folder / "deepspeed_configs" / "zero2.json")
+      << R"({"zero_optimization": {"stage": 2}})";
+  std::ofstream(example / "a.yml") << "base_model: x\ndeepspeed: deepspeed_configs/zero2.json\n";
+  std::ofstream(example / "b.yml")
+      << "base_model: x\ndeepspeed: deepspeed_configs/zero3_bf16_cpuoffload_all.json\n";
+  const std::vector<Reading> found = read_path((example / "a.yml").string());
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(patch_tree(found[1].settings).at("parallel").at("zero_stage").as_int(), 2);
+  const std::vector<Reading> guessed = read_path((example / "b.yml").string());
+  ASSERT_EQ(guessed.size(), 2U);
+  const Node parallel = patch_tree(guessed[1].settings).at("parallel");
+  EXPECT_EQ(parallel.at("zero_stage").as_int(), 3);
+  EXPECT_EQ(parallel.at("offload").at("parameters").as_string(), "cpu");
+  EXPECT_THAT(guessed[1].assumptions, Contains(HasSubstr("taken from its name")));
 }
 
 }  // namespace

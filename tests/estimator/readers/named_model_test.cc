@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "core/yaml_text.h"
 #include "estimator/readers/merge.h"
 #include "tests/support/temporary_directory.h"
 
@@ -12,6 +13,7 @@ namespace memfathom {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -51,6 +53,30 @@ TEST_F(NamedModelTest, OwnersAndEndingsAreCutOffAndThatIsSaid) {
   EXPECT_EQ(found->form, "preset");
   EXPECT_EQ(found->value, "Llama-2-7b");
   EXPECT_THAT(found->assumption, HasSubstr("shape of the preset"));
+}
+
+TEST_F(NamedModelTest, OfAnUnknownModelTheSizeInItsNameIsTakenAndThatIsSaid) {
+  const auto parameters = [&](const char* name) {
+    const std::optional<NamedModel> found = find_named_model(name, cache_);
+    return found && found->form == "parameters" ? node_of(*found).as_number() : 0;
+  };
+  EXPECT_EQ(parameters("Qwen/Qwen3.5-9B"), 9e9);
+  EXPECT_EQ(parameters("acme/Big-35B-A3B"), 35e9);
+  EXPECT_EQ(parameters("acme/small_350m-it"), 350e6);
+  EXPECT_EQ(parameters("acme/v1.5-preview"), 0) << "a version is no size";
+  EXPECT_EQ(parameters("lama-2-9b"), 0) << "without an owner it may be a misspelt preset";
+  EXPECT_THAT(find_named_model("Qwen/Qwen3.5-9B", cache_)->assumption,
+              HasSubstr("give its config.json"));
+}
+
+TEST_F(NamedModelTest, AdaptersOfAModelOfWhichOnlyTheSizeIsKnownGoToEveryLayer) {
+  Node job = parse_yaml(
+      "{model: {preset: acme/new-9b}, training: {lora: {rank: 8, targets: [query_key_value]}}}",
+      "job.yaml");
+  std::vector<std::string> assumptions;
+  complete_model_names(job, cache_, assumptions);
+  EXPECT_EQ(job.at("training").at("lora").at("targets").as_string(), "all-linear");
+  EXPECT_THAT(assumptions, Contains(HasSubstr("every linear layer")));
 }
 
 TEST_F(NamedModelTest, TheNamesThatPeopleWriteMostAreKnown) {
