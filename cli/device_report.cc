@@ -36,6 +36,8 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
   device.environment.driver = status.driver;
+  device.environment.ecc = status.ecc;
+  if (status.mig) device.environment.mig = "enabled";
   device.total = status.total;
   device.used = status.used;
   device.free = status.free;

@@ -72,11 +72,12 @@ json device_json(const DeviceReport& device, const std::vector<Match>& matches) 
 
 std::string shown(const std::optional<Bytes>& bytes) { return bytes ? to_string(*bytes) : "-"; }
 
-std::string versions_of(const Environment& e) {
-  std::string text;
+std::string described(const Environment& e) {
+  std::string text = e.architecture;
   for (const auto& [label, value] :
        {std::pair{"driver", e.driver}, std::pair{"CUDA", e.cuda}, std::pair{"products", e.cublas},
-        std::pair{"convolutions", e.cudnn}, std::pair{"transforms", e.cufft}}) {
+        std::pair{"convolutions", e.cudnn}, std::pair{"transforms", e.cufft},
+        std::pair{"ECC", std::string(e.ecc ? "on" : "")}, std::pair{"MIG", e.mig}}) {
     if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", label, value);
   }
   return text;
@@ -86,7 +87,7 @@ void print_details(const DeviceReport& device, const std::vector<Match>& matches
                    Context& context) {
   context.out << fmt::format(
       "\n{}: {}\n", device.name,
-      device.problem.empty() ? versions_of(device.environment) : device.problem);
+      device.problem.empty() ? described(device.environment) : device.problem);
   for (const GpuProcess& process : device.processes) {
     context.out << fmt::format("  process {} {} {}\n", process.pid,
                                process.name.empty() ? "(unknown)" : process.name,

@@ -107,6 +107,7 @@ TEST_F(DoubledDeviceTest, IsShownByStatus) {
   EXPECT_EQ(card["name"], "cuda:0");
   EXPECT_EQ(card["gpu"], "Doubled A100");
   EXPECT_EQ(card["memory"]["source"], "cudaMemGetInfo");
+  EXPECT_THAT(run({"status"}, {kDoubled}).out, testing::HasSubstr("cuda:0: sm_80, driver"));
 }
 
 }  // namespace
