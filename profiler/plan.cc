@@ -43,9 +43,12 @@ std::string model_text(const ModelRow& row, Framework framework) {
 
 std::string job_text(const ModelRow& row, Framework framework, const char* precision,
                      std::int64_t batch) {
-  return json{
-      {"model", json::parse(model_text(row, framework))},
-      {"training", {{"batch_size", batch}, {"precision", precision}, {"optimizer", row.optimizer}}}}
+  return json{{"model", json::parse(model_text(row, framework))},
+              {"training",
+               {{"batch_size", batch},
+                {"precision", precision},
+                {"optimizer", row.optimizer},
+                {"retain_graph", false}}}}
       .dump();
 }
 

@@ -418,9 +418,14 @@ class Loop:
             return output.mean()
         return (functional.mse_loss if self.loss_name == "mse" else functional.cross_entropy)(output, self.target)
 
+    def clear_gradients(self):
+        self.model.zero_grad(set_to_none=True)
+        if self.keeps_input:
+            self.x.grad = None
+
     def iterate(self):
         self.load()
-        self.model.zero_grad()
+        self.clear_gradients()
         with self.torch.autocast(self.device.split(":")[0], self.autocast or self.torch.bfloat16,
                                  enabled=self.autocast is not None):
             if self.keeps_input:
