@@ -71,28 +71,26 @@ void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tens
   if (b.needs(2)) b.give(2, std::move(dbias));
 }
 
-}  // namespace
-
-Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
+// Layer and group norm: mean and deviation of each of `rows`, in fp32 for the one, in the input's
+// type for the other. `form` holds what of the call is not a tensor.
+Tensor norm_by_rows(const char* name, const NormCall& form, const Tensor& input,
+                    const Tensor& weight, const Tensor& bias, const Shape& rows) {
   Session& session = input.session();
   const Tensor cast_bias = autocast_to_fp32(bias);
   const Tensor w = autocast_to_fp32(weight);
   const Tensor x = autocast_to_fp32(input);
-  Recording tape(session, "native_layer_norm", {&x, &w, &cast_bias});
+  Recording tape(session, name, {&x, &w, &cast_bias});
   tape.save(x);
   tape.save(w);
-  Shape rows = x.shape();
-  rows[-1] = 1;
-  const Tensor source = inside_kernel(x);
-  Tensor out = session.empty(x.shape(), x.dtype());
-  const Tensor mean = session.empty(rows, DType::kFp32);
-  const Tensor rstd = session.empty(rows, DType::kFp32);
+  const Tensor source = inside_kernel_like(x, x, form.op);
+  Tensor out = result_like(x, form.op);
+  const DType statistics = form.op == Norm::kLayer ? DType::kFp32 : x.dtype();
+  const Tensor mean = session.empty(rows, statistics);
+  const Tensor rstd = session.empty(rows, statistics);
   tape.save(mean);
   tape.save(rstd);
-  NormCall call;
-  call.op = Norm::kLayer;
-  call.eps = eps;
   if (session.computes()) {
+    NormCall call = form;
     call.x = source.operand();
     call.weight = w.operand();
     call.bias = cast_bias.operand();
@@ -101,19 +99,31 @@ Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     call.rstd = rstd.operand();
     session.device().run(call);
   }
-  tape.finish(out, [eps](Backward& b) {
+  tape.finish(out, [op = form.op, groups = form.groups, eps = form.eps](Backward& b) {
     const Tensor saved_x = b.saved(0);
     const Tensor saved_w = b.saved(1);
     const Tensor saved_mean = b.saved(2);
     const Tensor saved_rstd = b.saved(3);
     NormCall back;
-    back.op = Norm::kLayer;
+    back.op = op;
+    back.groups = groups;
     back.eps = eps;
     back.mean = saved_mean.operand();
     back.rstd = saved_rstd.operand();
-    give_norm_gradients(b, back, inside_kernel(saved_x), saved_w);
+    give_norm_gradients(b, back, inside_kernel_like(saved_x, saved_x, op), saved_w);
   });
   return out;
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
+  Shape rows = input.shape();
+  rows[-1] = 1;
+  NormCall form;
+  form.op = Norm::kLayer;
+  form.eps = eps;
+  return norm_by_rows("native_layer_norm", form, input, weight, bias, rows);
 }
 
 Tensor rms_norm(const Tensor& input, const Tensor& parameter, double eps) {
@@ -191,46 +201,11 @@ Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps) {
 
 Tensor group_norm(const Tensor& input, std::int64_t groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  Session& session = input.session();
-  const Tensor cast_bias = autocast_to_fp32(bias);
-  const Tensor w = autocast_to_fp32(weight);
-  const Tensor x = autocast_to_fp32(input);
-  Recording tape(session, "native_group_norm", {&x, &w, &cast_bias});
-  tape.save(x);
-  tape.save(w);
-  const Tensor source = inside_kernel_like(x, x, Norm::kGroup);
-  Tensor out = result_like(x, Norm::kGroup);
-  const Tensor mean = session.empty({x.size(0), groups}, x.dtype());
-  const Tensor rstd = session.empty({x.size(0), groups}, x.dtype());
-  tape.save(mean);
-  tape.save(rstd);
-  NormCall call;
-  call.op = Norm::kGroup;
-  call.groups = groups;
-  call.eps = eps;
-  if (session.computes()) {
-    call.x = source.operand();
-    call.weight = w.operand();
-    call.bias = cast_bias.operand();
-    call.y = out.operand();
-    call.mean = mean.operand();
-    call.rstd = rstd.operand();
-    session.device().run(call);
-  }
-  tape.finish(out, [groups, eps](Backward& b) {
-    const Tensor saved_x = b.saved(0);
-    const Tensor saved_w = b.saved(1);
-    const Tensor saved_mean = b.saved(2);
-    const Tensor saved_rstd = b.saved(3);
-    NormCall back;
-    back.op = Norm::kGroup;
-    back.groups = groups;
-    back.eps = eps;
-    back.mean = saved_mean.operand();
-    back.rstd = saved_rstd.operand();
-    give_norm_gradients(b, back, inside_kernel_like(saved_x, saved_x, Norm::kGroup), saved_w);
-  });
-  return out;
+  NormCall form;
+  form.op = Norm::kGroup;
+  form.groups = groups;
+  form.eps = eps;
+  return norm_by_rows("native_group_norm", form, input, weight, bias, {input.size(0), groups});
 }
 
 Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training, double eps) {
