@@ -37,10 +37,7 @@ Tensor log_sum_exp(const Tensor& x) {
   Recording tape(session, "logsumexp", {&x});
   tape.save(x);
   Tensor out = session.empty(without_last(x.shape()), x.dtype());
-  {
-    const Tensor shifted = session.empty(x.shape(), x.dtype());
-    const Tensor exponentials = session.empty(x.shape(), x.dtype());
-  }
+  { const Tensor exponentials = session.kernel_temporary(x.shape(), x.dtype()); }
   tape.finish(out, [](Backward& b) {
     const Tensor x_saved = b.saved(0);
     Tensor weights = b.session().empty(x_saved.shape(), x_saved.dtype());
@@ -59,16 +56,19 @@ Tensor token_scores(const Tensor& logits) {
     for (const Tensor& row : unbind(logits, 0)) rows.push_back(log_sum_exp(row));
     return sub(selected, stack(rows, 0));
   }
-  for (const Tensor& row : unbind(logits, 0)) rows.push_back(gather_last(log_softmax(row)));
+  Tensor scores;
+  for (const Tensor& row : unbind(logits, 0)) {
+    scores = log_softmax(row);
+    rows.push_back(gather_last(scores));
+  }
   return stack(rows, 0);
 }
 
 // The answers' log-probabilities [2 * pairs].
 Tensor answer_scores(const Tensor& shifted) { return sum(token_scores(shifted), {1}, false); }
 
-Tensor shifted_copy(const Tensor& logits) {
-  return contiguous(slice(logits, 1, 0, logits.size(1) - 1));
-}
+// All positions but the last: a view, as TRL has it since 1.6 (from 0.29 to 1.5 it was a copy).
+Tensor shifted(const Tensor& logits) { return slice(logits, 1, 0, logits.size(1) - 1); }
 
 }  // namespace
 
@@ -98,10 +98,10 @@ Tensor PreferenceNetwork::reference_scores() {
   const bool own = static_cast<bool>(reference_.network);
   const Scoped<ModuleIndex> module(session_.module, own ? reference_.module : session_.module);
   const Scoped<bool> evaluation(session_.training, !own && session_.training);
+  const Scoped<bool> adapters(session_.adapters_enabled, own);
   const Tensor logits = own ? reference_.network->forward() : policy_->forward();
   const ComponentScope scope(session_, Component::kLogitsLoss);
-  const Tensor shifted = shifted_copy(logits);
-  return answer_scores(shifted);
+  return answer_scores(shifted(logits));
 }
 
 Tensor PreferenceNetwork::loss(Tensor* output) {
@@ -111,8 +111,7 @@ Tensor PreferenceNetwork::loss(Tensor* output) {
         ErrorKind::kInput,
         "training.preference needs a language model, whose output is [batch, tokens, vocabulary]");
   const ComponentScope scope(session_, Component::kLogitsLoss);
-  const Tensor shifted = shifted_copy(logits);
-  Tensor scores = answer_scores(shifted);
+  Tensor scores = answer_scores(shifted(logits));
   const Tensor reference = reference_scores();
   if (reference) scores = sub(scores, reference);
   const std::vector<Tensor> sides = chunk(scores, 2, 0);

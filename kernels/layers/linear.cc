@@ -93,7 +93,7 @@ Tensor base_product(const Linear& layer, const Tensor& x) {
 }  // namespace
 
 Tensor Linear::operator()(const Tensor& x) const {
-  if (!lora) return base_product(*this, x);
+  if (!lora || !x.session().adapters_enabled) return base_product(*this, x);
   // PEFT: the input is cast to the adapters' type, the sum to the base's.
   Tensor result = base_product(*this, x);
   const DType dtype = result.dtype();

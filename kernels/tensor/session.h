@@ -68,6 +68,7 @@ class Session {
   bool grad_enabled = true;
   bool in_backward = false;
   bool training = true;
+  bool adapters_enabled = true;
   bool cudnn_benchmark = false;
   std::optional<DType> autocast;
   std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>>
