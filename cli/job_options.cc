@@ -23,7 +23,8 @@ struct Plain {
 
 constexpr auto kIntegers = std::to_array<Plain>({
     {"--batch-size,--micro-batch-size,--per-device-train-batch-size", "training.batch_size"},
-    {"--sequence-length,--seq-length,--max-seq-length", "training.sequence_length"},
+    {"--sequence-length,--seq-length,--seq-len,--max-seq-length,--max-length",
+     "training.sequence_length"},
     {"--image-size", "training.image_size"},
     {"--num-frames", "training.num_frames"},
     {"--new-tokens", "training.new_tokens"},
@@ -37,6 +38,7 @@ constexpr auto kIntegers = std::to_array<Plain>({
 constexpr auto kTexts = std::to_array<Plain>({
     {"--attention,--attn-implementation", "training.attention"},
     {"--optimizer,--optim", "training.optimizer"},
+    {"--quantization", "training.quantization"},
     {"--mode", "training.mode"},
     {"--margin", "target.margin"},
     {"--calibration", "target.calibration"},

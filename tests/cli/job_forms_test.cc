@@ -56,6 +56,18 @@ constexpr const char* kConfig =
     R"({"model_type": "llama", "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 3,
         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "tie_word_embeddings": false})";
 
+TEST_F(JobFormsTest, OneKeyHasTheNamesThatScriptsGiveIt) {
+  const std::string config = file("config.json", kConfig);
+  const auto with = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"--model", config, "--lora-rank", "4", "--dtype", "bf16"});
+    return answer(flags);
+  };
+  const json expected = with({"--sequence-length", "64", "--quantization", "nf4"});
+  EXPECT_EQ(with({"--seq-len", "64", "--load-in-4bit"}), expected);
+  EXPECT_EQ(with({"--max_length", "64", "--load_in_4bit"}), expected);
+  EXPECT_NE(with({"--seq-len", "64"}), expected);
+}
+
 TEST_F(JobFormsTest, YamlJsonFlagsAndAConfigFileGiveTheSameBytes) {
   const std::string config = file("config.json", kConfig);
   const json expected = answer(
