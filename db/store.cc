@@ -91,15 +91,15 @@ std::optional<Store> Store::open_if_exists(const std::filesystem::path& path) {
 }
 
 struct Store::Batch::Impl {
+  explicit Impl(Connection& c) : connection(c), transaction(c) {}
+
   Connection& connection;
   WriteTransaction transaction;
 };
 
 Store::Batch::Batch(Store& store)
-    : impl_(guarded(store.connection_->path(), "starting to write", [&] {
-        return std::unique_ptr<Impl>(
-            new Impl{*store.connection_, WriteTransaction(*store.connection_)});
-      })) {}
+    : impl_(guarded(store.connection_->path(), "starting to write",
+                    [&] { return std::make_unique<Impl>(*store.connection_); })) {}
 
 Store::Batch::~Batch() = default;
 
