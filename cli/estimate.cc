@@ -26,6 +26,9 @@
 namespace memfathom {
 namespace {
 
+// Beyond this (a linear layer for each of thousands of experts) each change takes seconds.
+constexpr std::int64_t kLayersToTry = 6000;
+
 ExitCode answer_batch(const std::string& file, Context& context) {
   const Estimation estimation(context);
   if (file == "-") return estimate_batch(std::cin, "standard input", estimation, context);
@@ -72,7 +75,12 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const Job job = read_job(input.document);
   Estimate estimate = estimation.answer_as_run(job, explain);
   input.annotate(estimate);
-  if (estimate.verdict.status == VerdictStatus::kDoesNotFit) {
+  const bool does_not_fit = estimate.verdict.status == VerdictStatus::kDoesNotFit;
+  if (does_not_fit && estimate.layers > kLayersToTry) {
+    estimate.warnings.push_back(fmt::format(
+        "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
+        estimate.layers));
+  } else if (does_not_fit) {
     estimate.suggestions =
         suggest(input.document, [&](const Job& changed) { return estimation.answer(changed); });
   }

@@ -181,6 +181,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   estimate.id = job.id;
   estimate.parameter_count = run.parameter_count;
   estimate.trainable_count = run.trainable_count;
+  estimate.layers = run.layers;
   estimate.assumptions = run.assumptions;
   estimate.not_modelled = run.not_modelled;
   estimate.warnings = run.warnings;

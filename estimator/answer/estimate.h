@@ -92,6 +92,7 @@ struct Estimate {
   CalibrationNote calibration;
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
+  std::int64_t layers = 0;  // modules that own parameters; 0: not known
   std::vector<std::string> assumptions, not_modelled, warnings;
   std::vector<Explanation> explanations;  // where they were asked for
 };
