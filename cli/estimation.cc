@@ -58,6 +58,14 @@ bool is_of_unrecorded_cudnn(const Job& job, const std::optional<Calibration>& ca
          job.target.stack.cudnn.empty() && job.allocator.backend == Backend::kCaching;
 }
 
+std::string older_card_sentence(const std::string& version) {
+  return fmt::format(
+      "the card is older than Turing and nobody names its stack: PyTorch {} of its time is assumed "
+      "(zero_grad() keeps gradients, softmax its input, cuDNN is asked the older way); "
+      "target.stack.version says otherwise",
+      version);
+}
+
 // What is reserved depends on the order and sizes of workspaces in a way that no workspace between
 // two others shows: the replays are averaged, not the workspaces.
 void average(DryRun& today, const DryRun& older) {
@@ -175,6 +183,8 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
+  const bool is_older_card = torch_of(version, capability_of(job)) != version;
+  version = torch_of(version, capability_of(job));
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   Job with_versions = job;
   // What took part in a published calibration's runs is of their time. Quantised weights never did.
@@ -183,7 +193,9 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
               of_others ? Bitsandbytes::kTodays : Bitsandbytes::kOfItsTime);
   const auto run_with = [&](const FittedTable* table) {
     options.workspaces = workspaces_for(job, version, table);
-    return run_dry(with_versions, options);
+    DryRun run = run_dry(with_versions, options);
+    if (is_older_card) run.assumptions.push_back(older_card_sentence(version));
+    return run;
   };
   if (!is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) return run_with(nullptr);
   DryRun today = run_with(&fitted_table_cudnn_9_19());

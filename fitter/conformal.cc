@@ -12,17 +12,8 @@ namespace memfathom {
 namespace {
 
 constexpr double kClearlyBetter = 4;  // in logarithms of likelihood
-
-// By how much the spread of a few families understates how far the next may lie: the ratio of
-// Student's prediction quantile to the normal one, at 95 %.
-double stretch_of(int families) {
-  if (families < 2) return 1;
-  constexpr double z = 1.644854;
-  const double n = families - 1;
-  const double student =
-      z + (z * z * z + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
-  return student * std::sqrt(1 + 1.0 / families) / z;
-}
+constexpr double kStretchStep = 1.05;
+constexpr double kMostStretch = 3;
 
 int folds_in(const std::vector<HeldOutRatio>& rows) {
   std::set<int> folds;
@@ -30,7 +21,68 @@ int folds_in(const std::vector<HeldOutRatio>& rows) {
   return static_cast<int>(folds.size());
 }
 
+// The ratios as groups, those of all rows stretched away from 1.
+std::vector<RatioGroup> stretched_groups(const std::vector<HeldOutRatio>& ratios,
+                                         const FitOptions& options, double stretch) {
+  std::vector<RatioGroup> result(1);
+  std::map<std::string, std::vector<double>> by_group;
+  for (const HeldOutRatio& row : ratios) {
+    result[0].ratios.push_back(1 + (row.ratio - 1) * stretch);
+    if (!row.group.empty()) by_group[row.group].push_back(row.ratio);
+  }
+  std::sort(result[0].ratios.begin(), result[0].ratios.end());
+  for (auto& [name, own] : by_group) {
+    std::sort(own.begin(), own.end());
+    std::vector<double> rest;
+    std::set_difference(result[0].ratios.begin(), result[0].ratios.end(), own.begin(), own.end(),
+                        std::back_inserter(rest));
+    const bool large_enough = own.size() >= static_cast<std::size_t>(options.min_group_size);
+    const double threshold = options.group_significance / static_cast<double>(by_group.size());
+    const bool differs = large_enough && !rest.empty() && kolmogorov_smirnov(own, rest) < threshold;
+    result.push_back({name, differs ? own : std::vector<double>{}});
+  }
+  return result;
+}
+
+Coverage coverage_at(const std::vector<HeldOutRatio>& ratios, const FitOptions& options,
+                     double stretch) {
+  Coverage total;
+  int folds = 0;
+  for (const HeldOutRatio& row : ratios) folds = std::max(folds, row.fold + 1);
+  for (int k = 0; k < folds; ++k) {
+    std::vector<HeldOutRatio> inside;
+    std::vector<HeldOutRatio> outside;
+    for (const HeldOutRatio& row : ratios) (row.fold == k ? inside : outside).push_back(row);
+    Calibration others;
+    others.ratios = stretched_groups(outside, options, stretch);
+    const Coverage coverage = coverage_of(inside, others, options.interval_level);
+    total.rows += coverage.rows;
+    total.covered += coverage.covered;
+  }
+  return total;
+}
+
+// What the few families leave unknown of the next one, and more if the families at hand, each left
+// out in turn, are not covered as often as the level says.
+double stretch_for(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
+  if (!options.for_unseen_families) return 1;
+  double stretch = small_sample_stretch(folds_in(ratios));
+  const double most = kMostStretch * stretch;
+  while (stretch < most && coverage_at(ratios, options, stretch).share() < options.interval_level)
+    stretch *= kStretchStep;
+  return stretch;
+}
+
 }  // namespace
+
+double small_sample_stretch(int families) {
+  if (families < 2) return 1;
+  constexpr double z = 1.644854;
+  const double n = families - 1;
+  const double student =
+      z + (z * z * z + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
+  return student * std::sqrt(1 + 1.0 / families) / z;
+}
 
 double interval_knee(const std::vector<HeldOutRatio>& rows, const FitOptions& options) {
   std::map<std::string, std::vector<NoiseReading>> groups;
@@ -84,25 +136,7 @@ double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double
 
 std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
                                      const FitOptions& options) {
-  std::vector<RatioGroup> result(1);
-  std::map<std::string, std::vector<double>> by_group;
-  const double stretch = options.for_unseen_families ? stretch_of(folds_in(ratios)) : 1;
-  for (const HeldOutRatio& row : ratios) {
-    result[0].ratios.push_back(1 + (row.ratio - 1) * stretch);
-    if (!row.group.empty()) by_group[row.group].push_back(row.ratio);
-  }
-  std::sort(result[0].ratios.begin(), result[0].ratios.end());
-  for (auto& [name, own] : by_group) {
-    std::sort(own.begin(), own.end());
-    std::vector<double> rest;
-    std::set_difference(result[0].ratios.begin(), result[0].ratios.end(), own.begin(), own.end(),
-                        std::back_inserter(rest));
-    const bool large_enough = own.size() >= static_cast<std::size_t>(options.min_group_size);
-    const double threshold = options.group_significance / static_cast<double>(by_group.size());
-    const bool differs = large_enough && !rest.empty() && kolmogorov_smirnov(own, rest) < threshold;
-    result.push_back({name, differs ? own : std::vector<double>{}});
-  }
-  return result;
+  return stretched_groups(ratios, options, stretch_for(ratios, options));
 }
 
 Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& calibration,
@@ -119,20 +153,7 @@ Coverage coverage_of(const std::vector<HeldOutRatio>& fresh, const Calibration& 
 }
 
 Coverage cross_coverage(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
-  Coverage total;
-  int folds = 0;
-  for (const HeldOutRatio& row : ratios) folds = std::max(folds, row.fold + 1);
-  for (int k = 0; k < folds; ++k) {
-    std::vector<HeldOutRatio> inside;
-    std::vector<HeldOutRatio> outside;
-    for (const HeldOutRatio& row : ratios) (row.fold == k ? inside : outside).push_back(row);
-    Calibration others;
-    others.ratios = ratio_groups(outside, options);
-    const Coverage coverage = coverage_of(inside, others, options.interval_level);
-    total.rows += coverage.rows;
-    total.covered += coverage.covered;
-  }
-  return total;
+  return coverage_at(ratios, options, stretch_for(ratios, options));
 }
 
 double binomial_below(int covered, int rows, double level) {

@@ -18,6 +18,10 @@ struct HeldOutRatio {
   double predicted = 0;
 };
 
+// By how much the spread of a few families understates how far the next may lie: the ratio of
+// Student's prediction quantile to the normal one, at 95 %.
+double small_sample_stretch(int families);
+
 // The knee that the rows speak for: the most likely of a grid, each group with a scale of its own;
 // 0 (errors are relative throughout) unless a larger one explains them clearly better.
 double interval_knee(const std::vector<HeldOutRatio>& rows, const FitOptions& options);
@@ -28,7 +32,8 @@ void scale_ratios(double knee, std::vector<HeldOutRatio>* rows);
 // The group of all, every other group by name (without ratios when it does not differ from the
 // rest), sorted. A group differs when a two-sample Kolmogorov-Smirnov test says so and it is large
 // enough to stand alone. With options.for_unseen_families the folds are families, and the ratios
-// are stretched by what so few of them leave unknown of the next.
+// are stretched by what so few of them leave unknown of the next: until those at hand, each left
+// out in turn, are covered.
 std::vector<RatioGroup> ratio_groups(const std::vector<HeldOutRatio>& ratios,
                                      const FitOptions& options);
 

@@ -9,6 +9,7 @@
 #include "core/coefficients.h"
 #include "core/error.h"
 #include "fitter/check_rows.h"
+#include "fitter/conformal.h"
 #include "fitter/priors.h"
 #include "fitter/validation.h"
 
@@ -112,7 +113,8 @@ double family_variance(const RowList& rows, const Solution& solution, const FitO
   for (auto& [family, own] : rest) sum += std::abs(median(std::move(own)));
   constexpr double kToSigma = 1.2533;  // of a normal distribution
   const double sigma = rest.empty() ? 0 : kToSigma * sum / static_cast<double>(rest.size());
-  return sigma * sigma;
+  const double of_the_next = sigma * small_sample_stretch(static_cast<int>(rest.size()));
+  return of_the_next * of_the_next;
 }
 
 // What the solver saw as one base is two coefficients: the context where a sibling under our own

@@ -49,6 +49,7 @@ struct TrainingSpec {
   bool paged_optimizer = false;  // its states may leave the card: said, not modelled
   bool gradient_clipping = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
+  bool zero_grad_given = false;
   Lengths lengths = Lengths::kFixed;
   bool grad_scaler = false;
   bool hold_output = false;

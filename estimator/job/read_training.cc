@@ -227,6 +227,7 @@ void read_training(const Node& node, TrainingSpec& training) {
   if (const Node* n = find("zero_grad")) {
     training.zero_grad =
         static_cast<ZeroGrad>(n->as_choice({"after_step", "before_backward", "in_place"}));
+    training.zero_grad_given = true;
   }
   if (const Node* n = find("kv_cache")) {
     settings.kv_cache = static_cast<KvCache>(n->as_choice({"dynamic", "static", "tuple"}));

@@ -13,9 +13,11 @@ namespace {
 constexpr int kCacheObjects = 436;
 // bitsandbytes stopped keeping the inputs of 4-bit products: 0.42.
 constexpr int kInputsDropped = 42;
-// PyTorch asks cuDNN through its graphs and their heuristics: 2.0.
-constexpr int kCudnnGraphs = 200;
+// PyTorch asks cuDNN through its graphs and their heuristics, zero_grad() drops gradients where it
+// had filled them with zeros, and optimizers go over all parameters at once: 2.0.
+constexpr int kTwo = 200;
 constexpr int kTuring = 75;
+constexpr std::string_view kTorchBeforeTuring = "1.10";
 
 struct Era {
   int torch;
@@ -38,9 +40,14 @@ constexpr auto kEras = std::to_array<Era>({{200, 428, 38},
 
 }  // namespace
 
+std::string torch_of(std::string_view version, int compute_capability) {
+  if (version_number(version) > 0 || compute_capability >= kTuring) return std::string(version);
+  return std::string(kTorchBeforeTuring);
+}
+
 bool asks_older_cudnn(std::string_view torch_version, int compute_capability) {
-  const int version = version_number(torch_version);
-  return version > 0 ? version < kCudnnGraphs : compute_capability < kTuring;
+  const int version = version_number(torch_of(torch_version, compute_capability));
+  return version > 0 && version < kTwo;
 }
 
 void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
@@ -56,6 +63,10 @@ void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
   job.training.settings.transformers_version = era.transformers;
   if (!job.training.kv_cache_given && era.transformers < kCacheObjects) {
     job.training.settings.kv_cache = KvCache::kTuple;
+  }
+  if (policy.torch_version < kTwo) {
+    if (!job.training.zero_grad_given) job.training.zero_grad = ZeroGrad::kInPlace;
+    if (!job.training.optimizer_form_given) job.training.optimizer.form = OptimizerForm::kForLoop;
   }
   policy.bitsandbytes_keeps_input = era.bitsandbytes < kInputsDropped;
 }

@@ -1,6 +1,7 @@
 // Stack versions: what the libraries of a job's stack do differently from today's.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "estimator/job/job.h"
@@ -16,8 +17,11 @@ enum class Bitsandbytes { kOfItsTime, kTodays };
 void apply_stack(Job& job, FrameworkPolicy& policy,
                  Bitsandbytes unnamed = Bitsandbytes::kOfItsTime);
 
-// Whether a stack asks cuDNN as PyTorch did before 2.0. A card older than Turing whose stack nobody
-// names is taken to run one of its time.
+// The PyTorch of a stack: the version given or, on a card older than Turing whose stack nobody
+// names, one of the card's time. Empty: today's.
+std::string torch_of(std::string_view version, int compute_capability);
+
+// Whether a stack asks cuDNN as PyTorch did before 2.0.
 bool asks_older_cudnn(std::string_view torch_version, int compute_capability);
 
 }  // namespace memfathom

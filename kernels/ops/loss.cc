@@ -14,6 +14,7 @@ Tensor softmax_kernel(Softmax op, const Tensor& input, int dim, DType out_dtype)
   Recording tape(session, op == Softmax::kSoftmax ? "_softmax" : "_log_softmax", {&x});
   Tensor out = session.empty(x.shape(), out_dtype);
   tape.save(out);
+  if (session.policy().softmax_keeps_input) tape.save(x);
   if (session.computes())
     session.device().run(SoftmaxCall{op, false, dim, out.operand(), x.operand(), {}});
   tape.finish(out, [op, dim, dtype = x.dtype()](Backward& b) {

@@ -17,6 +17,7 @@ FrameworkPolicy FrameworkPolicy::for_stack(std::string_view torch_version, int c
   policy.attention_has_gqa = policy.torch_version >= 205;
   policy.rms_norm_is_fused = policy.torch_version >= 209;
   policy.group_norm_keeps_layout = policy.torch_version >= 215;
+  policy.softmax_keeps_input = policy.torch_version < 111;
   return policy;
 }
 

@@ -41,6 +41,9 @@ struct FrameworkPolicy {
   // copies and a contiguous result.
   bool group_norm_keeps_layout = true;
 
+  // torch < 1.11: softmax and log_softmax keep their input beside their output.
+  bool softmax_keeps_input = false;
+
   // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing
   // needs it.
   bool bitsandbytes_keeps_input = false;

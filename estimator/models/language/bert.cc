@@ -23,6 +23,10 @@
 namespace memfathom {
 namespace {
 
+// Before transformers 4.56 scores were always masked, by a row of the parameters' type: under
+// autocast that makes them fp32.
+constexpr int kMasksPaddingOnly = 456;
+
 class BertBlock {
  public:
   BertBlock(Builder& builder, const BertPlan& plan, const AttentionStyle& style)
@@ -288,7 +292,9 @@ class Bert final : public Network {
     c.padding = padding_;
     c.eager = settings_.attention == AttentionImplementation::kEager;
     c.dtype = embedded.dtype();
-    pass.mask = make_mask(session_, c);
+    pass.mask = c.eager && settings_.transformers_version < kMasksPaddingOnly && !padding_
+                    ? session_.empty({c.batch, 1, 1, c.keys}, embeddings_->words().dtype())
+                    : make_mask(session_, c);
     pass.mask_is_positional = true;
     Tensor hidden = embedded;
     for (const BertBlock& block : blocks_) hidden = run_block(settings_, block, hidden, pass);
