@@ -146,9 +146,11 @@ std::string describe(const Node& document, const Job& job) {
   static constexpr std::array<std::string_view, 3> kModes{"training", "inference", "generation"};
   std::vector<std::string> words{sample_words(training),
                                  std::string(precision_name(training.precision))};
-  if (training.quantization != Quantization::kNone)
+  if (training.quantization != Quantization::kNone) {
+    const Node& said = given(document, "training")->at("quantization");
     words.push_back(
-        fmt::format("{} weights", text_at(*given(document, "training"), "quantization")));
+        fmt::format("{} weights", (said.is_map() ? said.at("method") : said).as_string()));
+  }
   if (training.mode == Mode::kTrain) add_training(document, training, words);
   add_parallel(job.parallel, words);
   return fmt::format("{}, {}: {}", name, kModes[static_cast<std::size_t>(training.mode)],

@@ -38,6 +38,7 @@ struct TrainingSpec {
   std::optional<LoraOptions> lora;
   bool lora_precision_given = false;
   Quantization quantization = Quantization::kNone;
+  PackedWeights packed;
   bool preference = false;  // DPO: two sequences per sample
   Reference reference = Reference::kNone;
   std::optional<std::int64_t> samples_per_epoch;

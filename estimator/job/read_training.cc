@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -56,6 +57,27 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
     optimizer.master_weights = master->as_bool();
   if (const Node* decay = node.find("weight_decay"))
     optimizer.weight_decay = decay->as_number(0, 1e6);
+}
+
+// A word, or of weights that were stored quantised {method, bits, group_size, not_converted}.
+void read_quantization(const Node& node, TrainingSpec& training) {
+  const auto kind = [](const Node& word) {
+    return static_cast<Quantization>(
+        word.as_choice({"none", "int8", "nf4", "nf4-double", "gptq", "awq", "fp8", "mxfp4"}));
+  };
+  if (!node.is_map()) {
+    training.quantization = kind(node);
+    return;
+  }
+  node.check_keys({"method", "bits", "group_size", "not_converted"});
+  training.quantization = kind(node.at("method"));
+  if (const Node* bits = node.find("bits")) training.packed.bits = bits->as_int(2, 8);
+  if (const Node* group = node.find("group_size"))
+    training.packed.group = std::max<std::int64_t>(0, group->as_int(-1, kMost));
+  if (const Node* names = node.find("not_converted")) {
+    for (const Node& name : names->items())
+      training.packed.not_converted.push_back(name.as_string());
+  }
 }
 
 void read_lora(const Node& node, TrainingSpec& training) {
@@ -208,10 +230,7 @@ void read_training(const Node& node, TrainingSpec& training) {
     settings.attention = *known;
   }
   if (const Node* n = find("lora")) read_lora(*n, training);
-  if (const Node* n = find("quantization")) {
-    training.quantization =
-        static_cast<Quantization>(n->as_choice({"none", "int8", "nf4", "nf4-double"}));
-  }
+  if (const Node* n = find("quantization")) read_quantization(*n, training);
   if (const Node* n = find("preference")) read_preference(*n, training);
   flag("fused_loss", settings.fused_loss);
   if (const Node* n = find("dropout")) settings.dropout = n->as_number(0, 1);

@@ -18,6 +18,8 @@ void read_axolotl(Reading& reading);
 void read_llama_factory(Reading& reading);
 void read_train_yaml(Reading& reading);
 void read_model_config(Reading& reading);
+// Of a model's config: the bits its weights were stored in.
+void read_stored_bits(Reading& reading);
 
 std::span<const Field> adapter_fields();
 std::span<const Field> training_arguments_fields();

@@ -96,23 +96,6 @@ Reading read_pipeline(const fs::path& folder) {
   return reading;
 }
 
-// A checkpoint that was saved in few bits is loaded so.
-void set_quantization(const Node& tree, Reading& reading) {
-  const auto is_true = [&](const char* key) {
-    const Node* value = value_at(tree, key);
-    return value != nullptr && value->is_bool() && value->as_bool();
-  };
-  if (is_true("quantization_config.load_in_8bit")) {
-    reading.set("training.quantization", Node::string("int8"));
-  } else if (is_true("quantization_config.load_in_4bit")) {
-    const bool twice = is_true("quantization_config.bnb_4bit_use_double_quant");
-    reading.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
-  } else if (value_at(tree, "quantization_config") != nullptr) {
-    reading.not_modelled.push_back(
-        fmt::format("{}: its quantization_config; weights are counted unquantized", reading.file));
-  }
-}
-
 }  // namespace
 
 void read_model_config(Reading& reading) {
@@ -121,7 +104,7 @@ void read_model_config(Reading& reading) {
   } else {
     reading.set("model.config", path_node(reading.file));
   }
-  set_quantization(reading.content, reading);
+  read_stored_bits(reading);
   const Node* dtype = value_at(reading.content, "torch_dtype");
   if (dtype == nullptr) dtype = value_at(reading.content, "dtype");
   if (dtype == nullptr || !dtype->is_string()) return;

@@ -51,6 +51,10 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
   options.dtype = plan.compute.value_or(training.precision.parameters);
   options.deferred = plan.deferred;
   options.quantization = training.quantization;
+  options.packed = training.packed;
+  // Nothing trains through these: the library makes whole weights of them.
+  if (training.quantization == Quantization::kMxfp4 && training.mode == Mode::kTrain)
+    options.quantization = Quantization::kNone;
   if (training.lora) {
     options.train = Train::kLora;
     options.lora = training.lora;

@@ -15,7 +15,24 @@
 namespace memfathom {
 
 enum class Train : std::uint8_t { kFull, kFrozen, kLora, kLast };
-enum class Quantization : std::uint8_t { kNone, kInt8, kNf4, kNf4Double };
+// bitsandbytes quantises whole weights when they are loaded; the others are stored quantised.
+enum class Quantization : std::uint8_t {
+  kNone,
+  kInt8,
+  kNf4,
+  kNf4Double,
+  kGptq,
+  kAwq,
+  kFp8,
+  kMxfp4,  // gpt-oss: the experts' matrices alone
+};
+
+// How weights that were stored quantised are packed.
+struct PackedWeights {
+  std::int64_t bits = 4;
+  std::int64_t group = 128;                  // weights of a row that share a scale; 0: all
+  std::vector<std::string> not_converted{};  // parts of names whose matrices stay whole
+};
 
 struct LoraOptions {
   std::int64_t rank = 8;
@@ -30,6 +47,7 @@ struct BuildOptions {
   std::int64_t last_blocks = 0;  // kLast: the head and that many blocks at the end learn
   std::optional<LoraOptions> lora;
   Quantization quantization = Quantization::kNone;
+  PackedWeights packed{};
   bool quantize_head = false;  // LitGPT does, Hugging Face does not
   bool deferred = false;       // parameters get their memory later, from whoever shards them
   std::int64_t adapter_rank =

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
@@ -18,6 +20,39 @@ constexpr std::int64_t kNestedBlock = 256;
 
 std::int64_t blocks_of(std::int64_t n, std::int64_t block) { return (n + block - 1) / block; }
 
+constexpr std::int64_t kFp8Block = 128;
+
+// GPTQ packs along the rows of a column, AWQ along the columns of a row: as many words either way.
+void pack(Builder& builder, std::int64_t in, std::int64_t out, QuantizedWeight& made) {
+  const PackedWeights& packed = builder.options().packed;
+  const std::int64_t groups = packed.group > 0 ? blocks_of(in, packed.group) : 1;
+  const std::int64_t words = blocks_of(packed.bits * in, 32);
+  made.packed = builder.frozen_parameter("qweight", {words, out}, DType::kInt32);
+  made.zeros =
+      builder.frozen_parameter("qzeros", {groups, blocks_of(packed.bits * out, 32)}, DType::kInt32);
+  made.scales = builder.frozen_parameter("scales", {groups, out}, DType::kFp16);
+  if (builder.options().quantization == Quantization::kGptq)
+    made.order = builder.frozen_parameter("g_idx", {in}, DType::kInt32);
+}
+
+// Whether the name of the matrix made now has a part that is left whole.
+bool is_left_whole(const Builder& builder) {
+  const std::string path = "." + builder.path();
+  const std::vector<std::string>& whole = builder.options().packed.not_converted;
+  return std::any_of(whole.begin(), whole.end(), [&](const std::string& part) {
+    return path.find("." + part + ".") != std::string::npos;
+  });
+}
+
+bool is_quantized(const Builder& builder, const LinearOptions& options) {
+  switch (builder.options().quantization) {
+    case Quantization::kNone:
+    case Quantization::kMxfp4: return false;
+    default: break;
+  }
+  return (!options.head || builder.options().quantize_head) && !is_left_whole(builder);
+}
+
 std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in,
                                           std::int64_t out) {
   auto made = std::make_shared<QuantizedWeight>();
@@ -26,6 +61,18 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
   made->shape = {out, in};
   made->eight_bit = kind == Quantization::kInt8;
   builder.count_parameters(n);
+  if (kind == Quantization::kGptq || kind == Quantization::kAwq) {
+    made->direct = true;
+    pack(builder, in, out, *made);
+    return made;
+  }
+  if (kind == Quantization::kFp8) {
+    made->eight_bit = made->direct = true;
+    made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
+    made->scales = builder.frozen_parameter(
+        "weight_scale_inv", {blocks_of(out, kFp8Block), blocks_of(in, kFp8Block)}, DType::kFp32);
+    return made;
+  }
   if (made->eight_bit) {
     made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
     made->scales = builder.frozen_parameter("scales", {out}, DType::kFp32);
@@ -113,9 +160,7 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
   Linear layer;
   layer.transposed = options.transposed;
   layer.unfused = options.unfused;
-  const bool quantizes = builder.options().quantization != Quantization::kNone &&
-                         (!options.head || builder.options().quantize_head);
-  if (quantizes) {
+  if (is_quantized(builder, options)) {
     layer.quantized = quantize(builder, "weight", in, out);
   } else {
     layer.weight =

@@ -1,6 +1,7 @@
 #include "kernels/ops/quantized.h"
 
 #include "core/error.h"
+#include "kernels/ops/arithmetic.h"
 #include "kernels/ops/autocast.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
@@ -17,6 +18,18 @@ Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bo
   return session.empty(shape, dtype);
 }
 
+// By a kernel that reads packed weights; fp8 ones want the input in 8 bits too.
+Tensor direct_product(const Tensor& x, const QuantizedWeight& weight, const Tensor& bias) {
+  Session& session = x.session();
+  Tensor narrow;
+  if (weight.eight_bit) narrow = session.empty(x.shape(), DType::kInt8);
+  Shape shape = x.shape();
+  shape[-1] = weight.shape[0];
+  const Tensor out = session.empty(shape, x.dtype());
+  narrow.reset();
+  return bias ? add(out, bias) : out;
+}
+
 }  // namespace
 
 Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, const Tensor& bias) {
@@ -29,6 +42,7 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
   const Tensor x = autocast_to_lower(input);
   announce_use(weight.packed);
   Recording tape(session, "MatMul4Bit", {&x});
+  if (weight.direct && !tape.wanted()) return direct_product(x, weight, bias);
   if (session.policy().bitsandbytes_keeps_input) tape.save(x);
   Tensor out;
   {

@@ -49,6 +49,13 @@ class Experts {
   std::vector<GatedMlp> experts_;
 };
 
+// The matrices of all experts, [experts, out, in]: whole, or in 8 or 4 bits with their scales.
+struct ExpertMatrices {
+  Tensor weight, scales;
+  std::int64_t out = 0;
+  bool packed = false;
+};
+
 // As transformers stores them since 5.0: the matrices of all experts in two tensors. Their products
 // are grouped kernels over the tokens sorted by expert, every token as often as it has experts.
 // They are no linear layers: bitsandbytes and PEFT's "all-linear" pass them by.
@@ -61,7 +68,7 @@ class GroupedExperts {
  private:
   ExpertsPlan plan_;
   Router router_;
-  Tensor gate_up_, down_;            // [experts, 2 ffn, hidden], [experts, hidden, ffn]
+  ExpertMatrices gate_up_, down_;    // [experts, 2 ffn, hidden], [experts, hidden, ffn]
   Tensor gate_up_bias_, down_bias_;  // of a row for each expert, where the form has them
 };
 

@@ -11,15 +11,16 @@ namespace memfathom {
 namespace {
 
 // torch's grouped_mm of [S, in] with [experts, out, in]: it is no operation of autocast, the input
-// follows the weights' type.
-Tensor grouped_product(const Tensor& input, const Tensor& weight) {
+// follows the weights' type. Kernels for packed matrices keep the input's.
+Tensor grouped_product(const Tensor& input, const ExpertMatrices& matrices) {
   Session& session = input.session();
-  const Tensor x = to_dtype(input, weight.dtype());
+  const Tensor& weight = matrices.weight;
+  const Tensor x = matrices.packed ? input : to_dtype(input, weight.dtype());
   Recording tape(session, "_grouped_mm", {&x, &weight});
   // Each operand is kept for the other's gradient, as of every product.
   tape.save(tape.needs(1) ? x : Tensor());
   tape.save(tape.needs(0) ? weight : Tensor());
-  Tensor out = session.empty({x.size(0), weight.size(1)}, weight.dtype());
+  Tensor out = session.empty({x.size(0), matrices.out}, x.dtype());
   tape.finish(out, [inputs = x.shape(), weights = weight.shape(), dtype = x.dtype()](Backward& b) {
     const Tensor kept_x = b.saved(0);
     const Tensor kept_weight = b.saved(1);
@@ -27,6 +28,35 @@ Tensor grouped_product(const Tensor& input, const Tensor& weight) {
     if (b.needs(1)) b.give(1, b.session().empty(weights, dtype));
   });
   return out;
+}
+
+constexpr std::int64_t kFp8Block = 128;
+constexpr std::int64_t kMxfp4Block = 32;
+
+ExpertMatrices make_matrices(Builder& builder, const char* name, std::int64_t experts,
+                             std::int64_t out, std::int64_t in) {
+  const auto blocks = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
+  ExpertMatrices made;
+  made.out = out;
+  switch (builder.options().quantization) {
+    case Quantization::kFp8:
+      made.weight = builder.frozen_parameter(name, {experts, out, in}, DType::kInt8);
+      made.scales = builder.frozen_parameter(
+          "weight_scale_inv", {experts, blocks(out, kFp8Block), blocks(in, kFp8Block)},
+          DType::kFp32);
+      break;
+    case Quantization::kMxfp4: {
+      const std::int64_t groups = blocks(in, kMxfp4Block);
+      made.weight =
+          builder.frozen_parameter(name, {experts, out, groups, kMxfp4Block / 2}, DType::kUint8);
+      made.scales = builder.frozen_parameter("scales", {experts, out, groups}, DType::kUint8);
+      break;
+    }
+    default: made.weight = builder.parameter(name, {experts, out, in}); return made;
+  }
+  made.packed = true;
+  builder.count_parameters(Shape{experts, out, in}.elements());
+  return made;
 }
 
 // What sorting the choices by expert makes: the sorted ids, their places, and the way back.
@@ -97,9 +127,9 @@ GroupedExperts::GroupedExperts(Builder& builder, const ExpertsPlan& plan) : plan
   }
   make_correction(builder, plan, router_);
   const PathScope experts(builder, "experts");
-  gate_up_ = builder.parameter("gate_up_proj", {plan.experts, 2 * plan.ffn, plan.hidden});
+  gate_up_ = make_matrices(builder, "gate_up_proj", plan.experts, 2 * plan.ffn, plan.hidden);
   if (biased) gate_up_bias_ = builder.parameter("gate_up_proj_bias", {plan.experts, 2 * plan.ffn});
-  down_ = builder.parameter("down_proj", {plan.experts, plan.hidden, plan.ffn});
+  down_ = make_matrices(builder, "down_proj", plan.experts, plan.hidden, plan.ffn);
   if (biased) down_bias_ = builder.parameter("down_proj_bias", {plan.experts, plan.hidden});
 }
 
@@ -116,7 +146,8 @@ Tensor GroupedExperts::operator()(const Tensor& x) const {
   }
   const Tensor weights = gather_rows(view(routing.weights, {-1}), order.places);
   Tensor biases;  // Python's `selected_biases`
-  const auto product = [&](const Tensor& input, const Tensor& matrices, const Tensor& bias) {
+  const auto product = [&](const Tensor& input, const ExpertMatrices& matrices,
+                           const Tensor& bias) {
     if (bias) biases = gather_rows(bias, order.sorted);
     Tensor made = grouped_product(input, matrices);
     if (bias) add_in_place(made, biases);

@@ -106,6 +106,16 @@ class Llama final : public CausalModel {
   std::optional<Rotary> rotary_, window_rotary_;
 };
 
+// Quantised experts are linear layers of their own in every version: these know no other.
+bool quantizes_each_expert(Quantization kind) {
+  switch (kind) {
+    case Quantization::kNone:
+    case Quantization::kFp8:
+    case Quantization::kMxfp4: return false;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
@@ -113,9 +123,8 @@ std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
   ModelSettings chosen = settings;
   chosen.transformers_version = std::max(settings.transformers_version, llama_kin(config).since);
   LlamaPlan plan = read_llama_plan(config, chosen);
-  // Quantised experts are linear layers of their own in every version: bitsandbytes knows no other.
   const bool apart = chosen.transformers_version < kGroupedExperts ||
-                     builder.options().quantization != Quantization::kNone;
+                     quantizes_each_expert(builder.options().quantization);
   plan.grouped_experts = plan.experts.form == ExpertForm::kClampedWithBias || !apart;
   // No kernel of the framework knows sinks; the flash library's does.
   if (plan.sinks && settings.attention != AttentionImplementation::kFlash)

@@ -293,6 +293,53 @@ TEST(FusedLossTest, NeverMaterialisesTheLogits) {
   EXPECT_LT(peak(true), logits / 4);
 }
 
+std::int64_t bytes_of(const Bench& bench, const std::string& name) {
+  for (const NamedTensor& parameter : bench.builder.parameters()) {
+    if (parameter.name == name)
+      return parameter.tensor.elements() * bits_of(parameter.tensor.dtype()) / 8;
+  }
+  return -1;
+}
+
+TEST(StoredQuantizedTest, GptqAndAwqPackWeightsZerosAndScalesAndLeaveTheHeadWhole) {
+  BuildOptions options;
+  options.dtype = DType::kFp16;
+  options.quantization = Quantization::kGptq;
+  options.packed.group = 32;
+  const Bench gptq(kSmallLlama, {}, options);
+  const std::string gate = "model.layers.1.mlp.gate_proj.";  // 64 -> 160
+  EXPECT_EQ(bytes_of(gptq, gate + "qweight"), 64 * 160 / 2);
+  EXPECT_EQ(bytes_of(gptq, gate + "qzeros"), 2 * 160 / 2);
+  EXPECT_EQ(bytes_of(gptq, gate + "scales"), 2 * 160 * 2);
+  EXPECT_EQ(bytes_of(gptq, gate + "g_idx"), 64 * 4);
+  EXPECT_EQ(bytes_of(gptq, "lm_head.weight"), 100 * 64 * 2);
+  EXPECT_EQ(gptq.builder.parameter_count(), Bench(kSmallLlama).builder.parameter_count());
+
+  options.quantization = Quantization::kAwq;
+  options.packed.not_converted = {"down_proj"};
+  const Bench awq(kSmallLlama, {}, options);
+  EXPECT_EQ(bytes_of(awq, gate + "g_idx"), -1);
+  EXPECT_EQ(bytes_of(awq, "model.layers.1.mlp.down_proj.weight"), 160 * 64 * 2);
+}
+
+TEST(StoredQuantizedTest, Fp8AndMxfp4PackTheExpertsToo) {
+  const std::string config =
+      R"({"model_type": "gpt_oss", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100, "num_local_experts": 4, "num_experts_per_tok": 2})";
+  BuildOptions options;
+  options.dtype = DType::kBf16;
+  options.quantization = Quantization::kMxfp4;
+  const Bench mxfp4(config, {}, options);
+  EXPECT_EQ(bytes_of(mxfp4, "model.layers.0.mlp.experts.down_proj"), 4 * 64 * 64 / 2);
+  EXPECT_EQ(bytes_of(mxfp4, "model.layers.0.mlp.experts.scales"), 4 * 128 * 64 / 32);
+  EXPECT_EQ(bytes_of(mxfp4, "model.layers.0.self_attn.q_proj.weight"), 64 * 64 * 2);
+  options.quantization = Quantization::kFp8;
+  const Bench fp8(config, {}, options);
+  EXPECT_EQ(bytes_of(fp8, "model.layers.0.mlp.experts.gate_up_proj"), 4 * 128 * 64);
+  EXPECT_EQ(bytes_of(fp8, "model.layers.0.self_attn.q_proj.weight"), 64 * 64);
+  EXPECT_EQ(fp8.builder.parameter_count(), mxfp4.builder.parameter_count());
+}
+
 TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
   const auto adapters = [](const char* config, std::vector<std::string> targets) {
     BuildOptions options;

@@ -232,5 +232,35 @@ TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
   EXPECT_THAT(guessed[1].assumptions, Contains(HasSubstr("taken from its name")));
 }
 
+TEST(StoredBitsTest, AreReadFromTheConfigOfAQuantizedCheckpoint) {
+  const auto quantization = [](const std::string& config) {
+    const Reading reading =
+        reading_of((R"({"model_type": "llama", "torch_dtype": "float16", "quantization_config": )" +
+                    config + "}")
+                       .c_str());
+    return patch_tree(reading.settings).at("training").at("quantization");
+  };
+  const Node gptq = quantization(R"({"quant_method": "gptq", "bits": 8, "group_size": 64})");
+  EXPECT_EQ(gptq.at("method").as_string(), "gptq");
+  EXPECT_EQ(gptq.at("bits").as_int(), 8);
+  EXPECT_EQ(gptq.at("group_size").as_int(), 64);
+  const Node awq = quantization(
+      R"({"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["visual"]})");
+  EXPECT_EQ(awq.at("not_converted").items().front().as_string(), "visual");
+  EXPECT_EQ(quantization(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})")
+                .at("method")
+                .as_string(),
+            "fp8");
+  EXPECT_EQ(quantization(R"({"quant_method": "mxfp4"})").as_string(), "mxfp4");
+  const Node compressed = quantization(
+      R"({"quant_method": "compressed-tensors", "ignore": ["lm_head"],
+          "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 128}}}})");
+  EXPECT_EQ(compressed.at("method").as_string(), "gptq");
+  EXPECT_THAT(
+      reading_of(R"({"model_type": "llama", "quantization_config": {"quant_method": "aqlm"}})")
+          .not_modelled,
+      Contains(HasSubstr("counted unquantized")));
+}
+
 }  // namespace
 }  // namespace memfathom
