@@ -119,10 +119,15 @@ Tensor activate(Activation activation, const Tensor& input) {
   if (activation == Activation::kGeluNew) return gelu_new(input);
   if (activation == Activation::kGeluFast) return gelu_fast(input);
   if (activation == Activation::kQuickGelu) {
-    return mul(input, activate(Activation::kSigmoid, mul_scalar(input, 1.702)));
+    // The scaled input dies when its sigmoid exists.
+    Tensor gate = mul_scalar(input, 1.702);
+    gate = activate(Activation::kSigmoid, gate);
+    return mul(input, gate);
   }
   if (activation == Activation::kHardsigmoid) {
-    return div_scalar(activate(Activation::kRelu6, add_scalar(input, 3)), 6);
+    Tensor shifted = add_scalar(input, 3);
+    shifted = activate(Activation::kRelu6, shifted);
+    return div_scalar(shifted, 6);
   }
   const Rule rule = rule_of(activation);
   const Tensor x = activation == Activation::kSoftplus ? autocast_to_fp32(input) : input;

@@ -72,9 +72,11 @@ class TextTower {
   }
 
   Seen operator()() const {
-    Tensor hidden = embedded();
-    prepare_embeddings(settings_, hidden);
+    Tensor embedding = embedded();  // named until the tower returns
+    prepare_embeddings(settings_, embedding);
+    Tensor hidden = embedding;
     Pass pass;
+    pass.mask_is_positional = true;
     MaskCase mask;
     mask.batch = ids_.size(0);
     mask.queries = mask.keys = ids_.size(1);
@@ -86,7 +88,6 @@ class TextTower {
     for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
     Seen seen;
     seen.tokens = norm_(hidden);
-    hidden.reset();
     // The position of the end token, found among the ids.
     const Tensor rows = session_.empty({ids_.size(0)}, DType::kInt64);
     {
@@ -150,7 +151,8 @@ class VisionTower {
   Seen operator()() const {
     Tensor hidden = embedded();
     hidden = first_norm_(hidden);
-    prepare_embeddings(settings_, hidden);
+    prepare_image_embeddings(settings_, hidden);
+    const Tensor embedding = hidden;  // named until the tower returns
     const Pass pass;
     for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
     Seen seen;
@@ -218,33 +220,40 @@ class Clip final : public Network {
   }
 
   Tensor loss(Tensor* output) override {
-    Seen image;
-    Seen text;
-    const Tensor logits = compared(image, text);
+    Parts parts;
+    const Tensor logits = compared(parts);
     const ComponentScope scope(session_, Component::kLogitsLoss);
     if (output != nullptr) *output = logits;
     const Tensor captions = contrasted(logits);
     const Tensor images = contrasted(transpose(logits, 0, 1));
-    return div_scalar(add(captions, images), 2);
+    Tensor result = div_scalar(add(captions, images), 2);
+    if (output != nullptr) held_ = std::move(parts);
+    return result;
   }
 
   Tensor forward() override {
-    Seen image;
-    Seen text;
-    return compared(image, text);
+    Parts parts;
+    return compared(parts);
   }
 
+  void end_generation() override { held_ = {}; }
+
  private:
-  // The output object keeps what both towers gave until the model returns.
-  Tensor compared(Seen& image, Seen& text) const {
-    image = (*vision_)();
-    image.pooled = vision_projection_(image.pooled);
-    text = (*text_)();
-    text.pooled = text_projection_(text.pooled);
+  // What is in the output object beside the logits.
+  struct Parts {
+    Seen image, text;
+    Tensor pictures, words;
+  };
+
+  Tensor compared(Parts& parts) const {
+    parts.image = (*vision_)();
+    parts.image.pooled = vision_projection_(parts.image.pooled);
+    parts.text = (*text_)();
+    parts.text.pooled = text_projection_(parts.text.pooled);
     const ComponentScope scope(session_, Component::kLogitsLoss);
-    const Tensor pictures = normalized(image.pooled);
-    const Tensor words = normalized(text.pooled);
-    const Tensor logits = matmul(words, transpose(pictures, 0, 1));
+    parts.pictures = normalized(parts.image.pooled);
+    parts.words = normalized(parts.text.pooled);
+    const Tensor logits = matmul(parts.words, transpose(parts.pictures, 0, 1));
     const Tensor factor = exp(scale_);
     return mul(logits, factor);
   }
@@ -260,6 +269,7 @@ class Clip final : public Network {
   std::optional<VisionTower> vision_;
   Linear vision_projection_, text_projection_;
   Tensor scale_;
+  Parts held_;  // of an output that the loop holds
 };
 
 bool projects(const Node& config) {

@@ -65,10 +65,12 @@ Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
   hidden = dropout(hidden, plan_.dropout);
   hidden = add(hidden, x);
   const Tensor residual = hidden;
-  hidden = second_norm_(hidden);
-  hidden = first_(hidden);
-  hidden = activate(plan_.activation, hidden);
-  hidden = second_(hidden);
+  {
+    const Tensor normed = second_norm_(hidden);  // the layer's name for it while the MLP runs
+    hidden = first_(normed);
+    hidden = activate(plan_.activation, hidden);
+    hidden = second_(hidden);
+  }
   hidden = dropout(hidden, plan_.dropout);
   return add(hidden, residual);
 }

@@ -49,6 +49,12 @@ class EncoderLayer {
 };
 
 // `layers` of them, one BlockScope each, under names like encoder.layers.3.
+// transformers lets embeddings of images require a gradient before reentrant checkpoints only,
+// where nothing would learn without it; those of tokens before every kind.
+inline void prepare_image_embeddings(const ModelSettings& settings, Tensor& embeddings) {
+  if (settings.checkpoint_reentrant) prepare_embeddings(settings, embeddings);
+}
+
 std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view name,
                                               const EncoderPlan& plan,
                                               const ModelSettings& settings);

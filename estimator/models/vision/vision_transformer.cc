@@ -51,11 +51,13 @@ struct Vit {
   double dropout = 0;
 
   Tensor operator()(const Tensor& image) const {
-    Tensor hidden = embedded(image);
-    prepare_embeddings(settings, hidden);
+    Tensor embedding = embedded(image);
+    prepare_image_embeddings(settings, embedding);
+    Tensor hidden = embedding;
     const Pass pass;
     for (const EncoderLayer& layer : layers) hidden = run_block(settings, layer, hidden, pass);
     const Tensor sequence = norm(hidden);
+    embedding.reset();
     hidden.reset();
     const Tensor first = select(sequence, 1, 0);
     Tensor output = head(first);
