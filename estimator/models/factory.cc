@@ -42,9 +42,9 @@ std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
   if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings))
     return network;
   if (!config.file().empty()) {
-    std::vector<StoredTensor> tensors = stored_tensors(folder_of(config));
+    const std::vector<StoredTensor> tensors = stored_tensors(folder_of(config));
     if (!tensors.empty())
-      return make_stored_network(builder, config, std::move(tensors), settings, assumptions);
+      return make_stored_network(builder, config, tensors, settings, assumptions);
   }
   const Node* type = config.find("model_type");
   if (type == nullptr) type = config.find("_class_name");

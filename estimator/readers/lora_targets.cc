@@ -33,7 +33,7 @@ std::vector<std::string> alternatives(std::string_view part) {
   std::vector<std::string> names;
   while (true) {
     const std::size_t bar = inside.find('|');
-    names.push_back(before + std::string(inside.substr(0, bar)) + after);
+    names.push_back(fmt::format("{}{}{}", before, inside.substr(0, bar), after));
     if (bar == std::string_view::npos) return names;
     inside.remove_prefix(bar + 1);
   }

@@ -52,11 +52,10 @@ void complete_own_family(Node& document, std::vector<std::string>& assumptions) 
   const Node* type = config.find("model_type");
   if (type == nullptr && config.find("_class_name") == nullptr &&
       config.find("hidden_size") != nullptr && preset == nullptr && config.entries().size() <= 2) {
-    assumptions.push_back(
+    assumptions.emplace_back(
         "no model was named, only a width and a depth: a Fourier neural operator was assumed "
         "(--model unet for another)");
     config.set("model_type", Node::string("fno"));
-    type = config.find("model_type");
   }
   if (!is_family(config.find("model_type"))) return;
   rename(config, "hidden_size", "width");

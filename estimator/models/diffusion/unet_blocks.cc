@@ -79,13 +79,13 @@ std::shared_ptr<const ResnetBlock> make_resnet_block(const ImageContext& context
 }
 
 Layer make_downsample(const ImageContext& context, std::int64_t channels, std::int64_t padding) {
-  const Layer conv = conv_layer(context, "downsamplers.0.conv",
-                                {.in = channels,
-                                 .out = channels,
-                                 .kernel = 3,
-                                 .stride = 2,
-                                 .padding = padding,
-                                 .bias = true});
+  Layer conv = conv_layer(context, "downsamplers.0.conv",
+                          {.in = channels,
+                           .out = channels,
+                           .kernel = 3,
+                           .stride = 2,
+                           .padding = padding,
+                           .bias = true});
   if (padding > 0) return conv;
   return [conv](const Tensor& x) {
     static constexpr std::int64_t kPad[] = {0, 1, 0, 1};

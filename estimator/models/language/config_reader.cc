@@ -48,8 +48,10 @@ Activation activation_or(const Node& config, ConfigNames names, std::string_view
   const Node* found = find_any(config, names);
   const std::optional<Activation> parsed =
       parse_activation(found != nullptr ? found->as_string() : fallback);
-  if (!parsed)
-    found->refuse("it must be an activation such as gelu, gelu_new, relu, silu or quick_gelu");
+  if (!parsed) {
+    (found != nullptr ? *found : config)
+        .refuse("it must be an activation such as gelu, gelu_new, relu, silu or quick_gelu");
+  }
   return *parsed;
 }
 

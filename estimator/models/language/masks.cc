@@ -44,11 +44,9 @@ bool kernel_flag_suffices(Session& session, const MaskCase& c) {
   return false;
 }
 
-// One condition and-ed to those before it.
-Tensor narrowed(Session& session, const Tensor& before, const Shape& condition,
-                const Shape& result) {
+// One condition and-ed to those before it, which the caller holds meanwhile.
+Tensor narrowed(Session& session, const Shape& condition, const Shape& result) {
   const Tensor truth = session.empty(condition, DType::kBool);
-  const Tensor held = before;
   return session.empty(result, DType::kBool);
 }
 
@@ -67,9 +65,8 @@ Tensor truth_values(Session& session, const MaskCase& c, const Tensor& padding) 
     const Tensor within = session.empty(square, DType::kBool);
     result = session.empty(square, DType::kBool);
   }
-  result = narrowed(session, result, c.causal ? square : rows, c.causal ? square : rows);
-  if (padding)
-    result = narrowed(session, result, {c.batch, 1, 1, c.keys}, {c.batch, 1, c.queries, c.keys});
+  result = narrowed(session, c.causal ? square : rows, c.causal ? square : rows);
+  if (padding) result = narrowed(session, {c.batch, 1, 1, c.keys}, {c.batch, 1, c.queries, c.keys});
   return result;
 }
 
