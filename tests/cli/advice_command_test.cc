@@ -84,10 +84,10 @@ TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
 }
 
 TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
-  const std::string file_name = file("axolotl.yml", "base_model: acme/Strange-9B\nlora_r: 8\n");
+  const std::string file_name = file("axolotl.yml", "base_model: acme/Strange\nlora_r: 8\n");
   const Outcome outcome = run({"estimate", file_name, "--gpu", "t4"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("axolotl.yml names the model acme/Strange-9B, which is no"));
+  EXPECT_THAT(outcome.err, HasSubstr("axolotl.yml names the model acme/Strange, which is no"));
   EXPECT_THAT(outcome.err, HasSubstr("--model FOLDER"));
 }
 
