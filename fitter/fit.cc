@@ -170,8 +170,8 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
       if (p == q) continue;
       const std::size_t i = p == kBase ? base : static_cast<std::size_t>(p) + 1;
       const std::size_t j = q == kBase ? base : static_cast<std::size_t>(q) + 1;
-      covariance[i * n + j] =
-          solution.covariance[static_cast<std::size_t>(p * kParameterCount + q)];
+      covariance[i * n + j] = solution.covariance[static_cast<std::size_t>(p) * kParameterCount +
+                                                  static_cast<std::size_t>(q)];
     }
   }
 }
@@ -203,7 +203,7 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
   }
   const Solution& factors = summary->diagnosis.factors;
   for (int g = 0; g < kThetaCount; ++g) {
-    const auto at = static_cast<std::size_t>(kTheta + g);
+    const std::size_t at = static_cast<std::size_t>(kTheta) + static_cast<std::size_t>(g);
     const bool prior_only = factors.pull[at] > kMostlyPrior || factors.rows_bearing[at] == 0;
     calibration.coefficients.push_back({theta_name(static_cast<ThetaIndex>(g)), factors.value[at],
                                         std::sqrt(factors.variance(kTheta + g)), "1",

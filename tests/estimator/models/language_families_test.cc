@@ -23,7 +23,7 @@ constexpr const char* kSmallLlama =
 // A model on the dry device in tensor-level accounts.
 struct Bench {
   explicit Bench(const std::string& config, ModelSettings wanted = {}, BuildOptions options = {})
-      : settings(wanted), builder(session, std::move(options)) {
+      : settings(std::move(wanted)), builder(session, std::move(options)) {
     if (settings.sequence_length == 0) settings.sequence_length = 16;
     network = make_language_model(builder, parse_json(config, "config.json"), settings);
   }
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Families, KnownModelTest, testing::ValuesIn(kKnown),
                            return name;
                          });
 
-std::string error_of(const std::string& config, ModelSettings settings = {}) {
+std::string error_of(const std::string& config, const ModelSettings& settings = {}) {
   try {
     const Bench bench(config, settings);
   } catch (const Error& error) {

@@ -26,8 +26,8 @@ TEST(PreferenceTest, RunsTwoSequencesPerSample) {
 
 TEST(PreferenceTest, KeepsLogitsAndEveryRowsLogProbabilitiesButNoShiftedCopy) {
   const DryRun run = run_with("none");
-  constexpr std::int64_t kLogits = 4 * 128 * 1000 * 2;
-  constexpr std::int64_t kShifted = 4 * 127 * 1000 * 2;
+  constexpr std::int64_t kLogits = std::int64_t{4} * 128 * 1000 * 2;
+  constexpr std::int64_t kShifted = std::int64_t{4} * 127 * 1000 * 2;
   const std::int64_t seen = in_phase(run, "forward", {Component::kLogitsLoss});
   EXPECT_GE(seen, kLogits + kShifted);
   EXPECT_LT(seen, kLogits + 2 * kShifted);
