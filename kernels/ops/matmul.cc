@@ -33,7 +33,7 @@ Tensor copy_for_gemm(const Tensor& x) {
   return lies_in_rows_or_columns(x) ? Tensor() : x.session().kernel_temporary(x.shape(), x.dtype());
 }
 
-// Which complex factors of a product are conjugated: in backward, those that were saved.
+// Which factor of a product is conjugated if it is complex: in backward, the one that was saved.
 enum class Conjugate : std::uint8_t { kNone, kFirst, kSecond };
 
 // One gemm into a new tensor. Rank 2 or 3.
@@ -53,8 +53,10 @@ Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {},
   const Tensor copies[] = {copy_for_gemm(a), copy_for_gemm(b)};
   session.before_gemm(bias.defined());
   if (session.computes()) {
-    session.device().run(GemmCall{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0,
-                                  conjugate == Conjugate::kFirst, conjugate == Conjugate::kSecond});
+    GemmCall call{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0};
+    call.conjugate_a = is_complex(a.dtype()) && conjugate == Conjugate::kFirst;
+    call.conjugate_b = is_complex(b.dtype()) && conjugate == Conjugate::kSecond;
+    session.device().run(call);
   }
   return out;
 }
@@ -73,7 +75,8 @@ bool column_major(const Tensor& x) { return x.strides()[-2] == 1 && x.strides()[
 // The gradient of the second factor, laid out as the factor is: of a transposed one its transpose
 // is computed.
 Tensor gradient_of_second(const Tensor& a, const Tensor& gradient, bool second_column_major) {
-  return second_column_major ? t(gemm(t(gradient), a)) : gemm(t(a), gradient);
+  return second_column_major ? t(gemm(t(gradient), a, {}, Conjugate::kSecond))
+                             : gemm(t(a), gradient, {}, Conjugate::kFirst);
 }
 
 Tensor addmm(const Tensor& bias, const Tensor& x, const Tensor& weight) {
@@ -84,7 +87,7 @@ Tensor addmm(const Tensor& bias, const Tensor& x, const Tensor& weight) {
   tape.finish(out, [column = column_major(weight)](Backward& b) {
     const Tensor first = b.saved(0);
     const Tensor second = b.saved(1);
-    if (b.needs(0)) b.give(0, gemm(b.gradient(), t(second)));
+    if (b.needs(0)) b.give(0, gemm(b.gradient(), t(second), {}, Conjugate::kSecond));
     if (b.needs(1)) b.give(1, gradient_of_second(first, b.gradient(), column));
     if (b.needs(2)) b.give(2, b.gradient());
   });
@@ -112,7 +115,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
     const Tensor second = bw.saved(0);
     const Tensor first = bw.saved(1);
     if (bw.needs(1)) bw.give(1, gradient_of_second(first, bw.gradient(), column));
-    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(second)));
+    if (bw.needs(0)) bw.give(0, gemm(bw.gradient(), t(second), {}, Conjugate::kSecond));
   });
   return out;
 }

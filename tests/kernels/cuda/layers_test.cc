@@ -13,6 +13,10 @@
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/dry/dry_device.h"
 #include "kernels/layers/linear.h"
+#include "kernels/ops/arithmetic.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/views.h"
+#include "kernels/tensor/engine.h"
 #include "tests/kernels/cuda/doubled.h"
 
 namespace memfathom::cuda {
@@ -134,6 +138,20 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
   }
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
   EXPECT_GT(doubles::calls_of("cudnnBackendExecute"), 0);
+}
+
+// cuBLAS conjugates only what it transposes; a real factor has nothing to conjugate.
+TEST_F(CudaLayersTest, ProductsOfRealFactorsAreLeftToCublasHoweverTheyLie) {
+  CudaDevice device(0);
+  CachingAllocator allocator(device.memory());
+  Session session(device, allocator, device, FrameworkPolicy{});
+  Tensor queries = session.zeros({2, 3, 4}, DType::kFp32);
+  Tensor keys = session.zeros({2, 5, 4}, DType::kFp32);
+  queries.set_requires_grad(true);
+  keys.set_requires_grad(true);
+  const Tensor scores = bmm(queries, transpose(keys, 1, 2));
+  run_backward(sum_all(mul(scores, scores)));
+  EXPECT_EQ(doubles::calls_of("cublasGemmStridedBatchedEx"), 3);
 }
 
 // On a card without fused engines: with them the workspace stands in for the temporaries of flash
