@@ -35,9 +35,7 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   const GpuStatus status = nvml->status(index);
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
-  device.environment.driver = status.driver;
-  device.environment.ecc = status.ecc;
-  if (status.mig) device.environment.mig = "enabled";
+  add_to(device.environment, status);
   device.total = status.total;
   device.used = status.used;
   device.free = status.free;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "cli/database.h"
 #include "core/error.h"
@@ -183,8 +184,8 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
-  const bool is_older_card = torch_of(version, capability_of(job)) != version;
-  version = torch_of(version, capability_of(job));
+  const std::string named = std::exchange(version, torch_of(version, capability_of(job)));
+  const bool is_older_card = version != named;
   options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
   Job with_versions = job;
   // What took part in a published calibration's runs is of their time. Quantised weights never did.

@@ -77,6 +77,12 @@ struct Nvml::Functions {
 };
 
 Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+void add_to(Environment& environment, const GpuStatus& status) {
+  environment.driver = status.driver;
+  environment.ecc = status.ecc;
+  if (status.mig) environment.mig = "enabled";
+}
+
 Nvml::~Nvml() { functions_->shutdown(); }
 
 std::unique_ptr<Nvml> Nvml::open(std::string* why) {

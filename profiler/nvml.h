@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/environment.h"
 
 namespace memfathom {
 
@@ -30,6 +31,9 @@ struct GpuStatus {
   std::string driver;
   std::vector<GpuProcess> processes;
 };
+
+// Driver, ECC and MIG, which the CUDA runtime does not tell.
+void add_to(Environment& environment, const GpuStatus& status);
 
 class Nvml {
  public:

@@ -63,12 +63,8 @@ class CudaTarget final : public ProbeTarget {
   Environment environment() override {
     Environment environment = device_->environment();
     std::string why;
-    if (const std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
-      const GpuStatus status = nvml->status(index_);
-      environment.driver = status.driver;
-      environment.ecc = status.ecc;
-      if (status.mig) environment.mig = "enabled";
-    }
+    if (const std::unique_ptr<Nvml> nvml = Nvml::open(&why))
+      add_to(environment, nvml->status(index_));
     return environment;
   }
   Bytes memory_free() override { return load_cuda_module().memory(index_).free; }

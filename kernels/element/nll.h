@@ -16,12 +16,12 @@ MEMFATHOM_HD T nll_loss(const Lane& classes, int64_t target, int64_t ignore_inde
   return nll_counts(target, classes.size(), ignore_index) ? -classes.get<T>(target) : T(0);
 }
 
-// Adds to one element.
-template <typename T>
-MEMFATHOM_HD void nll_backward(const Lane& gradient, int64_t target, int64_t ignore_index,
+// Adds to one element of a lane, or of whatever a device has for one.
+template <typename T, typename Row>
+MEMFATHOM_HD void nll_backward(const Row& gradient, int64_t target, int64_t ignore_index,
                                T grad_loss, T total_weight) {
   if (nll_counts(target, gradient.size(), ignore_index))
-    gradient.set<T>(target, gradient.get<T>(target) - grad_loss / total_weight);
+    gradient.template set<T>(target, gradient.template get<T>(target) - grad_loss / total_weight);
 }
 
 }  // namespace memfathom::element

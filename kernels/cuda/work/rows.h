@@ -151,10 +151,8 @@ struct NllBackwardWork {
   element::Lane target, grad_loss, total_weight;
 
   MEMFATHOM_HD void operator()(int64_t i) const {
-    const int64_t wanted = target.get<int64_t>(i);
-    const RowRef row = row_of(gradient, i);
-    if (!element::nll_counts(wanted, row.size(), ignore_index)) return;
-    row.set<T>(wanted, row.get<T>(wanted) - grad_loss.get<T>(0) / total_weight.get<T>(0));
+    element::nll_backward<T>(row_of(gradient, i), target.get<int64_t>(i), ignore_index,
+                             grad_loss.get<T>(0), total_weight.get<T>(0));
   }
 };
 
