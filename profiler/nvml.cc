@@ -137,7 +137,7 @@ Bytes Nvml::device_used(int index) const {
 }
 
 std::vector<GpuProcess> Nvml::processes(int index) const {
-  const Handle handle = device(index);
+  void* const handle = device(index);
   std::vector<ProcessInfo> infos(64);
   unsigned count = static_cast<unsigned>(infos.size());
   int status = functions_->processes(handle, &count, infos.data());
@@ -164,7 +164,7 @@ std::vector<GpuProcess> Nvml::processes(int index) const {
 }
 
 GpuStatus Nvml::status(int index) const {
-  const Handle handle = device(index);
+  void* const handle = device(index);
   GpuStatus status;
   std::array<char, 128> text{};
   functions_->check(functions_->name(handle, text.data(), text.size()), "the device's name");
