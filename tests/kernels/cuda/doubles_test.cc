@@ -3,6 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <cufft.h>
 
+#include <thread>
+#include <vector>
+
 #include "kernels/cuda/handles.h"
 #include "tests/kernels/cuda/doubled.h"
 
@@ -44,6 +47,33 @@ TEST_F(DoublesTest, AnErrorNobodyAskedForIsFound) {
   EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(DoublesTest, AnErrorBelongsToTheThreadThatMadeIt) {
+  EXPECT_EQ(cudaFree(reinterpret_cast<void*>(8)), cudaErrorInvalidValue);
+  std::thread([] { EXPECT_EQ(cudaGetLastError(), cudaSuccess); }).join();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+}
+
+TEST_F(DoublesTest, ThreadsMayCallTheRuntimeAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 200;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this] {
+      for (int round = 0; round < kRounds; ++round) {
+        void* device = allocate(64);
+        std::size_t available = 0;
+        std::size_t total = 0;
+        EXPECT_EQ(cudaMemGetInfo(&available, &total), cudaSuccess);
+        EXPECT_LT(available, total);
+        EXPECT_EQ(cudaFree(device), cudaSuccess);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(doubles::calls_of("cudaMalloc"), kThreads * kRounds);
+  EXPECT_EQ(doubles::bytes_in_use(), 0U);
 }
 
 TEST_F(DoublesTest, ACopyToTheHostArrivesOnlyWhenItsStreamIsSynchronised) {

@@ -4,7 +4,9 @@
 
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace memfathom::doubles {
@@ -41,26 +43,36 @@ struct State {
   std::set<std::pair<std::string, const void*>> alive;
   std::map<std::uint64_t, Range> memory;
   std::map<std::uint64_t, Reservation> reserved;
+  std::map<const void*, std::size_t> physical;  // sizes of memory without an address
   std::vector<std::pair<const void*, std::function<void()>>> deferred;
   std::vector<std::string> refusals;
   std::vector<float> elapsed;  // the next one last
   std::uint64_t next_address = kTag;
   std::uint64_t next_handle = 0x4000;
   std::size_t in_use = 0;
-  int last_error = 0;
+  std::map<std::thread::id, int> last_errors;  // each thread has its own, as with the real runtime
   int sticky_error = 0;
 };
 
-State& state() {
-  static State instance;
-  return instance;
-}
+// The state, for one thread at a time: the sampler's thread calls the runtime beside the main one.
+// A function that holds it may call another.
+class Books {
+ public:
+  State* operator->() const { return &state_; }
+  State& operator*() const { return state_; }
+
+ private:
+  static inline std::recursive_mutex mutex_;
+  static inline State state_;
+  std::lock_guard<std::recursive_mutex> lock_{mutex_};
+};
 
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 std::uint64_t take_addresses(std::size_t bytes) {
-  const std::uint64_t address = state().next_address;
-  state().next_address += (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;
+  const Books books;
+  const std::uint64_t address = books->next_address;
+  books->next_address += (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;
   return address;
 }
 
@@ -82,119 +94,136 @@ typename Map::iterator covering(Map& ranges, std::uint64_t address, std::size_t 
 }
 
 bool back(std::uint64_t address, std::size_t bytes) {
-  if (bytes == 0 || bytes > state().machine.memory - state().in_use) return false;
+  const Books books;
+  if (bytes == 0 || bytes > books->machine.memory - books->in_use) return false;
   void* backing = map_host(bytes);
   if (backing == nullptr) return false;
   // New device memory holds anything; NaNs show who reads it before writing.
   std::memset(backing, 0xFF, bytes < kPoisoned ? bytes : kPoisoned);
-  state().memory[address] = Range{bytes, backing};
-  state().in_use += bytes;
+  books->memory[address] = Range{bytes, backing};
+  books->in_use += bytes;
   return true;
 }
 
 bool unback(std::uint64_t address) {
-  const auto found = state().memory.find(address);
-  if (found == state().memory.end()) return false;
+  const Books books;
+  const auto found = books->memory.find(address);
+  if (found == books->memory.end()) return false;
   munmap(found->second.backing, found->second.size);
-  state().in_use -= found->second.size;
-  state().memory.erase(found);
+  books->in_use -= found->second.size;
+  books->memory.erase(found);
   return true;
 }
 
 }  // namespace
 
 void reset(const Machine& machine) {
-  while (!state().memory.empty()) unback(state().memory.begin()->first);
-  for (const auto& [address, range] : state().reserved) munmap(range.backing, range.size);
+  const Books books;
+  while (!books->memory.empty()) unback(books->memory.begin()->first);
+  for (const auto& [address, range] : books->reserved) munmap(range.backing, range.size);
   // Handles and addresses go on, so that those of an earlier life are stale in the next.
   State fresh;
   fresh.machine = machine;
-  fresh.next_address = state().next_address;
-  fresh.next_handle = state().next_handle;
-  state() = std::move(fresh);
+  fresh.next_address = books->next_address;
+  fresh.next_handle = books->next_handle;
+  *books = std::move(fresh);
 }
 
-const Machine& machine() { return state().machine; }
+Machine machine() { return Books()->machine; }
 
 void fail(std::string function, int nth, int status, bool sticky) {
-  state().faults[std::move(function)].push_back(Fault{nth, status, sticky, false});
+  const Books books;
+  books->faults[std::move(function)].push_back(Fault{nth, status, sticky, false});
 }
 
 void fail_always(std::string function, int status) {
-  state().faults[std::move(function)].push_back(Fault{0, status, false, true});
+  const Books books;
+  books->faults[std::move(function)].push_back(Fault{0, status, false, true});
 }
 
-void stop_failing() { state().faults.clear(); }
+void stop_failing() { Books()->faults.clear(); }
 
 void set_elapsed(std::vector<float> milliseconds) {
-  state().elapsed.assign(milliseconds.rbegin(), milliseconds.rend());
+  const Books books;
+  books->elapsed.assign(milliseconds.rbegin(), milliseconds.rend());
 }
 
 float next_elapsed() {
-  if (state().elapsed.empty()) return 1;
-  const float next = state().elapsed.back();
-  state().elapsed.pop_back();
+  const Books books;
+  if (books->elapsed.empty()) return 1;
+  const float next = books->elapsed.back();
+  books->elapsed.pop_back();
   return next;
 }
 
 int calls_of(std::string_view function) {
-  const auto found = state().calls.find(function);
-  return found == state().calls.end() ? 0 : found->second;
+  const Books books;
+  const auto found = books->calls.find(function);
+  return found == books->calls.end() ? 0 : found->second;
 }
 
 std::vector<std::string> leaks() {
+  const Books books;
   std::map<std::string, int> counts;
-  for (const auto& [kind, handle] : state().alive) ++counts[kind];
+  for (const auto& [kind, handle] : books->alive) ++counts[kind];
   std::vector<std::string> lines;
   for (const auto& [kind, count] : counts) lines.push_back(kind + ": " + std::to_string(count));
-  if (state().last_error != 0)
-    lines.push_back("an error nobody asked for: " + std::to_string(state().last_error));
+  for (const auto& [thread, error] : books->last_errors) {
+    if (error != 0) lines.push_back("an error nobody asked for: " + std::to_string(error));
+  }
   return lines;
 }
 
-std::vector<std::string> refusals() { return state().refusals; }
-std::size_t bytes_in_use() { return state().in_use; }
+std::vector<std::string> refusals() { return Books()->refusals; }
+std::size_t bytes_in_use() { return Books()->in_use; }
 
 int enter(std::string_view function) {
-  ++state().calls[std::string(function)];
-  const auto found = state().faults.find(function);
-  if (found == state().faults.end()) return 0;
+  const Books books;
+  ++books->calls[std::string(function)];
+  const auto found = books->faults.find(function);
+  if (found == books->faults.end()) return 0;
   int status = 0;
   for (Fault& fault : found->second) {
     if (fault.nth < 0) continue;                     // spent
     if (fault.nth > 0 && --fault.nth > 0) continue;  // not yet
     status = fault.status;
-    if (fault.sticky) state().sticky_error = fault.status;
+    if (fault.sticky) books->sticky_error = fault.status;
     if (!fault.always) fault.nth = -1;
   }
   return status;
 }
 
 int refuse(std::string_view function, const std::string& why, int status) {
-  state().refusals.push_back(std::string(function) + ": " + why);
+  const Books books;
+  books->refusals.push_back(std::string(function) + ": " + why);
   return status;
 }
 
 void created(std::string_view kind, const void* handle) {
-  state().alive.emplace(std::string(kind), handle);
+  const Books books;
+  books->alive.emplace(std::string(kind), handle);
 }
 bool destroyed(std::string_view kind, const void* handle) {
-  return state().alive.erase({std::string(kind), handle}) > 0;
+  const Books books;
+  return books->alive.erase({std::string(kind), handle}) > 0;
 }
 bool alive(std::string_view kind, const void* handle) {
-  return state().alive.contains({std::string(kind), handle});
+  const Books books;
+  return books->alive.contains({std::string(kind), handle});
 }
 void* new_handle() {
-  return reinterpret_cast<void*>(kTag + (std::uint64_t{1} << 47) + (state().next_handle += 64));
+  const Books books;
+  return reinterpret_cast<void*>(kTag + (std::uint64_t{1} << 47) + (books->next_handle += 64));
 }
 
 void* host_view(const void* device, std::size_t bytes) {
+  const Books books;
   const std::uint64_t address = number(device);
-  if (const auto found = covering(state().memory, address, bytes); found != state().memory.end()) {
+  if (const auto found = covering(books->memory, address, bytes); found != books->memory.end()) {
     return static_cast<char*>(found->second.backing) + (address - found->first);
   }
-  const auto found = covering(state().reserved, address, bytes);
-  if (found == state().reserved.end()) return nullptr;
+  const auto found = covering(books->reserved, address, bytes);
+  if (found == books->reserved.end()) return nullptr;
   const std::uint64_t offset = address - found->first;
   for (std::uint64_t page = offset / kAlignment; page * kAlignment < offset + bytes; ++page) {
     if (!found->second.mapped[page]) return nullptr;
@@ -211,65 +240,88 @@ void* new_memory(std::size_t bytes) {
 
 bool delete_memory(void* device) { return unback(number(device)); }
 
+void* new_physical(std::size_t bytes) {
+  const Books books;
+  if (bytes > books->machine.memory - books->in_use) return nullptr;
+  void* handle = new_handle();
+  books->physical[handle] = bytes;
+  return handle;
+}
+
+bool delete_physical(const void* handle) { return Books()->physical.erase(handle) > 0; }
+
+std::optional<std::size_t> size_of_physical(const void* handle) {
+  const Books books;
+  const auto found = books->physical.find(handle);
+  return found == books->physical.end() ? std::nullopt : std::optional(found->second);
+}
+
 void* reserve_addresses(std::size_t bytes) {
+  const Books books;
   void* backing = map_host(bytes);
   if (backing == nullptr) return nullptr;
   const std::uint64_t address = take_addresses(bytes);
-  state().reserved[address] = Reservation{bytes, backing, std::vector<bool>(bytes / kAlignment)};
+  books->reserved[address] = Reservation{bytes, backing, std::vector<bool>(bytes / kAlignment)};
   return reinterpret_cast<void*>(address);
 }
 
 bool free_addresses(void* device) {
-  const auto found = state().reserved.find(number(device));
-  if (found == state().reserved.end()) return false;
+  const Books books;
+  const auto found = books->reserved.find(number(device));
+  if (found == books->reserved.end()) return false;
   for (const bool page : found->second.mapped) {
     if (page) return false;
   }
   munmap(found->second.backing, found->second.size);
-  state().reserved.erase(found);
+  books->reserved.erase(found);
   return true;
 }
 
 bool set_mapped(void* device, std::size_t bytes, bool mapped) {
-  const auto found = covering(state().reserved, number(device), bytes);
-  if (found == state().reserved.end() || bytes % kAlignment != 0) return false;
+  const Books books;
+  const auto found = covering(books->reserved, number(device), bytes);
+  if (found == books->reserved.end() || bytes % kAlignment != 0) return false;
   std::vector<bool>& pages = found->second.mapped;
   const std::size_t first = (number(device) - found->first) / kAlignment;
   for (std::size_t page = first; page < first + bytes / kAlignment; ++page) {
     if (pages[page] == mapped) return false;
   }
-  if (mapped && bytes > state().machine.memory - state().in_use) return false;
+  if (mapped && bytes > books->machine.memory - books->in_use) return false;
   for (std::size_t page = first; page < first + bytes / kAlignment; ++page) pages[page] = mapped;
-  state().in_use = mapped ? state().in_use + bytes : state().in_use - bytes;
+  books->in_use = mapped ? books->in_use + bytes : books->in_use - bytes;
   return true;
 }
 
 void defer(const void* stream, std::function<void()> work) {
-  state().deferred.emplace_back(stream, std::move(work));
+  const Books books;
+  books->deferred.emplace_back(stream, std::move(work));
 }
 
 void complete(const void* stream) {
+  const Books books;
   std::vector<std::pair<const void*, std::function<void()>>> rest;
-  for (auto& [owner, work] : state().deferred) {
+  for (auto& [owner, work] : books->deferred) {
     if (stream == nullptr || owner == stream) {
       work();
     } else {
       rest.emplace_back(owner, std::move(work));
     }
   }
-  state().deferred = std::move(rest);
+  books->deferred = std::move(rest);
 }
 
 int last_error(bool clear) {
-  const int error = state().sticky_error != 0 ? state().sticky_error : state().last_error;
-  if (clear) state().last_error = 0;
+  const Books books;
+  int& own = books->last_errors[std::this_thread::get_id()];
+  const int error = books->sticky_error != 0 ? books->sticky_error : own;
+  if (clear) own = 0;
   return error;
 }
 
-int sticky_error() { return state().sticky_error; }
+int sticky_error() { return Books()->sticky_error; }
 
 int fail_with(int status) {
-  state().last_error = status;
+  Books()->last_errors[std::this_thread::get_id()] = status;
   return status;
 }
 

@@ -4,12 +4,14 @@
 // The doubles stand in, at link time, for the public functions of cudart, cuBLAS, cuFFT and cuDNN
 // that kernels/cuda calls. Device memory has tagged addresses that no processor can dereference, so
 // host code that touches it faults, as it must. Everything runs at once, except copies to the host:
-// those arrive when their stream is synchronised.
+// those arrive when their stream is synchronised. The runtime's double may be called by several
+// threads, as NVIDIA's may; handles and plans of the libraries belong to one thread at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +30,7 @@ struct Machine {
 
 // A fresh machine: no memory, no handles, no faults, no history.
 void reset(const Machine& machine = {});
-const Machine& machine();
+Machine machine();
 
 // The `nth` call of `function` from now on (1 = the next one) returns `status`. A sticky fault of
 // cudart poisons the context: every later call of it returns the same status.
@@ -67,7 +69,11 @@ bool is_device_address(const void* address);
 // exhausted.
 void* new_memory(std::size_t bytes);
 bool delete_memory(void* device);
-// Address space without memory, and memory put behind it (expandable segments).
+// Memory without an address, address space without memory, and the one put behind the other
+// (expandable segments).
+void* new_physical(std::size_t bytes);  // null when the machine's memory is exhausted
+bool delete_physical(const void* handle);
+std::optional<std::size_t> size_of_physical(const void* handle);
 void* reserve_addresses(std::size_t bytes);
 bool free_addresses(void* device);
 bool set_mapped(void* device, std::size_t bytes, bool mapped);

@@ -62,11 +62,6 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
   return cudaSuccess;
 }
 
-std::map<CUmemGenericAllocationHandle, std::size_t>& physical() {
-  static std::map<CUmemGenericAllocationHandle, std::size_t> handles;
-  return handles;
-}
-
 CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUdeviceptr,
                         unsigned long long) {
   if (const int injected = doubles::enter("cuMemAddressReserve"))
@@ -95,11 +90,10 @@ CUresult driver_create(CUmemGenericAllocationHandle* handle, std::size_t size,
     doubles::refuse("cuMemCreate", "the properties or the size are not those of device memory", 0);
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (size > doubles::machine().memory - doubles::bytes_in_use()) return CUDA_ERROR_OUT_OF_MEMORY;
-  void* fresh = doubles::new_handle();
+  void* fresh = doubles::new_physical(size);
+  if (fresh == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   doubles::created("cuMemCreate", fresh);
   *handle = reinterpret_cast<CUmemGenericAllocationHandle>(fresh);
-  physical()[*handle] = size;
   return CUDA_SUCCESS;
 }
 
@@ -107,15 +101,14 @@ CUresult driver_release(CUmemGenericAllocationHandle handle) {
   if (const int injected = doubles::enter("cuMemRelease")) return static_cast<CUresult>(injected);
   if (!doubles::destroyed("cuMemCreate", reinterpret_cast<void*>(handle)))
     return CUDA_ERROR_INVALID_VALUE;
-  physical().erase(handle);
+  doubles::delete_physical(reinterpret_cast<void*>(handle));
   return CUDA_SUCCESS;
 }
 
 CUresult driver_map(CUdeviceptr address, std::size_t size, std::size_t,
                     CUmemGenericAllocationHandle handle, unsigned long long) {
   if (const int injected = doubles::enter("cuMemMap")) return static_cast<CUresult>(injected);
-  const auto found = physical().find(handle);
-  if (found == physical().end() || found->second != size) {
+  if (doubles::size_of_physical(reinterpret_cast<void*>(handle)) != size) {
     doubles::refuse("cuMemMap", "the memory does not exist or has another size", 0);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -169,7 +162,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= doubles::machine().devices) {
     return refuse("cudaGetDeviceProperties", "there is no such device", cudaErrorInvalidDevice);
   }
-  const doubles::Machine& machine = doubles::machine();
+  const doubles::Machine machine = doubles::machine();
   *properties = cudaDeviceProp{};
   machine.name.copy(properties->name, sizeof(properties->name) - 1);
   properties->totalGlobalMem = machine.memory;

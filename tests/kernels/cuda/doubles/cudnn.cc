@@ -114,7 +114,7 @@ void record(Recorded& target, int name, cudnnBackendAttributeType_t type, std::i
 }
 
 std::string machine_json() {
-  const doubles::Machine& machine = doubles::machine();
+  const doubles::Machine machine = doubles::machine();
   return memfathom::to_cudnn_json(
       memfathom::describe_gpu(std::to_string(machine.major) + std::to_string(machine.minor)));
 }
