@@ -16,9 +16,11 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# Paths below the clone count relative to it, so that what one clone compiled serves the next.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(MEMFATHOM_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MEMFATHOM_LAUNCHER})
 endif()
 
 # memfathom_library(name SOURCES a.cc b.cc DEPENDS memfathom::core ...): a static library with alias memfathom::name.
