@@ -67,6 +67,13 @@ std::string older_card_sentence(const std::string& version) {
       version);
 }
 
+std::string stack_of_others_sentence(const std::string& version) {
+  return fmt::format(
+      "PyTorch {} of the published runs, with libraries of its time; target.stack (version, "
+      "transformers, ...) names yours",
+      version);
+}
+
 // What is reserved depends on the order and sizes of workspaces in a way that no workspace between
 // two others shows: the replays are averaged, not the workspaces.
 void average(DryRun& today, const DryRun& older) {
@@ -196,6 +203,7 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
     options.workspaces = workspaces_for(job, version, table);
     DryRun run = run_dry(with_versions, options);
     if (is_older_card) run.assumptions.push_back(older_card_sentence(version));
+    if (of_others && !named.empty()) run.assumptions.push_back(stack_of_others_sentence(named));
     return run;
   };
   if (!is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) return run_with(nullptr);

@@ -50,7 +50,7 @@ function(memfathom_warnings target)
   endif()
   if(MEMFATHOM_SANITIZE)
     # GCC 12 warns about std::regex's own code when it is instrumented.
-    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     # A finding ends the program: one that only prints is one that nobody reads.
     target_compile_options(${target} PUBLIC -fsanitize=${MEMFATHOM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${MEMFATHOM_SANITIZE})

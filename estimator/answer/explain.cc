@@ -159,7 +159,9 @@ std::string activations_text(const Facts& f, Bytes bytes) {
 }
 
 std::string logits_text(const Facts& f, Bytes bytes) {
-  if (f.tokens == 0 || f.vocabulary == 0) return "the output, the loss and their gradients";
+  const bool has_logits =
+      f.tokens > 0 && f.vocabulary > 0 && bytes.count() >= f.tokens * f.vocabulary;
+  if (!has_logits) return "the output, the loss and their gradients";
   return fmt::format(
       "{} tokens x {} words x {:.1f} B: logits in 16 or 32 bit, their logarithms "
       "and gradients, as many as are alive",

@@ -1,11 +1,9 @@
 #include "tests/cli/binary.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -49,22 +47,6 @@ Outcome run_binary(const std::vector<std::string>& words,
   waitpid(child, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(out_path),
           content_of(err_path)};
-}
-
-double quickest_run(const std::vector<std::string>& words) {
-  const auto spent = [] {
-    rusage usage{};
-    getrusage(RUSAGE_CHILDREN, &usage);
-    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-  };
-  double quickest = 3600;
-  for (int i = 0; i < 10; ++i) {
-    const double before = spent();
-    run_binary(words);
-    quickest = std::min(quickest, spent() - before);
-  }
-  return quickest;
 }
 
 }  // namespace memfathom

@@ -16,8 +16,4 @@ struct Outcome {
 Outcome run_binary(const std::vector<std::string>& words,
                    const std::vector<std::string>& environment = {});
 
-// Processor time of the quickest of several runs, in seconds: the first ones read the libraries
-// from the disk, and CI machines are busy.
-double quickest_run(const std::vector<std::string>& words);
-
 }  // namespace memfathom

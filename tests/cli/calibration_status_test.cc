@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CalibrationStatusTest : public ::testing::Test {
  protected:
@@ -66,11 +67,13 @@ TEST_F(CalibrationStatusTest, AmdCardsAreCapacitiesOnly) {
   EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
 }
 
-TEST_F(CalibrationStatusTest, AnEstimateOfALoraJobTakesLessThanThirtyMillisecondsOfProcessorTime) {
-  EXPECT_LT(quickest_run({"--db", database(), "--format", "json", "estimate", "--model",
-                          "llama-2-7b", "--batch-size", "1", "--sequence-length", "2048",
-                          "--lora-rank", "8", "--dtype", "bf16", "--gpu", "a100-40gb"}),
-            0.030 * MEMFATHOM_SLOWDOWN);
+TEST_F(CalibrationStatusTest, TheStackOfPublishedRunsIsSaidWhereTheJobNamesNone) {
+  const std::string sentence = "PyTorch 2.1.1 of the published runs";
+  const json silent = estimate({"--set", "target.gpu=a100-80gb"});
+  EXPECT_THAT(silent["assumptions"].dump(), HasSubstr(sentence));
+  const json named =
+      estimate({"--set", "target.gpu=a100-80gb", "--set", "target.stack.version=2.6"});
+  EXPECT_THAT(named["assumptions"].dump(), Not(HasSubstr(sentence)));
 }
 
 }  // namespace
