@@ -24,51 +24,47 @@ ZeroPartitionedParameters::ZeroPartitionedParameters(Session& device, Session& h
       current_(kNone) {}
 
 std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTensor>& parameters) {
-  std::map<std::int64_t, std::vector<Tensor>> by_block;
-  std::vector<Tensor> alone;  // modules outside the blocks are fetched one by one
   std::vector<Tensor> small;
   for (const NamedTensor& parameter : parameters) {
     if (parameter.tensor.elements() < kPersistentBelow) {
       small.push_back(parameter.tensor);
-    } else if (parameter.block < 0) {
-      alone.push_back(parameter.tensor);
-    } else {
-      by_block[parameter.block].push_back(parameter.tensor);
+      continue;
+    }
+    for (FlatGroup& group : flatten(device_, {parameter.tensor}, this)) {
+      index_of_[&group.storage()] = parameters_.size();
+      parameters_.push_back({std::move(group), nullptr});
     }
   }
-  for (const Tensor& parameter : alone) add_unit({parameter});
-  for (const auto& [block, tensors] : by_block) add_unit(tensors);
   persistent_ = flatten(device_, small, this);
+  std::map<std::pair<ModuleIndex, DType>, std::pair<const FlatGroup*, std::int64_t>> learning;
+  const auto divide = [&](const FlatGroup& group) {
+    add_partition(group);
+    if (!group.learns) return;
+    auto& [first, elements] = learning[{group.module(), group.whole.dtype()}];
+    if (first == nullptr) first = &group;
+    elements += share_of(group.elements(), masters_.count());
+  };
+  for (const Parameter& parameter : parameters_) divide(parameter.group);
   for (const FlatGroup& group : persistent_) {
+    divide(group);
     group.storage().bring_back();
-    masters_.add(group);
   }
-  if (!masters_.tensors().empty()) {
-    const DType dtype = units_.empty() ? persistent_.front().whole.dtype()
-                                       : units_.front().groups.front().whole.dtype();
+  for (const auto& [key, part] : learning) masters_.add(*part.first, part.second);
+  if (!learning.empty()) {
     const ComponentScope scope(device_, Component::kCommunication);
-    kept_.push_back(device_.empty({buffers_.reduce_bucket_size}, dtype));
+    kept_.push_back(device_.empty({buffers_.reduce_bucket_size}, learning.begin()->first.second));
   }
   return masters_.tensors();
 }
 
-void ZeroPartitionedParameters::add_unit(const std::vector<Tensor>& tensors) {
-  Unit unit;
-  unit.groups = flatten(device_, tensors, this);
-  for (const FlatGroup& group : unit.groups) {
-    unit.elements += group.elements();
-    unit_of_[&group.storage()] = units_.size();
-    const std::int64_t share = share_of(group.elements(), masters_.count());
-    kept_.push_back(tensor_beside(group, parameters_on_host_ ? host_ : device_, share,
-                                  group.whole.dtype(), group.component()));
-    if (group.learns) {
-      kept_.push_back(tensor_beside(group, masters_.on_host() ? host_ : device_, share,
-                                    group.whole.dtype(), Component::kGradients));
-    }
-    masters_.add(group);
-  }
-  total_ += unit.elements;
-  units_.push_back(std::move(unit));
+// The rank's own part of a parameter, and of its gradient.
+void ZeroPartitionedParameters::add_partition(const FlatGroup& group) {
+  const std::int64_t share = share_of(group.elements(), masters_.count());
+  kept_.push_back(tensor_beside(group, parameters_on_host_ ? host_ : device_, share,
+                                group.whole.dtype(), group.component()));
+  if (!group.learns) return;
+  kept_.push_back(tensor_beside(group, masters_.on_host() ? host_ : device_, share,
+                                group.whole.dtype(), Component::kGradients));
 }
 
 void ZeroPartitionedParameters::adjust(OptimizerOptions& options) const {
@@ -76,53 +72,157 @@ void ZeroPartitionedParameters::adjust(OptimizerOptions& options) const {
   options.master_weights = false;
 }
 
-// What comes back within max_reuse_distance is not released between forward and backward.
-bool ZeroPartitionedParameters::soon_again(const Unit& unit) const {
-  return !device_.in_backward && device_.grad_enabled && unit.after >= 0 &&
-         2 * unit.after <= buffers_.max_live_parameters;
-}
-
 void ZeroPartitionedParameters::before_use(Storage& storage) {
-  const auto found = unit_of_.find(&storage);
-  if (found == unit_of_.end() || found->second == current_) return;
-  current_ = found->second;
-  Unit& unit = units_[current_];
-  if (unit.after < 0) {
-    seen_ += unit.elements;
-    unit.after = total_ - seen_;
+  const auto found = index_of_.find(&storage);
+  if (found != index_of_.end() && found->second != current_) use(found->second);
+}
+
+void ZeroPartitionedParameters::use(std::size_t index) {
+  if (current_ != kNone) release(current_);
+  current_ = index;
+  if (order_known_ && position_ == 0)
+    prefetch();  // the model itself is a module without parameters
+  Parameter& parameter = parameters_[index];
+  if (parameter.absent()) gather({index});
+  await(parameter);
+  if (order_known_) {
+    if (parameter.wanted_until < position_ && queued_ < order_.size()) {
+      parameter.wanted_until = static_cast<std::int64_t>(queued_);
+      ++queued_;
+    }
+    prefetch();
+  } else {
+    order_.push_back(index);
   }
-  prefetched_.reset();
-  for (Unit& other : units_) {
-    if (&other == &unit || !other.gathered || soon_again(other)) continue;
-    // Kept from the forward pass: it goes when its own backward is over, that is, when an earlier
-    // one is used.
-    if (device_.in_backward && other.after >= unit.after) continue;
-    for (const FlatGroup& group : other.groups) group.storage().let_go();
-    other.gathered = false;
-  }
+  ++position_;
+}
+
+// A parameter alone is gathered where it will lie; several are written to one buffer first.
+void ZeroPartitionedParameters::gather(const std::vector<std::size_t>& members) {
   const Scoped<int> stream(device_.stream, kGatherStream);
-  for (const FlatGroup& group : unit.groups) group.storage().bring_back();
-  unit.gathered = true;
-  const std::int64_t ahead = std::min(buffers_.prefetch_bucket_size, total_ - unit.elements);
-  if (ahead > 0) {
-    const ComponentScope scope(device_, Component::kCommunication);
-    prefetched_ = device_.empty({ahead}, unit.groups.front().whole.dtype());
+  auto gather = std::make_shared<Gather>();
+  gather->members = members;
+  std::int64_t padded = 0;
+  for (const std::size_t index : members) {
+    const Parameter& parameter = parameters_[index];
+    padded += share_of(parameter.elements(), masters_.count()) * masters_.count();
+    live_ += parameter.elements();
+    parameters_[index].under_way = gather;
+  }
+  const FlatGroup& first = parameters_[members.front()].group;
+  if (members.size() == 1) {
+    first.storage().bring_back();
+  } else {
+    gather->written =
+        tensor_beside(first, device_, padded, first.whole.dtype(), Component::kCommunication);
   }
 }
 
-// Copied to the bucket at once; the partition's part has its place already.
-void ZeroPartitionedParameters::gradient_ready(TensorImpl& leaf) { leaf.grad.reset(); }
+// All parameters of a gather are cut out of its buffer at once; the buffer lives until the last of
+// them is used.
+void ZeroPartitionedParameters::await(Parameter& parameter) {
+  if (!parameter.under_way) return;
+  const Scoped<int> stream(device_.stream, kGatherStream);
+  Gather& gather = *parameter.under_way;
+  if (!std::exchange(gather.complete, true)) {
+    for (const std::size_t index : gather.members) {
+      Parameter& member = parameters_[index];
+      if (!member.group.storage().resident()) member.group.storage().bring_back();
+      member.available = true;
+    }
+  }
+  parameter.under_way.reset();
+}
+
+void ZeroPartitionedParameters::prefetch() {
+  const std::int64_t most =
+      std::min(buffers_.max_live_parameters - live_, buffers_.prefetch_bucket_size);
+  std::vector<std::size_t> next;
+  std::int64_t elements = 0;
+  for (; queued_ < order_.size() && elements < most; ++queued_) {
+    const std::size_t index = order_[queued_];
+    Parameter& parameter = parameters_[index];
+    parameter.wanted_until = std::max(parameter.wanted_until, static_cast<std::int64_t>(queued_));
+    if (!parameter.absent() || std::find(next.begin(), next.end(), index) != next.end()) continue;
+    next.push_back(index);
+    elements += parameter.elements();
+  }
+  if (!next.empty()) gather(next);
+}
+
+// Used again before so many elements have passed by that it would not pay to let it go
+// (DeepSpeed's max_reuse_distance, which has the same default as max_live_parameters).
+bool ZeroPartitionedParameters::soon_again(std::size_t index) const {
+  if (!order_known_) return false;
+  if (parameters_[index].wanted_until > position_) return true;
+  std::int64_t passed = 0;
+  for (auto i = static_cast<std::size_t>(position_);
+       i < order_.size() && passed < buffers_.max_live_parameters; ++i) {
+    if (order_[i] == index) return true;
+    passed += parameters_[order_[i]].elements();
+  }
+  return false;
+}
+
+void ZeroPartitionedParameters::release(std::size_t index) {
+  Parameter& parameter = parameters_[index];
+  if (index == current_) current_ = kNone;
+  if (!parameter.available || parameter.under_way || soon_again(index)) return;
+  parameter.group.storage().let_go();
+  parameter.available = false;
+  live_ -= parameter.elements();
+}
+
+// Moved to the bucket at once, unless there is no room for it even in an empty one; the partition's
+// part has its place already.
+void ZeroPartitionedParameters::gradient_ready(TensorImpl& leaf) {
+  const auto found = index_of_.find(leaf.storage.get());
+  // Its module is fetched for backward even where no operation reads it, as an embedding's.
+  if (found != index_of_.end() && found->second != current_) use(found->second);
+  const std::int64_t elements = leaf.shape.elements();
+  if (filled_ + elements > buffers_.reduce_bucket_size) reduce_bucket();
+  if (filled_ + elements <= buffers_.reduce_bucket_size) leaf.grad.reset();
+  in_bucket_.push_back(&leaf);
+  filled_ += elements;
+  if (found != index_of_.end()) release(found->second);
+}
+
+// Partitions of several gradients are put side by side for the reduction.
+void ZeroPartitionedParameters::reduce_bucket() {
+  if (in_bucket_.empty()) return;
+  if (in_bucket_.size() > 1 || filled_ % masters_.count() != 0) {
+    const ComponentScope scope(device_, Component::kCommunication);
+    device_.empty({filled_}, in_bucket_.front()->dtype);
+  }
+  for (TensorImpl* leaf : in_bucket_) leaf->grad.reset();
+  in_bucket_.clear();
+  filled_ = 0;
+}
 
 void ZeroPartitionedParameters::after_backward() {
-  for (Unit& unit : units_) {
-    for (const FlatGroup& group : unit.groups) group.storage().let_go();
-    unit.gathered = false;
+  reduce_bucket();
+  order_known_ = true;
+  for (Parameter& parameter : parameters_) {
+    parameter.group.storage().let_go();
+    parameter.under_way.reset();
+    parameter.available = false;
+    parameter.wanted_until = -1;
   }
-  prefetched_.reset();
+  live_ = position_ = 0;
+  queued_ = 0;
   current_ = kNone;
 }
 
-void ZeroPartitionedParameters::before_step() { masters_.widen_gradients(); }
+// Even the small ones are in partitions only while these are updated.
+void ZeroPartitionedParameters::before_step() {
+  for (const FlatGroup& group : persistent_) group.storage().let_go();
+  masters_.widen_gradients();
+}
+
+void ZeroPartitionedParameters::after_step() {
+  masters_.clear_gradients();
+  for (const FlatGroup& group : persistent_) group.storage().bring_back();
+}
 
 void ZeroPartitionedParameters::clear_gradients() {}
 

@@ -18,12 +18,10 @@ MasterPartitions::MasterPartitions(Session& device, Session& host, const Job& jo
   if (job.parallel.zero_stage == 3 && !on_host_) at_once_ = kSubGroup;
 }
 
-void MasterPartitions::add(const FlatGroup& group) {
-  if (!group.learns) return;
-  masters_.push_back(tensor_beside(group, on_host_ ? host_ : device_,
-                                   share_of(group.elements(), count_), DType::kFp32,
+void MasterPartitions::add(const FlatGroup& group, std::int64_t elements) {
+  masters_.push_back(tensor_beside(group, on_host_ ? host_ : device_, elements, DType::kFp32,
                                    Component::kOptimizerState));
-  modules_.push_back(group.module());
+  origins_.push_back({group.whole.dtype(), group.module()});
 }
 
 void MasterPartitions::widen_gradients() {
@@ -31,18 +29,29 @@ void MasterPartitions::widen_gradients() {
   const ComponentScope scope(session, Component::kGradients);
   std::int64_t room = at_once_;
   for (std::size_t i = 0; i < masters_.size(); ++i) {
-    const Scoped<ModuleIndex> module(session.module, on_host_ ? ModuleIndex{0} : modules_[i]);
+    const Scoped<ModuleIndex> module(session.module,
+                                     on_host_ ? ModuleIndex{0} : origins_[i].module);
     const std::int64_t elements = std::min(masters_[i].elements(), room);
     room -= elements;
-    masters_[i].set_grad(session.empty({elements}, DType::kFp32));
+    Tensor gradient;  // as it was reduced; an fp32 one needs no copy
+    if (!on_host_) gradient = session.empty({elements}, origins_[i].dtype);
+    if (on_host_ || origins_[i].dtype != DType::kFp32)
+      gradient = session.empty({elements}, DType::kFp32);
+    masters_[i].set_grad(std::move(gradient));
   }
+}
+
+void MasterPartitions::clear_gradients() {
+  for (Tensor& master : masters_) master.set_grad({});
 }
 
 ZeroPartitionedStates::ZeroPartitionedStates(Session& device, Session& host, const Job& job)
     : device_(device),
       buffers_(job.parallel.zero),
       stage_(job.parallel.zero_stage),
+      overlaps_(job.parallel.zero.overlap_comm.value_or(false)),
       form_given_(job.training.optimizer_form_given),
+      passes_per_step_(std::min<std::int64_t>(job.training.accumulation_steps, 2)),
       masters_(device, host, job) {}
 
 std::vector<Tensor> ZeroPartitionedStates::adopt(const std::vector<NamedTensor>& parameters) {
@@ -55,9 +64,18 @@ std::vector<Tensor> ZeroPartitionedStates::adopt(const std::vector<NamedTensor>&
     }
   }
   groups_ = flatten(device_, learning, this);
+  const Tensor* largest = nullptr;
   for (const FlatGroup& group : groups_) {
     group.storage().bring_back();
-    masters_.add(group);
+    masters_.add(group, share_of(group.elements(), masters_.count()));
+    for (const Tensor& leaf : group.leaves) {
+      if (largest == nullptr || leaf.elements() > largest->elements()) largest = &leaf;
+    }
+  }
+  // Gradients on their way to the host are added up in a buffer for the largest of them.
+  if (masters_.on_host() && largest != nullptr) {
+    kept_.push_back(tensor_beside(group_of(*largest->impl()), device_, largest->elements(),
+                                  largest->dtype(), Component::kCommunication));
   }
   return masters_.tensors();
 }
@@ -68,66 +86,109 @@ void ZeroPartitionedStates::adjust(OptimizerOptions& options) const {
   options.master_weights = false;
 }
 
-std::int64_t ZeroPartitionedStates::own_elements(const FlatGroup& group,
-                                                 const TensorImpl& leaf) const {
-  const std::int64_t begin = group.elements() - share_of(group.elements(), masters_.count());
+const FlatGroup& ZeroPartitionedStates::group_of(const TensorImpl& leaf) const {
+  return *std::find_if(groups_.begin(), groups_.end(), [&](const FlatGroup& group) {
+    return &group.storage() == leaf.storage.get();
+  });
+}
+
+std::int64_t ZeroPartitionedStates::own_elements(const TensorImpl& leaf) const {
+  const std::int64_t elements = group_of(leaf).elements();
+  const std::int64_t begin = elements - share_of(elements, masters_.count());
   const std::int64_t end = leaf.offset + leaf.shape.elements();
   return std::max<std::int64_t>(0, end - std::max(begin, leaf.offset));
 }
 
-void ZeroPartitionedStates::before_backward() {
-  if (groups_.empty()) return;
-  const ComponentScope scope(device_, Component::kCommunication);
-  const int copies = buffers_.overlap_comm.value_or(false) ? 2 : 1;
-  for (int i = 0; i < copies; ++i)
-    buckets_.push_back(device_.empty({buffers_.reduce_bucket_size}, groups_.front().whole.dtype()));
-}
-
-// Stage 1 keeps whole gradients. Stage 2 copies them to the bucket, and only what falls into the
-// rank's own partition outlives it, on the host if the optimizer is there.
+// The bucket is taken when the first gradient is there. Stage 2 moves every gradient to it; stage 1
+// keeps them whole and does so after the last backward of the step, or during it with overlap.
 void ZeroPartitionedStates::gradient_ready(TensorImpl& leaf) {
-  if (stage_ < 2 && !masters_.on_host()) return;
-  const DType dtype = leaf.grad.dtype();
-  leaf.grad.reset();
-  if (masters_.on_host()) return;
-  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const FlatGroup& g) {
-    return &g.storage() == leaf.storage.get();
-  });
-  const std::int64_t own = own_elements(*group, leaf);
-  Tensor& kept = partition_gradients_[&leaf];
-  if (own > 0 && !kept) kept = tensor_beside(*group, device_, own, dtype, Component::kGradients);
+  if (buckets_.empty()) {
+    for (int i = 0; i < (overlaps_ ? 2 : 1); ++i) {
+      buckets_.push_back(tensor_beside(groups_.front(), device_, buffers_.reduce_bucket_size,
+                                       groups_.front().whole.dtype(), Component::kCommunication));
+    }
+  }
+  if (stage_ == 2 || (overlaps_ && at_boundary())) add_to_bucket(leaf);
 }
 
-void ZeroPartitionedStates::after_backward() { buckets_.clear(); }
+void ZeroPartitionedStates::add_to_bucket(TensorImpl& leaf) {
+  const std::int64_t elements = leaf.shape.elements();
+  if (filled_ + elements > buffers_.reduce_bucket_size) reduce_bucket();
+  if (elements <= buffers_.reduce_bucket_size) leaf.grad.reset();  // now a view of the bucket
+  in_bucket_.push_back(&leaf);
+  filled_ += elements;
+}
+
+// What the bucket holds is joined once more for the reduction. Then only gradients of the rank's
+// own partition outlive it.
+void ZeroPartitionedStates::reduce_bucket() {
+  if (in_bucket_.empty()) return;
+  const FlatGroup& group = group_of(*in_bucket_.front());
+  tensor_beside(group, device_, filled_, group.whole.dtype(), Component::kCommunication);
+  for (TensorImpl* leaf : in_bucket_) keep_own_part(*leaf);
+  in_bucket_.clear();
+  filled_ = 0;
+}
+
+void ZeroPartitionedStates::keep_own_part(TensorImpl& leaf) {
+  const std::int64_t own = own_elements(leaf);
+  const FlatGroup& group = group_of(leaf);
+  if (own > 0 && masters_.on_host()) {
+    // Its norm is taken in fp64 here; it travels in fp32.
+    if (at_boundary()) {
+      for (const DType wide : {DType::kFp64, DType::kFp32})
+        tensor_beside(group, device_, own, wide, Component::kGradients);
+    }
+  } else if (own > 0 && !own_) {
+    std::int64_t all = 0;
+    for (const FlatGroup& other : groups_) {
+      for (const Tensor& each : other.leaves) {
+        if (own_elements(*each.impl()) > 0) all += each.elements();
+      }
+    }
+    own_ = tensor_beside(group, device_, all, group.whole.dtype(), Component::kGradients);
+  }
+  leaf.grad.reset();
+}
+
+void ZeroPartitionedStates::after_backward() {
+  const bool last = at_boundary();
+  if (stage_ == 1 && !overlaps_ && last) {
+    for (const FlatGroup& group : groups_) {
+      for (const Tensor& leaf : group.leaves) {
+        if (leaf.grad()) add_to_bucket(*leaf.impl());
+      }
+    }
+  }
+  reduce_bucket();
+  if (stage_ == 2 || last) buckets_.clear();
+  if (accumulated_) {
+    own_.reset();  // added to it
+  } else {
+    accumulated_ = std::move(own_);
+  }
+  ++passes_;
+}
 
 void ZeroPartitionedStates::before_step() {
-  std::vector<Tensor> joined;  // the partition's gradients as one tensor, then widened
+  passes_ = 0;
   if (!masters_.on_host()) {
     for (const FlatGroup& group : groups_) {
-      joined.push_back(tensor_beside(group, device_, share_of(group.elements(), masters_.count()),
-                                     group.whole.dtype(), Component::kGradients));
+      for (const Tensor& leaf : group.leaves) {  // the norm, in fp64
+        if (const std::int64_t own = own_elements(*leaf.impl()); own > 0)
+          tensor_beside(group, device_, own, DType::kFp64, Component::kGradients);
+      }
     }
   }
   masters_.widen_gradients();
-  joined.clear();
   clear_gradients();
-}
-
-// The updated partitions are gathered in pieces.
-void ZeroPartitionedStates::after_step() {
-  if (masters_.count() == 1) return;
-  for (const FlatGroup& group : groups_) {
-    const Tensor piece =
-        tensor_beside(group, device_, std::min(group.elements(), buffers_.allgather_bucket_size),
-                      group.whole.dtype(), Component::kCommunication);
-  }
 }
 
 void ZeroPartitionedStates::clear_gradients() {
   for (const FlatGroup& group : groups_) {
     for (Tensor leaf : group.leaves) leaf.set_grad({});
   }
-  partition_gradients_.clear();
+  accumulated_.reset();
 }
 
 }  // namespace memfathom

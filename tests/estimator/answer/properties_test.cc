@@ -138,7 +138,9 @@ TEST(JobPropertiesTest, ShardedStatesNeverGrowWithMoreGpusOrAHigherStage) {
     EXPECT_LE(on_eight, on_two) << job.text(true);
     if (job.zero == 3) continue;
     ++job.zero;
-    EXPECT_LE(states(job), on_eight) << job.text(true);
+    // Stage 3 keeps parameters of less than 100,000 elements whole, beside their partitions.
+    const std::int64_t partitions = job.zero == 3 ? on_eight / job.gpus : 0;
+    EXPECT_LE(states(job), on_eight + partitions) << job.text(true);
   }
 }
 

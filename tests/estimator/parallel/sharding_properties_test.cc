@@ -12,16 +12,20 @@ struct Shape4 {
   int hidden, layers, vocabulary, sequence;
 };
 
-std::string job_of(const Shape4& s, const std::string& parallel) {
+std::string job_of(const Shape4& s, const std::string& parallel,
+                   const std::string& allocator = "caching") {
   return fmt::format(
       R"({{"model": {{"config": {{"model_type": "llama", "hidden_size": {0}, "intermediate_size": {1}, "num_hidden_layers": {2},
           "num_attention_heads": 4, "vocab_size": {3}, "max_position_embeddings": 512, "tie_word_embeddings": false}}}},
-          "training": {{"batch_size": 1, "sequence_length": {4}, "precision": "amp-bf16"}}, "parallel": {5}}})",
-      s.hidden, 3 * s.hidden, s.layers, s.vocabulary, s.sequence, parallel);
+          "training": {{"batch_size": 1, "sequence_length": {4}, "precision": "amp-bf16"}}, "parallel": {5},
+          "allocator": {{"backend": "{6}"}}}})",
+      s.hidden, 3 * s.hidden, s.layers, s.vocabulary, s.sequence, parallel, allocator);
 }
 
-std::int64_t states(const DryRun& run) {
-  return in_phase(run, "step", {Component::kParameters, Component::kOptimizerState});
+// Of bare tensors: a caching allocator's blocks may be up to 1 MiB larger than what lies in them.
+std::int64_t states(const Shape4& shape, const std::string& parallel) {
+  return in_phase(run_job(job_of(shape, parallel, "none")), "step",
+                  {Component::kParameters, Component::kOptimizerState});
 }
 
 class ShardingPropertiesTest : public testing::Test {
@@ -40,22 +44,21 @@ TEST_F(ShardingPropertiesTest, StatesNeverGrowWithMoreGpusOrAHigherStage) {
     const Shape4 shape = next();
     for (const char* kind : {R"("zero_stage": 1)", R"("zero_stage": 2)", R"("zero_stage": 3)",
                              R"("fsdp": "full")", R"("fsdp": "full", "fsdp_version": 2)"}) {
-      std::int64_t before =
-          states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": 2, {}}})", kind))));
+      std::int64_t before = states(shape, fmt::format(R"({{"num_gpus": 2, {}}})", kind));
       for (const int gpus : {4, 8, 64}) {
         const std::int64_t now =
-            states(run_job(job_of(shape, fmt::format(R"({{"num_gpus": {}, {}}})", gpus, kind))));
+            states(shape, fmt::format(R"({{"num_gpus": {}, {}}})", gpus, kind));
         EXPECT_LE(now, before) << kind << " on " << gpus << " GPUs";
         before = now;
       }
     }
-    std::int64_t before = states(run_job(job_of(shape, R"({"num_gpus": 4})")));
+    std::int64_t before = states(shape, R"({"num_gpus": 4})");
     for (const int stage : {1, 2, 3}) {
-      const std::int64_t now = states(
-          run_job(job_of(shape, fmt::format(R"({{"num_gpus": 4, "zero_stage": {}}})", stage))));
-      // Stage 3 keeps small parameters whole and adds its partition of nothing else; a few blocks
-      // are rounded up.
-      EXPECT_LE(now, before + 64 * 512) << "stage " << stage;
+      const std::int64_t now =
+          states(shape, fmt::format(R"({{"num_gpus": 4, "zero_stage": {}}})", stage));
+      // Stage 3 keeps small parameters whole beside their partitions; a few blocks are rounded up.
+      const std::int64_t partitions = stage == 3 ? before / 10 : 0;  // 2/4 of 2 + 12/4 bytes
+      EXPECT_LE(now, before + partitions + 64 * 512) << "stage " << stage;
       before = now;
     }
   }
