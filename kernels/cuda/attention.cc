@@ -45,6 +45,13 @@ bool is_fusable(const AttentionCall& call) {
   return std::all_of(operands.begin(), operands.end(), fits);
 }
 
+// NVIDIA's frontend hides a score behind the lowest number up to cuDNN 9.9.
+float masked_score() {
+  constexpr std::size_t kTakesInfinity = 91000;
+  return cudnnGetVersion() < kTakesInfinity ? std::numeric_limits<float>::lowest()
+                                            : -std::numeric_limits<float>::infinity();
+}
+
 Bytes given_workspace(const AttentionCall& call) {
   return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
 }
@@ -87,7 +94,7 @@ void FusedAttention::run(const AttentionCall& call) {
   const AttentionQuery query = query_of(call);
   const cudnn::ExecutionPlan& plan = planned(query).plan.value();
   auto scale = static_cast<float>(call.scale);
-  float masked = -std::numeric_limits<float>::infinity();
+  float masked = masked_score();
   float one = 1;
   std::vector<cudnn::Operand> operands{{cudnn::kQ, call.q.data},
                                        {cudnn::kK, call.k.data},

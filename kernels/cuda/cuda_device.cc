@@ -65,7 +65,9 @@ void CudaDevice::give_up(std::string sentence) {
 
 template <typename Status>
 void CudaDevice::expect_launched(Status status, std::string_view what) {
-  if (!succeeded(status)) give_up(sentence(what, status));
+  if (succeeded(status)) return;
+  if (is_refusal(status)) check(status, what);
+  give_up(sentence(what, status));
 }
 
 template <typename Call>

@@ -14,10 +14,6 @@
 namespace memfathom::cuda {
 namespace {
 
-std::string cuda_version(int number) {
-  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
-}
-
 template <typename Get>
 std::string library_version(Get get, const char* call) {
   std::array<int, 3> parts{};
@@ -33,6 +29,10 @@ std::string operating_system() {
 }
 
 }  // namespace
+
+std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
 
 Environment read_environment(int device) {
   cudaDeviceProp properties{};

@@ -102,8 +102,9 @@ cufftResult Fft::run(const FftCall& call) {
         false, call,
         fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
   }
-  if (made.workspace() > 0)
-    check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
+  // Also where none is wanted: a plan without an area of its own has to be told of that, as PyTorch
+  // does.
+  check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
   switch (call.kind) {
     case FftKind::kRealToComplex:
       return cufftExecR2C(made.handle(), static_cast<cufftReal*>(call.in.data),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "core/error.h"
@@ -122,7 +123,9 @@ std::uint32_t alignment_of(const void* data) {
   return alignment;
 }
 
-Preference make_preference(std::size_t workspace, const GemmLayout& layout) {
+// There is no word for the bias: its loads are as wide as the stores into d, so PyTorch speaks of
+// both under that name.
+Preference make_preference(std::size_t workspace, const GemmLayout& layout, const void* bias) {
   cublasLtMatmulPreference_t raw = nullptr;
   check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
   Preference preference(raw);
@@ -130,7 +133,8 @@ Preference make_preference(std::size_t workspace, const GemmLayout& layout) {
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(layout.a.data));
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(layout.b.data));
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(layout.c.data));
-  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(layout.c.data));
+  set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+      std::min(alignment_of(layout.c.data), alignment_of(bias)));
   return preference;
 }
 
@@ -201,7 +205,7 @@ cublasStatus_t Gemm::run_with_bias(const GemmCall& call, const GemmLayout& layou
   const MatrixLayout a = make_matrix(types.input, layout.a, layout.m, layout.k);
   const MatrixLayout b = make_matrix(types.input, layout.b, layout.k, layout.n);
   const MatrixLayout c = make_matrix(types.output, layout.c, layout.m, layout.n);
-  const Preference preference = make_preference(workspace_bytes_, layout);
+  const Preference preference = make_preference(workspace_bytes_, layout, call.bias.data);
   cublasLtMatmulHeuristicResult_t choice{};
   int found = 0;
   const cublasStatus_t asked =

@@ -5,19 +5,36 @@
 
 #include "core/error.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/environment.h"
 #include "kernels/cuda/status.h"
 
 namespace memfathom::cuda {
 namespace {
+
+[[noreturn]] void refuse_driver() {
+  int driver = 0;  // stays 0 where there is none
+  int runtime = 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  const std::string wanted = cuda_version(runtime);
+  throw Error(
+      ErrorKind::kEnvironment,
+      driver == 0
+          ? fmt::format("no NVIDIA driver is loaded; install one that runs CUDA {}, or use "
+                        "--device cpu",
+                        wanted)
+          : fmt::format("the NVIDIA driver runs CUDA up to {} and this memfathom was built with "
+                        "{}; update the driver, build with a toolkit as old as it, or use "
+                        "--device cpu",
+                        cuda_version(driver), wanted));
+}
 
 int device_count() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver) {
     cudaGetLastError();
-    throw Error(ErrorKind::kEnvironment,
-                "no usable NVIDIA driver is loaded; install one that runs this CUDA version, or "
-                "use --device cpu");
+    refuse_driver();
   }
   if (status == cudaErrorNoDevice) {
     cudaGetLastError();

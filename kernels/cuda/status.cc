@@ -21,12 +21,26 @@ const char* name_of(cufftResult status) {
   }
 }
 
+// What to do, where that can be known.
+const char* advice_for(cudaError_t status) {
+  switch (status) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+      return "; the module has no code for this card: build memfathom on this machine, or with "
+             "-DCMAKE_CUDA_ARCHITECTURES=all-major";
+    case cudaErrorDevicesUnavailable:
+      return "; another process has the card to itself (nvidia-smi -q -d COMPUTE shows the mode)";
+    default: return "";
+  }
+}
+
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorKind::kEnvironment, what); }
 
 }  // namespace
 
 std::string sentence(std::string_view call, cudaError_t status) {
-  return fmt::format("{}: {} ({})", call, cudaGetErrorName(status), cudaGetErrorString(status));
+  return fmt::format("{}: {} ({}){}", call, cudaGetErrorName(status), cudaGetErrorString(status),
+                     advice_for(status));
 }
 
 std::string sentence(std::string_view call, cublasStatus_t status) {
@@ -35,6 +49,19 @@ std::string sentence(std::string_view call, cublasStatus_t status) {
 
 std::string sentence(std::string_view call, cufftResult status) {
   return fmt::format("{}: {} ({})", call, name_of(status), static_cast<int>(status));
+}
+
+// Our own launches say no only where nothing else would work either.
+bool is_refusal(cudaError_t) { return false; }
+
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+         status == CUBLAS_STATUS_INVALID_VALUE || status == CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+bool is_refusal(cufftResult status) {
+  return status == CUFFT_NOT_SUPPORTED || status == CUFFT_INVALID_VALUE ||
+         status == CUFFT_INVALID_SIZE || status == CUFFT_NO_WORKSPACE;
 }
 
 void check(cudaError_t status, std::string_view call) {

@@ -16,6 +16,11 @@ std::string sentence(std::string_view call, cudaError_t status);
 std::string sentence(std::string_view call, cublasStatus_t status);
 std::string sentence(std::string_view call, cufftResult status);
 
+// Whether a library said no before anything was launched: the device is as it was.
+bool is_refusal(cudaError_t status);
+bool is_refusal(cublasStatus_t status);
+bool is_refusal(cufftResult status);
+
 // Throws Error(kEnvironment) unless `status` is success, and takes the error off cudart's own
 // record so that it is not mistaken for a later call's.
 void check(cudaError_t status, std::string_view call);

@@ -127,7 +127,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyWhatFitsInTheWorkspace) {
 }
 
 TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutWhatTheDeviceHasNoRoomFor) {
-  doubles::reset({.memory = std::size_t{3} << 20});
+  doubles::reset({.memory = std::size_t{3} << 20, .context = 0});
   CudaDevice device(0);
   DeviceTensors tensors(device);
   EXPECT_EQ(device.convolution(small_call(tensors, true).query).bytes, 1_MiB);

@@ -198,6 +198,20 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   }
 }
 
+// An old card has no product of bf16, a library no transform of that length: the next call works.
+TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
+  CudaDevice device(0);
+  Work work(device);
+  doubles::fail("cublasGemmEx", 1, CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_THAT(error_of([&] { device.run(work.gemm); }),
+              StartsWith("environment: a matrix product: "));
+  doubles::fail("cufftExecR2C", 1, CUFFT_NOT_SUPPORTED);
+  EXPECT_THAT(error_of([&] { device.run(work.fft); }),
+              StartsWith("environment: a Fourier transform: "));
+  work.run_on(device);
+  device.synchronize();
+}
+
 TEST_F(CudaFailureTest, AStickyErrorOfTheContextIsFoundByTheNextCallWhicheverItIs) {
   CudaDevice device(0);
   const GemmCall gemm = [&] {

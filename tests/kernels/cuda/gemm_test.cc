@@ -165,6 +165,22 @@ TEST_F(CudaGemmTest, AViewThatBeginsInsideABlockIsMultipliedByCublasLt) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
+TEST_F(CudaGemmTest, ABiasThatBeginsInsideABlockIsAddedByCublasLt) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  GemmCall call;
+  call.a = tensors.fp32({2, 2}, {1, 2, 3, 4});
+  call.b = tensors.fp32({2, 2}, {1, 0, 0, 1});
+  call.out = tensors.fp32({2, 2}, {0, 0, 0, 0});
+  call.bias = tensors.fp32({3}, {9, 10, 20});
+  call.bias.data = static_cast<float*>(call.bias.data) + 1;
+  call.bias.shape = {2};
+  device.run(call);
+  EXPECT_EQ(doubles::calls_of("cublasLtMatmul"), 1);
+  EXPECT_THAT(tensors.read(call.out), testing::ElementsAre(11, 22, 13, 24));
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+}
+
 TEST_F(CudaGemmTest, CublasLtIsOfferedTheWorkspaceItWasGiven) {
   CudaDevice device(0);
   DeviceTensors tensors(device);

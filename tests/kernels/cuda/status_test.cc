@@ -32,6 +32,12 @@ TEST(CudaStatusTest, EveryStatusOfCufftHasItsName) {
   }
 }
 
+TEST(CudaStatusTest, ACardThatTheModuleHasNoCodeForIsToldWhatToDo) {
+  EXPECT_THAT(sentence("the launch of a norm", cudaErrorNoKernelImageForDevice),
+              HasSubstr("build memfathom on this machine"));
+  EXPECT_THAT(sentence("cudaSetDevice", cudaErrorDevicesUnavailable), HasSubstr("to itself"));
+}
+
 TEST(CudaStatusTest, SuccessIsNoErrorAndFailureIsOneOfTheEnvironment) {
   check(cudaSuccess, "cudaMalloc");
   check(CUBLAS_STATUS_SUCCESS, "cublasCreate");

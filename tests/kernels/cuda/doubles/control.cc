@@ -50,6 +50,7 @@ struct State {
   std::uint64_t next_address = kTag;
   std::uint64_t next_handle = 0x4000;
   std::size_t in_use = 0;
+  bool has_context = false;
   std::map<std::thread::id, int> last_errors;  // each thread has its own, as with the real runtime
   int sticky_error = 0;
 };
@@ -191,6 +192,13 @@ int enter(std::string_view function) {
     if (!fault.always) fault.nth = -1;
   }
   return status;
+}
+
+void make_context() { Books()->has_context = true; }
+
+std::size_t context_bytes() {
+  const Books books;
+  return books->has_context ? books->machine.context : 0;
 }
 
 int refuse(std::string_view function, const std::string& why, int status) {

@@ -20,12 +20,14 @@ namespace memfathom::doubles {
 
 struct Machine {
   int devices = 1;
-  bool driver = true;
+  int driver = 13000;  // the newest CUDA it runs; 0: there is none
   std::string name = "Doubled A100";
   int major = 8, minor = 0;
   std::size_t memory = std::size_t{8} << 30;
+  std::size_t context = std::size_t{256} << 20;  // what a process takes with its first call
   int multiprocessors = 108;
   std::size_t cudnn = 91900;
+  bool tf32 = false;  // convolutions of fp32 drop the last 13 bits of what they multiply
 };
 
 // A fresh machine: no memory, no handles, no faults, no history.
@@ -47,7 +49,7 @@ int calls_of(std::string_view function);
 std::vector<std::string> leaks();
 // What was refused, in order: "cublasGemmEx: lda is 3, below the 4 rows of A".
 std::vector<std::string> refusals();
-std::size_t bytes_in_use();
+std::size_t bytes_in_use();  // without the context
 
 // For the doubles themselves.
 
@@ -56,6 +58,9 @@ int enter(std::string_view function);
 // Records a refusal and hands back `status`.
 int refuse(std::string_view function, const std::string& why, int status);
 void created(std::string_view kind, const void* handle);
+// As most calls of the runtime do.
+void make_context();
+std::size_t context_bytes();  // 0 while there is none
 // False when `handle` is not alive.
 bool destroyed(std::string_view kind, const void* handle);
 bool alive(std::string_view kind, const void* handle);

@@ -192,6 +192,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
   }
   if (m.epilogue == CUBLASLT_EPILOGUE_BIAS && m.bias == nullptr)
     return refuse_blas(function, "the bias is missing");
+  if (reinterpret_cast<std::uint64_t>(m.bias) % algo->data[4] != 0)
+    return refuse_blas(function, "the bias is not aligned as was promised of d");
   return multiply(function, {static_cast<std::int64_t>(rows),
                              static_cast<std::int64_t>(columns),
                              static_cast<std::int64_t>(depth),

@@ -14,13 +14,15 @@ namespace doubles = memfathom::doubles;
 
 namespace {
 
+constexpr int kRuntime = 13000;
+
 // What every call meets first: an injected fault, a poisoned context, a machine without a driver or
 // a device.
 cudaError_t enter(std::string_view function) {
   const int injected = doubles::enter(function);
   if (doubles::sticky_error() != 0) return static_cast<cudaError_t>(doubles::sticky_error());
   if (injected != 0) return static_cast<cudaError_t>(doubles::fail_with(injected));
-  if (!doubles::machine().driver)
+  if (doubles::machine().driver < kRuntime)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorInsufficientDriver));
   if (doubles::machine().devices == 0)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorNoDevice));
@@ -153,6 +155,7 @@ cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= doubles::machine().devices) {
     return refuse("cudaSetDevice", "there is no such device", cudaErrorInvalidDevice);
   }
+  doubles::make_context();  // since CUDA 12
   return cudaSuccess;
 }
 
@@ -174,26 +177,28 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = doubles::machine().driver ? 13000 : 0;
+  *version = doubles::machine().driver;
   return static_cast<cudaError_t>(doubles::enter("cudaDriverGetVersion"));
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 13000;
+  *version = kRuntime;
   return static_cast<cudaError_t>(doubles::enter("cudaRuntimeGetVersion"));
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
   const cudaError_t status = enter("cudaMemGetInfo");
   if (status != cudaSuccess) return status;
+  doubles::make_context();
   *total = doubles::machine().memory;
-  *available = *total - doubles::bytes_in_use();
+  *available = *total - doubles::bytes_in_use() - doubles::context_bytes();
   return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** address, std::size_t size) {
   const cudaError_t status = enter("cudaMalloc");
   if (status != cudaSuccess) return status;
+  doubles::make_context();
   *address = doubles::new_memory(size);
   if (*address == nullptr)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorMemoryAllocation));
