@@ -1,24 +1,11 @@
 #include "cli/estimator_runner.h"
 
-#include <charconv>
-
+#include "core/architecture.h"
 #include "core/document.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
 
 namespace memfathom {
-namespace {
-
-// "sm_80" -> 80; 0 for anything else.
-int compute_capability(const std::string& architecture) {
-  int number = 0;
-  if (architecture.starts_with("sm_"))
-    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
-  return number;
-}
-
-}  // namespace
-
 Job job_of(const std::string& text) { return read_job(parse_json(text, "job")); }
 
 FrameworkPolicy policy_of(const Environment& environment) {

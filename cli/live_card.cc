@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <memory>
 
+#include "core/architecture.h"
 #include "core/error.h"
 #include "estimator/gpus.h"
 #include "profiler/campaign.h"
@@ -48,11 +48,8 @@ LiveCard by_cuda(int index) {
       throw Error(error.kind(), fmt::format("{}; name a card with --gpu instead", error.what()));
     }
   }();
-  const std::string& architecture = reply.environment.architecture;
   live.product = reply.environment.gpu;
-  if (architecture.starts_with("sm_"))
-    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(),
-                    live.compute_capability);
+  live.compute_capability = compute_capability(reply.environment.architecture);
   live.total = reply.environment.memory_total;
   live.used = live.total - reply.memory_free;
   name_card(live);

@@ -9,6 +9,7 @@
 #include "cli/clock.h"
 #include "cli/estimator_runner.h"
 #include "cli/interrupt.h"
+#include "core/architecture.h"
 #include "core/error.h"
 #include "core/progress.h"
 #include "profiler/pytorch_probe.h"
@@ -114,8 +115,8 @@ Prepared prepare(const ProfileOptions& options) {
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
   prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
-  prepared.plan =
-      make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(), framework);
+  prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(),
+                            framework, compute_capability(answer.environment.architecture));
   prepared.plan_name = options.plan;
   if (!options.filter.empty()) {
     keep_matching(options.filter, prepared.plan);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/architecture.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
@@ -184,12 +185,7 @@ const std::vector<Gpu>& sorted() {
 
 }  // namespace
 
-int Gpu::compute_capability() const {
-  if (!architecture.starts_with("sm_")) return 0;
-  int number = 0;
-  for (const char c : architecture.substr(3)) number = number * 10 + (c - '0');
-  return number;
-}
+int Gpu::compute_capability() const { return memfathom::compute_capability(architecture); }
 
 std::span<const Gpu> known_gpus_by_memory() { return sorted(); }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/architecture.h"
 #include "core/error.h"
 #include "core/suggest.h"
 #include "profiler/plan_tables.h"
@@ -99,10 +100,16 @@ void add(const ModelRow& row, Framework framework, const char* precision, const 
       {name, row.family, std::move(chosen->job), size.validation, chosen->forecast});
 }
 
+// cuDNN convolves bf16 from Ampere on; before it people train in fp16.
+const char* type_on(int compute_capability, const char* precision) {
+  const bool lacks_bf16 = compute_capability > 0 && compute_capability < kAmpere;
+  return lacks_bf16 && precision == std::string_view("amp-bf16") ? "amp-fp16" : precision;
+}
+
 }  // namespace
 
 Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
-               Framework framework) {
+               Framework framework, int compute_capability) {
   const PlanLevel level = level_of(name);
   const auto at = static_cast<std::size_t>(level);
   Plan plan;
@@ -115,9 +122,12 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
     for (const PrecisionRow& precision : precision_rows(kind)) {
       // Transforms of PyTorch refuse most 16-bit inputs.
       if (framework == Framework::kPytorch && precision.pure_16bit) continue;
+      const char* const type = type_on(compute_capability, precision.precision);
+      // Its probe has autocast to bf16 only.
+      if (framework == Framework::kPytorch && type != precision.precision) continue;
       for (const SizeRow& size : size_rows(kind)) {
         if (std::max({model.level, precision.level, size.level}) > level) continue;
-        add(model, framework, precision.precision, size, ceiling, runner, plan);
+        add(model, framework, type, size, ceiling, runner, plan);
       }
     }
   }

@@ -43,9 +43,10 @@ struct Plan {
 enum class Framework { kOwn, kPytorch };
 
 // "quick", "standard", "full". Jobs that would reserve more than `ceiling` are left out, and so are
-// those that the framework's probe cannot run. Throws Error(kUsage) for another name.
+// those that the framework's probe or the card cannot run. The capability is 80 for sm_80, and 0
+// where it is not known. Throws Error(kUsage) for another name.
 Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
-               Framework framework = Framework::kOwn);
+               Framework framework = Framework::kOwn, int compute_capability = 0);
 
 // How well the fitted workloads of a plan tell the constants apart: the condition number of the
 // matrix whose columns are the constant and the libraries, each scaled to length 1. 1 is perfect;

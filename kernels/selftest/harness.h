@@ -51,6 +51,7 @@ struct Tolerance {
 class Harness {
  public:
   explicit Harness(Device& device) : device_(device) { report_.device = device.name(); }
+  const Device& device() const { return device_; }
 
   // `outputs` are members of `call`; only they are compared. The tolerance is the loosest of their
   // types.

@@ -19,8 +19,11 @@
 namespace memfathom::selftest {
 namespace {
 
-// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch lets them.
-constexpr double kConvolutions = 1e-2;
+// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch lets them, and norms magnify
+// it: with operands that are cut off (tests/kernels/cuda/agreement_test.cc) the bottleneck differs
+// by 0.015, the U-Net's blocks by 0.054.
+constexpr double kConvolutions = 3e-2;
+constexpr double kManyConvolutions = 1e-1;
 constexpr double kSixteenBits = 5e-2;
 
 template <typename Made>
@@ -185,7 +188,7 @@ std::vector<LayerCase> layer_cases() {
       operator_case("fno 3-D", FnoStyle::kNeuralop, {1, 4, 6, 6, 6}, {2, 2, 2}),
       {"conv-bn-relu-pool", {2, 3, 8, 8}, conv_bn_relu_pool, kConvolutions},
       {"resnet bottleneck", {2, 4, 6, 6}, bottleneck, kConvolutions},
-      {"u-net blocks with attention", {2, 8, 4, 4}, unet_blocks, kConvolutions},
+      {"u-net blocks with attention", {2, 8, 4, 4}, unet_blocks, kManyConvolutions},
       {"embedding and tied head with loss", {2, 5, 16}, embedding_and_head},
       {"chunked head with loss", {11, 16}, chunked_head}};
 }

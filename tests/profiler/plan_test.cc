@@ -87,6 +87,25 @@ TEST(PlanTest, PytorchGetsWhatItsProbeCanRunAndNoKernelItHasNot) {
             make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner()).workloads.size());
 }
 
+TEST(PlanTest, ACardWithoutBf16IsMeasuredInFp16) {
+  const auto has = [](const Plan& plan, const char* type) {
+    return std::any_of(plan.workloads.begin(), plan.workloads.end(), [&](const Workload& one) {
+      return one.name.find(type) != std::string::npos;
+    });
+  };
+  const auto standard_plan = [](Framework framework, int capability) {
+    return make_plan("standard", DeviceKind::kCuda, 100_GiB, CountingRunner(), framework,
+                     capability);
+  };
+  EXPECT_TRUE(has(standard_plan(Framework::kOwn, 80), "amp-bf16"));
+  const Plan turing = standard_plan(Framework::kOwn, 75);
+  EXPECT_FALSE(has(turing, "amp-bf16"));
+  EXPECT_TRUE(has(turing, "amp-fp16"));
+  const Plan in_pytorch = standard_plan(Framework::kPytorch, 75);
+  EXPECT_FALSE(has(in_pytorch, "amp-"));
+  EXPECT_TRUE(has(in_pytorch, "fp32"));
+}
+
 TEST(PlanTest, JobsBeyondTheCeilingAreLeftOutWithTheReason) {
   const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_MiB, CountingRunner());
   for (const Workload& workload : plan.workloads) EXPECT_LE(workload.forecast.reserved, 100_MiB);

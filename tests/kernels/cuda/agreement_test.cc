@@ -10,8 +10,8 @@
 namespace memfathom::cuda {
 namespace {
 
-TEST(CudaAgreementTest, EveryCallAgreesWithTheReferenceLoops) {
-  doubles::reset();
+void expect_agreement(const doubles::Machine& machine) {
+  doubles::reset(machine);
   {
     CudaDevice device(0);
     const SelftestReport report = compare_with_reference(device);
@@ -25,6 +25,16 @@ TEST(CudaAgreementTest, EveryCallAgreesWithTheReferenceLoops) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
   EXPECT_THAT(doubles::leaks(), testing::IsEmpty());
 }
+
+TEST(CudaAgreementTest, EveryCallAgreesWithTheReferenceLoops) { expect_agreement({}); }
+
+// cuDNN has neither fused attention nor convolutions of bf16 for it.
+TEST(CudaAgreementTest, OnACardBeforeAmpereToo) {
+  expect_agreement({.name = "Tesla T4", .major = 7, .minor = 5});
+}
+
+// Cards from Ampere on convolve fp32 in TF32; the self-test must not take that for a mistake.
+TEST(CudaAgreementTest, OnACardThatRoundsConvolutionsToo) { expect_agreement({.tf32 = true}); }
 
 }  // namespace
 }  // namespace memfathom::cuda

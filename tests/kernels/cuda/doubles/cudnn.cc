@@ -212,10 +212,21 @@ cudnnStatus_t ask_pretended(const RecordedPtr& source, cudnnBackendAttributeName
   }
 }
 
-// Fused attention exists from Ampere on.
+bool reads_bf16(const Recorded& operation) {
+  for (const auto& [name, parts] : operation.parts) {
+    const auto type = parts.front()->numbers.find(CUDNN_ATTR_TENSOR_DATA_TYPE);
+    if (type != parts.front()->numbers.end() && type->second.front() == CUDNN_DATA_BFLOAT16)
+      return true;
+  }
+  return false;
+}
+
+// Fused attention and convolutions of bf16 exist from Ampere on.
 bool is_known(const RecordedPtr& heuristics) {
+  if (doubles::machine().major >= 8) return true;
   const Recorded& graph = heuristics->part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  return doubles::machine().major >= 8 || graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() == 1;
+  const std::vector<RecordedPtr>& operations = graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operations.size() == 1 && !reads_bf16(*operations.front());
 }
 
 std::int64_t workspace_of(const RecordedPtr& plan) {

@@ -86,6 +86,24 @@ bool names_of(cudnnBackendDescriptorType_t type, ConvolutionNames& names) {
   }
 }
 
+// What a tensor core reads of an fp32 operand, as a copy in host memory.
+class Truncated {
+ public:
+  explicit Truncated(const Operand& operand) : operand_(operand) {
+    if (!machine().tf32 || operand.dtype != DType::kFp32) return;
+    const auto bytes = static_cast<std::size_t>(size_of(operand.shape, operand.dtype).count());
+    words_.resize(bytes / sizeof(std::uint32_t));
+    std::memcpy(words_.data(), operand.data, bytes);
+    for (std::uint32_t& word : words_) word &= 0xFFFFE000;
+    operand_.data = words_.data();
+  }
+  const Operand& operand() const { return operand_; }
+
+ private:
+  Operand operand_;
+  std::vector<std::uint32_t> words_;
+};
+
 std::string convolve(const Recorded& operation, const ConvolutionNames& names,
                      const Recorded& pack) {
   const Recorded& description = operation.part(names.description);
@@ -102,9 +120,15 @@ std::string convolve(const Recorded& operation, const ConvolutionNames& names,
   call.query.dilation = shape_of(description.numbers.at(CUDNN_ATTR_CONVOLUTION_DILATIONS));
   call.query.groups = x.shape[1] / w.shape[1];
   call.query.dtype = x.dtype;
-  call.x = call.dx = x;
-  call.w = call.dw = w;
-  call.y = call.dy = y;
+  const Truncated read_x(x);
+  const Truncated read_w(w);
+  const Truncated read_y(y);
+  call.x = read_x.operand();
+  call.w = read_w.operand();
+  call.dy = read_y.operand();
+  call.dx = x;
+  call.dw = w;
+  call.y = y;
   run_reference(call);
   return {};
 }

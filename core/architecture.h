@@ -1,0 +1,23 @@
+// The compute capability in the name of a card's architecture.
+#pragma once
+
+#include <charconv>
+#include <string_view>
+
+namespace memfathom {
+
+// "sm_80" -> 80; 0 for anything else, such as the cpu's "x86_64".
+inline int compute_capability(std::string_view architecture) {
+  constexpr std::string_view kCard = "sm_";
+  if (!architecture.starts_with(kCard)) return 0;
+  architecture.remove_prefix(kCard.size());
+  int number = 0;
+  const char* end = architecture.data() + architecture.size();
+  const auto [after, failure] = std::from_chars(architecture.data(), end, number);
+  return failure == std::errc{} && after == end ? number : 0;
+}
+
+// The first with bf16 in its tensor cores, and with convolutions of it in cuDNN.
+constexpr int kAmpere = 80;
+
+}  // namespace memfathom
