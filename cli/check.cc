@@ -68,7 +68,19 @@ pid_t start(const std::vector<std::string>& command) {
   return child;
 }
 
-// A watch that fails must not end the command it watches.
+// A watch that fails must not end the command it watches, or keep it from being run.
+std::optional<ProcessWatch> watch_cards(const Context& context) {
+  std::string why;
+  std::unique_ptr<Nvml> nvml = Nvml::open(&why);
+  if (!nvml) return std::nullopt;
+  try {
+    return std::optional<ProcessWatch>(std::in_place, std::move(nvml));
+  } catch (const Error& error) {
+    context.detail(fmt::format("the command's use of the GPU is not watched: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
 void read_once(ProcessWatch& watch, pid_t child, bool& works) {
   try {
     watch.read(child);
@@ -140,9 +152,7 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const Node& do
   defaults.framework = "pytorch";
   defaults.source = "the command itself";
   const ObservedFile written;
-  std::string why;
-  std::optional<ProcessWatch> watch;
-  if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) watch.emplace(std::move(nvml));
+  std::optional<ProcessWatch> watch = watch_cards(context);
   ProcessWatch* watching = watch ? &*watch : nullptr;
   const int code = wait_for(start(command), watching);
   report(estimate, written, watching, code, defaults, context);

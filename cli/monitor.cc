@@ -105,7 +105,8 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   if (!peak) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("process {} was on no GPU while it was watched (inside a container "
-                            "NVML knows it by another number: watch it from outside)",
+                            "NVML knows it by another number: watch it from outside; cards that "
+                            "CUDA_VISIBLE_DEVICES hides are not watched)",
                             pid));
   }
   Outcome outcome{*peak, {}, {}};

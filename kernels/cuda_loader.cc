@@ -13,6 +13,7 @@ namespace memfathom {
 namespace {
 
 constexpr const char* kFileName = "libmemfathom_cuda.so";
+constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
 
 [[noreturn]] void fail(const std::string& sentence) {
   throw Error(ErrorKind::kEnvironment, sentence);
@@ -30,7 +31,8 @@ const CudaModule& open_module(const std::filesystem::path& file) {
   if (library == nullptr) {
     fail(
         fmt::format("the CUDA module could not be opened ({}); install the CUDA libraries it "
-                    "names, or use --device cpu",
+                    "names or put their folder into LD_LIBRARY_PATH (PyTorch's are in "
+                    "site-packages/nvidia/*/lib), or use --device cpu",
                     last_message()));
   }
   const auto entry = reinterpret_cast<CudaModuleEntry>(dlsym(library, kCudaModuleSymbol));
@@ -62,6 +64,9 @@ std::vector<std::filesystem::path> cuda_module_places() {
 }
 
 const CudaModule& load_cuda_module(const std::vector<std::filesystem::path>& places) {
+  // As NVML and nvidia-smi count, in every command alike. What the user set stands; and it is set
+  // once only, since threads may be reading the environment later.
+  if (std::getenv(kOrderVariable) == nullptr) setenv(kOrderVariable, "PCI_BUS_ID", 0);
   for (const auto& place : places) {
     std::error_code error;
     if (place.has_parent_path() && std::filesystem::exists(place, error)) return open_module(place);

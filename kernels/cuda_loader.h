@@ -21,7 +21,8 @@ std::vector<std::filesystem::path> cuda_module_places();
 const CudaModule& load_cuda_module(
     const std::vector<std::filesystem::path>& places = cuda_module_places());
 
-// "cuda:N" as a device. Throws Error(kEnvironment): no module, no driver, no GPU, no such GPU.
+// "cuda:N" as a device, cards being counted by their PCI bus. Throws Error(kEnvironment): no
+// module, no driver, no GPU, no such GPU.
 std::unique_ptr<Device> open_cuda_device(int index);
 
 }  // namespace memfathom

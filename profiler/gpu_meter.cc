@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
+#include "core/error.h"
 #include "kernels/cuda_loader.h"
 
 namespace memfathom {
@@ -62,8 +64,10 @@ class NvmlMeter final : public MemoryMeter {
 
 class MemGetInfoMeter final : public MemoryMeter {
  public:
-  explicit MemGetInfoMeter(int index) : index_(index) {}
+  MemGetInfoMeter(int index, std::function<bool()> has_context)
+      : index_(index), has_context_(std::move(has_context)) {}
   Bytes used() const override {
+    if (!has_context_()) return {};
     const CudaMemory memory = load_cuda_module().memory(index_);
     return memory.total - memory.free;
   }
@@ -71,15 +75,20 @@ class MemGetInfoMeter final : public MemoryMeter {
 
  private:
   int index_;
+  std::function<bool()> has_context_;
 };
 
 }  // namespace
 
-std::unique_ptr<MemoryMeter> make_gpu_meter(int index) {
+std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has_context) {
   std::string why;
-  if (std::unique_ptr<Nvml> nvml = Nvml::open(&why))
-    return std::make_unique<NvmlMeter>(std::move(nvml), index);
-  return std::make_unique<MemGetInfoMeter>(index);
+  if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
+    try {
+      return std::make_unique<NvmlMeter>(std::move(nvml), index);
+    } catch (const Error&) {  // cards that share the system's memory have no figure of their own
+    }
+  }
+  return std::make_unique<MemGetInfoMeter>(index, std::move(has_context));
 }
 
 std::string difference_of_others(const std::vector<GpuProcess>& before,

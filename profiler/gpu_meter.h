@@ -1,6 +1,7 @@
 // GpuMeter: device memory of this process by NVML, or of the whole card where only that is told.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -10,8 +11,10 @@
 namespace memfathom {
 
 // With NVML: this process's own figure; in a container that hides process ids, the change of the
-// whole card. Without NVML: cudaMemGetInfo of the whole card, so the card must be otherwise idle.
-std::unique_ptr<MemoryMeter> make_gpu_meter(int index);
+// whole card. Without NVML, or where it tells nothing of memory: cudaMemGetInfo of the whole card,
+// so the card must be otherwise idle; asking it would make a context, so it is not asked, and reads
+// 0, until `has_context` says that there is one.
+std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has_context);
 
 // Whether processes other than `self` came or changed between two lists: why a sample is disturbed,
 // or nothing.

@@ -13,6 +13,8 @@
 
 namespace memfathom {
 
+struct NvmlLibrary;
+
 struct GpuProcess {
   std::int64_t pid = 0;
   std::string name;           // empty when it may not be asked
@@ -26,7 +28,7 @@ struct GpuStatus {
   Bytes total, used, free;
   std::optional<Bytes> reserved;  // by the driver itself; old drivers count it as used
   bool ecc = false;
-  bool mig = false;
+  bool mig = false;            // the figures are then those of one instance of the card
   int compute_capability = 0;  // 80 is sm_80; 0 where it is not told
   std::string driver;
   std::vector<GpuProcess> processes;
@@ -44,23 +46,20 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
+  // Cards are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
+  // of a card that is divided (MIG) its first instance. The rest throws Error(kEnvironment) where
+  // there is no such card.
   int device_count() const;
-  // `index` as the CUDA runtime counts, by PCI bus and through CUDA_VISIBLE_DEVICES. Throws
-  // Error(kEnvironment).
   GpuStatus status(int index) const;
   Bytes device_used(int index) const;
+  // Empty where the driver does not tell this user.
   std::vector<GpuProcess> processes(int index) const;
 
  private:
-  struct Functions;
-  explicit Nvml(std::unique_ptr<Functions> functions);
-  void* device(int index) const;
+  explicit Nvml(std::unique_ptr<NvmlLibrary> library);
+  std::vector<GpuProcess> processes_on(void* device) const;
 
-  std::unique_ptr<Functions> functions_;
+  std::unique_ptr<NvmlLibrary> library_;
 };
-
-// The entry of CUDA_VISIBLE_DEVICES for device `index`: a number or the beginning of a UUID; the
-// index itself when `visible` is empty. Nothing when the list is shorter.
-std::optional<std::string> visible_device(const std::string& visible, int index);
 
 }  // namespace memfathom

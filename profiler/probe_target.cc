@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -46,15 +47,15 @@ class CpuTarget final : public ProbeTarget {
 
 class CudaTarget final : public ProbeTarget {
  public:
-  CudaTarget(int index, Bytes ceiling) : index_(index), ceiling_(ceiling) {
-    // NVML counts cards by their bus; so must CUDA, unless the user decided otherwise.
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
-    meter_ = make_gpu_meter(index);
-  }
+  CudaTarget(int index, Bytes ceiling)
+      : index_(index),
+        ceiling_(ceiling),
+        meter_(make_gpu_meter(index, [this] { return has_context_.load(); })) {}
 
   const MemoryMeter& meter() const override { return *meter_; }
   void open() override {
     device_ = open_cuda_device(index_);
+    has_context_ = true;
     memory_.emplace(device_->memory(), ceiling_);
   }
   Device& device() override { return *device_; }
@@ -63,8 +64,12 @@ class CudaTarget final : public ProbeTarget {
   Environment environment() override {
     Environment environment = device_->environment();
     std::string why;
-    if (const std::unique_ptr<Nvml> nvml = Nvml::open(&why))
+    const std::unique_ptr<Nvml> nvml = Nvml::open(&why);
+    if (!nvml) return environment;
+    try {
       add_to(environment, nvml->status(index_));
+    } catch (const Error&) {  // what CUDA tells must do
+    }
     return environment;
   }
   Bytes memory_free() override { return load_cuda_module().memory(index_).free; }
@@ -72,6 +77,7 @@ class CudaTarget final : public ProbeTarget {
  private:
   int index_;
   Bytes ceiling_;
+  std::atomic<bool> has_context_ = false;
   std::unique_ptr<MemoryMeter> meter_;
   std::unique_ptr<Device> device_;
   std::optional<LimitedSegments> memory_;

@@ -35,13 +35,46 @@ class Nvml:
     def __init__(self, index):
         self.library = ctypes.CDLL(os.environ.get("MEMFATHOM_NVML", "libnvidia-ml.so.1"))
         self.call("nvmlInit_v2")
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        entry = visible.split(",")[index] if visible else str(index)
-        self.device = ctypes.c_void_p()
-        if entry.startswith("GPU-"):
-            self.call("nvmlDeviceGetHandleByUUID", entry.encode(), ctypes.byref(self.device))
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        entry = str(index) if visible is None else (visible.split(",") + [""] * index)[index].strip()
+        if entry.startswith(("GPU-", "MIG-")):
+            self.device = self.by_uuid(entry)
+        elif entry.isdigit():
+            self.device = self.handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(int(entry)))
         else:
-            self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(int(entry)), ctypes.byref(self.device))
+            raise OSError("CUDA_VISIBLE_DEVICES is %s: it shows no card %d" % (visible, index))
+        self.card = self.device  # as a whole; of a divided one (MIG) a job gets an instance
+        if entry.startswith("MIG-"):
+            self.card = self.handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", self.device)
+        elif self.mode("nvmlDeviceGetMigMode"):
+            self.device = self.first_instance()
+
+    def handle(self, name, *arguments):
+        found = ctypes.c_void_p()
+        self.call(name, *arguments, ctypes.byref(found))
+        return found
+
+    def by_uuid(self, beginning):
+        """NVML wants a UUID whole, CUDA takes as much of it as tells the cards apart."""
+        try:
+            return self.handle("nvmlDeviceGetHandleByUUID", beginning.encode())
+        except OSError:
+            count, text = ctypes.c_uint(0), ctypes.create_string_buffer(128)
+            self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        for index in range(count.value):
+            card = self.handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index))
+            self.call("nvmlDeviceGetUUID", card, text, ctypes.c_uint(len(text)))
+            if text.value.decode().startswith(beginning):
+                return card
+        raise OSError("NVML knows no card %s" % beginning)
+
+    def first_instance(self):
+        for index in range(7):
+            try:
+                return self.handle("nvmlDeviceGetMigDeviceHandleByIndex", self.card, ctypes.c_uint(index))
+            except OSError:
+                continue
+        return self.card
 
     def call(self, name, *arguments):
         try:
@@ -60,7 +93,7 @@ class Nvml:
         """ECC or MIG; cards without it have it off."""
         current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
         try:
-            self.call(name, self.device, ctypes.byref(current), ctypes.byref(pending))
+            self.call(name, self.card, ctypes.byref(current), ctypes.byref(pending))
         except OSError:
             return False
         return current.value == 1
@@ -74,7 +107,8 @@ class Nvml:
         """Bytes by process id; None where NVML does not tell."""
         count = ctypes.c_uint(1024)
         found = (NvmlProcess * count.value)()
-        self.call("nvmlDeviceGetComputeRunningProcesses_v3", self.device, ctypes.byref(count), found)
+        name = "nvmlDeviceGetComputeRunningProcesses_v"
+        self.call(name + ("3" if hasattr(self.library, name + "3") else "2"), self.device, ctypes.byref(count), found)
         return {p.pid: None if p.used == NOT_AVAILABLE else p.used for p in found[:count.value]}
 
 
@@ -461,7 +495,7 @@ class Device:
         try:
             self.nvml = Nvml(self.index)
             self.meter = NvmlMeter(self.nvml)
-        except (OSError, IndexError):
+        except OSError:
             self.meter = MemGetInfoMeter(self.index)
 
     def open(self):

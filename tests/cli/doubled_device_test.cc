@@ -10,6 +10,7 @@
 namespace memfathom {
 namespace {
 
+using namespace literals;
 using nlohmann::json;
 
 const std::string kDoubled = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
@@ -42,7 +43,9 @@ TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
   const Sample& good = taken.at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(good.status, SampleStatus::kOk) << good.status_note;
   EXPECT_EQ(good.device_metric, "mem-get-info");
-  EXPECT_EQ(good.device_peak, good.reserved_peak);  // the doubles have no context and no modules
+  ASSERT_TRUE(good.device_peak && good.reserved_peak);
+  EXPECT_EQ(*good.device_peak - *good.reserved_peak, 256_MiB)
+      << "the doubles have a context and no modules";
   EXPECT_EQ(taken.at("elementwise/activations/fp32/512MiB").status, SampleStatus::kCrashed);
   EXPECT_EQ(taken.at("elementwise/activations/fp32/1024MiB").status, SampleStatus::kOutOfMemory);
 }

@@ -52,7 +52,7 @@ TEST_F(LiveCardTest, OfANumberIsThatCardAndWhatTheJobSaysOfItStands) {
 TEST_F(LiveCardTest, ThatIsNotThereIsOneSentence) {
   const Outcome outcome = ask({"--device-id", "3"});
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("NVML cannot tell the device of that index"));
+  EXPECT_THAT(outcome.err, HasSubstr("cuda:3 does not exist; there is cuda:0"));
   const Outcome none = run({"estimate", "--model", "gpt2", "--device-id", "0"},
                            {"MEMFATHOM_CUDA_MODULE=/nonexistent"});
   EXPECT_EQ(none.exit_code, 4);

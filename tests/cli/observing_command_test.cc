@@ -130,6 +130,25 @@ TEST_F(ObservingCommandTest, CheckKeepsThePeakItSawOnTheCard) {
   EXPECT_THAT(outcome.err, HasSubstr("device: estimated "));
 }
 
+TEST_F(ObservingCommandTest, CheckWatchesTheCardsThatAreVisibleToTheCommand) {
+  file("processes", "");
+  std::vector<std::string> cards = pretend_card();
+  cards.insert(cards.end(), {"MEMFATHOM_FAKE_CARDS=4", "CUDA_VISIBLE_DEVICES=2"});
+  const Outcome outcome = check(holds(900), cards);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(observations().size(), 1U) << outcome.err;
+  EXPECT_EQ(observations()[0].bytes, 900_MiB);
+}
+
+TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
+  file("processes", "");
+  std::vector<std::string> cards = pretend_card();
+  cards.emplace_back("MEMFATHOM_FAKE_SHARED=1");
+  const Outcome outcome = check("echo trained", cards);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "trained\n");
+}
+
 TEST_F(ObservingCommandTest, CheckKeepsNoPeakOfACommandThatFailed) {
   file("processes", "");
   const Outcome outcome = check(holds(900) + "; exit 7", pretend_card());

@@ -1,7 +1,9 @@
-// A pretend libnvidia-ml with one card, and this process on it beside another one; or the processes
-// of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each ("self" is this process; it is
-// there from its `from`th reading on), as they stand there at every reading. Each reading of it
-// leaves FILE.read behind, so that others can wait for it.
+// A pretend libnvidia-ml with one card, or $MEMFATHOM_FAKE_CARDS of them; with
+// $MEMFATHOM_FAKE_DIVIDED they are divided into instances of 10 GiB. On each are this process and
+// another one; or the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each
+// ("self" is this process; it is there from its `from`th reading on), as they stand there at every
+// reading. Each reading of it leaves FILE.read behind, so that others can wait for it. With
+// $MEMFATHOM_FAKE_SHARED the cards have no memory of their own, as integrated ones.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,9 @@ struct FakeMemory {
   unsigned version;
   unsigned long long total, reserved, free, used;
 };
+struct FakeOldMemory {
+  unsigned long long total, free, used;
+};
 struct FakeProcess {
   unsigned pid;
   unsigned long long used;
@@ -25,6 +30,39 @@ struct FakeProcess {
 }
 
 namespace {
+
+struct FakeCard {
+  std::string uuid;
+  FakeCard* whole = nullptr;  // of an instance
+};
+
+constexpr int kMostCards = 8;
+constexpr int kInvalidArgument = 2;
+constexpr int kNotSupported = 3;
+constexpr int kNoPermission = 4;
+constexpr int kNotFound = 6;
+
+std::vector<FakeCard>& cards() {
+  static std::vector<FakeCard> all = [] {
+    std::vector<FakeCard> made(2 * kMostCards);
+    for (std::size_t i = 0; i < kMostCards; ++i) {
+      made[i].uuid = "GPU-" + std::to_string(i) + "0000000-aaaa";
+      made[kMostCards + i].uuid = "MIG-" + std::to_string(i) + "0000000-aaaa";
+      made[kMostCards + i].whole = &made[i];
+    }
+    return made;
+  }();
+  return all;
+}
+
+bool are_divided() { return std::getenv("MEMFATHOM_FAKE_DIVIDED") != nullptr; }
+
+unsigned card_count() {
+  const char* given = std::getenv("MEMFATHOM_FAKE_CARDS");
+  return given == nullptr ? 1 : static_cast<unsigned>(std::atoi(given));
+}
+
+FakeCard& card_at(void* handle) { return *static_cast<FakeCard*>(handle); }
 
 std::vector<FakeProcess> processes_now() {
   std::vector<FakeProcess> now;
@@ -56,13 +94,39 @@ int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
 const char* nvmlErrorString(int) { return "Not Found"; }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = 1;
+  *count = card_count();
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  static int card = 0;
-  *device = &card;
-  return index == 0 ? 0 : 6;
+  if (index >= card_count()) return kInvalidArgument;
+  *device = &cards()[index];
+  return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  for (FakeCard& card : cards()) {
+    *device = &card;
+    if (card.uuid == uuid) return 0;
+  }
+  return kNotFound;
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
+  std::strncpy(uuid, card_at(device).uuid.c_str(), length);
+  return 0;
+}
+int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  if (card_at(device).whole != nullptr) return kNotSupported;
+  *current = *pending = are_divided() ? 1 : 0;
+  return 0;
+}
+// The first place is empty, as after an instance was taken away.
+int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** instance) {
+  if (index != 1) return kNotFound;
+  *instance = &card_at(device) + kMostCards;
+  return 0;
+}
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void* instance, void** device) {
+  *device = card_at(instance).whole;
+  return 0;
 }
 int nvmlDeviceGetName(void*, char* name, unsigned length) {
   const char* given = std::getenv("MEMFATHOM_FAKE_NAME");
@@ -73,15 +137,21 @@ int nvmlSystemGetDriverVersion(char* version, unsigned length) {
   std::strncpy(version, "580.1", length);
   return 0;
 }
-int nvmlDeviceGetMemoryInfo_v2(void*, FakeMemory* memory) {
-  if (memory->version != (sizeof(FakeMemory) | 2U << 24)) return 2;
-  memory->total = 80ULL << 30;
+int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
+  if (memory->version != (sizeof(FakeMemory) | 2U << 24)) return kInvalidArgument;
+  if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr) return kNotSupported;
+  memory->total = (card_at(device).whole != nullptr ? 10ULL : 80ULL) << 30;
   memory->reserved = 1ULL << 30;
   memory->used = 3ULL << 30;
-  memory->free = 76ULL << 30;
+  memory->free = memory->total - (4ULL << 30);
   return 0;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, FakeProcess* processes) {
+int nvmlDeviceGetMemoryInfo(void*, FakeOldMemory* memory) {
+  *memory = {80ULL << 30, 76ULL << 30, 4ULL << 30};
+  return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
+  if (are_divided() && card_at(device).whole == nullptr) return kNoPermission;
   const std::vector<FakeProcess> now = processes_now();
   if (*count < now.size()) {
     *count = static_cast<unsigned>(now.size());
@@ -97,11 +167,12 @@ int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   return 0;
 }
 int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
-  if (pid != 7) return 4;
+  if (pid != 7) return kNoPermission;
   std::strncpy(name, "python", length);
   return 0;
 }
-int nvmlDeviceGetEccMode(void*, int* current, int* pending) {
+int nvmlDeviceGetEccMode(void* device, int* current, int* pending) {
+  if (card_at(device).whole != nullptr) return kNotSupported;
   *current = *pending = 1;
   return 0;
 }

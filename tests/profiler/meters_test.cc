@@ -7,9 +7,9 @@
 #include "kernels/allocator/arithmetic_segments.h"
 #include "profiler/gpu_meter.h"
 #include "profiler/limited_segments.h"
-#include "profiler/nvml.h"
 #include "profiler/rss_meter.h"
 #include "profiler/sampler.h"
+#include "profiler/visible_devices.h"
 
 namespace memfathom {
 namespace {
@@ -74,11 +74,14 @@ TEST(GpuMeterTest, NamesTheProcessThatDisturbedASample) {
               HasSubstr("process 7 changed"));
 }
 
-TEST(NvmlTest, FollowsTheOrderOfVisibleDevices) {
-  EXPECT_EQ(visible_device("", 1), "1");
-  EXPECT_EQ(visible_device("3,GPU-1f", 0), "3");
-  EXPECT_EQ(visible_device("3,GPU-1f", 1), "GPU-1f");
-  EXPECT_EQ(visible_device("3,GPU-1f", 2), std::nullopt);
+TEST(VisibleDevicesTest, AreReadAsCudaReadsThem) {
+  using Entries = std::vector<std::string>;
+  EXPECT_EQ(visible_devices(nullptr), std::nullopt) << "all";
+  EXPECT_EQ(visible_devices(""), Entries()) << "none";
+  EXPECT_EQ(visible_devices("3,GPU-1f"), (Entries{"3", "GPU-1f"}));
+  EXPECT_EQ(visible_devices("0, MIG-2a"), (Entries{"0", "MIG-2a"}));
+  EXPECT_EQ(visible_devices("1,-1,0"), Entries{"1"}) << "what is no card ends the list";
+  EXPECT_EQ(visible_devices("NoDevFiles"), Entries());
 }
 
 }  // namespace

@@ -18,7 +18,21 @@ using ::testing::HasSubstr;
 class NvmlLibraryTest : public testing::Test {
  protected:
   NvmlLibraryTest() { setenv("MEMFATHOM_NVML", MEMFATHOM_FAKE_NVML, 1); }
-  ~NvmlLibraryTest() override { unsetenv("MEMFATHOM_NVML"); }
+  ~NvmlLibraryTest() override {
+    for (const char* name : {"MEMFATHOM_NVML", "MEMFATHOM_FAKE_CARDS", "MEMFATHOM_FAKE_DIVIDED",
+                             "MEMFATHOM_FAKE_SHARED", "CUDA_VISIBLE_DEVICES"})
+      unsetenv(name);
+  }
+  // What is said of a card that is not there.
+  std::string refusal_of(int index) {
+    try {
+      Nvml::open(&why_)->status(index);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+      return error.what();
+    }
+    return "none";
+  }
   std::string why_;
 };
 
@@ -38,19 +52,52 @@ TEST_F(NvmlLibraryTest, TellsWhatACardIsAndWhoUsesIt) {
   EXPECT_THAT(status.processes, testing::ElementsAre(other, self));
 }
 
-TEST_F(NvmlLibraryTest, ACardThatIsNotThereIsAnErrorInNvmlsWords) {
+TEST_F(NvmlLibraryTest, ACardThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
+  EXPECT_EQ(refusal_of(1), "cuda:1 does not exist; there is cuda:0");
+  setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
+  EXPECT_EQ(refusal_of(4), "cuda:4 does not exist; there are cuda:0 to cuda:3");
+  setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+  EXPECT_EQ(refusal_of(1),
+            "cuda:1 does not exist; there is cuda:0 (CUDA_VISIBLE_DEVICES is \"2\")");
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_THAT(refusal_of(0), HasSubstr("there is no GPU"));
+}
+
+TEST_F(NvmlLibraryTest, CountsTheCardsThatCudaShows) {
+  setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
   const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
-  try {
-    nvml->status(1);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-    EXPECT_THAT(error.what(), HasSubstr("Not Found"));
+  EXPECT_EQ(nvml->device_count(), 4);
+  setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
+  EXPECT_EQ(nvml->device_count(), 2);
+  setenv("CUDA_VISIBLE_DEVICES", "2,9,0", 1);
+  EXPECT_EQ(nvml->device_count(), 1) << "a card that is not there ends the list";
+  setenv("CUDA_VISIBLE_DEVICES", "GPU-3,GPU-10000000-aaaa", 1);
+  EXPECT_EQ(nvml->device_count(), 2) << "the beginning of a UUID is enough";
+}
+
+// A user of one instance may not ask for the processes of the whole card, nor use its memory.
+TEST_F(NvmlLibraryTest, OfADividedCardAnInstanceIsMeant) {
+  setenv("MEMFATHOM_FAKE_DIVIDED", "1", 1);
+  const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
+  for (const char* visible : {"0", "GPU-0", "MIG-00000000-aaaa"}) {
+    setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    const GpuStatus status = nvml->status(0);
+    EXPECT_EQ(status.total, 10_GiB) << visible;
+    EXPECT_TRUE(status.mig) << visible;
+    EXPECT_TRUE(status.ecc) << visible;
+    EXPECT_EQ(status.processes.size(), 2U) << visible;
   }
 }
 
+TEST_F(NvmlLibraryTest, ACardWithoutMemoryOfItsOwnIsMeasuredByCuda) {
+  setenv("MEMFATHOM_FAKE_SHARED", "1", 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  EXPECT_EQ(meter->metric(), "mem-get-info");
+  EXPECT_EQ(meter->used(), Bytes{}) << "asking would make a context";
+}
+
 TEST_F(NvmlLibraryTest, TheMeterReadsThisProcessAlone) {
-  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
   EXPECT_EQ(meter->used(), 2_GiB);
   EXPECT_EQ(meter->metric(), "nvml-process");
   EXPECT_EQ(meter->disturbance(), "");

@@ -2,6 +2,7 @@
 
     MEMFATHOM_NVML=FAKE python3 pytorch_probe_test.py PROBE
 """
+import contextlib
 import importlib.util
 import json
 import os
@@ -23,6 +24,20 @@ def load():
 probe = load()
 
 
+@contextlib.contextmanager
+def environment(**variables):
+    """Of C's getenv too, which the pretend library asks."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
 class NvmlTest(unittest.TestCase):
     def test_reads_the_card_and_its_processes(self):
         nvml = probe.Nvml(0)
@@ -34,6 +49,25 @@ class NvmlTest(unittest.TestCase):
 
     def test_a_card_that_is_not_there_is_an_os_error(self):
         self.assertRaises(OSError, probe.Nvml, 1)
+
+    def test_the_card_is_the_one_that_cuda_shows(self):
+        with environment(MEMFATHOM_FAKE_CARDS="4"):
+            cards = [probe.Nvml(index).device.value for index in range(4)]
+        for visible, wanted in (("2,0", 2), ("GPU-30000000-aaaa", 3), ("GPU-1", 1), (" 3 ,1", 3)):
+            with environment(MEMFATHOM_FAKE_CARDS="4", CUDA_VISIBLE_DEVICES=visible):
+                self.assertEqual(probe.Nvml(0).device.value, cards[wanted], visible)
+        for visible in ("", "-1", "nonsense", "GPU-9"):
+            with environment(MEMFATHOM_FAKE_CARDS="4", CUDA_VISIBLE_DEVICES=visible):
+                self.assertRaises(OSError, probe.Nvml, 0)
+        with environment(CUDA_VISIBLE_DEVICES="0"):
+            self.assertRaises(OSError, probe.Nvml, 1)
+
+    def test_of_a_divided_card_an_instance_is_meant(self):
+        for visible in ("0", "MIG-00000000-aaaa"):
+            with environment(MEMFATHOM_FAKE_DIVIDED="1", CUDA_VISIBLE_DEVICES=visible):
+                nvml = probe.Nvml(0)
+                self.assertTrue(nvml.mode("nvmlDeviceGetMigMode"))
+                self.assertEqual(nvml.processes(), {7: None, os.getpid(): 2 * GIB})
 
     def test_the_meter_reads_this_process_alone(self):
         meter = probe.NvmlMeter(probe.Nvml(0))

@@ -51,6 +51,16 @@ TEST(CudaLoaderTest, TheEnvironmentVariableNamesTheModule) {
   unsetenv("MEMFATHOM_CUDA_MODULE");
 }
 
+TEST(CudaLoaderTest, CardsAreCountedByTheirPciBusUnlessTheUserDecidedOtherwise) {
+  unsetenv("CUDA_DEVICE_ORDER");
+  load_cuda_module({MEMFATHOM_DOUBLED_MODULE});
+  EXPECT_STREQ(std::getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+  setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
+  load_cuda_module({MEMFATHOM_DOUBLED_MODULE});
+  EXPECT_STREQ(std::getenv("CUDA_DEVICE_ORDER"), "FASTEST_FIRST");
+  unsetenv("CUDA_DEVICE_ORDER");
+}
+
 TEST(CudaLoaderTest, WithoutItTheModuleIsLookedForBesideTheProgramFirst) {
   unsetenv("MEMFATHOM_CUDA_MODULE");
   const auto places = cuda_module_places();

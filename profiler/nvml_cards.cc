@@ -1,0 +1,114 @@
+#include "profiler/nvml_cards.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <optional>
+
+#include "core/error.h"
+#include "profiler/visible_devices.h"
+
+namespace memfathom {
+namespace {
+
+constexpr unsigned kMostInstances = 7;
+
+const char* visible_variable() { return std::getenv("CUDA_VISIBLE_DEVICES"); }
+
+unsigned all_cards(const NvmlLibrary& library) {
+  unsigned count = 0;
+  library.check(library.count(&count), "the number of devices");
+  return count;
+}
+
+// NVML wants a UUID whole, CUDA takes as much of it as tells the cards apart. Null for none.
+NvmlLibrary::Handle by_uuid(const NvmlLibrary& library, const std::string& beginning) {
+  NvmlLibrary::Handle found = nullptr;
+  if (library.by_uuid != nullptr &&
+      library.by_uuid(beginning.c_str(), &found) == NvmlLibrary::kSuccess)
+    return found;
+  const unsigned count = library.uuid != nullptr ? all_cards(library) : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    std::array<char, 128> uuid{};
+    if (library.by_index(i, &found) == NvmlLibrary::kSuccess &&
+        library.uuid(found, uuid.data(), uuid.size() - 1) == NvmlLibrary::kSuccess &&
+        std::string(uuid.data()).starts_with(beginning))
+      return found;
+  }
+  return nullptr;
+}
+
+NvmlLibrary::Handle by_number(const NvmlLibrary& library, const std::string& entry) {
+  const auto number = static_cast<unsigned>(std::strtoul(entry.c_str(), nullptr, 10));
+  NvmlLibrary::Handle found = nullptr;
+  const int status = library.by_index(number, &found);
+  if (status == NvmlLibrary::kInvalidArgument || status == NvmlLibrary::kNotFound) return nullptr;
+  library.check(status, fmt::format("anything of card {}", number));
+  return found;
+}
+
+NvmlCard first_instance_of(const NvmlLibrary& library, NvmlLibrary::Handle whole) {
+  NvmlLibrary::Handle instance = nullptr;
+  for (unsigned i = 0; i < kMostInstances && library.instance != nullptr; ++i) {
+    if (library.instance(whole, i, &instance) == NvmlLibrary::kSuccess) return {instance, whole};
+  }
+  return {whole, whole};
+}
+
+// An entry of CUDA_VISIBLE_DEVICES.
+std::optional<NvmlCard> find_entry(const NvmlLibrary& library, const std::string& entry) {
+  const bool is_instance = entry.starts_with("MIG-");
+  const NvmlLibrary::Handle found = is_instance || entry.starts_with("GPU-")
+                                        ? by_uuid(library, entry)
+                                        : by_number(library, entry);
+  if (found == nullptr) return std::nullopt;
+  if (is_instance) {
+    NvmlCard card{found, found};
+    if (library.card_of_instance != nullptr) library.card_of_instance(found, &card.whole);
+    return card;
+  }
+  return is_divided(library, found) ? first_instance_of(library, found) : NvmlCard{found, found};
+}
+
+}  // namespace
+
+bool is_divided(const NvmlLibrary& library, NvmlLibrary::Handle card) {
+  unsigned now = 0;
+  unsigned after_reset = 0;
+  return library.mig != nullptr && library.mig(card, &now, &after_reset) == NvmlLibrary::kSuccess &&
+         now == 1;
+}
+
+int count_cards(const NvmlLibrary& library) {
+  const std::optional<std::vector<std::string>> visible = visible_devices(visible_variable());
+  if (!visible) return static_cast<int>(all_cards(library));
+  int count = 0;
+  for (const std::string& entry : *visible) {
+    if (!find_entry(library, entry)) break;
+    ++count;
+  }
+  return count;
+}
+
+NvmlCard find_card(const NvmlLibrary& library, int index) {
+  const std::optional<std::vector<std::string>> visible = visible_devices(visible_variable());
+  std::optional<std::string> entry = std::to_string(index);
+  if (visible) {
+    const auto place = static_cast<std::size_t>(index);
+    entry = place < visible->size() ? std::optional((*visible)[place]) : std::nullopt;
+  }
+  if (const std::optional<NvmlCard> found = entry ? find_entry(library, *entry) : std::nullopt)
+    return *found;
+  const int count = count_cards(library);
+  const std::string there = count == 0  ? "there is no GPU"
+                            : count > 1 ? fmt::format("there are cuda:0 to cuda:{}", count - 1)
+                                        : "there is cuda:0";
+  throw Error(
+      ErrorKind::kEnvironment,
+      fmt::format(
+          "cuda:{} does not exist; {}{}", index, there,
+          visible ? fmt::format(" (CUDA_VISIBLE_DEVICES is \"{}\")", visible_variable()) : ""));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,62 @@
+#include "profiler/nvml_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+bool NvmlLibrary::find_all(void* library) {
+  find(library, "nvmlDeviceGetMemoryInfo_v2", memory);
+  find(library, "nvmlDeviceGetHandleByUUID", by_uuid);
+  find(library, "nvmlDeviceGetUUID", uuid);
+  find(library, "nvmlSystemGetProcessName", process_name);
+  find(library, "nvmlDeviceGetEccMode", ecc);
+  find(library, "nvmlDeviceGetMigMode", mig);
+  find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
+  find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", card_of_instance);
+  find(library, "nvmlDeviceGetCudaComputeCapability", capability);
+  return find(library, "nvmlInit_v2", init) && find(library, "nvmlShutdown", shutdown) &&
+         find(library, "nvmlErrorString", error_string) &&
+         find(library, "nvmlDeviceGetCount_v2", count) &&
+         find(library, "nvmlDeviceGetHandleByIndex_v2", by_index) &&
+         find(library, "nvmlDeviceGetName", name) &&
+         find(library, "nvmlSystemGetDriverVersion", driver) &&
+         find(library, "nvmlDeviceGetMemoryInfo", old_memory) &&
+         // Both fill the same structure.
+         (find(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes) ||
+          find(library, "nvmlDeviceGetComputeRunningProcesses_v2", processes));
+}
+
+void NvmlLibrary::check(int status, const std::string& what) const {
+  if (status == kSuccess) return;
+  throw Error(ErrorKind::kEnvironment,
+              fmt::format("NVML cannot tell {}: {}", what, error_string(status)));
+}
+
+NvmlLibrary::Memory NvmlLibrary::memory_of(Handle card) const {
+  Memory told{};
+  if (memory != nullptr) {
+    told.version = static_cast<unsigned>(sizeof(Memory)) | (2U << 24);
+    check(memory(card, &told), "the memory in use");
+    return told;
+  }
+  OldMemory old{};
+  check(old_memory(card, &old), "the memory in use");
+  told.total = old.total;
+  told.free = old.free;
+  told.used = old.used;
+  return told;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,62 @@
+// NvmlLibrary: the functions of libnvidia-ml that we call, with the types its documentation gives
+// them.
+#pragma once
+
+#include <string>
+
+namespace memfathom {
+
+struct NvmlLibrary {
+  using Handle = void*;
+
+  // Of the statuses, those that are answers.
+  static constexpr int kSuccess = 0;
+  static constexpr int kInvalidArgument = 2;
+  static constexpr int kNotSupported = 3;
+  static constexpr int kNoPermission = 4;
+  static constexpr int kNotFound = 6;
+  static constexpr int kInsufficientSize = 7;
+  static constexpr unsigned long long kNotAvailable = ~0ULL;
+
+  struct Memory {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+  };
+  struct OldMemory {
+    unsigned long long total, free, used;
+  };
+  struct Process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+  };
+
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*by_index)(unsigned, Handle*) = nullptr;
+  int (*name)(Handle, char*, unsigned) = nullptr;
+  int (*driver)(char*, unsigned) = nullptr;
+  int (*processes)(Handle, unsigned*, Process*) = nullptr;
+  int (*old_memory)(Handle, OldMemory*) = nullptr;
+  // The rest may be missing.
+  int (*memory)(Handle, Memory*) = nullptr;
+  int (*by_uuid)(const char*, Handle*) = nullptr;
+  int (*uuid)(Handle, char*, unsigned) = nullptr;
+  int (*process_name)(unsigned, char*, unsigned) = nullptr;
+  int (*ecc)(Handle, int*, int*) = nullptr;
+  int (*mig)(Handle, unsigned*, unsigned*) = nullptr;
+  int (*instance)(Handle, unsigned, Handle*) = nullptr;
+  int (*card_of_instance)(Handle, Handle*) = nullptr;
+  int (*capability)(Handle, int*, int*) = nullptr;
+
+  // Finds them in an opened library; false when one that must be there is not.
+  bool find_all(void* library);
+  // Throws Error(kEnvironment) unless `status` is success: "NVML cannot tell `what`: ...".
+  void check(int status, const std::string& what) const;
+  // What the driver keeps for itself counts as used where the library is too old to tell it.
+  Memory memory_of(Handle card) const;
+};
+
+}  // namespace memfathom
