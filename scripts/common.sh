@@ -18,13 +18,27 @@ take_cuda_option() {
 
 find_nvcc() { command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; }; }
 
+# The folder of cuDNN's headers, if they are of 9.8 or newer (kernels/cuda/cudnn/CMakeLists.txt says why).
+find_cudnn() {
+  local folder version
+  for folder in ${MEMFATHOM_CUDNN_INCLUDE:-/usr/local/cuda/include /usr/local/include /usr/include "/usr/include/$(uname -m)-linux-gnu"}; do
+    [ -f "$folder/cudnn_graph.h" ] || continue
+    version=$(awk '/^#define CUDNN_(MAJOR|MINOR) / { n = n * 100 + $3 } END { print n + 0 }' "$folder/cudnn_version.h" 2>/dev/null)
+    [ "${version:-0}" -lt 908 ] || { echo "$folder"; return; }
+  done
+  return 1
+}
+
 choose_cuda() {
   local nvcc
   nvcc=$(find_nvcc) || nvcc=""
   case "$cuda" in
     auto)
-      if [ -n "$nvcc" ]; then cuda=ON; say "building with CUDA: found $nvcc (--host builds without)"
-      else cuda=OFF; say "building without CUDA: no nvcc found"; fi ;;
+      cuda=OFF
+      if [ -z "$nvcc" ]; then say "building without CUDA: no nvcc found"
+      elif ! find_cudnn >/dev/null; then
+        say "building without CUDA: found $nvcc, but no headers of cuDNN 9.8 or newer (NVIDIA's packages cudnn9-cuda-12, cudnn9-cuda-13)"
+      else cuda=ON; say "building with CUDA: found $nvcc (--host builds without)"; fi ;;
     ON) say "building with CUDA, as asked" ;;
     OFF) say "building without CUDA, as asked" ;;
     *) say "MEMFATHOM_CUDA is \"$cuda\"; it must be ON, OFF or auto"; exit 2 ;;
