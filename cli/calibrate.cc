@@ -8,6 +8,7 @@
 #include "cli/fitting.h"
 #include "cli/profiling.h"
 #include "cli/render.h"
+#include "core/architecture.h"
 #include "core/json_io.h"
 
 namespace memfathom {
@@ -67,6 +68,18 @@ void print_result(const Profiled& profiled, const Fitted& fitted, Context& conte
   print_fit(fitted, context);
 }
 
+// What was measured is not what people estimate.
+void point_to_pytorch(const Prepared& prepared, const Context& context) {
+  const Environment& environment = prepared.environment;
+  if (environment.framework != "memfathom" || compute_capability(environment.architecture) == 0 ||
+      environment.is_virtual())
+    return;
+  context.note(fmt::format(
+      "these are memfathom's own layers; estimates are of PyTorch jobs: memfathom calibrate "
+      "--device {} --framework pytorch [--python PATH] measures yours",
+      prepared.campaign.device));
+}
+
 }  // namespace
 
 ExitCode run_calibrate(const Arguments& arguments, Context& context) {
@@ -91,6 +104,7 @@ ExitCode run_calibrate(const Arguments& arguments, Context& context) {
   if (profiled.interrupted) return stopped(profiled, prepared, context);
   const Fitted fitted = fit_and_save(store, prepared.environment, context);
   print_result(profiled, fitted, context);
+  point_to_pytorch(prepared, context);
   return fitted.saved.usable ? ExitCode::kYes : ExitCode::kNo;
 }
 

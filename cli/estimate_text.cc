@@ -88,7 +88,7 @@ std::string calibration_text(const CalibrationNote& note) {
       return fmt::format("{}, from measurements that others published", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none of this card, documented constants stand in (memfathom calibrate measures it)";
+  return "none of this card, documented constants stand in (memfathom calibrate --framework pytorch measures it)";
 }
 
 std::string phases_text(const Estimate& estimate, const Context& context) {

@@ -36,6 +36,7 @@ TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
                                "elementwise/activations", "--timeout", "110", "--format", "json"},
                               {kDoubled, faults});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("--device cuda:0 --framework pytorch"));
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["failed_samples"], 2);
   EXPECT_EQ(result["usable"], false);
