@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -181,6 +182,36 @@ TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
     }
   }
   EXPECT_TRUE(readings_scatter) << "the runs are equal to the byte: the test shows nothing";
+}
+
+TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
+  std::ostringstream silence;
+  const Context context{.out = silence, .err = silence, .db = std::nullopt, .quiet = true};
+  const EstimatorRunner runner;
+  BenchRunOptions options;
+  options.device = "virtual:restless";
+  options.filter = "startup";
+  options.repetitions = 1;
+  options.out = directory_.path().string() + "/now.json";
+  std::map<std::string, int> asked;
+  run_device_suite(
+      options,
+      [&](const ProbeRequest& request) {
+        ProbeOutcome outcome;
+        outcome.reply = measure(request, runner);
+        if (asked[request.workload]++ == 0 && !request.workload.empty()) {
+          outcome.status = SampleStatus::kDisturbed;
+          outcome.note = "process 7 came to the device";
+        }
+        return outcome;
+      },
+      context);
+  const BenchFile file = read_bench_file(options.out);
+  ASSERT_FALSE(file.rows.empty());
+  for (const BenchRow& row : file.rows) {
+    EXPECT_EQ(row.error, "") << row.name;
+    EXPECT_EQ(asked[row.name], 2) << row.name;
+  }
 }
 
 TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
