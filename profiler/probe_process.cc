@@ -171,6 +171,15 @@ std::string last_line(const std::string& text) {
                      end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
+// The probe's last sentence. It is our own program, which puts its name in front; so will whoever
+// prints this.
+std::string sentence_of(const std::string& text) {
+  constexpr std::string_view kOurName = "memfathom: ";
+  std::string line = last_line(text);
+  if (line.starts_with(kOurName)) line.erase(0, kOurName.size());
+  return line;
+}
+
 ProbeOutcome judge(int status, const Answer& answer) {
   ProbeOutcome outcome;
   if (WIFSIGNALED(status)) {
@@ -183,7 +192,7 @@ ProbeOutcome judge(int status, const Answer& answer) {
   }
   if (WEXITSTATUS(status) != 0) {
     outcome.status = SampleStatus::kFailed;
-    outcome.note = last_line(answer.err);
+    outcome.note = sentence_of(answer.err);
     if (outcome.note.empty()) outcome.note = fmt::format("exit code {}", WEXITSTATUS(status));
     return outcome;
   }
