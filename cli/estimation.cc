@@ -47,6 +47,13 @@ std::string difference(const Environment& calibrated, const Job& job, const Live
   return "";
 }
 
+// As calibrations are named after it: a card of this machine that is in no table (a new one, an
+// instance of a divided one) by what its driver calls it.
+std::string card_of(const Job& job, const LiveCard* live) {
+  if (!job.target.gpu.empty()) return std::string(gpu_named(job.target.gpu, "target.gpu").name);
+  return live != nullptr ? live->product : std::string();
+}
+
 std::string framework_of(const Job& job) {
   return job.target.stack.framework.empty() ? "pytorch" : job.target.stack.framework;
 }
@@ -126,9 +133,7 @@ int Estimation::capability_of(const Job& job) const {
 Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   const std::string& wanted = job.target.calibration;
   if (wanted == "none") return {};
-  const std::string card = job.target.gpu.empty()
-                               ? std::string()
-                               : std::string(gpu_named(job.target.gpu, "target.gpu").name);
+  const std::string card = card_of(job, job.target.gpu.empty() ? live_target(job) : nullptr);
   const std::string key = fmt::format("{}|{}|{}", wanted, card, framework_of(job));
   const std::lock_guard lock(mutex_);
   const auto known = chosen_.find(key);

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/profiling_fixture.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -47,6 +49,23 @@ TEST_F(LiveCardTest, OfANumberIsThatCardAndWhatTheJobSaysOfItStands) {
       ask({"--device_id", "0", "--set", "target.used_by_others=30GiB", "--set", "target.margin=0"})
           .out);
   EXPECT_EQ(answer["verdict"]["available_bytes"], 50 * kGiB);
+}
+
+// New cards, and instances of divided ones, are in no table.
+TEST_F(LiveCardTest, OfNoKnownKindTakesTheCalibrationThatWasMadeOfIt) {
+  std::ifstream published(test_data().string() + "/../../db/published/a100-40gb-pytorch.json");
+  json calibration = json::parse(published);
+  calibration.erase("id");
+  calibration["name"] = "Pretend X900/pytorch";
+  calibration["environment"]["gpu"] = "Pretend X900";
+  std::ofstream(folder_ + "/calibration.json") << calibration;
+  ASSERT_EQ(run({"db", "import", folder_ + "/calibration.json"}).exit_code, 0);
+  const Outcome outcome =
+      run({"estimate", "--model", "gpt2", "--sequence-length", "64", "--format", "json"},
+          {"MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML, "MEMFATHOM_FAKE_NAME=Pretend X900",
+           "XDG_CACHE_HOME=" + folder_});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["calibration"]["status"], "calibrated");
 }
 
 TEST_F(LiveCardTest, ThatIsNotThereIsOneSentence) {
