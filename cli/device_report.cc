@@ -36,6 +36,11 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
   add_to(device.environment, status);
+  if (!device.problem.empty()) {  // without our module a card can still be one that was calibrated
+    device.environment.memory_total = status.total;
+    if (status.compute_capability > 0)
+      device.environment.architecture = fmt::format("sm_{}", status.compute_capability);
+  }
   device.total = status.total;
   device.used = status.used;
   device.free = status.free;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -83,6 +84,23 @@ std::string described(const Environment& e) {
   return text;
 }
 
+// What estimates for this device would take and do not find; empty when nothing is missing.
+std::string what_to_calibrate(const DeviceReport& device, const std::vector<Match>& matches) {
+  if (!device.name.starts_with("cuda")) {
+    return matches.empty() && device.problem.empty()
+               ? fmt::format("not calibrated; memfathom calibrate --device {}", device.name)
+               : "";
+  }
+  const bool knows_pytorch = std::any_of(matches.begin(), matches.end(), [](const Match& match) {
+    return match.calibration.environment.framework == "pytorch";
+  });
+  if (knows_pytorch) return "";
+  return fmt::format(
+      "{}; memfathom calibrate --device {} --framework pytorch",
+      matches.empty() ? "not calibrated" : "PyTorch, which estimates are of, is not calibrated",
+      device.name);
+}
+
 void print_details(const DeviceReport& device, const std::vector<Match>& matches,
                    Context& context) {
   context.out << fmt::format(
@@ -97,8 +115,8 @@ void print_details(const DeviceReport& device, const std::vector<Match>& matches
     context.out << fmt::format("  {} {} ({}, {})\n", match.status, match.calibration.name,
                                match.calibration.id.substr(0, 12), match.calibration.created);
   }
-  if (matches.empty() && device.problem.empty())
-    context.out << fmt::format("  not calibrated; memfathom calibrate --device {}\n", device.name);
+  if (const std::string missing = what_to_calibrate(device, matches); !missing.empty())
+    context.out << "  " << missing << '\n';
 }
 
 }  // namespace

@@ -111,7 +111,23 @@ TEST_F(DoubledDeviceTest, IsShownByStatus) {
   EXPECT_EQ(card["name"], "cuda:0");
   EXPECT_EQ(card["gpu"], "Doubled A100");
   EXPECT_EQ(card["memory"]["source"], "cudaMemGetInfo");
-  EXPECT_THAT(run({"status"}, {kDoubled}).out, testing::HasSubstr("cuda:0: sm_80, driver"));
+  const Outcome shown = run({"status"}, {kDoubled});
+  EXPECT_THAT(shown.out, testing::HasSubstr("cuda:0: sm_80, driver"));
+  EXPECT_THAT(shown.out, testing::HasSubstr("memfathom calibrate --device cuda:0 --framework "
+                                            "pytorch"));
+}
+
+// A build without CUDA on a machine with a card: its PyTorch can be calibrated all the same.
+TEST_F(DoubledDeviceTest, ACardIsKnownToStatusWithoutTheModule) {
+  const Outcome outcome =
+      run({"status", "--format", "json"},
+          {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json card = json::parse(outcome.out)["devices"][0];
+  EXPECT_EQ(card["gpu"], "Pretend H100");
+  EXPECT_EQ(card["architecture"], "sm_90");
+  EXPECT_EQ(card["environment"]["memory_total_bytes"], (80_GiB).count());
+  EXPECT_THAT(card["problem"].get<std::string>(), testing::HasSubstr("was not found"));
 }
 
 }  // namespace
