@@ -1,6 +1,7 @@
 #include "estimator/models/language/attention.h"
 
 #include <array>
+#include <utility>
 
 #include "kernels/ops/activation.h"
 #include "kernels/ops/arithmetic.h"
@@ -13,13 +14,15 @@
 namespace memfathom {
 namespace {
 
-Tensor softened(const AttentionStyle& style, const Tensor& scores, const Tensor& q,
-                const Tensor& v) {
+// Scores live through a cast that is in the same statement as the softmax, not through one after
+// it.
+Tensor softened(const AttentionStyle& style, Tensor scores, const Tensor& q, const Tensor& v) {
   if (style.softmax_in_fp32) {
     const Tensor wide = softmax_fp32(scores);
     return to_dtype(wide, q.dtype());
   }
   const Tensor weights = softmax(scores);
+  scores.reset();
   return style.weights_in_values_type ? to_dtype(weights, v.dtype()) : weights;
 }
 
@@ -66,7 +69,7 @@ Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tens
     weights = softened_with_sinks(style.sinks, weights);
     weights = to_dtype(dropout(weights, style.dropout), v.dtype());
   } else {
-    weights = softened(style, weights, q, v);
+    weights = softened(style, std::move(weights), q, v);
     weights = dropout(weights, style.dropout);
   }
   Tensor output = matmul(weights, values);

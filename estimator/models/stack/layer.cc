@@ -1,6 +1,7 @@
 #include "estimator/models/stack/layer.h"
 
-#include <array>
+#include <algorithm>
+#include <memory>
 
 namespace memfathom {
 namespace {
@@ -29,24 +30,32 @@ constexpr std::int64_t kMostLayers = 100000;
 std::vector<std::string_view> layer_types() {
   std::vector<std::string_view> names;
   for_each_type([&](const LayerType& type) { names.push_back(type.name); });
-  names.push_back("repeat");
+  names.emplace_back("repeat");
   return names;
 }
 
 namespace {
 
-Layer make_layer(StackContext& context, const Node& spec) {
+struct TypedLayer {
+  std::string_view type;
+  Layer layer;
+};
+
+TypedLayer make_layer(StackContext& context, const Node& spec) {
   const Node& name = spec.at("type");
   const LayerType* type = find_type(name.as_string());
-  if (type == nullptr) name.as_choice(layer_types());  // says which type was meant
+  if (type == nullptr) {
+    name.as_choice(layer_types());  // says which type was meant
+    name.refuse("it must be a type of layer");
+  }
   std::vector<std::string_view> keys = type->keys;
-  keys.push_back("type");
+  keys.emplace_back("type");
   spec.check_keys(keys);
-  return type->make(context, spec);
+  return {type->name, type->make(context, spec)};
 }
 
 // `repeat` is as if its layers were written one after the other: it leaves no layer of its own.
-void append_layer(StackContext& context, const Node& spec, std::vector<Layer>& layers) {
+void append_layer(StackContext& context, const Node& spec, std::vector<TypedLayer>& layers) {
   if (spec.at("type").is_string() && spec.at("type").as_string() == "repeat") {
     spec.check_keys({"type", "times", "layers"});
     const std::int64_t times = spec.at("times").as_int(0, kMostLayers);
@@ -60,12 +69,39 @@ void append_layer(StackContext& context, const Node& spec, std::vector<Layer>& l
   layers.push_back(make_layer(context, spec));
 }
 
+using Place = std::vector<TypedLayer>::const_iterator;
+
+std::vector<Layer> layers_of(Place begin, Place end) {
+  std::vector<Layer> layers;
+  for (Place place = begin; place != end; ++place) layers.push_back(place->layer);
+  return layers;
+}
+
+// A module of its own, whose input has a name where it is called: it lives until the call is over.
+Layer as_module(Place begin, Place end) {
+  if (end - begin == 1) return begin->layer;
+  const auto layers = std::make_shared<const std::vector<Layer>>(layers_of(begin, end));
+  return [layers](const Tensor& x) { return run_layers(*layers, x); };
+}
+
 }  // namespace
 
+// Layers one after the other are one sequence. Those before and after the blocks of a Fourier
+// operator are its lifting and its projection, which every such network has as modules.
 std::vector<Layer> make_layers(StackContext& context, const Node& list) {
-  std::vector<Layer> layers;
+  std::vector<TypedLayer> layers;
   for (const Node& spec : list.items()) append_layer(context, spec, layers);
-  return layers;
+  const auto is_block = [](const TypedLayer& layer) { return layer.type == "fno_block"; };
+  const Place first = std::find_if(layers.cbegin(), layers.cend(), is_block);
+  if (first == layers.cend()) return layers_of(layers.cbegin(), layers.cend());
+  const Place after = std::find_if(layers.crbegin(), layers.crend(), is_block).base();
+  const Place lifting = std::find_if(layers.cbegin(), first,
+                                     [](const auto& l) { return l.type != "grid_embedding"; });
+  std::vector<Layer> parts = layers_of(layers.cbegin(), lifting);
+  if (lifting != first) parts.push_back(as_module(lifting, first));
+  for (Place place = first; place != after; ++place) parts.push_back(place->layer);
+  if (after != layers.cend()) parts.push_back(as_module(after, layers.cend()));
+  return parts;
 }
 
 Tensor run_layers(const std::vector<Layer>& layers, const Tensor& x) {

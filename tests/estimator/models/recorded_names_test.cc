@@ -1,0 +1,49 @@
+// Cases recorded from PyTorch 2.15 with fake tensors where a name in the model's own script decides
+// how long a tensor lives.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "estimator/job/read_job.h"
+#include "estimator/run/dry_run.h"
+
+namespace memfathom {
+namespace {
+
+double highest(const char* job, const std::string& phase) {
+  DryRunOptions options;
+  options.policy = FrameworkPolicy::for_stack("2.15", 80);
+  const DryRun run = run_dry(read_job(parse_json(job, "job.json")), options);
+  for (const PhaseRecord& record : run.phases) {
+    if (record.iteration == 2 && record.name == phase)
+      return static_cast<double>(record.allocated_peak);
+  }
+  return 0;
+}
+
+// Under autocast the projection saves a copy of its input; the input itself is `x` in the forward
+// of the whole network.
+TEST(RecordedNamesTest, TheInputOfAFourierOperatorsProjectionLivesUntilItReturns) {
+  const char* const job =
+      R"({"model": {"input": {"shape": [3, 128, 128], "dtype": "fp32"}, "layers": [{"type": "conv2d", "in": 3, "out": 32, "kernel": 1},
+          {"type": "repeat", "times": 3, "layers": [{"type": "fno_block", "style": "classic", "width": 32, "modes": [4, 4]}]},
+          {"type": "conv2d", "in": 32, "out": 128, "kernel": 1}, {"type": "gelu"}, {"type": "conv2d", "in": 128, "out": 3, "kernel": 1}],
+          "loss": "mse"}, "training": {"mode": "train", "batch_size": 2, "precision": "amp-bf16",
+          "optimizer": {"name": "sgd-momentum", "implementation": "foreach"}}, "allocator": {"backend": "none"},
+          "target": {"gpu": "a100-80gb"}})";
+  EXPECT_NEAR(highest(job, "forward"), 53220352, 0.005 * 53220352);
+  EXPECT_NEAR(highest(job, "backward"), 57413632, 0.005 * 57413632);
+}
+
+// attn_weights = softmax(attn_weights); attn_weights = attn_weights.type(value.dtype)
+TEST(RecordedNamesTest, Gpt2sScoresAreGoneWhenTheirSoftmaxIsCast) {
+  const char* const job =
+      R"({"model": {"config": {"model_type": "gpt2", "vocab_size": 32000, "n_positions": 1024, "n_embd": 768, "n_layer": 6,
+          "n_head": 12, "n_inner": 2048}}, "training": {"mode": "generate", "batch_size": 2, "precision": "amp-fp16",
+          "attention": "eager", "sequence_length": 512, "new_tokens": 2}, "allocator": {"backend": "none"},
+          "target": {"gpu": "a100-80gb"}})";
+  EXPECT_NEAR(highest(job, "prefill"), 379488256, 0.005 * 379488256);
+}
+
+}  // namespace
+}  // namespace memfathom
