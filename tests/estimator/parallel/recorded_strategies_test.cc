@@ -132,6 +132,36 @@ const Recorded kRecorded[] = {
         {"num_gpus": 2, "fsdp": "full", "fsdp_version": 1}, "allocator": {"backend": "none"}, "target": {"gpu":
         "a100-80gb"}})",
      236184064, 257457664, 109469184},
+    {"ZeRO-2 with its optimizer on the host: norms in fp64 on the way",
+     R"({"model": {"config": {"model_type": "llama", "vocab_size": 1003, "hidden_size": 512, "intermediate_size": 2048,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 4, "hidden_act": "silu",
+        "tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false, "head_dim": 128}}, "training":
+        {"mode": "train", "batch_size": 1, "sequence_length": 128, "precision": "bf16", "attention": "sdpa",
+        "optimizer": {"name": "adamw", "implementation": "fused"}, "gradient_checkpointing": "full"}, "parallel":
+        {"num_gpus": 8, "zero_stage": 2, "zero": {"reduce_bucket_size": 1000000, "overlap_comm": false}, "offload":
+        {"optimizer": "cpu"}}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     40144384, 55783424, 37722112},
+    {"ZeRO-3 of adapters",
+     R"({"model": {"config": {"model_type": "llama", "vocab_size": 8000, "hidden_size": 512, "intermediate_size": 2048,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_act": "silu",
+        "tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false, "head_dim": 128}}, "training":
+        {"mode": "train", "batch_size": 2, "sequence_length": 512, "precision": "bf16", "attention": "sdpa",
+        "optimizer": {"name": "adamw", "implementation": "fused"}, "gradient_checkpointing": "none", "lora": {"rank": 8,
+        "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"], "dropout": 0.0,
+        "precision": "bf16"}}, "parallel": {"num_gpus": 8, "zero_stage": 3, "zero": {"reduce_bucket_size": 1000000,
+        "prefetch_bucket_size": 50000000, "max_live_parameters": 1000000000}}, "allocator": {"backend": "none"},
+        "target": {"gpu": "a100-80gb"}})",
+     236723712, 253091328, 9457152},
+    {"ZeRO-2 of adapters",
+     R"({"model": {"config": {"model_type": "llama", "vocab_size": 32000, "hidden_size": 1024, "intermediate_size":
+        4096, "num_hidden_layers": 6, "num_attention_heads": 8, "num_key_value_heads": 8, "hidden_act": "silu",
+        "tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false, "head_dim": 128}}, "training":
+        {"mode": "train", "batch_size": 1, "sequence_length": 512, "precision": "bf16", "attention": "sdpa",
+        "optimizer": {"name": "adamw", "implementation": "fused"}, "gradient_checkpointing": "none", "lora": {"rank": 8,
+        "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"], "dropout": 0.0,
+        "precision": "bf16"}}, "parallel": {"num_gpus": 8, "zero_stage": 2, "zero": {"reduce_bucket_size": 1000000,
+        "overlap_comm": false}}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     665600000, 697315328, 337536512},
 };
 // clang-format on
 
