@@ -63,10 +63,10 @@ class Llama final : public CausalModel {
     if (scale_) {
       const Tensor factor = to_dtype(scale_, embeddings.dtype());
       embeddings = mul(embeddings, factor);
-    } else if (plan_.embedding_multiplier != 1) {
-      embeddings = mul_scalar(embeddings, plan_.embedding_multiplier);
     }
-    prepare_embeddings(settings(), embeddings);
+    prepare_embeddings(settings(), embeddings);  // what the embedding's module returns
+    if (!scale_ && plan_.embedding_multiplier != 1)
+      embeddings = mul_scalar(embeddings, plan_.embedding_multiplier);
     const std::int64_t window = plan_.window;
     Pass pass = begin_pass(embeddings, cache, plan_.mixes_windows ? 0 : window);
     if (plan_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);

@@ -45,5 +45,20 @@ TEST(RecordedNamesTest, Gpt2sScoresAreGoneWhenTheirSoftmaxIsCast) {
   EXPECT_NEAR(highest(job, "prefill"), 379488256, 0.005 * 379488256);
 }
 
+// The hook that makes inputs of checkpoints require gradients sees what the embedding returns: the
+// graph holds that leaf beside its product with Granite's multiplier.
+TEST(RecordedNamesTest, GranitesEmbeddingLivesBesideItsProductUnderCheckpointsOfAdapters) {
+  const char* const job =
+      R"({"model": {"config": {"model_type": "granite", "vocab_size": 5003, "hidden_size": 512, "intermediate_size": 1024,
+          "num_hidden_layers": 3, "num_attention_heads": 8, "num_key_value_heads": 2, "attention_multiplier": 0.0078,
+          "residual_multiplier": 0.22, "embedding_multiplier": 12.0, "logits_scaling": 8.0, "tie_word_embeddings": false}},
+          "training": {"mode": "train", "batch_size": 2, "sequence_length": 256, "precision": "bf16", "attention": "sdpa",
+          "optimizer": {"name": "adamw", "implementation": "fused"}, "gradient_checkpointing": "full",
+          "lora": {"rank": 8, "targets": ["q_proj", "v_proj"], "dropout": 0.0, "precision": "bf16"}},
+          "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})";
+  EXPECT_NEAR(highest(job, "forward"), 54291456, 0.002 * 54291456);
+  EXPECT_NEAR(highest(job, "backward"), 57832448, 0.002 * 57832448);
+}
+
 }  // namespace
 }  // namespace memfathom
