@@ -58,6 +58,16 @@ void add_precision(const Job& job, std::vector<SingleChange>& changes) {
   }
 }
 
+// Its forward pass makes all logits at once, without the checkpoints of training.
+void add_evaluation(const TrainingSpec& training, std::vector<SingleChange>& changes) {
+  if (training.evaluation_batch <= training.batch_size) return;
+  changes.push_back({"evaluation-batch",
+                     fmt::format("evaluation batch_size {} -> {}", training.evaluation_batch,
+                                 training.batch_size),
+                     "evaluation takes more passes", ChangeGroup::kEvaluation, 1,
+                     one("training.evaluation.batch_size", Node::integer(training.batch_size))});
+}
+
 void add_training(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
   const TrainingSpec& training = job.training;
   if (training.settings.checkpointing == Checkpointing::kNone) {
@@ -81,6 +91,7 @@ void add_training(const Node& document, const Job& job, std::vector<SingleChange
          "another optimizer: its schedule must be tuned anew", ChangeGroup::kOptimizer, 9,
          one("training.optimizer", Node::string("adafactor"))});
   }
+  add_evaluation(training, changes);
   add_lora_changes(document, job, changes);
 }
 

@@ -15,6 +15,7 @@ namespace memfathom {
 // Of one group only one change can be part of a combination.
 enum class ChangeGroup : std::uint8_t {
   kAllocator,
+  kEvaluation,
   kAttention,
   kLoss,
   kPrecision,

@@ -98,6 +98,8 @@ void add_training(const Node& document, const TrainingSpec& training,
     words.emplace_back("selective checkpointing");
   if (training.accumulation_steps > 1)
     words.push_back(fmt::format("{} accumulation steps", training.accumulation_steps));
+  if (training.evaluation_batch > 0)
+    words.push_back(fmt::format("evaluation by {}", training.evaluation_batch));
 }
 
 void add_parallel(const ParallelSpec& parallel, std::vector<std::string>& words) {

@@ -70,6 +70,7 @@ struct ZeroBuffers {
 
 struct ParallelSpec {
   std::int64_t num_gpus = 1;
+  std::int64_t gpus_per_node = 8;  // that share a host's memory
   int zero_stage = 0;
   Fsdp fsdp = Fsdp::kNone;
   int fsdp_version = 1;

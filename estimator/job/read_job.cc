@@ -48,10 +48,11 @@ void read_zero(const Node& node, ZeroBuffers& zero) {
 
 void read_parallel(const Node& node, ParallelSpec& parallel) {
   constexpr std::int64_t kMostGpus = 1 << 20;
-  node.check_keys({"num_gpus", "zero_stage", "fsdp", "tensor", "pipeline", "offload",
-                   "fsdp_version", "reduce_precision", "zero", "gradient_as_bucket_view",
+  node.check_keys({"num_gpus", "gpus_per_node", "zero_stage", "fsdp", "tensor", "pipeline",
+                   "offload", "fsdp_version", "reduce_precision", "zero", "gradient_as_bucket_view",
                    "sequence_parallel"});
   if (const Node* n = node.find("num_gpus")) parallel.num_gpus = n->as_int(1, kMostGpus);
+  if (const Node* n = node.find("gpus_per_node")) parallel.gpus_per_node = n->as_int(1, kMostGpus);
   if (const Node* n = node.find("zero_stage"))
     parallel.zero_stage = static_cast<int>(n->as_int(0, 3));
   if (const Node* n = node.find("fsdp")) {
@@ -73,7 +74,10 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
         .refuse("it divides what tensor parallelism leaves whole; set parallel.tensor above 1");
   }
   if (parallel.zero_stage > 0 && parallel.fsdp != Fsdp::kNone) {
-    node.at("zero_stage").refuse("ZeRO and FSDP shard the same things; use one of them");
+    const std::string where = node.at("fsdp").where();
+    node.at("zero_stage")
+        .refuse("ZeRO and FSDP shard the same things; use one of them" +
+                (where.empty() ? "" : " (FSDP is asked for in " + where + ")"));
   }
 }
 

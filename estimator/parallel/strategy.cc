@@ -11,8 +11,6 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kGpusPerNode = 8;
-
 // Seen per communicator on four A100 with NVLink (NCCL issue 964); it depends on channels and
 // topology.
 constexpr Bytes kCommunicatorOfTwo{544000000};
@@ -35,7 +33,7 @@ std::int64_t data_parallel_size(const ParallelSpec& parallel) {
 
 std::int64_t shard_count(const ParallelSpec& parallel) {
   const std::int64_t size = data_parallel_size(parallel);
-  return parallel.fsdp == Fsdp::kHybrid ? std::min(size, kGpusPerNode) : size;
+  return parallel.fsdp == Fsdp::kHybrid ? std::min(size, parallel.gpus_per_node) : size;
 }
 
 bool hosts_weights(const Job& job) {
@@ -75,8 +73,8 @@ Bytes communicator_bytes(const ParallelSpec& parallel) {
   const std::int64_t data = data_parallel_size(parallel);
   Bytes bytes =
       communicator(data) + communicator(parallel.tensor) + communicator(parallel.pipeline);
-  if (parallel.fsdp == Fsdp::kHybrid && data > kGpusPerNode)
-    bytes += communicator(data / kGpusPerNode);
+  if (parallel.fsdp == Fsdp::kHybrid && data > parallel.gpus_per_node)
+    bytes += communicator(data / parallel.gpus_per_node);
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "estimator/readers/formats.h"
@@ -16,33 +17,112 @@ constexpr auto kFields = std::to_array<Field>({
     {"parallel.offload.parameters", "deepspeed_config.offload_param_device", FieldKind::kDevice},
     {"training.gradient_checkpointing", "fsdp_config.fsdp_activation_checkpointing",
      FieldKind::kCheckpointing},
+    {"parallel.fsdp_version", "fsdp_config.fsdp_version"},
     {"parallel.tensor", "megatron_lm_config.megatron_lm_tp_degree"},
+    {"parallel.tensor", "parallelism_config.parallelism_config_tp_size"},
     {"parallel.pipeline", "megatron_lm_config.megatron_lm_pp_degree"},
     {"parallel.sequence_parallel", "megatron_lm_config.megatron_lm_sequence_parallelism",
      FieldKind::kFlag},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
-    "dynamo_config",
     "fp8_config",
-    "deepspeed_config.zero3_init_flag",
-    "fsdp_config.fsdp_cpu_ram_efficient_loading",
-    "mpirun_config",
-    "ipex_config",
+    "parallelism_config.parallelism_config_cp_size",
+    "parallelism_config.parallelism_config_sp_size",
 });
+
+bool is_kind(const Node& tree, std::string_view name) {
+  return text_at(tree, "distributed_type") == name;
+}
+
+bool says_false(const Node& tree, std::string_view key) {
+  const Node* value = value_at(tree, key);
+  return value != nullptr && value->is_bool() && !value->as_bool();
+}
+
+// A section of another kind of run is not read by it.
+void drop_foreign_sections(Reading& reading) {
+  const bool deepspeed = is_kind(reading.content, "DEEPSPEED");
+  const bool fsdp = is_kind(reading.content, "FSDP");
+  std::erase_if(reading.settings, [&](const KeyChange& change) {
+    const bool of_deepspeed =
+        change.key == "parallel.zero_stage" || change.key.starts_with("parallel.offload.");
+    const bool of_fsdp =
+        change.key == "training.gradient_checkpointing" || change.key == "parallel.fsdp_version";
+    return (of_deepspeed && !deepspeed) || (of_fsdp && !fsdp);
+  });
+}
+
+void set_precision(Reading& reading) {
+  const std::string name = text_at(reading.content, "mixed_precision", "no");
+  if (name == "bf16" || name == "fp16") {
+    const bool whole = is_kind(reading.content, "DEEPSPEED");
+    reading.set("training.precision", Node::string(whole ? name : "amp-" + name));
+  } else if (name == "fp8") {
+    reading.set("training.precision", Node::string("amp-bf16"));
+    reading.not_modelled.push_back(
+        fmt::format("{}: mixed_precision fp8 is counted as bf16 autocast; the 8-bit copies of "
+                    "weights and inputs are not",
+                    reading.file));
+  } else if (name != "no") {
+    reading.not_modelled.push_back(fmt::format("{}: mixed_precision {}", reading.file, name));
+  }
+}
+
+// Processes on several machines: how many of them share a host.
+void set_nodes(Reading& reading) {
+  const Node* machines = value_at(reading.content, "num_machines");
+  const Node* processes = value_at(reading.content, "num_processes");
+  if (machines == nullptr || processes == nullptr || !machines->is_int() || !processes->is_int())
+    return;
+  const std::int64_t nodes = machines->as_int(1, 1 << 20);
+  if (nodes > 1)
+    reading.set("parallel.gpus_per_node",
+                Node::integer(std::max<std::int64_t>(1, processes->as_int() / nodes)));
+}
+
+void set_sharding(Reading& reading) {
+  const Node& tree = reading.content;
+  // The second version says by a flag what the first says by a strategy.
+  const Node* strategy = value_at(tree, "fsdp_config.fsdp_sharding_strategy");
+  if (strategy == nullptr) strategy = value_at(tree, "fsdp_config.fsdp_reshard_after_forward");
+  if (strategy == nullptr) {
+    set_fsdp(Node::string("full_shard"), reading);
+  } else if (strategy->is_bool()) {
+    set_fsdp(Node::string(strategy->as_bool() ? "full_shard" : "shard_grad_op"), reading);
+  } else {
+    set_fsdp(*strategy, reading);
+  }
+  if (says_true(tree, "fsdp_config.fsdp_offload_params"))
+    reading.set("parallel.offload.parameters", Node::string("cpu"));
+  if (text_at(tree, "fsdp_config.fsdp_auto_wrap_policy", "NO_WRAP") == "NO_WRAP")
+    reading.not_modelled.push_back(
+        fmt::format("{}: without fsdp_auto_wrap_policy FSDP gathers the whole model at once; a "
+                    "unit for each block is counted (TRANSFORMER_BASED_WRAP)",
+                    reading.file));
+}
+
+void list_loading(Reading& reading) {
+  const Node& tree = reading.content;
+  const bool whole_for_fsdp =
+      is_kind(tree, "FSDP") && says_false(tree, "fsdp_config.fsdp_cpu_ram_efficient_loading");
+  const bool whole_for_zero = is_kind(tree, "DEEPSPEED") &&
+                              says_false(tree, "deepspeed_config.zero3_init_flag") &&
+                              value_at(tree, "deepspeed_config.zero_stage") != nullptr &&
+                              value_at(tree, "deepspeed_config.zero_stage")->as_int() == 3;
+  if (whole_for_fsdp || whole_for_zero)
+    reading.not_modelled.push_back(fmt::format(
+        "{}: every process loads the whole model into host memory before it is sharded "
+        "({} is false)",
+        reading.file, whole_for_fsdp ? "fsdp_cpu_ram_efficient_loading" : "zero3_init_flag"));
+  if (const std::string backend = text_at(tree, "dynamo_config.dynamo_backend", "NO");
+      backend != "NO")
+    reading.not_modelled.push_back(fmt::format("{}: torch.compile ({})", reading.file, backend));
+}
 
 }  // namespace
 
 std::span<const Field> accelerate_fields() { return kFields; }
-
-namespace {
-
-bool is_kind(const Node& tree, std::string_view name) {
-  const Node* kind = value_at(tree, "distributed_type");
-  return kind != nullptr && kind->is_string() && kind->as_string() == name;
-}
-
-}  // namespace
 
 bool say_in_accelerate(const KeyChange& change, Node& content) {
   if (change.key == "training.precision") {
@@ -64,6 +144,8 @@ bool say_in_accelerate(const KeyChange& change, Node& content) {
     content.assign(
         "fsdp_config.fsdp_sharding_strategy",
         Node::string(change.value.as_string() == "hybrid" ? "HYBRID_SHARD" : "FULL_SHARD"));
+    if (value_at(content, "fsdp_config.fsdp_auto_wrap_policy") == nullptr)
+      content.assign("fsdp_config.fsdp_auto_wrap_policy", Node::string("TRANSFORMER_BASED_WRAP"));
     return true;
   }
   if (change.key == "parallel.offload.parameters" && is_kind(content, "FSDP")) {
@@ -75,35 +157,12 @@ bool say_in_accelerate(const KeyChange& change, Node& content) {
 }
 
 void read_accelerate(Reading& reading) {
-  const Node& tree = reading.content;
   read_fields(kFields, reading);
-  const bool deepspeed = is_kind(tree, "DEEPSPEED");
-  // A section of another kind of run is not read by it.
-  std::erase_if(reading.settings, [&](const KeyChange& change) {
-    const bool of_deepspeed =
-        change.key == "parallel.zero_stage" || change.key.starts_with("parallel.offload.");
-    return (of_deepspeed && !deepspeed) ||
-           (change.key == "training.gradient_checkpointing" && !is_kind(tree, "FSDP"));
-  });
-  if (const Node* precision = value_at(tree, "mixed_precision");
-      precision != nullptr && precision->is_string() && precision->as_string() != "no") {
-    const std::string& name = precision->as_string();
-    if (name == "bf16" || name == "fp16") {
-      reading.set("training.precision", Node::string(deepspeed ? name : "amp-" + name));
-    } else {
-      reading.not_modelled.push_back(fmt::format("{}: mixed_precision {}", reading.file, name));
-    }
-  }
-  if (is_kind(tree, "FSDP")) {
-    const Node* strategy = value_at(tree, "fsdp_config.fsdp_sharding_strategy");
-    set_fsdp(strategy != nullptr ? *strategy : Node::string("full_shard"), reading);
-    if (const Node* offload = value_at(tree, "fsdp_config.fsdp_offload_params");
-        offload != nullptr && offload->as_bool()) {
-      reading.set("parallel.offload.parameters", Node::string("cpu"));
-    }
-    if (const Node* version = value_at(tree, "fsdp_config.fsdp_version"))
-      reading.set("parallel.fsdp_version", *version);
-  }
+  drop_foreign_sections(reading);
+  set_nodes(reading);
+  set_precision(reading);
+  if (is_kind(reading.content, "FSDP")) set_sharding(reading);
+  list_loading(reading);
   list_not_modelled(kNotModelled, reading);
 }
 

@@ -12,6 +12,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "micro_batch_size"},
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
     {"training.sequence_length", "sequence_len"},
+    {"training.evaluation.batch_size", "eval_batch_size"},
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.optimizer", "optimizer", FieldKind::kOptimizer},
     {"training.attention", "flash_attention", FieldKind::kFlash},
@@ -102,6 +103,13 @@ void set_gpus(Reading& reading) {
     reading.set("parallel.tensor", *tensor);
 }
 
+// Something is held out, by share or by name.
+bool evaluates(const Node& tree) {
+  const Node* share = value_at(tree, "val_set_size");
+  return (share != nullptr && share->is_number() && share->unchecked_number() > 0) ||
+         value_at(tree, "test_datasets") != nullptr;
+}
+
 void say_precision(const std::string& name, const Node& job, Node& content) {
   const bool autocast = value_at(job, "training.autocast") != nullptr;
   const std::array<std::pair<const char*, bool>, 4> flags{{
@@ -173,6 +181,10 @@ void read_axolotl(Reading& reading) {
   const Node* adapter = value_at(tree, "adapter");
   const std::string kind = adapter != nullptr && adapter->is_string() ? adapter->as_string() : "";
   read_fields(kFields, reading);
+  if (!evaluates(tree))
+    std::erase_if(reading.settings, [](const KeyChange& change) {
+      return change.key == "training.evaluation.batch_size";
+    });
   // The rank of an adapter that is switched off means nothing.
   if (kind.empty())
     std::erase_if(reading.settings,

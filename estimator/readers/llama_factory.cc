@@ -14,9 +14,12 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
     {"training.sequence_length", "cutoff_len"},
     {"training.optimizer", "optim", FieldKind::kOptimizer},
+    {"training.evaluation.batch_size", "per_device_eval_batch_size"},
     {"training.lora.rank", "lora_rank"},
     {"training.lora.dropout", "lora_dropout"},
     {"training.fused_loss", "enable_liger_kernel", FieldKind::kFlag},
+    {"parallel.tensor", "tensor_model_parallel_size"},
+    {"parallel.pipeline", "pipeline_model_parallel_size"},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({
@@ -26,7 +29,10 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "use_apollo",
     "use_badam",
     "additional_target",
-    "loraplus_lr_ratio",
+    "use_adam_mini",
+    "use_muon",
+    "use_kt",
+    "fp8",
     "shift_attn",
     "mixture_of_depths",
     "neat_packing",
@@ -84,9 +90,12 @@ void set_adapters(Reading& reading) {
 void set_stage(bool adapters, Reading& reading) {
   const std::string stage = text_at(reading.content, "stage", "sft");
   if (stage == "dpo") {
+    const std::string loss = text_at(reading.content, "pref_loss", "sigmoid");
+    const bool alone = loss == "orpo" || loss == "simpo";
     reading.set("training.preference.method", Node::string("dpo"));
-    reading.set("training.preference.reference",
-                Node::string(adapters ? "disabled-adapter" : "model"));
+    reading.set("training.preference.reference", Node::string(alone      ? "none"
+                                                              : adapters ? "disabled-adapter"
+                                                                         : "model"));
   } else if (stage != "sft" && stage != "pt") {
     reading.not_modelled.push_back(
         fmt::format("{}: stage {} is counted as supervised training", reading.file, stage));
@@ -132,10 +141,24 @@ bool say_in_llama_factory(const KeyChange& change, Node& content) {
   return say_in_training_arguments(change, content);
 }
 
+void set_last_layers(const Node* count, Reading& reading) {
+  const std::int64_t layers = count != nullptr && count->is_int() ? count->as_int() : 2;
+  if (layers > 0) {
+    reading.set("model.train.last", Node::integer(layers));
+  } else {
+    reading.not_modelled.push_back(
+        fmt::format("{}: the first {} layers learn; all are counted", reading.file, -layers));
+  }
+}
+
 void read_llama_factory(Reading& reading) {
   const Node& tree = reading.content;
+  if (is_llama_factory_v1(tree)) {
+    read_llama_factory_v1(reading);
+    return;
+  }
   const std::string kind = text_at(tree, "finetuning_type", "lora");
-  const bool adapters = kind == "lora";
+  const bool adapters = kind == "lora" || kind == "oft";
   read_fields(kFields, reading);
   if (adapters) {
     set_adapters(reading);
@@ -143,9 +166,15 @@ void read_llama_factory(Reading& reading) {
     std::erase_if(reading.settings,
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   }
-  if (kind != "lora" && kind != "full")
+  if (kind == "freeze") {
+    set_last_layers(value_at(tree, "freeze_trainable_layers"), reading);
+  } else if (kind == "oft") {
+    reading.not_modelled.push_back(
+        fmt::format("{}: orthogonal adapters (oft) are counted as LoRA of rank 8", reading.file));
+  } else if (kind != "lora" && kind != "full") {
     reading.not_modelled.push_back(
         fmt::format("{}: finetuning_type {} is counted as full training", reading.file, kind));
+  }
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
     reading.set("training.batch_size", Node::integer(8));
     reading.assumptions.push_back(fmt::format(
@@ -161,6 +190,7 @@ void read_llama_factory(Reading& reading) {
               Node::string(says_true(tree, "disable_gradient_checkpointing") ? "none" : "full"));
   set_precision(adapters, reading);
   set_stage(adapters, reading);
+  set_evaluation(reading);
   const std::string attention = text_at(tree, "flash_attn", "auto");
   if (attention == "fa2") reading.set("training.attention", Node::string("flash"));
   if (attention == "sdpa") reading.set("training.attention", Node::string("sdpa"));

@@ -92,7 +92,7 @@ void replace_model(const Reading& reading, MergedJob& job) {
 
 // Where no file describes the model, the first that names it decides.
 void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
-  if (value_at(job.document, "model") != nullptr) return;
+  if (says_model(job.document)) return;
   for (const Reading& reading : files) {
     if (reading.base_model.empty()) continue;
     const std::optional<NamedModel> named =
@@ -116,6 +116,13 @@ bool has_format(const std::vector<Reading>& files, FileFormat format) {
 }
 
 }  // namespace
+
+bool says_model(const Node& document) {
+  const Node* model = value_at(document, "model");
+  if (model == nullptr || !model->is_map()) return model != nullptr;
+  return std::any_of(model->entries().begin(), model->entries().end(),
+                     [](const Node& entry) { return entry.key() != "train"; });
+}
 
 MergedJob merge_files(std::vector<Reading> files) {
   MergedJob job;
@@ -156,7 +163,8 @@ void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJ
   const bool older = stack != nullptr && version_number(shown(*stack)) < kTypeOfTheConfig;
   if (older || precision == nullptr || !precision->is_string() ||
       !has_format(files, FileFormat::kTrainingArguments) ||
-      has_format(files, FileFormat::kDeepSpeed) || has_format(files, FileFormat::kAccelerate) ||
+      has_format(files, FileFormat::kDeepSpeed) ||
+      value_at(document, "parallel.zero_stage") != nullptr ||
       value_at(document, "parallel.fsdp") != nullptr)
     return;
   const std::string compute = precision->as_string();

@@ -22,6 +22,9 @@ struct MergedJob {
 // open stays open: resolve.h.
 MergedJob merge_files(std::vector<Reading> files);
 
+// Whether the document says which model; what of it learns may be known before.
+bool says_model(const Node& document);
+
 // From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
 // is autocast over that: the document is made to say so, and the notes tell.
 void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJob& notes);

@@ -117,10 +117,17 @@ std::span<const Field> adapter_fields() { return kAdapterFields; }
 
 void read_adapter(Reading& reading) {
   const Node& tree = reading.content;
-  const Node& type = tree.at("peft_type");
-  if (!type.is_string() || type.as_string() != "LORA")
-    type.refuse("only LORA adapters are modelled; describe others with model.modules");
-  reading.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
+  const std::string& type = tree.at("peft_type").as_string();
+  if (type == "LORA") {
+    reading.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
+  } else {
+    // The frozen weights and what flows through them are the same; what learns is small.
+    const Node* rank = value_at(tree, value_at(tree, "init_r") != nullptr ? "init_r" : "r");
+    const std::int64_t size = rank != nullptr && rank->is_int() ? rank->as_int(1, 1 << 20) : 1;
+    reading.set("training.lora.rank", Node::integer(size));
+    reading.not_modelled.push_back(
+        fmt::format("{}: {} adapters are counted as LoRA of rank {}", reading.file, type, size));
+  }
   read_fields(kAdapterFields, reading);
   if (const Node* base = value_at(tree, "base_model_name_or_path");
       base != nullptr && base->is_string())
@@ -189,7 +196,34 @@ void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Rea
       read_tree(load_document(path.empty() ? named : path.string()), FileFormat::kDeepSpeed));
 }
 
+// What people have beside their configuration, and what to give instead.
+void refuse_by_name(const std::string& path) {
+  struct Kind {
+    std::string_view ending, remedy;
+  };
+  static constexpr auto kKinds = std::to_array<Kind>({
+      {".py",
+       "a script is not read; give its configuration, or say the job with flags "
+       "(memfathom estimate --help)"},
+      {".sh",
+       "a script is not read; put its flags after memfathom estimate, which knows most of "
+       "them"},
+      {".toml", "TOML is not read; say the job in YAML (docs/jobs.md) or with flags"},
+      {".ini", "INI files are not read; say the job in YAML (docs/jobs.md) or with flags"},
+      {".safetensors", "these are weights; name the folder that has them and a config.json"},
+      {".bin", "these are weights; name the folder that has them and a config.json"},
+      {".pt", "a checkpoint of PyTorch is not read; give the model's config.json"},
+      {".pth", "a checkpoint of PyTorch is not read; give the model's config.json"},
+      {".gguf", "GGUF files are not read; give the config.json of the model it was made from"},
+  });
+  for (const Kind& kind : kKinds) {
+    if (path.ends_with(kind.ending))
+      throw Error(ErrorKind::kInput, fmt::format("{}: {}", path, kind.remedy));
+  }
+}
+
 std::vector<Reading> read_file(const std::string& path) {
+  if (is_there(path)) refuse_by_name(path);
   const Node tree = load_document(path);
   const FileFormat format = detect_format(tree);
   std::vector<Reading> readings;
@@ -198,6 +232,8 @@ std::vector<Reading> read_file(const std::string& path) {
   if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl ||
       format == FileFormat::kLlamaFactory)
     add_deepspeed(first, "deepspeed", readings);
+  if (format == FileFormat::kLlamaFactory)
+    add_deepspeed(first, "dist_config.config_file", readings);
   if (format == FileFormat::kAccelerate)
     add_deepspeed(first, "deepspeed_config.deepspeed_config_file", readings);
   return readings;

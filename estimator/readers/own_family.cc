@@ -14,8 +14,7 @@ constexpr std::array<std::string_view, 4> kFamilies{"fno", "unet", "cnn", "mlp"}
 constexpr std::int64_t kUsualModes = 12;
 
 bool is_family(const Node* name) {
-  return name != nullptr && name->is_string() &&
-         std::find(kFamilies.begin(), kFamilies.end(), name->as_string()) != kFamilies.end();
+  return name != nullptr && name->is_string() && is_own_family(name->as_string());
 }
 
 void rename(Node& config, std::string_view from, std::string_view to) {
@@ -40,6 +39,10 @@ std::int64_t modes_for(const Node& document) {
 }
 
 }  // namespace
+
+bool is_own_family(std::string_view name) {
+  return std::find(kFamilies.begin(), kFamilies.end(), name) != kFamilies.end();
+}
 
 void complete_own_family(Node& document, std::vector<std::string>& assumptions) {
   const Node* preset = value_at(document, "model.preset");

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/document.h"
 
 namespace memfathom {
+
+bool is_own_family(std::string_view name);  // fno, unet, cnn, mlp
 
 // `--model fno --hidden-dim 256 --num-layers 10`, or a width without any model (which the old
 // calculator took for a Fourier operator), as model.config of the families fno, unet, cnn and mlp.

@@ -32,6 +32,23 @@ constexpr auto kTables = std::to_array<Family>({{"gpt2", 0},
                                                 {"xlm-roberta", 2},
                                                 {"camembert", 2}});
 
+// The places that the model has for tokens, and whether its library refuses more; 0: not known.
+struct Places {
+  std::int64_t count = 0;
+  bool table = false;
+};
+
+Places places_of(const Node& config) {
+  const Node* type = value_at(config, "model_type");
+  const std::string name = type != nullptr && type->is_string() ? type->as_string() : "";
+  const auto* family = std::find_if(kTables.begin(), kTables.end(),
+                                    [&](const Family& known) { return known.type == name; });
+  const bool table = family != kTables.end();
+  const std::int64_t count =
+      count_at(config, name == "gpt2" ? "n_positions" : "max_position_embeddings");
+  return {count - (table ? family->reserved : 0), table};
+}
+
 }  // namespace
 
 std::string beyond_positions(const Node& document) {
@@ -42,21 +59,31 @@ std::string beyond_positions(const Node& document) {
   if (length <= 0) return "";
   const Node config = model_config(document);
   if (!config.is_map()) return "";
-  const Node* type = value_at(config, "model_type");
-  const std::string name = type != nullptr && type->is_string() ? type->as_string() : "";
-  const auto* family = std::find_if(kTables.begin(), kTables.end(),
-                                    [&](const Family& known) { return known.type == name; });
-  const bool table = family != kTables.end();
-  std::int64_t places =
-      count_at(config, name == "gpt2" ? "n_positions" : "max_position_embeddings");
-  if (table) places -= family->reserved;
-  if (places <= 0 || length <= places) return "";
-  return table ? fmt::format(
-                     "{} tokens are more than the model's {} positions; its library would "
-                     "refuse them",
-                     length, places)
-               : fmt::format("{} tokens are more than the {} positions the model was made for",
-                             length, places);
+  const Places places = places_of(config);
+  if (places.count <= 0 || length <= places.count) return "";
+  return places.table
+             ? fmt::format(
+                   "{} tokens are more than the model's {} positions; its library would refuse "
+                   "them",
+                   length, places.count)
+             : fmt::format("{} tokens are more than the {} positions the model was made for",
+                           length, places.count);
+}
+
+void assume_length(Node& document, std::vector<std::string>& assumptions) {
+  constexpr std::int64_t kUsual = 2048;
+  if (value_at(document, "training.sequence_length") != nullptr) return;
+  const Node config = model_config(document);
+  const bool reads_text = value_at(document, "model.parameters") != nullptr ||
+                          (config.is_map() && value_at(config, "vocab_size") != nullptr);
+  if (!reads_text) return;
+  const std::int64_t places = config.is_map() ? places_of(config).count : 0;
+  const std::int64_t length = places > 0 ? std::min(places, kUsual) : kUsual;
+  document.assign("training.sequence_length", Node::integer(length));
+  assumptions.push_back(
+      fmt::format("no file says how long a sample is: {} tokens; --sequence-length says otherwise, "
+                  "and activations and logits follow it",
+                  length));
 }
 
 }  // namespace memfathom

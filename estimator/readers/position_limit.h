@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/document.h"
 
@@ -9,5 +10,9 @@ namespace memfathom {
 
 // One sentence, or nothing where the length is within the limit or no limit is known.
 std::string beyond_positions(const Node& document);
+
+// Files of trainers often leave the length to the data. Where none says it and the model reads
+// text, the document gets the usual one, and the assumption is told.
+void assume_length(Node& document, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

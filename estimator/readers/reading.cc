@@ -54,6 +54,16 @@ std::string lower(std::string text) {
   return text;
 }
 
+// A name, or a section that has one: {name: adamw, lr: 1e-4}, {_target_: torch.optim.AdamW}.
+std::string optimizer_in(const Node& value) {
+  if (!value.is_map()) return value.as_string();
+  for (const char* key : {"name", "type", "_target_"}) {
+    const std::string name = text_at(value, key);
+    if (!name.empty()) return name.substr(name.rfind('.') + 1);
+  }
+  return "";
+}
+
 Node from_file_value(const Field& field, const Node& value, Reading& reading) {
   switch (field.kind) {
     case FieldKind::kCheckpointing:
@@ -62,7 +72,8 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
     case FieldKind::kFlag: return Node::boolean(value.as_bool());
     case FieldKind::kGibibytes: return Node::string(fmt::format("{}GiB", value.as_number(0, 1e9)));
     case FieldKind::kOptimizer: {
-      std::string name = lower(value.as_string());
+      std::string name = lower(optimizer_in(value));
+      if (name.empty()) return {};
       if (name.starts_with("optimizernames.")) name.erase(0, 15);
       if (name.find("paged") != std::string::npos)
         reading.not_modelled.emplace_back(
@@ -100,18 +111,29 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
   return value;
 }
 
+[[noreturn]] void refuse_unknown(const Node& tree) {
+  const bool is_index = value_at(tree, "weight_map") != nullptr;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: {}", tree.file(),
+                          is_index ? "this is the index of a model's weights; name its folder, "
+                                     "which has a config.json"
+                                   : "nothing in it is known here: it is neither a job "
+                                     "(docs/jobs.md) nor one of the files of docs/your-files.md"));
+}
+
 }  // namespace
 
 const char* to_string(FileFormat format) {
-  static constexpr std::array<const char*, 9> kNames{"job",
-                                                     "model configuration",
-                                                     "adapter configuration",
-                                                     "TrainingArguments",
-                                                     "DeepSpeed",
-                                                     "accelerate",
-                                                     "axolotl",
-                                                     "LLaMA-Factory",
-                                                     "training YAML"};
+  static constexpr std::array<const char*, 10> kNames{"job",
+                                                      "model configuration",
+                                                      "adapter configuration",
+                                                      "TrainingArguments",
+                                                      "DeepSpeed",
+                                                      "accelerate",
+                                                      "axolotl",
+                                                      "LLaMA-Factory",
+                                                      "torchtune",
+                                                      "training YAML"};
   return kNames[static_cast<std::size_t>(format)];
 }
 
@@ -155,8 +177,11 @@ void read_fields(std::span<const Field> fields, Reading& reading) {
 void list_not_modelled(std::span<const std::string_view> keys, Reading& reading) {
   for (const std::string_view key : keys) {
     const Node* value = value_at(reading.content, key);
+    // Work that is divided by one is not divided.
+    const bool divides =
+        key.ends_with("_size") || key.ends_with("_degree") || key.ends_with("_dim");
     if (value == nullptr || (value->is_bool() && !value->as_bool()) ||
-        (value->is_number() && value->unchecked_number() == 0))
+        (value->is_number() && value->unchecked_number() <= (divides ? 1 : 0)))
       continue;
     if ((value->is_string() && (value->as_string().empty() || value->as_string() == "auto")) ||
         (value->is_list() && value->items().empty()) ||
@@ -206,6 +231,8 @@ FileFormat detect_format(const Node& tree) {
     return FileFormat::kDeepSpeed;
   if (has("base_model")) return FileFormat::kAxolotl;
   if (has("finetuning_type") || has("cutoff_len")) return FileFormat::kLlamaFactory;
+  if (text_at(tree, "model._component_").find("torchtune") != std::string::npos)
+    return FileFormat::kTorchtune;
   if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")))
     return FileFormat::kTrainingArguments;
   if (has("model_type") || has("_class_name") || has("architectures"))
@@ -232,6 +259,11 @@ FileFormat detect_format(const Node& tree) {
   for (const Field& field : train_yaml_fields()) {
     if (has(field.file)) return FileFormat::kTrainYaml;
   }
+  const bool partly_ours =
+      std::any_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
+        return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
+      });
+  if (!partly_ours) refuse_unknown(tree);
   return FileFormat::kJob;
 }
 
@@ -242,6 +274,7 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kAccelerate: return accelerate_fields();
     case FileFormat::kAxolotl: return axolotl_fields();
     case FileFormat::kLlamaFactory: return llama_factory_fields();
+    case FileFormat::kTorchtune: return torchtune_fields();
     case FileFormat::kTrainYaml: return train_yaml_fields();
     case FileFormat::kAdapter: return adapter_fields();
     case FileFormat::kJob:
@@ -264,6 +297,7 @@ Reading read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kAccelerate: read_accelerate(reading); break;
     case FileFormat::kAxolotl: read_axolotl(reading); break;
     case FileFormat::kLlamaFactory: read_llama_factory(reading); break;
+    case FileFormat::kTorchtune: read_torchtune(reading); break;
     case FileFormat::kTrainYaml: read_train_yaml(reading); break;
   }
   return reading;

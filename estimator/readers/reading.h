@@ -21,6 +21,7 @@ enum class FileFormat : std::uint8_t {
   kAccelerate,
   kAxolotl,
   kLlamaFactory,
+  kTorchtune,
   kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
 };
 

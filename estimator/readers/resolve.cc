@@ -95,10 +95,24 @@ void resolve_batch(const Reading& reading, Node& document, MergedJob& notes) {
   }
 }
 
+// torchtune's recipes for several GPUs all shard with FSDP 2; the file does not say which recipe
+// runs it.
+void shard_recipe(const Reading& reading, Node& document, MergedJob& notes) {
+  if (count_at(document, "parallel.num_gpus").value_or(1) < 2 ||
+      value_at(document, "parallel.fsdp") != nullptr)
+    return;
+  document.assign("parallel.fsdp", Node::string("full"));
+  document.assign("parallel.fsdp_version", Node::integer(2));
+  notes.assumptions.push_back(
+      fmt::format("{}: several GPUs are torchtune's distributed recipe, which shards with FSDP 2",
+                  reading.file));
+}
+
 }  // namespace
 
 void resolve_open(const std::vector<Reading>& files, Node& document, MergedJob& notes) {
   for (const Reading& reading : files) {
+    if (reading.format == FileFormat::kTorchtune) shard_recipe(reading, document, notes);
     if (reading.format != FileFormat::kDeepSpeed) continue;
     resolve_bucket(reading, "zero_optimization.reduce_bucket_size",
                    "parallel.zero.reduce_bucket_size", 1, document, notes);

@@ -7,6 +7,7 @@
 
 #include "estimator/readers/formats.h"
 #include "estimator/readers/frozen_modules.h"
+#include "estimator/readers/script_model.h"
 
 namespace memfathom {
 namespace {
@@ -15,41 +16,54 @@ namespace {
 constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "batch"},
     {"training.batch_size", "batch_size"},
+    {"training.batch_size", "train_batch_size"},
+    {"training.batch_size", "micro_batch_size"},
     {"training.batch_size", "train.batch_size"},
     {"training.batch_size", "training.batch_size"},
     {"training.batch_size", "data.batch_size"},
+    {"training.batch_size", "trainer.batch_size"},
+    {"training.batch_size", "model.micro_batch_size"},
     {"training.gradient_accumulation_steps", "accumulation_steps"},
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
+    {"training.gradient_accumulation_steps", "accumulate_grad_batches"},
     {"training.gradient_accumulation_steps", "train.accumulation_steps"},
     {"training.gradient_accumulation_steps", "training.accumulation_steps"},
     {"training.gradient_accumulation_steps", "training.gradient_accumulation_steps"},
+    {"training.gradient_accumulation_steps", "trainer.accumulate_grad_batches"},
     {"training.image_size", "image_size"},
+    {"training.image_size", "img_size"},
+    {"training.image_size", "resolution"},
     {"training.image_size", "data.image_size"},
+    {"training.image_size", "data.img_size"},
     {"training.num_frames", "num_frames"},
     {"training.num_frames", "data.num_frames"},
     {"training.sequence_length", "sequence_length"},
+    {"training.sequence_length", "seq_length"},
+    {"training.sequence_length", "seq_len"},
+    {"training.sequence_length", "max_seq_length"},
+    {"training.sequence_length", "block_size"},
+    {"training.sequence_length", "training.seq_len"},
+    {"training.sequence_length", "model.encoder_seq_length"},
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
+    {"training.gradient_checkpointing", "grad_checkpointing", FieldKind::kCheckpointing},
     {"training.gradient_checkpointing", "train.gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.gradient_checkpointing", "training.gradient_checkpointing",
      FieldKind::kCheckpointing},
     {"training.optimizer", "optimizer", FieldKind::kOptimizer},
+    {"training.optimizer", "opt", FieldKind::kOptimizer},
     {"training.optimizer", "train.optimizer", FieldKind::kOptimizer},
     {"training.optimizer", "training.optimizer", FieldKind::kOptimizer},
     {"parallel.num_gpus", "num_gpus"},
+    {"parallel.tensor", "model.tensor_model_parallel_size"},
+    {"parallel.pipeline", "model.pipeline_model_parallel_size"},
     {"target.memory", "gpu_memory", FieldKind::kGibibytes},
     {"target.memory", "train.gpu_memory", FieldKind::kGibibytes},
 });
 
-constexpr std::array<std::string_view, 5> kSections{"", "model.", "data.", "train.", "training."};
-
-const Node* anywhere(const Node& tree, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view section : kSections) {
-    for (const std::string_view key : keys) {
-      if (const Node* value = value_at(tree, std::string(section) + std::string(key))) return value;
-    }
-  }
-  return nullptr;
-}
+// Copies and graphs that such scripts keep beside the model.
+constexpr auto kNotModelled = std::to_array<std::string_view>(
+    {"use_ema", "model_ema", "ema", "train.ema", "training.ema", "compile", "torch_compile",
+     "torchcompile", "train_text_encoder", "training.compile"});
 
 void set_image(Reading& reading) {
   const Node* height = anywhere(reading.content, {"height"});
@@ -61,23 +75,32 @@ void set_image(Reading& reading) {
   reading.set("training.image_size", std::move(size));
 }
 
-// A family by its name ("fno", "unet"), with the width and depth that the file says.
-void set_model(Reading& reading) {
+// "16-mixed" of Lightning, "fp16" of accelerate's scripts: autocast; "bf16-true": whole weights.
+std::string precision_of(std::string name) {
+  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+  const bool whole = ends("-true");
+  if (whole) name.erase(name.size() - 5);
+  if (ends("-mixed")) name.erase(name.size() - 6);
+  const bool bf16 = name == "bf16" || name == "bfloat16";
+  if (!bf16 && name != "16" && name != "fp16" && name != "float16") return "";
+  return fmt::format("{}{}", whole ? "" : "amp-", bf16 ? "bf16" : "fp16");
+}
+
+void set_precision(Reading& reading) {
   const Node& tree = reading.content;
-  const Node* name = anywhere(tree, {"model_name", "model_type"});
-  // A bare "name" is the model's only in its own section.
-  for (const char* key : {"model.name", "model"}) {
-    if (name == nullptr) name = value_at(tree, key);
+  if (const Node* amp = anywhere(tree, {"use_amp", "amp"}); amp != nullptr && amp->is_bool()) {
+    const Node* type = anywhere(tree, {"amp_dtype"});
+    const bool bf16 = type != nullptr && type->is_string() && type->as_string() == "bfloat16";
+    if (amp->as_bool())
+      reading.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
+    return;
   }
-  if (name != nullptr && !name->is_string()) name = nullptr;
-  const Node* width = anywhere(tree, {"hidden_dim", "hidden_size"});
-  const Node* depth = anywhere(tree, {"num_layers", "n_layers"});
-  if (name == nullptr && width == nullptr) return;
-  // A width without a name is completed by own_family.h.
-  if (name != nullptr) reading.set("model.config.model_type", *name);
-  if (width != nullptr) reading.set("model.config.hidden_size", Node::integer(width->as_int(1)));
-  if (depth != nullptr)
-    reading.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
+  const Node* named = anywhere(tree, {"mixed_precision", "precision", "dtype"});
+  if (named == nullptr) named = value_at(tree, "trainer.precision");
+  if (named == nullptr) return;
+  const std::string name = named->is_string() ? named->as_string() : named->shown();
+  if (std::string precision = precision_of(name); !precision.empty())
+    reading.set("training.precision", Node::string(std::move(precision)));
 }
 
 }  // namespace
@@ -89,7 +112,7 @@ bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) 
     const Node& size = change.value;
     const bool both = size.is_list() && size.items().size() == 2;
     bool said = false;
-    for (const std::string_view section : kSections) {
+    for (const std::string_view section : script_sections()) {
       for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
         const std::string key = std::string(section) + (side == 0 ? "height" : "width");
         if (value_at(content, key) == nullptr) continue;
@@ -102,7 +125,7 @@ bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) 
   if (change.key == "training.precision") {
     const std::string& name = change.value.as_string();
     if (name != "amp-fp16" && name != "fp32") return false;
-    for (const std::string_view section : kSections) {
+    for (const std::string_view section : script_sections()) {
       for (const char* flag : {"use_amp", "amp"}) {
         const std::string key = std::string(section) + flag;
         if (value_at(content, key) == nullptr) continue;
@@ -129,13 +152,20 @@ bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) 
 }
 
 void read_train_yaml(Reading& reading) {
+  const Node& tree = reading.content;
   read_fields(kFields, reading);
   set_image(reading);
-  set_model(reading);
-  if (const Node* amp = anywhere(reading.content, {"use_amp", "amp"});
-      amp != nullptr && amp->as_bool()) {
-    reading.set("training.precision", Node::string("amp-fp16"));
-  }
+  set_script_model(reading);
+  set_precision(reading);
+  // Lightning's may also be -1, "auto" or a list of cards.
+  if (const Node* devices = value_at(tree, "trainer.devices");
+      devices != nullptr && devices->is_int() && devices->as_int() > 0)
+    reading.set("parallel.num_gpus", *devices);
+  if (says_true(tree, "use_8bit_adam"))
+    reading.set("training.optimizer", Node::string("adamw-8bit"));
+  if (says_true(tree, "enable_xformers_memory_efficient_attention"))
+    reading.set("training.attention", Node::string("efficient"));
+  list_not_modelled(kNotModelled, reading);
 }
 
 }  // namespace memfathom

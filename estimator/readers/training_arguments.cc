@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
@@ -15,7 +16,9 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant",
      FieldKind::kFlag},
+    {"training.gradient_checkpointing", "use_gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.optimizer", "optim", FieldKind::kOptimizer},
+    {"training.evaluation.batch_size", "per_device_eval_batch_size"},
     {"training.sequence_length", "max_length"},
     {"training.sequence_length", "max_seq_length"},
     {"training.drop_last", "dataloader_drop_last", FieldKind::kFlag},
@@ -38,7 +41,34 @@ bool is_true(const Node& tree, std::string_view key) {
   return value != nullptr && value->as_bool();
 }
 
+// The model's name, where one file holds the arguments of the whole script.
+std::string model_named_in(const Node& tree) {
+  for (const char* key : {"model_name_or_path", "model_name", "model_id"}) {
+    std::string name = text_at(tree, key);
+    if (!name.empty()) return name;
+  }
+  return "";
+}
+
 }  // namespace
+
+// Evaluation has batches of its own, of 8 where nobody says otherwise.
+void set_evaluation(Reading& reading) {
+  const Node& tree = reading.content;
+  std::string when = text_at(tree, "eval_strategy", text_at(tree, "evaluation_strategy", "no"));
+  when = when.substr(when.rfind('.') + 1);  // "IntervalStrategy.NO"
+  const auto is_batch = [](const KeyChange& change) {
+    return change.key == "training.evaluation.batch_size";
+  };
+  if (when == "no" || when == "NO") {
+    std::erase_if(reading.settings, is_batch);
+  } else if (std::none_of(reading.settings.begin(), reading.settings.end(), is_batch)) {
+    reading.set("training.evaluation.batch_size", Node::integer(8));
+    reading.assumptions.push_back(fmt::format(
+        "{} evaluates and says no per_device_eval_batch_size: the library's default of 8",
+        reading.file));
+  }
+}
 
 std::span<const Field> training_arguments_fields() { return kFields; }
 
@@ -131,9 +161,8 @@ void read_training_arguments(Reading& reading) {
   const Node* norm = value_at(tree, "max_grad_norm");
   reading.set("training.gradient_clipping",
               Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
-  // Scripts that parse one JSON file for everything keep the model's name beside the arguments.
-  if (const Node* name = value_at(tree, "model_name_or_path"); name != nullptr && name->is_string())
-    reading.base_model = name->as_string();
+  set_evaluation(reading);
+  reading.base_model = model_named_in(tree);
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
   read_trl_arguments(reading);
   list_not_modelled(kNotModelled, reading);

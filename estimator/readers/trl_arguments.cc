@@ -25,12 +25,14 @@ void set_stored_type(Reading& reading) {
 
 bool set_adapters(Reading& reading) {
   const Node& tree = reading.content;
-  if (!says_true(tree, "use_peft")) return false;
-  const Node* rank = value_at(tree, "lora_r");
+  // Unsloth's scripts say PEFT's own words beside the arguments.
+  const bool own_words = value_at(tree, "r") != nullptr && value_at(tree, "lora_alpha") != nullptr;
+  if (!says_true(tree, "use_peft") && !own_words) return false;
+  const Node* rank = value_at(tree, own_words ? "r" : "lora_r");
   reading.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(16));
   const Node* dropout = value_at(tree, "lora_dropout");
   reading.set("training.lora.dropout", dropout != nullptr ? *dropout : Node::number(0.05));
-  if (const Node* targets = value_at(tree, "lora_target_modules"))
+  if (const Node* targets = value_at(tree, own_words ? "target_modules" : "lora_target_modules"))
     reading.set("training.lora.targets", lora_targets(*targets));
   return true;
 }
@@ -52,12 +54,38 @@ bool has_any(const Node& tree, std::initializer_list<const char*> keys) {
   return false;
 }
 
+// Answers that are generated in training, and a server for them on the same card.
+void set_generated(Reading& reading) {
+  const Node& tree = reading.content;
+  reading.not_modelled.push_back(
+      fmt::format("{}: answers that are generated in training, and their scores; a training step "
+                  "over prompts and answers is counted",
+                  reading.file));
+  if (says_true(tree, "use_vllm") && text_at(tree, "vllm_mode", "server") == "colocate") {
+    const Node* share = value_at(tree, "vllm_gpu_memory_utilization");
+    reading.not_modelled.push_back(
+        fmt::format("{}: vLLM on the same card, which takes {} of it while it is awake",
+                    reading.file, share != nullptr ? share->shown() : "0.3"));
+  }
+  const Node* prompt = value_at(tree, "max_prompt_length");
+  const Node* answer = value_at(tree, "max_completion_length");
+  if (prompt != nullptr && answer != nullptr && prompt->is_int() && answer->is_int())
+    reading.set("training.sequence_length",
+                Node::integer(prompt->as_int(1, 1 << 30) + answer->as_int(1, 1 << 30)));
+}
+
 // The arguments of TRL's trainers tell them apart: `beta` is of those that compare answers.
 void set_preference(bool adapters, Reading& reading) {
   const Node& tree = reading.content;
   if (has_any(tree, {"num_generations", "max_completion_length", "response_length"})) {
+    set_generated(reading);
+    return;
+  }
+  if (has_any(tree, {"teacher_model_name_or_path"})) {
     reading.not_modelled.push_back(
-        fmt::format("{}: answers that are generated in training, and their scores", reading.file));
+        fmt::format("{}: the teacher {}; the student alone is counted (--frozen-copy for a teacher "
+                    "of the same size)",
+                    reading.file, value_at(tree, "teacher_model_name_or_path")->shown()));
     return;
   }
   if (!has_any(tree, {"beta"})) return;
@@ -67,8 +95,9 @@ void set_preference(bool adapters, Reading& reading) {
     return;
   }
   const std::string loss = text_at(tree, "loss_type");
-  const bool alone = loss == "orpo" || loss == "simpo" || loss == "cpo" ||
-                     reading.file.find("orpo") != std::string::npos;
+  const bool alone =
+      loss == "orpo" || loss == "simpo" || loss == "cpo" || says_true(tree, "reference_free") ||
+      has_any(tree, {"simpo_gamma", "cpo_alpha"}) || reading.file.find("orpo") != std::string::npos;
   const char* reference = alone                                         ? "none"
                           : says_true(tree, "precompute_ref_log_probs") ? "precomputed"
                           : adapters                                    ? "disabled-adapter"

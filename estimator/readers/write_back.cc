@@ -1,7 +1,5 @@
 #include "estimator/readers/write_back.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -108,7 +106,8 @@ bool say(const KeyChange& change, const Node& job, const Reading& reading, Node&
     case FileFormat::kLlamaFactory: said = say_in_llama_factory(change, content); break;
     case FileFormat::kTrainYaml: said = say_in_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
-    case FileFormat::kAdapter: break;
+    case FileFormat::kAdapter:
+    case FileFormat::kTorchtune: break;
   }
   const Field* field = spelling_of(reading, change.key);
   if (said || field == nullptr) return said;
@@ -179,7 +178,10 @@ void collect_changes(const Node& before, const Node& after, Node& changes) {
 WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch) {
   const Node wanted = job_of(files, patch);
   std::vector<Reading> changed = files;
-  for (const KeyChange& change : patch) make_change(change, wanted, changed);
+  // What one change makes sayable (a kind of run that offloads) may have been tried before it.
+  for (int round = 0; round < 2; ++round) {
+    for (const KeyChange& change : patch) make_change(change, wanted, changed);
+  }
 
   WrittenBack result;
   const Node said = resolved(changed);
@@ -212,39 +214,6 @@ WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch) {
     }
   }
   return result;
-}
-
-std::string by_hand(const KeyChange& change) {
-  const std::string value =
-      change.value.is_string() ? change.value.as_string() : change.value.shown();
-  if (change.key == "allocator.options") return "PYTORCH_CUDA_ALLOC_CONF=" + value;
-  if (change.key == "training.attention")
-    return fmt::format("attn_implementation=\"{}\" where the model is loaded",
-                       value == "flash" ? "flash_attention_2" : "sdpa");
-  if (change.key == "training.lora.rank") return fmt::format("LoraConfig(r={}) of PEFT", value);
-  if (change.key == "training.quantization")
-    return value == "int8" ? std::string("BitsAndBytesConfig(load_in_8bit=True)")
-                           : fmt::format(
-                                 "BitsAndBytesConfig(load_in_4bit=True, "
-                                 "bnb_4bit_quant_type=\"nf4\", "
-                                 "bnb_4bit_use_double_quant={})",
-                                 value == "nf4-double" ? "True" : "False");
-  if (change.key == "training.precision") {
-    if (value.starts_with("amp-"))
-      return fmt::format("torch.autocast(\"cuda\", {})",
-                         value == "amp-bf16" ? "torch.bfloat16" : "torch.float16");
-    return fmt::format("torch_dtype={} where the model is loaded",
-                       value == "bf16"   ? "torch.bfloat16"
-                       : value == "fp16" ? "torch.float16"
-                                         : "torch.float32");
-  }
-  if (change.key == "parallel.offload.parameters" && value == "cpu")
-    return "device_map=\"auto\" with a max_memory where the model is loaded (accelerate's offload)";
-  if (change.key == "training.fused_loss" && value == "true")
-    return "a fused cross entropy, such as Liger's, in the training script";
-  if (change.key == "training.gradient_checkpointing" && value == "full")
-    return "model.gradient_checkpointing_enable()";
-  return fmt::format("{} = {}", change.key, value);
 }
 
 }  // namespace memfathom

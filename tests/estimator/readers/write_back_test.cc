@@ -61,7 +61,8 @@ TEST(WriteBackTest, AccelerateBecomesAnotherKindOfRun) {
   EXPECT_TRUE(write_back({file}, {{"parallel.fsdp", Node::string("full")}})
                   .files.at(0)
                   .patch.same_value(yaml("{distributed_type: FSDP, fsdp_config: "
-                                         "{fsdp_sharding_strategy: FULL_SHARD}}")));
+                                         "{fsdp_sharding_strategy: FULL_SHARD, "
+                                         "fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP}}")));
 }
 
 TEST(WriteBackTest, TrainingArgumentsGetADeepSpeedSectionAndItIsChangedInPlace) {

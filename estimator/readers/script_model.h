@@ -1,0 +1,20 @@
+// Script model: the network that a script's own YAML describes, in whatever words it has for it.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "estimator/readers/reading.h"
+
+namespace memfathom {
+
+// The sections that scripts put their keys under; the first is none.
+std::span<const std::string_view> script_sections();
+// The first of the keys that stands in any of them; null where none does.
+const Node* anywhere(const Node& tree, std::initializer_list<std::string_view> keys);
+
+// A family with its width and depth, a transformer with its heads, or a model's name.
+void set_script_model(Reading& reading);
+
+}  // namespace memfathom

@@ -1,0 +1,154 @@
+// torchtune's recipes: components by the dotted names of their builders, weights and adapters in
+// one type, no autocast.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "estimator/models/presets.h"
+#include "estimator/readers/formats.h"
+
+namespace memfathom {
+namespace {
+
+constexpr auto kFields = std::to_array<Field>({
+    {"training.batch_size", "batch_size"},
+    {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
+    {"training.sequence_length", "tokenizer.max_seq_len"},
+    {"training.gradient_checkpointing", "enable_activation_checkpointing",
+     FieldKind::kCheckpointing},
+    {"parallel.offload.activations", "enable_activation_offloading", FieldKind::kOffload},
+    {"parallel.offload.parameters", "fsdp_cpu_offload", FieldKind::kOffload},
+    {"parallel.tensor", "tensor_parallel_dim"},
+    {"training.lora.rank", "model.lora_rank"},
+    {"training.lora.dropout", "model.lora_dropout"},
+});
+
+constexpr auto kNotModelled = std::to_array<std::string_view>({
+    "optimizer_in_bwd",
+    "compile",
+    "model.use_dora",
+    "model.apply_lora_to_output",
+    "teacher_model",
+    "reward_and_value_model",
+    "grpo_samples",
+    "context_parallel_dim",
+});
+
+// "lora_llama3_1_8b" of "torchtune.models.llama3_1.lora_llama3_1_8b".
+std::string component(const Node& tree, std::string_view section) {
+  const std::string name = text_at(tree, fmt::format("{}._component_", section));
+  return name.substr(name.rfind('.') + 1);
+}
+
+// "llama3-1-8b": the builder's name in the way presets are written, without its kind of training.
+std::string model_of(std::string builder) {
+  for (const std::string_view kind : {"qlora_", "lora_"}) {
+    if (builder.starts_with(kind)) builder.erase(0, kind.size());
+  }
+  std::replace(builder.begin(), builder.end(), '_', '-');
+  for (const std::string_view ending : {"-instruct", "-base"}) {
+    if (builder.ends_with(ending)) builder.erase(builder.size() - ending.size());
+  }
+  return builder;
+}
+
+// The builder names a model; where no preset is called so, the folder of its weights describes it.
+std::string base_model(const Node& tree) {
+  std::string name = model_of(component(tree, "model"));
+  const std::string folder = text_at(tree, "checkpointer.checkpoint_dir");
+  std::error_code unreadable;
+  const bool is_here = !folder.empty() && std::filesystem::exists(folder, unreadable);
+  return !is_preset(name) && is_here ? folder : name;
+}
+
+void set_precision(Reading& reading) {
+  const std::string type = text_at(reading.content, "dtype", "bf16");
+  if (type != "bf16" && type != "fp16" && type != "fp32") return;
+  reading.set("training.precision", Node::string(type));
+  const auto adapts = [](const KeyChange& change) { return change.key == "training.lora.rank"; };
+  if (std::any_of(reading.settings.begin(), reading.settings.end(), adapts))
+    reading.set("training.lora.precision", Node::string(type));
+}
+
+void set_adapters(Reading& reading) {
+  const Node& tree = reading.content;
+  Node targets = Node::list();
+  if (const Node* modules = value_at(tree, "model.lora_attn_modules");
+      modules != nullptr && modules->is_list()) {
+    for (const Node& name : modules->items())
+      targets.append(name.is_string() && name.as_string() == "output_proj" ? Node::string("o_proj")
+                                                                           : name);
+  }
+  if (says_true(tree, "model.apply_lora_to_mlp")) {
+    for (const char* name : {"gate_proj", "down_proj", "up_proj"})
+      targets.append(Node::string(name));
+  }
+  if (!targets.items().empty()) reading.set("training.lora.targets", std::move(targets));
+  if (component(tree, "model").starts_with("qlora_"))
+    reading.set("training.quantization", Node::string("nf4-double"));
+}
+
+void set_optimizer(Reading& reading) {
+  std::string name = component(reading.content, "optimizer");
+  if (name.empty()) return;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (name.starts_with("paged")) {
+    name.erase(0, 5);
+    reading.not_modelled.emplace_back(
+        "paged optimizer states are counted as if they stayed on the card");
+  }
+  if (name == "adamw8bit" || name == "adam8bit") name = "adamw-8bit";
+  static constexpr std::array<std::string_view, 6> kKnown{"adamw", "adam",    "adamw-8bit",
+                                                          "sgd",   "adagrad", "rmsprop"};
+  if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+    reading.not_modelled.push_back(fmt::format(
+        "{}: the states of the optimizer {}; they are counted as AdamW's", reading.file, name));
+    name = "adamw";
+  }
+  Node optimizer = Node::string(name);
+  if (says_true(reading.content, "optimizer.fused")) {
+    optimizer = Node::map();
+    optimizer.set("name", Node::string(name));
+    optimizer.set("implementation", Node::string("fused"));
+  }
+  reading.set("training.optimizer", std::move(optimizer));
+}
+
+void set_loss(bool adapters, Reading& reading) {
+  const std::string loss = component(reading.content, "loss");
+  if (loss.starts_with("DPO")) {
+    reading.set("training.preference.method", Node::string("dpo"));
+    reading.set("training.preference.reference",
+                Node::string(adapters ? "disabled-adapter" : "model"));
+  } else if (loss == "LinearCrossEntropyLoss" || loss == "CEWithChunkedOutputLoss") {
+    reading.not_modelled.push_back(fmt::format(
+        "{}: {} makes the logits in pieces; whole ones are counted", reading.file, loss));
+  }
+}
+
+}  // namespace
+
+std::span<const Field> torchtune_fields() { return kFields; }
+
+void read_torchtune(Reading& reading) {
+  const Node& tree = reading.content;
+  read_fields(kFields, reading);
+  const bool adapters = value_at(tree, "model.lora_rank") != nullptr;
+  if (adapters) set_adapters(reading);
+  set_precision(reading);
+  set_optimizer(reading);
+  set_loss(adapters, reading);
+  reading.set("training.checkpoint_reentrant", Node::boolean(false));
+  if (const Node* norm = value_at(tree, "clip_grad_norm"); norm != nullptr && norm->is_number())
+    reading.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
+  reading.base_model = base_model(tree);
+  list_not_modelled(kNotModelled, reading);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,75 @@
+// accelerate: what its YAML means for memory, and changes said in its words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/yaml_text.h"
+#include "estimator/readers/write_back.h"
+#include "tests/estimator/readers/said.h"
+
+namespace memfathom {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Node yaml(const char* text) { return parse_yaml(text, "y.yaml"); }
+
+TEST(AccelerateTest, TheSecondFsdpSaysByAFlagWhetherItReshards) {
+  const Reading full = reading_of(
+      "{distributed_type: FSDP, num_processes: 16, num_machines: 2, fsdp_config: {fsdp_version: 2, "
+      "fsdp_reshard_after_forward: true, fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP}}");
+  EXPECT_EQ(said(full, "parallel.fsdp"), "full");
+  EXPECT_EQ(said(full, "parallel.fsdp_version"), "2");
+  EXPECT_EQ(said(full, "parallel.gpus_per_node"), "8");
+  EXPECT_THAT(full.not_modelled, IsEmpty());
+  const Reading kept = reading_of(
+      "{distributed_type: FSDP, num_processes: 2, fsdp_config: {fsdp_reshard_after_forward: false, "
+      "fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP}}");
+  EXPECT_THAT(kept.not_modelled, Contains(HasSubstr("SHARD_GRAD_OP")));
+}
+
+TEST(AccelerateTest, WhatIsAsModelledIsNotListedAndWhatIsNotIs) {
+  const Reading usual = reading_of(
+      "{distributed_type: DEEPSPEED, num_processes: 4, dynamo_config: {dynamo_backend: 'NO'}, "
+      "deepspeed_config: {zero_stage: 3, zero3_init_flag: true}}");
+  EXPECT_THAT(usual.not_modelled, IsEmpty());
+  const Reading other = reading_of(
+      "{distributed_type: DEEPSPEED, num_processes: 4, dynamo_config: {dynamo_backend: INDUCTOR}, "
+      "deepspeed_config: {zero_stage: 3, zero3_init_flag: false}}");
+  EXPECT_THAT(other.not_modelled, Contains(HasSubstr("torch.compile")));
+  EXPECT_THAT(other.not_modelled, Contains(HasSubstr("zero3_init_flag is false")));
+  const Reading unwrapped = reading_of("{distributed_type: FSDP, num_processes: 2}");
+  EXPECT_THAT(unwrapped.not_modelled, Contains(HasSubstr("gathers the whole model at once")));
+}
+
+TEST(AccelerateTest, EightBitComputationIsCountedAsAutocast) {
+  const Reading reading =
+      reading_of("{distributed_type: MULTI_GPU, num_processes: 8, mixed_precision: fp8}");
+  EXPECT_EQ(said(reading, "training.precision"), "amp-bf16");
+  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("fp8")));
+}
+
+// The order of a combination is that of its prices: what a change makes possible may come first.
+TEST(AccelerateTest, ACombinationIsSaidWhole) {
+  const Reading file = reading_of("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
+  const WrittenBack zero = write_back({file}, {{"parallel.offload.optimizer", Node::string("cpu")},
+                                               {"parallel.offload.parameters", Node::string("cpu")},
+                                               {"parallel.zero_stage", Node::integer(3)}});
+  EXPECT_THAT(zero.left_over, IsEmpty());
+  EXPECT_TRUE(zero.files.at(0).patch.same_value(
+      yaml("{distributed_type: DEEPSPEED, deepspeed_config: {zero_stage: 3, "
+           "offload_optimizer_device: cpu, offload_param_device: cpu}}")))
+      << to_yaml(zero.files.at(0).patch);
+  const WrittenBack fsdp =
+      write_back({file}, {{"training.gradient_checkpointing", Node::string("full")},
+                          {"parallel.fsdp", Node::string("full")}});
+  EXPECT_THAT(fsdp.left_over, IsEmpty());
+  EXPECT_TRUE(fsdp.files.at(0).patch.same_value(
+      yaml("{distributed_type: FSDP, fsdp_config: {fsdp_sharding_strategy: FULL_SHARD, "
+           "fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP, fsdp_activation_checkpointing: true}}")))
+      << to_yaml(fsdp.files.at(0).patch);
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,29 @@
+// What a file of somebody's training set-up says, for tests of its reader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/document.h"
+#include "estimator/advise/patch.h"
+#include "estimator/readers/reading.h"
+
+namespace memfathom {
+
+inline Reading reading_of(const char* yaml, const char* file = "x.yaml") {
+  const Node tree = parse_yaml(yaml, file);
+  return read_tree(tree, detect_format(tree));
+}
+
+// The value that the file gives to a key of the job, a list in words; empty where it gives none.
+inline std::string said(const Reading& reading, std::string_view key) {
+  const Node tree = patch_tree(reading.settings);
+  const Node* value = value_at(tree, key);
+  if (value == nullptr) return "";
+  if (!value->is_list()) return value->is_string() ? value->as_string() : value->shown();
+  std::string words;
+  for (const Node& item : value->items()) words += (words.empty() ? "" : " ") + item.as_string();
+  return words;
+}
+
+}  // namespace memfathom
