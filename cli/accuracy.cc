@@ -9,11 +9,11 @@
 #include "cli/commands.h"
 #include "cli/estimation.h"
 #include "cli/measured_jobs.h"
-#include "cli/on_all_cores.h"
 #include "cli/option_parser.h"
 #include "cli/quantile.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/on_all_cores.h"
 
 namespace memfathom {
 namespace {

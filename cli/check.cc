@@ -20,7 +20,6 @@
 #include "cli/observing.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -143,12 +142,11 @@ void report(const Estimate& estimate, const ObservedFile& written, const Process
   }
 }
 
-ExitCode run_and_observe(const std::vector<std::string>& command, const Node& document,
+ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput& input,
                          const Estimate& estimate, Context& context) {
-  const Job job = read_job(document);
   Observation defaults;
-  defaults.job = to_json(document).dump();
-  defaults.gpu = job.target.gpu;
+  defaults.job = to_json(input.document).dump();
+  defaults.gpu = input.job.target.gpu;
   defaults.framework = "pytorch";
   defaults.source = "the command itself";
   const ObservedFile written;
@@ -157,6 +155,17 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const Node& do
   const int code = wait_for(start(command), watching);
   report(estimate, written, watching, code, defaults, context);
   return static_cast<ExitCode>(code);
+}
+
+// Why a command was not run, and what to do about it.
+const char* reason_of(const Estimate& estimate) {
+  switch (estimate.verdict.status) {
+    case VerdictStatus::kDoesNotFit:
+    case VerdictStatus::kTight: return "; memfathom recommend says what would make the job fit";
+    case VerdictStatus::kFits:
+    case VerdictStatus::kUnknown: break;
+  }
+  return ": --strict wants a calibration of this card (memfathom calibrate)";
 }
 
 }  // namespace
@@ -171,8 +180,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.flag("--strict", strict);
   parser.parse(arguments);
   const JobInput input = source.read("check");
-  const Node& document = input.document;
-  Estimate estimate = Estimation(context).answer_as_run(read_job(document));
+  Estimate estimate = Estimation(context).answer_as_run(input.job);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;
@@ -184,17 +192,13 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   const bool run = status != VerdictStatus::kDoesNotFit && !(strict && undecided);
   if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
   if (!run) {
-    context.err
-        << (command.empty()
-                ? ""
-                : fmt::format(
-                      "{} was not run; memfathom recommend says what would make the job fit\n",
-                      command.front()));
+    if (!command.empty())
+      context.err << fmt::format("{} was not run{}\n", command.front(), reason_of(estimate));
     return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
   }
   if (command.empty()) return ExitCode::kYes;
   context.out.flush();
-  return run_and_observe(command, document, estimate, context);
+  return run_and_observe(command, input, estimate, context);
 }
 
 }  // namespace memfathom

@@ -53,7 +53,8 @@ std::vector<std::string> options_of(const Command& command) {
         std::min(page.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at), page.size());
     const bool starts_a_word =
         at == 0 || std::string_view(" `|[(\n").find(page[at - 1]) != std::string_view::npos;
-    if (starts_a_word && end > at + 2) options.emplace_back(page.substr(at, end - at));
+    const bool is_rule = page.substr(at, end - at).find_first_not_of('-') == std::string_view::npos;
+    if (starts_a_word && !is_rule) options.emplace_back(page.substr(at, end - at));
     at = end;
   }
   for (const std::string_view name : global_option_names()) options.emplace_back(name);

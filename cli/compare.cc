@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <ostream>
 
 #include "cli/commands.h"
@@ -10,6 +11,7 @@
 #include "cli/job_source.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
+#include "core/on_all_cores.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
 #include "estimator/advise/patch.h"
@@ -96,36 +98,50 @@ Strategy target_of(const std::string& name, const Job& job) {
   return {name, strategy_patch(strategy, job), {}};
 }
 
-std::vector<ComparedTarget> on_targets(const Node& document, const std::vector<Strategy>& targets,
-                                       const Estimation& estimation) {
-  std::vector<ComparedTarget> verdicts;
-  for (const Strategy& target : targets) {
-    const Estimate estimate = estimation.answer(read_job(patched(document, target.patch)));
-    verdicts.push_back({target.name, estimate.totals.device_peak, estimate.verdict});
+// One strategy: on the job's own card and on every other target. An Error waits for its turn.
+struct Answer {
+  Estimate estimate;
+  std::vector<ComparedTarget> targets;
+  std::optional<Error> error;
+};
+
+Answer answer_of(const Node& document, const Strategy& strategy,
+                 const std::vector<Strategy>& targets, const Estimation& estimation) {
+  Answer answer;
+  try {
+    const Node changed = patched(document, strategy.patch);
+    answer.estimate = estimation.answer(read_job(changed));
+    for (const Strategy& target : targets) {
+      const Estimate estimate = estimation.answer(read_job(patched(changed, target.patch)));
+      answer.targets.push_back({target.name, estimate.totals.device_peak, estimate.verdict});
+    }
+  } catch (const Error& error) {
+    answer.error = error;
   }
-  return verdicts;
+  return answer;
 }
 
 std::vector<Compared> compare(const Node& document, const std::vector<Strategy>& strategies,
                               const std::vector<Strategy>& targets, const Context& context) {
   const Estimation estimation(context);
+  std::vector<Answer> answers(strategies.size());
+  on_all_cores(strategies.size(), [&](std::size_t i) {
+    answers[i] = answer_of(document, strategies[i], targets, estimation);
+  });
   std::vector<Compared> results;
-  for (const Strategy& strategy : strategies) {
-    try {
-      const Node changed = patched(document, strategy.patch);
-      Estimate estimate = estimation.answer(read_job(changed));
-      const double peak = static_cast<double>(estimate.totals.device_peak.count());
-      const double baseline =
-          results.empty()
-              ? peak
-              : static_cast<double>(results.front().estimate.totals.device_peak.count());
-      results.push_back({strategy.name, strategy.grid, std::move(estimate),
-                         baseline > 0 ? 1 - peak / baseline : 0,
-                         on_targets(changed, targets, estimation)});
-    } catch (const Error& error) {
-      if (results.empty() || error.kind() != ErrorKind::kInput) throw;
-      context.warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
+  for (std::size_t i = 0; i < strategies.size(); ++i) {
+    Answer& answer = answers[i];
+    if (answer.error) {
+      if (results.empty() || answer.error->kind() != ErrorKind::kInput) throw Error(*answer.error);
+      context.warn(fmt::format("{} is left out: {}", strategies[i].name, answer.error->what()));
+      continue;
     }
+    const double peak = static_cast<double>(answer.estimate.totals.device_peak.count());
+    const double baseline =
+        results.empty() ? peak
+                        : static_cast<double>(results.front().estimate.totals.device_peak.count());
+    results.push_back({strategies[i].name, strategies[i].grid, std::move(answer.estimate),
+                       baseline > 0 ? 1 - peak / baseline : 0, std::move(answer.targets)});
   }
   return results;
 }
@@ -160,7 +176,7 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
                 "baseline,checkpointing batch=4,2,1");
   }
   const JobInput input = source.read("compare");
-  const Job job = read_job(input.document);
+  const Job& job = input.job;
   const Grid grid = make_grid(dimensions, job);
   std::vector<Strategy> targeted;
   for (const std::string& name : split(targets.value_or("")))

@@ -55,7 +55,8 @@ std::vector<Column> columns_of(const Comparison& comparison, const Shown& shown,
   add(true, "saved", "saved_fraction");
   add(shown.trained, "trained", "trainable_parameters");
   add(shown.headroom, "left", "headroom_bytes");
-  add(shown.host, "on the host", "host_peak_bytes");
+  add(false, "", "host_peak_bytes");
+  add(shown.host, "on the host", "host_node_bytes");
   if (shown.verdict || exact) columns.push_back({"verdict"});
   for (const ComparedTarget& target : comparison.rows.front().targets) {
     columns.push_back({target.name});
@@ -102,7 +103,8 @@ Table table_of(const Comparison& comparison, bool exact) {
           fmt::format("{:.2f} M", static_cast<double>(estimate.trainable_count) / 1e6));
     }
     if (shown.headroom || exact) cells.emplace_back(size(estimate.verdict.headroom));
-    if (shown.host || exact) cells.emplace_back(size(estimate.totals.host_peak));
+    if (exact) cells.emplace_back(size(estimate.totals.host_peak));
+    if (shown.host || exact) cells.emplace_back(size(estimate.totals.host_of_node()));
     if (shown.verdict || exact)
       cells.emplace_back(to_string(estimate.verdict.status), style_of(estimate.verdict.status));
     add_targets(row, exact, cells);
@@ -123,7 +125,10 @@ Json to_json(const Comparison& comparison, const Compared& row) {
     json["grid"][comparison.columns[i]] = row.grid[i];
   if (row.estimate.verdict.headroom)
     json["headroom_bytes"] = row.estimate.verdict.headroom->count();
-  if (totals.host_peak) json["host_peak_bytes"] = totals.host_peak->count();
+  if (totals.host_peak) {
+    json["host_peak_bytes"] = totals.host_peak->count();
+    json["host_node_bytes"] = totals.host_of_node()->count();
+  }
   for (const ComparedTarget& target : row.targets) {
     json["targets"].push_back({{"name", target.name},
                                {"device_peak_bytes", target.device_peak.count()},

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,6 @@
 #include "estimator/advise/rule_of_thumb.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/describe.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -49,6 +49,13 @@ ExitCode verdict_code(const Estimate& estimate, bool strict) {
   return strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
+// Single changes are half an answer where none of them is enough.
+const char* hint_of(const std::vector<Suggestion>& suggestions) {
+  const bool enough = std::any_of(suggestions.begin(), suggestions.end(),
+                                  [](const Suggestion& one) { return one.fits; });
+  return enough ? "" : "none of these is enough alone; memfathom recommend looks for what is\n";
+}
+
 }  // namespace
 
 ExitCode run_estimate(const Arguments& arguments, Context& context) {
@@ -72,8 +79,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);
-  const Job job = read_job(input.document);
-  Estimate estimate = estimation.answer_as_run(job, explain);
+  Estimate estimate = estimation.answer_as_run(input.job, explain);
   input.annotate(estimate);
   const bool does_not_fit = estimate.verdict.status == VerdictStatus::kDoesNotFit;
   if (does_not_fit && estimate.layers > kLayersToTry) {
@@ -88,21 +94,22 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);
   if (by_thumb && !rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
-  const LiveCard* card = estimation.live_target(job);
+  const LiveCard* card = estimation.live_target(input.job);
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json_text(estimate, true));
-    json["job"] = describe(input.document, job);
+    json["job"] = describe(input.document, input.job);
     if (rule) json["rule_of_thumb"] = rule_json(*rule);
     if (card != nullptr) json["device"] = card_json(*card);
     context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                 << '\n';
   } else {
     if (card != nullptr && context.format != Format::kCsv) context.out << card_text(*card, context);
-    context.out << estimate_text(estimate, describe(input.document, job), context, explain);
+    context.out << estimate_text(estimate, describe(input.document, input.job), context, explain);
     if (rule && context.format != Format::kCsv) context.out << rule_text(*rule, estimate);
     if (!estimate.suggestions.empty() && context.format != Format::kCsv)
       context.out << "\nwhat would save memory:\n"
-                  << suggestions_text(estimate.suggestions, context);
+                  << suggestions_text(estimate.suggestions, context)
+                  << hint_of(estimate.suggestions);
   }
   return verdict_code(estimate, strict);
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/on_all_cores.h"
 #include "core/document.h"
 #include "core/error.h"
+#include "core/on_all_cores.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/read_job.h"
 

@@ -18,4 +18,14 @@ std::string estimate_text(const Estimate& estimate, const std::string& job, cons
 // "fits: 12 GiB of 24 GiB available, 12 GiB left", with a line feed.
 std::string verdict_sentence(const Estimate& estimate, bool colour);
 
+// "device 12 GiB (90 %: 11 GiB to 14 GiB), reserved 11 GiB, allocated 10 GiB in backward", with a
+// line feed.
+std::string totals_sentence(const Estimate& estimate);
+
+// Whose constants were used, and how old they are.
+std::string calibration_sentence(const CalibrationNote& note);
+
+// "parameters (text_encoder)", "context: module.cublas".
+std::string component_name(const ComponentLine& line);
+
 }  // namespace memfathom

@@ -218,6 +218,17 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   return today;
 }
 
+DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen) const {
+  try {
+    return run(job, chosen);
+  } catch (const OutOfMemory& full) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the job takes more memory than anything can address ({} when it was "
+                            "given up); check its batch, sequence, image and layer sizes",
+                            to_string(full.reserved())));
+  }
+}
+
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
 Estimate Estimation::answer(const Job& job, bool explains) const {
@@ -240,7 +251,7 @@ Estimate Estimation::answer(const Job& given, bool explains, bool as_run) const 
   context.status = chosen.status;
   context.capacity = capacity_of(job);
   context.explains = explains;
-  Estimate estimate = make_estimate(job, run(job, chosen), context);
+  Estimate estimate = make_estimate(job, run_anywhere(job, chosen), context);
   const std::optional<Bytes> room =
       as_run ? room_for_cache(job, estimate, context) : std::optional<Bytes>();
   if (room) {

@@ -47,6 +47,8 @@ class Estimation {
   const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version,
                                        const FittedTable* table) const;
   DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {}) const;
+  // On a card without limits; where even addresses end, Error(kInput).
+  DryRun run_anywhere(const Job& job, const Chosen& chosen) const;
   Estimate answer(const Job& given, bool explains, bool as_run) const;
 
   std::filesystem::path database_;

@@ -13,6 +13,7 @@
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/on_all_cores.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -41,11 +42,13 @@ std::vector<Card> cards_for(Node document, const Context& context) {
     changed.erase(key);  // what was said about another card
     document.set("target", std::move(changed));
   }
-  for (const Gpu& gpu : known_gpus_by_memory()) {
-    document.assign("target.gpu", Node::string(std::string(gpu.name)));
-    Estimate estimate = estimation.answer(read_job(document));
-    if (fits(estimate)) cards.push_back({gpu, std::move(estimate)});
-  }
+  for (const Gpu& gpu : known_gpus_by_memory()) cards.push_back({gpu, std::nullopt});
+  on_all_cores(cards.size(), [&](std::size_t i) {
+    Node placed = document;
+    placed.assign("target.gpu", Node::string(std::string(cards[i].gpu.name)));
+    cards[i].estimate = estimation.answer(read_job(placed));
+  });
+  std::erase_if(cards, [](const Card& card) { return !fits(*card.estimate); });
   return cards;
 }
 

@@ -54,13 +54,20 @@ std::string precision_name(const std::string& dtype) {
   return dtype;
 }
 
+// "24" of the old calculators is GiB; a size with a unit is taken as it is.
+std::string memory_size(const std::string& text) {
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  return bare ? text + "GiB" : text;
+}
+
 }  // namespace
 
 struct JobOptions::Values {
   std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
   std::array<std::optional<std::string>, kTexts.size()> texts;
-  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu;
-  std::optional<double> total_params, gpu_memory;
+  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu,
+      gpu_memory;
+  std::optional<double> total_params;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
   std::vector<std::string> target_modules, sets;
@@ -107,16 +114,15 @@ std::optional<std::string> JobOptions::model_path() const {
 Node JobOptions::document(Node job) const {
   const Values& v = *values_;
   const auto assign = [&](std::string_view key, Node value) { job.assign(key, std::move(value)); };
-  if (v.model && !model_path()) {
+  // Another model takes the place of the files'; what learns of it stays.
+  const auto say_model = [&](const char* form, Node value) {
     Node model = Node::map();
-    model.set("preset", Node::string(*v.model));
+    if (const Node* train = value_at(job, "model.train")) model.set("train", *train);
+    model.set(form, std::move(value));
     assign("model", std::move(model));
-  }
-  if (v.total_params) {
-    Node model = Node::map();
-    model.set("parameters", Node::number(*v.total_params * 1e9));
-    assign("model", std::move(model));
-  }
+  };
+  if (v.model && !model_path()) say_model("preset", Node::string(*v.model));
+  if (v.total_params) say_model("parameters", Node::number(*v.total_params * 1e9));
   for (std::size_t i = 0; i < kIntegers.size(); ++i) {
     if (v.integers[i]) assign(kIntegers[i].key, Node::integer(*v.integers[i]));
   }
@@ -164,7 +170,7 @@ Node JobOptions::document(Node job) const {
       assign("parallel.offload.parameters", Node::string("cpu"));
   }
   if (v.gpu) assign("target.gpu", Node::string(*v.gpu));  // "4090" is a name
-  if (v.gpu_memory) assign("target.memory", Node::string(fmt::format("{}GiB", *v.gpu_memory)));
+  if (v.gpu_memory) assign("target.memory", Node::string(memory_size(*v.gpu_memory)));
   if (v.device_id) assign("target.device", Node::string(fmt::format("cuda:{}", *v.device_id)));
   for (const std::string& set : v.sets) {
     const std::size_t equals = set.find('=');

@@ -44,7 +44,7 @@ namespace {
 
 // Files that only name their model, by a name that nothing here explains.
 void require_model(const JobInput& input) {
-  if (input.document.find("model") != nullptr) return;
+  if (says_model(input.document)) return;
   std::string which = "the files say how to train, but not which model";
   for (const Reading& reading : input.files.files) {
     if (!reading.base_model.empty())
@@ -85,10 +85,12 @@ JobInput JobSource::read(const std::string& command) const {
   take_language_part(input.document, input.files);
   if (!options_.says_precision()) keep_stored_type(input.files.files, input.document, input.files);
   resolve_open(input.files.files, input.document, input.files);
+  if (input.has_own_words()) assume_length(input.document, input.files.assumptions);
   if (frozen_copy_) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));
     input.document = patched(std::move(input.document), patch);
   }
+  input.job = read_job(input.document);
   return input;
 }
 
@@ -103,7 +105,7 @@ void JobInput::annotate(Estimate& estimate) const {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(estimate.assumptions, files.assumptions);
-  if (std::string sentence = unsaid(document, read_job(document)); !sentence.empty())
+  if (std::string sentence = unsaid(document, job); !sentence.empty())
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);

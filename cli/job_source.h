@@ -9,6 +9,7 @@
 #include "cli/option_parser.h"
 #include "core/document.h"
 #include "estimator/answer/estimate.h"
+#include "estimator/job/job.h"
 #include "estimator/readers/merge.h"
 
 namespace memfathom {
@@ -16,6 +17,7 @@ namespace memfathom {
 // A job as it was given.
 struct JobInput {
   Node document;
+  Job job;          // what the document says
   MergedJob files;  // what the files said, before the flags
 
   // Whether the job came from files that are not ours: changes are then said in their words too.

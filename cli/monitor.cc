@@ -13,7 +13,6 @@
 #include "cli/observing.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -111,7 +110,7 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   }
   Outcome outcome{*peak, {}, {}};
   if (input) {
-    outcome.estimate = Estimation(context).answer_as_run(read_job(input->document));
+    outcome.estimate = Estimation(context).answer_as_run(input->job);
     outcome.kept = observation_of(*peak, watch, to_json(input->document).dump());
     if (framework_version) outcome.kept->framework_version = *framework_version;
     keep_observations({*outcome.kept}, context);

@@ -17,7 +17,6 @@
 #include "core/yaml_text.h"
 #include "estimator/advise/patch.h"
 #include "estimator/advise/preflight.h"
-#include "estimator/job/read_job.h"
 #include "estimator/readers/write_back.h"
 
 namespace memfathom {
@@ -77,14 +76,13 @@ ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
   }
   const AnswerJob answer = [&](const Job& job) { return estimation.answer(job); };
   if (!settings.grid.empty())
-    return print_largest_batches(input.document, settings.grid, answer, options, context);
+    return print_largest_batches(input, settings.grid, answer, options, context);
   if (settings.by_memory) return print_by_memory(input, answer, options, context);
   Recommendation recommendation = recommend(input.document, answer, options);
   input.annotate(recommendation.base);
-  const Job job = read_job(input.document);
-  const LiveCard* card = estimation.live_target(job);
+  const LiveCard* card = estimation.live_target(input.job);
   const std::vector<PreflightItem> list =
-      preflight(input.document, job, recommendation,
+      preflight(input.document, input.job, recommendation,
                 card != nullptr ? std::optional(processes_in_words(*card)) : std::nullopt);
   if (context.format == Format::kJson) {
     context.out << recommendation_json(recommendation, list, card, input) << '\n';

@@ -10,10 +10,10 @@
 #include "cli/recommend_text.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/on_all_cores.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
 #include "estimator/advise/largest.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -72,21 +72,21 @@ constexpr auto kClasses = std::to_array<MemoryClass>({
 
 }  // namespace
 
-ExitCode print_largest_batches(const Node& document, const std::vector<std::string>& dimensions,
+ExitCode print_largest_batches(const JobInput& input, const std::vector<std::string>& dimensions,
                                const AnswerJob& answer, const RecommendOptions& options,
                                const Context& context) {
-  const Grid grid = make_grid(dimensions, read_job(document));
-  std::vector<LargestRow> rows;
-  for (const GridRow& row : grid.rows) {
+  const Grid grid = make_grid(dimensions, input.job);
+  std::vector<LargestRow> rows(grid.rows.size());
+  on_all_cores(rows.size(), [&](std::size_t i) {
     const std::optional<LargestBatch> batch =
-        largest_batch(patched(document, row.patch), answer, options);
+        largest_batch(patched(input.document, grid.rows[i].patch), answer, options);
     if (!batch) {
       throw Error(ErrorKind::kUsage,
                   "recommend --grid needs a target: add --gpu rtx-4090, --gpu-memory 24, or a "
                   "dimension gpu=rtx-4090,a100-40gb");
     }
-    rows.push_back({row.names, *batch});
-  }
+    rows[i] = {grid.rows[i].names, *batch};
+  });
   context.out << (context.format == Format::kJson
                       ? json_of(grid, rows) + "\n"
                       : rendered(table_of(grid, rows, context.format == Format::kCsv), context));
@@ -102,7 +102,7 @@ ExitCode print_by_memory(const JobInput& input, const AnswerJob& answer,
   std::string text;
   Table table({{"memory"}, {"card"}, {"device peak", Align::kRight}, {"what to change"}});
   for (const MemoryClass& kind : kClasses) {
-    const Patch target = strategy_patch(fmt::format("gpu={}", kind.gpu), read_job(input.document));
+    const Patch target = strategy_patch(fmt::format("gpu={}", kind.gpu), input.job);
     const std::optional<Configuration> found =
         cheapest_configuration(patched(input.document, target), answer, options);
     any = any || found;

@@ -13,7 +13,7 @@ namespace memfathom {
 
 // `recommend --grid gpu=rtx-4090,v100-16gb image=64,128`: 0 when every combination has a batch that
 // fits, else 1.
-ExitCode print_largest_batches(const Node& document, const std::vector<std::string>& dimensions,
+ExitCode print_largest_batches(const JobInput& input, const std::vector<std::string>& dimensions,
                                const AnswerJob& answer, const RecommendOptions& options,
                                const Context& context);
 

@@ -10,7 +10,6 @@
 #include "core/yaml_text.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/describe.h"
-#include "estimator/job/read_job.h"
 #include "estimator/readers/write_back.h"
 
 namespace memfathom {
@@ -104,8 +103,7 @@ std::string verdict_words(const Recommendation& recommendation) {
 }
 
 std::string base_text(const Recommendation& recommendation, const JobInput& input) {
-  std::string text =
-      job_text(describe(input.document, read_job(input.document)), recommendation.base);
+  std::string text = job_text(describe(input.document, input.job), recommendation.base);
   text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
   if (!recommendation.available)
     return text +
@@ -160,8 +158,8 @@ std::string configuration_text(const Configuration& configuration, const std::st
   text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}", markdown ? "" : "  ",
                       to_string(configuration.device_peak), 100 * configuration.used_fraction,
                       configuration.effective_batch);
-  if (configuration.host_peak)
-    text += fmt::format(", {} on the host", to_string(*configuration.host_peak));
+  if (configuration.host_of_node)
+    text += fmt::format(", {} on the host", to_string(*configuration.host_of_node));
   if (configuration.changes.empty()) return text + ": the job as it is\n";
   text += markdown ? "\n\n" : "\n";
   return text + (input.has_own_words() ? in_own_words(patch_of(configuration.patch), input, context)
@@ -177,7 +175,10 @@ Json configuration_json(const Configuration& configuration, const JobInput& inpu
             {"effective_batch", configuration.effective_batch},
             {"patch", Json::parse(to_json(configuration.patch).dump())},
             {"yaml", to_yaml(configuration.patch)}};
-  if (configuration.host_peak) json["host_peak_bytes"] = configuration.host_peak->count();
+  if (configuration.host_peak) {
+    json["host_peak_bytes"] = configuration.host_peak->count();
+    json["host_node_bytes"] = configuration.host_of_node->count();
+  }
   add_own_words(patch_of(configuration.patch), input, json);
   return json;
 }
@@ -228,7 +229,7 @@ std::string recommendation_json(const Recommendation& recommendation,
                                 const JobInput& input) {
   const Verdict& verdict = recommendation.base.verdict;
   Json json{{"schema", "memfathom.recommend/1"},
-            {"job", describe(input.document, read_job(input.document))},
+            {"job", describe(input.document, input.job)},
             {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
             {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
             {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},

@@ -4,6 +4,7 @@
 // iteration does, in its order, with no layer around it; docs/performance.md gives the ratios.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <ctime>
 #include <string>
 #include <unordered_map>
@@ -167,17 +168,22 @@ void estimate_one(benchmark::State& state) {
 }
 
 // Everything that `memfathom recommend` searches, for a job that is far from fitting.
-void recommend_one(benchmark::State& state) {
+void recommend_one(benchmark::State& state, const char* parallel) {
   const Node job = parse_yaml(
-      "model: {preset: llama-2-7b}\ntraining: {batch_size: 8, sequence_length: 2048, precision: "
-      "bf16}\ntarget: {memory: 24GiB}",
+      std::string("model: {preset: llama-2-7b}\ntraining: {batch_size: 8, sequence_length: 2048, "
+                  "precision: bf16}\ntarget: {memory: 24GiB}\nparallel: ") +
+          parallel,
       "benchmark");
-  const AnswerJob answer = [](const Job& changed) {
+  std::atomic<std::int64_t> asked{0};
+  const AnswerJob answer = [&](const Job& changed) {
+    ++asked;
     EstimateContext context;
     context.capacity = changed.target.memory;
     return make_estimate(changed, run_dry(changed, {}), context);
   };
   for (auto _ : state) benchmark::DoNotOptimize(recommend(job, answer, {}).suggestions.size());
+  state.counters["estimates"] =
+      benchmark::Counter(static_cast<double>(asked), benchmark::Counter::kAvgIterations);
 }
 
 // A batch of jobs that differ in their batch size, one after the other.
@@ -214,8 +220,14 @@ void register_all() {
       ->Unit(benchmark::kMillisecond)
       ->Complexity(benchmark::oN);
   benchmark::RegisterBenchmark("estimate/llama-2-7b", estimate_one)->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("recommend/llama-2-7b", recommend_one)
-      ->Unit(benchmark::kMillisecond);
+  for (const auto& [name, parallel] :
+       {std::pair<std::string, const char*>{"recommend/llama-2-7b", "{num_gpus: 1}"},
+        {"recommend/llama-2-7b-on-8-gpus", "{num_gpus: 8}"}}) {
+    benchmark::RegisterBenchmark(name.c_str(), recommend_one, parallel)
+        ->Unit(benchmark::kMillisecond)
+        ->MeasureProcessCPUTime()
+        ->UseRealTime();
+  }
   benchmark::RegisterBenchmark("estimate_batch/gpt2", estimate_batch)
       ->RangeMultiplier(10)
       ->Range(1, 100)

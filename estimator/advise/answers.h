@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/document.h"
 #include "estimator/advise/patch.h"
@@ -13,8 +15,10 @@
 
 namespace memfathom {
 
+// May be called from several threads at once.
 using AnswerJob = std::function<Estimate(const Job&)>;
 
+// May be asked from several threads; a variant that another thread is at is waited for.
 class Answers {
  public:
   Answers(Node document, AnswerJob answer);
@@ -26,11 +30,20 @@ class Answers {
   const Estimate* of(const Patch& patch);
   // The unchanged job. Throws what reading or answering it throws.
   const Estimate& base();
+  // Answers all of them, on every core; of() then has them at once.
+  void prepare(const std::vector<Patch>& patches);
 
  private:
+  struct Known {
+    std::once_flag asked;
+    std::optional<Estimate> estimate;
+  };
+  Known& known(const Node& variant);
+
   Node document_;
   AnswerJob answer_;
-  std::map<std::string, std::optional<Estimate>> known_;
+  std::mutex mutex_;  // of the map; an entry has its own flag
+  std::map<std::string, Known> known_;
 };
 
 }  // namespace memfathom

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "core/on_all_cores.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
 #include "estimator/advise/largest.h"
@@ -32,8 +34,11 @@ void add_suggestion(Answers& answers, const SingleChange& change, const std::opt
 std::vector<Suggestion> all_suggestions(Answers& answers, const Job& job,
                                         const std::optional<Limit>& limit) {
   std::vector<Suggestion> list;
-  for (const SingleChange& change : possible_changes(answers.document(), job))
-    add_suggestion(answers, change, limit, list);
+  const std::vector<SingleChange> changes = possible_changes(answers.document(), job);
+  std::vector<Patch> patches;
+  for (const SingleChange& change : changes) patches.push_back(change.patch);
+  answers.prepare(patches);
+  for (const SingleChange& change : changes) add_suggestion(answers, change, limit, list);
   if (limit && !limit->holds(answers.base())) {
     for (const SingleChange& change : smaller_extents(answers, job, *limit))
       add_suggestion(answers, change, limit, list);
@@ -63,7 +68,8 @@ Configuration configuration(Answers& answers, const Job& job, const Combination&
                        combination.changes,
                        patch_tree(combination.patch),
                        estimate.totals.device_peak,
-                       estimate.totals.host_peak};
+                       estimate.totals.host_peak,
+                       estimate.totals.host_of_node()};
   result.used_fraction = static_cast<double>(estimate.totals.device_peak.count()) /
                          static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
   result.effective_batch = changed.training.batch_size * changed.training.accumulation_steps *
@@ -103,21 +109,29 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   result.suggestions = all_suggestions(answers, job, limit);
   if (!limit) return result;
 
-  for (const Extent& extent : extents_of(document, job))
-    result.largest.push_back(largest_of(answers, extent, *limit));
-  const Bytes a_fifth{whole.count() / 5};
-  if (const auto found = cheapest_combination(
-          answers, job, {std::min(limit->available, whole - a_fifth), options.probability})) {
-    result.configurations.push_back(configuration(answers, job, *found, "conservative",
-                                                  "a fifth of the memory stays free", whole));
-  }
-  if (const auto found = cheapest_combination(answers, job, *limit)) {
-    result.configurations.push_back(
-        configuration(answers, job, *found, "balanced", kBalanced, whole));
-    result.configurations.push_back(
-        configuration(answers, job, with_largest_batch(answers, job, *found, *limit), "maximal",
-                      "the largest batch that fits with them", whole));
-  }
+  const std::vector<Extent> extents = extents_of(document, job);
+  result.largest.resize(extents.size());
+  const Limit cautious{std::min(limit->available, whole - Bytes{whole.count() / 5}),
+                       options.probability};
+  std::optional<Combination> conservative, balanced, maximal;
+  // The longest searches first.
+  std::vector<std::function<void()>> searches{
+      [&] {
+        balanced = cheapest_combination(answers, job, *limit);
+        if (balanced) maximal = with_largest_batch(answers, job, *balanced, *limit);
+      },
+      [&] { conservative = cheapest_combination(answers, job, cautious); }};
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    searches.emplace_back([&, i] { result.largest[i] = largest_of(answers, extents[i], *limit); });
+  on_all_cores(searches.size(), [&](std::size_t i) { searches[i](); });
+
+  const auto add = [&](const std::optional<Combination>& found, const char* name, const char* aim) {
+    if (found)
+      result.configurations.push_back(configuration(answers, job, *found, name, aim, whole));
+  };
+  add(conservative, "conservative", "a fifth of the memory stays free");
+  add(balanced, "balanced", kBalanced);
+  add(maximal, "maximal", "the largest batch that fits with them");
   return result;
 }
 

@@ -38,9 +38,9 @@ struct Configuration {
   std::vector<std::string> changes;  // in words; empty: as it is
   Node patch;
   Bytes device_peak;
-  std::optional<Bytes> host_peak;
-  double used_fraction = 0;          // of what the card has left over from others
-  std::int64_t effective_batch = 0;  // over accumulation steps and GPUs
+  std::optional<Bytes> host_peak, host_of_node;  // of one GPU's process, of all on a node
+  double used_fraction = 0;                      // of what the card has left over from others
+  std::int64_t effective_batch = 0;              // over accumulation steps and GPUs
 };
 
 struct Recommendation {

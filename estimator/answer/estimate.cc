@@ -113,6 +113,7 @@ Verdict judge(const Job& job, const EstimateContext& context, const std::string&
               const DefaultSpread* spread, const Totals& totals) {
   Verdict verdict;
   if (!context.capacity) return verdict;
+  verdict.card = job.target.gpu.empty() ? job.target.device : job.target.gpu;
   verdict.capacity = context.capacity;
   const Bytes available = *available_to(job, context);
   verdict.used_by_others = job.target.used_by_others;
@@ -191,6 +192,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   totals.first_allocated_peak = run.first_allocated_peak;
   totals.interval = context.interval;
   if (run.host_peak.count() > 0) totals.host_peak = run.host_peak;
+  totals.ranks_per_node = std::min(job.parallel.num_gpus, job.parallel.gpus_per_node);
 
   estimate.components = allocated_lines(run);
   std::vector<ComponentLine> outside;

@@ -43,11 +43,18 @@ struct Totals {
   Bytes device_low;
   Bytes device_high;
   double interval = 0.9;
-  std::optional<Bytes> host_peak;
+  std::optional<Bytes> host_peak;  // of one GPU's process, where something is offloaded
+  std::int64_t ranks_per_node = 1;
+
+  // Of all processes that share a host.
+  std::optional<Bytes> host_of_node() const {
+    return host_peak ? std::optional(*host_peak * ranks_per_node) : std::nullopt;
+  }
 };
 
 struct Verdict {
   VerdictStatus status = VerdictStatus::kUnknown;
+  std::string card;  // its name, or the device of this machine; empty where only a size is known
   std::optional<double> probability_fits;
   std::optional<Bytes> capacity;
   Bytes used_by_others;  // of the capacity

@@ -30,7 +30,11 @@ Json totals_json(const Totals& totals) {
             {"device_high_bytes", totals.device_high.count()},
             {"interval", totals.interval},
             {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
-  if (totals.host_peak) json["host_peak_bytes"] = totals.host_peak->count();
+  if (totals.host_peak) {
+    json["host_peak_bytes"] = totals.host_peak->count();
+    json["host_node_bytes"] = totals.host_of_node()->count();
+    json["ranks_per_node"] = totals.ranks_per_node;
+  }
   return json;
 }
 
@@ -101,6 +105,7 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
   json["phases"] = phases_json(estimate.phases);
   const Verdict& verdict = estimate.verdict;
   json["verdict"] = {{"status", to_string(verdict.status)},
+                     {"card", verdict.card.empty() ? Json(nullptr) : Json(verdict.card)},
                      {"probability_fits", nullable(verdict.probability_fits)},
                      {"capacity_bytes", nullable(verdict.capacity)},
                      {"available_bytes", nullable(verdict.available)},

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(AdviceCommandTest, GpusListsTheCardsBySize) {
@@ -74,6 +75,28 @@ TEST_F(AdviceCommandTest, AnAnswerBeginsWithTheQuestionAndNamesWhatWasLeftOpen) 
   EXPECT_THAT(run(command).out, StartsWith("gpt2, training: batch 1 of 64 tokens, fp32, adamw"));
 }
 
+TEST_F(AdviceCommandTest, TheVerdictComesBeforeTheComponentsAndTheLargestOfThoseFirst) {
+  const std::string text = run({"estimate", job(), "--gpu", "t4"}).out;
+  const std::size_t verdict = text.find("does not fit on t4: ");
+  ASSERT_NE(verdict, std::string::npos) << text;
+  EXPECT_LT(verdict, text.find("component "));
+  EXPECT_LT(text.find("\nactivations "), text.find("\nparameters "));
+  EXPECT_THAT(text, HasSubstr(" small ones"));
+  EXPECT_THAT(run({"estimate", job(), "--explain"}).out, Not(HasSubstr(" small ones")));
+}
+
+TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
+  const std::vector<std::string> words{"estimate",
+                                       "--from",
+                                       data("tiny-llama"),
+                                       data("training_args.json"),
+                                       data("deepspeed.json"),
+                                       "--num-gpus",
+                                       "16"};
+  EXPECT_THAT(run(words).out, HasSubstr(" by each GPU's process, "));
+  EXPECT_THAT(run(words).out, HasSubstr(" by the 8 of a node\n"));
+}
+
 TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
   const std::string text =
       run({"estimate", "--model", "gpt2", "--sequence-length", "64", "--format", "csv"}).out;
@@ -81,6 +104,15 @@ TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
   const std::size_t last = text.rfind("device_peak,,");
   ASSERT_NE(last, std::string::npos);
   EXPECT_EQ(text.find('\n', last), text.size() - 1);
+}
+
+TEST_F(AdviceCommandTest, ALengthThatATrainersFileLeavesOpenIsAssumedAndSaid) {
+  const std::string args = file("args.json", R"({"per_device_train_batch_size": 2})");
+  const Outcome outcome = run({"estimate", args, "--model", "gpt2"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("gpt2, training: batch 2 of 1024 tokens"));
+  EXPECT_THAT(outcome.out, HasSubstr("assumed: no file says how long a sample is: 1024 tokens"));
+  EXPECT_EQ(run({"estimate", "--model", "gpt2"}).exit_code, 2) << "flags must say it";
 }
 
 TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
@@ -117,6 +149,9 @@ TEST_F(AdviceCommandTest, ATrainersBf16IsOverTheTypeOfTheConfigUnlessAFlagSaysOt
   };
   EXPECT_THAT(line({}), HasSubstr("128 tokens, bf16, adamw"));
   EXPECT_THAT(line({"--precision", "amp-bf16"}), HasSubstr("128 tokens, amp-bf16, adamw"));
+  const std::string launcher = file(
+      "accelerate.yaml", "{distributed_type: MULTI_GPU, num_processes: 2, mixed_precision: bf16}");
+  EXPECT_THAT(line({"--from", launcher}), HasSubstr("128 tokens, bf16, adamw"));
   EXPECT_THAT(line({"--set", "target.stack.transformers=4.57"}),
               HasSubstr("128 tokens, amp-bf16, adamw"));
 }
@@ -183,12 +218,18 @@ TEST_F(AdviceCommandTest, CheckRunsTheCommandOnlyIfTheJobFits) {
   EXPECT_EQ(run({"check", job(), "--batch-size", "1", "--", "sh", "-c", "kill -TERM $$"}).exit_code,
             143);
   EXPECT_EQ(run({"check", "--model", "gpt2", "--sequence-length", "8"}).exit_code, 2);
+  const Outcome strict =
+      run({"check", job(), "--batch-size", "1", "--strict", "--", "echo", "ran"});
+  EXPECT_EQ(strict.exit_code, 3);
+  EXPECT_THAT(strict.err, HasSubstr("echo was not run: --strict wants a calibration"));
 }
 
 TEST_F(AdviceCommandTest, SeveralFilesAreOneJob) {
   const json result = answer({"estimate", "--from", data("tiny-llama"), data("training_args.json"),
                               data("deepspeed.json"), "--num-gpus", "4"});
   EXPECT_GT(result["totals"]["host_peak_bytes"], 0);
+  EXPECT_EQ(result["totals"]["host_node_bytes"],
+            4 * result["totals"]["host_peak_bytes"].get<std::int64_t>());
   EXPECT_THAT(result["not_modelled"].dump(), HasSubstr("torch_compile"));
 }
 

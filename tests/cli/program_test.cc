@@ -37,6 +37,12 @@ TEST(ProgramTest, NoCommandIsBadUsageAndLeavesStandardOutputEmpty) {
   EXPECT_THAT(outcome.err, HasSubstr("usage: memfathom"));
 }
 
+TEST(ProgramTest, CompletionOffersNoRuleOfATableAsAnOption) {
+  const std::string script = run_binary({"completion", "bash"}).out;
+  EXPECT_THAT(script, HasSubstr("--gpu-memory"));
+  EXPECT_THAT(script, Not(HasSubstr("--- ")));
+}
+
 TEST(ProgramTest, TellsItsVersion) {
   const Outcome outcome = run_binary({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
