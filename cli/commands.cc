@@ -20,6 +20,7 @@ std::span<const Command> commands() {
       Command{"fit", "the fitting half of calibrate", run_fit},
       Command{"recommend", "what would make a job fit, and the largest that does", run_recommend},
       Command{"compare", "strategies side by side against a baseline", run_compare},
+      Command{"report", "an estimate as one HTML page", run_report},
       Command{"check", "run a command only if its job fits", run_check},
       Command{"models", "the models that have a name, with their size", run_models},
       Command{"gpus", "the cards that have a name; which of them a job fits on", run_gpus},

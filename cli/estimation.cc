@@ -190,9 +190,11 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::stri
   return model.get();
 }
 
-DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory) const {
+DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory,
+                       Timeline* timeline) const {
   DryRunOptions options;
   options.device_memory = memory;
+  options.timeline = timeline;
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
@@ -230,6 +232,14 @@ DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen) const {
 }
 
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
+
+Timeline Estimation::timeline(const Job& given) const {
+  const LiveCard* live = live_target(given);
+  const Job job = live != nullptr ? placed_on(*live, given) : given;
+  Timeline timeline;
+  run(job, choose_calibration(job), {}, &timeline);
+  return timeline;
+}
 
 Estimate Estimation::answer(const Job& job, bool explains) const {
   return answer(job, explains, false);

@@ -31,6 +31,8 @@ class Estimation {
   // It runs, but slowly, so nobody should be advised to it.
   Estimate answer_as_run(const Job& job, bool explains = false) const;
   DryRun dry_run(const Job& job) const;
+  // What is alive from allocation to allocation, as answer() counts it.
+  Timeline timeline(const Job& job) const;
   // The card in this machine that a job is for: that of target.device; the first one, where no
   // target is named at all; else null. Asked once.
   const LiveCard* live_target(const Job& job) const;
@@ -46,7 +48,8 @@ class Estimation {
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
   const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version,
                                        const FittedTable* table) const;
-  DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {}) const;
+  DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {},
+             Timeline* timeline = nullptr) const;
   // On a card without limits; where even addresses end, Error(kInput).
   DryRun run_anywhere(const Job& job, const Chosen& chosen) const;
   Estimate answer(const Job& given, bool explains, bool as_run) const;

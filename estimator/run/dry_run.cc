@@ -119,7 +119,13 @@ DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool var
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
-  Session session(device, memory.allocator(), workspaces, memory.policy());
+  Timeline unused;
+  const bool watches = options.timeline != nullptr && !vary;
+  if (watches) *options.timeline = {};
+  WatchedAllocator watched(memory.allocator(), watches ? *options.timeline : unused);
+  Allocator& allocator = watches ? static_cast<Allocator&>(watched) : memory.allocator();
+  Session session(device, allocator, workspaces, memory.policy());
+  if (watches) watched.watch(session.ledger());
   return play(
       session, job, [](std::string_view) {}, vary);
 }
@@ -155,9 +161,15 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
     part.training.settings.stage = PipelineStage::kFirst;
     run = run_on_dry_device(part, options);
     part.training.settings.stage = PipelineStage::kLast;
-    DryRun last = run_on_dry_device(part, options);
+    DryRunOptions again = options;
+    Timeline of_last;
+    if (options.timeline != nullptr) again.timeline = &of_last;
+    DryRun last = run_on_dry_device(part, again);
     const bool first_is_heavier = run.allocated_peak >= last.allocated_peak;
-    if (!first_is_heavier) run = std::move(last);
+    if (!first_is_heavier) {
+      run = std::move(last);
+      if (options.timeline != nullptr) *options.timeline = std::move(of_last);
+    }
     assumptions.push_back(fmt::format(
         "pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds "
         "{} micro-batches at once, the last one",

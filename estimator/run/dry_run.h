@@ -12,6 +12,7 @@
 #include "core/component.h"
 #include "core/workspace.h"
 #include "estimator/job/job.h"
+#include "estimator/run/timeline.h"
 #include "kernels/tensor/framework_policy.h"
 #include "kernels/tensor/ledger.h"
 #include "kernels/tensor/session.h"
@@ -43,6 +44,7 @@ struct DryRunOptions {
   const WorkspaceModel* workspaces = nullptr;  // null: no library asks for any
   // What the card has for the allocator; before it fails it gives its cache back. Absent: no limit.
   std::optional<Bytes> device_memory;
+  Timeline* timeline = nullptr;  // where what is alive from event to event is wanted
 };
 
 DryRun run_dry(const Job& job, const DryRunOptions& options);

@@ -126,7 +126,13 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
-  Replayer replayer(trace, memory.allocator(), workspaces, memory.policy());
+  Timeline unused;
+  WatchedAllocator watched(memory.allocator(),
+                           options.timeline != nullptr ? *options.timeline : unused);
+  Replayer replayer(
+      trace, options.timeline != nullptr ? static_cast<Allocator&>(watched) : memory.allocator(),
+      workspaces, memory.policy());
+  watched.watch(replayer.ledger);
   replayer.go();
   DryRun run;
   note_peaks(replayer.ledger, memory.allocator().statistics(), run);

@@ -10,6 +10,7 @@ namespace memfathom {
 namespace {
 
 using nlohmann::json;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -95,6 +96,26 @@ TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
                                        "16"};
   EXPECT_THAT(run(words).out, HasSubstr(" by each GPU's process, "));
   EXPECT_THAT(run(words).out, HasSubstr(" by the 8 of a node\n"));
+}
+
+TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
+  const std::string hostile = file(
+      "job.yaml",
+      "id: \"<script>\"\nmodel: {preset: gpt2}\ntraining: {batch_size: 64, sequence_length: 512}\n"
+      "target: {memory: 16GiB}\n");
+  const Outcome outcome = run({"report", "estimate", hostile, "--output", path("page.html")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const std::string page = text_of(path("page.html"));
+  EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, EndsWith("</html>\n"));
+  for (const char* part : {"does not fit: ", "<svg ", "What would save memory", ">backward 2<",
+                           "How each figure comes about", "&lt;script&gt;"})
+    EXPECT_THAT(page, HasSubstr(part));
+  for (const char* part : {"<script", "http://", "https://", "src="})
+    EXPECT_THAT(page, Not(HasSubstr(part)));
+  EXPECT_EQ(run({"report"}).exit_code, 2);
+  EXPECT_EQ(run({"report", "weather"}).exit_code, 2);
+  EXPECT_EQ(run({"--format", "json", "report", "estimate", hostile}).exit_code, 2);
 }
 
 TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {

@@ -1,0 +1,15 @@
+// Report page: an estimate as one HTML page that needs nothing but itself.
+#pragma once
+
+#include <string>
+
+#include "cli/job_source.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/run/timeline.h"
+
+namespace memfathom {
+
+// Everything that came from outside is escaped; there is no script in it.
+std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline);
+
+}  // namespace memfathom
