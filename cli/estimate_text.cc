@@ -153,9 +153,8 @@ std::string calibration_sentence(const CalibrationNote& note) {
       return fmt::format("{}, from measurements that others published", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none of this card, documented constants stand in (memfathom calibrate --framework "
-         "pytorch "
-         "measures it)";
+  return "none of this card, documented constants stand in "
+         "(memfathom calibrate --framework pytorch measures it)";
 }
 
 std::string component_name(const ComponentLine& line) {
