@@ -172,6 +172,7 @@ const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::stri
   options.older = asks_older_cudnn(torch_version, capability);
   if (table != nullptr) {
     options.ask_cudnn = false;
+    options.unrecorded = true;
     options.table = table;
   }
   const std::lock_guard lock(mutex_);

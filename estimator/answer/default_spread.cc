@@ -60,6 +60,9 @@ Bytes whole(double bytes) { return Bytes{static_cast<std::int64_t>(std::max(byte
 bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty()) return false;
+  const auto is_sampled = [&](const RatioGroup& known) { return known.group == group; };
+  if (calibration.source == Source::kPublished)
+    return std::any_of(calibration.ratios.begin(), calibration.ratios.end(), is_sampled);
   if (job.training.mode != Mode::kTrain) return true;
   return std::any_of(calibration.ratios.begin(), calibration.ratios.end(),
                      [](const RatioGroup& known) {

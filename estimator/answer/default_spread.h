@@ -10,6 +10,8 @@ namespace memfathom {
 
 // Whether the calibration's ratios say something about jobs of this kind. Ratios of inference alone
 // say nothing about training: nothing in them comes from backward, step or repeated iterations.
+// Other people's ratios speak for the kinds of jobs they ran: what scripts of another kind hold,
+// load and fragment is not in them.
 bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group);
 
 // The total as a middle with a normal tail on each side. The constants' standard errors are the

@@ -36,7 +36,7 @@ struct TrainingSpec {
   bool optimizer_form_given = false;
   std::int64_t accumulation_steps = 1;
   std::optional<LoraOptions> lora;
-  bool lora_precision_given = false;
+  bool lora_precision_given = false, lora_dropout_given = false;
   Quantization quantization = Quantization::kNone;
   PackedWeights packed;
   bool preference = false;  // DPO: two sequences per sample
@@ -92,6 +92,7 @@ struct AllocatorSpec {
 
 struct StackSpec {
   std::string framework, version, cuda, cudnn, transformers, peft, bitsandbytes;
+  ModelLibrary library = ModelLibrary::kTransformers;
 };
 
 struct TargetSpec {

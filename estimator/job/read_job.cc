@@ -83,7 +83,7 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
 
 void read_stack(const Node& node, StackSpec& stack) {
   node.check_keys(
-      {"framework", "version", "cuda", "cudnn", "transformers", "peft", "bitsandbytes"});
+      {"framework", "version", "cuda", "cudnn", "transformers", "peft", "bitsandbytes", "library"});
   const auto text = [&](std::string_view key, std::string& value) {
     const Node* found = node.find(key);
     if (found == nullptr || found->is_null()) return;
@@ -96,6 +96,8 @@ void read_stack(const Node& node, StackSpec& stack) {
   text("transformers", stack.transformers);
   text("peft", stack.peft);
   text("bitsandbytes", stack.bitsandbytes);
+  if (const Node* library = node.find("library"))
+    stack.library = static_cast<ModelLibrary>(library->as_choice({"transformers", "litgpt"}));
 }
 
 void read_target(const Node& node, TargetSpec& target) {

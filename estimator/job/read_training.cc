@@ -94,7 +94,10 @@ void read_lora(const Node& node, TrainingSpec& training) {
   } else {
     lora.targets = {"q_proj", "v_proj"};
   }
-  if (const Node* p = node.find("dropout")) lora.dropout = p->as_number(0, 1);
+  if (const Node* p = node.find("dropout")) {
+    lora.dropout = p->as_number(0, 1);
+    training.lora_dropout_given = true;
+  }
   if (const Node* precision = node.find("precision");
       precision != nullptr && !precision->is_null()) {
     lora.precision = precision->as_dtype();

@@ -33,6 +33,9 @@ enum class LossKind : std::uint8_t {
 // Which part of a model split into pipeline stages: the first has the embedding, the last the head.
 enum class PipelineStage : std::uint8_t { kWhole, kFirst, kLast };
 
+// Whose code runs a language model's config.
+enum class ModelLibrary : std::uint8_t { kTransformers, kLitgpt };
+
 // Which part of an autoencoder runs; its parameters are there in any case.
 enum class ModelPart : std::uint8_t { kWhole, kEncoder, kDecoder };
 
@@ -60,6 +63,7 @@ struct ModelSettings {
   bool fused_loss = false;           // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;
   std::shared_ptr<BlockAdapters> adapters;  // after each block, where the job wants them
+  ModelLibrary library = ModelLibrary::kTransformers;
   int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431
 };
 

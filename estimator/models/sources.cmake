@@ -22,6 +22,8 @@ set(MODEL_SOURCES
   models/language/key_value_cache.cc
   models/language/language_loss.cc
   models/language/latent_attention.cc
+  models/language/litgpt.cc
+  models/language/litgpt_plan.cc
   models/language/llama.cc
   models/language/llama_attention.cc
   models/language/llama_block.cc
@@ -40,6 +42,7 @@ set(MODEL_SOURCES
   models/language/t5_stack.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
+  models/stack/dense_block.cc
   models/stack/dense_layers.cc
   models/stack/fourier_layers.cc
   models/stack/image_layers.cc

@@ -52,6 +52,7 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
   options.deferred = plan.deferred;
   options.quantization = training.quantization;
   options.packed = training.packed;
+  options.quantize_head = training.settings.library == ModelLibrary::kLitgpt;
   // Nothing trains through these: the library makes whole weights of them.
   if (training.quantization == Quantization::kMxfp4 && training.mode == Mode::kTrain)
     options.quantization = Quantization::kNone;

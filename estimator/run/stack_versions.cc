@@ -11,8 +11,11 @@ namespace {
 // Past key values were tuples, copied whole at each step, before transformers 4.36 made them a
 // cache object.
 constexpr int kCacheObjects = 436;
-// bitsandbytes stopped keeping the inputs of 4-bit products: 0.42.
-constexpr int kInputsDropped = 42;
+// bitsandbytes: quantised whole weights in their own type, stopped keeping the inputs of 4-bit
+// products, and no longer laid int8 out in tiles.
+constexpr int kOwnType = 4300;
+constexpr int kInputsDropped = 4302;
+constexpr int kRowsOfInt8 = 4500;
 // PyTorch asks cuDNN through its graphs and their heuristics, zero_grad() drops gradients where it
 // had filled them with zeros, and optimizers go over all parameters at once: 2.0.
 constexpr int kTwo = 200;
@@ -22,21 +25,31 @@ constexpr std::string_view kTorchBeforeTuring = "1.10";
 struct Era {
   int torch;
   int transformers;
-  int bitsandbytes;
+  int bitsandbytes;  // with its last number: release_number
 };
 
 // Releases that were current together (release dates of the three projects).
-constexpr auto kEras = std::to_array<Era>({{200, 428, 38},
-                                           {201, 435, 41},
-                                           {202, 438, 42},
-                                           {203, 441, 43},
-                                           {204, 444, 43},
-                                           {205, 446, 44},
-                                           {206, 449, 45},
-                                           {207, 452, 45},
-                                           {208, 456, 46},
-                                           {209, 457, 48},
-                                           {210, 500, 49}});
+constexpr auto kEras = std::to_array<Era>({{200, 428, 3800},
+                                           {201, 435, 4101},
+                                           {202, 438, 4200},
+                                           {203, 441, 4301},
+                                           {204, 444, 4302},
+                                           {205, 446, 4401},
+                                           {206, 449, 4501},
+                                           {207, 452, 4505},
+                                           {208, 456, 4601},
+                                           {209, 457, 4801},
+                                           {210, 500, 4901}});
+
+// LitGPT's recipe: adapters of the model's type, which need no autocast, and a dropout before them.
+void adapt_to_litgpt(TrainingSpec& training) {
+  constexpr double kAdapterDropout = 0.05;
+  if (!training.lora) return;
+  if (!training.lora_dropout_given) training.lora->dropout = kAdapterDropout;
+  if (training.lora_precision_given) return;
+  training.lora->precision = training.precision.parameters;
+  training.lora_precision_given = true;
+}
 
 }  // namespace
 
@@ -59,8 +72,10 @@ void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
   }
   if (unnamed == Bitsandbytes::kTodays) era.bitsandbytes = kEras.back().bitsandbytes;
   if (const int given = version_number(stack.transformers); given > 0) era.transformers = given;
-  if (const int given = version_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
+  if (const int given = release_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
   job.training.settings.transformers_version = era.transformers;
+  job.training.settings.library = stack.library;
+  if (stack.library == ModelLibrary::kLitgpt) adapt_to_litgpt(job.training);
   if (!job.training.kv_cache_given && era.transformers < kCacheObjects) {
     job.training.settings.kv_cache = KvCache::kTuple;
   }
@@ -69,6 +84,8 @@ void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
     if (!job.training.optimizer_form_given) job.training.optimizer.form = OptimizerForm::kForLoop;
   }
   policy.bitsandbytes_keeps_input = era.bitsandbytes < kInputsDropped;
+  policy.bitsandbytes_quantizes_halves = era.bitsandbytes < kOwnType;
+  policy.bitsandbytes_lays_out_int8 = era.bitsandbytes < kRowsOfInt8;
 }
 
 }  // namespace memfathom

@@ -10,12 +10,16 @@
 namespace memfathom {
 namespace {
 
-// The matrix in `dtype`; scales that are quantised themselves are widened to fp32 first.
+// The matrix in `dtype`; scales that are quantised themselves are widened to fp32 first. Weights
+// that were quantised as fp16 come back as such, and are cast.
 Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested,
                    DType dtype) {
   Tensor widened;
   if (nested) widened = session.empty(scales, DType::kFp32);
-  return session.empty(shape, dtype);
+  if (!session.policy().bitsandbytes_quantizes_halves) return session.empty(shape, dtype);
+  const Tensor half = session.empty(shape, DType::kFp16);
+  widened.reset();
+  return to_dtype(half, dtype);
 }
 
 // By a kernel that reads packed weights; fp8 ones want the input in 8 bits too.
@@ -30,6 +34,71 @@ Tensor direct_product(const Tensor& x, const QuantizedWeight& weight, const Tens
   return bias ? add(out, bias) : out;
 }
 
+// The input in int8: its rows scaled and, in older versions, its columns too.
+struct Narrow {
+  Tensor rows, columns;
+};
+
+// Columns with outliers are looked for by a mask; what is made of those found hangs on the data,
+// and is small.
+Narrow narrowed(const Tensor& x) {
+  Session& session = x.session();
+  const bool older = session.policy().bitsandbytes_lays_out_int8;
+  const Tensor half = to_dtype(x, DType::kFp16);
+  Narrow made;
+  if (older) made.columns = session.empty(x.shape(), DType::kInt8);
+  made.rows = session.empty(x.shape(), DType::kInt8);
+  if (older) return made;
+  const Tensor magnitude = session.empty(x.shape(), DType::kFp16);
+  const Tensor outliers = session.empty(x.shape(), DType::kBool);
+  return made;
+}
+
+// Sums in int32, then fp16, then the input's type. Older versions lay the input out in tiles, and
+// return a copy.
+Tensor int8_product(const Tensor& x, const Shape& out_shape) {
+  Session& session = x.session();
+  const bool older = session.policy().bitsandbytes_lays_out_int8;
+  Tensor tiles;
+  if (older) tiles = session.empty(x.shape(), DType::kInt8);
+  const Tensor sums = session.empty(out_shape, DType::kInt32);
+  const Tensor out = to_dtype(session.empty(out_shape, DType::kFp16), x.dtype());
+  return older ? session.empty(out_shape, x.dtype()) : out;
+}
+
+// The matrix in the input's type; from tiles by way of rows.
+Tensor widened_int8(Session& session, const Shape& shape, DType dtype) {
+  Tensor rows;
+  if (session.policy().bitsandbytes_lays_out_int8) rows = session.empty(shape, DType::kInt8);
+  return session.empty(shape, dtype);
+}
+
+// LLM.int8(): the input is kept for backward although nothing needs it, in older versions its int8
+// columns with it.
+Tensor linear_int8(const Tensor& x, const QuantizedWeight& weight) {
+  Session& session = x.session();
+  Shape out_shape = x.shape();
+  out_shape[-1] = weight.shape[0];
+  announce_use(weight.packed);
+  Recording tape(session, "MatMul8bitLt", {&x});
+  tape.save(x);
+  Tensor out;
+  {
+    const NoGrad no_grad(session);
+    const Narrow narrow = narrowed(x.detach());
+    out = int8_product(x.detach(), out_shape);
+    if (narrow.columns) tape.save(narrow.columns);
+  }
+  tape.finish(out, [packed = weight.packed, shape = weight.shape, dtype = x.dtype()](Backward& b) {
+    announce_use(packed);
+    Narrow narrow;
+    if (b.session().policy().bitsandbytes_lays_out_int8) narrow = narrowed(b.gradient());
+    const Tensor full = widened_int8(b.session(), shape, dtype);
+    b.give(0, matmul(b.gradient(), full));
+  });
+  return out;
+}
+
 }  // namespace
 
 Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, const Tensor& bias) {
@@ -39,6 +108,7 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
         ErrorKind::kInput,
         "quantised weights are kept as accounts only; measure the job without quantization");
   }
+  if (weight.eight_bit && !weight.direct) return linear_int8(input, weight);
   const Tensor x = autocast_to_lower(input);
   announce_use(weight.packed);
   Recording tape(session, "MatMul4Bit", {&x});

@@ -44,9 +44,16 @@ struct FrameworkPolicy {
   // torch < 1.11: softmax and log_softmax keep their input beside their output.
   bool softmax_keeps_input = false;
 
-  // bitsandbytes < 0.42: the input of every 4-bit product is kept for backward although nothing
-  // needs it.
+  // bitsandbytes < 0.43.2: the input of every 4-bit product is kept for backward although nothing
+  // needs it (its change 1270).
   bool bitsandbytes_keeps_input = false;
+
+  // bitsandbytes < 0.43: 4-bit weights were quantised from fp16 whatever their type, and come back
+  // as fp16 before they are cast to the type of the product (its change 970).
+  bool bitsandbytes_quantizes_halves = false;
+
+  // bitsandbytes < 0.45: int8 products worked on tiles, and narrowed their input by columns too.
+  bool bitsandbytes_lays_out_int8 = false;
 
   // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the
   // default's.

@@ -60,7 +60,8 @@ struct WorkspaceModelOptions {
   std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
   bool ask_cudnn = true;                    // false: the fitted model alone
   const FittedTable* table = &fitted_table_cudnn_9_19();  // of the fitted model
-  bool older = false;  // cuDNN 7 or 8 under PyTorch < 2.0, on any card (older_cudnn.h)
+  bool older = false;       // cuDNN 7 or 8 under PyTorch < 2.0, on any card (older_cudnn.h)
+  bool unrecorded = false;  // one between that and those that can be asked (unrecorded_cudnn.h)
 };
 
 // The model `estimate` uses: cuDNN cached, the fitted table behind it. A missing cuDNN is not an

@@ -8,6 +8,7 @@
 #include "kernels/workspace/cudnn_planner.h"
 #include "kernels/workspace/fitted_workspace_model.h"
 #include "kernels/workspace/older_cudnn.h"
+#include "kernels/workspace/unrecorded_cudnn.h"
 
 namespace memfathom {
 namespace {
@@ -49,7 +50,12 @@ OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
 }  // namespace
 
 OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) {
-  if (!options.older) return open_todays_model(options);
+  if (!options.older) {
+    OpenedWorkspaceModel opened = open_todays_model(options);
+    if (options.unrecorded)
+      opened.model = std::make_unique<UnrecordedCudnnModel>(std::move(opened.model));
+    return opened;
+  }
   WorkspaceModelOptions without_tf32 = options;
   without_tf32.gpu = "sm_75";
   OpenedWorkspaceModel opened = open_todays_model(without_tf32);

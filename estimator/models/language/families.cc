@@ -8,6 +8,7 @@
 #include "estimator/models/language/falcon.h"
 #include "estimator/models/language/gpt2.h"
 #include "estimator/models/language/gpt_neox.h"
+#include "estimator/models/language/litgpt.h"
 #include "estimator/models/language/llama.h"
 #include "estimator/models/language/llama_kin.h"
 #include "estimator/models/language/opt.h"
@@ -48,6 +49,7 @@ std::unique_ptr<Network> make_language_model(Builder& builder, const Node& confi
   if (type == nullptr || !type->is_string()) return nullptr;
   const auto make = maker_of(type->as_string());
   if (make == nullptr) return nullptr;
+  if (settings.library == ModelLibrary::kLitgpt) return make_litgpt(builder, config, settings);
   std::unique_ptr<Network> made = make(builder, config, settings);
   builder.finish();
   return made;

@@ -54,19 +54,20 @@ TypedLayer make_layer(StackContext& context, const Node& spec) {
   return {type->name, type->make(context, spec)};
 }
 
-// `repeat` is as if its layers were written one after the other: it leaves no layer of its own.
-void append_layer(StackContext& context, const Node& spec, std::vector<TypedLayer>& layers) {
+// The list with its repeats unrolled: `repeat` is as if its layers were written one after the
+// other, and leaves no layer of its own.
+void unroll(const Node& spec, std::vector<const Node*>& specs) {
   if (spec.at("type").is_string() && spec.at("type").as_string() == "repeat") {
     spec.check_keys({"type", "times", "layers"});
     const std::int64_t times = spec.at("times").as_int(0, kMostLayers);
     for (std::int64_t i = 0; i < times; ++i) {
-      for (const Node& inner : spec.at("layers").items()) append_layer(context, inner, layers);
+      for (const Node& inner : spec.at("layers").items()) unroll(inner, specs);
     }
     return;
   }
-  if (layers.size() >= static_cast<std::size_t>(kMostLayers))
+  if (specs.size() >= static_cast<std::size_t>(kMostLayers))
     spec.refuse("the stack has more layers than any network; use fewer repeats");
-  layers.push_back(make_layer(context, spec));
+  specs.push_back(&spec);
 }
 
 using Place = std::vector<TypedLayer>::const_iterator;
@@ -89,8 +90,18 @@ Layer as_module(Place begin, Place end) {
 // Layers one after the other are one sequence. Those before and after the blocks of a Fourier
 // operator are its lifting and its projection, which every such network has as modules.
 std::vector<Layer> make_layers(StackContext& context, const Node& list) {
+  std::vector<const Node*> specs;
+  for (const Node& spec : list.items()) unroll(spec, specs);
   std::vector<TypedLayer> layers;
-  for (const Node& spec : list.items()) append_layer(context, spec, layers);
+  for (std::size_t i = 0; i < specs.size();) {
+    const std::size_t length = dense_block_length(std::span(specs).subspan(i));
+    if (length > 0) {
+      layers.push_back({"concat", make_dense_block(context, std::span(specs).subspan(i, length))});
+    } else {
+      layers.push_back(make_layer(context, *specs[i]));
+    }
+    i += std::max<std::size_t>(length, 1);
+  }
   const auto is_block = [](const TypedLayer& layer) { return layer.type == "fno_block"; };
   const Place first = std::find_if(layers.cbegin(), layers.cend(), is_block);
   if (first == layers.cend()) return layers_of(layers.cbegin(), layers.cend());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,13 @@ std::vector<std::string_view> layer_types();
 // known one.
 std::vector<Layer> make_layers(StackContext& context, const Node& list);
 Tensor run_layers(const std::vector<Layer>& layers, const Tensor& x);
+
+// How many layers at the head of `specs` are one dense block: concats that each join their input
+// with one branch of it, after one that joins nothing, or at least two of them. 0: none.
+std::size_t dense_block_length(std::span<const Node* const> specs);
+// Such a block as scripts write it: a list of features, joined anew for every branch and at the
+// end.
+Layer make_dense_block(StackContext& context, std::span<const Node* const> specs);
 
 // One entry of the tables below: a type, its keys, its maker.
 struct LayerType {

@@ -53,6 +53,17 @@ TEST(SpreadTest, RatiosOfInferenceSayNothingAboutTraining) {
   EXPECT_EQ(narrow.device_high, narrow.device_peak);
 }
 
+TEST(SpreadTest, OtherPeoplesRatiosSpeakForTheKindsOfJobsTheyRan) {
+  Calibration calibration = of_inference();
+  calibration.ratios[1] = {"convolution", {}};
+  const Job training = small_job("train");
+  EXPECT_TRUE(ratios_speak_for(calibration, training, "transformer"));  // a fit of one's own
+  calibration.source = Source::kPublished;
+  EXPECT_TRUE(ratios_speak_for(calibration, training, "convolution"));
+  EXPECT_FALSE(ratios_speak_for(calibration, training, "transformer"));
+  EXPECT_FALSE(ratios_speak_for(calibration, small_job("generate"), "generation"));
+}
+
 TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
   DryRun run;
   run.reserved_peak = Bytes{10 * kGiB};

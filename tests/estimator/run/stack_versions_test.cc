@@ -96,5 +96,64 @@ TEST(StackVersionsTest, BitsandbytesMayBeTodaysUnlessTheJobNamesIt) {
   EXPECT_TRUE(policy.bitsandbytes_keeps_input);
 }
 
+TEST(StackVersionsTest, BitsandbytesIsHeldAgainstItsThirdNumberToo) {
+  const auto with = [](const char* version) {
+    FrameworkPolicy policy;
+    Job job;
+    job.target.stack.bitsandbytes = version;
+    apply_stack(job, policy);
+    return policy;
+  };
+  EXPECT_TRUE(with("0.42.0").bitsandbytes_quantizes_halves);
+  EXPECT_FALSE(with("0.43.0").bitsandbytes_quantizes_halves);
+  EXPECT_TRUE(with("0.43.1").bitsandbytes_keeps_input);
+  EXPECT_FALSE(with("0.43.2").bitsandbytes_keeps_input);
+  EXPECT_FALSE(with("0.43").bitsandbytes_keeps_input);  // the last of its line
+  EXPECT_TRUE(with("0.44.1").bitsandbytes_lays_out_int8);
+  EXPECT_FALSE(with("0.45.0").bitsandbytes_lays_out_int8);
+}
+
+// Adapters of rank 1 on a quantised model in bf16, without checkpoints.
+DryRun run_quantized(const std::string& model, int tokens, const char* quantization,
+                     const char* bitsandbytes) {
+  Job job = read_job(
+      parse_json(fmt::format(R"({{"model": {}, "training": {{"batch_size": 2, "sequence_length": {},
+                      "precision": "bf16", "quantization": "{}", "lora": {{"rank": 1, "targets": ["q_proj"],
+                      "precision": "bf16"}}}}, "target": {{"stack": {{"bitsandbytes": "{}"}}}}}})",
+                             model, tokens, quantization, bitsandbytes),
+                 "job.json"));
+  DryRunOptions options;
+  apply_stack(job, options.policy);
+  return run_dry(job, options);
+}
+
+TEST(StackVersionsTest, Int8ProductsKeepTheirInputAndIn8BitsByColumnsBefore045) {
+  constexpr std::int64_t kTokens = 512, kBlocks = 4;
+  // The input of gate and up, and that of down; the adapters keep that of q, k and v anyway, and
+  // the attention its output.
+  constexpr std::int64_t kInputs = kBlocks * kTokens * (128 + 352);
+  constexpr std::int64_t kProducts = kBlocks * kTokens * (6 * 128 + 352);
+  const auto held = [](const char* quantization, const char* version) {
+    return static_cast<double>(in_phase(run_quantized(small_llama(), 256, quantization, version),
+                                        "backward", {Component::kActivations}));
+  };
+  const double four_bit = held("nf4", "0.49.0");
+  const double today = held("int8", "0.49.0");
+  const double older = held("int8", "0.44.0");
+  EXPECT_NEAR(today - four_bit, 2 * kInputs, 0.02 * 2 * kInputs);
+  EXPECT_NEAR(older - today, kProducts, 0.1 * kProducts);
+}
+
+TEST(StackVersionsTest, FourBitMatricesCameBackInFp16Before043) {
+  const std::string wide =
+      R"({"config": {"model_type": "llama", "hidden_size": 512, "intermediate_size": 8192, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "vocab_size": 16, "max_position_embeddings": 64}})";
+  const auto peak = [&](const char* version) {
+    return phase_peak(run_quantized(wide, 4, "nf4", version), "backward");
+  };
+  EXPECT_NEAR(static_cast<double>(peak("0.42.0") - peak("0.43.1")), 2 * 512 * 8192,
+              0.05 * 2 * 512 * 8192);
+}
+
 }  // namespace
 }  // namespace memfathom
