@@ -64,7 +64,7 @@ void WatchedAllocator::add(TimelinePoint point) {
     raise(points.back(), point);
     return;
   }
-  points.push_back(std::move(point));
+  points.push_back(point);
   events_ = 0;
   if (points.size() >= kMostPoints) join_neighbours();
 }
