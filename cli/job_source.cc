@@ -12,6 +12,7 @@
 #include "estimator/readers/language_part.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/own_family.h"
+#include "estimator/readers/pipeline.h"
 #include "estimator/readers/position_limit.h"
 #include "estimator/readers/resolve.h"
 
@@ -86,6 +87,7 @@ JobInput JobSource::read(const std::string& command) const {
   if (!options_.says_precision()) keep_stored_type(input.files.files, input.document, input.files);
   resolve_open(input.files.files, input.document, input.files);
   if (input.has_own_words()) assume_length(input.document, input.files.assumptions);
+  aim_autoencoder(input.files.files, input.document);
   if (frozen_copy_) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));
     input.document = patched(std::move(input.document), patch);

@@ -103,10 +103,12 @@ KeyChange frozen_copy(const Job& job) {
     trained.set("model", std::move(model));
     modules.append(std::move(trained));
   } else {
+    bool copied = false;  // the first that learns, wherever it stands
     for (const Node& part : parts->items()) {
       const Node* train = part.find("train");
       const bool frozen = train != nullptr && train->is_string() && train->as_string() == "frozen";
-      if (!frozen && modules.items().empty()) copy(part.at("model"));
+      if (!frozen && !copied) copy(part.at("model"));
+      copied = copied || !frozen;
       modules.append(part);
     }
   }

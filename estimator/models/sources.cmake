@@ -68,6 +68,9 @@ set(MODEL_SOURCES
   models/diffusion/cogvideox.cc
   models/diffusion/cogvideox_blocks.cc
   models/diffusion/dit.cc
+  models/diffusion/flux.cc
+  models/diffusion/flux_blocks.cc
+  models/diffusion/modulation.cc
   models/diffusion/timestep.cc
   models/diffusion/unet.cc
   models/diffusion/unet_blocks.cc

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "estimator/readers/formats.h"
+#include "estimator/readers/pipeline.h"
 
 namespace memfathom {
 namespace {
@@ -27,73 +28,6 @@ constexpr auto kAdapterFields = std::to_array<Field>({
 
 Node path_node(const fs::path& path) {
   return Node::string(fs::absolute(path).lexically_normal().string());
-}
-
-bool denoises(std::string_view part) { return part == "transformer" || part == "unet"; }
-
-Node pipeline_part(const char* name, const fs::path& config, const Node& denoiser) {
-  Node module = Node::map();
-  module.set("name", Node::string(name));
-  module.assign("model.config", path_node(config));
-  module.set("train", Node::string(denoises(name) ? "full" : "frozen"));
-  if (denoises(name)) return module;
-  module.set("no_grad", Node::boolean(true));
-  // How many tokens of text the denoiser takes; CLIP's encoders have 77 places.
-  if (const Node* length = value_at(denoiser, "max_text_seq_length"))
-    module.set("sequence_length", *length);
-  else if (const Node* places = value_at(load_document(config.string()), "max_position_embeddings"))
-    module.set("sequence_length", *places);
-  return module;
-}
-
-// The sample that the denoiser was made for, where nobody says another.
-void set_usual_sample(const Node& denoiser, Reading& reading) {
-  constexpr std::int64_t kPixelsOfALatent = 8;
-  const auto pixels = [&](const char* key) {
-    return Node::integer(value_at(denoiser, key)->as_int(1, 1 << 16) * kPixelsOfALatent);
-  };
-  if (value_at(denoiser, "sample_height") != nullptr &&
-      value_at(denoiser, "sample_width") != nullptr) {
-    Node size = Node::list();
-    size.append(pixels("sample_height"));
-    size.append(pixels("sample_width"));
-    reading.set("training.image_size", std::move(size));
-  } else if (const Node* side = value_at(denoiser, "sample_size");
-             side != nullptr && side->is_int()) {
-    reading.set("training.image_size", pixels("sample_size"));
-  }
-  if (const Node* frames = value_at(denoiser, "sample_frames"))
-    reading.set("training.num_frames", *frames);
-}
-
-// A diffusers pipeline: what is denoised with is trained, what encodes is frozen.
-Reading read_pipeline(const fs::path& folder) {
-  const Node index = load_document((folder / "model_index.json").string());
-  Reading reading;
-  reading.file = (folder / "model_index.json").string();
-  reading.format = FileFormat::kModelConfig;
-  reading.content = index;
-  Node denoiser = Node::map();
-  for (const char* name : {"transformer", "unet"}) {
-    const fs::path config = folder / name / "config.json";
-    if (is_there(config)) denoiser = load_document(config.string());
-  }
-  Node modules = Node::list();
-  for (const char* name :
-       {"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}) {
-    const fs::path config = folder / name / "config.json";
-    if (is_there(config)) modules.append(pipeline_part(name, config, denoiser));
-  }
-  if (modules.items().empty())
-    index.refuse(
-        "none of its parts (transformer, unet, text_encoder) has a config.json beside it; give the "
-        "whole folder");
-  reading.set("model.modules", std::move(modules));
-  set_usual_sample(denoiser, reading);
-  if (is_there(folder / "vae"))
-    reading.not_modelled.push_back(
-        fmt::format("{}: the VAE, which encodes before training in most scripts", reading.file));
-  return reading;
 }
 
 }  // namespace

@@ -54,7 +54,9 @@ TEST_F(FromYourScriptTest, APipelinesFolderIsItsPartsAndTheFrozenCopyIsAModuleOf
               2e6);
   EXPECT_GT(component(one, "parameters", "text_encoder"), 9000000000);
   EXPECT_EQ(component(one, "gradients", "text_encoder"), -1);
-  EXPECT_THAT(one["not_modelled"].dump(), HasSubstr("VAE"));
+  // Many small tensors: blocks that were not split are larger than what they hold.
+  EXPECT_NEAR(static_cast<double>(component(one, "parameters", "vae")), 2 * 215583907.0, 2e7);
+  EXPECT_EQ(component(one, "optimizer_state", "vae"), -1);
   const json two = answer(video({"estimate", "--frozen-copy", "--gpu", "rtx-6000-ada"}), 1);
   EXPECT_EQ(component(two, "parameters", "original"), component(one, "parameters", "transformer"));
   EXPECT_EQ(component(two, "optimizer_state", "original"), -1);

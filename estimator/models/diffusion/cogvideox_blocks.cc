@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "estimator/models/diffusion/modulation.h"
 #include "estimator/models/language/config_reader.h"
 #include "kernels/layers/linear.h"
 #include "kernels/layers/normalization.h"
@@ -60,24 +61,6 @@ NormZero make_norm_zero(Builder& builder, std::string_view name, const CogVideoX
   return norm;
 }
 
-// Pairs of neighbours are turned; everything in fp32, the result in the input's type.
-Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin) {
-  Tensor turned;
-  const std::vector<Tensor> pairs =
-      unbind(reshape(x, {x.size(0), x.size(1), x.size(2), x.size(3) / 2, 2}), -1);
-  {
-    const Tensor parts[] = {neg(pairs[1]), pairs[0]};
-    turned = flatten(stack(parts, -1), 3);
-  }
-  Tensor left = to_dtype(x, DType::kFp32);
-  left = mul(left, cos);
-  Tensor right = to_dtype(turned, DType::kFp32);
-  right = mul(right, sin);
-  left = add(left, right);
-  right.reset();
-  return to_dtype(left, x.dtype());
-}
-
 struct JointAttention {
   Linear q, k, v, out;
   LayerNorm q_norm, k_norm;
@@ -125,7 +108,7 @@ struct JointAttention {
     Region region{x.shape(), x.shape()};
     for (std::int64_t& begin : region.begin) begin = 0;
     region.begin[2] = text_length;
-    const Tensor turned = rotated(slice(x, 2, text_length, x.size(2)), cos, sin);
+    const Tensor turned = turned_in_pairs(slice(x, 2, text_length, x.size(2)), cos, sin);
     copy_into_region(x, region, turned);
   }
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "estimator/models/checkpointed.h"
+#include "estimator/models/diffusion/modulation.h"
 #include "estimator/models/diffusion/timestep.h"
 #include "estimator/models/diffusion/unet_blocks.h"
 #include "estimator/models/language/config_reader.h"
@@ -69,17 +70,6 @@ struct Condition {
   }
 };
 
-Tensor scaled_and_shifted(const Tensor& input, const Tensor& scale, const Tensor& shift) {
-  Tensor x = input;
-  {
-    const Tensor factor = add_scalar(unsqueeze(scale, 1), 1);
-    x = mul(x, factor);
-  }
-  return add(x, unsqueeze(shift, 1));
-}
-
-Tensor plain_norm(const Tensor& x) { return layer_norm(x, {}, {}); }
-
 struct Block {
   Condition condition;
   Linear modulation, up, down;
@@ -94,13 +84,11 @@ struct Block {
       t = modulation(t);
       parts = chunk(t, 6, 1);
     }
-    Tensor normed = plain_norm(input);
-    normed = scaled_and_shifted(normed, parts[1], parts[0]);
+    Tensor normed = modulated_norm(input, parts[1], parts[0]);
     Tensor attended = attention(normed);
     attended = mul(unsqueeze(parts[2], 1), attended);
     const Tensor hidden = add(attended, input);
-    normed = plain_norm(hidden);
-    normed = scaled_and_shifted(normed, parts[4], parts[3]);
+    normed = modulated_norm(hidden, parts[4], parts[3]);
     Tensor fed = feed_forward(normed);
     fed = mul(unsqueeze(parts[5], 1), fed);
     return add(fed, hidden);
@@ -195,8 +183,7 @@ class Dit final : public Network {
       t = out_modulation_(t);
       parts = chunk(t, 2, 1);
     }
-    hidden = plain_norm(hidden);
-    hidden = scaled_and_shifted(hidden, parts[1], parts[0]);
+    hidden = modulated_norm(hidden, parts[1], parts[0]);
     hidden = out_(hidden);
     return unpatched(hidden);
   }

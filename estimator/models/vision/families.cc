@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.h"
 #include "estimator/models/diffusion/autoencoder.h"
 #include "estimator/models/diffusion/cogvideox.h"
 #include "estimator/models/diffusion/dit.h"
+#include "estimator/models/diffusion/flux.h"
 #include "estimator/models/diffusion/unet.h"
 #include "estimator/models/diffusion/video_autoencoder.h"
 #include "estimator/models/vision/classifier_presets.h"
@@ -92,6 +95,10 @@ constexpr VisionPreset kPresets[] = {
     {"sdxl", 2567463684, "Stable Diffusion XL's U-Net, diffusers"},
     {"ddpm-unet", 113673219, "U-Net of DDPM at 256 x 256, diffusers"},
     {"dit-xl-2", 749826464, "DiT-XL/2 at 256 x 256, diffusers"},
+    {"flux.1-dev", 11901408320, "Flux.1 dev's transformer, diffusers"},
+    {"flux.1-schnell", 11891178560, "Flux.1 schnell's transformer, diffusers"},
+    {"flux-vae", 83819683, "autoencoder of Flux, diffusers"},
+    {"sdxl-vae", 83653863, "autoencoder of Stable Diffusion XL, diffusers"},
     {"cogvideox-vae", 215583907, "autoencoder of CogVideoX, diffusers"},
     {"sd-vae", 83653863, "autoencoder of Stable Diffusion 1.x, diffusers"},
     {"clip-vit-base-patch32", 151277313, "CLIP, both towers, transformers"},
@@ -120,11 +127,39 @@ constexpr Alias kAliases[] = {
     {"sdxlunet", "sdxl"},
     {"stablediffusionxl", "sdxl"},
     {"ddpm", "ddpmunet"},
+    {"flux", "flux1dev"},
+    {"fluxdev", "flux1dev"},
+    {"fluxschnell", "flux1schnell"},
     {"vggt", "vggt1b"},
     {"ditxl2256", "ditxl2"},
     {"bertbaseuncased", "bertbase"},
     {"bertlargeuncased", "bertlarge"},
     {"inception", "inceptionv3"},
+    // Trained further, of the same shape.
+    {"qwen25coder05b", "qwen2505b"},
+    {"qwen25coder15b", "qwen2515b"},
+    {"qwen25coder3b", "qwen253b"},
+    {"qwen25coder7b", "qwen257b"},
+    {"qwen25coder14b", "qwen2514b"},
+    {"qwen25coder32b", "qwen2532b"},
+    {"qwen25math15b", "qwen2515b"},
+    {"qwen25math7b", "qwen257b"},
+    {"qwen25math72b", "qwen2572b"},
+    {"deepseekr1distillqwen7b", "qwen257b"},
+    {"deepseekr1distillqwen14b", "qwen2514b"},
+    {"deepseekr1distillqwen32b", "qwen2532b"},
+    {"deepseekr1distillllama8b", "llama318b"},
+    {"deepseekr1distillllama70b", "llama3370b"},
+    {"deepseekr1", "deepseekv3"},
+    {"qwq32b", "qwen2532b"},
+    {"vicuna7b", "llama27b"},
+    {"vicuna13b", "llama213b"},
+    {"phi35mini", "phi3mini"},
+    {"qwen3coder30ba3b", "qwen330ba3b"},
+    {"stablediffusionxlbase10", "sdxl"},
+    {"mistralsmall324b", "mistralsmall24b"},
+    {"paligemma3bpt224", "paligemma3b224"},
+    {"paligemma3bmix224", "paligemma3b224"},
 };
 
 // Presets that are configs: the keys that differ from the library's defaults.
@@ -153,6 +188,13 @@ constexpr ConfigPreset kConfigPresets[] = {
                       "up_block_types": ["UpBlock2D", "AttnUpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D", "UpBlock2D"],
                       "attention_head_dim": null, "norm_eps": 1e-6, "downsample_padding": 0})"},
     {"dit-xl-2", R"({"_class_name": "DiTTransformer2DModel", "out_channels": 8})"},
+    {"flux.1-dev", R"({"_class_name": "FluxTransformer2DModel", "guidance_embeds": true})"},
+    {"flux.1-schnell", R"({"_class_name": "FluxTransformer2DModel"})"},
+    {"flux-vae",
+     R"({"_class_name": "AutoencoderKL", "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "sample_size": 1024,
+         "latent_channels": 16, "use_quant_conv": false, "use_post_quant_conv": false})"},
+    {"sdxl-vae",
+     R"({"_class_name": "AutoencoderKL", "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "sample_size": 1024})"},
     {"cogvideox-vae", R"({"_class_name": "AutoencoderKLCogVideoX"})"},
     {"sd-vae",
      R"({"_class_name": "AutoencoderKL", "block_out_channels": [128, 256, 512, 512], "layers_per_block": 2, "sample_size": 512})"},
@@ -174,6 +216,33 @@ bool is_dit(const Node& config, const std::string& class_name) {
   const Node* norm = config.find("norm_type");
   return class_name == "Transformer2DModel" && norm != nullptr && norm->is_string() &&
          norm->as_string() == "ada_norm_zero";
+}
+
+struct DiffusersClass {
+  std::string_view name;
+  std::unique_ptr<Network> (*make)(Builder&, const Node&, const ModelSettings&);
+  bool encodes = false;  // pictures to latents and back
+};
+
+constexpr DiffusersClass kClasses[] = {
+    {"AutoencoderKL", make_autoencoder, true},
+    {"AutoencoderKLCogVideoX", make_video_autoencoder, true},
+    {"CogVideoXTransformer3DModel", make_cogvideox},
+    {"DiTTransformer2DModel", make_dit},
+    {"FluxTransformer2DModel", make_flux},
+    {"UNet2DConditionModel", make_unet},
+    {"UNet2DModel", make_unet},
+};
+
+const DiffusersClass* diffusers_class(const Node& config) {
+  const Node* name = config.find("_class_name");
+  if (name == nullptr || !name->is_string()) return nullptr;
+  const std::string_view wanted = is_dit(config, name->as_string())
+                                      ? std::string_view("DiTTransformer2DModel")
+                                      : std::string_view(name->as_string());
+  const auto* found = std::find_if(std::begin(kClasses), std::end(kClasses),
+                                   [&](const DiffusersClass& c) { return c.name == wanted; });
+  return found == std::end(kClasses) ? nullptr : found;
 }
 
 std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset,
@@ -231,15 +300,8 @@ std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view n
 std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
                                            const ModelSettings& settings) {
   std::unique_ptr<Network> made;
-  if (const Node* name = config.find("_class_name"); name != nullptr && name->is_string()) {
-    const std::string& type = name->as_string();
-    if (type == "CogVideoXTransformer3DModel") made = make_cogvideox(builder, config, settings);
-    if (type == "UNet2DModel" || type == "UNet2DConditionModel")
-      made = make_unet(builder, config, settings);
-    if (type == "DiTTransformer2DModel" || is_dit(config, type))
-      made = make_dit(builder, config, settings);
-    if (type == "AutoencoderKL") made = make_autoencoder(builder, config, settings);
-    if (type == "AutoencoderKLCogVideoX") made = make_video_autoencoder(builder, config, settings);
+  if (const DiffusersClass* known = diffusers_class(config)) {
+    made = known->make(builder, config, settings);
   } else if (const Node* model_type = config.find("model_type");
              model_type != nullptr && model_type->is_string()) {
     const std::string& type = model_type->as_string();
@@ -253,6 +315,11 @@ std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
   }
   if (made) builder.finish();
   return made;
+}
+
+bool is_autoencoder(const Node& config) {
+  const DiffusersClass* known = diffusers_class(config);
+  return known != nullptr && known->encodes;
 }
 
 std::span<const VisionPreset> vision_presets() { return kPresets; }

@@ -19,6 +19,9 @@ namespace memfathom {
 std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
                                            const ModelSettings& settings);
 
+// Whether `config` is that of a network that turns pictures or videos into latents and back.
+bool is_autoencoder(const Node& config);
+
 // A preset by its normalized name; `model` is the job's, for num_classes. nullptr when it is none
 // of ours.
 std::unique_ptr<Network> make_vision_preset(Builder& builder, std::string_view normalized_name,

@@ -1,0 +1,18 @@
+// Pipeline: a diffusers folder as the modules of a job: text encoders, autoencoder, denoiser.
+#pragma once
+
+#include <filesystem>
+
+#include "core/document.h"
+#include "estimator/readers/reading.h"
+
+namespace memfathom {
+
+// What is denoised with is trained, what encodes is frozen and runs before it.
+Reading read_pipeline(const std::filesystem::path& folder);
+
+// To be called when the job is complete, flags included: training asks a pipeline's autoencoder for
+// latents, everything else for pictures, after the denoiser.
+void aim_autoencoder(const std::vector<Reading>& files, Node& document);
+
+}  // namespace memfathom
