@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 #include "core/error.h"
+#include "estimator/readers/named_model.h"
 #include "estimator/readers/reading.h"
 
 namespace memfathom {
@@ -27,6 +29,7 @@ constexpr auto kIntegers = std::to_array<Plain>({
      "training.sequence_length"},
     {"--image-size", "training.image_size"},
     {"--num-frames", "training.num_frames"},
+    {"--num-images", "training.num_images"},
     {"--new-tokens", "training.new_tokens"},
     {"--gradient-accumulation-steps", "training.gradient_accumulation_steps"},
     {"--zero-stage", "parallel.zero_stage"},
@@ -107,8 +110,13 @@ void JobOptions::declare(OptionParser& parser) {
 
 std::optional<std::string> JobOptions::model_path() const {
   std::error_code ignored;  // a name too long to be a path is no path
-  const bool is_path = values_->model && std::filesystem::exists(*values_->model, ignored);
-  return is_path ? values_->model : std::nullopt;
+  if (!values_->model || std::filesystem::exists(*values_->model, ignored)) return values_->model;
+  // A pipeline of the local cache has no config.json of its own to be named in a job.
+  const std::optional<NamedModel> named = find_named_model(*values_->model, huggingface_cache());
+  const bool is_pipeline =
+      named && named->form == "config" &&
+      std::filesystem::exists(std::filesystem::path(named->value) / "model_index.json", ignored);
+  return is_pipeline ? std::optional(named->value) : std::nullopt;
 }
 
 Node JobOptions::document(Node job) const {
@@ -156,7 +164,11 @@ Node JobOptions::document(Node job) const {
   if (v.lora_rank) assign("training.lora.rank", Node::integer(*v.lora_rank));
   if (!v.target_modules.empty()) {
     Node targets = Node::list();
-    for (const std::string& target : v.target_modules) targets.append(Node::string(target));
+    for (const std::string& words : v.target_modules) {
+      std::istringstream listed(words);
+      for (std::string target; std::getline(listed, target, ',');)
+        if (!target.empty()) targets.append(Node::string(target));
+    }
     assign("training.lora.targets", std::move(targets));
   }
   if (v.load_in_4bit && *v.load_in_4bit) assign("training.quantization", Node::string("nf4"));

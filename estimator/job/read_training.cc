@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostNewTokens = 1 << 20;  // every one of them is replayed
+constexpr std::int64_t kMostImages = 10'000;
+
+// Parts of a model that reads pictures which do not learn.
+FrozenParts read_frozen(const Node& node) {
+  FrozenParts frozen;
+  bool* const parts[] = {&frozen.vision, &frozen.projector, &frozen.language};
+  for (const Node& part : node.items())
+    *parts[part.as_choice({"vision_tower", "projector", "language_model"})] = true;
+  return frozen;
+}
 
 void read_image_size(const Node& node, ModelSettings& settings) {
   if (node.is_list()) {
@@ -161,12 +171,14 @@ Precision read_precision(const Node& node) {
 }
 
 void read_training(const Node& node, TrainingSpec& training) {
-  static constexpr std::array<std::string_view, 38> kKeys{"mode",
+  static constexpr std::array<std::string_view, 40> kKeys{"mode",
                                                           "batch_size",
                                                           "sequence_length",
                                                           "target_sequence_length",
                                                           "image_size",
                                                           "num_frames",
+                                                          "num_images",
+                                                          "freeze",
                                                           "new_tokens",
                                                           "precision",
                                                           "autocast",
@@ -218,10 +230,12 @@ void read_training(const Node& node, TrainingSpec& training) {
   extent("sequence_length", settings.sequence_length);
   extent("target_sequence_length", settings.target_sequence_length);
   extent("num_frames", settings.num_frames);
+  if (const Node* n = find("num_images")) settings.num_images = n->as_int(0, kMostImages);
   extent("new_tokens", settings.new_tokens, 1, kMostNewTokens);
   extent("logits_to_keep", settings.logits_to_keep, 0);
   extent("gradient_accumulation_steps", training.accumulation_steps);
   if (const Node* n = find("image_size")) read_image_size(*n, settings);
+  if (const Node* n = find("freeze")) settings.frozen = read_frozen(*n);
   if (const Node* n = find("precision")) training.precision = read_precision(*n);
   if (const Node* n = find("autocast")) training.precision.autocast = n->as_dtype();
   settings.precision = training.precision.parameters;

@@ -22,6 +22,7 @@ std::int64_t count_parameters(const std::string& preset) {
   Builder builder(session, BuildOptions{});
   ModelSettings settings;
   settings.sequence_length = 8;
+  settings.num_images = 0;
   Node model = Node::map();
   model.set("preset", Node::string(preset));
   std::vector<std::string> assumptions;

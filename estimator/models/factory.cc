@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "estimator/models/language/families.h"
+#include "estimator/models/multimodal/vision_language.h"
 #include "estimator/models/presets.h"
 #include "estimator/models/stack/stack_network.h"
 #include "estimator/models/stored/stored_network.h"
@@ -41,6 +42,8 @@ std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
     return network;
   if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings))
     return network;
+  if (is_vision_language(config))
+    return make_vision_language(builder, config, settings, assumptions);
   if (!config.file().empty()) {
     const std::vector<StoredTensor> tensors = stored_tensors(folder_of(config));
     if (!tensors.empty())

@@ -3,7 +3,7 @@
 
 namespace memfathom {
 
-const std::vector<Preset>& presets() {
+std::span<const Preset> language_presets() {
   static const std::vector<Preset>
       kPresets{
           {"gpt2", "GPT-2 small, 124 M",
@@ -114,11 +114,11 @@ const std::vector<Preset>& presets() {
            R"({"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":24,"num_attention_heads":32,"num_key_value_heads":32,"vocab_size":49152,"max_position_embeddings":8192,"hidden_act":"silu","tie_word_embeddings":true})"},
           {"gemma-3-1b", "Gemma 3, 1.00 B",
            R"({"model_type":"gemma3_text","hidden_size":1152,"intermediate_size":6912,"num_hidden_layers":26,"num_attention_heads":4,"num_key_value_heads":1,"head_dim":256,"sliding_window":512,"sliding_window_pattern":6,"vocab_size":262144,"max_position_embeddings":32768})"},
-          {"gemma-3-4b", "Gemma 3 without its image encoder, 3.88 B",
+          {"gemma-3-4b-text", "Gemma 3 without its image encoder, 3.88 B",
            R"({"model_type":"gemma3_text","hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34,"num_attention_heads":8,"num_key_value_heads":4,"head_dim":256,"sliding_window":1024,"vocab_size":262208,"max_position_embeddings":131072})"},
-          {"gemma-3-12b", "Gemma 3 without its image encoder, 11.8 B",
+          {"gemma-3-12b-text", "Gemma 3 without its image encoder, 11.8 B",
            R"({"model_type":"gemma3_text","hidden_size":3840,"intermediate_size":15360,"num_hidden_layers":48,"num_attention_heads":16,"num_key_value_heads":8,"head_dim":256,"sliding_window":1024,"vocab_size":262208,"max_position_embeddings":131072})"},
-          {"gemma-3-27b", "Gemma 3 without its image encoder, 27.0 B",
+          {"gemma-3-27b-text", "Gemma 3 without its image encoder, 27.0 B",
            R"({"model_type":"gemma3_text","hidden_size":5376,"intermediate_size":21504,"num_hidden_layers":62,"num_attention_heads":32,"num_key_value_heads":16,"head_dim":128,"sliding_window":1024,"query_pre_attn_scalar":168,"vocab_size":262208,"max_position_embeddings":131072})"},
           {"gpt-oss-20b",
            "gpt-oss, 20.9 B in 32 experts", R"({"model_type":"gpt_oss","hidden_size":2880,"intermediate_size":2880,"num_hidden_layers":24,"num_attention_heads":64,"num_key_value_heads":8,"head_dim":64,"vocab_size":201088,"num_local_experts":32,"num_experts_per_tok":4,"sliding_window":128,"max_position_embeddings":131072})"},

@@ -32,6 +32,16 @@ constexpr auto kShapes = std::to_array<KnownShape>({
     {405.0e9, 16384, 53248, 126, 128, 8, 128256},
 });
 
+// In lower case, without hyphens, underscores and blanks.
+std::string spelt_with_dots(std::string_view name) {
+  std::string spelt;
+  for (const char c : name) {
+    if (c == '-' || c == '_' || c == ' ') continue;
+    spelt.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return spelt;
+}
+
 double parameters_of(const KnownShape& s, double layers) {
   const double h = static_cast<double>(s.hidden);
   const double kv = h / static_cast<double>(s.heads) * static_cast<double>(s.kv_heads);
@@ -41,13 +51,30 @@ double parameters_of(const KnownShape& s, double layers) {
 
 }  // namespace
 
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> kAll = [] {
+    std::vector<Preset> all;
+    for (const std::span<const Preset> some :
+         {language_presets(), further_presets(), vision_language_presets()})
+      all.insert(all.end(), some.begin(), some.end());
+    return all;
+  }();
+  return kAll;
+}
+
 std::optional<Node> preset_config(std::string_view name) {
-  const std::string wanted = normalized_preset(name);
-  for (const Preset& preset : presets()) {
-    if (normalized_preset(preset.name) == wanted)
-      return parse_json(preset.config, fmt::format("preset {}", preset.name), 0);
-  }
-  return std::nullopt;
+  const auto found = [&](auto form) -> const Preset* {
+    const std::string wanted = form(name);
+    for (const Preset& preset : presets()) {
+      if (form(preset.name) == wanted) return &preset;
+    }
+    return nullptr;
+  };
+  // With its dots first: without them opt-13b would be opt-1.3b.
+  const Preset* preset = found(spelt_with_dots);
+  if (preset == nullptr) preset = found(normalized_preset);
+  if (preset == nullptr) return std::nullopt;
+  return parse_json(preset->config, fmt::format("preset {}", preset->name), 0);
 }
 
 bool is_preset(std::string_view name) {

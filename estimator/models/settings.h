@@ -14,6 +14,11 @@ namespace memfathom {
 
 class BlockAdapters;
 
+// Parts of a model that reads pictures; those that the job freezes.
+struct FrozenParts {
+  bool vision = false, projector = false, language = false;
+};
+
 enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
 enum class KvCache : std::uint8_t { kDynamic, kStatic, kTuple };
 enum class LossKind : std::uint8_t {
@@ -45,6 +50,7 @@ struct ModelSettings {
       0;  // decoder's, for encoder-decoder models; 0: the encoder's
   std::int64_t image_height = 0, image_width = 0;
   std::int64_t num_frames = 0;
+  std::optional<std::int64_t> num_images;  // pictures of a sample; absent: as the family is used
   std::int64_t new_tokens = 0;
   DType precision = DType::kFp32;  // of parameters and float inputs
   AttentionImplementation attention = AttentionImplementation::kAuto;
@@ -59,6 +65,7 @@ struct ModelSettings {
   bool channels_last = false;
   PipelineStage stage = PipelineStage::kWhole;
   ModelPart part = ModelPart::kWhole;
+  FrozenParts frozen;
   std::int64_t sequence_shards = 1;  // GPUs that share the positions between matrix products
   bool fused_loss = false;           // the logits are never materialised
   KvCache kv_cache = KvCache::kDynamic;

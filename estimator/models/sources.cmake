@@ -2,9 +2,11 @@
 set(MODEL_SOURCES
   models/catalogue.cc
   models/factory.cc
+  models/further_presets.cc
   models/losses.cc
   models/preset_table.cc
   models/presets.cc
+  models/vision_language_presets.cc
   models/language/attention.cc
   models/language/bert.cc
   models/language/bert_plan.cc
@@ -16,6 +18,7 @@ set(MODEL_SOURCES
   models/language/families.cc
   models/language/feed_forward.cc
   models/language/gather_rows.cc
+  models/language/image_source.cc
   models/language/gpt2.cc
   models/language/gpt_neox.cc
   models/language/grouped_experts.cc
@@ -40,6 +43,12 @@ set(MODEL_SOURCES
   models/language/sparse_mlp.cc
   models/language/t5.cc
   models/language/t5_stack.cc
+  models/multimodal/projected_images.cc
+  models/multimodal/qwen_block.cc
+  models/multimodal/qwen_images.cc
+  models/multimodal/qwen_plan.cc
+  models/multimodal/text_part.cc
+  models/multimodal/vision_language.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
   models/stack/dense_block.cc
@@ -61,6 +70,7 @@ set(MODEL_SOURCES
   models/vision/families.cc
   models/vision/image_network.cc
   models/vision/image_parts.cc
+  models/vision/image_tower.cc
   models/vision/inception.cc
   models/vision/mobilenet.cc
   models/diffusion/autoencoder.cc

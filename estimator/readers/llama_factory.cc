@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "estimator/readers/formats.h"
@@ -85,6 +86,28 @@ void set_adapters(Reading& reading) {
       reading.not_modelled.push_back(
           fmt::format("{}: weights in {} bits are counted whole", reading.file, bits->shown()));
   }
+}
+
+// Of a model that reads pictures: only its language model learns unless the file says otherwise.
+// Pictures with more pixels than the file allows are made smaller.
+void set_pictures(Reading& reading) {
+  const Node& tree = reading.content;
+  const Node* pixels = value_at(tree, "image_max_pixels");
+  const Node* tower = value_at(tree, "freeze_vision_tower");
+  const Node* projector = value_at(tree, "freeze_multi_modal_projector");
+  if (pixels == nullptr && tower == nullptr && projector == nullptr) return;
+  Node frozen = Node::list();
+  if (tower == nullptr || tower->as_bool()) frozen.append(Node::string("vision_tower"));
+  if (projector == nullptr || projector->as_bool()) frozen.append(Node::string("projector"));
+  if (says_true(tree, "freeze_language_model")) frozen.append(Node::string("language_model"));
+  reading.set("training.freeze", std::move(frozen));
+  if (pixels == nullptr) return;
+  const std::int64_t side =
+      std::llround(std::floor(std::sqrt(static_cast<double>(pixels->as_int(1)))));
+  reading.set("training.image_size", Node::integer(side));
+  reading.assumptions.push_back(
+      fmt::format("{}: pictures are taken to have the {} pixels of image_max_pixels: {} x {}",
+                  reading.file, pixels->as_int(), side, side));
 }
 
 void set_stage(bool adapters, Reading& reading) {
@@ -191,6 +214,7 @@ void read_llama_factory(Reading& reading) {
   set_precision(adapters, reading);
   set_stage(adapters, reading);
   set_evaluation(reading);
+  set_pictures(reading);
   const std::string attention = text_at(tree, "flash_attn", "auto");
   if (attention == "fa2") reading.set("training.attention", Node::string("flash"));
   if (attention == "sdpa") reading.set("training.attention", Node::string("sdpa"));

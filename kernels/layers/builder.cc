@@ -19,6 +19,7 @@ void add_checked(std::int64_t& count, std::int64_t more, std::string_view path,
 }  // namespace
 
 bool Builder::learns() const {
+  if (frozen_depth_ > 0) return false;
   switch (options_.train) {
     case Train::kFull: return true;
     case Train::kFrozen:
@@ -76,7 +77,7 @@ void Builder::after_base(std::function<void()> make_later) {
 void Builder::begin_block(std::int64_t width) {
   block_ = block_count_++;
   const std::int64_t rank = options_.adapter_rank;
-  if (rank == 0 || width == 0) return;
+  if (rank == 0 || width == 0 || frozen_depth_ > 0) return;
   auto adapter = std::make_shared<BlockAdapter>();
   block_adapters_.resize(static_cast<std::size_t>(block_count_));
   block_adapters_.back() = adapter;

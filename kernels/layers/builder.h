@@ -100,6 +100,9 @@ class Builder {
   std::int64_t blocks() const { return block_count_; }
 
   bool in_head() const { return head_depth_ > 0; }
+  bool in_frozen_part() const { return frozen_depth_ > 0; }
+  // Beside the language model: the targets of adapters are meant as the library spells them.
+  bool beside_language() const { return beside_depth_ > 0; }
   // Whether a parameter made now would learn.
   bool learns() const;
 
@@ -107,6 +110,8 @@ class Builder {
   friend class PathScope;
   friend class BlockScope;
   friend class HeadScope;
+  friend class FrozenScope;
+  friend class BesideLanguageScope;
 
   Tensor make(const Shape& shape, DType dtype);
   void begin_block(std::int64_t width);
@@ -119,6 +124,8 @@ class Builder {
   std::int64_t block_count_ = 0;
   std::vector<std::shared_ptr<BlockAdapter>> block_adapters_;
   int head_depth_ = 0;
+  int frozen_depth_ = 0;
+  int beside_depth_ = 0;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   std::vector<std::function<void()>> after_base_;
@@ -170,6 +177,33 @@ class HeadScope {
 
  private:
   Builder& builder_;
+};
+
+// An encoder or projector beside a language model.
+class BesideLanguageScope {
+ public:
+  explicit BesideLanguageScope(Builder& builder) : builder_(builder) { ++builder_.beside_depth_; }
+  ~BesideLanguageScope() { --builder_.beside_depth_; }
+  BesideLanguageScope(const BesideLanguageScope&) = delete;
+  BesideLanguageScope& operator=(const BesideLanguageScope&) = delete;
+
+ private:
+  Builder& builder_;
+};
+
+// A part of the model that does not learn, whatever the rest does: no gradients, no adapters.
+class FrozenScope {
+ public:
+  FrozenScope(Builder& builder, bool frozen) : builder_(builder), frozen_(frozen ? 1 : 0) {
+    builder_.frozen_depth_ += frozen_;
+  }
+  ~FrozenScope() { builder_.frozen_depth_ -= frozen_; }
+  FrozenScope(const FrozenScope&) = delete;
+  FrozenScope& operator=(const FrozenScope&) = delete;
+
+ private:
+  Builder& builder_;
+  int frozen_;
 };
 
 }  // namespace memfathom

@@ -113,7 +113,8 @@ std::string_view usual_name(std::string_view name) {
   return name;
 }
 
-bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options) {
+bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options,
+               bool as_spelt) {
   // Where q, k and v are one matrix, adapters of its parts are adapters of it.
   const bool fused =
       name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
@@ -121,8 +122,8 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
     const bool part = target == "q_proj" || target == "k_proj" || target == "v_proj";
     const bool suffix = name.size() > target.size() && name.ends_with(target) &&
                         name[name.size() - target.size() - 1] == '.';
-    return suffix || usual_name(target) == usual_name(name) ||
-           (target == "all-linear" && !options.head) || (fused && part);
+    if (suffix || target == name || (target == "all-linear" && !options.head)) return true;
+    return !as_spelt && (usual_name(target) == usual_name(name) || (fused && part));
   });
 }
 
@@ -168,7 +169,8 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
   }
   if (options.bias) layer.bias = builder.parameter("bias", {out});
   const std::optional<LoraOptions>& lora = builder.options().lora;
-  if (builder.options().train == Train::kLora && lora && is_target(*lora, name, options)) {
+  if (builder.options().train == Train::kLora && lora && !builder.in_frozen_part() &&
+      is_target(*lora, name, options, builder.beside_language())) {
     layer.lora = std::make_shared<LoraAdapter>();
     layer.lora->dropout = lora->dropout;
     builder.after_base([&builder, adapter = layer.lora, path = builder.path(), in, out] {

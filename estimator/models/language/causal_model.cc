@@ -37,6 +37,7 @@ void CausalModel::load_batch(std::int64_t size, bool targets) {
   ids_ = session_.zeros(shape, DType::kInt64);
   if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
   if (targets) labels_ = session_.zeros(shape, DType::kInt64);
+  load_beside(size);
 }
 
 bool CausalModel::set_length(std::int64_t length) {

@@ -38,6 +38,9 @@ class CausalModel : public Network {
   // The head: hidden states to logits. Families that scale or cap them do it here.
   virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
 
+  // What comes with a batch of `size` samples beside their tokens.
+  virtual void load_beside(std::int64_t /*size*/) {}
+
   // Whether a mask is made even where the kernel's flag would say as much.
   virtual bool always_masks() const { return false; }
 

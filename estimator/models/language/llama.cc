@@ -24,8 +24,9 @@ constexpr int kGroupedExperts = 500;
 
 class Llama final : public CausalModel {
  public:
-  Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaPlan plan)
-      : CausalModel(builder, settings, plan.layers), plan_(plan) {
+  Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaPlan plan,
+        std::unique_ptr<ImageSource> images)
+      : CausalModel(builder, settings, plan.layers), plan_(plan), images_(std::move(images)) {
     plan_.residual_dropout = dropout_or(plan_.residual_dropout);
     plan_.mlp_dropout = dropout_or(plan_.mlp_dropout);
     plan_.embedding_dropout = dropout_or(plan_.embedding_dropout);
@@ -34,7 +35,7 @@ class Llama final : public CausalModel {
     if (plan_.attention_scale > 0) style.scale = plan_.attention_scale;
     style.softcap = plan_.attention_softcap;
     {
-      const PathScope scope(builder, "model");
+      const PathScope scope(builder, images_ ? "model.language_model" : "model");
       embedding_ = make_embedding(builder, "embed_tokens", config, plan_.vocabulary, plan_.hidden,
                                   plan_.tied_by_default);
       if (plan_.scaled_embedding_buffer)
@@ -57,6 +58,11 @@ class Llama final : public CausalModel {
 
  private:
   bool widened_logits() const override { return true; }
+  bool always_masks() const override { return showing_ && images_->sees_both_ways(); }
+
+  void load_beside(std::int64_t size) override {
+    if (images_) images_->load(size);
+  }
 
   Tensor body(const Tensor& ids, KeyValueCache* cache) override {
     Tensor embeddings = embedding(embedding_, ids);
@@ -67,19 +73,34 @@ class Llama final : public CausalModel {
     prepare_embeddings(settings(), embeddings);  // what the embedding's module returns
     if (!scale_ && plan_.embedding_multiplier != 1)
       embeddings = mul_scalar(embeddings, plan_.embedding_multiplier);
+    ShownImages shown;  // kept by names of the model around this one
+    showing_ = images_ && images_->tokens() > 0 && ids.size(1) > 1;  // not with a next token
+    if (showing_) {
+      shown = images_->show();
+      embeddings = place_images(embeddings, ids, shown);
+    }
     const std::int64_t window = plan_.window;
     Pass pass = begin_pass(embeddings, cache, plan_.mixes_windows ? 0 : window);
     if (plan_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
     const bool wide = plan_.turning == Turning::kWideTables;
     const DType table_type = wide ? DType::kFp32 : embeddings.dtype();
     if (plan_.embedding_dropout > 0) embeddings = dropout(embeddings, plan_.embedding_dropout);
-    if (rotary_) pass.rotary = tables_for(pass.positions, table_type);
+    if (rotary_) pass.rotary = tables_for(counted_positions(embeddings, pass), table_type);
     if (window_rotary_) pass.window_rotary = window_rotary_->tables(pass.positions, table_type);
     Tensor hidden = scatter_positions(embeddings, plan_.shards);
     if (plan_.shards > 1) embeddings.reset();
-    for (const LlamaBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      hidden = run_block(settings(), blocks_[i], hidden, pass);
+      if (i < shown.deeper.size()) hidden = add_deeper_images(hidden, shown, i);
+    }
     hidden = norm_(hidden);
     return gather_positions(hidden, plan_.shards);
+  }
+
+  // Where pictures have places in height and width, every sample has tables of its own.
+  Tensor counted_positions(const Tensor& embeddings, const Pass& pass) const {
+    if (!images_ || !images_->counts_in_three()) return pass.positions;
+    return session().empty({embeddings.size(0), embeddings.size(1)}, DType::kInt64);
   }
 
   RotaryTables tables_for(const Tensor& positions, DType type) const {
@@ -100,6 +121,8 @@ class Llama final : public CausalModel {
   }
 
   LlamaPlan plan_;
+  std::unique_ptr<ImageSource> images_;
+  bool showing_ = false;  // pictures, in this pass
   Tensor embedding_, scale_;
   std::vector<LlamaBlock> blocks_;
   NormLayer norm_;
@@ -120,6 +143,12 @@ bool quantizes_each_expert(Quantization kind) {
 
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings) {
+  return make_seeing_llama(builder, config, settings, nullptr);
+}
+
+std::unique_ptr<Network> make_seeing_llama(Builder& builder, const Node& config,
+                                           const ModelSettings& settings,
+                                           std::unique_ptr<ImageSource> images) {
   ModelSettings chosen = settings;
   chosen.transformers_version = std::max(settings.transformers_version, llama_kin(config).since);
   LlamaPlan plan = read_llama_plan(config, chosen);
@@ -129,7 +158,7 @@ std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
   // No kernel of the framework knows sinks; the flash library's does.
   if (plan.sinks && settings.attention != AttentionImplementation::kFlash)
     chosen.attention = AttentionImplementation::kEager;
-  return std::make_unique<Llama>(builder, config, chosen, plan);
+  return std::make_unique<Llama>(builder, config, chosen, plan, std::move(images));
 }
 
 }  // namespace memfathom

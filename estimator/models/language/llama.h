@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/document.h"
+#include "estimator/models/language/image_source.h"
 #include "estimator/models/settings.h"
 #include "kernels/layers/builder.h"
 #include "kernels/layers/network.h"
@@ -15,5 +16,9 @@ namespace memfathom {
 // config's model_type.
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings);
+// The same with pictures among its tokens.
+std::unique_ptr<Network> make_seeing_llama(Builder& builder, const Node& config,
+                                           const ModelSettings& settings,
+                                           std::unique_ptr<ImageSource> images);
 
 }  // namespace memfathom

@@ -10,9 +10,7 @@
 #include "estimator/models/language/gather_rows.h"
 #include "estimator/models/language/masks.h"
 #include "estimator/models/losses.h"
-#include "estimator/models/vision/encoder_layer.h"
-#include "estimator/models/vision/image_parts.h"
-#include "estimator/models/vision/vision_transformer.h"
+#include "estimator/models/vision/image_tower.h"
 #include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
@@ -23,25 +21,13 @@
 namespace memfathom {
 namespace {
 
-EncoderPlan read_tower(const Node& config, EncoderPlan defaults) {
-  defaults.names = {"self_attn", "out_proj", "layer_norm1", "layer_norm2"};
-  EncoderPlan plan = read_encoder_plan(config, defaults);
-  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
-  plan.activation = activation_or(config, {"hidden_act"}, "quick_gelu");
-  return plan;
-}
-
-// What a tower gives: all its tokens, and the one that stands for the sample.
-struct Seen {
-  Tensor tokens, pooled;
-};
-
 class TextTower {
  public:
   TextTower(Builder& builder, const Node& config, const ModelSettings& settings)
       : session_(builder.session()), settings_(settings) {
     plan_ =
-        read_tower(config, {.hidden = 512, .layers = 12, .heads = 8, .ffn = 2048, .causal = true});
+        read_tower(config, {.hidden = 512, .layers = 12, .heads = 8, .ffn = 2048, .causal = true},
+                   "quick_gelu");
     const std::int64_t vocabulary = count_or(config, {"vocab_size"}, 49408, kMostTokens);
     positions_ = count_or(config, {"max_position_embeddings"}, 77, kMostTokens);
     if (settings.sequence_length > positions_) {
@@ -114,75 +100,6 @@ class TextTower {
   std::vector<EncoderLayer> layers_;
   LayerNorm norm_;
   Tensor ids_, padding_;
-};
-
-class VisionTower {
- public:
-  VisionTower(Builder& builder, const Node& config, const ModelSettings& settings)
-      : session_(builder.session()), settings_(settings) {
-    plan_ = read_tower(config, {.hidden = 768, .layers = 12, .heads = 12, .ffn = 3072});
-    image_ = extent_or(config, "image_size", 224);
-    const std::int64_t patch = extent_or(config, "patch_size", 32).height;
-    require_config_size(config, settings, image_);
-    channels_ = count_or(config, {"num_channels"}, 3);
-    const std::int64_t places = (image_.height / patch) * (image_.width / patch) + 1;
-    const PathScope scope(builder, "vision_model");
-    class_ = builder.parameter("embeddings.class_embedding", {plan_.hidden});
-    patches_ = conv_layer({builder, settings}, "embeddings.patch_embedding",
-                          {.in = channels_, .out = plan_.hidden, .kernel = patch, .stride = patch});
-    position_table_ =
-        builder.parameter("embeddings.position_embedding.weight", {places, plan_.hidden});
-    position_ids_ = builder.buffer("embeddings.position_ids", {1, places}, DType::kInt64, false);
-    first_norm_ = make_layer_norm(builder, "pre_layrnorm", plan_.hidden);
-    layers_ = make_encoder_layers(builder, "encoder.layers", plan_, settings);
-    last_norm_ = make_layer_norm(builder, "post_layernorm", plan_.hidden);
-  }
-
-  const EncoderPlan& plan() const { return plan_; }
-
-  std::int64_t tokens() const { return position_ids_.size(1); }
-
-  void load(std::int64_t size) {
-    const BatchScope scope(session_, {&image_tensor_});
-    image_tensor_ =
-        session_.zeros({size, channels_, image_.height, image_.width}, settings_.precision);
-  }
-
-  Seen operator()() const {
-    Tensor hidden = embedded();
-    hidden = first_norm_(hidden);
-    prepare_image_embeddings(settings_, hidden);
-    const Tensor embedding = hidden;  // named until the tower returns
-    const Pass pass;
-    for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
-    Seen seen;
-    seen.pooled = last_norm_(select(hidden, 1, 0));
-    seen.tokens = std::move(hidden);
-    return seen;
-  }
-
- private:
-  Tensor embedded() const {
-    Tensor x = patches_(image_tensor_);
-    x = transpose(flatten(x, 2), 1, 2);
-    {
-      const Tensor parts[] = {expand(view(class_, {1, 1, -1}), {x.size(0), 1, x.size(2)}), x};
-      x = cat(parts, 1);
-    }
-    const Tensor positions = embedding(position_table_, position_ids_);
-    return add(x, positions);
-  }
-
-  Session& session_;
-  ModelSettings settings_;
-  EncoderPlan plan_;
-  ConfigExtent image_;
-  std::int64_t channels_ = 3;
-  Tensor class_, position_table_, position_ids_;
-  Layer patches_;
-  std::vector<EncoderLayer> layers_;
-  LayerNorm first_norm_, last_norm_;
-  Tensor image_tensor_;
 };
 
 // x / sqrt(sum(x^2))
@@ -266,7 +183,7 @@ class Clip final : public Network {
   Session& session_;
   ModelSettings settings_;
   std::optional<TextTower> text_;
-  std::optional<VisionTower> vision_;
+  std::optional<ImageTower> vision_;
   Linear vision_projection_, text_projection_;
   Tensor scale_;
   Parts held_;  // of an output that the loop holds
@@ -329,7 +246,7 @@ std::unique_ptr<Network> make_clip(Builder& builder, const Node& config,
   if (type == "clip_text_model")
     return std::make_unique<ClipTower<TextTower>>(builder, config, settings);
   if (type == "clip_vision_model")
-    return std::make_unique<ClipTower<VisionTower>>(builder, config, settings);
+    return std::make_unique<ClipTower<ImageTower>>(builder, config, settings);
   return std::make_unique<Clip>(builder, config, settings);
 }
 

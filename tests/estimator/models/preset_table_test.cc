@@ -22,6 +22,7 @@ std::int64_t parameters_of(const std::string& preset) {
   Builder builder(session, {.deferred = true});
   ModelSettings settings;
   settings.sequence_length = 8;
+  settings.num_images = 0;
   Node model = Node::map();
   model.set("preset", Node::string(preset));
   std::vector<std::string> assumptions;
@@ -34,8 +35,9 @@ struct Known {
   std::int64_t parameters;
 };
 
-// As transformers 5.22, diffusers 0.42, torchvision 0.29, timm 1.0.30 and neuraloperator 2.0 count
-// the models of these names; VGGT's is counted here, since no installed library has it.
+// As transformers 5.22 and 5.23, diffusers 0.42, torchvision 0.29, timm 1.0.30 and
+// neuraloperator 2.0 count the models of these names; VGGT's is counted here, since no installed
+// library has it.
 constexpr Known kTable[] = {
     {"cogvideox-2b", 1693783872},
     {"cogvideox-5b", 5570283072},
@@ -105,9 +107,9 @@ constexpr Known kTable[] = {
     {"t5-small", 60506624},
     {"t5-3b", 2851598336},
     {"gemma-3-1b", 999885952},
-    {"gemma-3-4b", 3880263168},
-    {"gemma-3-12b", 11766034176},
-    {"gemma-3-27b", 27009346304},
+    {"gemma-3-4b-text", 3880263168},
+    {"gemma-3-12b-text", 11766034176},
+    {"gemma-3-27b-text", 27009346304},
     {"gpt-oss-20b", 20914757184},
     {"gpt-oss-120b", 116829156672},
     {"deepseek-v2-lite", 15706484224},
@@ -117,6 +119,61 @@ constexpr Known kTable[] = {
     {"phi-4-mini", 3836021760},
     {"glm-4-9b", 9399951360},
     {"starcoder2-3b", 3030371328},
+    {"qwen2-1.5b", 1543714304},
+    {"qwen2-72b", 72706203648},
+    {"deepseek-r1-distill-qwen-1.5b", 1777088000},
+    {"mistral-small-24b", 23572403200},
+    {"ministral-8b", 8019808256},
+    {"codestral-22b", 22247282688},
+    {"mixtral-8x22b", 140620634112},
+    {"phi-3-medium", 13960238080},
+    {"yi-6b", 6061035520},
+    {"yi-34b", 34388917248},
+    {"codellama-7b", 6738546688},
+    {"codellama-34b", 33743970304},
+    {"falcon-40b", 41303293952},
+    {"pythia-160m", 162322944},
+    {"pythia-410m", 405334016},
+    {"pythia-1b", 1011781632},
+    {"pythia-1.4b", 1414647808},
+    {"pythia-2.8b", 2775208960},
+    {"pythia-6.9b", 6857302016},
+    {"pythia-12b", 11846072320},
+    {"gpt-neox-20b", 20554567680},
+    {"olmo-2-7b", 7298617344},
+    {"olmo-2-13b", 13716198400},
+    {"granite-3.1-8b", 8170848256},
+    {"gemma-3-270m", 268098176},
+    {"opt-2.7b", 2651596800},
+    {"opt-13b", 12853473280},
+    {"bloom-1b7", 1722408960},
+    {"bloom-3b", 3002557440},
+    {"xlm-roberta-base", 278295186},
+    {"xlm-roberta-large", 560142482},
+    {"flan-t5-small", 60511616},
+    {"flan-t5-base", 222903552},
+    {"flan-t5-large", 750251008},
+    {"flan-t5-xl", 2783959040},
+    {"flan-t5-xxl", 11003736064},
+    {"llava-1.5-7b", 7063427072},
+    {"llava-1.5-13b", 13351494656},
+    {"paligemma-3b-224", 2923466480},
+    {"qwen2-vl-2b", 2208985600},
+    {"qwen2-vl-7b", 8291375616},
+    {"qwen2.5-vl-3b", 3754622976},
+    {"qwen2.5-vl-7b", 8292166656},
+    {"qwen2.5-vl-32b", 33452718336},
+    {"qwen2.5-vl-72b", 73410777344},
+    {"qwen3-vl-8b", 8767123696},
+    {"qwen3-vl-4b", 4437815808},
+    {"qwen3-vl-2b", 2127532032},
+    {"gemma-3-4b", 4300079472},
+    {"gemma-3-12b", 12187325040},
+    {"gemma-3-27b", 27432406640},
+    {"flux.1-dev", 11901408320},
+    {"flux.1-schnell", 11891178560},
+    {"flux-vae", 83819683},
+    {"sdxl-vae", 83653863},
     {"vit-b", 86567656},
     {"vit-l", 304326632},
     {"vit-h", 632045800},
@@ -162,6 +219,14 @@ TEST(PresetNamesTest, MayBeWrittenWithHyphensUnderscoresDotsOrNeither) {
   for (const char* name : {"sd15", "sd-1.5", "stable-diffusion-v1-5"})
     EXPECT_EQ(parameters_of(name), 859520964) << name;
   EXPECT_EQ(parameters_of("sdxl-unet"), 2567463684);
+  EXPECT_EQ(parameters_of("Qwen2.5-Coder-7B"), 7615616512);
+  EXPECT_EQ(parameters_of("DeepSeek-R1-Distill-Llama-8B"), 8030261248);
+}
+
+TEST(PresetNamesTest, WithoutADotIsAnotherModelWhereThereIsOne) {
+  EXPECT_EQ(parameters_of("opt-1.3b"), 1315758080);
+  EXPECT_EQ(parameters_of("OPT_1.3B"), 1315758080);
+  EXPECT_EQ(parameters_of("opt13b"), 12853473280);
 }
 
 TEST(PresetNamesTest, AnUnknownOneIsRefusedWithTheNearest) {

@@ -131,6 +131,19 @@ TEST(FormatsTest, LlamaFactoryTrainsWholeModelsInFp32UnderAutocast) {
   EXPECT_EQ(pure.at("precision").as_string(), "bf16");
 }
 
+TEST(FormatsTest, LlamaFactoryFreezesWhatSeesUnlessToldOtherwise) {
+  const auto training = [](const char* json) {
+    return patch_tree(reading_of(json).settings).at("training");
+  };
+  const Node usual = training(R"({"finetuning_type": "lora", "image_max_pixels": 262144})");
+  EXPECT_EQ(usual.at("freeze").items().size(), 2U);
+  EXPECT_EQ(usual.at("image_size").as_int(), 512);
+  const Node thawed = training(R"({"finetuning_type": "full", "freeze_vision_tower": false})");
+  ASSERT_EQ(thawed.at("freeze").items().size(), 1U);
+  EXPECT_EQ(thawed.at("freeze").items().front().as_string(), "projector");
+  EXPECT_EQ(training(R"({"finetuning_type": "full", "cutoff_len": 8})").find("freeze"), nullptr);
+}
+
 TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
   try {
     reading_of("{\"peft_type\": \"LORA\",\n \"r\": 0}");
