@@ -84,7 +84,8 @@ PreflightItem calibration(const Estimate& estimate) {
   const bool own = estimate.calibration.status == CalibrationStatus::kCalibrated;
   return {"calibration", own,
           own ? "the card was calibrated here"
-              : "the card was not calibrated here: memfathom calibrate --framework pytorch, once per card"};
+              : "the card was not calibrated here: memfathom calibrate --framework pytorch, once "
+                "per card"};
 }
 
 }  // namespace

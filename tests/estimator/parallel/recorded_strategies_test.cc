@@ -1,7 +1,8 @@
 // Steps recorded from PyTorch 2.15's FSDP and DeepSpeed 0.19's ZeRO, run on fake tensors with a
 // fake process group (ZeRO: the last rank's, FSDP: the first's), by the method of the oracle's
-// README. The recorder was not kept, and was given a stand-in for the CUDA driver, which this project
-// does not allow itself: record them again on CPU tensors before anything is built on these figures.
+// README. The recorder was not kept, and was given a stand-in for the CUDA driver, which this
+// project does not allow itself: record them again on CPU tensors before anything is built on these
+// figures.
 #include <gtest/gtest.h>
 
 #include <cmath>
