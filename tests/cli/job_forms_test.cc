@@ -68,6 +68,18 @@ TEST_F(JobFormsTest, OneKeyHasTheNamesThatScriptsGiveIt) {
   EXPECT_NE(with({"--seq-len", "64"}), expected);
 }
 
+TEST_F(JobFormsTest, TargetModulesAreOneWordWithCommasOrSeveralWords) {
+  std::vector<std::string> words{"--model",           file("config.json", kConfig),
+                                 "--sequence-length", "32",
+                                 "--batch-size",      "2",
+                                 "--lora-rank",       "4",
+                                 "--target-modules"};
+  std::vector<std::string> apart = words;
+  words.emplace_back("q_proj,v_proj");
+  apart.insert(apart.end(), {"q_proj", "v_proj"});
+  EXPECT_EQ(answer(words), answer(apart));
+}
+
 TEST_F(JobFormsTest, YamlJsonFlagsAndAConfigFileGiveTheSameBytes) {
   const std::string config = file("config.json", kConfig);
   const json expected = answer(
