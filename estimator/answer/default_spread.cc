@@ -67,7 +67,7 @@ bool ratios_speak_for(const Calibration& calibration, const Job& job, std::strin
   return std::any_of(calibration.ratios.begin(), calibration.ratios.end(),
                      [](const RatioGroup& known) {
                        return !known.group.empty() && known.group != kUnseenGroup &&
-                              known.group != kGeneration && known.group != kInference;
+                              known.group != kGeneration && !known.group.ends_with(kInference);
                      });
 }
 

@@ -160,7 +160,8 @@ std::vector<PhaseLine> phase_lines(const DryRun& run) {
 
 std::string job_group(const Job& job, const DryRun& run) {
   if (job.training.mode == Mode::kGenerate) return "generation";
-  if (job.training.mode == Mode::kInference) return "inference";
+  if (job.training.mode == Mode::kInference)
+    return run.uses_cudnn ? "convolution inference" : "inference";
   if (run.uses_cufft) return "fourier";
   if (job.model.find("layers") != nullptr && !run.uses_cudnn) return "dense";
   return run.uses_cudnn ? "convolution" : "transformer";

@@ -115,8 +115,8 @@ struct EstimateContext {
   Bytes wanted;  // what the job would take on a larger card, where this one squeezes its cache
 };
 
-// The kind of a job, under which calibrations group their ratios: generation, inference; of
-// training fourier, dense, convolution, transformer.
+// The kind of a job, under which calibrations group their ratios: generation, inference,
+// convolution inference; of training fourier, dense, convolution, transformer.
 std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);

@@ -67,8 +67,9 @@ void add_autoencoder(const Node& config, Reading& reading, Node& modules) {
   const bool videos = text_at(config, "_class_name") != "AutoencoderKL";
   if (videos) module.set("batch_size", Node::integer(1));
   reading.assumptions.push_back(fmt::format(
-      "{}: the VAE stays on the card and encodes {} in every step; a script that has its latents "
-      "before is a job without the module vae (docs/jobs.md)",
+      "{}: the VAE stays on the card: in training it encodes {} in every step, else it decodes at "
+      "the "
+      "end; a script that has its latents before is a job without the module vae (docs/jobs.md)",
       reading.file, videos ? "one video at a time" : "the batch"));
   modules.append(std::move(module));
 }

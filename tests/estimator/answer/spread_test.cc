@@ -64,6 +64,16 @@ TEST(SpreadTest, OtherPeoplesRatiosSpeakForTheKindsOfJobsTheyRan) {
   EXPECT_FALSE(ratios_speak_for(calibration, small_job("generate"), "generation"));
 }
 
+TEST(SpreadTest, OtherPeoplesRunsOfLanguageModelsSayNothingAboutPictures) {
+  Calibration calibration = of_inference();
+  calibration.source = Source::kPublished;
+  const Job forward = small_job("inference");
+  DryRun run;
+  EXPECT_TRUE(ratios_speak_for(calibration, forward, job_group(forward, run)));
+  run.uses_cudnn = true;
+  EXPECT_FALSE(ratios_speak_for(calibration, forward, job_group(forward, run)));
+}
+
 TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
   DryRun run;
   run.reserved_peak = Bytes{10 * kGiB};
