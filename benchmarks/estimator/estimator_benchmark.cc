@@ -17,6 +17,7 @@
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
 #include "kernels/allocator/caching_allocator.h"
+#include "kernels/allocator/forwarding_allocator.h"
 #include "kernels/dry/dry_device.h"
 
 namespace memfathom {
@@ -50,14 +51,15 @@ Job llama_of(std::int64_t layers) {
 }
 
 // Passes everything on and remembers it from the last start() on.
-class RecordingAllocator final : public Allocator {
+class RecordingAllocator final : public ForwardingAllocator {
  public:
   struct Event {
     std::size_t id;
     Bytes bytes;  // 0: freed
   };
 
-  explicit RecordingAllocator(Allocator& inner) : inner_(inner) {}
+  using ForwardingAllocator::ForwardingAllocator;
+
   void start() {
     events_.clear();
     ids_.clear();
@@ -67,7 +69,7 @@ class RecordingAllocator final : public Allocator {
   std::size_t count() const { return count_; }
 
   Allocation allocate(Bytes size, int stream) override {
-    const Allocation allocation = inner_.allocate(size, stream);
+    const Allocation allocation = ForwardingAllocator::allocate(size, stream);
     events_.push_back({count_, size});
     ids_[allocation.block] = count_++;
     return allocation;
@@ -78,18 +80,10 @@ class RecordingAllocator final : public Allocator {
       events_.push_back({known->second, Bytes{}});
       ids_.erase(known);
     }
-    inner_.free(allocation);
+    ForwardingAllocator::free(allocation);
   }
-  void record_stream(const Allocation& allocation, int stream) override {
-    inner_.record_stream(allocation, stream);
-  }
-  void process_events() override { inner_.process_events(); }
-  void empty_cache() override { inner_.empty_cache(); }
-  const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
-  void reset_peaks() override { inner_.reset_peaks(); }
 
  private:
-  Allocator& inner_;
   std::vector<Event> events_;
   std::unordered_map<std::uint32_t, std::size_t> ids_;
   std::size_t count_ = 0;

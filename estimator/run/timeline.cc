@@ -35,7 +35,7 @@ void raise(TimelinePoint& point, const TimelinePoint& other) {
 void WatchedAllocator::note() {
   if (ledger_ == nullptr) return;
   const std::vector<PhaseRecord>& phases = ledger_->phases();
-  const std::int64_t reserved = inner_.statistics().reserved_bytes.all.current;
+  const std::int64_t reserved = statistics().reserved_bytes.all.current;
   const auto note_peak = [&](std::size_t phase) {
     if (phases[phase].allocated_peak <= peak_) return;
     peak_ = phases[phase].allocated_peak;

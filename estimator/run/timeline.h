@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/component.h"
-#include "kernels/allocator/allocator.h"
+#include "kernels/allocator/forwarding_allocator.h"
 #include "kernels/tensor/ledger.h"
 
 namespace memfathom {
@@ -32,35 +32,28 @@ struct Timeline {
 // Passes everything on to another allocator and looks at the ledger at each event, of the load and
 // the first two iterations; those after them are like the second. Every peak that the ledger noted
 // since the last event is a point.
-class WatchedAllocator final : public Allocator {
+class WatchedAllocator final : public ForwardingAllocator {
  public:
   // Both must outlive it.
-  WatchedAllocator(Allocator& inner, Timeline& timeline) : inner_(inner), timeline_(timeline) {}
+  WatchedAllocator(Allocator& inner, Timeline& timeline)
+      : ForwardingAllocator(inner), timeline_(timeline) {}
   // Before it nothing is noted; the ledger must live until the last event.
   void watch(const Ledger& ledger) { ledger_ = &ledger; }
 
-  Allocation allocate(Bytes size, int stream) override {
+  Allocation allocate(Bytes size, int stream = 0) override {
     note();
-    return inner_.allocate(size, stream);
+    return ForwardingAllocator::allocate(size, stream);
   }
   void free(const Allocation& allocation) override {
     note();
-    inner_.free(allocation);
+    ForwardingAllocator::free(allocation);
   }
-  void record_stream(const Allocation& allocation, int stream) override {
-    inner_.record_stream(allocation, stream);
-  }
-  void process_events() override { inner_.process_events(); }
-  void empty_cache() override { inner_.empty_cache(); }
-  const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
-  void reset_peaks() override { inner_.reset_peaks(); }
 
  private:
   void note();
   void add(TimelinePoint point);
   void join_neighbours();
 
-  Allocator& inner_;
   Timeline& timeline_;
   const Ledger* ledger_ = nullptr;
   std::int64_t peak_ = 0;       // of the last phase that was seen, as it was then

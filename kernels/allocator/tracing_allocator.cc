@@ -14,7 +14,7 @@ void TracingAllocator::enter_phase(const std::string& name, int iteration) {
 }
 
 Allocation TracingAllocator::allocate(Bytes size, int stream) {
-  const Allocation allocation = inner_.allocate(size, stream);
+  const Allocation allocation = ForwardingAllocator::allocate(size, stream);
   if (!allocation) return allocation;
   TraceEvent event;
   event.op = TraceOp::kAlloc;
@@ -33,7 +33,7 @@ Allocation TracingAllocator::allocate(Bytes size, int stream) {
 }
 
 void TracingAllocator::free(const Allocation& allocation) {
-  inner_.free(allocation);
+  ForwardingAllocator::free(allocation);
   if (!allocation) return;
   TraceEvent event;
   event.op = TraceOp::kFree;
@@ -41,10 +41,6 @@ void TracingAllocator::free(const Allocation& allocation) {
   event.stream = live_[allocation.block].stream;
   event.phase = phase_;
   sink_.write(event);
-}
-
-void TracingAllocator::record_stream(const Allocation& allocation, int stream) {
-  inner_.record_stream(allocation, stream);
 }
 
 }  // namespace memfathom

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/allocator/allocator.h"
+#include "kernels/allocator/forwarding_allocator.h"
 #include "kernels/allocator/trace.h"
 
 namespace memfathom {
 
-class TracingAllocator final : public Allocator {
+class TracingAllocator final : public ForwardingAllocator {
  public:
   // What the next events are about; whoever runs the model keeps it up to date.
   struct Labels {
@@ -23,18 +23,13 @@ class TracingAllocator final : public Allocator {
   };
 
   // Both must outlive the allocator.
-  TracingAllocator(Allocator& inner, TraceSink& sink) : inner_(inner), sink_(sink) {}
+  TracingAllocator(Allocator& inner, TraceSink& sink) : ForwardingAllocator(inner), sink_(sink) {}
 
   Labels& labels() { return labels_; }
   void enter_phase(const std::string& name, int iteration);
 
   Allocation allocate(Bytes size, int stream = 0) override;
   void free(const Allocation& allocation) override;
-  void record_stream(const Allocation& allocation, int stream) override;
-  void process_events() override { inner_.process_events(); }
-  void empty_cache() override { inner_.empty_cache(); }
-  const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
-  void reset_peaks() override { inner_.reset_peaks(); }
 
  private:
   struct Live {
@@ -42,7 +37,6 @@ class TracingAllocator final : public Allocator {
     int stream = 0;
   };
 
-  Allocator& inner_;
   TraceSink& sink_;
   Labels labels_;
   std::string phase_;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "kernels/allocator/caching_allocator.h"
+#include "kernels/allocator/forwarding_allocator.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/dry/dry_device.h"
@@ -54,13 +55,13 @@ class NotingWorkspaces final : public WorkspaceModel {
 
 // Every request and release in order, workspaces of cuDNN and cuFFT aside: bytes, and their
 // negative when freed.
-class NotingAllocator final : public Allocator {
+class NotingAllocator final : public ForwardingAllocator {
  public:
   NotingAllocator(Allocator& inner, const NotingWorkspaces& workspaces)
-      : inner_(inner), workspaces_(workspaces) {}
+      : ForwardingAllocator(inner), workspaces_(workspaces) {}
 
   Allocation allocate(Bytes size, int stream) override {
-    const Allocation allocation = inner_.allocate(size, stream);
+    const Allocation allocation = ForwardingAllocator::allocate(size, stream);
     if (allocation && !workspaces_.take(size)) {
       live_[allocation.block] = size.count();
       events.push_back(size.count());
@@ -72,20 +73,12 @@ class NotingAllocator final : public Allocator {
       events.push_back(-found->second);
       live_.erase(found);
     }
-    inner_.free(allocation);
+    ForwardingAllocator::free(allocation);
   }
-  void record_stream(const Allocation& allocation, int stream) override {
-    inner_.record_stream(allocation, stream);
-  }
-  void process_events() override { inner_.process_events(); }
-  void empty_cache() override { inner_.empty_cache(); }
-  const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
-  void reset_peaks() override { inner_.reset_peaks(); }
 
   std::vector<std::int64_t> events;
 
  private:
-  Allocator& inner_;
   const NotingWorkspaces& workspaces_;
   std::map<std::uint32_t, std::int64_t> live_;
 };
