@@ -178,8 +178,8 @@ TEST_F(CudaLayersTest, FusedEnginesReplaceTheTemporariesOfFlashAttentionAndNothi
   std::set_difference(wanted.begin(), wanted.end(), fused.begin(), fused.end(),
                       std::back_inserter(missing));
   // A sum per row and the query gradient, rows in steps of 128 and features in steps of 32, fp32.
-  const std::int64_t sums = 2 * 2 * 128 * 4;
-  const std::int64_t gradient = 2 * 128 * 2 * 32 * 4;
+  const std::int64_t sums = std::int64_t{2} * 2 * 128 * 4;
+  const std::int64_t gradient = std::int64_t{2} * 128 * 2 * 32 * 4;
   EXPECT_THAT(missing, testing::ElementsAre(-gradient, -sums, sums, gradient));
   EXPECT_EQ(fused.size() + missing.size(), wanted.size());
 }
