@@ -1,5 +1,6 @@
 // Cases recorded from PyTorch 2.15 with fake tensors where a name in the model's own script decides
-// how long a tensor lives.
+// how long a tensor lives. Recorded as those of recorded_strategies_test.cc were, so they are
+// to be recorded again.
 #include <gtest/gtest.h>
 
 #include <string>
