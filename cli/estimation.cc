@@ -20,8 +20,10 @@
 namespace memfathom {
 namespace {
 
-// Jobs that name no card run on what most people of this field have.
+// Jobs that name no card run on what most people of this field have, or on a card without TF32,
+// for which cuDNN's choices in fp32 differ most.
 constexpr int kAssumedCapability = 80;
+constexpr int kWithoutTf32 = 75;
 
 std::optional<Bytes> capacity_of(const Job& job) {
   if (job.target.memory) return job.target.memory;
@@ -82,16 +84,14 @@ std::string stack_of_others_sentence(const std::string& version) {
 }
 
 // What is reserved depends on the order and sizes of workspaces in a way that no workspace between
-// two others shows: the replays are averaged, not the workspaces.
-void average(DryRun& today, const DryRun& older) {
-  const Bytes low = std::min(today.reserved_peak, older.reserved_peak);
-  const Bytes high = std::max(today.reserved_peak, older.reserved_peak);
-  today.reserved_peak = std::max(low + Bytes{(high - low).count() / 2}, today.allocated_peak);
+// two others shows: the replays are averaged, not the workspaces. `why` takes the two figures.
+void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, std::string> why) {
+  const Bytes low = std::min(run.reserved_peak, other.reserved_peak);
+  const Bytes high = std::max(run.reserved_peak, other.reserved_peak);
   if (low == high) return;
-  today.assumptions.push_back(
-      fmt::format("the cuDNN of the published runs is not recorded: the reserved memory is the "
-                  "mean of {} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead",
-                  to_string(low), to_string(high)));
+  run.reserved_unsure = Bytes{(high - low).count() / 2};
+  run.reserved_peak = std::max(low + run.reserved_unsure, run.allocated_peak);
+  run.assumptions.push_back(fmt::format(why, to_string(low), to_string(high)));
 }
 
 }  // namespace
@@ -118,6 +118,10 @@ const LiveCard* Estimation::live_target(const Job& job) const {
   if (found) live_.emplace(found->device, found);
   const auto at = live_.insert_or_assign(target.device, std::move(found)).first;
   return at->second ? &*at->second : nullptr;
+}
+
+bool Estimation::names_card(const Job& job) const {
+  return !job.target.gpu.empty() || live_target(job) != nullptr;
 }
 
 int Estimation::capability_of(const Job& job) const {
@@ -162,10 +166,8 @@ Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   return chosen;
 }
 
-const WorkspaceModel* Estimation::workspaces_for(const Job& job, const std::string& torch_version,
+const WorkspaceModel* Estimation::workspaces_for(int capability, const std::string& torch_version,
                                                  const FittedTable* table) const {
-  if (job.allocator.backend == Backend::kNone) return nullptr;
-  const int capability = capability_of(job);
   WorkspaceModelOptions options;
   options.gpu = fmt::format("sm_{}", capability);
   options.cache_directory = default_cache_directory();
@@ -199,26 +201,40 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
-  const std::string named = std::exchange(version, torch_of(version, capability_of(job)));
+  const int capability = capability_of(job);
+  const std::string named = std::exchange(version, torch_of(version, capability));
   const bool is_older_card = version != named;
-  options.policy = FrameworkPolicy::for_stack(version, capability_of(job));
+  options.policy = FrameworkPolicy::for_stack(version, capability);
   Job with_versions = job;
   // What took part in a published calibration's runs is of their time. Quantised weights never did.
   const bool of_others = assumes_version && chosen.status == CalibrationStatus::kPublished;
   apply_stack(with_versions, options.policy,
               of_others ? Bitsandbytes::kTodays : Bitsandbytes::kOfItsTime);
-  const auto run_with = [&](const FittedTable* table) {
-    options.workspaces = workspaces_for(job, version, table);
+  const auto run_with = [&](int planned_for, const FittedTable* table) {
+    options.workspaces = job.allocator.backend == Backend::kNone
+                             ? nullptr
+                             : workspaces_for(planned_for, version, table);
     DryRun run = run_dry(with_versions, options);
     if (is_older_card) run.assumptions.push_back(older_card_sentence(version));
     if (of_others && !named.empty()) run.assumptions.push_back(stack_of_others_sentence(named));
     return run;
   };
-  if (!is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) return run_with(nullptr);
-  DryRun today = run_with(&fitted_table_cudnn_9_19());
-  if (!today.uses_cudnn) return today;
-  average(today, run_with(&fitted_table_cudnn_9_8()));
-  return today;
+  if (is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) {
+    DryRun today = run_with(capability, &fitted_table_cudnn_9_19());
+    if (!today.uses_cudnn) return today;
+    options.timeline = nullptr;
+    average(today, run_with(capability, &fitted_table_cudnn_9_8()),
+            "the cuDNN of the published runs is not recorded: the reserved memory is the mean of "
+            "{} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead");
+    return today;
+  }
+  DryRun run = run_with(capability, nullptr);
+  if (!run.uses_cudnn || options.workspaces == nullptr || names_card(job)) return run;
+  options.timeline = nullptr;
+  average(run, run_with(kWithoutTf32, nullptr),
+          "no card is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
+          "workspaces lead on cards without TF32 and with it; target.gpu names yours");
+  return run;
 }
 
 DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen) const {

@@ -43,10 +43,11 @@ class Estimation {
     CalibrationStatus status = CalibrationStatus::kNone;
     std::string stale;  // what differs from where the job runs; empty when nothing does
   };
+  bool names_card(const Job& job) const;
   int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
-  const WorkspaceModel* workspaces_for(const Job& job, const std::string& torch_version,
+  const WorkspaceModel* workspaces_for(int capability, const std::string& torch_version,
                                        const FittedTable* table) const;
   DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {},
              Timeline* timeline = nullptr) const;

@@ -73,10 +73,11 @@ bool ratios_speak_for(const Calibration& calibration, const Job& job, std::strin
 
 DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)
     : middle_(static_cast<double>(device_peak.count())) {
-  const double constants = variance_of_constants(run, calibration);
+  const double unsure = variance_of_constants(run, calibration) +
+                        std::pow(static_cast<double>(run.reserved_unsure.count()), 2);
   const auto replayed = static_cast<double>(run.reserved_peak.count());
-  below_ = std::sqrt(constants + std::pow(kShareBelow * replayed, 2));
-  above_ = std::sqrt(constants + std::pow(kShareAbove * replayed, 2));
+  below_ = std::sqrt(unsure + std::pow(kShareBelow * replayed, 2));
+  above_ = std::sqrt(unsure + std::pow(kShareAbove * replayed, 2));
 }
 
 PredictionInterval DefaultSpread::interval(double level) const {

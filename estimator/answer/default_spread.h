@@ -15,7 +15,8 @@ namespace memfathom {
 bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group);
 
 // The total as a middle with a normal tail on each side. The constants' standard errors are the
-// calibration's (null: the documented defaults'); the replayed part errs by a share of itself.
+// calibration's (null: the documented defaults'); the replayed part errs by a share of itself, and
+// where two replays were averaged by the way to either of them.
 class DefaultSpread {
  public:
   DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak);

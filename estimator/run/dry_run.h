@@ -31,6 +31,7 @@ struct DryRun {
   std::int64_t layers = 0;  // modules that own parameters; 0 of a trace, which names none
   Bytes host_peak;          // what offloading puts on the host
   Bytes communication;      // outside the allocator: NCCL's buffers
+  Bytes reserved_unsure;    // how far the reserved peak lies from either of two replays it averages
   Bytes reserved_high;      // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
   std::int64_t retries = 0;  // times the allocator had to give its cache back

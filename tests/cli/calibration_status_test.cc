@@ -76,5 +76,28 @@ TEST_F(CalibrationStatusTest, TheStackOfPublishedRunsIsSaidWhereTheJobNamesNone)
   EXPECT_THAT(named["assumptions"].dump(), Not(HasSubstr(sentence)));
 }
 
+TEST(UnnamedCardTest, LiesBetweenACardWithTf32AndOneWithout) {
+  const auto reserved = [](const std::vector<std::string>& target) {
+    std::vector<std::string> words{
+        "--format",     "json", "estimate", "--model", "vgg16", "--set", "target.calibration=none",
+        "--batch-size", "32"};
+    words.insert(words.end(), target.begin(), target.end());
+    return json::parse(run_binary(words).out);
+  };
+  const json without = reserved({"--gpu", "t4"});
+  const json with = reserved({"--gpu", "a100-80gb"});
+  const json unnamed = reserved({"--gpu-memory", "80GiB"});
+  const auto bytes = [](const json& answer, const char* key) {
+    return answer["totals"][key].get<std::int64_t>();
+  };
+  ASSERT_LT(bytes(without, "reserved_peak_bytes"), bytes(with, "reserved_peak_bytes"));
+  EXPECT_EQ(bytes(unnamed, "reserved_peak_bytes"),
+            (bytes(without, "reserved_peak_bytes") + bytes(with, "reserved_peak_bytes")) / 2);
+  EXPECT_THAT(unnamed["assumptions"].dump(), HasSubstr("no card is named"));
+  EXPECT_THAT(with["assumptions"].dump(), Not(HasSubstr("no card is named")));
+  EXPECT_LT(bytes(unnamed, "device_low_bytes"), bytes(without, "device_peak_bytes"));
+  EXPECT_GT(bytes(unnamed, "device_high_bytes"), bytes(with, "device_peak_bytes"));
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -85,6 +85,18 @@ TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
   EXPECT_LT(spread.interval(0.5).high, interval.high);
 }
 
+TEST(SpreadTest, TwoReplaysThatDifferMakeTheIntervalWider) {
+  DryRun run;
+  run.reserved_peak = Bytes{10 * kGiB};
+  const PredictionInterval sure = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
+  run.reserved_unsure = Bytes{2 * kGiB};
+  const PredictionInterval unsure = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
+  EXPECT_LT(unsure.low, Bytes{9 * kGiB});
+  EXPECT_GT(unsure.high, Bytes{13 * kGiB});
+  EXPECT_LT(unsure.low, sure.low);
+  EXPECT_GT(unsure.high, sure.high);
+}
+
 TEST(SpreadTest, WhatTheDriverKeepsIsNotAvailable) {
   const Estimate answer = estimate(small_job("train"), nullptr, Bytes{15 * kGiB});
   EXPECT_LT(*answer.verdict.available, Bytes{15 * kGiB - (320 << 20)});
