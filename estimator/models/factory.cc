@@ -57,8 +57,8 @@ std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
         "and there is no model.safetensors (or its index) beside it to take the shapes from");
   type->refuse(
       "this family is not known, and there is no model.safetensors (or its index) beside the "
-      "config to take the shapes from; `memfathom models` lists what is known, and `model.layers` "
-      "describes any other");
+      "config to take the shapes from; `memfathom models` lists what is known, `model.layers` "
+      "describes any other, and `model.trace` replays a step that was recorded");
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ const std::vector<Preset>& presets() {
   static const std::vector<Preset> kAll = [] {
     std::vector<Preset> all;
     for (const std::span<const Preset> some :
-         {language_presets(), further_presets(), vision_language_presets()})
+         {language_presets(), further_presets(), encoder_presets(), vision_language_presets()})
       all.insert(all.end(), some.begin(), some.end());
     return all;
   }();

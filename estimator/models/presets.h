@@ -18,10 +18,11 @@ struct Preset {
   std::string_view config;  // JSON
 };
 
-// All of them: language models first, then those that see.
+// All of them: language models first, then encoders and those that see.
 const std::vector<Preset>& presets();
 std::span<const Preset> language_presets();
 std::span<const Preset> further_presets();
+std::span<const Preset> encoder_presets();
 std::span<const Preset> vision_language_presets();
 
 // The configuration behind a name (hyphens, underscores, dots and case aside); nothing when

@@ -1,6 +1,7 @@
 # Sources of the model families, one line per file.
 set(MODEL_SOURCES
   models/catalogue.cc
+  models/encoder_presets.cc
   models/factory.cc
   models/further_presets.cc
   models/losses.cc
@@ -13,6 +14,7 @@ set(MODEL_SOURCES
   models/language/bloom.cc
   models/language/causal_model.cc
   models/language/config_reader.cc
+  models/language/encoder_model.cc
   models/language/experts.cc
   models/language/falcon.cc
   models/language/families.cc
@@ -33,6 +35,7 @@ set(MODEL_SOURCES
   models/language/llama_kin.cc
   models/language/llama_plan.cc
   models/language/masks.cc
+  models/language/modernbert.cc
   models/language/norm_layer.cc
   models/language/opt.cc
   models/language/phi.cc
@@ -65,6 +68,7 @@ set(MODEL_SOURCES
   models/vision/convnext.cc
   models/vision/densenet.cc
   models/vision/efficientnet.cc
+  models/vision/dinov2.cc
   models/vision/dpt_head.cc
   models/vision/encoder_layer.cc
   models/vision/families.cc
@@ -88,9 +92,11 @@ set(MODEL_SOURCES
   models/diffusion/video_blocks.cc
   models/vision/own_families.cc
   models/vision/resnet.cc
+  models/vision/siglip.cc
   models/vision/squeeze_excitation.cc
   models/vision/squeezenet.cc
   models/vision/swin.cc
+  models/vision/text_tower.cc
   models/vision/vgg.cc
   models/vision/vggt.cc
   models/vision/vision_transformer.cc

@@ -1,18 +1,15 @@
 #include "estimator/models/language/bert.h"
 
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "estimator/models/language/attention.h"
 #include "estimator/models/language/bert_plan.h"
+#include "estimator/models/language/encoder_model.h"
 #include "estimator/models/language/language_loss.h"
-#include "estimator/models/language/masks.h"
 #include "estimator/models/language/norm_layer.h"
 #include "estimator/models/language/pass.h"
-#include "estimator/models/losses.h"
-#include "kernels/layers/batch_scope.h"
 #include "kernels/layers/linear.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
@@ -89,10 +86,11 @@ class BertEmbeddings {
   BertEmbeddings(Builder& builder, const BertPlan& plan) : plan_(plan) {
     const PathScope scope(builder, "embeddings");
     words_ = make_words(builder);
-    positions_ = builder.parameter("position_embeddings.weight", {plan.positions, plan.hidden});
+    positions_ = builder.parameter("position_embeddings.weight", {plan.positions, plan.embedding});
     if (plan.token_types > 0)
-      types_ = builder.parameter("token_type_embeddings.weight", {plan.token_types, plan.hidden});
-    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, plan.hidden);
+      types_ =
+          builder.parameter("token_type_embeddings.weight", {plan.token_types, plan.embedding});
+    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, plan.embedding);
     position_ids_ = builder.buffer("position_ids", {1, plan.positions}, DType::kInt64, false);
     if (plan.token_types > 0)
       type_ids_ = builder.buffer("token_type_ids", {1, plan.positions}, DType::kInt64, false);
@@ -124,8 +122,9 @@ class BertEmbeddings {
  private:
   Tensor make_words(Builder& builder) const {
     const PathScope scope(builder, "word_embeddings");
-    const Shape shape{plan_.vocabulary, plan_.hidden};
-    if (plan_.labels > 0 || !plan_.tied) return builder.parameter("weight", shape);
+    const Shape shape{plan_.vocabulary, plan_.embedding};
+    if (plan_.labels > 0 || plan_.discriminates || !plan_.tied)
+      return builder.parameter("weight", shape);
     const HeadScope head(builder);
     return builder.parameter("weight", shape);
   }
@@ -148,29 +147,37 @@ class BertEmbeddings {
   NormLayer norm_;
 };
 
+struct MaskedHeadNames {
+  const char *scope, *dense, *norm, *decoder;
+};
+
+MaskedHeadNames masked_head_names(BertFlavor flavor) {
+  switch (flavor) {
+    case BertFlavor::kBert:
+      return {"cls.predictions", "transform.dense", "transform.LayerNorm", "decoder"};
+    case BertFlavor::kRoberta: return {"lm_head", "dense", "layer_norm", "decoder"};
+    case BertFlavor::kDistilBert: return {"head", "vocab_transform", "vocab_layer_norm", "decoder"};
+    case BertFlavor::kElectra: break;
+  }
+  return {"", "generator_predictions.dense", "generator_predictions.LayerNorm",
+          "generator_lm_head"};
+}
+
 // Dense, activation, norm, and the words' own table with a bias.
 class MaskedHead {
  public:
   MaskedHead(Builder& builder, const BertPlan& plan, const Tensor& words)
-      : activation_(plan.activation) {
-    const bool bert = plan.flavor == BertFlavor::kBert;
-    const bool distilled = plan.flavor == BertFlavor::kDistilBert;
-    const PathScope scope(builder, bert ? "cls.predictions" : distilled ? "head" : "lm_head");
-    if (!distilled) bias_ = make_bias(builder, plan);
-    dense_ = make_linear(builder,
-                         bert        ? "transform.dense"
-                         : distilled ? "vocab_transform"
-                                     : "dense",
-                         plan.hidden, plan.hidden);
-    norm_ = make_norm(builder,
-                      bert        ? "transform.LayerNorm"
-                      : distilled ? "vocab_layer_norm"
-                                  : "layer_norm",
-                      NormKind::kLayer, plan.hidden);
+      : activation_(plan.flavor == BertFlavor::kElectra ? Activation::kGelu : plan.activation) {
+    const MaskedHeadNames names = masked_head_names(plan.flavor);
+    const bool bias_first = plan.flavor == BertFlavor::kBert || plan.flavor == BertFlavor::kRoberta;
+    const PathScope scope(builder, names.scope);
+    if (bias_first) bias_ = make_bias(builder, plan);
+    dense_ = make_linear(builder, names.dense, plan.hidden, plan.embedding);
+    norm_ = make_norm(builder, names.norm, NormKind::kLayer, plan.embedding);
     const HeadScope head(builder);
-    weight_ =
-        plan.tied ? words : builder.parameter("decoder.weight", {plan.vocabulary, plan.hidden});
-    if (distilled) bias_ = make_bias(builder, plan);
+    const PathScope decoder(builder, names.decoder);
+    weight_ = plan.tied ? words : builder.parameter("weight", {plan.vocabulary, plan.embedding});
+    if (!bias_first) bias_ = make_bias(builder, plan);
   }
 
   Tensor operator()(const Tensor& x) const {
@@ -192,52 +199,79 @@ class MaskedHead {
   Tensor weight_, bias_;
 };
 
+// ELECTRA's: a number for each token, whether it was replaced.
+class DiscriminatingHead {
+ public:
+  DiscriminatingHead(Builder& builder, const BertPlan& plan) : activation_(plan.activation) {
+    const PathScope scope(builder, "discriminator_predictions");
+    dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
+    const HeadScope head(builder);
+    prediction_ = make_linear(builder, "dense_prediction", plan.hidden, 1, {.head = true});
+  }
+
+  Tensor operator()(const Tensor& x) const {
+    Tensor hidden = dense_(x);
+    hidden = activate(activation_, hidden);
+    return select(prediction_(hidden), 2, 0);
+  }
+
+ private:
+  Activation activation_;
+  Linear dense_, prediction_;
+};
+
 // What comes between the last hidden states and the classes: BERT's pooler, or the head's own dense
 // layer.
 class ClassHead {
  public:
-  ClassHead(Builder& builder, const BertPlan& plan) : plan_(plan) {
-    const bool roberta = plan.flavor == BertFlavor::kRoberta;
-    if (!roberta) {
+  ClassHead(Builder& builder, const BertPlan& plan) : plan_(plan), own_(has_own_dense(plan)) {
+    if (!own_) {
       const bool bert = plan.flavor == BertFlavor::kBert;
       dense_ =
           make_linear(builder, bert ? "pooler.dense" : "pre_classifier", plan.hidden, plan.hidden);
     }
     const HeadScope head(builder);
-    const PathScope scope(builder, roberta ? "classifier" : "");
-    if (roberta) dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
-    classifier_ = make_linear(builder, roberta ? "out_proj" : "classifier", plan.hidden,
-                              plan.labels, {.head = true});
+    const PathScope scope(builder, own_ ? "classifier" : "");
+    if (own_) dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
+    classifier_ = make_linear(builder, own_ ? "out_proj" : "classifier", plan.hidden, plan.labels,
+                              {.head = true});
   }
 
   Tensor operator()(const Tensor& hidden) const {
     Tensor pooled = select(hidden, 1, 0);
-    if (plan_.flavor == BertFlavor::kRoberta) pooled = dropout(pooled, plan_.classifier_dropout);
+    if (own_) pooled = dropout(pooled, plan_.classifier_dropout);
     pooled = dense_(pooled);
-    pooled = activate(
-        plan_.flavor == BertFlavor::kDistilBert ? Activation::kRelu : Activation::kTanh, pooled);
+    pooled = activate(activation(), pooled);
     pooled = dropout(pooled, plan_.classifier_dropout);
     return classifier_(pooled);
   }
 
  private:
+  static bool has_own_dense(const BertPlan& plan) {
+    return plan.flavor == BertFlavor::kRoberta || plan.flavor == BertFlavor::kElectra;
+  }
+
+  Activation activation() const {
+    switch (plan_.flavor) {
+      case BertFlavor::kDistilBert: return Activation::kRelu;
+      case BertFlavor::kElectra: return Activation::kGelu;
+      default: return Activation::kTanh;
+    }
+  }
+
   BertPlan plan_;
+  bool own_;
   Linear dense_, classifier_;
 };
 
-class Bert final : public Network {
+class Bert final : public EncoderModel {
  public:
   Bert(Builder& builder, const ModelSettings& settings, const BertPlan& plan)
-      : session_(builder.session()), settings_(settings), plan_(plan) {
-    require_sequence_length(settings_);
-    AttentionStyle style;
-    style.implementation = settings.attention;
-    style.causal = false;
-    style.dropout = plan.attention_dropout;
-    const std::int64_t head_size = plan.hidden / plan.heads;
-    style.scale = 1 / std::sqrt(static_cast<double>(head_size));
-    style.softmax_in_fp32 = false;
+      : EncoderModel(builder, settings, plan.labels) {
+    const AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
     embeddings_.emplace(builder, plan);
+    if (plan.embedding != plan.hidden)
+      widening_ = make_linear(builder, "embeddings_project", plan.embedding, plan.hidden);
     blocks_.reserve(static_cast<std::size_t>(plan.layers));
     for (std::int64_t i = 0; i < plan.layers; ++i) {
       const PathScope block(builder, plan.names.stack, i);
@@ -246,73 +280,46 @@ class Bert final : public Network {
     }
     if (plan.labels > 0) {
       class_head_.emplace(builder, plan);
+    } else if (plan.discriminates) {
+      discriminating_head_.emplace(builder, plan);
     } else {
       masked_head_.emplace(builder, plan, embeddings_->words());
     }
   }
 
-  void load_batch(std::int64_t size, bool targets) override {
-    const BatchScope scope(session_, {&ids_, &labels_, &padding_});
-    const Shape shape{size, settings_.sequence_length};
-    ids_ = session_.zeros(shape, DType::kInt64);
-    if (targets) labels_ = session_.zeros(plan_.labels > 0 ? Shape{size} : shape, DType::kInt64);
-    if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
-  }
-
-  Tensor loss(Tensor* output) override {
-    const Tensor hidden = encoded();
-    const ComponentScope scope(session_, Component::kLogitsLoss);
-    const Tensor logits = scored(hidden);
-    Tensor result;
-    if (script_makes_loss(settings_)) {
-      result = apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
-    } else {
-      result = token_loss(logits, labels_);
-    }
-    if (output != nullptr) *output = logits;
-    return result;
-  }
-
-  bool output_is_named() const override { return script_makes_loss(settings_); }
-
-  Tensor forward() override {
-    const Tensor hidden = encoded();
-    const ComponentScope scope(session_, Component::kLogitsLoss);
-    return scored(hidden);
-  }
-
  private:
-  Tensor encoded() {
-    const Tensor embedded = (*embeddings_)(ids_, settings_);
+  Tensor encoded() override {
+    Tensor embedded = (*embeddings_)(ids(), settings());
+    if (widening_) embedded = (*widening_)(embedded);
+    const bool eager = settings().attention == AttentionImplementation::kEager;
     Pass pass;
-    MaskCase c;
-    c.batch = ids_.size(0);
-    c.queries = c.keys = ids_.size(1);
-    c.causal = false;
-    c.padding = padding_;
-    c.eager = settings_.attention == AttentionImplementation::kEager;
-    c.dtype = embedded.dtype();
-    pass.mask = c.eager && settings_.transformers_version < kMasksPaddingOnly && !padding_
-                    ? session_.empty({c.batch, 1, 1, c.keys}, embeddings_->words().dtype())
-                    : make_mask(session_, c);
+    pass.mask =
+        eager && settings().transformers_version < kMasksPaddingOnly && !padding()
+            ? session().empty({ids().size(0), 1, 1, ids().size(1)}, embeddings_->words().dtype())
+            : mask_for(embedded.dtype());
     pass.mask_is_positional = true;
     Tensor hidden = embedded;
-    for (const BertBlock& block : blocks_) hidden = run_block(settings_, block, hidden, pass);
+    for (const BertBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
     return hidden;
   }
 
-  Tensor scored(const Tensor& hidden) const {
+  Tensor scored(const Tensor& hidden) const override {
+    if (discriminating_head_) return (*discriminating_head_)(hidden);
     return class_head_ ? (*class_head_)(hidden) : (*masked_head_)(hidden);
   }
 
-  Session& session_;
-  ModelSettings settings_;
-  BertPlan plan_;
+  Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
+    if (!discriminating_head_) return token_loss(logits, labels);
+    const Tensor replaced = session().empty(labels.shape(), DType::kFp32);
+    return pair_loss(PairLoss::kBceWithLogits, logits, replaced);
+  }
+
   std::optional<BertEmbeddings> embeddings_;
   std::vector<BertBlock> blocks_;
   std::optional<MaskedHead> masked_head_;
   std::optional<ClassHead> class_head_;
-  Tensor ids_, labels_, padding_;
+  std::optional<DiscriminatingHead> discriminating_head_;
+  std::optional<Linear> widening_;  // from the tables' width to the blocks'
 };
 
 }  // namespace

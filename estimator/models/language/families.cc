@@ -11,6 +11,7 @@
 #include "estimator/models/language/litgpt.h"
 #include "estimator/models/language/llama.h"
 #include "estimator/models/language/llama_kin.h"
+#include "estimator/models/language/modernbert.h"
 #include "estimator/models/language/opt.h"
 #include "estimator/models/language/phi.h"
 #include "estimator/models/language/qwen.h"
@@ -25,11 +26,22 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bert", make_bert},         {"bloom", make_bloom},      {"camembert", make_bert},
-    {"distilbert", make_bert},   {"falcon", make_falcon},    {"gpt2", make_gpt2},
-    {"gpt_neox", make_gpt_neox}, {"opt", make_opt},          {"phi", make_phi},
-    {"qwen", make_qwen},         {"roberta", make_bert},     {"t5", make_t5},
-    {"xlm-roberta", make_bert},  {"gpt_bigcode", make_gpt2},
+    {"bert", make_bert},
+    {"bloom", make_bloom},
+    {"camembert", make_bert},
+    {"distilbert", make_bert},
+    {"electra", make_bert},
+    {"falcon", make_falcon},
+    {"gpt2", make_gpt2},
+    {"gpt_bigcode", make_gpt2},
+    {"gpt_neox", make_gpt_neox},
+    {"modernbert", make_modernbert},
+    {"opt", make_opt},
+    {"phi", make_phi},
+    {"qwen", make_qwen},
+    {"roberta", make_bert},
+    {"t5", make_t5},
+    {"xlm-roberta", make_bert},
 };
 
 std::unique_ptr<Network> (*maker_of(std::string_view type))(Builder&, const Node&,

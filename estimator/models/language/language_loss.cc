@@ -40,6 +40,10 @@ Tensor token_loss(const Tensor& logits, const Tensor& labels) {
   return cross_entropy(view(logits, {-1, logits.size(-1)}), view(labels, {-1}));
 }
 
+Tensor masked_lm_loss(const Tensor& logits, const Tensor& labels) {
+  return token_loss(to_dtype(logits, DType::kFp32), labels);
+}
+
 Tensor fused_causal_loss(const Tensor& hidden, const Tensor& weight, const Tensor& labels) {
   return fused_head_loss(hidden, weight, from_second(padded_by_one(labels)));
 }

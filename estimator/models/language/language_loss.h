@@ -19,7 +19,10 @@ Tensor causal_lm_loss(const Tensor& logits, const Tensor& labels, const CausalLo
 // Cross entropy of logits [b, s, V] in their own type against labels [b, s].
 Tensor token_loss(const Tensor& logits, const Tensor& labels);
 
-// The same against shifted labels, fused with the head whose matrix is `weight`: the logits of all
+// ForMaskedLMLoss: the same with logits in fp32.
+Tensor masked_lm_loss(const Tensor& logits, const Tensor& labels);
+
+// The causal loss, fused with the head whose matrix is `weight`: the logits of all
 // tokens never exist.
 Tensor fused_causal_loss(const Tensor& hidden, const Tensor& weight, const Tensor& labels);
 

@@ -36,8 +36,9 @@ Tensor shifted_range(Session& session, std::int64_t length) {
 }
 
 bool kernel_flag_suffices(Session& session, const MaskCase& c) {
-  if (c.eager || c.forced) return !c.causal && !c.padding;
-  if (c.window > 0 && c.keys >= c.window) return false;
+  const bool cut = c.window > 0 && c.keys >= c.window;
+  if (c.eager || c.forced) return !c.causal && !c.padding && !cut;
+  if (cut) return false;
   if (!c.padding) return !c.causal || c.queries == 1 || c.keys == c.queries || !c.cached;
   read_whether_all(session);
   if (c.causal && c.queries > 1) read_whether_all(session);
@@ -57,15 +58,16 @@ Tensor truth_values(Session& session, const MaskCase& c, const Tensor& padding) 
   const Tensor keys = shifted_range(session, c.keys);
   const Shape square{1, 1, c.queries, c.keys};
   const Shape rows{1, 1, c.queries, 1};
-  const bool windowed = c.causal && c.window > 0;
+  const bool windowed = c.window > 0;
   if (!padding && !windowed) return session.empty(c.causal ? square : rows, DType::kBool);
   Tensor result = session.empty({}, DType::kBool);
   if (windowed) {
-    const Tensor difference = session.empty(square, DType::kInt64);
+    Tensor difference = session.empty(square, DType::kInt64);
+    if (!c.causal) difference = session.empty(square, DType::kInt64);  // its absolute value
     const Tensor within = session.empty(square, DType::kBool);
     result = session.empty(square, DType::kBool);
   }
-  result = narrowed(session, c.causal ? square : rows, c.causal ? square : rows);
+  result = narrowed(session, c.causal ? square : rows, c.causal || windowed ? square : rows);
   if (padding) result = narrowed(session, {c.batch, 1, 1, c.keys}, {c.batch, 1, c.queries, c.keys});
   return result;
 }

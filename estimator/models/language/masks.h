@@ -17,7 +17,7 @@ struct MaskCase {
   bool cached = false;      // a cache is in use: positions are not searched for packed sequences
   bool positions = true;    // the model hands its position ids to the mask's maker
   Tensor padding;           // the batch's int64 mask [b, t]; undefined: none
-  std::int64_t window = 0;  // sliding window; 0: none
+  std::int64_t window = 0;  // sliding window, to both sides where not causal; 0: none
   bool forced = false;      // a static cache's decoding step always has one
   bool eager = false;  // numbers of `dtype` instead of truth values, and always there when causal
   DType dtype = DType::kFp32;

@@ -24,6 +24,7 @@ EncoderLayer::EncoderLayer(Builder& builder, const EncoderPlan& plan, const Mode
   plan_.dropout = settings.dropout.value_or(plan.dropout);
   style_.implementation = settings.attention;
   style_.causal = plan.causal;
+  style_.softmax_in_fp32 = plan.softmax_in_fp32;
   style_.dropout = settings.dropout.value_or(plan.attention_dropout);
   style_.scale = 1 / std::sqrt(static_cast<double>(plan.head_size()));
   const std::int64_t width = plan.hidden;
@@ -38,8 +39,13 @@ EncoderLayer::EncoderLayer(Builder& builder, const EncoderPlan& plan, const Mode
   first_norm_ = make_layer_norm(builder, plan.names.first_norm, width);
   {
     const PathScope scope(builder, "mlp");
-    first_ = make_linear(builder, "fc1", width, plan.ffn);
-    second_ = make_linear(builder, "fc2", plan.ffn, width);
+    first_ = make_linear(builder, plan.gated ? "gate_proj" : "fc1", width, plan.ffn);
+    if (plan.gated) up_ = make_linear(builder, "up_proj", width, plan.ffn);
+    second_ = make_linear(builder, plan.gated ? "down_proj" : "fc2", plan.ffn, width);
+  }
+  if (plan.layer_scale) {
+    first_scale_ = builder.parameter("layer_scale1.lambda1", {width});
+    second_scale_ = builder.parameter("layer_scale2.lambda1", {width});
   }
   second_norm_ = make_layer_norm(builder, plan.names.second_norm, width);
 }
@@ -54,6 +60,28 @@ Attended EncoderLayer::attention(const Tensor& x, const Tensor& mask) const {
   return attended;
 }
 
+Tensor EncoderLayer::feed_forward(const Tensor& x) const {
+  if (plan_.gated) {
+    Tensor both;
+    {
+      const Tensor gate = activate(Activation::kSilu, first_(x));
+      both = mul(gate, up_(x));
+    }
+    return second_(both);
+  }
+  Tensor hidden = first_(x);
+  hidden = activate(plan_.activation, hidden);
+  return second_(hidden);
+}
+
+Tensor EncoderLayer::closed(Tensor x, const Tensor& scale) const {
+  x = dropout(x, plan_.dropout);
+  if (scale) x = mul(x, scale);
+  if (plan_.drop_path == 0 || !x.session().training) return x;
+  const Tensor kept = x.session().empty({x.size(0), 1, 1}, x.dtype());
+  return mul(div_scalar(x, 1 - plan_.drop_path), kept);
+}
+
 Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
   Tensor weights;  // Python's `_` keeps eager's weights to the end
   Tensor hidden = first_norm_(x);
@@ -62,16 +90,14 @@ Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
     hidden = std::move(attended.output);
     weights = std::move(attended.weights);
   }
-  hidden = dropout(hidden, plan_.dropout);
+  hidden = closed(std::move(hidden), first_scale_);
   hidden = add(hidden, x);
   const Tensor residual = hidden;
   {
     const Tensor normed = second_norm_(hidden);  // the layer's name for it while the MLP runs
-    hidden = first_(normed);
-    hidden = activate(plan_.activation, hidden);
-    hidden = second_(hidden);
+    hidden = feed_forward(normed);
   }
-  hidden = dropout(hidden, plan_.dropout);
+  hidden = closed(std::move(hidden), second_scale_);
   return add(hidden, residual);
 }
 

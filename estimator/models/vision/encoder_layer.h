@@ -1,4 +1,5 @@
-// EncoderLayer: the pre-norm transformer block that transformers' ViT and CLIP share.
+// EncoderLayer: the pre-norm transformer block that transformers' ViT, CLIP, SigLIP and DINOv2
+// share.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace memfathom {
 
-// What the two call their parts.
+// What the families call their parts.
 struct EncoderNames {
   std::string_view attention, output, first_norm, second_norm;
 };
@@ -24,13 +25,17 @@ struct EncoderPlan {
   double dropout = 0, attention_dropout = 0;
   bool qkv_bias = true;
   bool causal = false;
+  bool softmax_in_fp32 = true;  // eager's
+  bool layer_scale = false;     // a learnt factor for each feature after either part
+  bool gated = false;           // the feed-forward part: silu(gate(x)) * up(x)
+  double drop_path = 0;         // samples that skip a part
   Activation activation = Activation::kGelu;
   EncoderNames names;
 
   std::int64_t head_size() const { return hidden / heads; }
 };
 
-// The keys that both families spell alike; the rest is the caller's.
+// The keys that all spell alike; the rest is the caller's.
 EncoderPlan read_encoder_plan(const Node& config, const EncoderPlan& defaults);
 
 class EncoderLayer {
@@ -41,10 +46,14 @@ class EncoderLayer {
 
  private:
   Attended attention(const Tensor& x, const Tensor& mask) const;
+  Tensor feed_forward(const Tensor& x) const;
+  // What a part gives before the residual is added.
+  Tensor closed(Tensor x, const Tensor& scale) const;
 
   EncoderPlan plan_;
   AttentionStyle style_;
-  Linear q_, k_, v_, output_, first_, second_;
+  Linear q_, k_, v_, output_, first_, up_, second_;
+  Tensor first_scale_, second_scale_;
   LayerNorm first_norm_, second_norm_;
 };
 

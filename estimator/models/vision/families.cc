@@ -15,8 +15,10 @@
 #include "estimator/models/diffusion/video_autoencoder.h"
 #include "estimator/models/vision/classifier_presets.h"
 #include "estimator/models/vision/clip.h"
+#include "estimator/models/vision/dinov2.h"
 #include "estimator/models/vision/image_network.h"
 #include "estimator/models/vision/own_families.h"
+#include "estimator/models/vision/siglip.h"
 #include "estimator/models/vision/vggt.h"
 #include "estimator/models/vision/vision_transformer.h"
 
@@ -234,6 +236,24 @@ constexpr DiffusersClass kClasses[] = {
     {"UNet2DModel", make_unet},
 };
 
+struct ModelType {
+  std::string_view name;
+  std::unique_ptr<Network> (*make)(Builder&, const Node&, const ModelSettings&);
+};
+
+// transformers'
+constexpr ModelType kModelTypes[] = {
+    {"clip", make_clip},
+    {"clip_text_model", make_clip},
+    {"clip_vision_model", make_clip},
+    {"dinov2", make_dinov2},
+    {"dinov2_with_registers", make_dinov2},
+    {"siglip", make_siglip},
+    {"siglip_text_model", make_siglip},
+    {"siglip_vision_model", make_siglip},
+    {"vit", make_vision_transformer},
+};
+
 const DiffusersClass* diffusers_class(const Node& config) {
   const Node* name = config.find("_class_name");
   if (name == nullptr || !name->is_string()) return nullptr;
@@ -305,13 +325,10 @@ std::unique_ptr<Network> make_vision_model(Builder& builder, const Node& config,
   } else if (const Node* model_type = config.find("model_type");
              model_type != nullptr && model_type->is_string()) {
     const std::string& type = model_type->as_string();
-    if (type == "vit") {
-      made = make_vision_transformer(builder, config, settings);
-    } else if (type == "clip" || type == "clip_text_model" || type == "clip_vision_model") {
-      made = make_clip(builder, config, settings);
-    } else {
-      made = make_own_family(builder, config, settings);
-    }
+    const auto* family = std::find_if(std::begin(kModelTypes), std::end(kModelTypes),
+                                      [&](const ModelType& one) { return one.name == type; });
+    made = family != std::end(kModelTypes) ? family->make(builder, config, settings)
+                                           : make_own_family(builder, config, settings);
   }
   if (made) builder.finish();
   return made;

@@ -7,6 +7,7 @@
 #include "kernels/layers/batch_scope.h"
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/embedding.h"
+#include "kernels/ops/loss.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
 
@@ -101,21 +102,37 @@ Tensor ImageTower::embedded() const {
   return add(x, positions);
 }
 
-Tensor ImageTower::pooled(const Tensor& tokens) const {
+// nn.MultiheadAttention of a question with its weights wanted: no kernel, and inside it the
+// sequence comes first.
+Tensor ImageTower::asked(const Tensor& probe, const Tensor& tokens) const {
   const std::int64_t width = plan_.hidden;
-  const Tensor probe = clone(expand(head_->probe, {tokens.size(0), 1, width}));
-  const auto rows = [&](std::int64_t begin, std::int64_t end, const Tensor& x) {
-    return linear(x, slice(head_->in_weight, 0, begin, end), slice(head_->in_bias, 0, begin, end));
+  const std::int64_t batch = tokens.size(0);
+  const std::int64_t sizes[] = {width, 2 * width};
+  const std::vector<Tensor> matrices = split(head_->in_weight, sizes, 0);
+  const std::vector<Tensor> biases = split(head_->in_bias, sizes, 0);
+  const Tensor q = linear(transpose(probe, 0, 1), matrices[0], biases[0]);
+  Tensor packed = linear(transpose(tokens, 0, 1), matrices[1], biases[1]);
+  packed = view(packed, {tokens.size(1), batch, 2, width});
+  packed = contiguous(permute(packed, {2, 0, 1, 3}));
+  const auto heads = [&](const Tensor& t) {
+    return transpose(view(t, {t.size(0), batch * plan_.heads, plan_.head_size()}), 0, 1);
   };
-  AttentionStyle style;
-  style.implementation = settings_.attention;
-  style.causal = false;
-  style.scale = 1 / std::sqrt(static_cast<double>(plan_.head_size()));
-  const Tensor q = split_heads(rows(0, width, probe), plan_.head_size());
-  const std::vector<Tensor> parts = chunk(rows(width, 3 * width, tokens), 2, -1);
-  const Tensor k = split_heads(parts[0], plan_.head_size());
-  const Tensor v = split_heads(parts[1], plan_.head_size());
-  Tensor x = head_->output(merge_heads(attend(style, q, k, v, {}).output));
+  const Tensor scaled = mul_scalar(heads(q), 1 / std::sqrt(static_cast<double>(plan_.head_size())));
+  Tensor weights = bmm(scaled, transpose(heads(select(packed, 0, 0)), 1, 2));
+  weights = softmax(weights);
+  Tensor answer = bmm(weights, heads(select(packed, 0, 1)));
+  answer = reshape(transpose(answer, 0, 1), {batch, width});
+  answer = head_->output(answer);
+  const Tensor average = mean(view(weights, {batch, plan_.heads, 1, -1}), {1}, false);
+  return view(answer, {batch, 1, width});
+}
+
+Tensor ImageTower::pooled(const Tensor& tokens) const {
+  Tensor x;
+  {
+    const Tensor probe = clone(expand(head_->probe, {tokens.size(0), 1, plan_.hidden}));
+    x = asked(probe, tokens);
+  }
   const Tensor residual = x;
   x = head_->norm(x);
   x = head_->second(activate(plan_.activation, head_->first(x)));

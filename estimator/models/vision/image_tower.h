@@ -48,6 +48,7 @@ class ImageTower {
 
   Tensor embedded() const;
   Tensor pooled(const Tensor& tokens) const;
+  Tensor asked(const Tensor& probe, const Tensor& tokens) const;
   void make_pooling_head(Builder& builder);
 
   Session& session_;

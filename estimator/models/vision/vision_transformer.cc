@@ -34,12 +34,6 @@ EncoderPlan read_plan(const Node& config) {
   return plan;
 }
 
-bool is_bare_model(const Node& config) {
-  const Node* named = config.find("architectures");
-  return named != nullptr && named->is_list() && !named->items().empty() &&
-         named->items()[0].is_string() && named->items()[0].as_string() == "ViTModel";
-}
-
 struct Vit {
   ModelSettings settings;
   Tensor class_token, positions;
@@ -91,6 +85,12 @@ ConfigExtent extent_or(const Node& config, std::string_view name, std::int64_t f
   return {size[0], size[1]};
 }
 
+bool is_architecture(const Node& config, std::string_view ending) {
+  const Node* named = config.find("architectures");
+  return named != nullptr && named->is_list() && !named->items().empty() &&
+         named->items()[0].is_string() && named->items()[0].as_string().ends_with(ending);
+}
+
 std::int64_t label_count(const Node& config, std::int64_t fallback) {
   if (const Node* labels = find_any(config, {"id2label"}); labels != nullptr && labels->is_map())
     fallback = static_cast<std::int64_t>(labels->entries().size());
@@ -135,7 +135,7 @@ std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& c
     vit->layers = make_encoder_layers(builder, "layers", plan, settings);
     vit->norm = make_layer_norm(builder, "layernorm", plan.hidden);
   }
-  vit->pools = is_bare_model(config);
+  vit->pools = is_architecture(config, "ViTModel");
   const HeadScope head(builder);
   const std::int64_t outputs =
       vit->pools ? count_or(config, {"pooler_output_size"}, plan.hidden) : label_count(config, 2);

@@ -20,6 +20,9 @@ struct ConfigExtent {
 };
 ConfigExtent extent_or(const Node& config, std::string_view name, std::int64_t fallback);
 
+// Whether the first of a config's `architectures` ends so.
+bool is_architecture(const Node& config, std::string_view ending);
+
 // Classes of a config: `num_labels`, or as many as `id2label` names.
 std::int64_t label_count(const Node& config, std::int64_t fallback);
 

@@ -192,6 +192,23 @@ constexpr Known kTable[] = {
     {"inception_v3", 27161264},
     {"fno-2d", 2410433},
     {"fno-3d", 9450529},
+    {"modernbert-base", 149655232},
+    {"modernbert-large", 395881664},
+    {"electra-small", 13549057},
+    {"electra-base", 109483009},
+    {"electra-large", 335142913},
+    {"dinov2-small", 22056576},
+    {"dinov2-base", 86580480},
+    {"dinov2-large", 304368640},
+    {"dinov2-giant", 1136480768},
+    {"dinov2-with-registers-small", 22058112},
+    {"dinov2-with-registers-base", 86583552},
+    {"dinov2-with-registers-large", 304372736},
+    {"dinov2-with-registers-giant", 1136486912},
+    {"siglip-base-patch16-224", 203155970},
+    {"siglip-so400m-patch14-384", 877960498},
+    {"siglip2-base-patch16-224", 375187970},
+    {"siglip2-so400m-patch14-384", 1136008498},
 };
 
 class PresetTableTest : public testing::TestWithParam<Known> {};

@@ -2,13 +2,10 @@
 // diffusers 0.42 with fake tensors: two samples, plain forward and backward.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "core/error.h"
-#include "estimator/job/read_job.h"
-#include "estimator/run/dry_run.h"
+#include "tests/estimator/models/recorded_step.h"
 
 namespace memfathom {
 namespace {
@@ -155,41 +152,20 @@ const Recorded kRecorded[] = {
 // clang-format on
 
 std::string job_of(const char* config, const std::string& training) {
-  return std::string(R"({"model": {"config": )") + config +
-         R"(}, "training": {"mode": "train", "batch_size": 2, "attention": "sdpa", "optimizer": "none", )" +
-         training + R"(}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})";
-}
-
-DryRun run(const std::string& job) {
-  DryRunOptions options;
-  options.policy = FrameworkPolicy::for_stack("2.15", 80);
-  return run_dry(read_job(parse_json(job, "job.json")), options);
-}
-
-std::int64_t peak_of(const DryRun& done, const std::string& phase) {
-  std::int64_t peak = 0;
-  for (const PhaseRecord& record : done.phases) {
-    if (record.iteration == 2 && record.name == phase) peak = std::max(peak, record.allocated_peak);
-  }
-  return peak;
-}
-
-void expect_near(std::int64_t got, std::int64_t wanted, const std::string& what) {
-  EXPECT_LE(std::abs(static_cast<double>(got - wanted)), 0.01 * static_cast<double>(wanted))
-      << what << ": " << got << " instead of " << wanted;
+  return recorded_job(config, R"("attention": "sdpa", )" + training);
 }
 
 TEST(RecordedPicturesTest, EachAllocatesWhatPyTorchAllocates) {
   for (const Recorded& recorded : kRecorded) {
-    const DryRun done = run(job_of(recorded.config, recorded.training));
+    const DryRun done = run_recorded(job_of(recorded.config, recorded.training));
     EXPECT_EQ(done.parameter_count, recorded.parameters) << recorded.what;
-    expect_near(peak_of(done, "forward"), recorded.forward, recorded.what);
-    expect_near(peak_of(done, "backward"), recorded.backward, recorded.what);
+    expect_recorded(peak_of(done, "forward"), recorded.forward, recorded.what);
+    expect_recorded(peak_of(done, "backward"), recorded.backward, recorded.what);
   }
 }
 
 std::int64_t allocated(const char* config, const std::string& more) {
-  return run(job_of(config, R"("precision": "bf16", "sequence_length": 128)" + more))
+  return run_recorded(job_of(config, R"("precision": "bf16", "sequence_length": 128)" + more))
       .allocated_peak.count();
 }
 
@@ -205,8 +181,8 @@ TEST(VisionLanguageTest, MorePicturesOrLargerOnesTakeMore) {
 TEST(VisionLanguageTest, AFrozenTowerHasNeitherGradientsNorAdapters) {
   const std::string lora = R"(, "num_images": 1, "lora": {"rank": 4, "targets": ["q_proj"]})";
   const auto adapted = [&](const std::string& more) {
-    return run(job_of(kLlavaWithClip,
-                      R"("precision": "bf16", "sequence_length": 128)" + lora + more))
+    return run_recorded(job_of(kLlavaWithClip,
+                               R"("precision": "bf16", "sequence_length": 128)" + lora + more))
         .parameter_count;
   };
   // PEFT goes by names: CLIP's queries are q_proj too, four layers of 4 * (128 + 128).
@@ -217,7 +193,8 @@ TEST(VisionLanguageTest, AFrozenTowerHasNeitherGradientsNorAdapters) {
 
 TEST(VisionLanguageTest, TargetsMeanTheTowersLayersOnlyAsTheLibrarySpellsThem) {
   const auto count = [](const char* target) {
-    return run(job_of(kQwen25Vl, std::string(R"("precision": "bf16", "sequence_length": 128,
+    return run_recorded(
+               job_of(kQwen25Vl, std::string(R"("precision": "bf16", "sequence_length": 128,
         "image_size": 112, "lora": {"rank": 4, "targets": [")") +
                                      target + R"("]})"))
         .parameter_count;
@@ -229,7 +206,7 @@ TEST(VisionLanguageTest, TargetsMeanTheTowersLayersOnlyAsTheLibrarySpellsThem) {
 
 TEST(VisionLanguageTest, PicturesThatDoNotFitIntoTheSequenceAreRefused) {
   try {
-    run(job_of(kLlavaWithClip, R"("precision": "bf16", "sequence_length": 64)"));
+    run_recorded(job_of(kLlavaWithClip, R"("precision": "bf16", "sequence_length": 64)"));
     FAIL() << "64 tokens of pictures were put into 64 places";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("1 picture in a sample takes 64 tokens"),
