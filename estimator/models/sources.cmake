@@ -9,6 +9,8 @@ set(MODEL_SOURCES
   models/presets.cc
   models/vision_language_presets.cc
   models/language/attention.cc
+  models/language/bart.cc
+  models/language/bart_stack.cc
   models/language/bert.cc
   models/language/bert_plan.cc
   models/language/bloom.cc

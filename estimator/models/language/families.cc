@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/models/language/bart.h"
 #include "estimator/models/language/bert.h"
 #include "estimator/models/language/bloom.h"
 #include "estimator/models/language/falcon.h"
@@ -26,21 +27,12 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bert", make_bert},
-    {"bloom", make_bloom},
-    {"camembert", make_bert},
-    {"distilbert", make_bert},
-    {"electra", make_bert},
-    {"falcon", make_falcon},
-    {"gpt2", make_gpt2},
-    {"gpt_bigcode", make_gpt2},
-    {"gpt_neox", make_gpt_neox},
-    {"modernbert", make_modernbert},
-    {"opt", make_opt},
-    {"phi", make_phi},
-    {"qwen", make_qwen},
-    {"roberta", make_bert},
-    {"t5", make_t5},
+    {"bart", make_bart},         {"bert", make_bert},       {"bloom", make_bloom},
+    {"camembert", make_bert},    {"distilbert", make_bert}, {"electra", make_bert},
+    {"falcon", make_falcon},     {"gpt2", make_gpt2},       {"gpt_bigcode", make_gpt2},
+    {"gpt_neox", make_gpt_neox}, {"mbart", make_bart},      {"modernbert", make_modernbert},
+    {"opt", make_opt},           {"phi", make_phi},         {"qwen", make_qwen},
+    {"roberta", make_bert},      {"t5", make_t5},           {"whisper", make_bart},
     {"xlm-roberta", make_bert},
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/ops/arithmetic.h"
 #include "kernels/ops/loss.h"
 #include "kernels/ops/views.h"
+#include "kernels/tensor/session.h"
 
 namespace memfathom {
 namespace {
@@ -38,6 +39,14 @@ Tensor causal_lm_loss(const Tensor& logits_in, const Tensor& labels, const Causa
 
 Tensor token_loss(const Tensor& logits, const Tensor& labels) {
   return cross_entropy(view(logits, {-1, logits.size(-1)}), view(labels, {-1}));
+}
+
+Tensor shifted_right(const Tensor& labels) {
+  Session& session = labels.session();
+  Tensor shifted = session.zeros(labels.shape(), DType::kInt64);
+  { const Tensor moved = session.empty({labels.size(0), labels.size(1) - 1}, DType::kInt64); }
+  const Tensor ignored = session.empty(labels.shape(), DType::kBool);
+  return shifted;
 }
 
 Tensor masked_lm_loss(const Tensor& logits, const Tensor& labels) {

@@ -19,6 +19,9 @@ Tensor causal_lm_loss(const Tensor& logits, const Tensor& labels, const CausalLo
 // Cross entropy of logits [b, s, V] in their own type against labels [b, s].
 Tensor token_loss(const Tensor& logits, const Tensor& labels);
 
+// The labels, one to the right: what the decoder of an encoder-decoder reads.
+Tensor shifted_right(const Tensor& labels);
+
 // ForMaskedLMLoss: the same with logits in fp32.
 Tensor masked_lm_loss(const Tensor& logits, const Tensor& labels);
 

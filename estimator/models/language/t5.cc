@@ -85,16 +85,8 @@ class T5 final : public Network {
     return builder.parameter("shared.weight", shape);
   }
 
-  // _shift_right: the labels, one to the right.
-  Tensor shifted_labels() const {
-    Tensor shifted = session_.zeros(labels_.shape(), DType::kInt64);
-    { const Tensor moved = session_.empty({labels_.size(0), labels_.size(1) - 1}, DType::kInt64); }
-    const Tensor ignored = session_.empty(labels_.shape(), DType::kBool);
-    return shifted;
-  }
-
   Tensor decoded(const Tensor& encoded) const {
-    const Tensor ids = shifted_labels();
+    const Tensor ids = shifted_right(labels_);
     return (*decoder_)(shared_, ids, encoded, padding_);
   }
 

@@ -209,6 +209,17 @@ constexpr Known kTable[] = {
     {"siglip-so400m-patch14-384", 877960498},
     {"siglip2-base-patch16-224", 375187970},
     {"siglip2-so400m-patch14-384", 1136008498},
+    {"bart-base", 139420416},
+    {"bart-large", 406291456},
+    {"bart-large-cnn", 406290432},
+    {"mbart-large-50", 610879488},
+    {"whisper-tiny", 37760640},
+    {"whisper-base", 72593920},
+    {"whisper-small", 241734912},
+    {"whisper-medium", 763857920},
+    {"whisper-large-v2", 1543304960},
+    {"whisper-large-v3", 1543490560},
+    {"whisper-large-v3-turbo", 808878080},
 };
 
 class PresetTableTest : public testing::TestWithParam<Known> {};

@@ -52,6 +52,20 @@ constexpr const char* kSiglipClass =
           "vision_config": {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
           "image_size": 112, "patch_size": 14}})";
 
+constexpr const char* kBart =
+    R"({"model_type": "bart", "d_model": 128, "encoder_layers": 3, "decoder_layers": 4, "encoder_attention_heads": 4,
+          "decoder_attention_heads": 4, "encoder_ffn_dim": 256, "decoder_ffn_dim": 256, "vocab_size": 1000, "max_position_embeddings": 256})";
+
+constexpr const char* kMbart =
+    R"({"model_type": "mbart", "d_model": 128, "encoder_layers": 3, "decoder_layers": 4, "encoder_attention_heads": 4,
+          "decoder_attention_heads": 4, "encoder_ffn_dim": 256, "decoder_ffn_dim": 256, "vocab_size": 1000, "max_position_embeddings": 256,
+          "scale_embedding": true, "activation_function": "relu", "dropout": 0.1, "attention_dropout": 0.1, "activation_dropout": 0.1})";
+
+constexpr const char* kWhisperCached =
+    R"({"model_type": "whisper", "d_model": 128, "encoder_layers": 3, "decoder_layers": 4, "encoder_attention_heads": 4,
+          "decoder_attention_heads": 4, "encoder_ffn_dim": 512, "decoder_ffn_dim": 512, "vocab_size": 1000, "num_mel_bins": 80,
+          "max_source_positions": 200, "max_target_positions": 128})";
+
 constexpr const char* kElectraDisc =
     R"({"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000,
           "model_type": "electra", "embedding_size": 64, "architectures": ["ElectraForPreTraining"]})";
@@ -63,6 +77,11 @@ constexpr const char* kElectraClass =
 constexpr const char* kDinov2Larger =
     R"({"model_type": "dinov2", "architectures": ["Dinov2ForImageClassification"], "hidden_size": 128, "num_hidden_layers": 4,
           "num_attention_heads": 4, "image_size": 112, "patch_size": 14, "num_labels": 10})";
+
+constexpr const char* kWhisper =
+    R"({"model_type": "whisper", "d_model": 128, "encoder_layers": 3, "decoder_layers": 4, "encoder_attention_heads": 4,
+          "decoder_attention_heads": 4, "encoder_ffn_dim": 512, "decoder_ffn_dim": 512, "vocab_size": 1000, "num_mel_bins": 80,
+          "max_source_positions": 200, "max_target_positions": 128})";
 
 struct Recorded {
   const char* config;
@@ -146,6 +165,24 @@ const Recorded kRecorded[] = {
      6920192, 6794240, 747402},
     {kSiglipClass, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager", "image_size": 112)",
      7432192, 7306240, 747402},
+    {kBart, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "sdpa", "target_sequence_length": 96)",
+     10452992, 10836992, 1387136},
+    {kBart, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "sdpa", "target_sequence_length": 96)",
+     4258816, 6457344, 1387136},
+    {kBart, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "sdpa", "target_sequence_length": 96)",
+     20253184, 21021184, 1387136},
+    {kBart, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager", "target_sequence_length": 96)",
+     24530432, 25298432, 1387136},
+    {kMbart, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "sdpa", "target_sequence_length": 96)",
+     10964992, 11348992, 1387648},
+    {kMbart, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "sdpa", "target_sequence_length": 96)",
+     4377600, 6592512, 1387648},
+    {kMbart, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "sdpa", "target_sequence_length": 96)",
+     20881920, 21649920, 1387648},
+    {kMbart, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager", "target_sequence_length": 96)",
+     30565888, 31333888, 1387648},
+    {kWhisperCached, R"("sequence_length": 96, "precision": "fp32", "gradient_checkpointing": "none", "attention": "sdpa", "use_cache": true)",
+     30482944, 31250944, 1902336},
     {kElectraDisc, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "sdpa")",
      5046784, 5113344, 651905},
     {kElectraDisc, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "sdpa")",
@@ -170,6 +207,14 @@ const Recorded kRecorded[] = {
      4908544, 7141888, 880906},
     {kDinov2Larger, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager", "image_size": 56)",
      4939264, 7141888, 880906},
+    {kWhisper, R"("sequence_length": 96, "precision": "bf16", "gradient_checkpointing": "none", "attention": "sdpa")",
+     15992832, 16376832, 1902336},
+    {kWhisper, R"("sequence_length": 96, "precision": "bf16", "gradient_checkpointing": "full", "attention": "sdpa")",
+     6049280, 10079744, 1902336},
+    {kWhisper, R"("sequence_length": 96, "precision": "fp32", "gradient_checkpointing": "none", "attention": "sdpa")",
+     30482944, 31250944, 1902336},
+    {kWhisper, R"("sequence_length": 96, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager")",
+     37902848, 38670848, 1902336},
 };
 // clang-format on
 
@@ -218,6 +263,24 @@ TEST(EncoderFamiliesTest, AnUnknownFamilyIsToldWhatElseWouldDo) {
       refusal_of(recorded_job(R"({"model_type": "nobody"})", R"("sequence_length": 64)"));
   for (const char* way : {"model.safetensors", "memfathom models", "model.layers", "trace"})
     EXPECT_NE(said.find(way), std::string::npos) << way << ": " << said;
+}
+
+TEST(EncoderFamiliesTest, MoreTokensThanPositionsAreRefused) {
+  const char* config = R"({"model_type": "whisper", "d_model": 64, "encoder_attention_heads": 4,
+      "decoder_attention_heads": 4, "vocab_size": 100, "max_target_positions": 448})";
+  const std::string said = refusal_of(recorded_job(config, R"("sequence_length": 449)"));
+  EXPECT_NE(said.find("448 positions, and the labels have 449 tokens"), std::string::npos) << said;
+}
+
+TEST(EncoderFamiliesTest, ReentrantCheckpointsKeepWhatTheOthersKeep) {
+  const auto peak = [](const char* kind) {
+    return run_recorded(recorded_job(kBart, std::string(R"("sequence_length": 128,
+        "precision": "bf16", "gradient_checkpointing": "full", "checkpoint_reentrant": )") +
+                                                kind))
+        .allocated_peak.count();
+  };
+  const auto plain = static_cast<double>(peak("false"));
+  EXPECT_NEAR(static_cast<double>(peak("true")), plain, 0.15 * plain);
 }
 
 }  // namespace
