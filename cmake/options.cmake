@@ -67,8 +67,8 @@ function(memfathom_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES} ${ARG_SHARED_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} memfathom_test_paths GTest::gtest_main GTest::gmock)
-  # Test code runs once: what is saved is compile time (the code under test keeps its flags).
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  # Test code runs once: what is saved is compile time (the code under test keeps its flags), with sanitizers more than half.
+  target_compile_options(${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   memfathom_warnings(${name})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
