@@ -80,6 +80,22 @@ constexpr Preset kPresets[] = {
     {"whisper-large-v3-turbo", "Whisper large-v3-turbo, 809 M",
      R"({"model_type":"whisper","d_model":1280,"encoder_layers":32,"decoder_layers":4,"encoder_attention_heads":20,"decoder_attention_heads":20,
          "encoder_ffn_dim":5120,"decoder_ffn_dim":5120,"vocab_size":51866,"num_mel_bins":128})"},
+    {"deberta-v3-xsmall", "DeBERTa v3 xsmall, 71.0 M",
+     R"({"model_type":"deberta-v2","relative_attention":true,"max_relative_positions":-1,"position_buckets":256,"norm_rel_ebd":"layer_norm",
+         "share_att_key":true,"pos_att_type":["p2c","c2p"],"type_vocab_size":0,"position_biased_input":false,"max_position_embeddings":512,"legacy":true,
+         "hidden_size":384,"num_hidden_layers":12,"num_attention_heads":6,"intermediate_size":1536,"vocab_size":128100,"pooler_hidden_size":384})"},
+    {"deberta-v3-small", "DeBERTa v3 small, 142 M",
+     R"({"model_type":"deberta-v2","relative_attention":true,"max_relative_positions":-1,"position_buckets":256,"norm_rel_ebd":"layer_norm",
+         "share_att_key":true,"pos_att_type":["p2c","c2p"],"type_vocab_size":0,"position_biased_input":false,"max_position_embeddings":512,"legacy":true,
+         "hidden_size":768,"num_hidden_layers":6,"num_attention_heads":12,"intermediate_size":3072,"vocab_size":128100,"pooler_hidden_size":768})"},
+    {"deberta-v3-base", "DeBERTa v3 base, 185 M",
+     R"({"model_type":"deberta-v2","relative_attention":true,"max_relative_positions":-1,"position_buckets":256,"norm_rel_ebd":"layer_norm",
+         "share_att_key":true,"pos_att_type":["p2c","c2p"],"type_vocab_size":0,"position_biased_input":false,"max_position_embeddings":512,"legacy":true,
+         "hidden_size":768,"num_hidden_layers":12,"num_attention_heads":12,"intermediate_size":3072,"vocab_size":128100,"pooler_hidden_size":768})"},
+    {"deberta-v3-large", "DeBERTa v3 large, 435 M",
+     R"({"model_type":"deberta-v2","relative_attention":true,"max_relative_positions":-1,"position_buckets":256,"norm_rel_ebd":"layer_norm",
+         "share_att_key":true,"pos_att_type":["p2c","c2p"],"type_vocab_size":0,"position_biased_input":false,"max_position_embeddings":512,"legacy":true,
+         "hidden_size":1024,"num_hidden_layers":24,"num_attention_heads":16,"intermediate_size":4096,"vocab_size":128100,"pooler_hidden_size":1024})"},
 };
 // clang-format on
 

@@ -16,6 +16,8 @@ set(MODEL_SOURCES
   models/language/bloom.cc
   models/language/causal_model.cc
   models/language/config_reader.cc
+  models/language/deberta.cc
+  models/language/deberta_attention.cc
   models/language/encoder_model.cc
   models/language/experts.cc
   models/language/falcon.cc
@@ -78,6 +80,7 @@ set(MODEL_SOURCES
   models/vision/image_parts.cc
   models/vision/image_tower.cc
   models/vision/inception.cc
+  models/vision/mixer.cc
   models/vision/mobilenet.cc
   models/diffusion/autoencoder.cc
   models/diffusion/autoencoder_network.cc

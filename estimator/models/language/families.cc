@@ -6,6 +6,7 @@
 #include "estimator/models/language/bart.h"
 #include "estimator/models/language/bert.h"
 #include "estimator/models/language/bloom.h"
+#include "estimator/models/language/deberta.h"
 #include "estimator/models/language/falcon.h"
 #include "estimator/models/language/gpt2.h"
 #include "estimator/models/language/gpt_neox.h"
@@ -28,7 +29,8 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {"bart", make_bart},         {"bert", make_bert},       {"bloom", make_bloom},
-    {"camembert", make_bert},    {"distilbert", make_bert}, {"electra", make_bert},
+    {"camembert", make_bert},    {"deberta-v2", make_deberta},
+    {"distilbert", make_bert}, {"electra", make_bert},
     {"falcon", make_falcon},     {"gpt2", make_gpt2},       {"gpt_bigcode", make_gpt2},
     {"gpt_neox", make_gpt_neox}, {"mbart", make_bart},      {"modernbert", make_modernbert},
     {"opt", make_opt},           {"phi", make_phi},         {"qwen", make_qwen},

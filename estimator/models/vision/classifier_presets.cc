@@ -63,6 +63,11 @@ Layer efficientnet(const ImageContext& context, std::int64_t classes, std::int64
   return make_efficientnet(context, classes, {kWidth / 10.0, kDepth / 10.0, kDropout / 10.0});
 }
 
+template <EfficientNetSize kSize>
+Layer efficientnet_v2(const ImageContext& context, std::int64_t classes, std::int64_t) {
+  return make_efficientnet_v2(context, classes, kSize);
+}
+
 template <std::int64_t kWidth, std::int64_t kThird, int kDepthTenths>
 Layer convnext(const ImageContext& context, std::int64_t classes, std::int64_t) {
   return make_convnext(context, classes, {kWidth, kThird, kDepthTenths / 10.0});
@@ -81,6 +86,11 @@ Layer vit(const ImageContext& context, std::int64_t classes, std::int64_t image_
 template <std::int64_t kWidth, std::int64_t kDepth, std::int64_t kHeads, std::int64_t kPatch>
 Layer torchvision_vit(const ImageContext& context, std::int64_t classes, std::int64_t image_size) {
   return make_torchvision_vit(context, classes, {kWidth, kDepth, kHeads, kPatch, image_size});
+}
+
+template <std::int64_t kWidth, std::int64_t kDepth, std::int64_t kPatch>
+Layer mixer(const ImageContext& context, std::int64_t classes, std::int64_t image_size) {
+  return make_mixer(context, classes, {kWidth, kDepth, 1, kPatch, image_size});
 }
 
 constexpr ClassifierPreset kPresets[] = {
@@ -121,6 +131,9 @@ constexpr ClassifierPreset kPresets[] = {
     {"efficientnet_b5", 456, false, efficientnet<16, 22, 4>},
     {"efficientnet_b6", 528, false, efficientnet<18, 26, 5>},
     {"efficientnet_b7", 600, false, efficientnet<20, 31, 5>},
+    {"efficientnet_v2_s", 384, false, efficientnet_v2<EfficientNetSize::kSmall>},
+    {"efficientnet_v2_m", 480, false, efficientnet_v2<EfficientNetSize::kMedium>},
+    {"efficientnet_v2_l", 480, false, efficientnet_v2<EfficientNetSize::kLarge>},
     {"convnext_tiny", 224, false, convnext<96, 9, 1>},
     {"convnext_small", 224, false, convnext<96, 27, 4>},
     {"convnext_base", 224, false, convnext<128, 27, 5>},
@@ -142,6 +155,11 @@ constexpr ClassifierPreset kPresets[] = {
     {"deit_tiny_patch16_224", 224, true, vit<192, 12, 3, 16>},
     {"deit_small_patch16_224", 224, true, vit<384, 12, 6, 16>},
     {"deit_base_patch16_224", 224, true, vit<768, 12, 12, 16>},
+    {"mixer_s32_224", 224, true, mixer<512, 8, 32>},
+    {"mixer_s16_224", 224, true, mixer<512, 8, 16>},
+    {"mixer_b32_224", 224, true, mixer<768, 12, 32>},
+    {"mixer_b16_224", 224, true, mixer<768, 12, 16>},
+    {"mixer_l16_224", 224, true, mixer<1024, 24, 16>},
     {"vit_b_16", 224, true, torchvision_vit<768, 12, 12, 16>},
     {"vit_b_32", 224, true, torchvision_vit<768, 12, 12, 32>},
     {"vit_l_16", 224, true, torchvision_vit<1024, 24, 16, 16>},

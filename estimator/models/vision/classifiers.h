@@ -43,6 +43,10 @@ struct EfficientNetPlan {
 Layer make_efficientnet(const ImageContext& context, std::int64_t classes,
                         const EfficientNetPlan& plan);
 
+enum class EfficientNetSize : std::uint8_t { kSmall, kMedium, kLarge };
+Layer make_efficientnet_v2(const ImageContext& context, std::int64_t classes,
+                           EfficientNetSize size);
+
 struct ConvNextPlan {
   std::int64_t width = 96;       // of the first stage; doubled at each next
   std::int64_t third_stage = 9;  // blocks; the other stages have three
@@ -63,6 +67,8 @@ struct VitPlan {
 };
 // timm's: fused qkv, pre-norm blocks, class token.
 Layer make_vit(const ImageContext& context, std::int64_t classes, const VitPlan& plan);
+// timm's MLP-Mixer: tokens mixed, then channels.
+Layer make_mixer(const ImageContext& context, std::int64_t classes, const VitPlan& plan);
 // torchvision's: nn.MultiheadAttention.
 Layer make_torchvision_vit(const ImageContext& context, std::int64_t classes, const VitPlan& plan);
 

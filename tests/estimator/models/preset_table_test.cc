@@ -220,6 +220,18 @@ constexpr Known kTable[] = {
     {"whisper-large-v2", 1543304960},
     {"whisper-large-v3", 1543490560},
     {"whisper-large-v3-turbo", 808878080},
+    {"deberta-v3-xsmall", 70958820},
+    {"deberta-v3-small", 142024548},
+    {"deberta-v3-base", 184551780},
+    {"deberta-v3-large", 435191908},
+    {"efficientnet_v2_s", 21458488},
+    {"efficientnet_v2_m", 54139356},
+    {"efficientnet_v2_l", 118515272},
+    {"mixer_s32_224", 19104624},
+    {"mixer_s16_224", 18528264},
+    {"mixer_b32_224", 60293428},
+    {"mixer_b16_224", 59880472},
+    {"mixer_l16_224", 208196168},
 };
 
 class PresetTableTest : public testing::TestWithParam<Known> {};

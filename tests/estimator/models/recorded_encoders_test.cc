@@ -74,6 +74,19 @@ constexpr const char* kElectraClass =
     R"({"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000,
           "model_type": "electra", "embedding_size": 128, "architectures": ["ElectraForSequenceClassification"], "num_labels": 3})";
 
+constexpr const char* kDebertaV2 =
+    R"({"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000,
+          "model_type": "deberta-v2", "relative_attention": true, "max_position_embeddings": 512, "position_buckets": 256,
+          "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0,
+          "position_biased_input": false, "max_relative_positions": -1, "pooler_hidden_size": 128})";
+
+constexpr const char* kDebertaV2Class =
+    R"({"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 1000,
+          "model_type": "deberta-v2", "architectures": ["DebertaV2ForSequenceClassification"], "relative_attention": true,
+          "max_position_embeddings": 512, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": true,
+          "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0, "position_biased_input": false, "max_relative_positions": -1,
+          "pooler_hidden_size": 128, "num_labels": 3})";
+
 constexpr const char* kDinov2Larger =
     R"({"model_type": "dinov2", "architectures": ["Dinov2ForImageClassification"], "hidden_size": 128, "num_hidden_layers": 4,
           "num_attention_heads": 4, "image_size": 112, "patch_size": 14, "num_labels": 10})";
@@ -199,6 +212,10 @@ const Recorded kRecorded[] = {
      9994240, 10292224, 740867},
     {kElectraClass, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager")",
      14692352, 14990336, 740867},
+    {kDebertaV2, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager")",
+     41002496, 42026496, 741736},
+    {kDebertaV2Class, R"("sequence_length": 128, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager")",
+     39239680, 39769088, 740867},
     {kDinov2Larger, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "sdpa", "image_size": 56)",
      2476544, 3597824, 880906},
     {kDinov2Larger, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "sdpa", "image_size": 56)",
@@ -215,6 +232,14 @@ const Recorded kRecorded[] = {
      30482944, 31250944, 1902336},
     {kWhisper, R"("sequence_length": 96, "precision": "fp32", "gradient_checkpointing": "none", "attention": "eager")",
      37902848, 38670848, 1902336},
+    {kDebertaV2, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "eager")",
+     21650432, 22162432, 741736},
+    {kDebertaV2, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "eager")",
+     5475328, 8438784, 741736},
+    {kDebertaV2Class, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "none", "attention": "eager")",
+     20886528, 20920320, 740867},
+    {kDebertaV2Class, R"("sequence_length": 128, "precision": "bf16", "gradient_checkpointing": "full", "attention": "eager")",
+     5472256, 8178176, 740867},
 };
 // clang-format on
 
@@ -225,6 +250,32 @@ TEST(RecordedEncodersTest, EachAllocatesWhatPyTorchAllocates) {
     EXPECT_EQ(done.parameter_count, recorded.parameters) << what;
     expect_recorded(peak_of(done, "forward"), recorded.forward, what);
     expect_recorded(peak_of(done, "backward"), recorded.backward, what);
+  }
+}
+
+// By name, at the size of a picture.
+struct RecordedClassifier {
+  const char* preset;
+  const char* training;
+  std::int64_t forward, backward, parameters;
+};
+
+const RecordedClassifier kClassifiers[] = {
+    {"efficientnet_v2_s", R"("image_size": 128, "precision": "fp32")", 188409344, 231129088,
+     21458488},
+    {"efficientnet_v2_s", R"("image_size": 128, "precision": "bf16")", 94297600, 115650048,
+     21458488},
+    {"mixer_b16_224", R"("precision": "fp32")", 473286144, 494045184, 59880472},
+    {"mixer_b16_224", R"("precision": "bf16")", 236646400, 247029248, 59880472},
+};
+
+TEST(RecordedEncodersTest, SoDoClassifiersOfTorchvisionAndTimm) {
+  for (const RecordedClassifier& recorded : kClassifiers) {
+    const std::string model = std::string(R"({"preset": ")") + recorded.preset + "\"}";
+    const DryRun done = run_recorded(recorded_job_of(model, recorded.training));
+    EXPECT_EQ(done.parameter_count, recorded.parameters) << recorded.preset;
+    expect_recorded(peak_of(done, "forward"), recorded.forward, recorded.preset);
+    expect_recorded(peak_of(done, "backward"), recorded.backward, recorded.preset);
   }
 }
 
@@ -281,6 +332,24 @@ TEST(EncoderFamiliesTest, ReentrantCheckpointsKeepWhatTheOthersKeep) {
   };
   const auto plain = static_cast<double>(peak("false"));
   EXPECT_NEAR(static_cast<double>(peak("true")), plain, 0.15 * plain);
+}
+
+TEST(EncoderFamiliesTest, DebertaWithAConvolutionIsRefused) {
+  const std::string said = refusal_of(recorded_job(
+      R"({"model_type": "deberta-v2", "conv_kernel_size": 3})", R"("sequence_length": 64)"));
+  EXPECT_NE(said.find("with a convolution"), std::string::npos) << said;
+}
+
+TEST(EncoderFamiliesTest, WaysOfAttentionMayBeOneWord) {
+  const auto parameters = [](const char* types) {
+    const std::string config = std::string(R"({"model_type": "deberta-v2", "hidden_size": 64,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
+        "vocab_size": 100, "relative_attention": true, "pos_att_type": )") +
+                               types + "}";
+    return run_recorded(recorded_job(config, R"("sequence_length": 64)")).parameter_count;
+  };
+  EXPECT_EQ(parameters(R"("p2c|c2p")"), parameters(R"(["p2c", "c2p"])"));
+  EXPECT_LT(parameters(R"("c2p")"), parameters(R"("p2c|c2p")"));
 }
 
 }  // namespace

@@ -14,10 +14,14 @@
 namespace memfathom {
 
 // Two samples, forward and backward without an optimizer; `training` holds the other keys.
-inline std::string recorded_job(const std::string& config, const std::string& training) {
-  return R"({"model": {"config": )" + config +
-         R"(}, "training": {"mode": "train", "batch_size": 2, "optimizer": "none", )" + training +
+inline std::string recorded_job_of(const std::string& model, const std::string& training) {
+  return R"({"model": )" + model +
+         R"(, "training": {"mode": "train", "batch_size": 2, "optimizer": "none", )" + training +
          R"(}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})";
+}
+
+inline std::string recorded_job(const std::string& config, const std::string& training) {
+  return recorded_job_of(R"({"config": )" + config + "}", training);
 }
 
 inline DryRun run_recorded(const std::string& job) {
