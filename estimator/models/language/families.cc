@@ -28,13 +28,25 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bart", make_bart},         {"bert", make_bert},       {"bloom", make_bloom},
-    {"camembert", make_bert},    {"deberta-v2", make_deberta},
-    {"distilbert", make_bert}, {"electra", make_bert},
-    {"falcon", make_falcon},     {"gpt2", make_gpt2},       {"gpt_bigcode", make_gpt2},
-    {"gpt_neox", make_gpt_neox}, {"mbart", make_bart},      {"modernbert", make_modernbert},
-    {"opt", make_opt},           {"phi", make_phi},         {"qwen", make_qwen},
-    {"roberta", make_bert},      {"t5", make_t5},           {"whisper", make_bart},
+    {"bart", make_bart},
+    {"bert", make_bert},
+    {"bloom", make_bloom},
+    {"camembert", make_bert},
+    {"deberta-v2", make_deberta},
+    {"distilbert", make_bert},
+    {"electra", make_bert},
+    {"falcon", make_falcon},
+    {"gpt2", make_gpt2},
+    {"gpt_bigcode", make_gpt2},
+    {"gpt_neox", make_gpt_neox},
+    {"mbart", make_bart},
+    {"modernbert", make_modernbert},
+    {"opt", make_opt},
+    {"phi", make_phi},
+    {"qwen", make_qwen},
+    {"roberta", make_bert},
+    {"t5", make_t5},
+    {"whisper", make_bart},
     {"xlm-roberta", make_bert},
 };
 
