@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr std::int64_t kPersistentBelow =
     100000;  // elements: smaller parameters are never partitioned
+constexpr std::int64_t kReuseDistance = 1000000000;  // elements, DeepSpeed's default
 constexpr int kGatherStream = 1;
 
 }  // namespace
@@ -150,14 +151,14 @@ void ZeroPartitionedParameters::prefetch() {
   if (!next.empty()) gather(next);
 }
 
-// Used again before so many elements have passed by that it would not pay to let it go
-// (DeepSpeed's max_reuse_distance, which has the same default as max_live_parameters).
+// Used again before so many elements have passed by that it would not pay to let it go. What is
+// kept so may exceed max_live_parameters, which only holds back what is fetched ahead.
 bool ZeroPartitionedParameters::soon_again(std::size_t index) const {
   if (!order_known_) return false;
   if (parameters_[index].wanted_until > position_) return true;
   std::int64_t passed = 0;
-  for (auto i = static_cast<std::size_t>(position_);
-       i < order_.size() && passed < buffers_.max_live_parameters; ++i) {
+  for (auto i = static_cast<std::size_t>(position_); i < order_.size() && passed < kReuseDistance;
+       ++i) {
     if (order_[i] == index) return true;
     passed += parameters_[order_[i]].elements();
   }
