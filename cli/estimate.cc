@@ -87,8 +87,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
         "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
         estimate.layers));
   } else if (does_not_fit) {
-    estimate.suggestions =
-        suggest(input.document, [&](const Job& changed) { return estimation.answer(changed); });
+    estimate.suggestions = suggest(input.document, estimation.for_search());
   }
   std::optional<RuleOfThumb> rule;
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);

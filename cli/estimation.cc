@@ -193,11 +193,7 @@ const WorkspaceModel* Estimation::workspaces_for(int capability, const std::stri
   return model.get();
 }
 
-DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory,
-                       Timeline* timeline) const {
-  DryRunOptions options;
-  options.device_memory = memory;
-  options.timeline = timeline;
+DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions options) const {
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
@@ -219,7 +215,11 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
     if (of_others && !named.empty()) run.assumptions.push_back(stack_of_others_sentence(named));
     return run;
   };
-  if (is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status)) {
+  const bool is_unrecorded = is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status);
+  // The mean of two is above when one of them is above twice as much.
+  if (options.ceiling && (is_unrecorded || !names_card(job)))
+    options.ceiling = *options.ceiling * 2;
+  if (is_unrecorded) {
     DryRun today = run_with(capability, &fitted_table_cudnn_9_19());
     if (!today.uses_cudnn) return today;
     options.timeline = nullptr;
@@ -237,10 +237,14 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, std::optional<Bytes
   return run;
 }
 
-DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen) const {
+DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen,
+                                std::optional<Bytes> ceiling) const {
+  DryRunOptions options;
+  options.ceiling = ceiling;
   try {
-    return run(job, chosen);
+    return run(job, chosen, options);
   } catch (const OutOfMemory& full) {
+    if (ceiling) throw;
     throw Error(ErrorKind::kInput,
                 fmt::format("the job takes more memory than anything can address ({} when it was "
                             "given up); check its batch, sequence, image and layer sizes",
@@ -254,19 +258,27 @@ Timeline Estimation::timeline(const Job& given) const {
   const LiveCard* live = live_target(given);
   const Job job = live != nullptr ? placed_on(*live, given) : given;
   Timeline timeline;
-  run(job, choose_calibration(job), {}, &timeline);
+  DryRunOptions options;
+  options.timeline = &timeline;
+  run(job, choose_calibration(job), options);
   return timeline;
 }
 
 Estimate Estimation::answer(const Job& job, bool explains) const {
-  return answer(job, explains, false);
+  return answer(job, Question{explains, false, {}});
 }
 
 Estimate Estimation::answer_as_run(const Job& job, bool explains) const {
-  return answer(job, explains, true);
+  return answer(job, Question{explains, true, {}});
 }
 
-Estimate Estimation::answer(const Job& given, bool explains, bool as_run) const {
+AnswerJob Estimation::for_search() const {
+  return [this](const Job& job, std::optional<Bytes> ceiling) {
+    return answer(job, Question{false, false, ceiling});
+  };
+}
+
+Estimate Estimation::answer(const Job& given, const Question& question) const {
   const LiveCard* live = live_target(given);
   const Job job = live != nullptr ? placed_on(*live, given) : given;
   Chosen chosen = choose_calibration(job);
@@ -277,13 +289,15 @@ Estimate Estimation::answer(const Job& given, bool explains, bool as_run) const 
   context.calibration = chosen.calibration ? &*chosen.calibration : nullptr;
   context.status = chosen.status;
   context.capacity = capacity_of(job);
-  context.explains = explains;
-  Estimate estimate = make_estimate(job, run_anywhere(job, chosen), context);
+  context.explains = question.explains;
+  Estimate estimate = make_estimate(job, run_anywhere(job, chosen, question.ceiling), context);
   const std::optional<Bytes> room =
-      as_run ? room_for_cache(job, estimate, context) : std::optional<Bytes>();
+      question.as_run ? room_for_cache(job, estimate, context) : std::optional<Bytes>();
   if (room) {
     try {
-      const DryRun squeezed = run(job, chosen, room);
+      DryRunOptions options;
+      options.device_memory = room;
+      const DryRun squeezed = run(job, chosen, options);
       context.wanted = estimate.totals.device_peak;
       estimate = make_estimate(job, squeezed, context);
       estimate.assumptions.push_back(

@@ -14,6 +14,7 @@
 #include "cli/live_card.h"
 #include "core/calibration.h"
 #include "core/workspace.h"
+#include "estimator/advise/answers.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/job.h"
 #include "kernels/workspace/fitted_table.h"
@@ -27,6 +28,8 @@ class Estimation {
   ~Estimation();
 
   Estimate answer(const Job& job, bool explains = false) const;
+  // answer() for a search; this must outlive it.
+  AnswerJob for_search() const;
   // As it would run on that very card: where the card is full, the allocator gives its cache back.
   // It runs, but slowly, so nobody should be advised to it.
   Estimate answer_as_run(const Job& job, bool explains = false) const;
@@ -49,11 +52,17 @@ class Estimation {
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
   const WorkspaceModel* workspaces_for(int capability, const std::string& torch_version,
                                        const FittedTable* table) const;
-  DryRun run(const Job& job, const Chosen& chosen, std::optional<Bytes> memory = {},
-             Timeline* timeline = nullptr) const;
-  // On a card without limits; where even addresses end, Error(kInput).
-  DryRun run_anywhere(const Job& job, const Chosen& chosen) const;
-  Estimate answer(const Job& given, bool explains, bool as_run) const;
+  // `options`: memory, ceiling and timeline; what the stack decides is filled in.
+  DryRun run(const Job& job, const Chosen& chosen, DryRunOptions options = {}) const;
+  // On a card without limits; where even addresses end, Error(kInput). OutOfMemory above the
+  // ceiling.
+  DryRun run_anywhere(const Job& job, const Chosen& chosen, std::optional<Bytes> ceiling) const;
+  struct Question {
+    bool explains = false;
+    bool as_run = false;
+    std::optional<Bytes> ceiling;
+  };
+  Estimate answer(const Job& given, const Question& question) const;
 
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first

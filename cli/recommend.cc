@@ -74,7 +74,7 @@ ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
                 fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
                             *options.probability));
   }
-  const AnswerJob answer = [&](const Job& job) { return estimation.answer(job); };
+  const AnswerJob answer = estimation.for_search();
   if (!settings.grid.empty())
     return print_largest_batches(input, settings.grid, answer, options, context);
   if (settings.by_memory) return print_by_memory(input, answer, options, context);

@@ -23,8 +23,7 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   Estimate estimate = estimation.answer_as_run(input.job, true);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
-    estimate.suggestions =
-        suggest(input.document, [&](const Job& changed) { return estimation.answer(changed); });
+    estimate.suggestions = suggest(input.document, estimation.for_search());
   context.out << report_page(input, estimate, estimation.timeline(input.job));
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }

@@ -75,6 +75,16 @@ void recommend(benchmark::State& state) {
 }
 BENCHMARK(recommend)->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+// Far from fitting, so that everything is searched: one card, and eight under ZeRO-2.
+void recommend_full_training(benchmark::State& state) {
+  Words words{"recommend", "--model", "llama-2-7b", "--batch-size", "4",       "--sequence-length",
+              "2048",      "--dtype", "bf16",       "--gpu",        "rtx-4090"};
+  if (state.range(0) > 1)
+    words.insert(words.end(), {"--num-gpus", std::to_string(state.range(0)), "--zero-stage", "2"});
+  repeat(state, words);
+}
+BENCHMARK(recommend_full_training)->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 // Small networks of two to nine linear layers, no two alike.
 void estimate_batch(benchmark::State& state) {
   const TemporaryDirectory directory;

@@ -169,11 +169,13 @@ void recommend_one(benchmark::State& state, const char* parallel) {
           parallel,
       "benchmark");
   std::atomic<std::int64_t> asked{0};
-  const AnswerJob answer = [&](const Job& changed) {
+  const AnswerJob answer = [&](const Job& changed, std::optional<Bytes> ceiling) {
     ++asked;
     EstimateContext context;
     context.capacity = changed.target.memory;
-    return make_estimate(changed, run_dry(changed, {}), context);
+    DryRunOptions options;
+    options.ceiling = ceiling;
+    return make_estimate(changed, run_dry(changed, options), context);
   };
   for (auto _ : state) benchmark::DoNotOptimize(recommend(job, answer, {}).suggestions.size());
   state.counters["estimates"] =

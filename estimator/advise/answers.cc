@@ -1,38 +1,72 @@
 #include "estimator/advise/answers.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/on_all_cores.h"
 #include "core/yaml_text.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
+namespace {
+
+// Two sets of the same changes are one variant, whichever of them was made first.
+Node in_order(const Node& node) {
+  if (node.is_list()) {
+    Node list = Node::list();
+    for (const Node& item : node.items()) list.append(in_order(item));
+    return list;
+  }
+  if (!node.is_map()) return node;
+  std::vector<const Node*> entries;
+  for (const Node& entry : node.entries()) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(),
+            [](const Node* a, const Node* b) { return a->key() < b->key(); });
+  Node map = Node::map();
+  for (const Node* entry : entries) map.set(entry->key(), in_order(*entry));
+  return map;
+}
+
+}  // namespace
 
 Answers::Answers(Node document, AnswerJob answer)
     : document_(std::move(document)), answer_(std::move(answer)) {}
 
 Answers::Known& Answers::known(const Node& variant) {
+  const std::string key = to_yaml(in_order(variant));
   const std::lock_guard lock(mutex_);
-  return known_[to_yaml(variant)];
+  return known_[key];
 }
 
-const Estimate* Answers::of(const Patch& patch) {
+const Estimate* Answers::ask(const Patch& patch, std::optional<Bytes> ceiling) {
   const Node variant = patched(document_, patch);
   Known& entry = known(variant);
-  std::call_once(entry.asked, [&] {
+  const std::lock_guard lock(entry.asking);
+  if (!entry.answered && !(ceiling && *ceiling <= entry.above)) {
     try {
-      entry.estimate = answer_(read_job(variant));
+      entry.estimate = answer_(read_job(variant), ceiling);
+      entry.answered = true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kOutOfMemory) throw;
+      entry.answered = !ceiling || error.kind() == ErrorKind::kInput;
+      if (ceiling) entry.above = *ceiling;
     }
-  });
-  return entry.estimate ? &*entry.estimate : nullptr;
+  }
+  if (!entry.estimate) return nullptr;
+  const bool is_above = ceiling && entry.estimate->totals.device_peak > *ceiling;
+  return is_above ? nullptr : &*entry.estimate;
 }
+
+const Estimate* Answers::of(const Patch& patch) { return ask(patch, std::nullopt); }
+
+const Estimate* Answers::within(Bytes ceiling, const Patch& patch) { return ask(patch, ceiling); }
 
 const Estimate& Answers::base() {
   Known& entry = known(document_);
-  std::call_once(entry.asked, [&] { entry.estimate = answer_(read_job(document_)); });
+  const std::lock_guard lock(entry.asking);
   // Somebody may have asked for it by an empty patch, to whom it was no error.
-  if (!entry.estimate) entry.estimate = answer_(read_job(document_));
+  if (!entry.estimate) entry.estimate = answer_(read_job(document_), std::nullopt);
+  entry.answered = true;
   return *entry.estimate;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/document.h"
 #include "estimator/advise/patch.h"
 #include "estimator/answer/estimate.h"
@@ -15,8 +16,9 @@
 
 namespace memfathom {
 
-// May be called from several threads at once.
-using AnswerJob = std::function<Estimate(const Job&)>;
+// Estimates a job. May be called from several threads at once. With a ceiling it may throw
+// Error(kOutOfMemory) as soon as it is sure that the device peak lies above it.
+using AnswerJob = std::function<Estimate(const Job& job, std::optional<Bytes> ceiling)>;
 
 // May be asked from several threads; a variant that another thread is at is waited for.
 class Answers {
@@ -28,6 +30,9 @@ class Answers {
   // model that has no such attention, a number of GPUs that does not divide). The pointer stays
   // valid.
   const Estimate* of(const Patch& patch);
+  // The same where only an estimate that may be at most so high is of use: null, too, when it lies
+  // above. Cheaper than of() for one that does.
+  const Estimate* within(Bytes ceiling, const Patch& patch);
   // The unchanged job. Throws what reading or answering it throws.
   const Estimate& base();
   // Answers all of them, on every core; of() then has them at once.
@@ -35,14 +40,17 @@ class Answers {
 
  private:
   struct Known {
-    std::once_flag asked;
+    std::mutex asking;
+    bool answered = false;  // by an estimate, or by an error for good
     std::optional<Estimate> estimate;
+    Bytes above;  // while not answered: it is higher than this
   };
   Known& known(const Node& variant);
+  const Estimate* ask(const Patch& patch, std::optional<Bytes> ceiling);
 
   Node document_;
   AnswerJob answer_;
-  std::mutex mutex_;  // of the map; an entry has its own flag
+  std::mutex mutex_;  // of the map; an entry has its own
   std::map<std::string, Known> known_;
 };
 

@@ -20,7 +20,7 @@ Patch patch_of_all(const std::vector<SingleChange>& changes) {
 }
 
 bool holds(Answers& answers, const Patch& patch, const Limit& limit) {
-  const Estimate* estimate = answers.of(patch);
+  const Estimate* estimate = answers.within(limit.available, patch);
   return estimate != nullptr && limit.holds(*estimate) &&
          (answers.base().trainable_count == 0 || estimate->trainable_count > 0);
 }

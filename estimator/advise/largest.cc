@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace memfathom {
 namespace {
@@ -22,15 +23,30 @@ struct Side {
   double bytes = 0;
 };
 
-// Memory is nearly straight in a batch: where the line between the sides meets the limit, kept
-// strictly between them.
+// Memory is nearly straight in a batch: how many steps after `from` the line through both meets the
+// limit, from 0 to `most`; nothing where it does not rise.
+std::optional<std::int64_t> steps_to_limit(const Side& from, const Side& other, Bytes limit,
+                                           std::int64_t most) {
+  const double slope = (other.bytes - from.bytes) / static_cast<double>(other.steps - from.steps);
+  if (!(slope > 0)) return std::nullopt;
+  const double steps = (static_cast<double>(limit.count()) - from.bytes) / slope;
+  return static_cast<std::int64_t>(std::clamp(steps, 0.0, static_cast<double>(most)));
+}
+
+// Where the line between the sides meets the limit, kept strictly between them.
 std::int64_t guess(const Side& fits, const Side& too_much, Bytes limit) {
-  const double slope =
-      (too_much.bytes - fits.bytes) / static_cast<double>(too_much.steps - fits.steps);
-  const double steps = slope > 0 ? (static_cast<double>(limit.count()) - fits.bytes) / slope : 0;
-  const double widest = static_cast<double>(too_much.steps - fits.steps);
-  return std::clamp(fits.steps + static_cast<std::int64_t>(std::clamp(steps, 0.0, widest)),
+  const std::int64_t widest = too_much.steps - fits.steps;
+  return std::clamp(fits.steps + steps_to_limit(fits, too_much, limit, widest).value_or(0),
                     fits.steps + 1, too_much.steps - 1);
+}
+
+// Where to look after two sizes that fit: the step beyond where their line meets the limit most
+// often does not. Never far beyond what is known: the line may hang on what does not grow yet.
+std::int64_t beyond(const Side& smaller, const Side& larger, Bytes limit) {
+  constexpr std::int64_t kMostTimes = 16;
+  const std::int64_t most = (kMostTimes - 1) * larger.steps;
+  const auto steps = steps_to_limit(larger, smaller, limit, most - 1);
+  return steps ? larger.steps + *steps + 1 : 2 * larger.steps;
 }
 
 }  // namespace
@@ -101,9 +117,13 @@ std::optional<std::int64_t> largest_that_fits(Answers& answers, const Patch& wit
   if (fits) {
     const std::int64_t end =
         std::max<std::int64_t>(extent.now * most / extent.step, high.steps + 1);
-    while (fits && high.steps < end) {
-      low = high;
-      high = look(std::min(high.steps * 2, end), fits);
+    // A line that promises too little must not make the search slow.
+    constexpr int kMostLines = 3;
+    for (int looks = 0; fits && high.steps < end; ++looks) {
+      const Side before = std::exchange(low, high);
+      const bool by_line = looks > 0 && looks <= kMostLines;
+      const std::int64_t next = by_line ? beyond(before, low, limit.available) : 2 * low.steps;
+      high = look(std::min(next, end), fits);
     }
     if (fits) return extent.value(high.steps);
   } else {

@@ -114,15 +114,15 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   const Limit cautious{std::min(limit->available, whole - Bytes{whole.count() / 5}),
                        options.probability};
   std::optional<Combination> conservative, balanced, maximal;
-  // The longest searches first.
-  std::vector<std::function<void()>> searches{
-      [&] {
-        balanced = cheapest_combination(answers, job, *limit);
-        if (balanced) maximal = with_largest_batch(answers, job, *balanced, *limit);
-      },
-      [&] { conservative = cheapest_combination(answers, job, cautious); }};
+  // The longest search first; the second of the two alike last, since what it begins with is known
+  // by then and nobody waits for it.
+  std::vector<std::function<void()>> searches{[&] {
+    balanced = cheapest_combination(answers, job, *limit);
+    if (balanced) maximal = with_largest_batch(answers, job, *balanced, *limit);
+  }};
   for (std::size_t i = 0; i < extents.size(); ++i)
     searches.emplace_back([&, i] { result.largest[i] = largest_of(answers, extents[i], *limit); });
+  searches.emplace_back([&] { conservative = cheapest_combination(answers, job, cautious); });
   on_all_cores(searches.size(), [&](std::size_t i) { searches[i](); });
 
   const auto add = [&](const std::optional<Combination>& found, const char* name, const char* aim) {

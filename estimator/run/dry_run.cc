@@ -135,8 +135,11 @@ DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
   const TrainingSpec& training = job.training;
   if (training.lengths == Lengths::kVarying && training.mode == Mode::kTrain &&
       job.allocator.backend == Backend::kCaching) {
+    // What it comes to hold is bounded by the card afterwards, so it may go beyond a ceiling.
+    DryRunOptions unbounded = options;
+    unbounded.ceiling.reset();
     run.reserved_high =
-        std::max(run.reserved_peak, play_on_dry_device(job, options, true).reserved_peak);
+        std::max(run.reserved_peak, play_on_dry_device(job, unbounded, true).reserved_peak);
   }
   return run;
 }
@@ -157,11 +160,13 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
   if (job.parallel.pipeline == 1) {
     run = run_on_dry_device(part, options);
   } else {
-    // Stages between the two have what the first has, without its embedding.
-    part.training.settings.stage = PipelineStage::kFirst;
-    run = run_on_dry_device(part, options);
-    part.training.settings.stage = PipelineStage::kLast;
+    // Stages between the two have what the first has, without its embedding. The one that is not
+    // shown may go beyond the ceiling.
     DryRunOptions again = options;
+    again.ceiling.reset();
+    part.training.settings.stage = PipelineStage::kFirst;
+    run = run_on_dry_device(part, again);
+    part.training.settings.stage = PipelineStage::kLast;
     Timeline of_last;
     if (options.timeline != nullptr) again.timeline = &of_last;
     DryRun last = run_on_dry_device(part, again);

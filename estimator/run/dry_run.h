@@ -45,6 +45,9 @@ struct DryRunOptions {
   const WorkspaceModel* workspaces = nullptr;  // null: no library asks for any
   // What the card has for the allocator; before it fails it gives its cache back. Absent: no limit.
   std::optional<Bytes> device_memory;
+  // Who asks only whether the job stays below: once it reserves more, the run ends with
+  // OutOfMemory. What it peaks at below is not changed by it. Absent: it runs to its end.
+  std::optional<Bytes> ceiling;
   Timeline* timeline = nullptr;  // where what is alive from event to event is wanted
 };
 

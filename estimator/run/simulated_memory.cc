@@ -1,11 +1,36 @@
 #include "estimator/run/simulated_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/allocator/caching_allocator.h"
+#include "kernels/allocator/forwarding_allocator.h"
 
 namespace memfathom {
+namespace {
+
+class CeilingAllocator final : public ForwardingAllocator {
+ public:
+  CeilingAllocator(Allocator& inner, Bytes ceiling)
+      : ForwardingAllocator(inner), ceiling_(ceiling) {}
+
+  Allocation allocate(Bytes size, int stream) override {
+    const Allocation allocation = ForwardingAllocator::allocate(size, stream);
+    const Bytes reserved{statistics().reserved_bytes.all.current};
+    if (reserved <= ceiling_) return allocation;
+    free(allocation);
+    throw OutOfMemory(fmt::format("{} are reserved, more than the {} that were asked about",
+                                  to_string(reserved), to_string(ceiling_)),
+                      size, Bytes{statistics().allocated_bytes.all.current}, reserved);
+  }
+
+ private:
+  Bytes ceiling_;
+};
+
+}  // namespace
 
 SimulatedMemory::SimulatedMemory(const Job& job, const DryRunOptions& options)
     : policy_(options.policy) {
@@ -18,6 +43,7 @@ SimulatedMemory::SimulatedMemory(const Job& job, const DryRunOptions& options)
   if (options.device_memory) segments_ = ArithmeticSegments(*options.device_memory);
   allocator_ =
       std::make_unique<CachingAllocator>(segments_, parse_allocator_options(job.allocator.options));
+  if (options.ceiling) below_ = std::make_unique<CeilingAllocator>(*allocator_, *options.ceiling);
 }
 
 void note_peaks(Ledger& ledger, const AllocatorStatistics& statistics, DryRun& run) {

@@ -13,13 +13,14 @@ class SimulatedMemory {
  public:
   SimulatedMemory(const Job& job, const DryRunOptions& options);
 
-  Allocator& allocator() { return *allocator_; }
+  Allocator& allocator() { return below_ ? *below_ : *allocator_; }
   const FrameworkPolicy& policy() const { return policy_; }  // what the framework does over it
 
  private:
   ArithmeticSegments segments_;
   FrameworkPolicy policy_;
   std::unique_ptr<Allocator> allocator_;
+  std::unique_ptr<Allocator> below_;  // the same, watched for the ceiling where there is one
 };
 
 // Ends the ledger's last phase; phases, modules and peaks of the run are taken from it.

@@ -8,11 +8,13 @@
 
 namespace memfathom {
 
-inline Estimate answer_dry(const Job& job) {
+inline Estimate answer_dry(const Job& job, std::optional<Bytes> ceiling = {}) {
   EstimateContext context;
   if (job.target.memory) context.capacity = job.target.memory;
   if (!job.target.gpu.empty()) context.capacity = gpu_named(job.target.gpu, "").memory();
-  return make_estimate(job, run_dry(job, {}), context);
+  DryRunOptions options;
+  options.ceiling = ceiling;
+  return make_estimate(job, run_dry(job, options), context);
 }
 
 }  // namespace memfathom

@@ -9,7 +9,7 @@ namespace {
 
 // A machine whose memory is what the function says: the search is tested without a model.
 Answers answers_by(const Node& document, std::int64_t (*bytes)(const Job&)) {
-  return Answers(document, [bytes](const Job& job) {
+  return Answers(document, [bytes](const Job& job, std::optional<Bytes>) {
     Estimate estimate;
     estimate.totals.device_peak = estimate.totals.device_low = estimate.totals.device_high =
         Bytes{bytes(job)};
@@ -37,6 +37,22 @@ std::int64_t area(const Job& job) {
   return job.training.settings.image_height * job.training.settings.image_width;
 }
 std::int64_t frames(const Job& job) { return job.training.settings.num_frames; }
+
+// What a search costs is the estimates it asks for.
+TEST(LargestTest, AStraightLineIsFollowedToItsEndInFiveLooks) {
+  for (const std::int64_t limit : {130, 480, 5000, 9999}) {
+    int asked = 0;
+    Answers answers(job_text("{batch_size: 1}"), [&](const Job& job, std::optional<Bytes>) {
+      ++asked;
+      Estimate estimate;
+      estimate.totals.device_peak = estimate.totals.device_high = Bytes{ten_a_sample(job)};
+      return estimate;
+    });
+    const Extent batch = extent_named(answers.document(), "batch_size");
+    EXPECT_EQ(largest_that_fits(answers, {}, batch, {Bytes{limit}, {}}, 1024), (limit - 100) / 10);
+    EXPECT_LE(asked, limit < 5000 ? 5 : 7) << limit;
+  }
+}
 
 TEST(LargestTest, FindsTheBatchBelowAndAboveWhatTheJobHas) {
   const Node document = job_text("{batch_size: 16}");

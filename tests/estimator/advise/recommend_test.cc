@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "core/yaml_text.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
 #include "estimator/advise/patch.h"
 #include "estimator/job/read_job.h"
+#include "kernels/allocator/allocator.h"
 #include "tests/estimator/advise/answering.h"
 
 namespace memfathom {
@@ -74,12 +77,45 @@ target: {gpu: rtx-4090}
                                    "job.yaml");
   int asked = 0;
   recommend(document,
-            [&](const Job& job) {
+            [&](const Job& job, std::optional<Bytes> ceiling) {
               ++asked;
-              return answer_dry(job);
+              return answer_dry(job, ceiling);
             },
             {});
   EXPECT_LT(asked, 80);
+}
+
+// What is above the limit is given up early; that must not change what is found.
+TEST(RecommendTest, AnswersThatEndAtTheCeilingFindWhatWholeOnesDo) {
+  std::atomic<int> ended{0};
+  for (const char* parallel : {"{num_gpus: 1}", "{num_gpus: 4, pipeline: 2}"}) {
+    for (const char* memory : {"6GiB", "12GiB"}) {
+      const Node document = parse_yaml(
+          fmt::format("model: {{preset: tinyllama-1.1b}}\ntraining: {{batch_size: 8, "
+                      "sequence_length: 512, precision: bf16}}\nparallel: {}\ntarget: {{memory: "
+                      "{}}}\n",
+                      parallel, memory),
+          "job.yaml");
+      const Recommendation quick = recommend(document,
+                                             [&](const Job& job, std::optional<Bytes> ceiling) {
+                                               try {
+                                                 return answer_dry(job, ceiling);
+                                               } catch (const OutOfMemory&) {
+                                                 ++ended;
+                                                 throw;
+                                               }
+                                             },
+                                             {});
+      const Recommendation whole = recommend(
+          document, [](const Job& job, std::optional<Bytes>) { return answer_dry(job); }, {});
+      ASSERT_EQ(quick.configurations.size(), whole.configurations.size());
+      for (std::size_t i = 0; i < whole.configurations.size(); ++i) {
+        EXPECT_EQ(quick.configurations[i].changes, whole.configurations[i].changes);
+        EXPECT_EQ(quick.configurations[i].device_peak, whole.configurations[i].device_peak);
+      }
+    }
+  }
+  EXPECT_GT(ended, 0) << "nothing was given up, so nothing was shown";
 }
 
 TEST(RecommendTest, TheCheapestOfSeveralWaysIsTaken) {

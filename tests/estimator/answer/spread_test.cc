@@ -134,6 +134,27 @@ Bytes card_with_room(Bytes room, const Totals& totals) {
   return Bytes{rest + rest / 199 + 1};
 }
 
+TEST(CeilingTest, ARunEndsWhenItReservesMoreAndIsUntouchedBelow) {
+  const Job job = small_job("train");
+  const DryRun whole = run_dry(job, {});
+  DryRunOptions options;
+  options.ceiling = whole.reserved_peak;
+  EXPECT_EQ(run_dry(job, options).reserved_peak, whole.reserved_peak);
+  EXPECT_EQ(run_dry(job, options).allocated_peak, whole.allocated_peak);
+  options.ceiling = whole.reserved_peak - Bytes{1};
+  EXPECT_THROW(run_dry(job, options), OutOfMemory);
+}
+
+// The cache that varying lengths leave is bounded by the card, so it says nothing of a ceiling.
+TEST(CeilingTest, VaryingLengthsAreJudgedByTheLongestAlone) {
+  const Job job = small_job("train", R"(, "lengths": "varying")");
+  const DryRun whole = run_dry(job, {});
+  ASSERT_GT(whole.reserved_high, whole.reserved_peak);
+  DryRunOptions options;
+  options.ceiling = whole.reserved_peak;
+  EXPECT_EQ(run_dry(job, options).reserved_high, whole.reserved_high);
+}
+
 TEST(FullCardTest, TheCacheIsGivenBackWhereTheTensorsFitAndItDoesNot) {
   const Job job = small_job("train");
   const DryRun free = run_dry(job, {});
