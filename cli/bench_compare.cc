@@ -1,3 +1,5 @@
+#include "cli/bench_compare.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <ostream>
 
 #include "cli/bench.h"
+#include "cli/bench_compare_text.h"
 #include "cli/bench_jobs.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
@@ -52,52 +55,6 @@ void read_fail_threshold(const std::string& text, CompareOptions& options) {
   }
 }
 
-std::string seconds_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.3g} ms", 1000 * seconds) : fmt::format("{:.3g} s", seconds);
-}
-
-std::string change_of(const ComparedBenchmark& b) {
-  if (b.component == "time")
-    return fmt::format("{} → {}", seconds_text(*b.seconds_before), seconds_text(*b.seconds_after));
-  return b.before && b.after ? change_text(*b.before, *b.after) : "";
-}
-
-// The line a person is to read: what, how much, and which version is to be blamed.
-std::string headline(const ComparedBenchmark& b) {
-  const bool names_the_operation = b.what.find(b.label) != std::string::npos;
-  return fmt::format("{}{}: {}; {}", b.what, names_the_operation ? "" : ", " + b.label,
-                     change_of(b), b.blamed);
-}
-
-std::string summary_of(const Comparison& comparison) {
-  std::string text =
-      fmt::format("{}: of {} benchmarks", comparison.verdict(), comparison.benchmarks.size());
-  const char* before = " ";
-  for (const BenchVerdict verdict :
-       {BenchVerdict::kWorse, BenchVerdict::kBetter, BenchVerdict::kAmbiguous,
-        BenchVerdict::kMissing, BenchVerdict::kNew, BenchVerdict::kSame}) {
-    const int count = comparison.count(verdict);
-    if (count == 0) continue;
-    text += fmt::format("{}{} {}", before, count, to_string(verdict));
-    if (verdict == BenchVerdict::kWorse) {
-      text += fmt::format(" ({} failing, {} to be watched)", comparison.count(Severity::kFailure),
-                          comparison.count(Severity::kWarning));
-    }
-    before = ", ";
-  }
-  return text;
-}
-
-std::string stack_text(const Comparison& comparison) {
-  if (comparison.stack.empty()) return "the same driver, libraries and framework";
-  std::string text;
-  for (const StackChange& change : comparison.stack) {
-    text += fmt::format("{}{} {} → {}", text.empty() ? "" : ", ", change.name, change.before,
-                        change.after);
-  }
-  return text;
-}
-
 Style style_of(const ComparedBenchmark& b) {
   if (b.severity == Severity::kFailure) return Style::kBad;
   if (b.severity == Severity::kWarning) return Style::kWarning;
@@ -112,7 +69,7 @@ Table table_of(const Comparison& comparison, bool all) {
     const bool fails = b.severity == Severity::kFailure;
     table.add_row(
         {Cell(fmt::format("{}{}", to_string(b.verdict), fails ? ", fails" : ""), style_of(b)),
-         b.name, b.component, change_of(b), b.reason});
+         b.name, b.component, change_in_words(b), b.reason});
   }
   return table;
 }
@@ -124,7 +81,7 @@ void print_text(const Comparison& comparison, bool all, Context& context) {
     context.out << table.csv();
     return;
   }
-  context.out << (markdown ? "**" : "") << summary_of(comparison) << (markdown ? "**" : "")
+  context.out << (markdown ? "**" : "") << comparison_summary(comparison) << (markdown ? "**" : "")
               << "\n\n";
   int lines = 0;
   int more = 0;
@@ -138,7 +95,7 @@ void print_text(const Comparison& comparison, bool all, Context& context) {
     ++lines;
   }
   if (more > 0) context.out << (markdown ? "- " : "  ") << "and " << more << " more below\n";
-  context.out << (lines > 0 ? "\n" : "") << "stack: " << stack_text(comparison) << '\n';
+  context.out << (lines > 0 ? "\n" : "") << "stack: " << stack_changes(comparison) << '\n';
   if (!table.empty()) context.out << '\n' << rendered(table, context);
 }
 
@@ -222,47 +179,55 @@ void print_json(const Comparison& comparison, const std::vector<JudgedJob>& jobs
 
 }  // namespace
 
-ExitCode bench_compare(const Arguments& arguments, Context& context) {
-  std::string base;
-  std::string now;
+AskedComparison asked_comparison(const char* command, const Arguments& arguments,
+                                 const Context& context) {
+  AskedComparison asked;
   std::optional<std::string> fail_threshold;
   std::string jobs_folder, calibration_before, calibration_after;
-  bool all = false;
   bool strict = false;
   CompareOptions options;
-  OptionParser parser("bench compare");
-  parser.positional("BASE", base);
-  parser.positional("NEW", now);
+  OptionParser parser(command);
+  parser.positional("BASE", asked.base);
+  parser.positional("NEW", asked.now);
   parser.option("--fail-threshold", fail_threshold);
   parser.flag("--fail-on-time", options.time_fails);
   parser.option("--jobs", jobs_folder);
   parser.option("--before", calibration_before);
   parser.option("--after", calibration_after);
-  parser.flag("--all", all);
+  parser.flag("--all", asked.all);
   parser.flag("--strict", strict);
   parser.parse(arguments);
   if (fail_threshold) read_fail_threshold(*fail_threshold, options);
   if (!jobs_folder.empty() && (calibration_before.empty() || calibration_after.empty())) {
     throw Error(ErrorKind::kUsage,
-                "bench compare: --jobs needs the calibrations --before and --after; `memfathom "
-                "calibrations list` shows them");
+                fmt::format("{}: --jobs needs the calibrations --before and --after; `memfathom "
+                            "calibrations list` shows them",
+                            command));
   }
-
-  const Comparison comparison =
-      compare(bench_file_named(base, context), bench_file_named(now, context), options);
-  std::vector<JudgedJob> jobs;
+  asked.base_file = bench_file_named(asked.base, context);
+  asked.now_file = bench_file_named(asked.now, context);
+  asked.comparison = compare(asked.base_file, asked.now_file, options);
   if (!jobs_folder.empty())
-    jobs = judge_jobs(jobs_folder, calibration_before, calibration_after, context);
-  if (context.format == Format::kJson) {
-    print_json(comparison, jobs, context);
-  } else {
-    print_text(comparison, all, context);
-    if (!jobs.empty() && context.format != Format::kCsv) print_jobs(jobs, context);
+    asked.jobs = judge_jobs(jobs_folder, calibration_before, calibration_after, context);
+  const bool flipped = std::any_of(asked.jobs.begin(), asked.jobs.end(),
+                                   [](const JudgedJob& j) { return j.flips(); });
+  if (asked.comparison.verdict() == "worse" || flipped) {
+    asked.exit_code = ExitCode::kNo;
+  } else if (strict && asked.comparison.verdict() == "undecided") {
+    asked.exit_code = ExitCode::kUndecided;
   }
-  const bool flipped =
-      std::any_of(jobs.begin(), jobs.end(), [](const JudgedJob& j) { return j.flips(); });
-  if (comparison.verdict() == "worse" || flipped) return ExitCode::kNo;
-  return strict && comparison.verdict() == "undecided" ? ExitCode::kUndecided : ExitCode::kYes;
+  return asked;
+}
+
+ExitCode bench_compare(const Arguments& arguments, Context& context) {
+  const AskedComparison asked = asked_comparison("bench compare", arguments, context);
+  if (context.format == Format::kJson) {
+    print_json(asked.comparison, asked.jobs, context);
+  } else {
+    print_text(asked.comparison, asked.all, context);
+    if (!asked.jobs.empty() && context.format != Format::kCsv) print_jobs(asked.jobs, context);
+  }
+  return asked.exit_code;
 }
 
 }  // namespace memfathom

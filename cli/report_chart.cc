@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/html.h"
+
 namespace memfathom {
 namespace {
 
@@ -99,21 +101,6 @@ std::string phase_marks(const Timeline& timeline, const Frame& frame) {
 }
 
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\'': escaped += "&#39;"; break;
-      default: escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::string_view colour_of(Component component) {
   switch (component) {

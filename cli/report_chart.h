@@ -10,9 +10,6 @@
 
 namespace memfathom {
 
-// & < > " ' as HTML writes them. What a file names may be anything.
-std::string html_escaped(std::string_view text);
-
 // One colour for each component, on every chart and in every legend: "#4477aa".
 std::string_view colour_of(Component component);
 

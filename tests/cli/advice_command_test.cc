@@ -115,7 +115,30 @@ TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
     EXPECT_THAT(page, Not(HasSubstr(part)));
   EXPECT_EQ(run({"report"}).exit_code, 2);
   EXPECT_EQ(run({"report", "weather"}).exit_code, 2);
+  EXPECT_THAT(run({"report", "calibrations", "x"}).err, HasSubstr("did you mean \"calibration\"?"));
   EXPECT_EQ(run({"--format", "json", "report", "estimate", hostile}).exit_code, 2);
+}
+
+TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
+  const std::string name = "a100-40gb/pytorch";
+  const Outcome outcome = run({"report", "calibration", name});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(outcome.out, EndsWith("</html>\n"));
+  for (const char* part : {"<svg ", "published: held-out error median ", "95th percentile",
+                           "<td>context</td>", "Where it comes from"})
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  for (const char* part : {"<script", "src=", "<link"})
+    EXPECT_THAT(outcome.out, Not(HasSubstr(part)));
+  const nlohmann::json shown = answer({"calibrations", "show", name});
+  for (const nlohmann::json& coefficient : shown.at("coefficients")) {
+    EXPECT_THAT(outcome.out,
+                HasSubstr("<td>" + coefficient.at("name").get<std::string>() + "</td>"));
+  }
+  EXPECT_EQ(run({"report", "calibration"}).exit_code, 2);
+  EXPECT_THAT(run({"report", "calibration", "no/such"}).err, HasSubstr("calibrations list"));
+  EXPECT_THAT(run({"report", "calibration", name, "--format", "json"}).err,
+              HasSubstr("memfathom calibrations show NAME --format json"));
 }
 
 TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {

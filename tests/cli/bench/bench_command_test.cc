@@ -288,6 +288,41 @@ TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
   EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
 }
 
+TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
+  const auto file = [&](const char* name, const char* cudnn, int bytes) {
+    std::ofstream(path(name)) << R"({"context": {"gpu": "NVIDIA H100 <b>", "cudnn": ")" << cudnn
+                              << R"("}, "benchmarks": [{"name": "conv/<script>", "label": "a",)"
+                              << R"( "real_time": 1, "cpu_time": 1, "time_unit": "ms",)"
+                              << R"( "time_of": "question", "workspace_bytes": )" << bytes << "}]}";
+    return path(name);
+  };
+  const std::string base = file("a.json", "9.19.0", 25943040);
+  const std::string now = file("b.json", "9.22.0", 65179648);
+  const auto report = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"report", "bench"});
+    words.insert(words.end(), {"--db", path("bench.db"), "--quiet"});
+    return run_binary(words);
+  };
+  const Outcome worse = report({base, now});
+  EXPECT_EQ(worse.exit_code, 1) << worse.err;
+  EXPECT_THAT(worse.out, StartsWith("<!DOCTYPE html>"));
+  for (const char* part :
+       {"worse: of 1 benchmarks 1 worse", "<svg ", "24.7 → 62.2 MiB", "cuDNN 9.19.0 → 9.22.0",
+        "conv/&lt;script&gt;", "NVIDIA H100 &lt;b&gt;", "Where the figures come from", "</html>\n"})
+    EXPECT_THAT(worse.out, HasSubstr(part));
+  for (const char* part : {"<script", "http://", "https://", "src="})
+    EXPECT_EQ(worse.out.find(part), std::string::npos) << part;
+  const Outcome same = report({base, base});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("Nothing changed."));
+  EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td>same</td>"));
+  EXPECT_EQ(report({base}).exit_code, 2);
+  EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
+  // A simulated card is not shown as a measured one.
+  const std::string simulated = card("card.json", "", "startup");
+  EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated: nothing was measured"));
+}
+
 TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {},
