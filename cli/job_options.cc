@@ -50,7 +50,9 @@ constexpr auto kTexts = std::to_array<Plain>({
 // What a word on the command line would be in a YAML file.
 Node value_of(const std::string& text) { return parse_yaml(text, "command line", 0); }
 
-std::string precision_name(const std::string& dtype) {
+std::string precision_name(std::string dtype) {
+  constexpr std::string_view kTorch = "torch.";  // as torch prints it
+  if (dtype.starts_with(kTorch)) dtype.erase(0, kTorch.size());
   if (dtype == "float32" || dtype == "fp32") return "fp32";
   if (dtype == "float16" || dtype == "fp16" || dtype == "half") return "fp16";
   if (dtype == "bfloat16" || dtype == "bf16") return "bf16";
@@ -62,6 +64,8 @@ std::string memory_size(const std::string& text) {
   const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
   return bare ? text + "GiB" : text;
 }
+
+constexpr double kMostBillions = 1e6;  // of parameters: more was meant as a plain count
 
 }  // namespace
 
@@ -130,6 +134,12 @@ Node JobOptions::document(Node job) const {
     assign("model", std::move(model));
   };
   if (v.model && !model_path()) say_model("preset", Node::string(*v.model));
+  if (v.total_params && *v.total_params > kMostBillions) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
+                            "8,000,000,000 parameters",
+                            *v.total_params));
+  }
   if (v.total_params) say_model("parameters", Node::number(*v.total_params * 1e9));
   for (std::size_t i = 0; i < kIntegers.size(); ++i) {
     if (v.integers[i]) assign(kIntegers[i].key, Node::integer(*v.integers[i]));

@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -53,6 +54,7 @@ class OptionParser::Implementation {
     const auto tail = std::find(arguments.begin(), arguments.end(), "--");
     Arguments own(arguments.begin(), tail);
     refuse_unknown_options(own);
+    join_flags_with_words(own);
     std::reverse(own.begin(), own.end());  // as CLI11 wants them
     try {
       app_.parse(std::move(own));
@@ -72,6 +74,20 @@ class OptionParser::Implementation {
     while (what.ends_with('.') || what.ends_with('\n')) what.remove_suffix(1);
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: {}; see memfathom {} --help", command_, what, command_));
+  }
+
+  // transformers' command lines write `--bf16 True`: the word belongs to the flag before it.
+  void join_flags_with_words(Arguments& arguments) const {
+    for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+      std::string word = arguments[i + 1];
+      std::transform(word.begin(), word.end(), word.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      if ((word != "true" && word != "false") || !arguments[i].starts_with("--")) continue;
+      const CLI::Option* option = app_.get_option_no_throw(arguments[i]);
+      if (option == nullptr || option->get_items_expected_max() != 0) continue;
+      arguments[i] += "=" + word;
+      arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
   }
 
   // Before CLI11 looks for what is missing: a mistyped option is the likelier mistake.

@@ -347,7 +347,9 @@ Node parse_json(std::string_view text, const std::string& file, int first_line,
   Progress progress;
   JsonEvents events(tree, progress);
   json::sax_parse(LineCountingIterator(text.data(), &progress),
-                  LineCountingIterator(text.data() + text.size(), &progress), &events);
+                  LineCountingIterator(text.data() + text.size(), &progress), &events,
+                  json::input_format_t::json, /*strict=*/true,
+                  /*ignore_comments=*/true);  // DeepSpeed's reader takes them too
   return tree.take_root();
 }
 

@@ -139,9 +139,8 @@ Patch named_patch(std::string_view name) {
     return patch;
   }
   const std::vector<std::string_view> names = strategy_names();
-  throw Error(ErrorKind::kUsage,
-              fmt::format("\"{}\" is not a known strategy; {}, or write key=value", name,
-                          suggestion(name, names)));
+  throw Error(ErrorKind::kUsage, fmt::format("\"{}\" is not a known strategy, nor a key=value; {}",
+                                             name, suggestion(name, names)));
 }
 
 }  // namespace

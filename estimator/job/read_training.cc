@@ -156,6 +156,12 @@ bool given(const Node* node) { return node != nullptr && !node->is_null(); }
 Precision read_precision(const Node& node) {
   static constexpr std::array<std::string_view, 9> kNames{
       "fp32", "bf16", "fp16", "amp-bf16", "amp-fp16", "float32", "bfloat16", "float16", "fp64"};
+  const std::string_view text = node.is_string() ? node.as_string() : std::string_view();
+  if (text.starts_with("int") || text.ends_with("bit") || text.starts_with("nf4")) {
+    node.refuse(
+        "that is how weights are stored: write training.quantization (int8, nf4) or "
+        "--load-in-8bit, --load-in-4bit, and the type that computes here");
+  }
   Precision precision;
   switch (node.as_choice(kNames)) {
     case 1:

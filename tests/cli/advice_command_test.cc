@@ -119,6 +119,26 @@ TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
   EXPECT_EQ(run({"--format", "json", "report", "estimate", hostile}).exit_code, 2);
 }
 
+TEST_F(AdviceCommandTest, WordsOfOldCommandLinesAreUnderstood) {
+  const std::vector<std::string> words{"estimate", "--model", "gpt2", "--sequence-length", "64"};
+  const auto peak = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return answer(more)["totals"]["device_peak_bytes"];
+  };
+  EXPECT_EQ(peak({"--gradient_checkpointing", "True"}), peak({"--gradient-checkpointing"}));
+  EXPECT_EQ(peak({"--gradient_checkpointing", "False"}), peak({}));
+  EXPECT_NE(peak({"--gradient_checkpointing", "True"}), peak({}));
+  EXPECT_EQ(peak({"--dtype", "torch.bfloat16"}), peak({"--dtype", "bf16"}));
+  const auto error = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.exit_code, 2);
+    return outcome.err;
+  };
+  EXPECT_THAT(error({"--dtype", "int8"}), HasSubstr("--load-in-8bit"));
+  EXPECT_THAT(error({"--total-params", "8000000000"}), HasSubstr("write 8.0 for a model of"));
+}
+
 TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
   const std::string name = "a100-40gb/pytorch";
   const Outcome outcome = run({"report", "calibration", name});

@@ -134,6 +134,15 @@ TEST(DocumentTest, ThePythonConstantsInJsonAreNoValue) {
   EXPECT_THAT(json_error("[1NaN]"), HasSubstr("not valid JSON"));
 }
 
+// DeepSpeed's own reader takes them, and so people write them.
+TEST(DocumentTest, CommentsInJsonAreSkippedAndTheirLinesCounted) {
+  const Node node = parse_json("{ // ZeRO\n /* two\n lines */ \"stage\": 2}", "ds.json");
+  EXPECT_EQ(node.at("stage").as_int(), 2);
+  EXPECT_EQ(node.at("stage").line(), 3);
+  EXPECT_EQ(parse_json(R"({"url": "a//b"})", "x.json").at("url").as_string(), "a//b");
+  EXPECT_THAT(json_error("{\"a\": 1 /* never ends"), HasSubstr("not valid JSON"));
+}
+
 TEST(DocumentTest, RefusesASecondDocument) {
   EXPECT_EQ(yaml_error("a: 1\n---\nb: 2\n"),
             "job.yaml:2: a second document starts here; keep one document in a file");
