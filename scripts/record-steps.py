@@ -90,7 +90,7 @@ class Meter(TorchDispatchMode):
         if any(issubclass(t, DTensor) for t in types):
             return NotImplemented  # its parts come by again
         if func is aten._local_scalar_dense.default:
-            return 0  # "did anything overflow?" no
+            return 1.0 if args[0].is_floating_point() else 0  # a step, a norm; "did anything overflow?" no
         out = layer_norm(*args) if func is aten.native_layer_norm.default else func(*args, **kwargs)
         if func is aten.zeros_like.default and kwargs.get("device") is not None:
             return out  # where DeepSpeed keeps shapes, on the meta device
