@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -121,6 +122,30 @@ Node from_file_value(const Field& field, const Node& value, Reading& reading) {
                                      "(docs/jobs.md) nor one of the files of docs/your-files.md"));
 }
 
+// A key that nobody reads and that looks like one that somebody would: the estimate would be of
+// another job, and nobody would know.
+void list_slips(std::span<const Field> fields, Reading& reading) {
+  for (const Field& field : fields) {
+    if (value_at(reading.content, field.file) != nullptr) continue;
+    const std::size_t dot = field.file.rfind('.');
+    const bool is_nested = dot != std::string_view::npos;
+    const Node* parent =
+        is_nested ? value_at(reading.content, field.file.substr(0, dot)) : &reading.content;
+    if (parent == nullptr || !parent->is_map()) continue;
+    const std::string_view own = is_nested ? field.file.substr(dot + 1) : field.file;
+    const std::string_view path = field.file.substr(0, field.file.size() - own.size());
+    for (const Node& entry : parent->entries()) {
+      const auto is_read = [&](const Field& known) {
+        return known.file.starts_with(path) && known.file.substr(path.size()) == entry.key();
+      };
+      if (!is_slip(entry.key(), own) || std::any_of(fields.begin(), fields.end(), is_read))
+        continue;
+      reading.not_modelled.push_back(fmt::format("{}: \"{}\" is not read; did you mean \"{}\"?",
+                                                 entry.where(), entry.key(), own));
+    }
+  }
+}
+
 }  // namespace
 
 const char* to_string(FileFormat format) {
@@ -172,6 +197,7 @@ void read_fields(std::span<const Field> fields, Reading& reading) {
     Node ours = from_file_value(field, *value, reading);
     if (!ours.is_null()) reading.set(field.job, std::move(ours));
   }
+  list_slips(fields, reading);
 }
 
 void list_not_modelled(std::span<const std::string_view> keys, Reading& reading) {

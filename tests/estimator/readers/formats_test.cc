@@ -60,6 +60,17 @@ TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
               Contains(HasSubstr("torch_compile")));
 }
 
+TEST(FormatsTest, AKeyThatIsNearlyOneThatIsReadIsNamed) {
+  const Reading axolotl =
+      reading_of(R"({"base_model": "gpt2", "micro_batch_sise": 4, "sequence_len": 512})");
+  EXPECT_THAT(axolotl.not_modelled, Contains("x.json:1: \"micro_batch_sise\" is not read; did you "
+                                             "mean \"micro_batch_size\"?"));
+  const Reading nested = reading_of(
+      R"({"train_micro_batch_size_per_gpu": 1,
+          "zero_optimization": {"stage": 2, "reduce_buket_size": 5}})");
+  EXPECT_THAT(nested.not_modelled, Contains(HasSubstr("\"reduce_bucket_size\"?")));
+}
+
 TEST(FormatsTest, TheTrainersOwnBatchOfEightIsAssumedAndSaid) {
   const Reading reading = reading_of(R"({"output_dir": "x", "fp16": true})");
   EXPECT_EQ(patch_tree(reading.settings).at("training").at("batch_size").as_int(), 8);
