@@ -64,8 +64,8 @@ std::optional<std::string_view> nearest_name(std::string_view given,
 bool is_slip(std::string_view given, std::string_view name) {
   constexpr std::size_t kShortest = 8;
   if (given == name || given.size() < kShortest || given.size() > kLongestName) return false;
-  const auto [shorter, longer] = std::minmax(given.size(), name.size());
-  return longer - shorter <= 1 && distance(folded(given), folded(name)) <= 1;
+  if (given.size() > name.size() + 1 || name.size() > given.size() + 1) return false;
+  return distance(folded(given), folded(name)) <= 1;
 }
 
 std::string suggestion(std::string_view given, std::span<const std::string_view> names) {
