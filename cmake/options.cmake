@@ -57,6 +57,14 @@ function(memfathom_warnings target)
   endif()
 endfunction()
 
+# memfathom_patience(variable seconds): how long to wait for a test that ends within so many seconds on a busy machine.
+function(memfathom_patience variable seconds)
+  if(MEMFATHOM_SANITIZE)
+    math(EXPR seconds "10 * ${seconds}")  # instrumented code is that much slower
+  endif()
+  set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
 # memfathom_test(name SOURCES a_test.cc DEPENDS memfathom::core): a GoogleTest program, its cases known to CTest.
 # SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
 function(memfathom_test name)
@@ -76,9 +84,7 @@ function(memfathom_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  if(MEMFATHOM_SANITIZE)
-    math(EXPR ARG_TIMEOUT "10 * ${ARG_TIMEOUT}")  # instrumented code is that much slower on a busy machine
-  endif()
+  memfathom_patience(ARG_TIMEOUT ${ARG_TIMEOUT})
   set(properties LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
   if(ARG_ENVIRONMENT)
     list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
