@@ -135,7 +135,7 @@ Layer make_staged(const ImageContext& context, std::int64_t classes, std::span<c
   }
   std::vector<Layer> layers;
   layers.push_back(sequential(std::move(features)));
-  layers.push_back(global_average);
+  layers.emplace_back(global_average);
   const PathScope scope(context.builder, "classifier");
   const HeadScope head(context.builder);
   layers.push_back(sequential({dropout_in_place_layer(context.dropout(frame.dropout)),
