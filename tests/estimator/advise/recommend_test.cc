@@ -75,7 +75,7 @@ training: {batch_size: 8, sequence_length: 2048, precision: bf16}
 target: {gpu: rtx-4090}
 )",
                                    "job.yaml");
-  int asked = 0;
+  std::atomic<int> asked{0};
   recommend(document,
             [&](const Job& job, std::optional<Bytes> ceiling) {
               ++asked;
