@@ -4,6 +4,7 @@
 #include <array>
 #include <ostream>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/database.h"
@@ -57,7 +58,12 @@ struct Page {
 constexpr std::array kPages{Page{"estimate", "estimate JOB", report_estimate},
                             Page{"calibration", "calibrations show NAME", report_calibration},
                             Page{"bench", "bench compare BASE NEW", report_bench}};
-constexpr std::array<std::string_view, 3> kNames{"estimate", "calibration", "bench"};
+
+std::vector<std::string_view> page_names() {
+  std::vector<std::string_view> names;
+  for (const Page& page : kPages) names.push_back(page.name);
+  return names;
+}
 
 }  // namespace
 
@@ -75,7 +81,7 @@ ExitCode run_report(const Arguments& arguments, Context& context) {
                     "NAME or report bench BASE NEW{}",
                     arguments.empty() ? ""
                                       : fmt::format("; there is no \"{}\" ({})", arguments.front(),
-                                                    suggestion(arguments.front(), kNames))));
+                                                    suggestion(arguments.front(), page_names()))));
   }
   if (context.format != Format::kTable) {
     throw Error(ErrorKind::kUsage,

@@ -27,10 +27,13 @@ std::string change_chart(const Comparison& comparison) {
     most = std::max(most, static_cast<double>(std::max(*b.before, *b.after).count()));
   }
   if (shown.empty()) return "";
+  const auto length = [&](Bytes bytes) {
+    return (kWidth - kLeft - 110) * static_cast<double>(bytes.count()) / most + 1;
+  };
   const auto bar = [&](double y, Bytes bytes, std::string_view colour) {
     return fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>\n", kLeft, y,
-        (kWidth - kLeft - 110) * static_cast<double>(bytes.count()) / most + 1, colour);
+        length(bytes), colour);
   };
   std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", kWidth,
                                 kRow * static_cast<double>(shown.size()) + 8);
@@ -47,11 +50,8 @@ std::string change_chart(const Comparison& comparison) {
         kLeft - 8, y + 15, html_escaped(name), html_escaped(b->name));
     svg += bar(y, *b->before, "#88aacc") + bar(y + 11, *b->after, worse ? "#cc3311" : "#228833");
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                       kLeft +
-                           (kWidth - kLeft - 110) *
-                               static_cast<double>(std::max(*b->before, *b->after).count()) / most +
-                           7,
-                       y + 15, html_escaped(change_in_words(*b)));
+                       kLeft + length(std::max(*b->before, *b->after)) + 6, y + 15,
+                       html_escaped(change_in_words(*b)));
     y += kRow;
   }
   return svg + "</svg>\n<p class=\"dim\">Above: before. Below: after; red is worse.</p>\n";
