@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/bench_cases.h"
-#include "cli/estimator_runner.h"
+#include "cli/bench/cases.h"
+#include "cli/calibrate/estimator_runner.h"
 #include "core/error.h"
 
 namespace {

@@ -252,9 +252,10 @@ bool has_startup(const BenchFile& file) {
 
 }  // namespace
 
-Comparison compare(const BenchFile& base, const BenchFile& now, const CompareOptions& options) {
+BenchComparison compare(const BenchFile& base, const BenchFile& now,
+                        const CompareOptions& options) {
   check_devices(base, now);
-  Comparison comparison;
+  BenchComparison comparison;
   comparison.stack = stack_changes(base.environment, now.environment);
   const bool startup_is_apart = has_startup(base) && has_startup(now);
 
@@ -313,19 +314,19 @@ Comparison compare(const BenchFile& base, const BenchFile& now, const CompareOpt
   return comparison;
 }
 
-int Comparison::count(BenchVerdict verdict) const {
+int BenchComparison::count(BenchVerdict verdict) const {
   return static_cast<int>(
       std::count_if(benchmarks.begin(), benchmarks.end(),
                     [&](const ComparedBenchmark& b) { return b.verdict == verdict; }));
 }
 
-int Comparison::count(Severity severity) const {
+int BenchComparison::count(Severity severity) const {
   return static_cast<int>(
       std::count_if(benchmarks.begin(), benchmarks.end(),
                     [&](const ComparedBenchmark& b) { return b.severity == severity; }));
 }
 
-std::string_view Comparison::verdict() const {
+std::string_view BenchComparison::verdict() const {
   if (count(Severity::kFailure) > 0) return "worse";
   if (count(BenchVerdict::kAmbiguous) + count(BenchVerdict::kMissing) > 0) return "undecided";
   return count(BenchVerdict::kBetter) > 0 && count(BenchVerdict::kWorse) == 0 ? "better" : "same";

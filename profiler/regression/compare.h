@@ -54,7 +54,7 @@ struct ComparedBenchmark {
   std::string blamed;  // "cuDNN 9.19.0 → 9.22.0"; empty unless it changed
 };
 
-struct Comparison {
+struct BenchComparison {
   std::vector<StackChange> stack;
   // The worst first (operations by what their types and layouts grew together), then in the order
   // of the files.
@@ -68,7 +68,8 @@ struct Comparison {
 };
 
 // Throws Error(kInput) when the files are of different devices: a baseline belongs to one.
-Comparison compare(const BenchFile& base, const BenchFile& now, const CompareOptions& options = {});
+BenchComparison compare(const BenchFile& base, const BenchFile& now,
+                        const CompareOptions& options = {});
 
 std::string_view to_string(BenchVerdict verdict);
 std::string_view to_string(Severity severity);  // "none", "warning", "failure"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "cli/estimator_runner.h"
+#include "cli/calibrate/estimator_runner.h"
 #include "estimator/run/dry_run.h"
 #include "tests/cli/profiling_fixture.h"
 

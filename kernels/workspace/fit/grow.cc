@@ -28,10 +28,10 @@ struct GrowingNode {
 
 // The forms that come closest for the most rows: the search for a split is linear in how many are
 // tried.
-std::vector<int> frequent_forms(std::span<const FitRow> rows,
+std::vector<int> frequent_forms(std::span<const WorkspaceRow> rows,
                                 std::span<const WorkspaceForm> forms) {
   std::vector<int> wins(forms.size());
-  for (const FitRow& row : rows) {
+  for (const WorkspaceRow& row : rows) {
     std::size_t best = 0;
     for (std::size_t f = 1; f < forms.size(); ++f) {
       if (relative_error(bytes_of(forms[f], row.sizes), row) <
@@ -51,10 +51,10 @@ std::vector<int> frequent_forms(std::span<const FitRow> rows,
 
 class Grower {
  public:
-  Grower(std::span<const FitRow> rows, std::span<const WorkspaceForm> forms)
+  Grower(std::span<const WorkspaceRow> rows, std::span<const WorkspaceForm> forms)
       : rows_(rows), kept_(frequent_forms(rows, forms)), forms_(kept_.size()) {
     errors_.reserve(rows.size() * forms_);
-    for (const FitRow& row : rows) {
+    for (const WorkspaceRow& row : rows) {
       for (const int form : kept_) {
         errors_.push_back(static_cast<float>(
             relative_error(bytes_of(forms[static_cast<std::size_t>(form)], row.sizes), row)));
@@ -122,7 +122,7 @@ class Grower {
     return best;
   }
 
-  std::span<const FitRow> rows_;
+  std::span<const WorkspaceRow> rows_;
   std::vector<int> kept_;  // the forms tried, as indices into all forms
   std::size_t forms_;
   std::vector<float> errors_;
@@ -142,12 +142,12 @@ void write_preorder(const GrowingNode& node, std::vector<FittedNode>& into) {
 
 }  // namespace
 
-double relative_error(std::int64_t predicted, const FitRow& row) {
+double relative_error(std::int64_t predicted, const WorkspaceRow& row) {
   const double whole = static_cast<double>(row.sizes.input + row.sizes.output + row.sizes.weight);
   return std::abs(static_cast<double>(predicted - row.bytes)) / std::max(whole, 0x1p20);
 }
 
-std::vector<FittedNode> grow_tree(std::span<const FitRow> rows,
+std::vector<FittedNode> grow_tree(std::span<const WorkspaceRow> rows,
                                   std::span<const WorkspaceForm> forms, int leaves) {
   const Grower grower(rows, forms);
   std::vector<std::uint32_t> all(rows.size());

@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "cli/bench_run.h"
-#include "cli/estimator_runner.h"
+#include "cli/bench/run.h"
+#include "cli/calibrate/estimator_runner.h"
 #include "core/error.h"
 #include "profiler/protocol.h"
 #include "profiler/regression/compare.h"
@@ -136,7 +136,7 @@ class ManyRuns {
   EstimatorRunner runner_;
 };
 
-std::set<std::string> components_worse(const Comparison& comparison) {
+std::set<std::string> components_worse(const BenchComparison& comparison) {
   std::set<std::string> components;
   for (const ComparedBenchmark& b : comparison.benchmarks) {
     if (b.verdict == BenchVerdict::kSame) continue;
@@ -172,7 +172,7 @@ TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
     const BenchFile base = runs.of(card, "", 0);
     for (int run_number = 1; run_number <= 25; ++run_number) {
       const BenchFile now = runs.of(card, "", run_number);
-      const Comparison comparison = compare(base, now);
+      const BenchComparison comparison = compare(base, now);
       EXPECT_EQ(comparison.count(BenchVerdict::kSame),
                 static_cast<int>(comparison.benchmarks.size()))
           << card << ", run " << run_number << ": " << comparison.benchmarks.front().name << ": "

@@ -83,7 +83,7 @@ std::vector<Counters> reserved(const std::vector<Bytes>& values) {
 
 ComparedBenchmark only(const BenchFile& base, const BenchFile& now,
                        const CompareOptions& options = {}) {
-  const Comparison comparison = compare(base, now, options);
+  const BenchComparison comparison = compare(base, now, options);
   EXPECT_EQ(comparison.benchmarks.size(), 1);
   return comparison.benchmarks.front();
 }
@@ -138,7 +138,7 @@ TEST(CompareTest, FailsAtFivePercentOr256MebibytesAndWarnsAtOne) {
 
 TEST(CompareTest, NamesTheOperationAndTheLibraryThatChanged) {
   const char* label = "data gradient 7x7/s2 3→64 @224² b32 fp16 NHWC";
-  const Comparison comparison =
+  const BenchComparison comparison =
       compare(FileMaker().add_workspace("forward", 8_MiB).add_workspace(label, 25335_KiB),
               FileMaker()
                   .with_cudnn("9.22.0")
@@ -174,7 +174,7 @@ TEST(CompareTest, ALargerContextIsToldOnce) {
         .add("layer/a", {job(context, 100_MiB, 20_MiB)})
         .add("layer/b", {job(context, 900_MiB, 10_MiB)});
   };
-  const Comparison comparison = compare(file(400_MiB, "580"), file(700_MiB, "590"));
+  const BenchComparison comparison = compare(file(400_MiB, "580"), file(700_MiB, "590"));
   ASSERT_EQ(comparison.count(kWorse), 1);
   EXPECT_EQ(comparison.count(kSame), 2);
   EXPECT_EQ(comparison.benchmarks.front().name, "startup/context");
@@ -228,7 +228,7 @@ TEST(CompareTest, WhatOneSideLacksOrCannotRunIsMissingOrNew) {
       FileMaker().add("gone", reserved({1_MiB})).add("broken", reserved({1_MiB}));
   const BenchFile now =
       FileMaker().add_failure("broken", "out of memory").add("fresh", reserved({1_MiB}));
-  const Comparison comparison = compare(base, now);
+  const BenchComparison comparison = compare(base, now);
   EXPECT_EQ(comparison.count(kMissing), 2);
   EXPECT_EQ(comparison.count(kNew), 1);
   EXPECT_EQ(comparison.verdict(), "undecided");
@@ -282,7 +282,7 @@ TEST(CompareTest, ManyTestsAtOnceNeedMoreEvidence) {
 }
 
 TEST(CompareTest, TheWorstStandsFirst) {
-  const Comparison comparison = compare(
+  const BenchComparison comparison = compare(
       FileMaker().add_workspace("a", 10_MiB).add_workspace("b", 10_MiB).add_workspace("c", 90_MiB),
       FileMaker()
           .add_workspace("a", 10_MiB)
@@ -294,18 +294,18 @@ TEST(CompareTest, TheWorstStandsFirst) {
 
 // What cuDNN 9.22 did: 1x1x1 kernels swapped layouts, a stem grew in most of its variants.
 TEST(CompareTest, AnOperationThatGrewOnBalanceStandsBeforeOneThatSwappedLayouts) {
-  const Comparison comparison = compare(FileMaker()
-                                            .add_workspace("volume/forward/fp32/nchw", 0_MiB)
-                                            .add_workspace("volume/forward/fp32/nhwc", 128_MiB)
-                                            .add_workspace("stem/gradient/fp16/nhwc", 25_MiB)
-                                            .add_workspace("stem/gradient/bf16/nhwc", 24_MiB)
-                                            .add_workspace("stem/gradient/fp16/nchw", 74_MiB),
-                                        FileMaker()
-                                            .add_workspace("volume/forward/fp32/nchw", 128_MiB)
-                                            .add_workspace("volume/forward/fp32/nhwc", 0_MiB)
-                                            .add_workspace("stem/gradient/fp16/nhwc", 62_MiB)
-                                            .add_workspace("stem/gradient/bf16/nhwc", 62_MiB)
-                                            .add_workspace("stem/gradient/fp16/nchw", 62_MiB));
+  const BenchComparison comparison = compare(FileMaker()
+                                                 .add_workspace("volume/forward/fp32/nchw", 0_MiB)
+                                                 .add_workspace("volume/forward/fp32/nhwc", 128_MiB)
+                                                 .add_workspace("stem/gradient/fp16/nhwc", 25_MiB)
+                                                 .add_workspace("stem/gradient/bf16/nhwc", 24_MiB)
+                                                 .add_workspace("stem/gradient/fp16/nchw", 74_MiB),
+                                             FileMaker()
+                                                 .add_workspace("volume/forward/fp32/nchw", 128_MiB)
+                                                 .add_workspace("volume/forward/fp32/nhwc", 0_MiB)
+                                                 .add_workspace("stem/gradient/fp16/nhwc", 62_MiB)
+                                                 .add_workspace("stem/gradient/bf16/nhwc", 62_MiB)
+                                                 .add_workspace("stem/gradient/fp16/nchw", 62_MiB));
   EXPECT_EQ(comparison.benchmarks[0].label, "stem/gradient/bf16/nhwc");
   EXPECT_EQ(comparison.benchmarks[1].label, "stem/gradient/fp16/nhwc");
   EXPECT_EQ(comparison.benchmarks[2].label, "volume/forward/fp32/nchw");

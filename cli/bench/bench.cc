@@ -1,0 +1,33 @@
+#include "cli/bench/bench.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace memfathom {
+
+ExitCode run_bench(const Arguments& arguments, Context& context) {
+  struct Action {
+    std::string_view name;
+    ExitCode (*run)(const Arguments& arguments, Context& context);
+  };
+  static constexpr std::array kActions{Action{"run", bench_run}, Action{"compare", bench_compare},
+                                       Action{"baseline", bench_baseline}};
+  if (arguments.empty())
+    throw Error(ErrorKind::kUsage, "write: memfathom bench run|compare|baseline");
+  std::vector<std::string_view> names;
+  for (const Action& action : kActions) {
+    if (action.name == arguments.front())
+      return action.run(Arguments(arguments.begin() + 1, arguments.end()), context);
+    names.push_back(action.name);
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("bench: there is no action \"{}\"; {}", arguments.front(),
+                          suggestion(arguments.front(), names)));
+}
+
+}  // namespace memfathom

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+
+#include "cli/bench/run.h"
+#include "cli/clock.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "kernels/workspace/architectures.h"
+#include "kernels/workspace/cudnn_planner.h"
+#include "profiler/regression/suite.h"
+
+namespace memfathom {
+namespace {
+
+struct Question {
+  std::string name;
+  std::string label;
+  std::string line;
+};
+
+std::vector<Question> convolutions(const BenchFilter& filter) {
+  std::vector<Question> questions;
+  for (ConvolutionCase& c : convolution_suite()) {
+    if (filter.admits(c.name))
+      questions.push_back({std::move(c.name), std::move(c.label), to_string(c.query)});
+  }
+  return questions;
+}
+
+std::vector<Question> attentions(const BenchFilter& filter) {
+  std::vector<Question> questions;
+  for (AttentionCase& c : attention_suite()) {
+    if (filter.admits(c.name))
+      questions.push_back({std::move(c.name), std::move(c.label), std::move(c.question)});
+  }
+  return questions;
+}
+
+// cuDNN compiles attention with a libcuda at hand; the toolkit's stub is enough.
+std::string libcuda_for(const BenchRunOptions& options) {
+  if (!options.libcuda.empty()) return options.libcuda;
+  for (const char* path :
+       {"/usr/local/cuda/lib64/stubs/libcuda.so", "/usr/lib/x86_64-linux-gnu/stubs/libcuda.so"}) {
+    if (access(path, R_OK) == 0) return path;
+  }
+  return {};
+}
+
+BenchRow row_from(const Question& question, const std::string& answer) {
+  BenchRow row;
+  row.name = question.name;
+  row.label = question.label;
+  row.time_of = "question";
+  std::int64_t bytes = -1;
+  const auto [end, failure] = std::from_chars(answer.data(), answer.data() + answer.size(), bytes);
+  if (failure != std::errc{} || end != answer.data() + answer.size() || bytes < 0) {
+    row.error = answer;
+    return row;
+  }
+  row.counters["workspace_bytes"] = Bytes{bytes};
+  row.operations.push_back({"workspace_cudnn", question.label, Bytes{bytes}});
+  return row;
+}
+
+// A planner that ends over a question fails that one only: the next starts another.
+BenchRow asked(CudnnPlanner& planner, const Question& question) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const std::clock_t cpu_start = std::clock();
+  std::string answer;
+  try {
+    answer = planner.ask_lines(std::span(&question.line, 1)).front();
+  } catch (const Error& error) {
+    answer = error.what();
+  }
+  BenchRow row = row_from(question, answer);
+  row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  row.cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
+  return row;
+}
+
+Environment described(const GpuDescription& gpu, const std::string& cudnn) {
+  Environment environment;
+  environment.gpu = gpu.name;
+  environment.architecture = architecture_of(gpu);
+  environment.memory_total = Bytes{gpu.memory};
+  environment.cudnn = cudnn;
+  environment.framework = "memfathom";
+  return environment;
+}
+
+}  // namespace
+
+void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
+  CudnnPlannerOptions planning;
+  planning.gpu = options.device.substr(std::string_view("cudnn:").size());
+  planning.library_directory = options.cudnn_library;
+  const GpuDescription& gpu = describe_gpu(planning.gpu);
+
+  const BenchFilter filter(options.filter);
+  const std::vector<Question> plain = convolutions(filter);
+  std::vector<Question> with_libcuda = attentions(filter);
+  CudnnPlannerOptions attention_planning = planning;
+  attention_planning.libcuda = libcuda_for(options);
+  if (!with_libcuda.empty() && attention_planning.libcuda.empty()) {
+    context.note("attention is left out: it needs a libcuda.so; name one with --libcuda");
+    with_libcuda.clear();
+  }
+
+  BenchFile fresh;
+  fresh.device = options.device;
+  fresh.date = utc_now();
+  fresh.program = "memfathom " MEMFATHOM_VERSION;
+  fresh.selection =
+      fmt::format("cudnn {}{}", options.filter, with_libcuda.empty() ? "" : " +attention");
+  fresh.repetitions = options.repetitions;
+  fresh.environment = described(gpu, CudnnPlanner(planning).cudnn_version());
+  BenchLog log(options.out, fresh);
+  if (log.taken_over() > 0)
+    context.note(fmt::format("goes on after {} rows of a run that was stopped", log.taken_over()));
+
+  const auto questions = static_cast<std::int64_t>(plain.size() + with_libcuda.size());
+  Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "bench",
+                    options.repetitions * questions);
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    CudnnPlanner planner(planning);
+    CudnnPlanner attention_planner(attention_planning);
+    std::vector<BenchRow> rows;
+    const auto ask_all = [&](CudnnPlanner& whom, const std::vector<Question>& all) {
+      for (const Question& question : all) {
+        progress.advance(1, question.label);
+        if (log.has(question.name, repetition)) continue;
+        rows.push_back(asked(whom, question));
+        rows.back().repetition = repetition;
+      }
+    };
+    ask_all(planner, plain);
+    ask_all(attention_planner, with_libcuda);
+    if (!rows.empty()) log.add(std::move(rows));
+  }
+  log.finish();
+}
+
+}  // namespace memfathom

@@ -1,0 +1,71 @@
+#include "cli/bench/run.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "cli/bench/bench.h"
+#include "cli/option_parser.h"
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::chrono::seconds kProbeLimit{300};
+
+BenchRunOptions options_in(const Arguments& arguments) {
+  BenchRunOptions options;
+  std::int64_t repetitions = options.repetitions;
+  OptionParser parser("bench run");
+  parser.option("--device", options.device);
+  parser.option("--filter", options.filter);
+  parser.option("--repetitions", repetitions);
+  parser.option("--out", options.out);
+  parser.option("--cudnn-library", options.cudnn_library);
+  parser.option("--libcuda", options.libcuda);
+  parser.option("--plant", options.plant);
+  parser.option("--seed", options.seed);
+  parser.option("--scale", options.scale);
+  parser.flag("--list", options.list);
+  parser.parse(arguments);
+  if (options.device.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "bench run: --device is missing; write cudnn:sm_90, cuda:0, cpu or virtual:NAME");
+  }
+  if (options.out.empty() && !options.list)
+    throw Error(ErrorKind::kUsage, "bench run: --out is missing; name the file to write");
+  if (!options.scale.empty() && options.scale != "tiny" && options.scale != "small" &&
+      options.scale != "full") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--scale is \"{}\"; write tiny, small or full", options.scale));
+  }
+  if (repetitions < 1 || repetitions > 1000) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--repetitions is {}; write 1 to 1000", repetitions));
+  }
+  options.repetitions = static_cast<int>(repetitions);
+  return options;
+}
+
+}  // namespace
+
+ExitCode bench_run(const Arguments& arguments, Context& context) {
+  const BenchRunOptions options = options_in(arguments);
+  if (options.list) {
+    for (const std::string& name : suite_names(options)) context.out << name << '\n';
+    return ExitCode::kYes;
+  }
+  if (options.device.starts_with("cudnn:")) {
+    run_cudnn_suite(options, context);
+  } else {
+    const ProbeProgram program = own_probe_program();
+    run_device_suite(
+        options,
+        [&](const ProbeRequest& request) { return run_probe(program, request, kProbeLimit); },
+        context);
+  }
+  context.out << options.out << '\n';
+  return ExitCode::kYes;
+}
+
+}  // namespace memfathom

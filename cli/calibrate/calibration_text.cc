@@ -1,0 +1,107 @@
+#include "cli/calibrate/calibration_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/coefficients.h"
+#include "core/error.h"
+#include "db/published.h"
+
+namespace memfathom {
+namespace {
+
+bool replaces(const Calibration& newer, const Calibration& older) {
+  return newer.usable && newer.environment.device_key() == older.environment.device_key() &&
+         newer.environment.stack_key() == older.environment.stack_key() &&
+         std::pair(newer.created, newer.id) > std::pair(older.created, older.id);
+}
+
+std::string status_of(const Calibration& calibration, const std::vector<Calibration>& stored) {
+  if (!calibration.usable) return "refused";
+  const bool superseded = std::any_of(stored.begin(), stored.end(), [&](const Calibration& other) {
+    return replaces(other, calibration);
+  });
+  return superseded ? "superseded" : "calibrated";
+}
+
+std::string quantity(double value, const std::string& unit) {
+  return unit == "bytes" ? fmt::format("{:.1f} MiB", value / (1 << 20))
+                         : fmt::format("{:.4g}", value);
+}
+
+}  // namespace
+
+std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& store) {
+  std::vector<ListedCalibration> all;
+  if (store) {
+    const std::vector<Calibration> stored = store->calibrations();
+    for (const Calibration& calibration : stored)
+      all.push_back({calibration, status_of(calibration, stored), {}});
+  }
+  for (const Calibration& calibration : published_calibrations())
+    all.push_back({calibration, "published", {}});
+  return all;
+}
+
+ListedCalibration found_calibration(const std::string& wanted, const std::optional<Store>& store) {
+  if (store) {
+    if (std::optional<Calibration> found = store->find_calibration(wanted)) {
+      const std::string status = status_of(*found, store->calibrations());
+      std::vector<Annotation> annotations = store->annotations(found->id);
+      return {std::move(*found), status, std::move(annotations)};
+    }
+  }
+  for (const Calibration& published : published_calibrations()) {
+    if (published.name == wanted || (wanted.size() >= 4 && published.id.starts_with(wanted))) {
+      return {published, "published",
+              store ? store->annotations(published.id) : std::vector<Annotation>{}};
+    }
+  }
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("no calibration has the name or id \"{}\"; `memfathom calibrations list` shows "
+                  "them",
+                  wanted));
+}
+
+std::string percent_text(const std::optional<double>& fraction) {
+  return fraction ? fmt::format("{:.2f} %", 100 * *fraction) : "-";
+}
+
+TextRows calibration_properties(const ListedCalibration& listed) {
+  const Calibration& c = listed.calibration;
+  TextRows rows;
+  rows.push_back({"name", c.name});
+  rows.push_back({"id", c.id});
+  rows.push_back({"status", listed.status});
+  if (!c.refusal.empty()) rows.push_back({"refused because", c.refusal});
+  rows.push_back({"device", c.environment.device_key()});
+  rows.push_back({"stack", c.environment.stack_key()});
+  rows.push_back({"created", c.created});
+  rows.push_back({"source", to_string(c.source)});
+  rows.push_back({"samples", std::to_string(c.samples)});
+  rows.push_back({"held-out error", fmt::format("median {}, 90th percentile {} on {} rows",
+                                                percent_text(c.quality.held_out_median_error),
+                                                percent_text(c.quality.held_out_p90_error),
+                                                c.quality.validation_rows)});
+  rows.push_back({"under by more than 10 %", percent_text(c.quality.under_by_10_percent)});
+  rows.push_back({"coverage of the 90 % interval", percent_text(c.quality.coverage_90)});
+  if (!c.supersedes.empty()) rows.push_back({"supersedes", c.supersedes});
+  for (const Annotation& annotation : listed.annotations)
+    rows.push_back({annotation.created, annotation.note});
+  return rows;
+}
+
+TextRows calibration_coefficients(const Calibration& calibration) {
+  TextRows rows;
+  for (const Coefficient& c : calibration.coefficients) {
+    rows.push_back({c.name, quantity(c.value, c.unit), quantity(c.standard_error, c.unit),
+                    c.prior_only ? fmt::format("{} (assumed)", to_string(c.source))
+                                 : std::string(to_string(c.source)),
+                    std::to_string(c.samples), meaning_of(c.name)});
+  }
+  return rows;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,152 @@
+#include "cli/calibrate/fit_observations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/clock.h"
+#include "cli/estimate/estimation.h"
+#include "core/document.h"
+#include "core/error.h"
+#include "estimator/gpus.h"
+#include "estimator/job/read_job.h"
+#include "estimator/run/replayed_job.h"
+
+namespace memfathom {
+namespace {
+
+constexpr const char* kAllCards = "all";
+constexpr const char* kAnyCard = "any NVIDIA GPU";
+constexpr std::size_t kRowsOfAStack =
+    60;  // one stack's thousands say no more of another's constant
+
+Environment environment_of(const ObservationFit& what, const Gpu* gpu) {
+  Environment environment;
+  environment.gpu = gpu != nullptr ? std::string(gpu->product) : kAnyCard;
+  environment.framework = "pytorch";
+  environment.framework_version = what.framework_version;
+  if (gpu == nullptr) return environment;
+  environment.architecture = std::string(gpu->architecture);
+  environment.memory_total = gpu->memory();
+  return environment;
+}
+
+// Rows measured on one card with one stack, by one person: they share a constant.
+std::string stack_of(const Observation& o) {
+  return fmt::format("{}|{}|{}|{}|{}|{}", o.gpu, o.driver, o.cuda, o.cudnn, o.framework_version,
+                     o.source);
+}
+
+Bytes capacity_of(const Job& job) {
+  const Bytes total = job.target.memory        ? *job.target.memory
+                      : job.target.gpu.empty() ? Bytes{}
+                                               : gpu_named(job.target.gpu, "target.gpu").memory();
+  return total - job.target.used_by_others;
+}
+
+// The job of an observation, replayed on the stack it was measured on.
+FitRow row_of(const Observation& observation, const ObservationFit& what,
+              const Estimation& estimation, int number) {
+  Job job = read_job(parse_json(observation.job, fmt::format("observation {}", number), 0));
+  for (const std::string& version : {observation.framework_version, what.framework_version}) {
+    if (job.target.stack.version.empty()) job.target.stack.version = version;
+  }
+  job.target.calibration = "none";
+  const DryRun run = estimation.dry_run(job);
+  FitRow row;
+  row.id = fmt::format("{}/{}", observation.group, number);
+  row.family = job_group(job, run);
+  row.group = row.family;
+  row.metric = observation.metric;
+  row.measured = observation.bytes;
+  row.fits = observation.fits;
+  if (row.is_censored()) row.capacity = capacity_of(job);
+  row.tag = Source::kPublished;
+  row.replay = replayed(run);
+  return row;
+}
+
+struct Numbered {
+  int number;
+  Observation observation;
+};
+
+// Of each stack as many rows as of any other, from all of its length, or what it has.
+std::vector<Numbered> evenly_by_stack(const std::vector<Numbered>& all) {
+  std::map<std::string, std::vector<const Numbered*>> stacks;
+  for (const Numbered& one : all) stacks[stack_of(one.observation)].push_back(&one);
+  std::vector<Numbered> even;
+  for (const auto& [stack, own] : stacks) {
+    const std::size_t taken = std::min(own.size(), kRowsOfAStack);
+    for (std::size_t i = 0; i < taken; ++i) even.push_back(*own[i * own.size() / taken]);
+  }
+  return even;
+}
+
+std::vector<Numbered> wanted_observations(const Store& store, const Gpu* gpu) {
+  std::vector<Numbered> wanted;
+  int number = 0;
+  for (Observation& observation : store.observations()) {
+    ++number;
+    if (observation.metric != Metric::kDevice) continue;
+    if (gpu == nullptr || observation.gpu == gpu->name)
+      wanted.push_back({number, std::move(observation)});
+  }
+  return gpu == nullptr ? evenly_by_stack(wanted) : wanted;
+}
+
+FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store,
+                  const Context& context) {
+  const Estimation estimation(context);
+  FitInput input;
+  for (const auto& [number, observation] : wanted_observations(store, gpu)) {
+    try {
+      input.rows.push_back(row_of(observation, what, estimation, number));
+      if (gpu == nullptr) input.rows.back().family = stack_of(observation);
+    } catch (const Error& error) {
+      input.skipped.push_back(fmt::format("observation {}: {}", number, error.what()));
+    }
+  }
+  return input;
+}
+
+// What is said of a card that nobody measured is a default, whoever measured the others.
+void tag(Calibration& calibration, Source source) {
+  calibration.source = source;
+  for (Coefficient& coefficient : calibration.coefficients) {
+    if (!coefficient.prior_only) coefficient.source = source;
+  }
+}
+
+}  // namespace
+
+Fitted fit_observations(const ObservationFit& what, Store& store, const Context& context) {
+  const Gpu* gpu = what.cards == kAllCards ? nullptr : &gpu_named(what.cards, "--observations");
+  Fitted fitted;
+  fitted.input = input_of(what, gpu, store, context);
+  for (const std::string& sentence : fitted.input.skipped) context.detail(sentence);
+  if (!fitted.input.skipped.empty())
+    context.warn(fmt::format("{} observations could not be replayed; --verbose names them",
+                             fitted.input.skipped.size()));
+  FitOptions options;
+  options.environment = environment_of(what, gpu);
+  options.for_unseen_families = gpu == nullptr;
+  options.name = !what.name.empty() ? what.name
+                 : gpu == nullptr   ? "default/pytorch"
+                                    : fmt::format("{}/pytorch", gpu->name);
+  // Our own calibration of the architecture tells the bare context from the framework.
+  Environment ours = options.environment;
+  ours.framework = "memfathom";
+  const std::vector<Calibration> siblings = store.architecture_siblings(ours);
+  const Calibration* parent = gpu == nullptr || siblings.empty() ? nullptr : &siblings.back();
+  fitted.summary = fit(fitted.input.rows, fitted.input.workspaces, options, parent);
+  Calibration calibration = fitted.summary.calibration();
+  calibration.created = utc_now();
+  tag(calibration, gpu == nullptr ? Source::kDefault : Source::kPublished);
+  calibration.provenance = what.provenance;
+  fitted.saved = store.save_calibration(std::move(calibration));
+  return fitted;
+}
+
+}  // namespace memfathom

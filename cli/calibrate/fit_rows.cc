@@ -1,0 +1,151 @@
+#include "cli/calibrate/fit_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/calibrate/estimator_runner.h"
+#include "core/error.h"
+#include "core/fitted_workspaces.h"
+#include "estimator/gpus.h"
+#include "estimator/run/dry_run.h"
+#include "estimator/run/replayed_job.h"
+#include "estimator/run/stack_versions.h"
+#include "kernels/cpu/open.h"
+#include "kernels/workspace/cached_workspace_model.h"
+#include "kernels/workspace/convolution_text.h"
+
+namespace memfathom {
+namespace {
+
+using namespace literals;
+
+bool is_cpu(const Environment& environment) {
+  return !environment.is_virtual() && !environment.architecture.starts_with("sm_");
+}
+
+WorkspaceRow workspace_row(const WorkspaceRequest& request) {
+  WorkspaceRow row;
+  row.library = request.library;
+  row.operation = request.operation;
+  row.features = request.shape.starts_with("fft")
+                     ? features_of(parse_fft_query(request.shape))
+                     : features_of(parse_convolution_query(request.shape));
+  row.measured = request.bytes;
+  return row;
+}
+
+// Distinct requests of the samples that may be fitted.
+std::vector<WorkspaceRow> workspace_rows(const std::vector<StoredSample>& samples) {
+  std::map<std::string, const WorkspaceRequest*> distinct;
+  for (const StoredSample& stored : samples) {
+    if (stored.sample.validation) continue;
+    for (const WorkspaceRequest& request : stored.sample.workspaces) {
+      // Attention's stands in for temporaries that the replay has: there is nothing to learn.
+      if (request.shape.starts_with("attention")) continue;
+      distinct.emplace(fmt::format("{} {}", to_string(request.library), request.shape), &request);
+    }
+  }
+  std::vector<WorkspaceRow> rows;
+  rows.reserve(distinct.size());
+  for (const auto& [key, request] : distinct) rows.push_back(workspace_row(*request));
+  return rows;
+}
+
+// A job that was measured more than once counts with its newest sample.
+std::vector<StoredSample> newest_per_job(const Store& store, const Environment& environment,
+                                         int* failed) {
+  SampleFilter filter;
+  filter.device_key = environment.device_key();
+  filter.stack_key = environment.stack_key();
+  filter.include_virtual = environment.is_virtual();
+  std::map<std::string, std::string> started;  // of runs
+  for (const Run& run : store.runs()) started[run.id] = run.started;
+  std::map<std::string, StoredSample> newest;
+  for (StoredSample& stored : store.samples(filter)) {
+    if (stored.sample.status != SampleStatus::kOk || !stored.sample.device_peak) {
+      ++*failed;
+      continue;
+    }
+    const auto at = newest.find(stored.sample.job);
+    if (at == newest.end() || started[at->second.run] <= started[stored.run]) {
+      std::string job = stored.sample.job;
+      newest.insert_or_assign(std::move(job), std::move(stored));
+    }
+  }
+  std::vector<StoredSample> samples;
+  for (auto& [job, stored] : newest) samples.push_back(std::move(stored));
+  std::sort(samples.begin(), samples.end(), [](const StoredSample& a, const StoredSample& b) {
+    return a.sample.workload < b.sample.workload;
+  });
+  return samples;
+}
+
+FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
+  FitRow row;
+  row.id = stored.sample.workload;
+  row.family = stored.sample.family;
+  row.measured = stored.sample.device_peak;
+  row.replay = replayed(run_dry(job_of(stored.sample.job), options));
+  row.validation = stored.sample.validation;
+  return row;
+}
+
+// What PyTorch's libraries ask for cannot be seen from outside; cuDNN is asked, as for estimates.
+std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment) {
+  WorkspaceModelOptions options;
+  options.gpu = environment.architecture;
+  options.older =
+      asks_older_cudnn(environment.framework_version, policy_of(environment).compute_capability);
+  options.cache_directory = default_cache_directory();
+  return open_workspace_model(options).model;
+}
+
+}  // namespace
+
+FitOptions fit_options(const Environment& environment) {
+  FitOptions options;
+  options.environment = environment;
+  options.quantum = is_cpu(environment) ? 4_KiB : 2_MiB;
+  options.name = fmt::format("{}/{}", card_name(environment), environment.framework);
+  return options;
+}
+
+std::string card_name(const Environment& environment) {
+  if (is_cpu(environment)) return "cpu";
+  const Gpu* card = find_gpu_of_driver(environment.gpu, environment.memory_total);
+  return card != nullptr ? std::string(card->name) : environment.gpu;
+}
+
+FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {
+  FitInput input;
+  const std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
+  input.workspaces = fit_workspaces(workspace_rows(samples), options);
+
+  std::unique_ptr<Device> cpu;
+  std::unique_ptr<WorkspaceModel> asked;
+  Calibration models;
+  models.coefficients = input.workspaces.coefficients;
+  const FittedWorkspaces fitted(models);
+  DryRunOptions replay;
+  replay.policy = policy_of(environment);
+  replay.workspaces = &fitted;
+  if (is_cpu(environment) && !samples.empty()) {
+    cpu = open_cpu_device();
+    replay.workspaces = cpu.get();
+  } else if (environment.framework == "pytorch" && !samples.empty()) {
+    asked = workspaces_of(environment);
+    replay.workspaces = asked.get();
+  }
+  for (const StoredSample& stored : samples) {
+    try {
+      input.rows.push_back(fit_row(stored, replay));
+    } catch (const Error& error) {
+      input.skipped.push_back(fmt::format("{}: {}", stored.sample.workload, error.what()));
+    }
+  }
+  return input;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,21 @@
+// The process of one sample: a request on standard input, the answer on standard output.
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <iostream>
+#include <iterator>
+
+#include "cli/calibrate/estimator_runner.h"
+#include "cli/commands.h"
+#include "profiler/protocol.h"
+
+namespace memfathom {
+
+ExitCode run_probe_command(const Arguments&, Context& context) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a probe without anybody to answer only takes memory
+  const std::string message{std::istreambuf_iterator<char>(std::cin), {}};
+  context.out << to_message(measure(request_from(message), EstimatorRunner()));
+  return ExitCode::kYes;
+}
+
+}  // namespace memfathom

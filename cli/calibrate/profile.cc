@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/calibrate/fitting.h"
+#include "cli/calibrate/profiling.h"
+#include "cli/commands.h"
+#include "cli/database.h"
+#include "cli/render.h"
+#include "core/error.h"
+#include "core/json_io.h"
+#include "core/progress.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+
+std::string libraries_of(const LibraryUse& uses) {
+  std::string text;
+  for (const auto& [used, name] :
+       {std::pair{uses.cublas, "products"}, std::pair{uses.cudnn, "convolutions"},
+        std::pair{uses.cufft, "transforms"}}) {
+    if (used) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string condition_text(double condition) {
+  return std::isinf(condition) ? "infinite: these workloads do not tell all constants apart"
+                               : fmt::format("{:.1f}", condition);
+}
+
+json plan_json(const Prepared& prepared) {
+  json workloads = json::array();
+  for (const Workload& workload : prepared.plan.workloads) {
+    workloads.push_back({{"name", workload.name},
+                         {"family", workload.family},
+                         {"validation", workload.validation},
+                         {"reserved_bytes", workload.forecast.reserved.count()},
+                         {"job", json::parse(workload.job)}});
+  }
+  json left_out = json::array();
+  for (const LeftOut& one : prepared.plan.left_out)
+    left_out.push_back({{"name", one.name}, {"reason", one.why}});
+  const double condition = design_condition(prepared.plan.workloads);
+  return {{"schema", "memfathom.plan/1"},
+          {"plan", prepared.plan.name},
+          {"device", prepared.environment.gpu},
+          {"memory_ceiling_bytes", prepared.campaign.ceiling.count()},
+          {"budget_seconds", prepared.plan.budget_seconds},
+          {"condition_number", std::isinf(condition) ? json(nullptr) : json(condition)},
+          {"workloads", std::move(workloads)},
+          {"left_out", std::move(left_out)}};
+}
+
+void print_plan(const Prepared& prepared, bool details, Context& context) {
+  if (context.format == Format::kJson) {
+    context.out << plan_json(prepared).dump(2) << '\n';
+    return;
+  }
+  Table table({{"workload"}, {"for"}, {"libraries"}, {"reserved MiB", Align::kRight}});
+  for (const Workload& workload : prepared.plan.workloads) {
+    table.add_row({workload.name, workload.validation ? "validation" : "fit",
+                   libraries_of(workload.forecast.uses),
+                   fmt::format("{:.0f}", workload.forecast.reserved.mib())});
+  }
+  context.out << rendered(table, context);
+  if (!details || context.format == Format::kCsv) return;
+  context.out << fmt::format(
+      "\n{} workloads on {}; at most {} each, of {} free; repeats within {}\n"
+      "condition number of the fitted ones: {}\n",
+      prepared.plan.workloads.size(), prepared.environment.gpu,
+      to_string(prepared.campaign.ceiling), to_string(prepared.memory_free),
+      duration_text(prepared.plan.budget_seconds),
+      condition_text(design_condition(prepared.plan.workloads)));
+  for (const LeftOut& one : prepared.plan.left_out)
+    context.out << fmt::format("left out: {} ({})\n", one.name, one.why);
+}
+
+void print_samples(const Profiled& profiled, Context& context) {
+  if (context.format == Format::kJson) {
+    json samples = json::array();
+    for (const Sample& sample : profiled.samples) samples.push_back(to_json(sample));
+    context.out << json{{"schema", "memfathom.profile/1"},
+                        {"run", profiled.run},
+                        {"interrupted", profiled.interrupted},
+                        {"samples", std::move(samples)}}
+                       .dump(2)
+                << '\n';
+    return;
+  }
+  context.out << rendered(sample_table(profiled.samples, nullptr), context);
+}
+
+}  // namespace
+
+ExitCode run_profile(const Arguments& arguments, Context& context) {
+  ProfileOptions options;
+  bool list = false;
+  bool dry_run = false;
+  OptionParser parser("profile");
+  declare(parser, options);
+  parser.option("--trace", options.trace);
+  parser.flag("--list", list);
+  parser.flag("--dry-run", dry_run);
+  parser.parse(arguments);
+  // The probe may stand in another folder.
+  if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
+
+  const Prepared prepared = prepare(options);
+  if (!options.trace.empty() && prepared.plan.workloads.size() != 1) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--trace records one workload, and {} are chosen; name one with "
+                            "--filter",
+                            prepared.plan.workloads.size()));
+  }
+  if (list || dry_run) {
+    print_plan(prepared, dry_run, context);
+    return ExitCode::kYes;
+  }
+  Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
+  const Profiled profiled = profile(prepared, store, context);
+  print_samples(profiled, context);
+  if (!profiled.interrupted) return ExitCode::kYes;
+  context.note("stopped; the same command goes on from there");
+  return ExitCode::kNo;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,172 @@
+#include "cli/calibrate/profiling.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+
+#include "cli/calibrate/estimator_runner.h"
+#include "cli/clock.h"
+#include "cli/interrupt.h"
+#include "core/architecture.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "profiler/pytorch_probe.h"
+
+namespace memfathom {
+namespace {
+
+constexpr double kShareOfFree = 0.5;  // the rest is for others, and for what a forecast misses
+constexpr std::chrono::seconds kAskLimit{60};
+
+Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
+  const auto share = [&](double part) {
+    return Bytes{static_cast<std::int64_t>(part * static_cast<double>(free.count()))};
+  };
+  if (!given) return share(kShareOfFree);
+  std::size_t read = 0;
+  double part = 0;
+  try {
+    part = std::stod(*given, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read != given->size()) return parse_bytes(*given);
+  if (!(part > 0 && part <= 1)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--memory-ceiling is \"{}\"; write bytes with a unit such as 4GiB, or a "
+                    "share of the free memory above 0 and up to 1",
+                    *given));
+  }
+  return share(part);
+}
+
+void keep_matching(const std::string& filter, Plan& plan) {
+  std::erase_if(plan.workloads, [&](const Workload& workload) {
+    return workload.name.find(filter) == std::string::npos;
+  });
+  std::erase_if(plan.left_out, [&](const LeftOut& left_out) {
+    return left_out.name.find(filter) == std::string::npos;
+  });
+  if (plan.workloads.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("no workload of the plan {} has \"{}\" in its name; --list shows them",
+                            plan.name, filter));
+  }
+}
+
+// The probe's time-out in words people use.
+std::chrono::milliseconds limit_of(const std::optional<double>& seconds, const Plan& plan) {
+  if (!seconds) return plan.limit;
+  if (!(*seconds > 0 && *seconds <= 86400))
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--timeout is {}; write seconds above 0, up to a day", *seconds));
+  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(*seconds * 1000))};
+}
+
+Framework framework_of(const ProfileOptions& options) {
+  if (options.framework == "pytorch") return Framework::kPytorch;
+  if (options.framework != "memfathom") {
+    throw Error(ErrorKind::kUsage, fmt::format("--framework is \"{}\"; write memfathom or pytorch",
+                                               options.framework));
+  }
+  if (options.python)
+    throw Error(ErrorKind::kUsage, "--python names the Python of --framework pytorch; add that");
+  return Framework::kOwn;
+}
+
+ProbeProgram probe_of(const ProfileOptions& options, Framework framework, DeviceKind kind) {
+  if (framework == Framework::kOwn) return own_probe_program();
+  if (kind == DeviceKind::kVirtual)
+    throw Error(ErrorKind::kUsage, "PyTorch runs on no simulated card; name cpu or cuda:N");
+  if (!options.trace.empty())
+    throw Error(ErrorKind::kUsage, "--trace records our own layers; leave --framework out");
+  return pytorch_probe_program(options.python.value_or("python3"));
+}
+
+std::string line_of(const Sample& sample) {
+  if (sample.status != SampleStatus::kOk)
+    return fmt::format("{}: {} ({})", sample.workload, to_string(sample.status),
+                       sample.status_note);
+  return fmt::format("{}: {}", sample.workload, to_string(*sample.device_peak));
+}
+
+}  // namespace
+
+void declare(OptionParser& parser, ProfileOptions& options) {
+  parser.option("--device", options.device);
+  parser.option("--plan", options.plan);
+  parser.option("--framework", options.framework);
+  parser.option("--python", options.python);
+  parser.option("--filter", options.filter);
+  parser.option("--memory-ceiling", options.memory_ceiling);
+  parser.option("--timeout", options.timeout);
+}
+
+Prepared prepare(const ProfileOptions& options) {
+  const DeviceName name = parse_device(options.device);
+  const Framework framework = framework_of(options);
+  Prepared prepared;
+  prepared.campaign.device = options.device;
+  prepared.campaign.program = probe_of(options, framework, name.kind);
+  const ProbeReply answer = ask_environment(prepared.campaign.program, options.device, kAskLimit);
+  prepared.environment = answer.environment;
+  prepared.memory_free = answer.memory_free;
+  prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
+  prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(),
+                            framework, compute_capability(answer.environment.architecture));
+  prepared.plan_name = options.plan;
+  if (!options.filter.empty()) {
+    keep_matching(options.filter, prepared.plan);
+    prepared.plan_name += ":" + options.filter;
+  }
+  prepared.campaign.limit = limit_of(options.timeout, prepared.plan);
+  prepared.campaign.budget_seconds = prepared.plan.budget_seconds;
+  prepared.campaign.most_repeats = prepared.plan.most_repeats;
+  prepared.campaign.small_spread = prepared.plan.small_spread;
+  prepared.campaign.trace = options.trace;
+  return prepared;
+}
+
+Profiled profile(const Prepared& prepared, Store& store, const Context& context) {
+  Profiled profiled;
+  std::vector<Workload> left = prepared.plan.workloads;
+  if (const std::optional<Run> unfinished =
+          store.unfinished_run(prepared.environment, prepared.plan_name)) {
+    profiled.run = unfinished->id;
+    std::map<std::string, Sample> there;
+    for (StoredSample& stored : store.samples({.run = unfinished->id, .include_virtual = true}))
+      there.insert_or_assign(stored.sample.job, std::move(stored.sample));
+    std::erase_if(left, [&](const Workload& workload) { return there.contains(workload.job); });
+    for (auto& [job, sample] : there) profiled.samples.push_back(std::move(sample));
+    profiled.resumed = static_cast<int>(profiled.samples.size());
+    context.note(fmt::format("going on with the run of {}: {} samples are there, {} to take",
+                             unfinished->started, profiled.resumed, left.size()));
+  } else {
+    profiled.run = store.begin_run({.environment = prepared.environment,
+                                    .plan = prepared.plan_name,
+                                    .started = utc_now(),
+                                    .program = MEMFATHOM_VERSION});
+  }
+  const InterruptGuard interrupt;
+  {
+    Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "measuring",
+                      static_cast<std::int64_t>(left.size()));
+    profiled.taken = measure_all(
+        left, prepared.campaign,
+        [&](const Sample& sample) {
+          store.insert_sample(profiled.run, sample);
+          profiled.samples.push_back(sample);
+          progress.advance(1, sample.workload);
+          context.detail(line_of(sample));
+        },
+        interrupt.asked());
+  }
+  profiled.interrupted = profiled.taken < static_cast<int>(left.size());
+  if (!profiled.interrupted) store.finish_run(profiled.run, utc_now());
+  return profiled;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/commands.h"
+#include "cli/estimate/estimate_text.h"
+#include "cli/estimate/estimation.h"
+#include "cli/estimate/job_source.h"
+#include "cli/interrupt.h"
+#include "cli/observe/observation_file.h"
+#include "cli/observe/observing.h"
+#include "cli/option_parser.h"
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+constexpr int kSamplingMilliseconds = 100;
+constexpr const char* kObservedVariable = "MEMFATHOM_OBSERVED";
+
+// Where the command may write what it measured: a file that goes when this does.
+class ObservedFile {
+ public:
+  ObservedFile() : path_((std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string()) {
+    const int file = mkstemp(path_.data());
+    if (file < 0) {
+      path_.clear();
+      return;
+    }
+    close(file);
+    setenv(kObservedVariable, path_.c_str(), 1);
+  }
+  ~ObservedFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  ObservedFile(const ObservedFile&) = delete;
+  ObservedFile& operator=(const ObservedFile&) = delete;
+
+  const std::string& path() const { return path_; }  // empty: there is no place for it
+
+ private:
+  std::string path_;
+};
+
+pid_t start(const std::vector<std::string>& command) {
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failure =
+      posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
+  if (failure != 0) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{} cannot be run: {}; is it installed and in PATH?", command.front(),
+                            std::strerror(failure)));
+  }
+  return child;
+}
+
+// A watch that fails must not end the command it watches, or keep it from being run.
+std::optional<ProcessWatch> watch_cards(const Context& context) {
+  std::string why;
+  std::unique_ptr<Nvml> nvml = Nvml::open(&why);
+  if (!nvml) return std::nullopt;
+  try {
+    return std::optional<ProcessWatch>(std::in_place, std::move(nvml));
+  } catch (const Error& error) {
+    context.detail(fmt::format("the command's use of the GPU is not watched: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+void read_once(ProcessWatch& watch, pid_t child, bool& works) {
+  try {
+    watch.read(child);
+  } catch (const Error&) {
+    works = false;
+  }
+}
+
+// Until the command ends: its own exit code; a signal is 128 and its number, as shells have it.
+int wait_for(pid_t child, ProcessWatch* watch) {
+  // Ctrl-C reaches the command too; what it says then is still to be heard.
+  const InterruptGuard interrupt;
+  int status = 0;
+  bool watching = watch != nullptr;
+  while (true) {
+    const pid_t ended = waitpid(child, &status, watching ? WNOHANG : 0);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) break;
+    if (!watching) continue;
+    read_once(*watch, child, watching);
+    poll(nullptr, 0, kSamplingMilliseconds);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// What the command wrote, and what was seen of it; the latter only of a command that went well: one
+// that failed may have failed before its peak.
+std::vector<Observation> observations_of(const ObservedFile& written, const ProcessWatch* watch,
+                                         int code, const Observation& defaults) {
+  std::vector<Observation> found;
+  if (!written.path().empty()) found = read_observations(written.path(), defaults);
+  if (watch == nullptr || code != 0) return found;
+  std::optional<WatchedPeak> peak = watch->peak();
+  if (!peak) peak = watch->rise();
+  if (peak) {
+    Observation seen = observation_of(*peak, *watch, defaults.job);
+    for (const Observation& one : found) seen.framework_version = one.framework_version;
+    found.push_back(std::move(seen));
+  }
+  return found;
+}
+
+// The command has ended: whatever goes wrong now is a warning, and its exit code stands.
+void report(const Estimate& estimate, const ObservedFile& written, const ProcessWatch* watch,
+            int code, const Observation& defaults, const Context& context) {
+  try {
+    const std::vector<Observation> observations = observations_of(written, watch, code, defaults);
+    if (observations.empty()) {
+      context.detail(
+          fmt::format("nothing was observed: the command wrote nothing to ${}, and "
+                      "was not seen on a GPU",
+                      kObservedVariable));
+      return;
+    }
+    keep_observations(observations, context);
+    for (const Observation& observation : observations)
+      context.note(estimated_against_observed(estimate, observation));
+  } catch (const Error& error) {
+    context.warn(error.what());
+  }
+}
+
+ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput& input,
+                         const Estimate& estimate, Context& context) {
+  Observation defaults;
+  defaults.job = to_json(input.document).dump();
+  defaults.gpu = input.job.target.gpu;
+  defaults.framework = "pytorch";
+  defaults.source = "the command itself";
+  const ObservedFile written;
+  std::optional<ProcessWatch> watch = watch_cards(context);
+  ProcessWatch* watching = watch ? &*watch : nullptr;
+  const int code = wait_for(start(command), watching);
+  report(estimate, written, watching, code, defaults, context);
+  return static_cast<ExitCode>(code);
+}
+
+// Why a command was not run, and what to do about it.
+const char* reason_of(const Estimate& estimate) {
+  switch (estimate.verdict.status) {
+    case VerdictStatus::kDoesNotFit:
+    case VerdictStatus::kTight: return "; memfathom recommend says what would make the job fit";
+    case VerdictStatus::kFits:
+    case VerdictStatus::kUnknown: break;
+  }
+  return ": --strict wants a calibration of this card (memfathom calibrate)";
+}
+
+}  // namespace
+
+ExitCode run_check(const Arguments& arguments, Context& context) {
+  OptionParser parser("check");
+  JobSource source;
+  std::vector<std::string> command;
+  bool strict = false;
+  source.declare(parser);
+  parser.positional("COMMAND", command);
+  parser.flag("--strict", strict);
+  parser.parse(arguments);
+  const JobInput input = source.read("check");
+  Estimate estimate = Estimation(context).answer_as_run(input.job);
+  input.annotate(estimate);
+  for (const std::string& sentence : estimate.warnings) context.warn(sentence);
+  const VerdictStatus status = estimate.verdict.status;
+  if (status == VerdictStatus::kUnknown) {
+    throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
+  }
+  const bool undecided =
+      status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
+  const bool run = status != VerdictStatus::kDoesNotFit && !(strict && undecided);
+  if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
+  if (!run) {
+    if (!command.empty())
+      context.err << fmt::format("{} was not run{}\n", command.front(), reason_of(estimate));
+    return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
+  }
+  if (command.empty()) return ExitCode::kYes;
+  context.out.flush();
+  return run_and_observe(command, input, estimate, context);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,158 @@
+#include "cli/estimate/compare_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/render.h"
+
+namespace memfathom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Style style_of(VerdictStatus status) {
+  switch (status) {
+    case VerdictStatus::kFits: return Style::kGood;
+    case VerdictStatus::kTight: return Style::kWarning;
+    case VerdictStatus::kDoesNotFit: return Style::kBad;
+    case VerdictStatus::kUnknown: break;
+  }
+  return Style::kPlain;
+}
+
+Json optional_bytes(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count()) : Json(nullptr);
+}
+
+// Columns that say the same, or nothing, in every row are left out of what people read.
+struct Shown {
+  bool headroom, host, trained, verdict;
+};
+
+Shown shown_columns(const StrategyComparison& comparison) {
+  const auto any = [&](auto holds) {
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(), holds);
+  };
+  const std::int64_t first = comparison.rows.front().estimate.trainable_count;
+  const bool target =
+      any([](const Compared& row) { return row.estimate.verdict.headroom.has_value(); });
+  return {target,
+          any([](const Compared& row) { return row.estimate.totals.host_peak.has_value(); }),
+          any([&](const Compared& row) { return row.estimate.trainable_count != first; }),
+          target || comparison.rows.front().targets.empty()};
+}
+
+std::vector<Column> columns_of(const StrategyComparison& comparison, const Shown& shown,
+                               bool exact) {
+  std::vector<Column> columns;
+  if (comparison.columns.empty()) columns.push_back({"strategy"});
+  for (const std::string& name : comparison.columns) columns.push_back({name});
+  const auto add = [&](bool wanted, const char* name, const char* exact_name) {
+    if (wanted || exact) columns.push_back({exact ? exact_name : name, Align::kRight});
+  };
+  add(true, "device peak", "device_peak_bytes");
+  add(true, "saved", "saved_fraction");
+  add(shown.trained, "trained", "trainable_parameters");
+  add(shown.headroom, "left", "headroom_bytes");
+  add(false, "", "host_peak_bytes");
+  add(shown.host, "on the host", "host_node_bytes");
+  if (shown.verdict || exact) columns.push_back({"verdict"});
+  for (const ComparedTarget& target : comparison.rows.front().targets) {
+    columns.push_back({target.name});
+    if (exact) columns.push_back({target.name + "_headroom_bytes", Align::kRight});
+  }
+  return columns;
+}
+
+void add_targets(const Compared& row, bool exact, std::vector<Cell>& cells) {
+  for (const ComparedTarget& target : row.targets) {
+    const Style style = style_of(target.verdict.status);
+    if (exact) {
+      cells.emplace_back(to_string(target.verdict.status));
+      cells.emplace_back(fmt::format("{}", target.verdict.headroom->count()));
+    } else {
+      const Bytes left = *target.verdict.headroom;
+      cells.emplace_back(fmt::format("{}, {} {}", to_string(target.verdict.status),
+                                     to_string(left.count() < 0 ? -left : left),
+                                     left.count() < 0 ? "too much" : "left"),
+                         style);
+    }
+  }
+}
+
+Table table_of(const StrategyComparison& comparison, bool exact) {
+  const Shown shown = shown_columns(comparison);
+  Table table(columns_of(comparison, shown, exact));
+  const auto size = [&](const std::optional<Bytes>& bytes) {
+    if (!bytes) return std::string();
+    return exact ? fmt::format("{}", bytes->count()) : to_string(*bytes);
+  };
+  for (const Compared& row : comparison.rows) {
+    const Estimate& estimate = row.estimate;
+    std::vector<Cell> cells;
+    if (comparison.columns.empty()) cells.emplace_back(row.name);
+    for (const std::string& name : row.grid) cells.emplace_back(name);
+    cells.emplace_back(size(estimate.totals.device_peak));
+    cells.emplace_back(exact ? fmt::format("{:.6f}", row.saved)
+                             : fmt::format("{:.1f} %", 100 * row.saved));
+    if (exact) {
+      cells.emplace_back(fmt::format("{}", estimate.trainable_count));
+    } else if (shown.trained) {
+      cells.emplace_back(
+          fmt::format("{:.2f} M", static_cast<double>(estimate.trainable_count) / 1e6));
+    }
+    if (shown.headroom || exact) cells.emplace_back(size(estimate.verdict.headroom));
+    if (exact) cells.emplace_back(size(estimate.totals.host_peak));
+    if (shown.host || exact) cells.emplace_back(size(estimate.totals.host_of_node()));
+    if (shown.verdict || exact)
+      cells.emplace_back(to_string(estimate.verdict.status), style_of(estimate.verdict.status));
+    add_targets(row, exact, cells);
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+Json to_json(const StrategyComparison& comparison, const Compared& row) {
+  const Totals& totals = row.estimate.totals;
+  Json json{{"name", row.name},
+            {"device_peak_bytes", totals.device_peak.count()},
+            {"allocated_peak_bytes", totals.allocated_peak.count()},
+            {"saved_fraction", row.saved},
+            {"trainable_parameters", row.estimate.trainable_count},
+            {"verdict", to_string(row.estimate.verdict.status)}};
+  for (std::size_t i = 0; i < row.grid.size(); ++i)
+    json["grid"][comparison.columns[i]] = row.grid[i];
+  if (row.estimate.verdict.headroom)
+    json["headroom_bytes"] = row.estimate.verdict.headroom->count();
+  if (totals.host_peak) {
+    json["host_peak_bytes"] = totals.host_peak->count();
+    json["host_node_bytes"] = totals.host_of_node()->count();
+  }
+  for (const ComparedTarget& target : row.targets) {
+    json["targets"].push_back({{"name", target.name},
+                               {"device_peak_bytes", target.device_peak.count()},
+                               {"verdict", to_string(target.verdict.status)},
+                               {"available_bytes", optional_bytes(target.verdict.available)},
+                               {"headroom_bytes", optional_bytes(target.verdict.headroom)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string comparison_text(const StrategyComparison& comparison, const Context& context) {
+  return rendered(table_of(comparison, context.format == Format::kCsv), context);
+}
+
+std::string comparison_json(const StrategyComparison& comparison) {
+  Json list = Json::array();
+  for (const Compared& row : comparison.rows) list.push_back(to_json(comparison, row));
+  return Json{{"schema", "memfathom.compare/1"},
+              {"baseline", comparison.baseline},
+              {"strategies", std::move(list)}}
+      .dump(2);
+}
+
+}  // namespace memfathom

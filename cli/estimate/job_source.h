@@ -1,0 +1,48 @@
+// JobSource: where a command's job comes from: the file JOB, files of --from, flags.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/estimate/job_options.h"
+#include "cli/option_parser.h"
+#include "core/document.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/job/job.h"
+#include "estimator/readers/merge.h"
+
+namespace memfathom {
+
+// A job as it was given.
+struct JobInput {
+  Node document;
+  Job job;          // what the document says
+  MergedJob files;  // what the files said, before the flags
+
+  // Whether the job came from files that are not ours: changes are then said in their words too.
+  bool has_own_words() const;
+  // What reading the files had to assume or leave out, and what the job left unsaid, belongs to
+  // every answer about it.
+  void annotate(Estimate& estimate) const;
+};
+
+class JobSource {
+ public:
+  // The word JOB, --from, --batch and the flags of a job; call before parser.parse().
+  void declare(OptionParser& parser);
+  bool given() const;
+  // The batch file of `estimate`; in the old scripts --batch with a whole number is the batch size,
+  // and then this is empty.
+  std::optional<std::string> batch_file() const;
+  // Nothing given: Error(kUsage) in the name of `command`.
+  JobInput read(const std::string& command) const;
+
+ private:
+  JobOptions options_;
+  std::optional<std::string> file_, batch_;
+  std::vector<std::string> from_;
+  bool frozen_copy_ = false;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/commands.h"
+#include "cli/estimate/count_text.h"
+#include "cli/option_parser.h"
+#include "cli/render.h"
+#include "estimator/models/catalogue.h"
+
+namespace memfathom {
+ExitCode run_models(const Arguments& arguments, Context& context) {
+  OptionParser parser("models");
+  parser.parse(arguments);
+  const std::vector<CataloguedModel> models = model_catalogue();
+  if (context.format == Format::kJson) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const CataloguedModel& model : models) {
+      list.push_back({{"name", model.name},
+                      {"parameters", model.parameters},
+                      {"description", model.description}});
+    }
+    context.out << nlohmann::ordered_json{{"models", std::move(list)}}.dump(2) << '\n';
+    return ExitCode::kYes;
+  }
+  Table table({{"name"}, {"parameters", Align::kRight}, {"description"}});
+  for (const CataloguedModel& model : models) {
+    table.add_row({model.name,
+                   context.format == Format::kCsv ? fmt::format("{}", model.parameters)
+                                                  : count_text(model.parameters),
+                   model.description});
+  }
+  context.out << rendered(table, context);
+  return ExitCode::kYes;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,111 @@
+#include "cli/estimate/recommend.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "cli/commands.h"
+#include "cli/estimate/estimation.h"
+#include "cli/estimate/job_source.h"
+#include "cli/estimate/recommend_tables.h"
+#include "cli/estimate/recommend_text.h"
+#include "cli/option_parser.h"
+#include "cli/status/card_text.h"
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/yaml_text.h"
+#include "estimator/advise/patch.h"
+#include "estimator/advise/preflight.h"
+#include "estimator/readers/write_back.h"
+
+namespace memfathom {
+namespace {
+
+constexpr const char* kDefaultName = "recommended";
+
+// Where a changed file goes: beside the name that was given when there are several.
+std::string place_of(const std::string& name, const std::string& file, bool several) {
+  const std::filesystem::path original(file);
+  if (several) return fmt::format("{}.{}", name, original.filename().string());
+  return name == kDefaultName ? name + original.extension().string() : name;
+}
+
+void write_tree(const std::string& place, bool json, const Node& content) {
+  write_file_atomically(place, json ? to_indented_json(content) : to_yaml(content));
+}
+
+// The whole job, or, where the job came from somebody's own files, those with the changes in them.
+void write_recommended(const JobInput& input, const Configuration& configuration,
+                       const std::string& name, const Context& context) {
+  const Patch patch = patch_of(configuration.patch);
+  if (!input.has_own_words()) {
+    const std::string place = place_of(name, "job.yaml", false);
+    write_tree(place, place.ends_with(".json"), patched(input.document, patch));
+    context.note(fmt::format("the job with the balanced configuration was written to {}", place));
+    return;
+  }
+  const WrittenBack written = write_back(input.files.files, patch);
+  for (const ChangedFile& changed : written.files) {
+    const std::string place = place_of(name, changed.file, written.files.size() > 1);
+    write_tree(place, changed.file.ends_with(".json"), changed.content);
+    context.note(
+        fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
+  }
+  for (const KeyChange& change : written.left_over)
+    context.note("to be set by hand: " + by_hand(change));
+}
+
+}  // namespace
+
+void RecommendSettings::declare(OptionParser& parser) {
+  parser.option("--probability", probability);
+  parser.option_or("--auto", kDefaultName, file);
+  parser.list_option("--grid", grid);
+  parser.flag("--by-memory", by_memory);
+}
+
+ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
+                       const Estimation& estimation, Context& context) {
+  RecommendOptions options;
+  options.probability = settings.probability;
+  if (options.probability && (*options.probability <= 0 || *options.probability >= 1)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
+                            *options.probability));
+  }
+  const AnswerJob answer = estimation.for_search();
+  if (!settings.grid.empty())
+    return print_largest_batches(input, settings.grid, answer, options, context);
+  if (settings.by_memory) return print_by_memory(input, answer, options, context);
+  Recommendation recommendation = recommend(input.document, answer, options);
+  input.annotate(recommendation.base);
+  const LiveCard* card = estimation.live_target(input.job);
+  const std::vector<PreflightItem> list =
+      preflight(input.document, input.job, recommendation,
+                card != nullptr ? std::optional(processes_in_words(*card)) : std::nullopt);
+  if (context.format == Format::kJson) {
+    context.out << recommendation_json(recommendation, list, card, input) << '\n';
+  } else {
+    context.out << recommendation_text(recommendation, list, card, input, context);
+  }
+  const Configuration* balanced = configuration_named(recommendation, "balanced");
+  if (settings.file && balanced != nullptr)
+    write_recommended(input, *balanced, *settings.file, context);
+  const bool possible = !recommendation.available || balanced != nullptr;
+  return possible ? ExitCode::kYes : ExitCode::kNo;
+}
+
+ExitCode run_recommend(const Arguments& arguments, Context& context) {
+  OptionParser parser("recommend");
+  JobSource source;
+  RecommendSettings settings;
+  bool ignored = false;
+  source.declare(parser);
+  settings.declare(parser);
+  parser.flag("--recommend", ignored);  // so that a line of `estimate --recommend` works here too
+  parser.parse(arguments);
+  return recommend_for(source.read("recommend"), settings, Estimation(context), context);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,258 @@
+#include "cli/estimate/recommend_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/estimate/estimate_text.h"
+#include "cli/render.h"
+#include "cli/status/card_text.h"
+#include "core/yaml_text.h"
+#include "estimator/answer/estimate_json.h"
+#include "estimator/job/describe.h"
+#include "estimator/readers/write_back.h"
+
+namespace memfathom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string heading(const char* words, const Context& context) {
+  return context.format == Format::kMarkdown ? fmt::format("\n### {}\n\n", words)
+                                             : fmt::format("\n{}:\n", words);
+}
+
+// Indented lines, or a block of markdown.
+std::string block(const std::string& lines, const char* language, const Context& context) {
+  if (context.format == Format::kMarkdown) return fmt::format("```{}\n{}```\n", language, lines);
+  std::string text;
+  std::size_t start = 0;
+  while (start < lines.size()) {
+    const std::size_t end = lines.find('\n', start);
+    text += "    " + lines.substr(start, end - start + 1);
+    start = end + 1;
+  }
+  return text;
+}
+
+// The changes in the words of each file, and what no file can say.
+std::string in_own_words(const Patch& patch, const JobInput& input, const Context& context) {
+  const WrittenBack written = write_back(input.files.files, patch);
+  std::string text;
+  for (const ChangedFile& file : written.files) {
+    const bool json = file.file.ends_with(".json");
+    text += fmt::format("  {}:\n", file.file);
+    text += block(json ? to_indented_json(file.patch) : to_yaml(file.patch), json ? "json" : "yaml",
+                  context);
+  }
+  for (const KeyChange& change : written.left_over)
+    text += fmt::format("  by hand: {}\n", by_hand(change));
+  return text;
+}
+
+void add_own_words(const Patch& patch, const JobInput& input, Json& json) {
+  if (!input.has_own_words()) return;
+  const WrittenBack written = write_back(input.files.files, patch);
+  json["file_patches"] = Json::array();
+  for (const ChangedFile& file : written.files) {
+    json["file_patches"].push_back({{"file", file.file},
+                                    {"format", to_string(file.format)},
+                                    {"patch", Json::parse(to_json(file.patch).dump())}});
+  }
+  json["by_hand"] = Json::array();
+  for (const KeyChange& change : written.left_over) json["by_hand"].push_back(by_hand(change));
+}
+
+std::string largest_text(const Recommendation& recommendation, const Context& context) {
+  Table table({{"largest that fits"},
+               {"now", Align::kRight},
+               {"largest", Align::kRight},
+               {"device peak", Align::kRight}});
+  for (const LargestExtent& extent : recommendation.largest) {
+    table.add_row({extent.name, fmt::format("{}", extent.now),
+                   extent.largest
+                       ? fmt::format("{}{}", extent.at_least ? "at least " : "", *extent.largest)
+                       : "none",
+                   extent.largest ? to_string(extent.device_peak) : ""});
+  }
+  return rendered(table, context);
+}
+
+Json to_json(const LargestExtent& extent) {
+  Json json{{"name", extent.name},
+            {"now", extent.now},
+            {"largest", extent.largest ? Json(*extent.largest) : Json(nullptr)}};
+  if (extent.largest) {
+    json["at_least"] = extent.at_least;
+    json["device_peak_bytes"] = extent.device_peak.count();
+    json["patch"] = Json::parse(to_json(extent.patch).dump());
+  }
+  return json;
+}
+
+// Whether the job as it is fits; where its estimate would but what may come would not, why.
+std::string verdict_words(const Recommendation& recommendation) {
+  if (recommendation.fits) return "it fits";
+  const Totals& totals = recommendation.base.totals;
+  if (totals.device_peak > *recommendation.available) return "it does not fit";
+  const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
+  return fmt::format(
+      "it may not fit: the interval reaches {}{}", to_string(totals.device_high),
+      probability ? fmt::format(", the probability of fitting is {:.0f} %", 100 * *probability)
+                  : std::string());
+}
+
+std::string base_text(const Recommendation& recommendation, const JobInput& input) {
+  std::string text = job_text(describe(input.document, input.job), recommendation.base);
+  text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
+  if (!recommendation.available)
+    return text +
+           "; no target was named: add --gpu rtx-4090 or --gpu-memory 24 to hear what fits\n";
+  return text + fmt::format(", and {} of {} may be used: {}\n",
+                            to_string(*recommendation.available),
+                            to_string(*recommendation.base.verdict.capacity),
+                            verdict_words(recommendation));
+}
+
+std::string remarks_text(const Estimate& estimate) {
+  std::string text;
+  for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
+  for (const std::string& sentence : estimate.not_modelled)
+    text += "not modelled: " + sentence + "\n";
+  for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
+  return text;
+}
+
+// The configurations one after another; one that asks for what the one before asks says so.
+std::string configurations_text(const Recommendation& recommendation, const JobInput& input,
+                                const Context& context) {
+  std::string text;
+  const Configuration* before = nullptr;
+  for (const Configuration& configuration : recommendation.configurations) {
+    const std::string title = fmt::format("{} ({})", configuration.name, configuration.aim);
+    if (before != nullptr && to_yaml(configuration.patch) == to_yaml(before->patch)) {
+      text += heading(title.c_str(), context) + fmt::format("  as {}\n", before->name);
+    } else {
+      text += configuration_text(configuration, title, input, context);
+    }
+    before = &configuration;
+  }
+  return text;
+}
+
+std::string preflight_text(const std::vector<PreflightItem>& list, const Context& context) {
+  if (list.empty()) return "";
+  std::string text = heading("before you start", context);
+  for (const PreflightItem& item : list)
+    text += fmt::format("{}[{}] {}\n", context.format == Format::kMarkdown ? "- " : "  ",
+                        item.done ? 'x' : ' ', item.text);
+  return text;
+}
+
+}  // namespace
+
+std::string configuration_text(const Configuration& configuration, const std::string& title,
+                               const JobInput& input, const Context& context) {
+  const bool markdown = context.format == Format::kMarkdown;
+  std::string text = heading(title.c_str(), context);
+  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}", markdown ? "" : "  ",
+                      to_string(configuration.device_peak), 100 * configuration.used_fraction,
+                      configuration.effective_batch);
+  if (configuration.host_of_node)
+    text += fmt::format(", {} on the host", to_string(*configuration.host_of_node));
+  if (configuration.changes.empty()) return text + ": the job as it is\n";
+  text += markdown ? "\n\n" : "\n";
+  return text + (input.has_own_words() ? in_own_words(patch_of(configuration.patch), input, context)
+                                       : block(to_yaml(configuration.patch), "yaml", context));
+}
+
+Json configuration_json(const Configuration& configuration, const JobInput& input) {
+  Json json{{"name", configuration.name},
+            {"aim", configuration.aim},
+            {"changes", configuration.changes},
+            {"device_peak_bytes", configuration.device_peak.count()},
+            {"used_fraction", configuration.used_fraction},
+            {"effective_batch", configuration.effective_batch},
+            {"patch", Json::parse(to_json(configuration.patch).dump())},
+            {"yaml", to_yaml(configuration.patch)}};
+  if (configuration.host_peak) {
+    json["host_peak_bytes"] = configuration.host_peak->count();
+    json["host_node_bytes"] = configuration.host_of_node->count();
+  }
+  add_own_words(patch_of(configuration.patch), input, json);
+  return json;
+}
+
+std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
+  Table table({{"", Align::kRight},
+               {"change"},
+               {"saves", Align::kRight},
+               {"then", Align::kRight},
+               {"enough"},
+               {"costs"}});
+  int number = 0;
+  for (const Suggestion& suggestion : suggestions) {
+    const bool exact = context.format == Format::kCsv;
+    const auto size = [&](Bytes bytes) {
+      return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
+    };
+    table.add_row({fmt::format("{}", ++number), suggestion.change, size(suggestion.saves),
+                   size(suggestion.device_peak), suggestion.fits ? "yes" : "no", suggestion.costs});
+  }
+  return rendered(table, context);
+}
+
+std::string recommendation_text(const Recommendation& recommendation,
+                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const JobInput& input, const Context& context) {
+  if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
+  std::string text = card != nullptr ? card_text(*card, context) : "";
+  text += base_text(recommendation, input);
+  if (!recommendation.suggestions.empty())
+    text += heading("changes, what saves most first", context) +
+            suggestions_text(recommendation.suggestions, context);
+  if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
+  text += configurations_text(recommendation, input, context);
+  if (recommendation.available && recommendation.configurations.empty()) {
+    text +=
+        "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a "
+        "smaller model (memfathom gpus --fits)\n";
+  }
+  text += preflight_text(list, context);
+  const std::string remarks = remarks_text(recommendation.base);
+  if (!remarks.empty()) text += "\n" + remarks;
+  return text;
+}
+
+std::string recommendation_json(const Recommendation& recommendation,
+                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const JobInput& input) {
+  const Verdict& verdict = recommendation.base.verdict;
+  Json json{{"schema", "memfathom.recommend/1"},
+            {"job", describe(input.document, input.job)},
+            {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
+            {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
+            {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},
+            {"available_bytes",
+             recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
+            {"calibration", to_string(recommendation.base.calibration.status)}};
+  if (card != nullptr) json["device"] = card_json(*card);
+  json["suggestions"] = Json::parse(suggestions_json_text(recommendation.suggestions));
+  for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i)
+    add_own_words(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
+  json["largest"] = Json::array();
+  for (const LargestExtent& extent : recommendation.largest)
+    json["largest"].push_back(to_json(extent));
+  json["configurations"] = Json::array();
+  for (const Configuration& configuration : recommendation.configurations)
+    json["configurations"].push_back(configuration_json(configuration, input));
+  json["checklist"] = Json::array();
+  for (const PreflightItem& item : list)
+    json["checklist"].push_back({{"name", item.name}, {"done", item.done}, {"text", item.text}});
+  json["assumptions"] = recommendation.base.assumptions;
+  json["not_modelled"] = recommendation.base.not_modelled;
+  json["warnings"] = recommendation.base.warnings;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,87 @@
+#include "cli/observe/measured_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/document.h"
+#include "core/error.h"
+#include "estimator/job/read_job.h"
+
+namespace memfathom {
+namespace {
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
+  std::error_code unreadable;  // said by whoever opens it
+  if (!std::filesystem::is_directory(path, unreadable)) return {path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void read_measurement(const Node& node, MeasuredJob& row) {
+  node.check_keys({"metric", "bytes", "fits", "phase"});
+  const std::optional<Metric> metric = parse_metric(node.at("metric").as_string());
+  if (!metric) node.at("metric").refuse("it must be allocated, reserved or device");
+  row.metric = *metric;
+  if (const Node* bytes = node.find("bytes")) row.bytes = Bytes{bytes->as_int(0)};
+  if (const Node* fits = node.find("fits")) row.fits = fits->as_bool();
+  if (const Node* phase = node.find("phase")) row.phase = phase->as_string();
+  if (!row.bytes && !row.fits) node.refuse("it must have bytes, or fits where only that is known");
+}
+
+// Traces are named relative to the file; what is stored must find them from anywhere.
+Node with_absolute_trace(const Node& job, const std::filesystem::path& file) {
+  const Node* model = job.find("model");
+  const Node* trace = model != nullptr && model->is_map() ? model->find("trace") : nullptr;
+  if (trace == nullptr || !trace->is_string()) return job;
+  Node absolute = job;
+  const std::filesystem::path path = file.parent_path() / trace->as_string();
+  absolute.assign("model.trace", Node::string(std::filesystem::weakly_canonical(path).string()));
+  return absolute;
+}
+
+void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows) {
+  std::ifstream input(file);
+  if (!input)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: cannot be read; give a file of JSON lines or a folder of them",
+                            file.string()));
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Node document = parse_json(line, file.string(), number);
+    if (document.find("exclude") != nullptr) continue;
+    MeasuredJob row;
+    row.id = document.at("id").as_string();
+    row.dataset = file.stem().string();
+    if (const Node* group = document.find("group")) row.group = group->as_string();
+    const Node job = with_absolute_trace(document.at("job"), file);
+    row.job = read_job(job);
+    row.job.id = row.id;
+    row.job_text = to_json(job).dump();
+    read_measurement(document.at("measured"), row);
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path) {
+  std::vector<MeasuredJob> rows;
+  for (const std::filesystem::path& file : files_of(path)) read_file(file, rows);
+  if (rows.empty())
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: no measured jobs are in it; see docs/commands/accuracy.md for the format",
+                    path.string()));
+  return rows;
+}
+
+}  // namespace memfathom

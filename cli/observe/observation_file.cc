@@ -1,0 +1,154 @@
+#include "cli/observe/observation_file.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "core/document.h"
+#include "core/error.h"
+#include "estimator/job/read_job.h"
+
+namespace memfathom {
+namespace {
+
+struct TextKey {
+  std::string_view key;
+  std::string Observation::*field;
+};
+constexpr std::array<TextKey, 9> kTextKeys{{{"gpu", &Observation::gpu},
+                                            {"driver", &Observation::driver},
+                                            {"cuda", &Observation::cuda},
+                                            {"cudnn", &Observation::cudnn},
+                                            {"framework", &Observation::framework},
+                                            {"framework_version", &Observation::framework_version},
+                                            {"source", &Observation::source},
+                                            {"group", &Observation::group},
+                                            {"note", &Observation::note}}};
+
+// Traces are named relative to the file; what is stored must find them from anywhere.
+Node with_absolute_trace(Node job, const std::filesystem::path& folder) {
+  const Node* model = job.find("model");
+  const Node* trace = model != nullptr && model->is_map() ? model->find("trace") : nullptr;
+  if (trace == nullptr || !trace->is_string()) return job;
+  const std::filesystem::path path = folder / trace->as_string();
+  job.assign("model.trace", Node::string(std::filesystem::weakly_canonical(path).string()));
+  return job;
+}
+
+void read_job_of(const Node& row, const std::filesystem::path& file, Observation& observation) {
+  const Node* given = row.find("job");
+  if (given == nullptr) {
+    if (observation.job.empty()) row.refuse("it must have a job: a path, or the job itself");
+    return;
+  }
+  std::filesystem::path folder = file.parent_path();
+  Node job = *given;
+  if (given->is_string()) {
+    const std::filesystem::path path = folder / given->as_string();
+    job = load_document(path.string());
+    folder = path.parent_path();
+  }
+  job = with_absolute_trace(std::move(job), folder);
+  const Job read = read_job(job);
+  if (observation.gpu.empty()) observation.gpu = read.target.gpu;
+  observation.job = to_json(job).dump();
+}
+
+void read_figure(const Node& node, Observation& observation) {
+  const std::optional<Metric> metric = parse_metric(node.at("metric").as_string());
+  if (!metric) node.at("metric").refuse("it must be allocated, reserved or device");
+  observation.metric = *metric;
+  if (const Node* bytes = node.find("bytes")) observation.bytes = Bytes{bytes->as_int(0)};
+  if (const Node* fits = node.find("fits")) observation.fits = fits->as_bool();
+  if (!observation.bytes && !observation.fits)
+    node.refuse("it must have bytes, or fits where only that is known");
+}
+
+// Nothing for rows that are no totals or that say they are to be left out.
+std::optional<Observation> observation_of(const Node& row, const std::filesystem::path& file,
+                                          const Observation& defaults) {
+  row.check_keys({"id", "job", "measured", "exclude", "metric", "bytes", "fits", "phase", "gpu",
+                  "driver", "cuda", "cudnn", "framework", "framework_version", "source", "group",
+                  "needs", "note"});
+  const Node* measured = row.find("measured");
+  const Node& figure = measured != nullptr ? *measured : row;
+  if (row.find("exclude") != nullptr || figure.find("phase") != nullptr) return std::nullopt;
+  Observation observation = defaults;
+  for (const TextKey& text : kTextKeys) {
+    if (const Node* value = row.find(text.key)) observation.*text.field = value->as_string();
+  }
+  if (measured != nullptr) measured->check_keys({"metric", "bytes", "fits"});
+  read_figure(figure, observation);
+  read_job_of(row, file, observation);
+  return observation;
+}
+
+// The fields of a line of CSV; quotes may enclose commas, and two of them are one.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back().push_back(line[++i]);
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (c != '\r') {
+      fields.back().push_back(c);
+    }
+  }
+  return fields;
+}
+
+// A row of CSV as the JSON line it stands for; empty fields say nothing.
+std::string json_of(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
+                    const std::string& where) {
+  if (fields.size() != columns.size()) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: {} fields, but the first line names {} columns",
+                                               where, fields.size(), columns.size()));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].empty()) continue;
+    const bool as_it_is =
+        columns[i] == "bytes" || columns[i] == "fits" || fields[i].starts_with("{");
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", nlohmann::json(columns[i]).dump(),
+                        as_it_is ? fields[i] : nlohmann::json(fields[i]).dump());
+  }
+  return "{" + text + "}";
+}
+
+}  // namespace
+
+std::vector<Observation> read_observations(const std::filesystem::path& file,
+                                           const Observation& defaults) {
+  std::ifstream input(file);
+  if (!input) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: cannot be read; give a file of CSV or JSON lines", file.string()));
+  }
+  std::vector<Observation> observations;
+  std::vector<std::string> columns;
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (!line.starts_with("{") && columns.empty()) {
+      columns = fields_of(line);
+      continue;
+    }
+    if (!columns.empty())
+      line = json_of(columns, fields_of(line), fmt::format("{}:{}", file.string(), number));
+    const Node row = parse_json(line, file.string(), number);
+    if (std::optional<Observation> one = observation_of(row, file, defaults))
+      observations.push_back(std::move(*one));
+  }
+  return observations;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/bench/compare.h"
+#include "cli/bench/compare_text.h"
+#include "cli/report/html.h"
+#include "cli/report/pages.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::size_t kMostBars = 24;
+
+bool has_bar(const ComparedBenchmark& b) {
+  return b.verdict != BenchVerdict::kSame && b.component != "time" && b.before && b.after;
+}
+
+// Two bars for each benchmark whose memory changed, the worst first: before above after.
+std::string change_chart(const BenchComparison& comparison) {
+  constexpr double kWidth = 960, kLeft = 330, kRow = 34;
+  std::vector<const ComparedBenchmark*> shown;
+  double most = 1;
+  for (const ComparedBenchmark& b : comparison.benchmarks) {
+    if (!has_bar(b) || shown.size() == kMostBars) continue;
+    shown.push_back(&b);
+    most = std::max(most, static_cast<double>(std::max(*b.before, *b.after).count()));
+  }
+  if (shown.empty()) return "";
+  const auto length = [&](Bytes bytes) {
+    return (kWidth - kLeft - 110) * static_cast<double>(bytes.count()) / most + 1;
+  };
+  const auto bar = [&](double y, Bytes bytes, std::string_view colour) {
+    return fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>\n", kLeft, y,
+        length(bytes), colour);
+  };
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", kWidth,
+                                kRow * static_cast<double>(shown.size()) + 8);
+  double y = 6;
+  for (const ComparedBenchmark* b : shown) {
+    // The end of a long name tells more of it than its beginning.
+    constexpr std::size_t kLongest = 48;
+    const std::string name = b->name.size() <= kLongest
+                                 ? b->name
+                                 : "..." + b->name.substr(b->name.size() - kLongest + 3);
+    const bool worse = b->verdict == BenchVerdict::kWorse;
+    svg += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>\n",
+        kLeft - 8, y + 15, html_escaped(name), html_escaped(b->name));
+    svg += bar(y, *b->before, "#88aacc") + bar(y + 11, *b->after, worse ? "#cc3311" : "#228833");
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+                       kLeft + length(std::max(*b->before, *b->after)) + 6, y + 15,
+                       html_escaped(change_in_words(*b)));
+    y += kRow;
+  }
+  return svg + "</svg>\n<p class=\"dim\">Above: before. Below: after; red is worse.</p>\n";
+}
+
+std::string changes(const AskedComparison& asked) {
+  std::vector<HtmlRow> rows;
+  for (const ComparedBenchmark& b : asked.comparison.benchmarks) {
+    if (b.verdict == BenchVerdict::kSame && !asked.all) continue;
+    const bool fails = b.severity == Severity::kFailure;
+    rows.push_back({fmt::format("{}{}", to_string(b.verdict), fails ? ", fails" : ""), b.name,
+                    b.component, change_in_words(b), b.blamed, b.reason});
+  }
+  if (rows.empty()) return "<p>Nothing changed.</p>\n";
+  return html_table_of_words({"verdict", "benchmark", "component", "change", "blamed on", "reason"},
+                             rows, {3});
+}
+
+std::string jobs_section(const std::vector<JudgedJob>& jobs) {
+  if (jobs.empty()) return "";
+  std::vector<HtmlRow> rows;
+  for (const JudgedJob& job : jobs) {
+    if (!job.error.empty()) {
+      rows.push_back({job.file, "", "", "", job.error});
+      continue;
+    }
+    rows.push_back(
+        {job.file, to_string(job.before), to_string(job.after),
+         job.available.count() == 0 ? "" : to_string(job.available),
+         fmt::format("{} → {}", to_string(job.status_before), to_string(job.status_after))});
+  }
+  const auto flips =
+      std::count_if(jobs.begin(), jobs.end(), [](const JudgedJob& j) { return j.flips(); });
+  return fmt::format("<h2>{} of {} jobs no longer fit</h2>\n", flips, jobs.size()) +
+         html_table_of_words({"job", "before", "after", "available", "verdict"}, rows, {1, 2, 3}) +
+         "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n";
+}
+
+// What is known of what ran.
+std::string stack_in_words(const Environment& environment) {
+  std::string words;
+  const auto add = [&](std::string_view name, const std::string& version) {
+    if (!version.empty()) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", name, version);
+  };
+  add("driver", environment.driver);
+  add("CUDA", environment.cuda);
+  add("cuBLAS", environment.cublas);
+  add("cuDNN", environment.cudnn);
+  add("cuFFT", environment.cufft);
+  add(environment.framework, environment.framework_version);
+  return words.empty() ? "not recorded" : words;
+}
+
+HtmlRow source_row(const char* side, const std::string& named, const BenchFile& file) {
+  const Environment& environment = file.environment;
+  return {side,
+          named,
+          environment.is_virtual()  ? file.device + " (simulated: nothing was measured)"
+          : environment.gpu.empty() ? file.device
+                                    : environment.gpu,
+          stack_in_words(environment),
+          file.date,
+          std::to_string(file.rows.size())};
+}
+
+const char* colour_of(const AskedComparison& asked) {
+  if (asked.exit_code == ExitCode::kNo) return "does_not_fit";
+  return asked.comparison.verdict() == "undecided" ? "tight" : "fits";
+}
+
+}  // namespace
+
+std::string bench_page(const AskedComparison& asked) {
+  const BenchComparison& comparison = asked.comparison;
+  const std::string title = fmt::format("bench: {} → {}", asked.base, asked.now);
+  std::string html =
+      fmt::format("<h1>{}</h1>\n<p class=\"verdict {}\">{}<br>stack: {}</p>\n", html_escaped(title),
+                  colour_of(asked), html_escaped(comparison_summary(comparison)),
+                  html_escaped(stack_changes(comparison)));
+  std::string worse;
+  for (const ComparedBenchmark& b : comparison.benchmarks) {
+    if (b.verdict == BenchVerdict::kWorse)
+      worse += fmt::format("<li>{}</li>\n", html_escaped(headline(b)));
+  }
+  if (!worse.empty()) html += "<h2>What takes more</h2>\n<ul>\n" + worse + "</ul>\n";
+  html += change_chart(comparison);
+  html += "<h2>Benchmarks</h2>\n" + changes(asked) + jobs_section(asked.jobs);
+  html += "<h2>Where the figures come from</h2>\n";
+  html += html_table_of_words({"side", "file or baseline", "device", "stack", "date", "runs"},
+                              {source_row("before", asked.base, asked.base_file),
+                               source_row("after", asked.now, asked.now_file)},
+                              {5});
+  return html_page(title, html);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,112 @@
+#include "cli/report/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "cli/estimate/estimate_text.h"
+#include "cli/report/chart.h"
+#include "cli/report/html.h"
+#include "core/yaml_text.h"
+#include "estimator/job/describe.h"
+
+namespace memfathom {
+namespace {
+
+std::string components(const Estimate& estimate) {
+  std::vector<ComponentLine> lines = estimate.components;
+  std::stable_sort(lines.begin(), lines.end(), [](const ComponentLine& a, const ComponentLine& b) {
+    return a.bytes > b.bytes;
+  });
+  const double whole =
+      static_cast<double>(std::max<std::int64_t>(estimate.totals.device_peak.count(), 1));
+  std::vector<HtmlRow> rows;
+  for (const ComponentLine& line : lines) {
+    rows.push_back({fmt::format("<span class=\"key\" style=\"background:{}\"></span>{}",
+                                colour_of(line.component), html_escaped(component_name(line))),
+                    to_string(line.bytes),
+                    fmt::format("{:.1f} %", 100 * static_cast<double>(line.bytes.count()) / whole),
+                    to_string(line.source)});
+  }
+  rows.push_back({"<b>device peak</b>", "<b>" + to_string(estimate.totals.device_peak) + "</b>",
+                  "100.0 %", ""});
+  return html_table({"component", "memory", "share", "source"}, rows, {1, 2});
+}
+
+std::string phases(const Estimate& estimate) {
+  std::vector<HtmlRow> rows;
+  for (const PhaseLine& line : estimate.phases) {
+    rows.push_back({html_escaped(line.name),
+                    line.iteration == 0   ? ""
+                    : line.iteration == 1 ? "first"
+                                          : "steady",
+                    to_string(line.allocated_peak), to_string(line.reserved)});
+  }
+  return html_table({"phase", "iteration", "allocated at most", "reserved"}, rows, {2, 3});
+}
+
+std::string suggestions(const Estimate& estimate) {
+  if (estimate.suggestions.empty()) return "";
+  std::vector<HtmlRow> rows;
+  for (const Suggestion& one : estimate.suggestions) {
+    rows.push_back({html_escaped(one.change), to_string(one.saves), to_string(one.device_peak),
+                    one.fits ? "yes" : "no", html_escaped(one.costs)});
+  }
+  return "<h2>What would save memory</h2>\n" +
+         html_table({"change", "saves", "then", "enough", "costs"}, rows, {1, 2});
+}
+
+std::string remarks(const Estimate& estimate) {
+  std::string items;
+  const auto add = [&](std::string_view kind, const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : sentences)
+      items += fmt::format("<li><b>{}:</b> {}</li>\n", kind, html_escaped(sentence));
+  };
+  add("warning", estimate.warnings);
+  add("not modelled", estimate.not_modelled);
+  add("assumed", estimate.assumptions);
+  items += fmt::format("<li><b>calibration:</b> {}</li>\n",
+                       html_escaped(calibration_sentence(estimate.calibration)));
+  return "<h2>What it rests on</h2>\n<ul>\n" + items + "</ul>\n";
+}
+
+std::string explanations(const Estimate& estimate) {
+  std::string items;
+  for (const Explanation& line : estimate.explanations) {
+    const std::string module = line.module.empty() ? "" : fmt::format(" ({})", line.module);
+    items += fmt::format("<li><b>{}{}:</b> {}</li>\n", html_escaped(line.name),
+                         html_escaped(module), html_escaped(line.text));
+  }
+  if (items.empty()) return "";
+  return "<details><summary>How each figure comes about</summary>\n<ul>\n" + items +
+         "</ul>\n</details>\n";
+}
+
+std::string timeline_section(const Timeline& timeline) {
+  const std::string chart = timeline_chart(timeline);
+  if (chart.empty()) return "";
+  return "<h2>Through the load and two iterations</h2>\n" + chart +
+         "<p class=\"dim\">Areas: tensors that are alive, from one allocation to the next (not to "
+         "scale in time). Line: what the caching allocator has reserved.</p>\n";
+}
+
+}  // namespace
+
+std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline) {
+  const std::string job = describe(input.document, input.job);
+  std::string html;
+  html += fmt::format("<h1>{}</h1>\n", html_escaped(job_text(job, estimate)));
+  html += fmt::format("<p class=\"verdict {}\">{}<br>{}</p>\n", to_string(estimate.verdict.status),
+                      html_escaped(verdict_sentence(estimate, false)),
+                      html_escaped(totals_sentence(estimate)));
+  html += peak_chart(estimate) + components(estimate) + suggestions(estimate);
+  html += timeline_section(timeline) + phases(estimate) + remarks(estimate);
+  html += explanations(estimate);
+  html += fmt::format("<details><summary>The job</summary>\n<pre>{}</pre>\n</details>\n",
+                      html_escaped(to_yaml(input.document)));
+  return html_page(job, html);
+}
+
+}  // namespace memfathom

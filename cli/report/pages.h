@@ -1,0 +1,20 @@
+// Report pages: an estimate, a calibration, a bench comparison as one HTML page that needs nothing
+// but itself.
+#pragma once
+
+#include <string>
+
+#include "cli/bench/compare.h"
+#include "cli/calibrate/calibration_text.h"
+#include "cli/estimate/job_source.h"
+#include "estimator/answer/estimate.h"
+#include "estimator/run/timeline.h"
+
+namespace memfathom {
+
+// Everything that came from outside is escaped; there is no script in it.
+std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline);
+std::string calibration_page(const ListedCalibration& listed);
+std::string bench_page(const AskedComparison& asked);
+
+}  // namespace memfathom

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/database.h"
+#include "cli/estimate/estimation.h"
+#include "cli/estimate/job_source.h"
+#include "cli/option_parser.h"
+#include "cli/report/pages.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "estimator/advise/recommend.h"
+
+namespace memfathom {
+namespace {
+
+ExitCode report_estimate(const Arguments& arguments, Context& context) {
+  OptionParser parser("report");
+  JobSource source;
+  source.declare(parser);
+  parser.parse(arguments);
+  const JobInput input = source.read("report estimate");
+  const Estimation estimation(context);
+  Estimate estimate = estimation.answer_as_run(input.job, true);
+  input.annotate(estimate);
+  if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
+    estimate.suggestions = suggest(input.document, estimation.for_search());
+  context.out << report_page(input, estimate, estimation.timeline(input.job));
+  return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
+}
+
+ExitCode report_calibration(const Arguments& arguments, Context& context) {
+  std::string wanted;
+  OptionParser parser("report calibration");
+  parser.positional("NAME", wanted);
+  parser.parse(arguments);
+  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  context.out << calibration_page(found_calibration(wanted, store));
+  return ExitCode::kYes;
+}
+
+ExitCode report_bench(const Arguments& arguments, Context& context) {
+  const AskedComparison asked = asked_comparison("report bench", arguments, context);
+  context.out << bench_page(asked);
+  return asked.exit_code;
+}
+
+struct Page {
+  std::string_view name;
+  std::string_view figures;  // the command that has the same as figures
+  ExitCode (*write)(const Arguments&, Context&);
+};
+constexpr std::array kPages{Page{"estimate", "estimate JOB", report_estimate},
+                            Page{"calibration", "calibrations show NAME", report_calibration},
+                            Page{"bench", "bench compare BASE NEW", report_bench}};
+
+std::vector<std::string_view> page_names() {
+  std::vector<std::string_view> names;
+  for (const Page& page : kPages) names.push_back(page.name);
+  return names;
+}
+
+}  // namespace
+
+ExitCode run_report(const Arguments& arguments, Context& context) {
+  const auto page = arguments.empty()
+                        ? kPages.end()
+                        : std::find_if(kPages.begin(), kPages.end(), [&](const Page& one) {
+                            return one.name == arguments.front();
+                          });
+  if (page == kPages.end()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("report makes a page of an estimate, a calibration or a bench "
+                    "comparison: write memfathom report estimate JOB, report calibration "
+                    "NAME or report bench BASE NEW{}",
+                    arguments.empty() ? ""
+                                      : fmt::format("; there is no \"{}\" ({})", arguments.front(),
+                                                    suggestion(arguments.front(), page_names()))));
+  }
+  if (context.format != Format::kTable) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("report writes HTML; for figures use memfathom {} --format json",
+                            page->figures));
+  }
+  return page->write(Arguments(arguments.begin() + 1, arguments.end()), context);
+}
+
+}  // namespace memfathom
