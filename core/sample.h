@@ -26,7 +26,7 @@ struct StageReading {
 struct Sample {
   std::string workload;     // the plan's name of it, e.g. "mlp/w1024/d4/b64/fp32"
   std::string family;       // transformer, attention, mlp, conv, fno, context, ...
-  std::string job;          // canonical JSON of the job (contract §3)
+  std::string job;          // canonical JSON of the job (docs/contract.md §3)
   bool validation = false;  // kept for validation, never fitted
   SampleStatus status = SampleStatus::kOk;
   std::string status_note;  // "signal 11", "no answer within 60 s", ...

@@ -33,7 +33,7 @@ class JobRunner {
 
   virtual ~JobRunner() = default;
 
-  // Jobs are JSON (contract §3).
+  // Jobs are JSON (docs/contract.md §3).
   virtual Forecast forecast(const std::string& job) const = 0;
   virtual void run(Session& session, const std::string& job, const Reached& reached) const = 0;
   // What the session imitates on such a device.

@@ -1,4 +1,5 @@
-// RunTracer: an allocator in front of another one that writes the contract's trace of a run (§5).
+// RunTracer: an allocator in front of another one that writes the trace of a run
+// (docs/contract.md §5).
 #pragma once
 
 #include <fstream>

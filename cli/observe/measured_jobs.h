@@ -1,5 +1,5 @@
-// Measured jobs: folders of JSON lines {"id", "job", "measured", "group"} (contract §6), read for
-// accuracy and observe.
+// Measured jobs: folders of JSON lines {"id", "job", "measured", "group"} (docs/contract.md §6),
+// read for accuracy and observe.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Observation files: measured runs of real jobs as CSV or JSON lines (contract §6).
+// Observation files: measured runs of real jobs as CSV or JSON lines (docs/contract.md §6).
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Estimate: the answer to a job: totals, what they are made of, the interval, the verdict. The
-// contract's §4 as values.
+// Estimate: the answer to a job: totals, what they are made of, the interval, the verdict:
+// docs/contract.md §4 as values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The JSON of an estimate (contract §4), and of a batch line that could not be answered.
+// The JSON of an estimate (docs/contract.md §4), and of a batch line that could not be answered.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Job: what is to be run, on what: the contract's §3 as plain values.
+// Job: what is to be run, on what: docs/contract.md §3 as plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Trace run: a recorded step (contract §5) replayed instead of a model being built.
+// Trace run: a recorded step (docs/contract.md §5) replayed instead of a model being built.
 #pragma once
 
 #include "estimator/run/dry_run.h"

@@ -1,5 +1,5 @@
-// Trace: a recorded training step, event by event: JSON lines, optionally gzipped (contract,
-// section 5).
+// Trace: a recorded training step, event by event: JSON lines, optionally gzipped
+// (docs/contract.md §5).
 //
 // TraceReader streams a file that may come from anywhere; read_trace() checks it as a whole and
 // keeps it in the compact form that replay() runs; TraceWriter writes what TracingAllocator

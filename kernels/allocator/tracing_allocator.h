@@ -1,5 +1,5 @@
-// TracingAllocator: passes everything on to another allocator and records it as a trace (contract,
-// section 5).
+// TracingAllocator: passes everything on to another allocator and records it as a trace
+// (docs/contract.md §5).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// StackNetwork: a network written as a list of layers (contract §3.1).
+// StackNetwork: a network written as a list of layers (docs/contract.md §3.1).
 #pragma once
 
 #include <memory>
