@@ -2,10 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/utf8.h"
 
 namespace memfathom {
+
+void TreeBuilder::check_text(std::string_view text) const {
+  if (text.size() > limits_.max_file_bytes) {
+    refuse(0, fmt::format("the document has {}; at most {} are read",
+                          to_string(Bytes{static_cast<std::int64_t>(text.size())}),
+                          to_string(Bytes{static_cast<std::int64_t>(limits_.max_file_bytes)})));
+  }
+  const std::size_t bad = std::min(find_invalid_utf8(text), text.find('\0'));
+  if (bad != std::string_view::npos) {
+    const auto line =
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
+    refuse(static_cast<int>(line), "the text is not UTF-8; save the file as UTF-8");
+  }
+}
 
 void TreeBuilder::start(Node container, int line) {
   if (static_cast<int>(open_.size()) >= limits_.max_depth) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -19,6 +20,9 @@ class TreeBuilder {
       : file_(std::make_shared<const std::string>(file)),
         first_line_(first_line),
         limits_(limits) {}
+
+  // Refuses a text that is too long, or that is not UTF-8.
+  void check_text(std::string_view text) const;
 
   void scalar(Node node, int line) { place(std::move(node), line); }
   void start(Node container, int line);  // an empty list or map

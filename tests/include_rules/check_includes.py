@@ -20,7 +20,7 @@ LIBRARIES = [
     (r"sqlite3\.h|SQLiteCpp/", r"^db/", "SQLite only in db"),
     (r"ceres/", r"^fitter/", "Ceres only in fitter"),
     (r"(cuda|cublas|cudnn|cufft|curand|cusparse|nvml|nvtx|cub/|thrust/)", r"/cuda/", "CUDA headers only in */cuda"),
-    (r"yaml-cpp/", r"^core/document\.cc$", "yaml-cpp only in core/document.cc"),
+    (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
     (r"(oneapi/|dnnl|fftw3)", r"^kernels/cpu/", "oneDNN and FFTW only in kernels/cpu"),
 ]

@@ -1,0 +1,145 @@
+// parse_json: JSON as a tree, by nlohmann's events.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/tree_builder.h"
+#include "core/utf8.h"
+
+namespace memfathom {
+namespace {
+
+using nlohmann::json;
+
+// How far the JSON parser has read: its SAX interface tells no positions.
+struct ReadSoFar {
+  int lines = 0;
+  char last = '\0';
+};
+
+// The position in JSON text; copies share one ReadSoFar.
+class LineCountingIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  LineCountingIterator(const char* position, ReadSoFar* so_far)
+      : position_(position), so_far_(so_far) {}
+  reference operator*() const { return *position_; }
+  LineCountingIterator& operator++() {
+    so_far_->last = *position_;
+    if (*position_ == '\n') ++so_far_->lines;
+    ++position_;
+    return *this;
+  }
+  LineCountingIterator operator++(int) {
+    LineCountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const LineCountingIterator& other) const { return position_ == other.position_; }
+  bool operator!=(const LineCountingIterator& other) const { return position_ != other.position_; }
+
+ private:
+  const char* position_;
+  ReadSoFar* so_far_;
+};
+
+// nlohmann's SAX interface to TreeBuilder.
+class JsonEvents {
+ public:
+  JsonEvents(TreeBuilder& tree, const ReadSoFar& so_far) : tree_(tree), so_far_(so_far) {}
+
+  bool null() { return scalar(Node()); }
+  bool boolean(bool value) { return scalar(Node::boolean(value)); }
+  bool number_integer(std::int64_t value) { return number(Node::integer(value)); }
+  bool number_unsigned(std::uint64_t value) {
+    const bool fits = value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+    return number(fits ? Node::integer(static_cast<std::int64_t>(value))
+                       : Node::number(static_cast<double>(value)));
+  }
+  bool number_float(double value, const std::string&) { return number(Node::number(value)); }
+  bool string(std::string& value) { return scalar(Node::string(std::move(value))); }
+  bool binary(json::binary_t&) { return false; }  // never sent by the text parser
+  bool start_object(std::size_t) { return tree_.start(Node::map(), so_far_.lines), true; }
+  bool start_array(std::size_t) { return tree_.start(Node::list(), so_far_.lines), true; }
+  bool key(std::string& name) { return tree_.key(std::move(name), so_far_.lines), true; }
+  bool end_object() { return tree_.finish(), true; }
+  bool end_array() { return tree_.finish(), true; }
+  bool parse_error(std::size_t, const std::string&, const json::exception& failure) {
+    std::string_view what = failure.what();
+    const std::size_t prefix = what.find(": ");
+    if (prefix != std::string_view::npos) what.remove_prefix(prefix + 2);
+    tree_.refuse(line_of_token(), fmt::format("not valid JSON: {}", cut_utf8(what, 200)));
+  }
+
+ private:
+  bool scalar(Node node) {
+    tree_.scalar(std::move(node), so_far_.lines);
+    return true;
+  }
+  bool number(Node node) {
+    tree_.scalar(std::move(node), line_of_token());
+    return true;
+  }
+  // The end of a number is only known from the character behind it, which may be the end of the
+  // line.
+  int line_of_token() const { return so_far_.lines - (so_far_.last == '\n' ? 1 : 0); }
+
+  TreeBuilder& tree_;
+  const ReadSoFar& so_far_;
+};
+
+// Python writes Infinity and NaN into JSON, and model configurations have them; to us they are "no
+// value".
+std::string without_python_constants(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kConstants{"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  bool in_string = false;
+  while (!text.empty()) {
+    const auto starts_here = [&](std::string_view constant) { return text.starts_with(constant); };
+    const auto* const constant =
+        in_string ? kConstants.end()
+                  : std::find_if(kConstants.begin(), kConstants.end(), starts_here);
+    if (constant != kConstants.end()) {
+      out += "null";
+      text.remove_prefix(constant->size());
+      continue;
+    }
+    const bool escaped = in_string && text.front() == '\\' && text.size() > 1;
+    if (text.front() == '"') in_string = !in_string;
+    out += text.substr(0, escaped ? 2 : 1);
+    text.remove_prefix(escaped ? 2 : 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+Node parse_json(std::string_view text, const std::string& file, int first_line,
+                const DocumentLimits& limits) {
+  TreeBuilder tree(file, first_line, limits);
+  tree.check_text(text);
+  std::string rewritten;
+  if (text.find("Infinity") != std::string_view::npos ||
+      text.find("NaN") != std::string_view::npos) {
+    rewritten = without_python_constants(text);
+    text = rewritten;
+  }
+  ReadSoFar so_far;
+  JsonEvents events(tree, so_far);
+  json::sax_parse(LineCountingIterator(text.data(), &so_far),
+                  LineCountingIterator(text.data() + text.size(), &so_far), &events,
+                  json::input_format_t::json, /*strict=*/true,
+                  /*ignore_comments=*/true);  // DeepSpeed's reader takes them too
+  return tree.take_root();
+}
+
+}  // namespace memfathom

@@ -1,0 +1,204 @@
+// parse_yaml: YAML 1.2 as a tree, by yaml-cpp's events.
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "core/tree_builder.h"
+#include "core/utf8.h"
+
+namespace memfathom {
+namespace {
+
+bool only(std::string_view text, std::string_view allowed) {
+  return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+constexpr std::string_view kDigits = "0123456789";
+
+std::optional<Node> based_integer(std::string_view digits, int base, std::string_view allowed) {
+  if (!only(digits, allowed)) return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, failure] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  return failure == std::errc{} ? std::optional(Node::integer(value)) : std::nullopt;
+}
+
+// [-+]? ( . digits | digits ( . digits? )? ) ( e [-+]? digits )?
+bool is_decimal(std::string_view text) {
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
+  const std::size_t exponent = text.find_first_of("eE");
+  if (exponent != std::string_view::npos) {
+    std::string_view power = text.substr(exponent + 1);
+    if (!power.empty() && (power.front() == '-' || power.front() == '+')) power.remove_prefix(1);
+    if (!only(power, kDigits)) return false;
+    text = text.substr(0, exponent);
+  }
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) return only(text, kDigits);
+  const std::string_view before = text.substr(0, point);
+  const std::string_view after = text.substr(point + 1);
+  return (before.empty() || only(before, kDigits)) && (after.empty() || only(after, kDigits)) &&
+         !(before.empty() && after.empty());
+}
+
+// A plain scalar by the rules of YAML 1.2's core schema (so "no" and "012" are a string and
+// twelve).
+Node plain_scalar(const std::string& text) {
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL")
+    return Node();
+  if (text == "true" || text == "True" || text == "TRUE") return Node::boolean(true);
+  if (text == "false" || text == "False" || text == "FALSE") return Node::boolean(false);
+  if (text.starts_with("0x")) {
+    if (auto node = based_integer(std::string_view(text).substr(2), 16, "0123456789abcdefABCDEF"))
+      return *node;
+  }
+  if (text.starts_with("0o")) {
+    if (auto node = based_integer(std::string_view(text).substr(2), 8, "01234567")) return *node;
+  }
+  if (is_decimal(text)) {
+    const char* const first = text.data() + (text.front() == '+' ? 1 : 0);
+    const char* const last = text.data() + text.size();
+    std::int64_t whole = 0;
+    const auto as_whole = std::from_chars(first, last, whole);
+    if (as_whole.ec == std::errc{} && as_whole.ptr == last) return Node::integer(whole);
+    double value = 0;
+    const auto as_double = std::from_chars(first, last, value);
+    if (as_double.ec == std::errc{} && as_double.ptr == last) return Node::number(value);
+    return Node::string(text);  // out of the range of doubles
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == ".inf" || text == ".Inf" || text == ".INF" || text == "+.inf")
+    return Node::number(kInfinity);
+  if (text == "-.inf" || text == "-.Inf" || text == "-.INF") return Node::number(-kInfinity);
+  if (text == ".nan" || text == ".NaN" || text == ".NAN")
+    return Node::number(std::numeric_limits<double>::quiet_NaN());
+  return Node::string(text);
+}
+
+// yaml-cpp's event interface to TreeBuilder; anchors are kept as copies, since aliases may come
+// much later.
+class YamlEvents : public YAML::EventHandler {
+ public:
+  explicit YamlEvents(TreeBuilder& tree) : tree_(tree) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (tree_.has_root())
+      tree_.refuse(mark.line, "a second document starts here; keep one document in a file");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (tree_.expects_key()) tree_.refuse(mark.line, "a key is empty; give it a name");
+    tree_.scalar(Node(), mark.line);
+    keep(anchor, tree_.last(), mark.line);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    // yaml-cpp writes some escapes (\_, \N) as single bytes.
+    if (find_invalid_utf8(value) != std::string_view::npos)
+      tree_.refuse(mark.line, "an escape in this text is not UTF-8; write the character itself");
+    if (tree_.expects_key()) {
+      if (anchor != YAML::NullAnchor)
+        tree_.refuse(mark.line, "an anchor on a key is not supported; put it on the value");
+      if (value == "<<")
+        tree_.refuse(mark.line, "merge keys (<<) are not part of YAML 1.2; write the keys out");
+      tree_.key(value, mark.line);
+      return;
+    }
+    tree_.scalar(tagged_scalar(tag, value, mark), mark.line);
+    keep(anchor, tree_.last(), mark.line);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    start(Node::list(), mark, tag, "tag:yaml.org,2002:seq", anchor);
+  }
+  void OnSequenceEnd() override { finish(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    start(Node::map(), mark, tag, "tag:yaml.org,2002:map", anchor);
+  }
+  void OnMapEnd() override { finish(); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (tree_.expects_key()) tree_.refuse(mark.line, "an alias cannot be a key; write the key out");
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end())
+      tree_.refuse(mark.line, "an alias stands inside its own anchor; write the value out");
+    tree_.repeat(found->second, mark.line);
+  }
+
+ private:
+  struct Open {
+    YAML::anchor_t anchor;
+    int line;
+  };
+
+  Node tagged_scalar(const std::string& tag, const std::string& value,
+                     const YAML::Mark& mark) const {
+    if (tag == "?" || tag.empty()) return plain_scalar(value);
+    if (tag == "!" || tag == "tag:yaml.org,2002:str") return Node::string(value);
+    Node node = plain_scalar(value);
+    if (tag == "tag:yaml.org,2002:int" && node.is_int()) return node;
+    if (tag == "tag:yaml.org,2002:float" && node.is_number()) return Node::number(node.as_number());
+    if (tag == "tag:yaml.org,2002:bool" && node.is_bool()) return node;
+    if (tag == "tag:yaml.org,2002:null" && node.is_null()) return node;
+    tree_.refuse(mark.line,
+                 fmt::format("the tag {} does not suit its value or is not supported; leave it out",
+                             cut_utf8(tag, 60)));
+  }
+
+  void start(Node container, const YAML::Mark& mark, const std::string& tag,
+             std::string_view own_tag, YAML::anchor_t anchor) {
+    if (tree_.expects_key())
+      tree_.refuse(mark.line, "a list or a map cannot be a key; use a plain name");
+    if (!tag.empty() && tag != "?" && tag != "!" && tag != own_tag) {
+      tree_.refuse(mark.line,
+                   fmt::format("the tag {} is not supported; leave it out", cut_utf8(tag, 60)));
+    }
+    tree_.start(std::move(container), mark.line);
+    open_.push_back({anchor, mark.line});
+  }
+  void finish() {
+    const Open open = open_.back();
+    open_.pop_back();
+    keep(open.anchor, tree_.finish(), open.line);
+  }
+  void keep(YAML::anchor_t anchor, const Node& node, int line) {
+    if (anchor == YAML::NullAnchor) return;
+    tree_.spend_copy(node, line);
+    anchors_[anchor] = node;
+  }
+
+  TreeBuilder& tree_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Node> anchors_;
+};
+
+}  // namespace
+
+Node parse_yaml(std::string_view text, const std::string& file, int first_line,
+                const DocumentLimits& limits) {
+  TreeBuilder tree(file, first_line, limits);
+  tree.check_text(text);
+  YamlEvents events(tree);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(events)) {
+    }
+  } catch (const YAML::Exception& failure) {
+    tree.refuse(std::max(failure.mark.line, 0), fmt::format("not valid YAML: {}", failure.msg));
+  }
+  if (!tree.has_root()) tree.refuse(0, "the document is empty");
+  return tree.take_root();
+}
+
+}  // namespace memfathom
