@@ -13,16 +13,21 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::int64_t kMostNewTokens = 1 << 20;  // every one of them is replayed
 constexpr std::int64_t kMostImages = 10'000;
 
+void read_mode(const Node& node, TrainingSpec& training) {
+  training.mode = static_cast<Mode>(node.as_choice({"train", "inference", "generate"}));
+}
+
 // Parts of a model that reads pictures which do not learn.
-FrozenParts read_frozen(const Node& node) {
+void read_frozen(const Node& node, TrainingSpec& training) {
   FrozenParts frozen;
   bool* const parts[] = {&frozen.vision, &frozen.projector, &frozen.language};
   for (const Node& part : node.items())
     *parts[part.as_choice({"vision_tower", "projector", "language_model"})] = true;
-  return frozen;
+  training.settings.frozen = frozen;
 }
 
-void read_image_size(const Node& node, ModelSettings& settings) {
+void read_image_size(const Node& node, TrainingSpec& training) {
+  ModelSettings& settings = training.settings;
   if (node.is_list()) {
     const std::vector<std::int64_t> size = node.as_ints(1, kMost);
     if (size.size() != 2) node.refuse("it must be one number or [height, width]");
@@ -116,13 +121,47 @@ void read_lora(const Node& node, TrainingSpec& training) {
   training.lora = lora;
 }
 
-void read_checkpointing(const Node& node, ModelSettings& settings) {
-  if (node.is_bool()) {
-    settings.checkpointing = node.as_bool() ? Checkpointing::kFull : Checkpointing::kNone;
-  } else {
-    settings.checkpointing =
-        static_cast<Checkpointing>(node.as_choice({"none", "full", "selective"}));
-  }
+void read_checkpointing(const Node& node, TrainingSpec& training) {
+  training.settings.checkpointing =
+      node.is_bool() ? (node.as_bool() ? Checkpointing::kFull : Checkpointing::kNone)
+                     : static_cast<Checkpointing>(node.as_choice({"none", "full", "selective"}));
+}
+
+void read_attention(const Node& node, TrainingSpec& training) {
+  const std::optional<AttentionImplementation> known = parse_attention(node.as_string());
+  if (!known) node.as_choice({"eager", "efficient", "flash", "math", "sdpa"});
+  training.settings.attention = *known;
+}
+
+void read_loss(const Node& node, TrainingSpec& training) {
+  training.settings.loss = parse_loss(node);
+}
+
+void read_clipping(const Node& node, TrainingSpec& training) {
+  training.gradient_clipping = node.is_bool() ? node.as_bool() : node.as_number(0) > 0;
+}
+
+void read_zero_grad(const Node& node, TrainingSpec& training) {
+  training.zero_grad =
+      static_cast<ZeroGrad>(node.as_choice({"after_step", "before_backward", "in_place"}));
+  training.zero_grad_given = true;
+}
+
+void read_kv_cache(const Node& node, TrainingSpec& training) {
+  training.settings.kv_cache = static_cast<KvCache>(node.as_choice({"dynamic", "static", "tuple"}));
+  training.kv_cache_given = true;
+}
+
+void read_lengths(const Node& node, TrainingSpec& training) {
+  training.lengths = static_cast<Lengths>(node.as_choice({"fixed", "varying"}));
+}
+
+void read_parameters_precision(const Node& node, TrainingSpec& training) {
+  training.precision = read_precision(node);
+}
+
+void read_autocast(const Node& node, TrainingSpec& training) {
+  training.precision.autocast = node.as_dtype();
 }
 
 void read_preference(const Node& node, TrainingSpec& training) {
@@ -149,142 +188,133 @@ void read_evaluation(const Node& node, TrainingSpec& training) {
   training.evaluation_batch = node.at("batch_size").as_int(1, kMost);
 }
 
-bool given(const Node* node) { return node != nullptr && !node->is_null(); }
+// A member of TrainingSpec, or of the settings in it.
+template <auto Member>
+auto& member(TrainingSpec& training) {
+  if constexpr (requires { training.*Member; }) {
+    return training.*Member;
+  } else {
+    return training.settings.*Member;
+  }
+}
+
+template <auto Member, std::int64_t Least = 1, std::int64_t Most = kMost>
+void count(const Node& node, TrainingSpec& training) {
+  member<Member>(training) = node.as_int(Least, Most);
+}
+
+template <auto Member>
+void flag(const Node& node, TrainingSpec& training) {
+  member<Member>(training) = node.as_bool();
+}
+
+template <auto Member>
+void share(const Node& node, TrainingSpec& training) {
+  member<Member>(training) = node.as_number(0, 1);
+}
+
+struct Key {
+  std::string_view name;
+  void (*read)(const Node& node, TrainingSpec& training);
+};
+
+using Spec = TrainingSpec;
+using Settings = ModelSettings;
+
+// In this order: autocast may override what precision says, and evaluation takes over the batch.
+constexpr std::array kKeys{
+    Key{"mode", read_mode},
+    Key{"batch_size", count<&Spec::batch_size>},
+    Key{"sequence_length", count<&Settings::sequence_length>},
+    Key{"target_sequence_length", count<&Settings::target_sequence_length>},
+    Key{"image_size", read_image_size},
+    Key{"num_frames", count<&Settings::num_frames>},
+    Key{"num_images", count<&Settings::num_images, 0, kMostImages>},
+    Key{"freeze", read_frozen},
+    Key{"new_tokens", count<&Settings::new_tokens, 1, kMostNewTokens>},
+    Key{"precision", read_parameters_precision},
+    Key{"autocast", read_autocast},
+    Key{"optimizer", read_optimizer},
+    Key{"gradient_checkpointing", read_checkpointing},
+    Key{"gradient_accumulation_steps", count<&Spec::accumulation_steps>},
+    Key{"attention", read_attention},
+    Key{"lora", read_lora},
+    Key{"quantization", read_quantization},
+    Key{"preference", read_preference},
+    Key{"fused_loss", flag<&Settings::fused_loss>},
+    Key{"dropout", share<&Settings::dropout>},
+    Key{"loss", read_loss},
+    Key{"samples_per_epoch", count<&Spec::samples_per_epoch>},
+    Key{"drop_last", flag<&Spec::drop_last>},
+    Key{"warmup_forward", flag<&Spec::warmup_forward>},
+    Key{"cudnn_benchmark", flag<&Spec::cudnn_benchmark>},
+    Key{"gradient_clipping", read_clipping},
+    Key{"zero_grad", read_zero_grad},
+    Key{"kv_cache", read_kv_cache},
+    Key{"lengths", read_lengths},
+    Key{"grad_scaler", flag<&Spec::grad_scaler>},
+    Key{"hold_output", flag<&Spec::hold_output>},
+    Key{"retain_graph", flag<&Spec::retain_graph>},
+    Key{"use_cache", flag<&Spec::use_cache>},
+    Key{"padding_mask", flag<&Settings::padding_mask>},
+    Key{"logits_to_keep", count<&Settings::logits_to_keep, 0>},
+    Key{"channels_last", flag<&Settings::channels_last>},
+    Key{"checkpoint_reentrant", flag<&Settings::checkpoint_reentrant>},
+    Key{"label_smoothing", share<&Settings::label_smoothing>},
+    Key{"compile", flag<&Spec::compiled>},
+    Key{"evaluation", read_evaluation},
+};
+
+constexpr auto kKeyNames = [] {
+  std::array<std::string_view, kKeys.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKeys[i].name;
+  return names;
+}();
+
+struct NamedPrecision {
+  std::string_view name;
+  Precision precision;
+};
+
+constexpr std::array kPrecisions{
+    NamedPrecision{"fp32", {DType::kFp32, {}}},
+    NamedPrecision{"bf16", {DType::kBf16, {}}},
+    NamedPrecision{"fp16", {DType::kFp16, {}}},
+    NamedPrecision{"amp-bf16", {DType::kFp32, DType::kBf16}},
+    NamedPrecision{"amp-fp16", {DType::kFp32, DType::kFp16}},
+    NamedPrecision{"float32", {DType::kFp32, {}}},
+    NamedPrecision{"bfloat16", {DType::kBf16, {}}},
+    NamedPrecision{"float16", {DType::kFp16, {}}},
+    NamedPrecision{"fp64", {DType::kFp64, {}}},
+};
+
+constexpr auto kPrecisionNames = [] {
+  std::array<std::string_view, kPrecisions.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPrecisions[i].name;
+  return names;
+}();
 
 }  // namespace
 
 Precision read_precision(const Node& node) {
-  static constexpr std::array<std::string_view, 9> kNames{
-      "fp32", "bf16", "fp16", "amp-bf16", "amp-fp16", "float32", "bfloat16", "float16", "fp64"};
   const std::string_view text = node.is_string() ? node.as_string() : std::string_view();
   if (text.starts_with("int") || text.ends_with("bit") || text.starts_with("nf4")) {
     node.refuse(
         "that is how weights are stored: write training.quantization (int8, nf4) or "
         "--load-in-8bit, --load-in-4bit, and the type that computes here");
   }
-  Precision precision;
-  switch (node.as_choice(kNames)) {
-    case 1:
-    case 6: precision.parameters = DType::kBf16; break;
-    case 2:
-    case 7: precision.parameters = DType::kFp16; break;
-    case 3: precision.autocast = DType::kBf16; break;
-    case 4: precision.autocast = DType::kFp16; break;
-    case 8: precision.parameters = DType::kFp64; break;
-    default: break;
-  }
-  return precision;
+  return kPrecisions[node.as_choice(kPrecisionNames)].precision;
 }
 
+std::span<const std::string_view> training_keys() { return kKeyNames; }
+
 void read_training(const Node& node, TrainingSpec& training) {
-  static constexpr std::array<std::string_view, 40> kKeys{"mode",
-                                                          "batch_size",
-                                                          "sequence_length",
-                                                          "target_sequence_length",
-                                                          "image_size",
-                                                          "num_frames",
-                                                          "num_images",
-                                                          "freeze",
-                                                          "new_tokens",
-                                                          "precision",
-                                                          "autocast",
-                                                          "optimizer",
-                                                          "gradient_checkpointing",
-                                                          "gradient_accumulation_steps",
-                                                          "attention",
-                                                          "lora",
-                                                          "quantization",
-                                                          "preference",
-                                                          "fused_loss",
-                                                          "dropout",
-                                                          "loss",
-                                                          "samples_per_epoch",
-                                                          "drop_last",
-                                                          "warmup_forward",
-                                                          "cudnn_benchmark",
-                                                          "gradient_clipping",
-                                                          "zero_grad",
-                                                          "kv_cache",
-                                                          "lengths",
-                                                          "grad_scaler",
-                                                          "hold_output",
-                                                          "retain_graph",
-                                                          "use_cache",
-                                                          "padding_mask",
-                                                          "logits_to_keep",
-                                                          "channels_last",
-                                                          "checkpoint_reentrant",
-                                                          "label_smoothing",
-                                                          "compile",
-                                                          "evaluation"};
-  node.check_keys(kKeys);
-  ModelSettings& settings = training.settings;
-  const auto find = [&](std::string_view key) -> const Node* {
-    const Node* found = node.find(key);
-    return given(found) ? found : nullptr;
-  };
-  const auto extent = [&](std::string_view key, std::int64_t& value, std::int64_t least = 1,
-                          std::int64_t most = kMost) {
-    if (const Node* found = find(key)) value = found->as_int(least, most);
-  };
-  const auto flag = [&](std::string_view key, bool& value) {
-    if (const Node* found = find(key)) value = found->as_bool();
-  };
-  if (const Node* n = find("mode"))
-    training.mode = static_cast<Mode>(n->as_choice({"train", "inference", "generate"}));
-  extent("batch_size", training.batch_size);
-  extent("sequence_length", settings.sequence_length);
-  extent("target_sequence_length", settings.target_sequence_length);
-  extent("num_frames", settings.num_frames);
-  if (const Node* n = find("num_images")) settings.num_images = n->as_int(0, kMostImages);
-  extent("new_tokens", settings.new_tokens, 1, kMostNewTokens);
-  extent("logits_to_keep", settings.logits_to_keep, 0);
-  extent("gradient_accumulation_steps", training.accumulation_steps);
-  if (const Node* n = find("image_size")) read_image_size(*n, settings);
-  if (const Node* n = find("freeze")) settings.frozen = read_frozen(*n);
-  if (const Node* n = find("precision")) training.precision = read_precision(*n);
-  if (const Node* n = find("autocast")) training.precision.autocast = n->as_dtype();
-  settings.precision = training.precision.parameters;
-  if (const Node* n = find("optimizer")) read_optimizer(*n, training);
-  if (const Node* n = find("gradient_checkpointing")) read_checkpointing(*n, settings);
-  if (const Node* n = find("attention")) {
-    const std::optional<AttentionImplementation> known = parse_attention(n->as_string());
-    if (!known) n->as_choice({"eager", "efficient", "flash", "math", "sdpa"});
-    settings.attention = *known;
+  node.check_keys(kKeyNames);
+  for (const Key& key : kKeys) {
+    const Node* const found = node.find(key.name);
+    if (found != nullptr && !found->is_null()) key.read(*found, training);
   }
-  if (const Node* n = find("lora")) read_lora(*n, training);
-  if (const Node* n = find("quantization")) read_quantization(*n, training);
-  if (const Node* n = find("preference")) read_preference(*n, training);
-  flag("fused_loss", settings.fused_loss);
-  if (const Node* n = find("dropout")) settings.dropout = n->as_number(0, 1);
-  if (const Node* n = find("loss")) settings.loss = parse_loss(*n);
-  if (const Node* n = find("samples_per_epoch")) training.samples_per_epoch = n->as_int(1, kMost);
-  flag("drop_last", training.drop_last);
-  if (const Node* n = find("evaluation")) read_evaluation(*n, training);
-  flag("warmup_forward", training.warmup_forward);
-  flag("cudnn_benchmark", training.cudnn_benchmark);
-  flag("compile", training.compiled);
-  if (const Node* n = find("gradient_clipping"))
-    training.gradient_clipping = n->is_bool() ? n->as_bool() : n->as_number(0) > 0;
-  if (const Node* n = find("zero_grad")) {
-    training.zero_grad =
-        static_cast<ZeroGrad>(n->as_choice({"after_step", "before_backward", "in_place"}));
-    training.zero_grad_given = true;
-  }
-  if (const Node* n = find("kv_cache")) {
-    settings.kv_cache = static_cast<KvCache>(n->as_choice({"dynamic", "static", "tuple"}));
-    training.kv_cache_given = true;
-  }
-  if (const Node* n = find("lengths"))
-    training.lengths = static_cast<Lengths>(n->as_choice({"fixed", "varying"}));
-  flag("grad_scaler", training.grad_scaler);
-  flag("hold_output", training.hold_output);
-  if (const Node* n = find("retain_graph")) training.retain_graph = n->as_bool();
-  if (const Node* n = find("use_cache")) training.use_cache = n->as_bool();
-  flag("padding_mask", settings.padding_mask);
-  flag("channels_last", settings.channels_last);
-  flag("checkpoint_reentrant", settings.checkpoint_reentrant);
-  if (const Node* n = find("label_smoothing")) settings.label_smoothing = n->as_number(0, 1);
+  training.settings.precision = training.precision.parameters;
 }
 
 }  // namespace memfathom
