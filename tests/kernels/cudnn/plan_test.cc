@@ -3,12 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "core/error.h"
 #include "kernels/workspace/architectures.h"
-#include "tests/support/paths.h"
 
 namespace memfathom::cudnn {
 namespace {
@@ -80,17 +76,6 @@ TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
         EXPECT_LT(bytes, Bytes{std::int64_t{1} << 30}) << gpu.key;
       }
     }
-  }
-}
-
-TEST(CudnnPlanTest, OurDescriptionOfAnA100PlansLikeTheSharedOne) {
-  std::ifstream file(shared_data() / "cudnn/sm80_a100.json");
-  const std::string json{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const DeviceProperties shared = DeviceProperties::from_json(json);
-  for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
-                                     ConvolutionKind::kWeightGradient}) {
-    const ConvolutionQuery query = example(kind, DType::kFp16, false);
-    EXPECT_EQ(first_workspace(query, shared), first_workspace(query, device("a100")));
   }
 }
 
