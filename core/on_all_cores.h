@@ -5,13 +5,14 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace memfathom {
 
-// Calls work(i) for 0 <= i < count, from several threads. What work throws is thrown again when all
-// is done: that of the lowest index.
+// Calls work(i) for 0 <= i < count, from several threads, or from as many as can be started. What
+// work throws is thrown again when all is done: that of the lowest index.
 template <typename Work>
 void on_all_cores(std::size_t count, Work work) {
   std::atomic<std::size_t> next{0};
@@ -27,10 +28,16 @@ void on_all_cores(std::size_t count, Work work) {
   };
   const std::size_t threads =
       std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
-  take();
-  for (std::thread& other : others) other.join();
+  {
+    std::vector<std::jthread> others;  // joined at the end of the block, whatever happens
+    others.reserve(threads);
+    try {
+      while (others.size() + 1 < threads) others.emplace_back(take);
+    } catch (const std::system_error&) {
+      // A container that allows no more threads: those that run do the work.
+    }
+    take();
+  }
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <exception>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 #include "core/error.h"
+#include "core/on_all_cores.h"
 #include "kernels/workspace/architectures.h"
 
 namespace memfathom {
@@ -91,24 +90,16 @@ std::vector<std::string> CudnnPlanner::ask_lines(std::span<const std::string> li
   const std::size_t shares =
       std::clamp<std::size_t>(lines.size() / kWorthASecondProcess + 1, 1, processes_.size());
   std::vector<std::vector<std::string>> answers(shares);
-  std::vector<std::exception_ptr> failures(shares);
-  const auto work = [&](std::size_t share) {
+  on_all_cores(shares, [&](std::size_t share) {
     const std::size_t begin = lines.size() * share / shares;
     const std::size_t end = lines.size() * (share + 1) / shares;
     try {
       answers[share] = process(share).ask(lines.subspan(begin, end - begin));
     } catch (...) {
       processes_[share].reset();  // a later question starts a fresh one
-      failures[share] = std::current_exception();
+      throw;
     }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t share = 1; share < shares; ++share) threads.emplace_back(work, share);
-  work(0);
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  });
   for (std::size_t share = 1; share < shares; ++share) {
     answers[0].insert(answers[0].end(), answers[share].begin(), answers[share].end());
   }

@@ -1,9 +1,12 @@
 #include "core/on_all_cores.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -30,6 +33,37 @@ TEST(OnAllCoresTest, AFailureIsThrownWhenTheRestIsDoneAndTheFirstByIndexWins) {
     EXPECT_STREQ(error.what(), "7");
   }
   EXPECT_EQ(done, 100);
+}
+
+// Threads want a stack that no machine has, so that none can be started: like a container at its
+// limit.
+class NoNewThreads {
+ public:
+  NoNewThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge{};
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoNewThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoNewThreads(const NoNewThreads&) = delete;
+  NoNewThreads& operator=(const NoNewThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+TEST(OnAllCoresTest, WhereNoThreadCanBeStartedTheCallerDoesAllTheWork) {
+  const NoNewThreads limit;
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  std::vector<int> done(100);
+  on_all_cores(done.size(), [&](std::size_t i) { ++done[i]; });
+  EXPECT_EQ(done, std::vector<int>(100, 1));
 }
 
 }  // namespace
