@@ -1,5 +1,5 @@
-// The real device: registered with CTest (label gpu) only when -DMEMFATHOM_GPU_TESTS=ON says that
-// there is one.
+// The real device: label gpu when -DMEMFATHOM_GPU_TESTS=ON says that there is one, else the doubled
+// device and label rehearsal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
