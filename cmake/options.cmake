@@ -3,6 +3,7 @@ option(MEMFATHOM_CUDA "Build the CUDA module (needs nvcc)" OFF)
 option(MEMFATHOM_TESTS "Build the tests" ON)
 option(MEMFATHOM_BENCHMARKS "Build the benchmarks" ON)
 option(MEMFATHOM_FUZZ "Build the fuzz targets of tests/fuzz (needs clang)" OFF)
+option(MEMFATHOM_WERROR "Warnings are errors; packagers with compilers of their own turn it off" ON)
 set(MEMFATHOM_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Reference data that is not part of the project")
 set(MEMFATHOM_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
@@ -31,15 +32,17 @@ function(memfathom_library name)
   set_target_properties(memfathom_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(memfathom_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/memfathom>)
   target_link_libraries(memfathom_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
-  memfathom_warnings(memfathom_${name})
+  memfathom_flags(memfathom_${name})
   string(FIND "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests" in_tests)
   if(in_tests EQUAL -1)
     set_property(GLOBAL APPEND PROPERTY MEMFATHOM_LIBRARIES memfathom_${name})  # cmake/install.cmake
   endif()
 endfunction()
 
-function(memfathom_warnings target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror
+# memfathom_flags(target): the warnings, and what the sanitizers and the fuzzer of this build ask for.
+function(memfathom_flags target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
+                                           $<$<BOOL:${MEMFATHOM_WERROR}>:-Werror>
                                            -Wno-missing-field-initializers>)  # designated ones leave out the defaults
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 warns about std::string's own code (its bug 105329).
@@ -80,7 +83,7 @@ function(memfathom_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} memfathom_test_paths GTest::gtest_main GTest::gmock)
   # Test code runs once: what is saved is compile time (the code under test keeps its flags), with sanitizers more than half.
   target_compile_options(${name} PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
-  memfathom_warnings(${name})
+  memfathom_flags(${name})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -102,6 +105,6 @@ function(memfathom_fuzz name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
-  memfathom_warnings(${name})
+  memfathom_flags(${name})
   add_dependencies(fuzz_targets ${name})
 endfunction()
