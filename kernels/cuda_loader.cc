@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "kernels/module_interface.h"
 
 namespace memfathom {
 namespace {
@@ -38,11 +39,11 @@ const CudaModule& open_module(const std::filesystem::path& file) {
   const auto entry = reinterpret_cast<CudaModuleEntry>(dlsym(library, kCudaModuleSymbol));
   if (entry == nullptr) fail(fmt::format("{} is not a CUDA module of memfathom", file.string()));
   const CudaModule* module = entry();
-  if (module->abi != kCudaModuleAbi) {
+  if (module->interface != module_interface()) {
     fail(
-        fmt::format("{} belongs to another build of memfathom (interface {}, this program has {}); "
-                    "build both together",
-                    file.string(), module->abi, kCudaModuleAbi));
+        fmt::format("{} belongs to another build of memfathom (interface {:x}, this program has "
+                    "{:x}); build both together",
+                    file.string(), module->interface, module_interface()));
   }
   return *module;
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/module.h"
+#include "kernels/cuda_module.h"
 
 namespace memfathom {
 

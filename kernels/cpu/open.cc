@@ -3,12 +3,14 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/module_interface.h"
 
 namespace memfathom {
 namespace {
@@ -58,11 +60,12 @@ Function entry(void* module, const char* name) {
 
 std::unique_ptr<Device> open_cpu_device() {
   void* module = load_module();
-  const std::string version = entry<const char* (*)()>(module, "memfathom_cpu_version")();
-  if (version != MEMFATHOM_VERSION) {
+  const std::uint64_t interface = entry<std::uint64_t (*)()>(module, "memfathom_cpu_interface")();
+  if (interface != module_interface()) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} is of version {}; install that of this program, " MEMFATHOM_VERSION,
-                            kModule, version));
+                fmt::format("{} belongs to another build of memfathom (interface {:x}, this "
+                            "program has {:x}); install that of this program, " MEMFATHOM_VERSION,
+                            kModule, interface, module_interface()));
   }
   return std::unique_ptr<Device>(entry<Device* (*)()>(module, "memfathom_open_cpu")());
 }

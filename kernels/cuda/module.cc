@@ -1,5 +1,3 @@
-#include "kernels/cuda/module.h"
-
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -7,6 +5,8 @@
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/environment.h"
 #include "kernels/cuda/status.h"
+#include "kernels/cuda_module.h"
+#include "kernels/module_interface.h"
 
 namespace memfathom::cuda {
 namespace {
@@ -72,7 +72,7 @@ CudaMemory memory(int index) {
 
 extern "C" __attribute__((visibility("default"))) const memfathom::CudaModule*
 memfathom_cuda_module() {
-  static const memfathom::CudaModule module{memfathom::kCudaModuleAbi,
+  static const memfathom::CudaModule module{memfathom::module_interface(),
                                             memfathom::cuda::device_count, memfathom::cuda::open,
                                             memfathom::cuda::memory};
   return &module;

@@ -76,5 +76,17 @@ TEST(CpuModuleTest, AModuleThatIsNotThereIsNamedWithAWayOut) {
   unsetenv("MEMFATHOM_CPU_MODULE");
 }
 
+TEST(CpuModuleTest, AModuleOfAnotherBuildIsRefused) {
+  setenv("MEMFATHOM_CPU_MODULE", MEMFATHOM_OTHER_MODULE, 1);
+  try {
+    open_cpu_device();
+    FAIL() << "a module of another build was trusted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+    EXPECT_NE(std::string(error.what()).find("belongs to another build"), std::string::npos);
+  }
+  unsetenv("MEMFATHOM_CPU_MODULE");
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -1,7 +1,8 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/cuda_device.h"
-#include "kernels/cuda/module.h"
+#include "kernels/cuda_module.h"
+#include "kernels/module_interface.h"
 #include "kernels/selftest/selftest.h"
 #include "tests/kernels/cuda/doubled.h"
 
@@ -78,7 +79,7 @@ TEST_F(CudaDeviceTest, AComplexOperandWhereNoneMakesSenseIsRefused) {
 TEST_F(CudaDeviceTest, TheModuleCountsAndOpensDevicesAndReadsTheirMemory) {
   doubles::reset({.devices = 2});
   const CudaModule& module = *memfathom_cuda_module();
-  EXPECT_EQ(module.abi, kCudaModuleAbi);
+  EXPECT_EQ(module.interface, module_interface());
   EXPECT_EQ(module.device_count(), 2);
   EXPECT_EQ(module.open(1)->name(), "cuda:1");
   EXPECT_EQ(module.memory(0).total, 8_GiB);

@@ -1,5 +1,5 @@
 // The module as the program sees it, with the doubles inside.
-#include "kernels/cuda/module.h"
+#include "kernels/cuda_module.h"
 
 extern "C" const memfathom::CudaModule* memfathom_cuda_module();
 

@@ -1,20 +1,18 @@
 // Module: what libmemfathom_cuda.so offers to the program that opens it with dlopen
 // (kernels/cuda_loader.h).
 //
-// C++ types cross this boundary: module and program are built together. The ABI number changes with
-// every change of kernels/device.h, kernels/calls.h or this file, so that a module of another build
-// is refused instead of trusted.
+// C++ types cross this boundary: module and program are built together, and a module of another
+// build is refused instead of trusted (kernels/module_interface.h).
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "core/bytes.h"
 #include "kernels/device.h"
 
 namespace memfathom {
 
-constexpr int kCudaModuleAbi = 2;
 constexpr const char* kCudaModuleSymbol = "memfathom_cuda_module";
 
 struct CudaMemory {
@@ -24,7 +22,7 @@ struct CudaMemory {
 // Every function throws Error(kEnvironment) with one sentence: no driver, no device, no such
 // device.
 struct CudaModule {
-  int abi = kCudaModuleAbi;
+  std::uint64_t interface = 0;  // module_interface() of its build
   int (*device_count)() = nullptr;
   std::unique_ptr<Device> (*open)(int index) = nullptr;
   // Of the whole device, by cudaMemGetInfo: makes a context if there is none.
