@@ -7,9 +7,12 @@ get_property(libraries GLOBAL PROPERTY MEMFATHOM_LIBRARIES)
 
 install(TARGETS memfathom RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
 install(TARGETS ${libraries} EXPORT memfathom-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+# Headers but those that say they are private to their folder, and the CUDA module's own: nobody links that.
 foreach(folder core kernels db profiler fitter estimator)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/memfathom"
-          COMPONENT development FILES_MATCHING PATTERN "*.h")
+          COMPONENT development FILES_MATCHING PATTERN "*.h"
+          PATTERN "core/tree_builder.h" EXCLUDE PATTERN "db/connection.h" EXCLUDE PATTERN "db/migration.h" EXCLUDE
+          PATTERN "db/query.h" EXCLUDE PATTERN "db/rows.h" EXCLUDE PATTERN "kernels/cuda" EXCLUDE)
 endforeach()
 install(EXPORT memfathom-targets NAMESPACE memfathom:: DESTINATION "${package_directory}" COMPONENT development)
 set(MEMFATHOM_PACKAGE_DEPENDENCIES fmt nlohmann_json yaml-cpp Threads ZLIB SQLiteCpp Ceres)
