@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -22,31 +23,6 @@ namespace fs = std::filesystem;
       fmt::format("{}: cannot be written: {}; choose another place", path, std::strerror(reason)));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
-// 0, or why it failed.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 }  // namespace
 
 void write_file_atomically(const std::string& path, std::string_view text) {
@@ -54,14 +30,14 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   const fs::path target = fs::exists(path, ignored) ? fs::canonical(path, ignored) : fs::path(path);
   if (fs::exists(target, ignored) && !fs::is_regular_file(target, ignored)) {
     const Descriptor direct(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
-    const int failure = direct.get() < 0 ? errno : write_all(direct.get(), text);
+    const int failure = direct.get() < 0 ? errno : write_all(direct, text);
     if (failure != 0) refuse(path, failure);
     return;
   }
   const std::string temporary = fmt::format("{}.{}.tmp", target.string(), ::getpid());
   const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) refuse(path, errno);
-  int failure = write_all(file.get(), text);
+  int failure = write_all(file, text);
   if (failure == 0 && ::fsync(file.get()) != 0) failure = errno;
   if (failure == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) failure = errno;
   if (failure != 0) {

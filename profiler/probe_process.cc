@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -20,24 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
-
-// A descriptor that is closed in time.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { reset(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  void reset() {
-    if (number_ >= 0) close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 struct Pipe {
   Pipe() : ends(make()), read_end(ends[0]), write_end(ends[1]) {}
@@ -80,9 +63,9 @@ class Actions {
 
 pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const Pipe& err) {
   Actions actions;
-  actions.give(in.read_end.number(), STDIN_FILENO);
-  actions.give(out.write_end.number(), STDOUT_FILENO);
-  actions.give(err.write_end.number(), STDERR_FILENO);
+  actions.give(in.read_end.get(), STDIN_FILENO);
+  actions.give(out.write_end.get(), STDOUT_FILENO);
+  actions.give(err.write_end.get(), STDERR_FILENO);
   std::string path = program.path.string();
   std::vector<std::string> words = program.arguments;
   std::vector<char*> line{path.data()};
@@ -104,13 +87,7 @@ void send(Descriptor& pipe, const std::string& message) {
   struct sigaction before {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &before);
-  std::size_t sent = 0;
-  while (sent < message.size()) {
-    const ssize_t n = write(pipe.number(), message.data() + sent, message.size() - sent);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    sent += static_cast<std::size_t>(n);
-  }
+  write_all(pipe, message);
   pipe.reset();
   sigaction(SIGPIPE, &before, nullptr);
 }
@@ -132,8 +109,7 @@ struct Answer {
 // Until both pipes end, which they do with the process, or the deadline.
 Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline) {
   Answer answer;
-  std::array<pollfd, 2> pipes{
-      {{out.read_end.number(), POLLIN, 0}, {err.read_end.number(), POLLIN, 0}}};
+  std::array<pollfd, 2> pipes{{{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}}};
   while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) break;

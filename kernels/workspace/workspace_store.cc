@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/descriptor.h"
+
 namespace memfathom {
 namespace {
 
@@ -79,29 +81,8 @@ std::filesystem::path with_suffix(const std::filesystem::path& stem, const char*
   return path;
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags)
-      : fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+int opened(const std::filesystem::path& path, int flags) {
+  return open(path.c_str(), flags | O_CLOEXEC, 0644);
 }
 
 }  // namespace
@@ -120,7 +101,7 @@ WorkspaceStore::WorkspaceStore(std::filesystem::path stem) : stem_(std::move(ste
 WorkspaceStore::~WorkspaceStore() { unmap_sorted(); }
 
 void WorkspaceStore::map_sorted() {
-  const Descriptor file(with_suffix(stem_, ".sorted"), O_RDONLY);
+  const Descriptor file(opened(with_suffix(stem_, ".sorted"), O_RDONLY));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
     return;
@@ -173,17 +154,17 @@ void WorkspaceStore::append(std::span<const StoredAnswer> answers) {
   if (stem_.empty() || lines.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(stem_.parent_path(), error);
-  const Descriptor lock(with_suffix(stem_, ".lock"), O_RDWR | O_CREAT);
+  const Descriptor lock(opened(with_suffix(stem_, ".lock"), O_RDWR | O_CREAT));
   if (!lock || flock(lock.get(), LOCK_EX) != 0) return;
   {
-    const Descriptor log(with_suffix(stem_, ".log"), O_RDWR | O_APPEND | O_CREAT);
+    const Descriptor log(opened(with_suffix(stem_, ".log"), O_RDWR | O_APPEND | O_CREAT));
     if (!log) return;
     // A writer that was cut off leaves half a line: end it, or it would swallow our first one.
     const off_t size = lseek(log.get(), 0, SEEK_END);
     char last = '\n';
     if (size > 0 && pread(log.get(), &last, 1, size - 1) == 1 && last != '\n')
       lines.insert(0, 1, '\n');
-    if (!write_all(log.get(), lines)) return;
+    if (write_all(log, lines) != 0) return;
   }
   if (std::filesystem::file_size(with_suffix(stem_, ".log"), error) > kMergeAt && !error)
     merge_log();
@@ -205,8 +186,8 @@ void WorkspaceStore::merge_log() {
 
   const std::filesystem::path fresh = with_suffix(stem_, ".new");
   {
-    const Descriptor file(fresh, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file || !write_all(file.get(), text)) return;
+    const Descriptor file(opened(fresh, O_WRONLY | O_CREAT | O_TRUNC));
+    if (!file || write_all(file, text) != 0) return;
   }
   std::error_code error;
   std::filesystem::rename(fresh, with_suffix(stem_, ".sorted"), error);
