@@ -18,27 +18,29 @@ std::ofstream opened(const std::string& path) {
 
 }  // namespace
 
+TraceFile::TraceFile(const std::string& path, const std::string& device)
+    : file(opened(path)),
+      writer(file, path.ends_with(".gz"), nlohmann::json{{"device", device}}.dump()) {}
+
 RunTracer::RunTracer(Allocator& inner, const std::string& path, const std::string& device)
-    : file_(opened(path)),
-      writer_(file_, path.ends_with(".gz"), nlohmann::json{{"device", device}}.dump()),
-      tracing_(inner, writer_) {}
+    : TraceFile(path, device), TracingAllocator(inner, writer) {}
 
 Allocation RunTracer::allocate(Bytes size, int stream) {
   note_phase();
-  if (session_ != nullptr) tracing_.labels().tag = std::string(to_string(session_->component));
-  return tracing_.allocate(size, stream);
+  if (session_ != nullptr) set_tag(to_string(session_->component));
+  return TracingAllocator::allocate(size, stream);
 }
 
 void RunTracer::free(const Allocation& allocation) {
   note_phase();
-  tracing_.free(allocation);
+  TracingAllocator::free(allocation);
 }
 
 void RunTracer::note_phase() {
   if (session_ == nullptr) return;
   const std::vector<PhaseRecord>& phases = session_->ledger().phases();
   for (; phases_seen_ < phases.size(); ++phases_seen_)
-    tracing_.enter_phase(phases[phases_seen_].name, phases[phases_seen_].iteration);
+    enter_phase(phases[phases_seen_].name, phases[phases_seen_].iteration);
 }
 
 }  // namespace memfathom

@@ -1,7 +1,5 @@
 #include "kernels/allocator/tracing_allocator.h"
 
-#include <utility>
-
 namespace memfathom {
 
 void TracingAllocator::enter_phase(const std::string& name, int iteration) {
@@ -22,10 +20,7 @@ Allocation TracingAllocator::allocate(Bytes size, int stream) {
   event.bytes = size;
   event.stream = stream;
   event.phase = phase_;
-  event.name = labels_.name;
-  event.module = labels_.module;
-  event.tag = labels_.tag;
-  event.convolution = std::exchange(labels_.convolution, std::nullopt);
+  event.tag = tag_;
   if (live_.size() <= allocation.block) live_.resize(std::size_t{allocation.block} + 1);
   live_[allocation.block] = {event.id, stream};
   sink_.write(event);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/allocator/forwarding_allocator.h"
@@ -12,20 +12,13 @@
 
 namespace memfathom {
 
-class TracingAllocator final : public ForwardingAllocator {
+class TracingAllocator : public ForwardingAllocator {
  public:
-  // What the next events are about; whoever runs the model keeps it up to date.
-  struct Labels {
-    std::string name;
-    std::string module;
-    std::string tag;
-    std::optional<TraceConvolution> convolution;  // of the next allocation only
-  };
-
   // Both must outlive the allocator.
   TracingAllocator(Allocator& inner, TraceSink& sink) : ForwardingAllocator(inner), sink_(sink) {}
 
-  Labels& labels() { return labels_; }
+  // Which component the next allocations belong to; whoever runs the model keeps it up to date.
+  void set_tag(std::string_view tag) { tag_ = tag; }
   void enter_phase(const std::string& name, int iteration);
 
   Allocation allocate(Bytes size, int stream = 0) override;
@@ -38,7 +31,7 @@ class TracingAllocator final : public ForwardingAllocator {
   };
 
   TraceSink& sink_;
-  Labels labels_;
+  std::string tag_;
   std::string phase_;
   std::int64_t last_id_ = 0;
   std::vector<Live> live_;  // by block

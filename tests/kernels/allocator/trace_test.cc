@@ -315,12 +315,10 @@ TEST(TracingAllocatorTest, RecordsWhatPassesThrough) {
   CollectingSink sink;
   TracingAllocator allocator(inner, sink);
   allocator.enter_phase("forward", 1);
-  allocator.labels().name = "aten.mm";
-  allocator.labels().module = "fc1";
-  allocator.labels().tag = "activations";
+  allocator.set_tag("activations");
   const Allocation a = allocator.allocate(100_B);
   EXPECT_FALSE(allocator.allocate(0_B));  // leaves no trace
-  allocator.labels() = {};
+  allocator.set_tag("");
   const Allocation b = allocator.allocate(200_B, 2);
   allocator.free(a);
   const Allocation c = allocator.allocate(300_B);
@@ -328,13 +326,12 @@ TEST(TracingAllocatorTest, RecordsWhatPassesThrough) {
   allocator.free(b);
   EXPECT_THAT(
       sink.lines,
-      ElementsAre(
-          R"({"op":"phase","name":"forward","iteration":1})",
-          R"({"op":"alloc","id":1,"bytes":100,"phase":"forward","name":"aten.mm","module":"fc1","tag":"activations"})",
-          R"({"op":"alloc","id":2,"bytes":200,"phase":"forward","stream":2})",
-          R"({"op":"free","id":1,"phase":"forward"})",
-          R"({"op":"alloc","id":3,"bytes":300,"phase":"forward"})",
-          R"({"op":"free","id":2,"phase":"forward","stream":2})"));
+      ElementsAre(R"({"op":"phase","name":"forward","iteration":1})",
+                  R"({"op":"alloc","id":1,"bytes":100,"phase":"forward","tag":"activations"})",
+                  R"({"op":"alloc","id":2,"bytes":200,"phase":"forward","stream":2})",
+                  R"({"op":"free","id":1,"phase":"forward"})",
+                  R"({"op":"alloc","id":3,"bytes":300,"phase":"forward"})",
+                  R"({"op":"free","id":2,"phase":"forward","stream":2})"));
   EXPECT_EQ(allocator.statistics().allocated_bytes.all.current, 512);
 }
 
