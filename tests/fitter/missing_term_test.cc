@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kCards = 20;
+constexpr int kCards = 20 / MEMFATHOM_ONE_CARD_IN;
 
 struct Told {
   int named = 0;  // the term at the head of the diagnosis is the planted one

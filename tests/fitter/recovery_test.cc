@@ -13,7 +13,7 @@
 namespace memfathom::testing {
 namespace {
 
-constexpr int kCards = 200;
+constexpr int kCards = 200 / MEMFATHOM_ONE_CARD_IN;
 constexpr int kProfiled = 160;
 constexpr int kFresh = 40;
 
