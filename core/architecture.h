@@ -17,6 +17,8 @@ inline int compute_capability(std::string_view architecture) {
   return failure == std::errc{} && after == end ? number : 0;
 }
 
+// The oldest that CUDA 12 knows.
+constexpr int kMaxwell = 50;
 // The first with bf16 in its tensor cores, and with convolutions of it in cuDNN.
 constexpr int kAmpere = 80;
 

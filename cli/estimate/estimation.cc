@@ -120,12 +120,14 @@ const LiveCard* Estimation::live_target(const Job& job) const {
   return at->second ? &*at->second : nullptr;
 }
 
-bool Estimation::names_card(const Job& job) const {
-  return !job.target.gpu.empty() || live_target(job) != nullptr;
+bool Estimation::knows_architecture(const Job& job) const {
+  return !job.target.gpu.empty() || job.target.compute_capability > 0 ||
+         live_target(job) != nullptr;
 }
 
 int Estimation::capability_of(const Job& job) const {
-  int capability = 0;
+  int capability = job.target.compute_capability;
+  if (capability > 0) return capability;
   if (!job.target.gpu.empty()) {
     capability = gpu_named(job.target.gpu, "target.gpu").compute_capability();
   } else if (const LiveCard* live = live_target(job)) {
@@ -217,7 +219,7 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions optio
   };
   const bool is_unrecorded = is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status);
   // The mean of two is above when one of them is above twice as much.
-  if (options.ceiling && (is_unrecorded || !names_card(job)))
+  if (options.ceiling && (is_unrecorded || !knows_architecture(job)))
     options.ceiling = *options.ceiling * 2;
   if (is_unrecorded) {
     DryRun today = run_with(capability, &fitted_table_cudnn_9_19());
@@ -229,7 +231,7 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions optio
     return today;
   }
   DryRun run = run_with(capability, nullptr);
-  if (!run.uses_cudnn || options.workspaces == nullptr || names_card(job)) return run;
+  if (!run.uses_cudnn || options.workspaces == nullptr || knows_architecture(job)) return run;
   options.timeline = nullptr;
   average(run, run_with(kWithoutTf32, nullptr),
           "no card is named: the reserved memory is the mean of {} and {}, to which cuDNN's "

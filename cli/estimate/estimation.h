@@ -46,7 +46,7 @@ class Estimation {
     CalibrationStatus status = CalibrationStatus::kNone;
     std::string stale;  // what differs from where the job runs; empty when nothing does
   };
-  bool names_card(const Job& job) const;
+  bool knows_architecture(const Job& job) const;
   int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
   // `table`: the fitted answers of one version; null: the installed cuDNN's.

@@ -98,7 +98,8 @@ struct StackSpec {
 struct TargetSpec {
   std::string gpu;  // a name of `memfathom gpus`
   std::optional<Bytes> memory;
-  std::string device;  // cuda:0
+  int compute_capability = 0;  // of a card that no table names; 0: not said
+  std::string device;          // cuda:0
   Bytes used_by_others;
   std::optional<Bytes> margin_bytes;
   double margin_fraction = 0;

@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/architecture.h"
+
 namespace memfathom {
 namespace {
 
@@ -100,11 +102,25 @@ void read_stack(const Node& node, StackSpec& stack) {
     stack.library = static_cast<ModelLibrary>(library->as_choice({"transformers", "litgpt"}));
 }
 
+// "sm_89", of a card that is known by its size only.
+int read_architecture(const Node& node, const TargetSpec& target) {
+  if (!target.gpu.empty() || !target.device.empty())
+    node.refuse(
+        "target.gpu and target.device name a card whose architecture is known; leave it out");
+  const int capability = compute_capability(node.as_string());
+  if (capability < kMaxwell)
+    node.refuse("it must be an architecture such as sm_75 (T4), sm_80 (A100), sm_89 (RTX 4090)");
+  return capability;
+}
+
 void read_target(const Node& node, TargetSpec& target) {
-  node.check_keys({"gpu", "memory", "device", "used_by_others", "margin", "calibration", "stack"});
+  node.check_keys({"gpu", "memory", "architecture", "device", "used_by_others", "margin",
+                   "calibration", "stack"});
   if (const Node* n = node.find("gpu")) target.gpu = n->as_string();
   if (const Node* n = node.find("memory")) target.memory = n->as_bytes();
   if (const Node* n = node.find("device")) target.device = n->as_string();
+  if (const Node* n = node.find("architecture"))
+    target.compute_capability = read_architecture(*n, target);
   if (const Node* n = node.find("used_by_others")) target.used_by_others = n->as_bytes();
   if (const Node* n = node.find("margin")) {
     if (n->is_number()) {

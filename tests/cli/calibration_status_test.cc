@@ -93,6 +93,10 @@ TEST(UnnamedCardTest, LiesBetweenACardWithTf32AndOneWithout) {
   ASSERT_LT(bytes(without, "reserved_peak_bytes"), bytes(with, "reserved_peak_bytes"));
   EXPECT_EQ(bytes(unnamed, "reserved_peak_bytes"),
             (bytes(without, "reserved_peak_bytes") + bytes(with, "reserved_peak_bytes")) / 2);
+  const json of_architecture =
+      reserved({"--gpu-memory", "80GiB", "--set", "target.architecture=sm_75"});
+  EXPECT_EQ(bytes(of_architecture, "reserved_peak_bytes"), bytes(without, "reserved_peak_bytes"));
+  EXPECT_THAT(of_architecture["assumptions"].dump(), Not(HasSubstr("no card is named")));
   EXPECT_THAT(unnamed["assumptions"].dump(), HasSubstr("no card is named"));
   EXPECT_THAT(with["assumptions"].dump(), Not(HasSubstr("no card is named")));
   EXPECT_LT(bytes(unnamed, "device_low_bytes"), bytes(without, "device_peak_bytes"));

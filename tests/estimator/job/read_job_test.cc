@@ -66,6 +66,13 @@ TEST(ReadJobTest, RefusesSizesNoJobHas) {
   }
 }
 
+TEST(ReadJobTest, AnArchitectureIsOfACardThatNoTableNames) {
+  EXPECT_THAT(refusal_of("model: {preset: gpt2}\ntarget: {memory: 24GiB, architecture: ampere}"),
+              HasSubstr("sm_80"));
+  EXPECT_THAT(refusal_of("model: {preset: gpt2}\ntarget: {gpu: t4, architecture: sm_75}"),
+              HasSubstr("leave it out"));
+}
+
 TEST(ReadJobTest, RefusesZeroTogetherWithFsdp) {
   EXPECT_THAT(refusal_of("model: {preset: gpt2}\nparallel: {zero_stage: 3, fsdp: full}"),
               HasSubstr("one of them"));

@@ -1,0 +1,21 @@
+// Recalibration: the constants of cards from the scored rows themselves, as if those cards had been
+// calibrated.
+#pragma once
+
+#include <vector>
+
+#include "cli/observe/scored_job.h"
+
+namespace memfathom {
+
+// As if each group were a new card on which `count` runs were made. They fix its constant and,
+// where the rows name neither card nor stack, what else they can tell: whether the card has TF32
+// and whether its PyTorch is older than 2.0 (cuDNN's workspaces hang on both): the reading under
+// which the runs agree best. They are not scored, the others are.
+void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimation& estimation,
+                          std::size_t count);
+
+// Out of fold: the constant of each row comes from the rows of its group in the other folds.
+void calibrate_by_folds(std::vector<ScoredJob>& scores, std::size_t folds);
+
+}  // namespace memfathom
