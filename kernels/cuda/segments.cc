@@ -17,6 +17,12 @@ void check(CUresult status, const char* call) {
               fmt::format("{}: driver error {}", call, static_cast<int>(status)));
 }
 
+// A poisoned context refuses to take memory back, and takes it along when it goes. Whoever gives
+// back may be a destructor: what there is to report, the next call that can report meets as well.
+void forget(cudaError_t status) {
+  if (status != cudaSuccess) cudaGetLastError();
+}
+
 }  // namespace
 
 CudaSegments::CudaSegments(int device) : device_(device), driver_(find_driver()) {
@@ -27,7 +33,7 @@ CudaSegments::CudaSegments(int device) : device_(device), driver_(find_driver())
 }
 
 CudaSegments::~CudaSegments() {
-  for (const auto& [address, size] : held_) cudaFree(reinterpret_cast<void*>(address));
+  for (const auto& [address, size] : held_) forget(cudaFree(reinterpret_cast<void*>(address)));
 }
 
 std::optional<std::uint64_t> CudaSegments::allocate(Bytes size, int) {
@@ -49,7 +55,7 @@ void CudaSegments::release(std::uint64_t address, Bytes size) {
     throw Error(ErrorKind::kInternal,
                 fmt::format("a segment of {} is released that is not held", to_string(size)));
   }
-  check(cudaFree(reinterpret_cast<void*>(address)), fmt::format("cudaFree of {}", to_string(size)));
+  forget(cudaFree(reinterpret_cast<void*>(address)));
 }
 
 const Driver& CudaSegments::driver() const {
@@ -68,7 +74,7 @@ std::uint64_t CudaSegments::reserve(Bytes size) {
 }
 
 void CudaSegments::unreserve(std::uint64_t address, Bytes size) {
-  check(driver().unreserve(address, count_of(size)), "cuMemAddressFree");
+  driver().unreserve(address, count_of(size));
 }
 
 // One piece of memory behind one page: created, mapped, and its handle given up at once, since the
@@ -83,18 +89,15 @@ CUresult CudaSegments::map_page(std::uint64_t address, std::size_t page) {
       status != CUDA_SUCCESS)
     return status;
   const CUresult mapped = driver().map(address, page, 0, memory, 0);
-  check(driver().release(memory), "cuMemRelease");
+  const CUresult released = driver().release(memory);
   if (mapped != CUDA_SUCCESS) return mapped;
   CUmemAccessDesc access{};
   access.location = properties.location;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  const CUresult granted = driver().set_access(address, page, &access, 1);
-  if (granted != CUDA_SUCCESS) unmap_page(address, page);
-  return granted;
-}
-
-void CudaSegments::unmap_page(std::uint64_t address, std::size_t page) {
-  check(driver().unmap(address, page), "cuMemUnmap");
+  const CUresult status =
+      released == CUDA_SUCCESS ? driver().set_access(address, page, &access, 1) : released;
+  if (status != CUDA_SUCCESS) driver().unmap(address, page);
+  return status;
 }
 
 bool CudaSegments::map(std::uint64_t address, Bytes size, Bytes page) {
@@ -102,18 +105,19 @@ bool CudaSegments::map(std::uint64_t address, Bytes size, Bytes page) {
   for (std::uint64_t at = address; at < address + count_of(size); at += step) {
     const CUresult status = map_page(at, step);
     if (status == CUDA_SUCCESS) continue;
-    for (std::uint64_t undo = address; undo < at; undo += step) unmap_page(undo, step);
+    for (std::uint64_t undo = address; undo < at; undo += step) driver().unmap(undo, step);
     if (status == CUDA_ERROR_OUT_OF_MEMORY) return false;
-    check(status, "cuMemCreate, cuMemMap or cuMemSetAccess");
+    check(status, "cuMemCreate, cuMemMap, cuMemRelease or cuMemSetAccess");
   }
   return true;
 }
 
 void CudaSegments::unmap(std::uint64_t address, Bytes size, Bytes page) {
   // Kernels that use the pages may still run; cudaFree would wait for them, unmapping does not.
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize before unmapping");
+  forget(cudaDeviceSynchronize());
   const std::size_t step = count_of(page);
-  for (std::uint64_t at = address; at < address + count_of(size); at += step) unmap_page(at, step);
+  for (std::uint64_t at = address; at < address + count_of(size); at += step)
+    driver().unmap(at, step);
 }
 
 }  // namespace memfathom::cuda

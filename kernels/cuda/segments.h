@@ -31,7 +31,6 @@ class CudaSegments final : public SegmentSource {
  private:
   const Driver& driver() const;
   CUresult map_page(std::uint64_t address, std::size_t page);
-  void unmap_page(std::uint64_t address, std::size_t page);
 
   int device_;
   Bytes capacity_;

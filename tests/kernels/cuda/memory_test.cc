@@ -41,13 +41,33 @@ TEST_F(CudaMemoryTest, AnyOtherFailureOfCudaMallocIsAnErrorOfTheEnvironment) {
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
-TEST_F(CudaMemoryTest, AFailedCudaFreeIsReported) {
+TEST_F(CudaMemoryTest, AFailedCudaFreeIsNotTakenForALaterFailure) {
   CudaDevice device(0);
   const auto address = device.memory().allocate(2_MiB, 0);
   doubles::fail("cudaFree", 1, cudaErrorInvalidValue);
-  EXPECT_THAT(error_of([&] { device.memory().release(*address, 2_MiB); }),
-              HasSubstr("cudaFree of 2.00 MiB"));
+  device.memory().release(*address, 2_MiB);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   cudaFree(reinterpret_cast<void*>(*address));
+}
+
+// The allocator gives everything back in its destructor, where an exception would end the process
+// before the error that counts is told.
+TEST_F(CudaMemoryTest, AnAllocatorOutlivesAPoisonedContext) {
+  for (const bool expandable : {false, true}) {
+    doubles::reset();
+    AllocatorOptions options;
+    options.expandable_segments = expandable;
+    CudaDevice device(0);
+    CachingAllocator allocator(device.memory(), options);
+    const Allocation live = allocator.allocate(30_MiB);
+    allocator.free(allocator.allocate(40_MiB));
+    const Operand operand{live.data(), DType::kFp32, {4}, {1}};
+    doubles::fail("cudaLaunchKernel", 1, cudaErrorIllegalAddress, true);
+    const ElementwiseCall fill{.op = Elementwise::kFill, .out = operand, .a = {}, .b = {}, .c = {}};
+    EXPECT_THAT(error_of([&] { device.run(fill); }), HasSubstr("cudaErrorIllegalAddress"));
+    allocator.empty_cache();
+    EXPECT_THAT(error_of([&] { device.run(fill); }), HasSubstr("unusable"));
+  }
 }
 
 TEST_F(CudaMemoryTest, ReleasingASegmentTwiceIsABugOfOurs) {
@@ -148,15 +168,14 @@ TEST_F(CudaMemoryTest, UnmappingWaitsForTheDevice) {
   memory.unreserve(address, 2_MiB);
 }
 
-TEST_F(CudaMemoryTest, FailingToReserveOrFreeAddressesIsReported) {
+TEST_F(CudaMemoryTest, FailingToReserveAddressesIsReportedAndFailingToFreeThemIsNot) {
   CudaDevice device(0);
   doubles::fail("cuMemAddressReserve", 1, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_THAT(error_of([&] { device.memory().reserve(2_MiB); }),
               HasSubstr("cuMemAddressReserve: driver error 2"));
   const std::uint64_t address = device.memory().reserve(2_MiB);
   doubles::fail("cuMemAddressFree", 1, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(error_of([&] { device.memory().unreserve(address, 2_MiB); }),
-              HasSubstr("cuMemAddressFree"));
+  device.memory().unreserve(address, 2_MiB);
   device.memory().unreserve(address, 2_MiB);
 }
 

@@ -64,6 +64,12 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
   return cudaSuccess;
 }
 
+// A poisoned context answers every call with its error, and takes its memory with it.
+CUresult poisoned_or(CUresult status) {
+  const int sticky = doubles::sticky_error();
+  return sticky != 0 ? static_cast<CUresult>(sticky) : status;
+}
+
 CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUdeviceptr,
                         unsigned long long) {
   if (const int injected = doubles::enter("cuMemAddressReserve"))
@@ -81,7 +87,7 @@ CUresult driver_unreserve(CUdeviceptr address, std::size_t) {
   void* reserved = reinterpret_cast<void*>(address);
   if (!doubles::free_addresses(reserved)) return CUDA_ERROR_INVALID_VALUE;
   doubles::destroyed("cuMemAddressReserve", reserved);
-  return CUDA_SUCCESS;
+  return poisoned_or(CUDA_SUCCESS);
 }
 
 CUresult driver_create(CUmemGenericAllocationHandle* handle, std::size_t size,
@@ -121,9 +127,9 @@ CUresult driver_map(CUdeviceptr address, std::size_t size, std::size_t,
 
 CUresult driver_unmap(CUdeviceptr address, std::size_t size) {
   if (const int injected = doubles::enter("cuMemUnmap")) return static_cast<CUresult>(injected);
-  return doubles::set_mapped(reinterpret_cast<void*>(address), size, false)
-             ? CUDA_SUCCESS
-             : CUDA_ERROR_INVALID_VALUE;
+  return poisoned_or(doubles::set_mapped(reinterpret_cast<void*>(address), size, false)
+                         ? CUDA_SUCCESS
+                         : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult driver_access(CUdeviceptr, std::size_t, const CUmemAccessDesc* access, std::size_t count) {
