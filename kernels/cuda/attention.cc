@@ -72,7 +72,7 @@ FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
   }
 }
 
-const FusedAttention::Planned& FusedAttention::planned(const AttentionQuery& query) {
+FusedAttention::Planned& FusedAttention::planned(const AttentionQuery& query) {
   return plans_.get(to_string(query), [&] { return make_plan(query); });
 }
 
@@ -90,9 +90,10 @@ bool FusedAttention::takes(const AttentionCall& call) {
   return plan.plan && plan.workspace <= given_workspace(call);
 }
 
-void FusedAttention::run(const AttentionCall& call) {
+bool FusedAttention::run(const AttentionCall& call) {
   const AttentionQuery query = query_of(call);
-  const cudnn::ExecutionPlan& plan = planned(query).plan.value();
+  Planned& kept = planned(query);
+  const cudnn::ExecutionPlan& plan = kept.plan.value();
   auto scale = static_cast<float>(call.scale);
   float masked = masked_score();
   float one = 1;
@@ -115,8 +116,15 @@ void FusedAttention::run(const AttentionCall& call) {
                      {cudnn::kDQSums, scratch},
                      {cudnn::kRowSums, scratch + cudnn::scratch_of(query).dq_sums.count()}});
   }
-  cudnn::execute(dnn_.handle(), plan, operands,
-                 plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
+  try {
+    cudnn::execute(dnn_.handle(), plan, operands,
+                   plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
+  } catch (const cudnn::StatusError& error) {
+    if (!cudnn::is_refusal(error.status())) throw;
+    kept.plan.reset();
+    return false;
+  }
+  return true;
 }
 
 }  // namespace memfathom::cuda

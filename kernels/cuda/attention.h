@@ -21,15 +21,16 @@ class FusedAttention {
   std::optional<Bytes> workspace(const AttentionQuery& query);
   // Whether run() can run the call with the workspace it has. Launches nothing.
   bool takes(const AttentionCall& call);
-  // After a failure the device is not to be used.
-  void run(const AttentionCall& call);
+  // False when cuDNN refuses it after all: nothing ran, and it is not asked again. After any other
+  // failure the device is not to be used.
+  bool run(const AttentionCall& call);
 
  private:
   struct Planned {
     std::optional<cudnn::ExecutionPlan> plan;  // none: no engine
     Bytes workspace;                           // cuDNN's own, then the graph's scratch
   };
-  const Planned& planned(const AttentionQuery& query);
+  Planned& planned(const AttentionQuery& query);
   Planned make_plan(const AttentionQuery& query);
 
   Dnn& dnn_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -74,19 +75,21 @@ Shape output_shape(const ConvolutionQuery& query) {
 Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
   Planned plans{cudnn::Graph(cudnn::to_cudnn(query)), {}};
   std::string why;
-  const auto add = [&](const cudnn::Engine& engine) {
+  const auto add = [&](const cudnn::Engine& engine, std::size_t place) {
     try {
       cudnn::ExecutionPlan plan(engine, dnn_.properties());
       const Bytes workspace = plan.workspace();
-      plans.candidates.push_back({std::move(plan), workspace});
+      plans.candidates.push_back({std::move(plan), workspace, place});
     } catch (const Error& error) {
       why = error.what();
     }
   };
-  if (!query.benchmark) add(cudnn::first_choice(plans.graph, dnn_.properties()));
+  if (!query.benchmark) add(cudnn::first_choice(plans.graph, dnn_.properties()), 0);
   if (plans.candidates.empty()) {
+    std::size_t place = 0;
     for (const cudnn::Engine& engine : cudnn::all_choices(plans.graph, dnn_.properties())) {
-      if (query.benchmark || plans.candidates.empty()) add(engine);
+      if (query.benchmark || plans.candidates.empty()) add(engine, place);
+      ++place;
     }
   }
   if (plans.candidates.empty()) {
@@ -159,13 +162,13 @@ float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candid
 void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
   float best = std::numeric_limits<float>::infinity();
   std::optional<Candidate> fastest;
-  std::string why;
+  std::exception_ptr why;
   for (Candidate& candidate : plans.candidates) {
     if (candidate.workspace > given_workspace(call)) continue;
     try {
       execute(call, candidate);  // the first run loads code, and some engines refuse only here
-    } catch (const Error& error) {
-      why = error.what();
+    } catch (const Error&) {
+      why = std::current_exception();
       continue;
     }
     const float milliseconds = time_of(call, candidate);
@@ -173,15 +176,40 @@ void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
     best = milliseconds;
     fastest = std::move(candidate);
   }
-  if (!fastest) throw Error(ErrorKind::kEnvironment, why);
+  if (!fastest) std::rethrow_exception(why);
   plans.candidates.clear();
   plans.candidates.push_back(std::move(fastest).value());
+}
+
+// The engines behind the one that was refused, in cuDNN's order, as PyTorch goes on. False when
+// none of them takes the call with this workspace.
+bool Convolutions::run_another(const ConvolutionCall& call, Planned& plans) {
+  std::vector<cudnn::Engine> engines = cudnn::all_choices(plans.graph, dnn_.properties());
+  for (std::size_t place = plans.candidates.front().place + 1; place < engines.size(); ++place) {
+    if (engines[place].workspace > given_workspace(call)) continue;
+    try {
+      cudnn::ExecutionPlan plan(engines[place], dnn_.properties());
+      const Bytes workspace = plan.workspace();
+      Candidate candidate{std::move(plan), workspace, place};
+      if (workspace > given_workspace(call)) continue;
+      execute(call, candidate);
+      plans.candidates.front() = std::move(candidate);
+      return true;
+    } catch (const cudnn::StatusError& error) {
+      if (!cudnn::is_refusal(error.status())) throw;
+    }
+  }
+  return false;
 }
 
 void Convolutions::run(const ConvolutionCall& call) {
   Planned& plans = planned(call.query);
   if (plans.candidates.size() > 1) choose_fastest(call, plans);
-  execute(call, plans.candidates.front());
+  try {
+    execute(call, plans.candidates.front());
+  } catch (const cudnn::StatusError& error) {
+    if (!cudnn::is_refusal(error.status()) || !run_another(call, plans)) throw;
+  }
 }
 
 }  // namespace memfathom::cuda

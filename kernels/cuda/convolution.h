@@ -23,7 +23,8 @@ class Convolutions {
   // chosen yet, the largest that fits in the device's free memory.
   Bytes workspace(const ConvolutionQuery& query);
   // Throws Error(kInternal) for operands that do not go with the query, before anything is
-  // launched. The second step launches: after a failure of it the device is not to be used.
+  // launched. The second step launches; where cuDNN refuses the engine only then, the next one that
+  // fits in the workspace takes its place. After any other failure the device is not to be used.
   void prepare(const ConvolutionCall& call);
   void run(const ConvolutionCall& call);
 
@@ -31,6 +32,7 @@ class Convolutions {
   struct Candidate {
     cudnn::ExecutionPlan plan;
     Bytes workspace;
+    std::size_t place = 0;  // in the list of all choices
   };
   struct Planned {
     cudnn::Graph graph;
@@ -42,6 +44,7 @@ class Convolutions {
   void execute(const ConvolutionCall& call, const Candidate& candidate);
   float time_of(const ConvolutionCall& call, const Candidate& candidate);
   void choose_fastest(const ConvolutionCall& call, Planned& plans);
+  bool run_another(const ConvolutionCall& call, Planned& plans);
 
   Dnn& dnn_;
   PlanCache<Planned> plans_;

@@ -76,11 +76,14 @@ void CudaDevice::launch_own(const Call& call, std::string_view what) {
   expect_launched(launch(call, stream_.get()), what);
 }
 
-// cuDNN's status comes as an Error; a call that was prepared fails only in its launch.
+// cuDNN's status comes as an Error; a call that was prepared is refused, or fails in its launch.
 template <typename Work>
 void CudaDevice::run_cudnn(Work work) {
   try {
     work();
+  } catch (const cudnn::StatusError& error) {
+    if (cudnn::is_refusal(error.status())) throw;
+    give_up(error.what());
   } catch (const Error& error) {
     give_up(error.what());
   }
@@ -116,7 +119,9 @@ void CudaDevice::run(const OptimizerCall& call) {
 void CudaDevice::run(const AttentionCall& call) {
   enter();
   if (attention_.takes(call)) {
-    return run_cudnn([&] { attention_.run(call); });
+    bool done = false;
+    run_cudnn([&] { done = attention_.run(call); });
+    if (done) return;
   }
   if (call.q.shape[3] > kWidestHead) {
     throw Error(ErrorKind::kInput,

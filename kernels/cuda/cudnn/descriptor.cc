@@ -5,8 +5,6 @@
 #include <array>
 #include <string>
 
-#include "core/error.h"
-
 namespace memfathom::cudnn {
 namespace {
 
@@ -26,10 +24,15 @@ void check(cudnnStatus_t status, const char* call, const char* what) {
 
 }  // namespace
 
+bool is_refusal(cudnnStatus_t status) {
+  const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
+  return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
+}
+
 void check(cudnnStatus_t status, std::string_view call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw Error(ErrorKind::kEnvironment, fmt::format("cuDNN: {} failed with {}{}", call,
-                                                   cudnnGetErrorString(status), last_message()));
+  throw StatusError(status, fmt::format("cuDNN: {} failed with {}{}", call,
+                                        cudnnGetErrorString(status), last_message()));
 }
 
 void Descriptor::Destroy::operator()(cudnnBackendDescriptor_t raw) const {

@@ -1,5 +1,5 @@
 // Descriptor: a cuDNN backend descriptor destroyed with its owner. Every status is checked; a
-// failure is Error(kEnvironment).
+// failure is a StatusError.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -7,14 +7,32 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "core/error.h"
+
 namespace memfathom::cudnn {
 
-// Throws Error(kEnvironment) naming the call, cuDNN's status and its own last message, unless
-// `status` is success.
+// What cuDNN answered in place of success: Error(kEnvironment) that keeps the status.
+class StatusError final : public Error {
+ public:
+  StatusError(cudnnStatus_t status, const std::string& sentence)
+      : Error(ErrorKind::kEnvironment, sentence), status_(status) {}
+  cudnnStatus_t status() const { return status_; }
+
+ private:
+  cudnnStatus_t status_;
+};
+
+// Whether cuDNN said no before anything was launched (a parameter it does not take, something it
+// does not support): the device is as it was.
+bool is_refusal(cudnnStatus_t status);
+
+// Throws a StatusError naming the call, cuDNN's status and its own last message, unless `status` is
+// success.
 void check(cudnnStatus_t status, std::string_view call);
 
 // Attributes are set before finalize() and read after it; cuDNN enforces the order and check()

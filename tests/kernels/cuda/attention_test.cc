@@ -260,6 +260,18 @@ TEST_F(CudaAttentionTest, AFailedExecutionMakesTheDeviceUnusable) {
   EXPECT_THAT(error_of([&] { twins.bring_workspace(); }), HasSubstr("unusable"));
 }
 
+TEST_F(CudaAttentionTest, WhatCudnnRefusesWhenItRunsIsDoneByOurOwnKernels) {
+  CudaDevice device(0);
+  Twins twins(device, {}, true);
+  twins.bring_workspace();
+  doubles::fail("cudnnBackendExecute", 1, CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+  for (int step = 0; step < 2; ++step) {
+    twins.run();
+    EXPECT_LT(twins.difference(&AttentionCall::out), 0.01);
+  }
+  EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 1);
+}
+
 TEST_F(CudaAttentionTest, ConvolutionsAndAttentionShareOneHandle) {
   CudaDevice device(0);
   Twins twins(device, {}, false);

@@ -76,6 +76,33 @@ TEST_F(CudaConvolutionTest, AnEngineThatCannotBeBuiltGivesWayToTheNext) {
   EXPECT_EQ(device.convolution(call.query).bytes, 4_MiB);
 }
 
+TEST_F(CudaConvolutionTest, AnEngineThatIsRefusedWhenItRunsGivesWayToTheNextThatFits) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call = small_call(tensors);
+  call.workspace = tensors.bytes(1 << 20);
+  doubles::fail("cudnnBackendExecute", 1, CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+  device.run(call);
+  EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
+  // The engine of 4 MiB came next and did not fit.
+  EXPECT_EQ(device.convolution(call.query).bytes, 0_B);
+  EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 2);
+  device.run(call);
+  EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3);
+}
+
+TEST_F(CudaConvolutionTest, BenchmarkModeInWhichEveryEngineIsRefusedLeavesTheDeviceUsable) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call = small_call(tensors, true);
+  call.workspace = tensors.bytes(4 << 20);
+  doubles::fail_always("cudnnBackendExecute", CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("cudnnBackendExecute failed"));
+  doubles::stop_failing();
+  device.run(call);
+  EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
+}
+
 TEST_F(CudaConvolutionTest, WhenNoEngineCanBeBuiltTheSentenceSaysSo) {
   CudaDevice device(0);
   DeviceTensors tensors(device);

@@ -208,6 +208,12 @@ TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
   doubles::fail("cufftExecR2C", 1, CUFFT_NOT_SUPPORTED);
   EXPECT_THAT(error_of([&] { device.run(work.fft); }),
               StartsWith("environment: a Fourier transform: "));
+  for (const int status : {CUDNN_STATUS_NOT_SUPPORTED_SHAPE, CUDNN_STATUS_BAD_PARAM}) {
+    doubles::fail_always("cudnnBackendExecute", status);
+    EXPECT_THAT(error_of([&] { device.run(work.convolution); }),
+                StartsWith("environment: cuDNN: cudnnBackendExecute failed"));
+    doubles::stop_failing();
+  }
   work.run_on(device);
   device.synchronize();
 }
