@@ -58,7 +58,8 @@ Bytes given_workspace(const AttentionCall& call) {
 
 }  // namespace
 
-// An engine that cannot be built after all is as good as none.
+// An engine that cannot be built after all is as good as none; where only room is missing it is
+// asked for again the next time.
 FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
   const cudnn::DeviceProperties& properties = dnn_.properties();
   try {
@@ -67,7 +68,8 @@ FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
     const Bytes workspace =
         plan.workspace().rounded_up(kAlignment) + cudnn::scratch_of(query).total();
     return {std::move(plan), workspace};
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kOutOfMemory) throw;
     return {};
   }
 }
@@ -120,7 +122,7 @@ bool FusedAttention::run(const AttentionCall& call) {
     cudnn::execute(dnn_.handle(), plan, operands,
                    plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
   } catch (const cudnn::StatusError& error) {
-    if (!cudnn::is_refusal(error.status())) throw;
+    if (!cudnn::is_refusal(error.status()) || error.kind() == ErrorKind::kOutOfMemory) throw;
     kept.plan.reset();
     return false;
   }

@@ -75,6 +75,7 @@ Shape output_shape(const ConvolutionQuery& query) {
 Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
   Planned plans{cudnn::Graph(cudnn::to_cudnn(query)), {}};
   std::string why;
+  ErrorKind kind = ErrorKind::kEnvironment;
   const auto add = [&](const cudnn::Engine& engine, std::size_t place) {
     try {
       cudnn::ExecutionPlan plan(engine, dnn_.properties());
@@ -82,6 +83,7 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
       plans.candidates.push_back({std::move(plan), workspace, place});
     } catch (const Error& error) {
       why = error.what();
+      if (error.kind() == ErrorKind::kOutOfMemory) kind = error.kind();
     }
   };
   if (!query.benchmark) add(cudnn::first_choice(plans.graph, dnn_.properties()), 0);
@@ -94,8 +96,7 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
   }
   if (plans.candidates.empty()) {
     throw Error(
-        ErrorKind::kEnvironment,
-        fmt::format("{}: cuDNN could build none of its engines ({})", to_string(query), why));
+        kind, fmt::format("{}: cuDNN could build none of its engines ({})", to_string(query), why));
   }
   return plans;
 }

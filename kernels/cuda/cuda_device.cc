@@ -85,6 +85,7 @@ void CudaDevice::run_cudnn(Work work) {
     if (cudnn::is_refusal(error.status())) throw;
     give_up(error.what());
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kOutOfMemory) throw;
     give_up(error.what());
   }
 }

@@ -17,7 +17,8 @@
 namespace memfathom::cuda {
 
 // Failing to create a handle, a plan or a stream throws Error(kEnvironment) and leaves the device
-// usable: the next call tries again; so does a library that does not take a call. A failed launch,
+// usable: the next call tries again; so does a library that does not take a call, and a call whose
+// code or tables the device has no room for, as Error(kOutOfMemory). Any other failed launch,
 // copy or synchronisation leaves memory in an unknown state: the device is unusable then.
 class CudaDevice final : public Device {
  public:

@@ -34,7 +34,17 @@ const char* advice_for(cudaError_t status) {
   }
 }
 
-[[noreturn]] void fail(const std::string& what) { throw Error(ErrorKind::kEnvironment, what); }
+// With lazy loading a kernel's code and a library's tables are allocated at the first use, so any
+// call may find a full card. Nothing was done then.
+bool is_out_of_memory(cudaError_t status) { return status == cudaErrorMemoryAllocation; }
+bool is_out_of_memory(cublasStatus_t status) { return status == CUBLAS_STATUS_ALLOC_FAILED; }
+bool is_out_of_memory(cufftResult status) { return status == CUFFT_ALLOC_FAILED; }
+
+template <typename Status>
+[[noreturn]] void fail(std::string_view call, Status status) {
+  throw Error(is_out_of_memory(status) ? ErrorKind::kOutOfMemory : ErrorKind::kEnvironment,
+              sentence(call, status));
+}
 
 }  // namespace
 
@@ -51,31 +61,31 @@ std::string sentence(std::string_view call, cufftResult status) {
   return fmt::format("{}: {} ({})", call, name_of(status), static_cast<int>(status));
 }
 
-// Our own launches say no only where nothing else would work either.
-bool is_refusal(cudaError_t) { return false; }
+// Our own launches say no only where nothing else would work either, or where there is no room.
+bool is_refusal(cudaError_t status) { return is_out_of_memory(status); }
 
 bool is_refusal(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
-         status == CUBLAS_STATUS_INVALID_VALUE || status == CUBLAS_STATUS_ALLOC_FAILED;
+         status == CUBLAS_STATUS_INVALID_VALUE || is_out_of_memory(status);
 }
 
 bool is_refusal(cufftResult status) {
   return status == CUFFT_NOT_SUPPORTED || status == CUFFT_INVALID_VALUE ||
-         status == CUFFT_INVALID_SIZE || status == CUFFT_NO_WORKSPACE;
+         status == CUFFT_INVALID_SIZE || status == CUFFT_NO_WORKSPACE || is_out_of_memory(status);
 }
 
 void check(cudaError_t status, std::string_view call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  fail(sentence(call, status));
+  fail(call, status);
 }
 
 void check(cublasStatus_t status, std::string_view call) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail(sentence(call, status));
+  if (status != CUBLAS_STATUS_SUCCESS) fail(call, status);
 }
 
 void check(cufftResult status, std::string_view call) {
-  if (status != CUFFT_SUCCESS) fail(sentence(call, status));
+  if (status != CUFFT_SUCCESS) fail(call, status);
 }
 
 }  // namespace memfathom::cuda

@@ -21,7 +21,8 @@ bool is_refusal(cudaError_t status);
 bool is_refusal(cublasStatus_t status);
 bool is_refusal(cufftResult status);
 
-// Throws Error(kEnvironment) unless `status` is success, and takes the error off cudart's own
+// Throws Error(kEnvironment), or Error(kOutOfMemory) where the device has no room for what the call
+// loads or allocates by itself, unless `status` is success, and takes the error off cudart's own
 // record so that it is not mistaken for a later call's.
 void check(cudaError_t status, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);

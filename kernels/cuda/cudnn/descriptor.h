@@ -16,11 +16,16 @@
 
 namespace memfathom::cudnn {
 
-// What cuDNN answered in place of success: Error(kEnvironment) that keeps the status.
+// What cuDNN answered in place of success: Error(kEnvironment), or Error(kOutOfMemory) where it
+// found no room on the device, that keeps the status.
 class StatusError final : public Error {
  public:
   StatusError(cudnnStatus_t status, const std::string& sentence)
-      : Error(ErrorKind::kEnvironment, sentence), status_(status) {}
+      : Error(status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+                  ? ErrorKind::kOutOfMemory
+                  : ErrorKind::kEnvironment,
+              sentence),
+        status_(status) {}
   cudnnStatus_t status() const { return status_; }
 
  private:
@@ -28,7 +33,7 @@ class StatusError final : public Error {
 };
 
 // Whether cuDNN said no before anything was launched (a parameter it does not take, something it
-// does not support): the device is as it was.
+// does not support, no room on the device): the device is as it was.
 bool is_refusal(cudnnStatus_t status);
 
 // Throws a StatusError naming the call, cuDNN's status and its own last message, unless `status` is

@@ -240,6 +240,17 @@ TEST_F(CudaAttentionTest, AnEngineThatCannotBeBuiltIsNoneAndIsNotTriedAgain) {
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 1);
 }
 
+TEST_F(CudaAttentionTest, AnEngineThatFindsNoRoomIsTriedAgain) {
+  CudaDevice device(0);
+  Twins twins(device, {}, true);
+  doubles::fail("cudnnBackendFinalize(plan)", 1,
+                CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
+  EXPECT_THAT(error_of([&] { twins.bring_workspace(); }), HasSubstr("out_of_memory: "));
+  twins.bring_workspace();
+  twins.run();
+  EXPECT_EQ(executions(), 1);
+}
+
 TEST_F(CudaAttentionTest, AHandleThatCannotBeMadeIsAnErrorAndTheNextAttemptSucceeds) {
   CudaDevice device(0);
   Twins twins(device, {}, false);

@@ -64,27 +64,31 @@ struct Work {
 struct Creation {
   const char* function;
   int status;
+  const char* kind = "environment: ";
 };
+
+constexpr const char* kFull = "out_of_memory: ";
 
 // Preparing fails: the first attempt throws and leaves nothing behind, the second succeeds.
 TEST_F(CudaFailureTest, AFailedCreationLeavesNothingBehindAndTheNextAttemptSucceeds) {
   const Creation creations[] = {
-      {"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED, kFull},
       {"cublasSetStream", CUBLAS_STATUS_NOT_INITIALIZED},
       {"cublasSetMathMode", CUBLAS_STATUS_NOT_INITIALIZED},
       {"cublasLtCreate", CUBLAS_STATUS_NOT_INITIALIZED},
-      {"cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED, kFull},
       {"cublasLtMatmulDescSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
-      {"cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED},
-      {"cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED},
+      {"cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED, kFull},
+      {"cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED, kFull},
       {"cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INVALID_VALUE},
       {"cublasLtMatmulAlgoGetHeuristic", CUBLAS_STATUS_INVALID_VALUE},
-      {"cufftCreate", CUFFT_ALLOC_FAILED},
+      {"cufftCreate", CUFFT_ALLOC_FAILED, kFull},
       {"cufftSetAutoAllocation", CUFFT_INTERNAL_ERROR},
-      {"cufftMakePlanMany64", CUFFT_ALLOC_FAILED},
+      {"cufftMakePlanMany64", CUFFT_ALLOC_FAILED, kFull},
       {"cufftSetStream", CUFFT_INVALID_PLAN},
       {"cufftSetWorkArea", CUFFT_INVALID_PLAN},
       {"cudnnCreate", CUDNN_STATUS_NOT_INITIALIZED},
+      {"cudnnCreate", CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, kFull},
       {"cudnnSetStream", CUDNN_STATUS_BAD_PARAM},
       {"cudnnBackendCreateDescriptor", CUDNN_STATUS_ALLOC_FAILED},
       {"cudnnBackendSetAttribute", CUDNN_STATUS_BAD_PARAM},
@@ -96,7 +100,7 @@ TEST_F(CudaFailureTest, AFailedCreationLeavesNothingBehindAndTheNextAttemptSucce
       CudaDevice device(0);
       Work work(device);
       doubles::fail(creation.function, 1, creation.status);
-      EXPECT_THAT(error_of([&] { work.run_on(device); }), StartsWith("environment: "));
+      EXPECT_THAT(error_of([&] { work.run_on(device); }), StartsWith(creation.kind));
       work.run_on(device);
       device.synchronize();
     }
@@ -213,6 +217,32 @@ TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
     EXPECT_THAT(error_of([&] { device.run(work.convolution); }),
                 StartsWith("environment: cuDNN: cudnnBackendExecute failed"));
     doubles::stop_failing();
+  }
+  work.run_on(device);
+  device.synchronize();
+}
+
+// With lazy loading the first launch of a kernel allocates its code: on a nearly full card that is
+// an answer, not the end of the device.
+TEST_F(CudaFailureTest, ACallWhoseCodeFindsNoRoomIsOutOfMemoryAndLeavesTheDeviceUsable) {
+  CudaDevice device(0);
+  Work work(device);
+  const auto told = [](std::string function, int status, const std::function<void()>& call) {
+    doubles::fail_always(std::move(function), status);
+    const std::string error = error_of(call);
+    doubles::stop_failing();
+    return error;
+  };
+  EXPECT_THAT(told("cudaLaunchKernel", cudaErrorMemoryAllocation, [&] { device.run(work.add); }),
+              StartsWith("out_of_memory: the launch of an element-wise kernel: "));
+  EXPECT_THAT(told("cublasGemmEx", CUBLAS_STATUS_ALLOC_FAILED, [&] { device.run(work.gemm); }),
+              StartsWith("out_of_memory: a matrix product: "));
+  EXPECT_THAT(told("cufftExecR2C", CUFFT_ALLOC_FAILED, [&] { device.run(work.fft); }),
+              StartsWith("out_of_memory: a Fourier transform: "));
+  for (const char* function : {"cudnnBackendFinalize(plan)", "cudnnBackendExecute"}) {
+    EXPECT_THAT(told(function, CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+                     [&] { device.run(work.convolution); }),
+                StartsWith("out_of_memory: "));
   }
   work.run_on(device);
   device.synchronize();

@@ -43,9 +43,11 @@ TEST(CudaStatusTest, SuccessIsNoErrorAndFailureIsOneOfTheEnvironment) {
   check(CUBLAS_STATUS_SUCCESS, "cublasCreate");
   check(CUFFT_SUCCESS, "cufftCreate");
   EXPECT_THAT(error_of([] { check(cudaErrorMemoryAllocation, "cudaMalloc of 2 MiB"); }),
+              HasSubstr("out_of_memory: cudaMalloc of 2 MiB: "));
+  EXPECT_THAT(error_of([] { check(cudaErrorInvalidValue, "cudaMalloc of 2 MiB"); }),
               HasSubstr("environment: cudaMalloc of 2 MiB: "));
   EXPECT_THAT(error_of([] { check(CUBLAS_STATUS_ALLOC_FAILED, "cublasCreate"); }),
-              HasSubstr("environment: cublasCreate: "));
+              HasSubstr("out_of_memory: cublasCreate: "));
   EXPECT_THAT(error_of([] { check(CUFFT_INVALID_SIZE, "cufftMakePlanMany64"); }),
               HasSubstr("environment: cufftMakePlanMany64: CUFFT_INVALID_SIZE"));
 }
