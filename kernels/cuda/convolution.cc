@@ -37,6 +37,22 @@ Roles roles_of(const ConvolutionCall& call) {
   throw Error(ErrorKind::kInternal, fmt::format("{}: {}", to_string(call.query), why));
 }
 
+// What execute() is given; a transposed convolution is the data gradient of a plain one.
+std::array<cudnn::Operand, 3> operands_of(const ConvolutionCall& call) {
+  const Roles roles = roles_of(call);
+  const bool swapped = call.query.transposed;
+  return {{{cudnn::kX, swapped ? roles.output.data : roles.input.data},
+           {cudnn::kW, roles.weight.data},
+           {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
+}
+
+std::int64_t alignment_of(const void* data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  std::int64_t alignment = cudnn::kFullAlignment;
+  while (address % static_cast<std::uintptr_t>(alignment) != 0) alignment /= 2;
+  return alignment;
+}
+
 Bytes given_workspace(const ConvolutionCall& call) {
   return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
 }
@@ -72,14 +88,22 @@ Shape output_shape(const ConvolutionQuery& query) {
 
 // An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch
 // does.
-Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query) {
-  Planned plans{cudnn::Graph(cudnn::to_cudnn(query)), {}};
+Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query,
+                                               const cudnn::Convolution::Alignment& alignment,
+                                               std::optional<Bytes> limit) {
+  cudnn::Convolution convolution = cudnn::to_cudnn(query);
+  convolution.alignment = alignment;
+  Planned plans{cudnn::Graph(convolution), {}};
   std::string why;
   ErrorKind kind = ErrorKind::kEnvironment;
   const auto add = [&](const cudnn::Engine& engine, std::size_t place) {
     try {
       cudnn::ExecutionPlan plan(engine, dnn_.properties());
       const Bytes workspace = plan.workspace();
+      if (limit && workspace > *limit) {
+        why = fmt::format("its workspace of {} B is not there", workspace.count());
+        return;
+      }
       plans.candidates.push_back({std::move(plan), workspace, place});
     } catch (const Error& error) {
       why = error.what();
@@ -105,6 +129,16 @@ Convolutions::Planned& Convolutions::planned(const ConvolutionQuery& query) {
   return plans_.get(to_string(query), [&] { return make_plans(query); });
 }
 
+Convolutions::Planned& Convolutions::planned(const ConvolutionCall& call) {
+  const auto [x, w, y] = operands_of(call);
+  const cudnn::Convolution::Alignment alignment{alignment_of(x.data), alignment_of(w.data),
+                                                alignment_of(y.data)};
+  if (alignment == cudnn::Convolution::Alignment{}) return planned(call.query);
+  const std::string key = fmt::format("{} aligned to {}, {} and {}", to_string(call.query),
+                                      alignment.x, alignment.w, alignment.y);
+  return plans_.get(key, [&] { return make_plans(call.query, alignment, given_workspace(call)); });
+}
+
 Bytes Convolutions::workspace(const ConvolutionQuery& query) {
   const Planned& plans = planned(query);
   if (plans.candidates.size() == 1) return plans.candidates.front().workspace;
@@ -125,7 +159,7 @@ void Convolutions::prepare(const ConvolutionCall& call) {
   check_operand(call, "input", roles.input, &call.query.input);
   check_operand(call, "weight", roles.weight, &call.query.weight);
   check_operand(call, "output", roles.output, &output);
-  const Planned& plans = planned(call.query);
+  const Planned& plans = planned(call);
   const auto fits = [&](const Candidate& candidate) {
     return candidate.workspace <= given_workspace(call);
   };
@@ -137,14 +171,7 @@ void Convolutions::prepare(const ConvolutionCall& call) {
 }
 
 void Convolutions::execute(const ConvolutionCall& call, const Candidate& candidate) {
-  const Roles roles = roles_of(call);
-  const bool swapped =
-      call.query.transposed;  // a transposed convolution is the data gradient of a plain one
-  const std::array<cudnn::Operand, 3> operands{
-      {{cudnn::kX, swapped ? roles.output.data : roles.input.data},
-       {cudnn::kW, roles.weight.data},
-       {cudnn::kY, swapped ? roles.input.data : roles.output.data}}};
-  cudnn::execute(dnn_.handle(), candidate.plan, operands,
+  cudnn::execute(dnn_.handle(), candidate.plan, operands_of(call),
                  candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
 }
 
@@ -204,7 +231,7 @@ bool Convolutions::run_another(const ConvolutionCall& call, Planned& plans) {
 }
 
 void Convolutions::run(const ConvolutionCall& call) {
-  Planned& plans = planned(call.query);
+  Planned& plans = planned(call);
   if (plans.candidates.size() > 1) choose_fastest(call, plans);
   try {
     execute(call, plans.candidates.front());

@@ -2,6 +2,7 @@
 // kept.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/workspace.h"
@@ -39,8 +40,13 @@ class Convolutions {
     std::vector<Candidate> candidates;  // one, unless benchmark mode has yet to choose
   };
 
+  // The plans for dense tensors at the start of a block, or for those of a call; engines for views
+  // that begin elsewhere have to do with the workspace the call brings.
   Planned& planned(const ConvolutionQuery& query);
-  Planned make_plans(const ConvolutionQuery& query);
+  Planned& planned(const ConvolutionCall& call);
+  Planned make_plans(const ConvolutionQuery& query,
+                     const cudnn::Convolution::Alignment& alignment = {},
+                     std::optional<Bytes> limit = std::nullopt);
   void execute(const ConvolutionCall& call, const Candidate& candidate);
   float time_of(const ConvolutionCall& call, const Candidate& candidate);
   void choose_fastest(const ConvolutionCall& call, Planned& plans);

@@ -96,7 +96,8 @@ Convolution to_cudnn(const ConvolutionQuery& query) {
                           .y = query.transposed ? query.input : output,
                           .stride = query.stride,
                           .padding = query.padding,
-                          .dilation = query.dilation};
+                          .dilation = query.dilation,
+                          .alignment = {}};
   if (query.transposed && query.kind != ConvolutionKind::kWeightGradient) {
     convolution.kind = query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
                                                                : ConvolutionKind::kForward;
@@ -180,13 +181,14 @@ Graph::Graph(const Convolution& convolution) : Graph(convolution.dtype) {
   description.finalize();
 
   Descriptor& operation = builder.part(names.operation, names.what);
-  const auto add = [&](TensorId id, const Shape& extents) -> const Descriptor& {
-    return *builder.tensor(id, type, extents, packed(extents, convolution.channels_last))
+  const auto add = [&](TensorId id, const Shape& extents,
+                       std::int64_t alignment) -> const Descriptor& {
+    return *builder.tensor(id, type, extents, packed(extents, convolution.channels_last), alignment)
                 .descriptor;
   };
-  operation.set(names.x, add(kX, convolution.x));
-  operation.set(names.w, add(kW, convolution.w));
-  operation.set(names.y, add(kY, convolution.y));
+  operation.set(names.x, add(kX, convolution.x, convolution.alignment.x));
+  operation.set(names.w, add(kW, convolution.w, convolution.alignment.w));
+  operation.set(names.y, add(kY, convolution.y, convolution.alignment.y));
   operation.set(names.description, description);
   operation.set(names.alpha, 1.0F);
   operation.set(names.beta, 0.0F);

@@ -35,6 +35,10 @@ enum TensorId : std::int64_t {
   kFirstUnseen = 1000  // values that never reach memory are numbered from here
 };
 
+// PyTorch tells the alignment of its pointers, at most this; blocks of a caching allocator have
+// more, views into them may have less.
+constexpr std::int64_t kFullAlignment = 16;
+
 // A convolution as cuDNN sees it: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always with
 // two or three spatial extents. The gradient of the data writes x, that of the weight writes w. A
 // transposed convolution is the data gradient of an ordinary one, so its input is y here.
@@ -44,6 +48,11 @@ struct Convolution {
   bool channels_last = false;
   Shape x, w, y;
   Shape stride, padding, dilation;
+  struct Alignment {
+    std::int64_t x = kFullAlignment, w = kFullAlignment, y = kFullAlignment;
+    bool operator==(const Alignment&) const = default;
+  };
+  Alignment alignment;
 };
 
 // From PyTorch's view of the call. One spatial extent becomes two (a height of 1), as PyTorch does.

@@ -5,14 +5,6 @@
 #include "core/error.h"
 
 namespace memfathom::cudnn {
-namespace {
-
-// PyTorch passes the alignment of its pointers, at most 16; blocks of a caching allocator have
-// more.
-constexpr std::int64_t kAlignment = 16;
-
-}  // namespace
-
 cudnnDataType_t to_cudnn(DType type) {
   switch (type) {
     case DType::kFp32: return CUDNN_DATA_FLOAT;
@@ -43,11 +35,11 @@ void GraphBuilder::finish() {
 }
 
 Value GraphBuilder::add_tensor(std::int64_t id, cudnnDataType_t type, const Shape& extents,
-                               const Shape& strides, Place place) {
+                               const Shape& strides, Place place, std::int64_t alignment) {
   Descriptor& tensor = part(CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor");
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(extents));
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(strides));
   if (place == Place::kByValue) tensor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
@@ -57,8 +49,8 @@ Value GraphBuilder::add_tensor(std::int64_t id, cudnnDataType_t type, const Shap
 }
 
 Value GraphBuilder::tensor(TensorId id, cudnnDataType_t type, const Shape& extents,
-                           const Shape& strides) {
-  return add_tensor(id, type, extents, strides, Place::kMemory);
+                           const Shape& strides, std::int64_t alignment) {
+  return add_tensor(id, type, extents, strides, Place::kMemory, alignment);
 }
 
 Value GraphBuilder::scalar(TensorId id) {

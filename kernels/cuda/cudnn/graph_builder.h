@@ -25,7 +25,9 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(Graph& graph) : graph_(graph) {}
 
-  Value tensor(TensorId id, cudnnDataType_t type, const Shape& extents, const Shape& strides);
+  // `alignment`: what divides the tensor's address.
+  Value tensor(TensorId id, cudnnDataType_t type, const Shape& extents, const Shape& strides,
+               std::int64_t alignment = kFullAlignment);
   // A single fp32 number, handed over with the pointers, from host memory.
   Value scalar(TensorId id);
   // A value between two operations that never reaches memory.
@@ -54,7 +56,7 @@ class GraphBuilder {
  private:
   enum class Place { kMemory, kByValue, kNowhere };
   Value add_tensor(std::int64_t id, cudnnDataType_t type, const Shape& extents,
-                   const Shape& strides, Place place);
+                   const Shape& strides, Place place, std::int64_t alignment = kFullAlignment);
 
   struct Pointwise {
     cudnnPointwiseMode_t mode;

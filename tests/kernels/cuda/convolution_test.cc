@@ -67,6 +67,50 @@ TEST_F(CudaConvolutionTest, OperandsThatDoNotGoWithTheQueryAreRefused) {
   device.synchronize();
 }
 
+// A slice along the channels is dense at batch 1 and begins anywhere: here at 1176 bytes, behind 12
+// channels of 7x7 in fp16.
+TEST_F(CudaConvolutionTest, AViewIsToldWithItsOwnAlignment) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call;
+  call.query.dtype = DType::kFp16;
+  call.query.input = {1, 4, 7, 7};
+  call.query.weight = {4, 4, 1, 1};
+  call.query.stride = call.query.dilation = {1, 1};
+  call.query.padding = {0, 0};
+  const Operand joined = tensors.make(DType::kFp16, {1, 16, 7, 7});
+  call.x = tensors.make(DType::kFp16, {1, 4, 7, 7});
+  call.w = tensors.make(DType::kFp16, {4, 4, 1, 1});
+  call.y = tensors.make(DType::kFp16, {1, 4, 7, 7});
+  for (const Operand& operand : {joined, call.w}) {
+    device.run(ElementwiseCall{
+        .op = Elementwise::kFill, .out = operand, .a = {}, .b = {}, .c = {}, .scalars = {0.5}});
+  }
+  call.x.data = static_cast<char*>(joined.data) + 1176;
+  call.workspace = tensors.bytes(device.convolution(call.query).bytes.count());
+  device.run(call);
+  device.run(call);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+  std::vector<std::uint16_t> content(4 * 49);
+  device.copy_to_host(content.data(), call.y.data, Bytes{2 * 4 * 49});
+  EXPECT_THAT(content, testing::Each(0x3C00));  // 1.0
+  // One plan for the question, one for the view, and a third for another address.
+  EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 2);
+  call.x.data = static_cast<char*>(joined.data) + 2;
+  device.run(call);
+  EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 3);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+}
+
+TEST_F(CudaConvolutionTest, AViewHasToDoWithTheWorkspaceItBrings) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call = small_call(tensors);
+  call.y.data = static_cast<char*>(tensors.bytes(1024).data) + 4;
+  device.run(call);  // none: the engine of the fallback list
+  EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
+}
+
 TEST_F(CudaConvolutionTest, AnEngineThatCannotBeBuiltGivesWayToTheNext) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
