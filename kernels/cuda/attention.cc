@@ -25,10 +25,23 @@ bool is_wrong_there(const AttentionQuery& query) {
   return cudnnGetVersion() < kMended && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
 }
 
+// NVIDIA's frontend runs no attention on 9.10.0 and 9.10.1, whose engines have known mistakes.
+bool is_broken_version() {
+  const std::size_t version = cudnnGetVersion();
+  return version == 91000 || version == 91001;
+}
+
+// A single key is outside what PyTorch gives to cuDNN, and backward also outside what NVIDIA's
+// frontend takes where the query is single as well; grids end at 65535.
+bool is_outside(const AttentionQuery& query) {
+  constexpr std::int64_t kMost = 65535;
+  return query.k[2] == 1 || query.q[0] > kMost || query.q[1] > kMost;
+}
+
 bool is_fusable(const AttentionQuery& query) {
   const std::int64_t size = query.q[3];
   return is_16bit(query.dtype) && size <= kWidestFusedHead && size % 8 == 0 &&
-         !is_wrong_there(query);
+         !is_wrong_there(query) && !is_broken_version() && !is_outside(query);
 }
 
 // cuDNN's dropout draws other random numbers than ours, and a mask goes through the

@@ -184,6 +184,11 @@ TEST_F(CudaAttentionTest, WhatCudnnDoesNotTakeRunsOnOurOwnKernels) {
       {"a head that is no multiple of 8", {.size = 12}, nothing, {}},
       {"a wide head", {.size = 136}, nothing, {}},
       {"lengths that an old cuDNN gets wrong", {}, nothing, {.cudnn = 91500}},
+      {"a cuDNN with known mistakes",
+       {.heads = 1, .key_heads = 1, .queries = 128, .keys = 128},
+       nothing,
+       {.cudnn = 91001}},
+      {"a single key", {.queries = 1, .keys = 1}, nothing, {}},
       {"the memory-efficient kernel",
        {},
        [](Twins& t) { t.on_device.kernel = AttentionKernel::kEfficient; },
@@ -213,6 +218,16 @@ TEST_F(CudaAttentionTest, AnOldCudnnRunsLengthsOf128) {
   twins.run();
   EXPECT_EQ(executions(), 1);
   EXPECT_LT(twins.difference(&AttentionCall::out), 2e-2);
+}
+
+TEST_F(CudaAttentionTest, MoreHeadsThanAGridHasRoomForAreNotAskedOfCudnn) {
+  CudaDevice device(0);
+  AttentionQuery query{.dtype = DType::kBf16, .q = {1, 65535, 8, 8}, .k = {1, 65535, 8, 8}};
+  EXPECT_GT(device.attention(query).bytes, Bytes{});
+  query.q[1] = query.k[1] = 65536;
+  EXPECT_EQ(device.attention(query).bytes, Bytes{});
+  query.q = query.k = {65536, 1, 8, 8};
+  EXPECT_EQ(device.attention(query).bytes, Bytes{});
 }
 
 // A slice of a tensor may start anywhere; cuDNN was promised 16 bytes.
