@@ -74,7 +74,8 @@ void Session::before_gemm(bool with_epilogue) {
                             Component::kWorkspaceCublas);
   module = current;
   // Also when there is none: the device must not keep one that an earlier session has given back.
-  if (computes() && !own_epilogue)
+  // It knows one for both libraries; cuBLASLt's own stands in only until cuBLAS's is taken.
+  if (computes() && (!own_epilogue || gemm_workspaces_.empty()))
     device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
   gemm_workspaces_.push_back({in_backward, own_epilogue, std::move(memory)});
 }

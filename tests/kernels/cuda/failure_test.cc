@@ -124,6 +124,18 @@ TEST_F(CudaFailureTest, AWorkspaceGivenBeforeTheFirstProductReachesTheHandleOnce
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
+TEST_F(CudaFailureTest, AProductWithAWorkspaceThatIsGoneIsRefusedByTheDouble) {
+  CudaDevice device(0);
+  Work work(device);
+  const auto address = device.memory().allocate(Bytes{1 << 20}, 0);
+  device.set_gemm_workspace(
+      {reinterpret_cast<void*>(*address), DType::kUint8, {std::int64_t{1} << 20}, {1}});
+  device.run(work.gemm);
+  device.memory().release(*address, Bytes{1 << 20});
+  EXPECT_THAT(error_of([&] { device.run(work.gemm); }), HasSubstr("EXECUTION_FAILED"));
+  EXPECT_THAT(doubles::refusals(), testing::ElementsAre(HasSubstr("the workspace is gone")));
+}
+
 TEST_F(CudaFailureTest, ADeviceThatCannotBeOpenedLeavesNothingBehind) {
   for (const char* function : {"cudaSetDevice", "cudaMemGetInfo", "cudaStreamCreateWithFlags"}) {
     doubles::reset();

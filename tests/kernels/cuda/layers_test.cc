@@ -243,6 +243,23 @@ TEST_F(CudaLayersTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndTheNextSte
   EXPECT_EQ(run_layer(device, layer_case).values, wanted.values);
 }
 
+// cuBLASLt with a workspace of its own may come first in a session, too.
+TEST_F(CudaLayersTest, AWorkspaceIsForgottenByASessionThatBeginsWithABias) {
+  CudaDevice device(0);
+  run_layer(device, layer_cases().front());
+  CachingAllocator allocator(device.memory());
+  FrameworkPolicy policy;
+  policy.cublaslt_workspace = Bytes{1 << 20};
+  Session session(device, allocator, device, policy);
+  Builder builder(session, {});
+  const Linear layer = make_linear(builder, "linear", 4, 4);
+  const Tensor x = session.zeros({2, 4}, DType::kFp32);
+  for (const NamedTensor& parameter : builder.parameters())
+    selftest::fill(device, parameter.tensor, 1);
+  layer(x);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+}
+
 // A workspace belongs to its session: a later one that takes none must not leave the old address
 // with the library.
 TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {

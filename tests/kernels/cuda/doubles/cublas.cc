@@ -14,6 +14,8 @@ namespace {
 
 struct BlasState {
   bool has_stream = false;
+  void* workspace = nullptr;  // null: the library's own
+  std::size_t workspace_size = 0;
 };
 
 // Not an error of cuBLAS, but one of ours: the default stream is not ordered with the device's own.
@@ -26,6 +28,18 @@ cublasStatus_t check_handle(const char* function, cublasHandle_t handle) {
   if (!doubles::alive("cublas", handle))
     return refuse_blas(function, "the handle does not exist", CUBLAS_STATUS_NOT_INITIALIZED);
   return doubles::sticky_error() != 0 ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+}
+
+// A product writes into the workspace that was handed over, whether it still exists or not.
+cublasStatus_t check_product(const char* function, cublasHandle_t handle) {
+  if (const cublasStatus_t status = check_handle(function, handle); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  note_default_stream(function, handle);
+  const BlasState& state = kept<BlasState>()[handle];
+  if (state.workspace_size > 0 &&
+      doubles::host_view(state.workspace, state.workspace_size) == nullptr)
+    return refuse_blas(function, "the workspace is gone", CUBLAS_STATUS_EXECUTION_FAILED);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -44,7 +58,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
     return static_cast<cublasStatus_t>(injected);
   if (!doubles::alive("stream", stream))
     return refuse_blas("cublasSetStream", "the stream does not exist");
-  kept<BlasState>()[handle].has_stream = true;
+  kept<BlasState>()[handle] = {.has_stream = true};  // the own workspace is back
   return check_handle("cublasSetStream", handle);
 }
 
@@ -64,6 +78,9 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std
   if (size > 0 && doubles::host_view(workspace, size) == nullptr) {
     return refuse_blas("cublasSetWorkspace", "the workspace is not device memory of that size");
   }
+  BlasState& state = kept<BlasState>()[handle];
+  state.workspace = workspace;
+  state.workspace_size = size;
   return check_handle("cublasSetWorkspace", handle);
 }
 
@@ -91,10 +108,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cublasGemmAlgo_t) {
   if (const int injected = doubles::enter("cublasGemmEx"))
     return static_cast<cublasStatus_t>(injected);
-  if (const cublasStatus_t status = check_handle("cublasGemmEx", handle);
+  if (const cublasStatus_t status = check_product("cublasGemmEx", handle);
       status != CUBLAS_STATUS_SUCCESS)
     return status;
-  note_default_stream("cublasGemmEx", handle);
   return multiply("cublasGemmEx", {m,
                                    n,
                                    k,
@@ -118,9 +134,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasComputeType_t computeType, cublasGemmAlgo_t) {
   const char* function = "cublasGemmStridedBatchedEx";
   if (const int injected = doubles::enter(function)) return static_cast<cublasStatus_t>(injected);
-  if (const cublasStatus_t status = check_handle(function, handle); status != CUBLAS_STATUS_SUCCESS)
+  if (const cublasStatus_t status = check_product(function, handle);
+      status != CUBLAS_STATUS_SUCCESS)
     return status;
-  note_default_stream(function, handle);
   return multiply(function, {m,
                              n,
                              k,

@@ -22,7 +22,8 @@ cudaError_t enter(std::string_view function) {
   const int injected = doubles::enter(function);
   if (doubles::sticky_error() != 0) return static_cast<cudaError_t>(doubles::sticky_error());
   if (injected != 0) return static_cast<cudaError_t>(doubles::fail_with(injected));
-  if (doubles::machine().driver < kRuntime)
+  // An older driver of the same major version runs it (minor-version compatibility).
+  if (doubles::machine().driver / 1000 < kRuntime / 1000)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorInsufficientDriver));
   if (doubles::machine().devices == 0)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorNoDevice));
