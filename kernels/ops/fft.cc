@@ -38,8 +38,11 @@ Tensor transformed(const Transform& transform, const Tensor& in, const Shape& sh
   session.note_cufft();
   const bool to_real = transform.kind == FftKind::kComplexToReal;
   Tensor out = session.empty(shape, to_real ? DType::kFp32 : DType::kComplex64);
-  // A complex-to-real transform overwrites its input, so the library is given a copy.
-  const Tensor copied = to_real ? session.kernel_temporary(in.shape(), in.dtype()) : Tensor();
+  // A complex-to-real transform overwrites its input, and cuFFT reads real numbers in pairs, which
+  // a view at an odd place does not have; PyTorch gives the library a copy in both cases.
+  const bool is_odd = transform.kind == FftKind::kRealToComplex && in.impl()->offset % 2 != 0;
+  const Tensor copied =
+      to_real || is_odd ? session.kernel_temporary(in.shape(), in.dtype()) : Tensor();
   Tensor workspace;
   if (session.policy().counts_workspaces) {
     const FftQuery query = query_of(transform, to_real ? out : in);

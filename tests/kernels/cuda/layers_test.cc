@@ -15,6 +15,7 @@
 #include "kernels/dry/dry_device.h"
 #include "kernels/layers/linear.h"
 #include "kernels/ops/arithmetic.h"
+#include "kernels/ops/fft.h"
 #include "kernels/ops/matmul.h"
 #include "kernels/ops/views.h"
 #include "kernels/tensor/engine.h"
@@ -257,6 +258,31 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenByASessionThatBeginsWithABias) {
   for (const NamedTensor& parameter : builder.parameters())
     selftest::fill(device, parameter.tensor, 1);
   layer(x);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
+}
+
+// cuFFT reads real numbers in pairs: a view at an odd place is copied, as PyTorch does, on every
+// device alike.
+TEST_F(CudaLayersTest, ATransformOfAViewAtAnOddPlaceIsMadeOfACopy) {
+  const auto transform = [](Device& device, std::int64_t begin) {
+    CachingAllocator allocator(device.memory());
+    const NotingWorkspaces workspaces(device);
+    NotingAllocator noting(allocator, workspaces);
+    Session session(device, noting, workspaces, FrameworkPolicy{});
+    const Tensor longer = session.full({40}, DType::kFp32, 1);
+    const std::size_t before = noting.events.size();
+    rfftn(slice(longer, 0, begin, begin + 32), 1);
+    return std::vector<std::int64_t>(noting.events.begin() + static_cast<std::ptrdiff_t>(before),
+                                     noting.events.end());
+  };
+  CpuDevice cpu;
+  CudaDevice cuda(0);
+  DryDevice dry;
+  for (Device* device :
+       {static_cast<Device*>(&cpu), static_cast<Device*>(&cuda), static_cast<Device*>(&dry)}) {
+    EXPECT_THAT(transform(*device, 2), testing::ElementsAre(17 * 8, -17 * 8));
+    EXPECT_THAT(transform(*device, 3), testing::ElementsAre(17 * 8, 32 * 4, -32 * 4, -17 * 8));
+  }
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 

@@ -73,6 +73,9 @@ cufftResult execute(const char* function, cufftHandle handle, cufftType type, vo
     return refuse(function, "the work area is too small, misaligned or missing",
                   CUFFT_NO_WORKSPACE);
   }
+  // Real numbers are read in pairs, too.
+  if (reinterpret_cast<std::uint64_t>(in) % 8 != 0 || reinterpret_cast<std::uint64_t>(out) % 8 != 0)
+    return refuse(function, "an operand is not aligned as a complex number is");
   memfathom::FftCall call;
   call.kind = type == CUFFT_R2C   ? FftKind::kRealToComplex
               : type == CUFFT_C2R ? FftKind::kComplexToReal
