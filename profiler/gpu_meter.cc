@@ -21,17 +21,18 @@ const GpuProcess* find(const std::vector<GpuProcess>& processes, std::int64_t pi
 
 class NvmlMeter final : public MemoryMeter {
  public:
-  NvmlMeter(std::unique_ptr<Nvml> nvml, int index)
+  NvmlMeter(std::unique_ptr<Nvml> nvml, int index, bool has_context)
       : nvml_(std::move(nvml)),
         index_(index),
         before_(nvml_->processes(index)),
-        device_before_(nvml_->device_used(index)) {}
+        device_before_(nvml_->device_used(index)),
+        has_namesake_(!has_context && find(before_, getpid()) != nullptr) {}
 
   // Before the context exists the process is in no list; that is 0, not the card's use.
   Bytes used() const override {
     const std::lock_guard lock(mutex_);
     const std::vector<GpuProcess> now = nvml_->processes(index_);
-    const GpuProcess* self = find(now, getpid());
+    const GpuProcess* self = has_namesake_ ? nullptr : find(now, getpid());
     if (self != nullptr && self->used) {
       per_process_ = true;
       // One that comes and goes between two stages is seen here only.
@@ -57,6 +58,9 @@ class NvmlMeter final : public MemoryMeter {
   int index_;
   std::vector<GpuProcess> before_;
   Bytes device_before_;
+  // In a container NVML may list the host's process ids: an entry under our number that was there
+  // before we had a context is somebody else's.
+  bool has_namesake_;
   mutable std::mutex mutex_;
   mutable bool per_process_ = false;
   mutable std::string disturbance_;
@@ -84,7 +88,7 @@ std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has
   std::string why;
   if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
     try {
-      return std::make_unique<NvmlMeter>(std::move(nvml), index);
+      return std::make_unique<NvmlMeter>(std::move(nvml), index, has_context());
     } catch (const Error&) {  // cards that share the system's memory have no figure of their own
     }
   }

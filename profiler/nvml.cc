@@ -56,26 +56,19 @@ std::vector<GpuProcess> Nvml::processes(int index) const {
 }
 
 std::vector<GpuProcess> Nvml::processes_on(void* device) const {
-  std::vector<NvmlLibrary::Process> infos(64);
-  auto count = static_cast<unsigned>(infos.size());
-  int status = library_->processes(device, &count, infos.data());
-  if (status == NvmlLibrary::kInsufficientSize) {
-    infos.resize(count + 64);
-    count = static_cast<unsigned>(infos.size());
-    status = library_->processes(device, &count, infos.data());
-  }
+  int status = NvmlLibrary::kSuccess;
+  const std::vector<NvmlLibrary::Process> infos = library_->processes_of(device, &status);
   // Of a divided card as a whole only root is told; integrated and Windows' cards tell nobody.
   if (status == NvmlLibrary::kNoPermission || status == NvmlLibrary::kNotSupported) return {};
   library_->check(status, "the processes");
   std::vector<GpuProcess> found;
-  for (unsigned i = 0; i < count; ++i) {
+  for (const NvmlLibrary::Process& info : infos) {
     GpuProcess process;
-    process.pid = infos[i].pid;
-    if (infos[i].used != NvmlLibrary::kNotAvailable) process.used = bytes_of(infos[i].used);
+    process.pid = info.pid;
+    if (info.used != NvmlLibrary::kNotAvailable) process.used = bytes_of(info.used);
     std::array<char, 256> name{};
     if (library_->process_name != nullptr &&
-        library_->process_name(infos[i].pid, name.data(), name.size() - 1) ==
-            NvmlLibrary::kSuccess) {
+        library_->process_name(info.pid, name.data(), name.size() - 1) == NvmlLibrary::kSuccess) {
       process.name = name.data();
     }
     found.push_back(std::move(process));

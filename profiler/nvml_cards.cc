@@ -39,13 +39,25 @@ NvmlLibrary::Handle by_uuid(const NvmlLibrary& library, const std::string& begin
   return nullptr;
 }
 
+// NVML counts also the cards that a job's device cgroup keeps from it; CUDA does not number these.
+bool is_kept_from_us(const NvmlLibrary& library, unsigned place) {
+  NvmlLibrary::Handle card = nullptr;
+  return library.by_index(place, &card) == NvmlLibrary::kNoPermission;
+}
+
 NvmlLibrary::Handle by_number(const NvmlLibrary& library, const std::string& entry) {
-  const auto number = static_cast<unsigned>(std::strtoul(entry.c_str(), nullptr, 10));
-  NvmlLibrary::Handle found = nullptr;
-  const int status = library.by_index(number, &found);
-  if (status == NvmlLibrary::kInvalidArgument || status == NvmlLibrary::kNotFound) return nullptr;
-  library.check(status, fmt::format("anything of card {}", number));
-  return found;
+  const std::size_t number = std::strtoul(entry.c_str(), nullptr, 10);
+  const unsigned count = all_cards(library);
+  std::size_t before = 0;
+  for (unsigned place = 0; place < count; ++place) {
+    if (is_kept_from_us(library, place) || before++ < number) continue;
+    NvmlLibrary::Handle found = nullptr;
+    const int status = library.by_index(place, &found);
+    if (status == NvmlLibrary::kInvalidArgument || status == NvmlLibrary::kNotFound) return nullptr;
+    library.check(status, fmt::format("anything of card {}", place));
+    return found;
+  }
+  return nullptr;
 }
 
 NvmlCard first_instance_of(const NvmlLibrary& library, NvmlLibrary::Handle whole) {
@@ -82,8 +94,12 @@ bool is_divided(const NvmlLibrary& library, NvmlLibrary::Handle card) {
 
 int count_cards(const NvmlLibrary& library) {
   const std::optional<std::vector<std::string>> visible = visible_devices(visible_variable());
-  if (!visible) return static_cast<int>(all_cards(library));
   int count = 0;
+  if (!visible) {
+    const unsigned all = all_cards(library);
+    for (unsigned place = 0; place < all; ++place) count += is_kept_from_us(library, place) ? 0 : 1;
+    return count;
+  }
   for (const std::string& entry : *visible) {
     if (!find_entry(library, entry)) break;
     ++count;

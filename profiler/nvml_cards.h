@@ -11,7 +11,8 @@ struct NvmlCard {
 };
 
 // Cards are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
-// of a card that is divided (MIG) its first instance.
+// of a card that is divided (MIG) its first instance. Cards that are kept from this user do not
+// count.
 int count_cards(const NvmlLibrary& library);
 // Throws Error(kEnvironment) where there is no such card.
 NvmlCard find_card(const NvmlLibrary& library, int index);

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "core/error.h"
 
 namespace memfathom {
@@ -13,6 +15,8 @@ bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
 }
+
+bool has(void* library, const char* name) { return dlsym(library, name) != nullptr; }
 
 }  // namespace
 
@@ -26,6 +30,10 @@ bool NvmlLibrary::find_all(void* library) {
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
   find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", card_of_instance);
   find(library, "nvmlDeviceGetCudaComputeCapability", capability);
+  // The version does not tell; what came with the long entries, and what came when they went, does.
+  has_long_processes = has(library, "nvmlDeviceGetComputeRunningProcesses_v3") &&
+                       has(library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
+                       !has(library, "nvmlDeviceGetRunningProcessDetailList");
   return find(library, "nvmlInit_v2", init) && find(library, "nvmlShutdown", shutdown) &&
          find(library, "nvmlErrorString", error_string) &&
          find(library, "nvmlDeviceGetCount_v2", count) &&
@@ -33,9 +41,25 @@ bool NvmlLibrary::find_all(void* library) {
          find(library, "nvmlDeviceGetName", name) &&
          find(library, "nvmlSystemGetDriverVersion", driver) &&
          find(library, "nvmlDeviceGetMemoryInfo", old_memory) &&
-         // Both fill the same structure.
+         // Both fill the same structure, but for the drivers above.
          (find(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes) ||
           find(library, "nvmlDeviceGetComputeRunningProcesses_v2", processes));
+}
+
+std::vector<NvmlLibrary::Process> NvmlLibrary::processes_of(Handle card, int* status) const {
+  const std::size_t stride = has_long_processes ? sizeof(LongProcess) : sizeof(Process);
+  unsigned held = 64;
+  std::vector<char> entries(held * stride);
+  *status = processes(card, &held, entries.data());
+  if (*status == kInsufficientSize) {
+    held += 64;
+    entries.resize(held * stride);
+    *status = processes(card, &held, entries.data());
+  }
+  std::vector<Process> found(*status == kSuccess ? held : 0);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    std::memcpy(&found[i], entries.data() + i * stride, sizeof(Process));
+  return found;
 }
 
 void NvmlLibrary::check(int status, const std::string& what) const {

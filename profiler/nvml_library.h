@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace memfathom {
 
@@ -30,6 +31,11 @@ struct NvmlLibrary {
     unsigned long long used;
     unsigned gpu_instance, compute_instance;
   };
+  // What drivers 535.43 to 535.86 fill in place of it, under the same name and version.
+  struct LongProcess {
+    Process process;
+    unsigned long long used_protected;
+  };
 
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -38,7 +44,8 @@ struct NvmlLibrary {
   int (*by_index)(unsigned, Handle*) = nullptr;
   int (*name)(Handle, char*, unsigned) = nullptr;
   int (*driver)(char*, unsigned) = nullptr;
-  int (*processes)(Handle, unsigned*, Process*) = nullptr;
+  int (*processes)(Handle, unsigned*, void*) = nullptr;
+  bool has_long_processes = false;  // it fills LongProcess
   int (*old_memory)(Handle, OldMemory*) = nullptr;
   // The rest may be missing.
   int (*memory)(Handle, Memory*) = nullptr;
@@ -55,6 +62,8 @@ struct NvmlLibrary {
   bool find_all(void* library);
   // Throws Error(kEnvironment) unless `status` is success: "NVML cannot tell `what`: ...".
   void check(int status, const std::string& what) const;
+  // Their status is in `status`; the list is empty unless it is success.
+  std::vector<Process> processes_of(Handle card, int* status) const;
   // What the driver keeps for itself counts as used where the library is too old to tell it.
   Memory memory_of(Handle card) const;
 };

@@ -3,7 +3,10 @@
 // another one; or the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each
 // ("self" is this process; it is there from its `from`th reading on), as they stand there at every
 // reading. Each reading of it leaves FILE.read behind, so that others can wait for it. With
-// $MEMFATHOM_FAKE_SHARED the cards have no memory of their own, as integrated ones.
+// $MEMFATHOM_FAKE_SHARED the cards have no memory of their own, as integrated ones. The cards
+// of $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) are another job's: nothing is told of them.
+// With $MEMFATHOM_FAKE_SECRETIVE no processes are told. Built with FAKE_DRIVER_535 it is that of
+// drivers 535.43 to 535.86, whose process entries are longer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +65,11 @@ unsigned card_count() {
   return given == nullptr ? 1 : static_cast<unsigned>(std::atoi(given));
 }
 
+bool is_forbidden(unsigned index) {
+  const char* given = std::getenv("MEMFATHOM_FAKE_FORBIDDEN");
+  return given != nullptr && std::string(given).find(std::to_string(index)) != std::string::npos;
+}
+
 FakeCard& card_at(void* handle) { return *static_cast<FakeCard*>(handle); }
 
 std::vector<FakeProcess> processes_now() {
@@ -99,6 +107,7 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= card_count()) return kInvalidArgument;
+  if (is_forbidden(index)) return kNoPermission;
   *device = &cards()[index];
   return 0;
 }
@@ -150,7 +159,19 @@ int nvmlDeviceGetMemoryInfo(void*, FakeOldMemory* memory) {
   *memory = {80ULL << 30, 76ULL << 30, 4ULL << 30};
   return 0;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
+#ifdef FAKE_DRIVER_535
+struct FakeEntry {
+  FakeProcess process;
+  unsigned long long used_protected = ~0ULL;
+};
+int nvmlDeviceGetConfComputeMemSizeInfo(void*, void*) { return kNotSupported; }
+#else
+struct FakeEntry {
+  FakeProcess process;
+};
+#endif
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeEntry* entries) {
+  if (std::getenv("MEMFATHOM_FAKE_SECRETIVE") != nullptr) return kNotSupported;
   if (are_divided() && card_at(device).whole == nullptr) return kNoPermission;
   const std::vector<FakeProcess> now = processes_now();
   if (*count < now.size()) {
@@ -158,7 +179,8 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeP
     return 7;
   }
   *count = static_cast<unsigned>(now.size());
-  std::copy(now.begin(), now.end(), processes);
+  std::transform(now.begin(), now.end(), entries,
+                 [](const FakeProcess& process) { return FakeEntry{process}; });
   return 0;
 }
 int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {

@@ -20,7 +20,8 @@ class NvmlLibraryTest : public testing::Test {
   NvmlLibraryTest() { setenv("MEMFATHOM_NVML", MEMFATHOM_FAKE_NVML, 1); }
   ~NvmlLibraryTest() override {
     for (const char* name : {"MEMFATHOM_NVML", "MEMFATHOM_FAKE_CARDS", "MEMFATHOM_FAKE_DIVIDED",
-                             "MEMFATHOM_FAKE_SHARED", "CUDA_VISIBLE_DEVICES"})
+                             "MEMFATHOM_FAKE_SHARED", "MEMFATHOM_FAKE_FORBIDDEN",
+                             "MEMFATHOM_FAKE_SECRETIVE", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
   // What is said of a card that is not there.
@@ -94,6 +95,39 @@ TEST_F(NvmlLibraryTest, ACardWithoutMemoryOfItsOwnIsMeasuredByCuda) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
   EXPECT_EQ(meter->metric(), "mem-get-info");
   EXPECT_EQ(meter->used(), Bytes{}) << "asking would make a context";
+}
+
+// They were longer for a while, under the same name and version.
+TEST_F(NvmlLibraryTest, ReadsTheProcessEntriesOfDriver535) {
+  setenv("MEMFATHOM_NVML", MEMFATHOM_FAKE_NVML_535, 1);
+  const GpuProcess other{7, "python", std::nullopt};
+  const GpuProcess self{getpid(), "", 2_GiB};
+  EXPECT_THAT(Nvml::open(&why_)->processes(0), testing::ElementsAre(other, self));
+}
+
+// As under Slurm: NVML counts what belongs to another job, CUDA does not.
+TEST_F(NvmlLibraryTest, CardsThatAreKeptFromThisJobDoNotCount) {
+  setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
+  setenv("MEMFATHOM_FAKE_FORBIDDEN", "02", 1);
+  const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
+  EXPECT_EQ(nvml->device_count(), 2);
+  EXPECT_EQ(nvml->status(1).name, "Pretend H100");
+  EXPECT_EQ(refusal_of(2), "cuda:2 does not exist; there are cuda:0 to cuda:1");
+  setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+  EXPECT_EQ(nvml->device_count(), 2);
+}
+
+TEST_F(NvmlLibraryTest, WhereProcessesAreNotToldTheMeterReadsTheRiseOfTheCard) {
+  setenv("MEMFATHOM_FAKE_SECRETIVE", "1", 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
+  EXPECT_EQ(meter->used(), Bytes{});
+  EXPECT_EQ(meter->metric(), "nvml-device");
+}
+
+TEST_F(NvmlLibraryTest, AProcessOfTheHostThatHasOurNumberIsNotTakenForUs) {
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  EXPECT_EQ(meter->used(), Bytes{}) << "the card's rise, of which there is none";
+  EXPECT_EQ(meter->metric(), "nvml-device");
 }
 
 TEST_F(NvmlLibraryTest, TheMeterReadsThisProcessAlone) {
