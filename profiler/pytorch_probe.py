@@ -15,6 +15,7 @@ import threading
 import time
 
 NOT_AVAILABLE = (1 << 64) - 1
+NOT_SUPPORTED, NO_PERMISSION = 3, 4  # of NVML's codes, those that are answers
 SAMPLING_SECONDS = 0.005
 
 
@@ -29,6 +30,17 @@ class NvmlProcess(ctypes.Structure):
                 ("compute_instance", ctypes.c_uint)]
 
 
+class LongNvmlProcess(ctypes.Structure):
+    """What drivers 535.43 to 535.86 fill in place of it, under the same name and version."""
+    _fields_ = NvmlProcess._fields_ + [("used_protected", ctypes.c_ulonglong)]
+
+
+class NvmlRefusal(OSError):
+    def __init__(self, name, code):
+        super().__init__("NVML: %s gives %d" % (name, code))
+        self.code = code
+
+
 class Nvml:
     """The card `index` as CUDA counts: by PCI bus and through CUDA_VISIBLE_DEVICES. OSError where there is no NVML."""
 
@@ -40,7 +52,7 @@ class Nvml:
         if entry.startswith(("GPU-", "MIG-")):
             self.device = self.by_uuid(entry)
         elif entry.isdigit():
-            self.device = self.handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(int(entry)))
+            self.device = self.by_number(int(entry))
         else:
             raise OSError("CUDA_VISIBLE_DEVICES is %s: it shows no card %d" % (visible, index))
         self.card = self.device  # as a whole; of a divided one (MIG) a job gets an instance
@@ -54,15 +66,31 @@ class Nvml:
         self.call(name, *arguments, ctypes.byref(found))
         return found
 
+    def cards(self):
+        """Without those that a job's device cgroup keeps from it, which CUDA does not number."""
+        count, found = ctypes.c_uint(0), []
+        self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        for index in range(count.value):
+            try:
+                found.append(self.handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index)))
+            except NvmlRefusal as refusal:
+                if refusal.code != NO_PERMISSION:
+                    raise
+        return found
+
+    def by_number(self, number):
+        cards = self.cards()
+        if number >= len(cards):
+            raise OSError("NVML knows no card %d" % number)
+        return cards[number]
+
     def by_uuid(self, beginning):
         """NVML wants a UUID whole, CUDA takes as much of it as tells the cards apart."""
         try:
             return self.handle("nvmlDeviceGetHandleByUUID", beginning.encode())
         except OSError:
-            count, text = ctypes.c_uint(0), ctypes.create_string_buffer(128)
-            self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
-        for index in range(count.value):
-            card = self.handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index))
+            text = ctypes.create_string_buffer(128)
+        for card in self.cards():
             self.call("nvmlDeviceGetUUID", card, text, ctypes.c_uint(len(text)))
             if text.value.decode().startswith(beginning):
                 return card
@@ -82,7 +110,7 @@ class Nvml:
         except AttributeError:
             raise OSError("NVML has no " + name)
         if code != 0:
-            raise OSError("NVML: %s gives %d" % (name, code))
+            raise NvmlRefusal(name, code)
 
     def driver(self):
         text = ctypes.create_string_buffer(128)
@@ -104,11 +132,20 @@ class Nvml:
         return memory.used
 
     def processes(self):
-        """Bytes by process id; None where NVML does not tell."""
-        count = ctypes.c_uint(1024)
-        found = (NvmlProcess * count.value)()
+        """Bytes by process id; None where NVML does not tell. Empty where it tells nothing of processes."""
         name = "nvmlDeviceGetComputeRunningProcesses_v"
-        self.call(name + ("3" if hasattr(self.library, name + "3") else "2"), self.device, ctypes.byref(count), found)
+        newer = hasattr(self.library, name + "3")
+        # What came with the long entries, and what came when they went.
+        is_long = (newer and hasattr(self.library, "nvmlDeviceGetConfComputeMemSizeInfo")
+                   and not hasattr(self.library, "nvmlDeviceGetRunningProcessDetailList"))
+        count = ctypes.c_uint(1024)
+        found = ((LongNvmlProcess if is_long else NvmlProcess) * count.value)()
+        try:
+            self.call(name + ("3" if newer else "2"), self.device, ctypes.byref(count), found)
+        except NvmlRefusal as refusal:
+            if refusal.code in (NOT_SUPPORTED, NO_PERMISSION):
+                return {}
+            raise
         return {p.pid: None if p.used == NOT_AVAILABLE else p.used for p in found[:count.value]}
 
 
@@ -116,10 +153,12 @@ class NvmlMeter:
     def __init__(self, nvml):
         self.nvml, self.before, self.device_before = nvml, nvml.processes(), nvml.used()
         self.own, self.disturbed = False, ""
+        # torch is not loaded yet: an entry under our number is a process of the host, seen from a container.
+        self.has_namesake = os.getpid() in self.before
 
     def used(self):
         now = self.nvml.processes()
-        own = now.pop(os.getpid(), None)
+        own = None if self.has_namesake else now.pop(os.getpid(), None)
         if own is not None:
             self.own = True
         if self.own:

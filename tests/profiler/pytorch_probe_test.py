@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROBE = sys.argv.pop(1)
@@ -70,10 +71,47 @@ class NvmlTest(unittest.TestCase):
                 self.assertEqual(nvml.processes(), {7: None, os.getpid(): 2 * GIB})
 
     def test_the_meter_reads_this_process_alone(self):
-        meter = probe.NvmlMeter(probe.Nvml(0))
-        self.assertEqual(meter.used(), 2 * GIB)
+        with tempfile.NamedTemporaryFile("w") as file:
+            meter = self.meter_with(file, "7 1024 0")
+            self.assertEqual(meter.metric(), "nvml-device")
+            file.write("\nself 2048 0")
+            file.flush()
+            with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+                self.assertEqual(meter.used(), 2 * GIB)
+            os.unlink(file.name + ".read")
         self.assertEqual(meter.metric(), "nvml-process")
         self.assertEqual(meter.disturbed, "")
+
+    @staticmethod
+    def meter_with(file, processes):
+        file.write(processes)
+        file.flush()
+        with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+            return probe.NvmlMeter(probe.Nvml(0))
+
+    def test_a_process_of_the_host_with_our_number_is_not_taken_for_us(self):
+        meter = probe.NvmlMeter(probe.Nvml(0))
+        self.assertEqual(meter.used(), 0)
+        self.assertEqual(meter.metric(), "nvml-device")
+
+    def test_where_processes_are_not_told_the_rise_of_the_card_is_read(self):
+        with environment(MEMFATHOM_FAKE_SECRETIVE="1"):
+            device = probe.Device("cuda:0")
+            self.assertEqual(device.meter.used(), 0)
+            self.assertEqual(device.meter.metric(), "nvml-device")
+
+    def test_reads_the_process_entries_of_driver_535(self):
+        with environment(MEMFATHOM_NVML=os.environ["MEMFATHOM_FAKE_NVML_535"]):
+            self.assertEqual(probe.Nvml(0).processes(), {7: None, os.getpid(): 2 * GIB})
+
+    def test_cards_that_are_kept_from_this_job_do_not_count(self):
+        with environment(MEMFATHOM_FAKE_CARDS="4"):
+            cards = [probe.Nvml(index).device.value for index in range(4)]
+        with environment(MEMFATHOM_FAKE_CARDS="4", MEMFATHOM_FAKE_FORBIDDEN="02"):
+            self.assertEqual([probe.Nvml(index).device.value for index in range(2)], [cards[1], cards[3]])
+            self.assertRaises(OSError, probe.Nvml, 2)
+            with environment(CUDA_VISIBLE_DEVICES="GPU-3"):
+                self.assertEqual(probe.Nvml(0).device.value, cards[3])
 
     def test_another_process_disturbs(self):
         meter = probe.NvmlMeter(probe.Nvml(0))
