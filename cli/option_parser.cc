@@ -7,12 +7,11 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <cmath>
-#include <type_traits>
+#include <optional>
 
 #include "cli/global_options.h"
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "core/suggest.h"
 
 namespace memfathom {
@@ -32,16 +31,12 @@ class OptionParser::Implementation {
     app_.add_option_function<std::string>(
         names,
         [this, &target, what, name = names.substr(0, names.find(','))](const std::string& text) {
-          Number value{};
-          const char* const end = text.data() + text.size();
-          const auto [stop, failure] = std::from_chars(text.data(), end, value);
-          bool usable = failure == std::errc{} && stop == end;
-          if constexpr (std::is_floating_point_v<Number>) usable = usable && std::isfinite(value);
-          if (!usable) {
+          const std::optional<Number> value = parse_number<Number>(text);
+          if (!value) {
             throw Error(ErrorKind::kUsage,
                         fmt::format("{}: {} is \"{}\"; it must be {}", command_, name, text, what));
           }
-          target = value;
+          target = *value;
         });
   }
 

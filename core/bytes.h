@@ -66,7 +66,7 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // Error(kInput).
 Bytes parse_bytes(std::string_view text);
 
-// "13.74 GiB", "512 MiB", "1,023 B": for people. Machines get count().
+// "13.74 GiB", "512.00 MiB", "1023 B": for people. Machines get count().
 std::string to_string(Bytes bytes);
 
 }  // namespace memfathom

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/coefficients.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {

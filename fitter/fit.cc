@@ -8,6 +8,7 @@
 
 #include "core/coefficients.h"
 #include "core/error.h"
+#include "core/quantile.h"
 #include "fitter/check_rows.h"
 #include "fitter/conformal.h"
 #include "fitter/priors.h"

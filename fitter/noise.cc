@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/quantile.h"
+
 namespace memfathom {
 namespace {
 
@@ -59,14 +61,6 @@ NoiseScale cautious(const std::vector<NoiseReading>& few, const NoiseScale& all)
 
 double Noise::sigma(double bytes, int noise_class) const {
   return sigma_of(by_class[static_cast<std::size_t>(noise_class)], quantum, bytes);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
 std::vector<double> candidate_knees(double largest) {

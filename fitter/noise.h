@@ -44,7 +44,4 @@ std::vector<double> candidate_knees(double largest);
 // of their likelihood, in which a gross error counts like a tail.
 double surprise_at(double knee, const std::vector<NoiseReading>& readings, double quantum);
 
-// The median; 0 of nothing. Takes a copy because it reorders.
-double median(std::vector<double> values);
-
 }  // namespace memfathom

@@ -8,6 +8,7 @@
 
 #include "core/coefficients.h"
 #include "core/interval.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/quantile.h"
 #include "fitter/folds.h"
 #include "fitter/noise.h"
 

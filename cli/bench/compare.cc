@@ -13,6 +13,7 @@
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "profiler/regression/compare.h"
 
 namespace memfathom {
@@ -23,20 +24,16 @@ using nlohmann::json;
 constexpr int kHeadlines = 10;
 
 double share_in(std::string_view text, const std::string& whole) {
-  const std::string number(text.substr(0, text.size() - 1));
-  std::size_t read = 0;
-  double percent = -1;
-  try {
-    percent = std::stod(number, &read);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  if (read == 0 || number.find_first_not_of(' ', read) != std::string::npos || !(percent >= 0)) {
+  std::string_view number = text.substr(0, text.size() - 1);
+  while (number.starts_with(' ')) number.remove_prefix(1);
+  while (number.ends_with(' ')) number.remove_suffix(1);
+  const std::optional<double> percent = parse_number<double>(number);
+  if (!percent || *percent < 0) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--fail-threshold is \"{}\"; write a share, bytes or both: 5%,256MiB", whole));
   }
-  return percent / 100;
+  return *percent / 100;
 }
 
 // "5%", "256MiB" or both with a comma between. What is not named does not fail.

@@ -9,10 +9,10 @@
 #include <ostream>
 
 #include "cli/clock.h"
-#include "cli/observe/quantile.h"
 #include "core/coefficients.h"
 #include "core/interval.h"
 #include "core/json_io.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {

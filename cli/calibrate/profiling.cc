@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "core/architecture.h"
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "core/progress.h"
 #include "profiler/pytorch_probe.h"
 
@@ -25,22 +26,16 @@ Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
     return Bytes{static_cast<std::int64_t>(part * static_cast<double>(free.count()))};
   };
   if (!given) return share(kShareOfFree);
-  std::size_t read = 0;
-  double part = 0;
-  try {
-    part = std::stod(*given, &read);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  if (read != given->size()) return parse_bytes(*given);
-  if (!(part > 0 && part <= 1)) {
+  const std::optional<double> part = parse_number<double>(*given);
+  if (!part) return parse_bytes(*given);
+  if (*part <= 0 || *part > 1) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--memory-ceiling is \"{}\"; write bytes with a unit such as 4GiB, or a "
                     "share of the free memory above 0 and up to 1",
                     *given));
   }
-  return share(part);
+  return share(*part);
 }
 
 void keep_matching(const std::string& filter, Plan& plan) {

@@ -8,11 +8,11 @@
 #include <ostream>
 
 #include "cli/commands.h"
-#include "cli/observe/quantile.h"
 #include "cli/observe/recalibration.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {

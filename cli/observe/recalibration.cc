@@ -7,17 +7,12 @@
 #include <string>
 
 #include "core/on_all_cores.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {
 
 using Rows = std::vector<ScoredJob*>;
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.size() % 2 == 1 ? values[values.size() / 2]
-                                : (values[values.size() / 2 - 1] + values[values.size() / 2]) / 2;
-}
 
 double measured_by(const ScoredJob& scored) {
   return static_cast<double>(scored.row->bytes->count());
@@ -61,7 +56,7 @@ std::vector<double> constants_of(const Rows& rows) {
 
 // How far the constants that the rows speak for lie apart, relative to what was measured.
 double disagreement(const Rows& rows) {
-  const double middle = median_of(constants_of(rows));
+  const double middle = median(constants_of(rows));
   double sum = 0;
   for (const ScoredJob* row : rows) sum += std::abs(constant_of(*row) - middle) / measured_by(*row);
   return sum;
@@ -122,7 +117,7 @@ void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimation& esti
     if (rows.size() <= count) continue;
     choose_reading(rows, estimation, count);
     const Rows anchors = anchors_of(rows, count);
-    const double constant = median_of(constants_of(anchors));
+    const double constant = median(constants_of(anchors));
     for (ScoredJob* anchor : anchors) anchor->left_out = true;
     for (ScoredJob* row : rows) use_constant(*row, constant);
   }
@@ -137,7 +132,7 @@ void calibrate_by_folds(std::vector<ScoredJob>& scores, std::size_t folds) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (i % folds != fold) others.push_back(constant_of(*rows[i]));
       }
-      constants[fold] = median_of(others);
+      constants[fold] = median(others);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) use_constant(*rows[i], constants[i % folds]);
   }

@@ -4,10 +4,10 @@
 
 #include "cli/calibrate/calibration_text.h"
 #include "cli/database.h"
-#include "cli/observe/quantile.h"
 #include "cli/option_parser.h"
 #include "cli/report/html.h"
 #include "cli/report/pages.h"
+#include "core/quantile.h"
 
 namespace memfathom {
 namespace {

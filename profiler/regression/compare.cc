@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/quantile.h"
 #include "profiler/regression/changes.h"
 #include "profiler/regression/rank_test.h"
 
@@ -299,7 +300,7 @@ BenchComparison compare(const BenchFile& base, const BenchFile& now,
     const std::vector<double> new_times = times_of(group);
     if (old_times.size() >= kLeastForTime && new_times.size() >= kLeastForTime) {
       times.push_back({comparison.benchmarks.size(), mann_whitney(old_times, new_times),
-                       sample_median(old_times), sample_median(new_times)});
+                       median(old_times), median(new_times)});
     }
     comparison.benchmarks.push_back(std::move(result));
   }

@@ -92,10 +92,4 @@ std::vector<double> holm(std::span<const double> p_values) {
   return corrected;
 }
 
-double sample_median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 }  // namespace memfathom

@@ -17,6 +17,4 @@ RankTest mann_whitney(std::span<const double> before, std::span<const double> af
 // Each p-value as it counts among all of them; same order. Below alpha: significant.
 std::vector<double> holm(std::span<const double> p_values);
 
-double sample_median(std::vector<double> values);  // of at least one
-
 }  // namespace memfathom

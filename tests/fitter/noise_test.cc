@@ -57,11 +57,5 @@ TEST(NoiseTest, ClassesHaveTheirOwnScaleAndFewRowsAreNeverBelievedMore) {
   EXPECT_GE(noise.sigma(1000 * kMiB, 3), noise.sigma(1000 * kMiB, 1));
 }
 
-TEST(MedianTest, OfOddEvenAndNothing) {
-  EXPECT_EQ(median({3, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
-  EXPECT_EQ(median({}), 0);
-}
-
 }  // namespace
 }  // namespace memfathom

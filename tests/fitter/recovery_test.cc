@@ -6,9 +6,10 @@
 
 #include "core/fitted_workspaces.h"
 #include "core/interval.h"
+#include "core/quantile.h"
 #include "fitter/conformal.h"
 #include "tests/fitter/simple_rows.h"
-#include "tests/support/virtual_card.h"
+#include "tests/support/simulated_card.h"
 
 namespace memfathom::testing {
 namespace {
@@ -40,7 +41,7 @@ double student(int degrees) {
   return kNormal + (kNormal * kNormal * kNormal + kNormal) / (4.0 * degrees);
 }
 
-void judge_coefficients(const VirtualCard::Truth& truth, const FitSummary& summary,
+void judge_coefficients(const SimulatedCard::Truth& truth, const FitSummary& summary,
                         Outcome* outcome) {
   const std::array<double, 4> hidden{truth.context, truth.cublas, truth.cudnn, truth.cufft};
   const std::array<const char*, 4> names{"context", "module.cublas", "module.cudnn",
@@ -55,7 +56,7 @@ void judge_coefficients(const VirtualCard::Truth& truth, const FitSummary& summa
 }
 
 // Jobs the card runs afterwards: predicted with the calibration alone.
-void judge_predictions(const VirtualCard& card, std::uint64_t seed, const FitSummary& summary,
+void judge_predictions(const SimulatedCard& card, std::uint64_t seed, const FitSummary& summary,
                        Outcome* outcome) {
   const Calibration& calibration = summary.calibration();
   const FittedWorkspaces workspaces(calibration);
@@ -81,7 +82,7 @@ void judge_predictions(const VirtualCard& card, std::uint64_t seed, const FitSum
 Outcome recover_all() {
   Outcome result;
   for (std::uint64_t seed = 0; seed < kCards; ++seed) {
-    const VirtualCard card(seed);
+    const SimulatedCard card(seed);
     const Campaign campaign = profile(card, kProfiled, seed + 1000);
     const FitSummary summary = fit(campaign.rows, campaign.workspaces, simple_options());
     result.usable += summary.usable() ? 1 : 0;

@@ -51,10 +51,5 @@ TEST(RankTestTest, HolmMultipliesTheSmallestByAllAndNeverFallsBack) {
   EXPECT_THAT(holm(std::vector<double>{0.9, 0.8}), ElementsAre(1, 1));
 }
 
-TEST(RankTestTest, TheMedianOfAnEvenNumberLiesBetween) {
-  EXPECT_EQ(sample_median({4, 1, 3, 2}), 2.5);
-  EXPECT_EQ(sample_median({9, 1, 3}), 3);
-}
-
 }  // namespace
 }  // namespace memfathom

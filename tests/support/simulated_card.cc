@@ -1,4 +1,4 @@
-#include "tests/support/virtual_card.h"
+#include "tests/support/simulated_card.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/fitted_workspaces.h"
-#include "fitter/noise.h"
+#include "core/quantile.h"
 #include "kernels/allocator/arithmetic_segments.h"
 #include "kernels/allocator/caching_allocator.h"
 
@@ -233,9 +233,9 @@ Replay replay(const SyntheticJob& job, const WorkspaceModel& workspaces) {
 
 // cuDNN's habit: many plans want input + output, small ones nothing, large ones fall to another
 // algorithm.
-class VirtualCard::HiddenWorkspaces final : public WorkspaceModel {
+class SimulatedCard::HiddenWorkspaces final : public WorkspaceModel {
  public:
-  explicit HiddenWorkspaces(const VirtualCard& card) : card_(card) {}
+  explicit HiddenWorkspaces(const SimulatedCard& card) : card_(card) {}
 
   WorkspaceAnswer convolution(const ConvolutionQuery& query) const override {
     const WorkspaceFeatures f = features_of(query);
@@ -253,10 +253,10 @@ class VirtualCard::HiddenWorkspaces final : public WorkspaceModel {
   }
 
  private:
-  const VirtualCard& card_;
+  const SimulatedCard& card_;
 };
 
-VirtualCard::VirtualCard(std::uint64_t seed, PlantedTerm planted) : planted_(planted) {
+SimulatedCard::SimulatedCard(std::uint64_t seed, PlantedTerm planted) : planted_(planted) {
   std::mt19937_64 random(seed * 7919 + 17);
   full_.context = log_uniform(random, 200, 1600) * kMiB;
   full_.cublas = log_uniform(random, 20, 150) * kMiB;
@@ -282,7 +282,7 @@ VirtualCard::VirtualCard(std::uint64_t seed, PlantedTerm planted) : planted_(pla
 }
 
 // The first kernel loads most of a module, every further one its share.
-double VirtualCard::module_bytes(const SyntheticJob& job, SyntheticLayer::Kind kind) const {
+double SimulatedCard::module_bytes(const SyntheticJob& job, SyntheticLayer::Kind kind) const {
   const bool used = std::any_of(job.layers.begin(), job.layers.end(),
                                 [&](const SyntheticLayer& layer) { return layer.kind == kind; });
   if (!used) return 0;
@@ -291,7 +291,7 @@ double VirtualCard::module_bytes(const SyntheticJob& job, SyntheticLayer::Kind k
   return full[library] * (0.64 + 0.06 * job.kernels[library]);
 }
 
-VirtualCard::Reading VirtualCard::measure(std::mt19937_64& random) const {
+SimulatedCard::Reading SimulatedCard::measure(std::mt19937_64& random) const {
   Reading reading;
   reading.job = random_job(random);
   const Replay run = replay(reading.job, HiddenWorkspaces(*this));
@@ -311,7 +311,7 @@ VirtualCard::Reading VirtualCard::measure(std::mt19937_64& random) const {
   return reading;
 }
 
-FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces,
+FitRow row_of(const SimulatedCard::Reading& reading, const WorkspaceModel& workspaces,
               const std::string& id) {
   FitRow row;
   row.id = id;
@@ -321,14 +321,14 @@ FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspa
   return row;
 }
 
-Campaign profile(const VirtualCard& card, int count, std::uint64_t seed) {
+Campaign profile(const SimulatedCard& card, int count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<VirtualCard::Reading> readings;
+  std::vector<SimulatedCard::Reading> readings;
   std::vector<WorkspaceRow> requests;
   Campaign campaign;
   std::map<std::string, int> recorded;
   for (int i = 0; i < count; ++i) {
-    VirtualCard::Reading reading = card.measure(random);
+    SimulatedCard::Reading reading = card.measure(random);
     if (uniform(random, 0, 1) < kMissing) continue;
     for (const WorkspaceRow& row : reading.workspaces) {
       if (++recorded[row.operation] <= 60) requests.push_back(row);
@@ -339,7 +339,7 @@ Campaign profile(const VirtualCard& card, int count, std::uint64_t seed) {
   campaign.workspaces = fit_workspaces(requests, FitOptions{});
   fitted.coefficients = campaign.workspaces.coefficients;
   const FittedWorkspaces model(fitted);
-  for (const VirtualCard::Reading& reading : readings) {
+  for (const SimulatedCard::Reading& reading : readings) {
     campaign.rows.push_back(
         row_of(reading, model, fmt::format("{}-{}", reading.job.family, campaign.rows.size())));
   }

@@ -1,4 +1,4 @@
-// Virtual card: a simulated GPU with hidden truth, to see whether a fit finds it.
+// SimulatedCard: a simulated GPU with hidden truth, to see whether a fit finds it.
 //
 // Jobs are random traces replayed through the project's caching allocator. What the card adds, the
 // fitter's equations do not contain: workspaces that jump between algorithms, library modules that
@@ -55,9 +55,9 @@ struct PlantedTerm {
   double bytes_per_layer = 0;
 };
 
-class VirtualCard {
+class SimulatedCard {
  public:
-  explicit VirtualCard(std::uint64_t seed, PlantedTerm planted = {});
+  explicit SimulatedCard(std::uint64_t seed, PlantedTerm planted = {});
 
   struct Truth {
     double context = 0;
@@ -95,11 +95,11 @@ struct Campaign {
   std::vector<FitRow> rows;
   WorkspaceFit workspaces;
 };
-Campaign profile(const VirtualCard& card, int count, std::uint64_t seed);
+Campaign profile(const SimulatedCard& card, int count, std::uint64_t seed);
 
 // Fills in the replay of each row with the workspace models of a calibration, as the cli does
 // between the two stages.
-FitRow row_of(const VirtualCard::Reading& reading, const WorkspaceModel& workspaces,
+FitRow row_of(const SimulatedCard::Reading& reading, const WorkspaceModel& workspaces,
               const std::string& id);
 
 }  // namespace memfathom::testing

@@ -1,4 +1,4 @@
-// Quantile: the value that a share of the others does not exceed.
+// Quantile: the value that a share of the others does not exceed; and the median.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,16 @@ inline double quantile(std::vector<double> values, double share) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(place);
   std::nth_element(values.begin(), at, values.end());
   return *at;
+}
+
+// Of an even number the middle of the two in the middle, which quantile() does not give. 0 of
+// nothing.
+inline double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
 }  // namespace memfathom
