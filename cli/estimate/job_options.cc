@@ -78,6 +78,17 @@ struct JobOptions::Values {
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
   std::vector<std::string> target_modules, sets;
+
+  // Each writes its flags into the job.
+  void say_model(bool is_path, Node& job) const;
+  void say_plain(Node& job) const;
+  void say_extents(Node& job) const;
+  void say_precision(Node& job) const;
+  void say_training(Node& job) const;
+  void say_parallel(Node& job) const;
+  void say_target(Node& job) const;
+  void say_sets(Node& job) const;
+  bool gives_precision() const;
 };
 
 JobOptions::JobOptions() : values_(std::make_unique<Values>()) {}
@@ -123,78 +134,104 @@ std::optional<std::string> JobOptions::model_path() const {
   return is_pipeline ? std::optional(named->value) : std::nullopt;
 }
 
-Node JobOptions::document(Node job) const {
-  const Values& v = *values_;
-  const auto assign = [&](std::string_view key, Node value) { job.assign(key, std::move(value)); };
-  // Another model takes the place of the files'; what learns of it stays.
-  const auto say_model = [&](const char* form, Node value) {
-    Node model = Node::map();
-    if (const Node* train = value_at(job, "model.train")) model.set("train", *train);
-    model.set(form, std::move(value));
-    assign("model", std::move(model));
+// Another model takes the place of the files'; what learns of it stays.
+void JobOptions::Values::say_model(bool is_path, Node& job) const {
+  const auto say = [&](const char* form, Node value) {
+    Node changed = Node::map();
+    if (const Node* train = value_at(job, "model.train")) changed.set("train", *train);
+    changed.set(form, std::move(value));
+    job.assign("model", std::move(changed));
   };
-  if (v.model && !model_path()) say_model("preset", Node::string(*v.model));
-  if (v.total_params && *v.total_params > kMostBillions) {
+  if (model && !is_path) say("preset", Node::string(*model));
+  if (!total_params) return;
+  if (*total_params > kMostBillions) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
                             "8,000,000,000 parameters",
-                            *v.total_params));
+                            *total_params));
   }
-  if (v.total_params) say_model("parameters", Node::number(*v.total_params * 1e9));
+  say("parameters", Node::number(*total_params * 1e9));
+}
+
+void JobOptions::Values::say_plain(Node& job) const {
   for (std::size_t i = 0; i < kIntegers.size(); ++i) {
-    if (v.integers[i]) assign(kIntegers[i].key, Node::integer(*v.integers[i]));
+    if (integers[i]) job.assign(kIntegers[i].key, Node::integer(*integers[i]));
   }
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    if (v.texts[i]) assign(kTexts[i].key, value_of(*v.texts[i]));
+    if (texts[i]) job.assign(kTexts[i].key, value_of(*texts[i]));
   }
-  if (v.height || v.width) {
+}
+
+void JobOptions::Values::say_extents(Node& job) const {
+  if (height || width) {
     Node size = Node::list();
-    size.append(Node::integer(v.height.value_or(v.width.value_or(0))));
-    size.append(Node::integer(v.width.value_or(v.height.value_or(0))));
-    assign("training.image_size", std::move(size));
+    size.append(Node::integer(height.value_or(width.value_or(0))));
+    size.append(Node::integer(width.value_or(height.value_or(0))));
+    job.assign("training.image_size", std::move(size));
   }
-  if (v.hidden_dim) assign("model.config.hidden_size", Node::integer(*v.hidden_dim));
-  if (v.num_layers) assign("model.config.num_hidden_layers", Node::integer(*v.num_layers));
-  // Who says a precision means the whole of it.
+  if (hidden_dim) job.assign("model.config.hidden_size", Node::integer(*hidden_dim));
+  if (num_layers) job.assign("model.config.num_hidden_layers", Node::integer(*num_layers));
+}
+
+bool JobOptions::Values::gives_precision() const {
+  const auto sets_it = [](const std::string& set) {
+    return set.starts_with("training.precision=");
+  };
+  return dtype || use_fp16 || mixed_precision || std::any_of(sets.begin(), sets.end(), sets_it);
+}
+
+// Who says a precision means the whole of it.
+void JobOptions::Values::say_precision(Node& job) const {
   if (const Node* training = job.find("training");
-      training != nullptr && training->is_map() && says_precision()) {
+      training != nullptr && training->is_map() && gives_precision()) {
     Node changed = *training;
     changed.erase("autocast");
     job.set("training", std::move(changed));
   }
-  if (v.dtype) assign("training.precision", Node::string(precision_name(*v.dtype)));
-  if (v.use_fp16 && *v.use_fp16) assign("training.precision", Node::string("amp-fp16"));
-  if (v.mixed_precision && *v.mixed_precision != "no") {
-    assign("training.precision", Node::string("amp-" + precision_name(*v.mixed_precision)));
+  if (dtype) job.assign("training.precision", Node::string(precision_name(*dtype)));
+  if (use_fp16 && *use_fp16) job.assign("training.precision", Node::string("amp-fp16"));
+  if (mixed_precision && *mixed_precision != "no") {
+    job.assign("training.precision", Node::string("amp-" + precision_name(*mixed_precision)));
   }
-  if (v.preference) assign("training.preference.method", Node::string(*v.preference));
-  if (v.reference) assign("training.preference.reference", Node::string(*v.reference));
-  if (v.gradient_checkpointing)
-    assign("training.gradient_checkpointing", Node::boolean(*v.gradient_checkpointing));
-  if (v.lora_rank) assign("training.lora.rank", Node::integer(*v.lora_rank));
-  if (!v.target_modules.empty()) {
+}
+
+void JobOptions::Values::say_training(Node& job) const {
+  if (preference) job.assign("training.preference.method", Node::string(*preference));
+  if (reference) job.assign("training.preference.reference", Node::string(*reference));
+  if (gradient_checkpointing)
+    job.assign("training.gradient_checkpointing", Node::boolean(*gradient_checkpointing));
+  if (lora_rank) job.assign("training.lora.rank", Node::integer(*lora_rank));
+  if (!target_modules.empty()) {
     Node targets = Node::list();
-    for (const std::string& words : v.target_modules) {
+    for (const std::string& words : target_modules) {
       std::istringstream listed(words);
       for (std::string target; std::getline(listed, target, ',');)
         if (!target.empty()) targets.append(Node::string(target));
     }
-    assign("training.lora.targets", std::move(targets));
+    job.assign("training.lora.targets", std::move(targets));
   }
-  if (v.load_in_4bit && *v.load_in_4bit) assign("training.quantization", Node::string("nf4"));
-  if (v.load_in_8bit && *v.load_in_8bit) assign("training.quantization", Node::string("int8"));
-  if (v.fsdp) assign("parallel.fsdp", value_of(*v.fsdp));
-  if (v.cpu_offload && *v.cpu_offload) {
-    assign("parallel.offload.optimizer", Node::string("cpu"));
-    // ZeRO-1 and ZeRO-2 have their weights on the card.
-    const Node* stage = value_at(job, "parallel.zero_stage");
-    if (stage == nullptr || stage->as_int() % 3 == 0)
-      assign("parallel.offload.parameters", Node::string("cpu"));
-  }
-  if (v.gpu) assign("target.gpu", Node::string(*v.gpu));  // "4090" is a name
-  if (v.gpu_memory) assign("target.memory", Node::string(memory_size(*v.gpu_memory)));
-  if (v.device_id) assign("target.device", Node::string(fmt::format("cuda:{}", *v.device_id)));
-  for (const std::string& set : v.sets) {
+  if (load_in_4bit && *load_in_4bit) job.assign("training.quantization", Node::string("nf4"));
+  if (load_in_8bit && *load_in_8bit) job.assign("training.quantization", Node::string("int8"));
+}
+
+void JobOptions::Values::say_parallel(Node& job) const {
+  if (fsdp) job.assign("parallel.fsdp", value_of(*fsdp));
+  if (!cpu_offload || !*cpu_offload) return;
+  job.assign("parallel.offload.optimizer", Node::string("cpu"));
+  // ZeRO-1 and ZeRO-2 have their weights on the card.
+  const Node* stage = value_at(job, "parallel.zero_stage");
+  if (stage == nullptr || stage->as_int() % 3 == 0)
+    job.assign("parallel.offload.parameters", Node::string("cpu"));
+}
+
+void JobOptions::Values::say_target(Node& job) const {
+  if (gpu) job.assign("target.gpu", Node::string(*gpu));  // "4090" is a name
+  if (gpu_memory) job.assign("target.memory", Node::string(memory_size(*gpu_memory)));
+  if (device_id) job.assign("target.device", Node::string(fmt::format("cuda:{}", *device_id)));
+}
+
+void JobOptions::Values::say_sets(Node& job) const {
+  for (const std::string& set : sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw Error(
@@ -203,18 +240,23 @@ Node JobOptions::document(Node job) const {
               "--set {}: write --set key.path=value, for example --set training.batch_size=8",
               set));
     }
-    assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
+    job.assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
   }
+}
+
+Node JobOptions::document(Node job) const {
+  values_->say_model(model_path().has_value(), job);
+  values_->say_plain(job);
+  values_->say_extents(job);
+  values_->say_precision(job);
+  values_->say_training(job);
+  values_->say_parallel(job);
+  values_->say_target(job);
+  values_->say_sets(job);
   return job;
 }
 
-bool JobOptions::says_precision() const {
-  const auto sets_it = [](const std::string& set) {
-    return set.starts_with("training.precision=");
-  };
-  return values_->dtype || values_->use_fp16 || values_->mixed_precision ||
-         std::any_of(values_->sets.begin(), values_->sets.end(), sets_it);
-}
+bool JobOptions::says_precision() const { return values_->gives_precision(); }
 
 bool JobOptions::any_given() const {
   return values_->model.has_value() || values_->total_params.has_value() ||
