@@ -131,6 +131,70 @@ void say_quantization(const std::string& name, Node& content) {
     content.assign("bnb_config_kwargs.bnb_4bit_use_double_quant", Node::boolean(false));
 }
 
+// The rank of an adapter that is switched off means nothing.
+void set_adapter(const std::string& kind, Reading& reading) {
+  const Node& tree = reading.content;
+  if (kind.empty())
+    std::erase_if(reading.settings,
+                  [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
+  if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
+    reading.set("training.lora.rank", Node::integer(8));
+  if (says_true(tree, "lora_target_linear")) {
+    Node targets = Node::list();
+    for (const char* target :
+         {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
+      targets.append(Node::string(target));
+    std::erase_if(reading.settings,
+                  [](const KeyChange& change) { return change.key == "training.lora.targets"; });
+    if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
+  }
+  for (KeyChange& change : reading.settings) {
+    if (change.key == "training.lora.targets") change.value = lora_targets(change.value);
+  }
+}
+
+void set_attention_and_memory(Reading& reading) {
+  const Node& tree = reading.content;
+  if (const std::string name = text_at(tree, "attn_implementation"); !name.empty())
+    set_attention(name, reading);
+  if (has_fused_loss(tree)) reading.set("training.fused_loss", Node::boolean(true));
+  // "offload" is both: segments, and what they keep on the host.
+  if (text_at(tree, "gradient_checkpointing").starts_with("offload"))
+    reading.set("parallel.offload.activations", Node::string("cpu"));
+  if (says_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
+  if (says_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
+}
+
+void set_sharding(Reading& reading) {
+  const Node& tree = reading.content;
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+  // Since its second version a section is enough to turn FSDP on.
+  if (const Node* section = value_at(tree, "fsdp_config");
+      section != nullptr && section->is_map() && value_at(tree, "fsdp") == nullptr)
+    reading.set("parallel.fsdp", Node::string("full"));
+  if (const Node* version = value_at(tree, "fsdp_version"))
+    reading.set("parallel.fsdp_version", *version);
+  if (says_true(tree, "fsdp_config.activation_checkpointing"))
+    reading.set("training.gradient_checkpointing", Node::string("full"));
+  set_gpus(reading);
+  for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
+    if (says_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
+  }
+}
+
+void set_preference(Reading& reading) {
+  const Node* rl = value_at(reading.content, "rl");
+  if (rl == nullptr || !rl->is_string()) return;
+  const std::string& method = rl->as_string();
+  const bool alone = method == "orpo" || method == "simpo";
+  if (method == "dpo" || method == "ipo" || alone) {
+    reading.set("training.preference.method", Node::string("dpo"));
+    if (alone) reading.set("training.preference.reference", Node::string("none"));
+  } else {
+    reading.not_modelled.push_back(fmt::format("{}: rl {}", reading.file, method));
+  }
+}
+
 }  // namespace
 
 std::span<const Field> axolotl_fields() { return kFields; }
@@ -185,57 +249,12 @@ void read_axolotl(Reading& reading) {
     std::erase_if(reading.settings, [](const KeyChange& change) {
       return change.key == "training.evaluation.batch_size";
     });
-  // The rank of an adapter that is switched off means nothing.
-  if (kind.empty())
-    std::erase_if(reading.settings,
-                  [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
-  if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
-    reading.set("training.lora.rank", Node::integer(8));
-  if (says_true(tree, "lora_target_linear")) {
-    Node targets = Node::list();
-    for (const char* target :
-         {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
-      targets.append(Node::string(target));
-    std::erase_if(reading.settings,
-                  [](const KeyChange& change) { return change.key == "training.lora.targets"; });
-    if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
-  }
-  for (KeyChange& change : reading.settings) {
-    if (change.key == "training.lora.targets") change.value = lora_targets(change.value);
-  }
+  set_adapter(kind, reading);
   set_quantization(kind, reading);
   set_precision(reading);
-  if (const std::string name = text_at(tree, "attn_implementation"); !name.empty())
-    set_attention(name, reading);
-  if (has_fused_loss(tree)) reading.set("training.fused_loss", Node::boolean(true));
-  // "offload" is both: segments, and what they keep on the host.
-  if (text_at(tree, "gradient_checkpointing").starts_with("offload"))
-    reading.set("parallel.offload.activations", Node::string("cpu"));
-  if (says_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
-  if (says_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
-  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
-  // Since its second version a section is enough to turn FSDP on.
-  if (const Node* section = value_at(tree, "fsdp_config");
-      section != nullptr && section->is_map() && value_at(tree, "fsdp") == nullptr)
-    reading.set("parallel.fsdp", Node::string("full"));
-  if (const Node* version = value_at(tree, "fsdp_version"))
-    reading.set("parallel.fsdp_version", *version);
-  if (says_true(tree, "fsdp_config.activation_checkpointing"))
-    reading.set("training.gradient_checkpointing", Node::string("full"));
-  set_gpus(reading);
-  for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
-    if (says_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
-  }
-  if (const Node* rl = value_at(tree, "rl"); rl != nullptr && rl->is_string()) {
-    const std::string& method = rl->as_string();
-    const bool alone = method == "orpo" || method == "simpo";
-    if (method == "dpo" || method == "ipo" || alone) {
-      reading.set("training.preference.method", Node::string("dpo"));
-      if (alone) reading.set("training.preference.reference", Node::string("none"));
-    } else {
-      reading.not_modelled.push_back(fmt::format("{}: rl {}", reading.file, rl->as_string()));
-    }
-  }
+  set_attention_and_memory(reading);
+  set_sharding(reading);
+  set_preference(reading);
   if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())
     reading.base_model = base->as_string();
   list_not_modelled(kNotModelled, reading);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace memfathom {
 namespace {
@@ -21,16 +22,20 @@ double padded(double channels, double element) {
 
 float log2_of(double value) { return static_cast<float>(std::log2(std::max(value, 1.0))); }
 
-}  // namespace
+// How many positions the kernel sees and writes, and how many it has itself.
+struct Extents {
+  double in = 1, out = 1, kernel = 1;
+};
 
-std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
+// Nothing for a query that is no convolution.
+std::optional<Extents> extents_of(const ConvolutionQuery& query) {
   const int rank = query.input.rank();
   const int spatial = rank - 2;
   if (rank < 3 || rank > 5 || query.weight.rank() != rank || query.stride.rank() != spatial ||
       query.padding.rank() != spatial || query.dilation.rank() != spatial || query.groups < 1) {
     return std::nullopt;
   }
-  double positions_in = 1, positions_out = 1, kernel = 1;
+  Extents extents;
   for (int i = 0; i < spatial; ++i) {
     const std::int64_t stride = query.stride[i];
     if (stride < 1) return std::nullopt;
@@ -44,42 +49,47 @@ std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
                            ? (in - 1) * static_cast<double>(stride) - pad + reach + extra
                            : std::floor((in + pad - reach) / static_cast<double>(stride)) + 1;
     if (in < 1 || out < 1) return std::nullopt;
-    positions_in *= in;
-    positions_out *= out;
-    kernel *= static_cast<double>(query.weight[i + 2]);
+    extents.in *= in;
+    extents.out *= out;
+    extents.kernel *= static_cast<double>(query.weight[i + 2]);
   }
-  // As cuDNN sees a transposed convolution: the data gradient of the ordinary one, input and output
-  // exchanged.
-  ConvolutionKind kind = query.kind;
-  if (query.transposed && kind != ConvolutionKind::kWeightGradient) {
-    kind = kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
-                                             : ConvolutionKind::kForward;
-  }
-  if (query.transposed) std::swap(positions_in, positions_out);
+  return extents;
+}
+
+}  // namespace
+
+std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
+  std::optional<Extents> extents = extents_of(query);
+  if (!extents) return std::nullopt;
+  // As cuDNN sees a transposed convolution: input and output exchanged.
+  if (query.transposed) std::swap(extents->in, extents->out);
+  const int spatial = query.input.rank() - 2;
   const double batch = static_cast<double>(query.input[0]);
   const double groups = static_cast<double>(query.groups);
   const double in_channels = static_cast<double>(query.weight[1]) * groups;
   const double out_channels = static_cast<double>(query.weight[0]);
   const double element = static_cast<double>(bits_of(query.dtype)) / 8;
-  const double weight_element = kind == ConvolutionKind::kWeightGradient ? 4 : element;
+  const double weight_element = query.kind == ConvolutionKind::kWeightGradient ? 4 : element;
 
   const double per_group = padded(in_channels / groups, element);
-  const auto input = whole(batch * padded(in_channels, element) * positions_in * element);
-  const auto output = whole(batch * padded(out_channels, element) * positions_out * element);
-  const auto weight = whole(padded(out_channels, element) * per_group * kernel * weight_element);
+  const auto input = whole(batch * padded(in_channels, element) * extents->in * element);
+  const auto output = whole(batch * padded(out_channels, element) * extents->out * element);
+  const auto weight =
+      whole(padded(out_channels, element) * per_group * extents->kernel * weight_element);
   if (!input || !output || !weight || in_channels < 1 || out_channels < 1) return std::nullopt;
 
   MeasuredConvolution measured;
   measured.sizes = {*input, *output, *weight};
   const double step = 16 / element;
-  const double multiply_adds = batch * positions_out * out_channels * in_channels / groups * kernel;
+  const double multiply_adds =
+      batch * extents->out * out_channels * in_channels / groups * extents->kernel;
   measured.features = {
       log2_of(batch),
       log2_of(in_channels / groups),
       log2_of(out_channels / groups),
-      log2_of(positions_in),
-      log2_of(positions_out),
-      log2_of(kernel),
+      log2_of(extents->in),
+      log2_of(extents->out),
+      log2_of(extents->kernel),
       static_cast<float>(query.stride[spatial - 1]),
       static_cast<float>(query.dilation[spatial - 1]),
       log2_of(groups),

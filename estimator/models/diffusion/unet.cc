@@ -74,19 +74,21 @@ std::vector<std::int64_t> per_block(const Node* node, std::int64_t fallback, std
   return values;
 }
 
-Plan read_plan(const Node& config, const ModelSettings& settings) {
-  Plan plan;
-  plan.conditioned = config.at("_class_name").as_string() == "UNet2DConditionModel";
-  plan.in_channels = count_or(config, {"in_channels"}, plan.conditioned ? 4 : 3);
-  plan.out_channels = count_or(config, {"out_channels"}, plan.conditioned ? 4 : 3);
-  plan.sample_size = count_or(config, {"sample_size"}, plan.conditioned ? 64 : 32);
+void read_channels(const Node& config, Plan& plan) {
+  const bool conditioned = plan.conditioned;
+  plan.in_channels = count_or(config, {"in_channels"}, conditioned ? 4 : 3);
+  plan.out_channels = count_or(config, {"out_channels"}, conditioned ? 4 : 3);
+  plan.sample_size = count_or(config, {"sample_size"}, conditioned ? 64 : 32);
   if (const Node* channels = find_any(config, {"block_out_channels"})) {
     plan.channels = channels->as_ints(1, kMostWidth);
     if (channels->items().empty()) channels->refuse("it must name at least one block");
   } else {
-    plan.channels = plan.conditioned ? std::vector<std::int64_t>{320, 640, 1280, 1280}
-                                     : std::vector<std::int64_t>{224, 448, 672, 896};
+    plan.channels = conditioned ? std::vector<std::int64_t>{320, 640, 1280, 1280}
+                                : std::vector<std::int64_t>{224, 448, 672, 896};
   }
+}
+
+void read_blocks(const Node& config, Plan& plan) {
   const std::size_t blocks = plan.channels.size();
   const bool conditioned = plan.conditioned;
   plan.down_attention =
@@ -98,6 +100,9 @@ Plan read_plan(const Node& config, const ModelSettings& settings) {
   plan.downsample_padding = find_any(config, {"downsample_padding"}) != nullptr
                                 ? config.at("downsample_padding").as_int(0, 1)
                                 : 1;
+}
+
+void read_style(const Node& config, const ModelSettings& settings, Plan& plan) {
   plan.style.groups = count_or(config, {"norm_num_groups"}, 32);
   plan.style.eps = number_or(config, {"norm_eps"}, 1e-5);
   plan.style.activation = activation_or(config, {"act_fn"}, "silu");
@@ -109,29 +114,46 @@ Plan read_plan(const Node& config, const ModelSettings& settings) {
     choice_or(config, key, {"conv"});
   // Frequencies that are a parameter, though one that does not learn, and sines of both signs.
   plan.fourier =
-      !conditioned && choice_or(config, "time_embedding_type", {"positional", "fourier"}) == 1;
+      !plan.conditioned && choice_or(config, "time_embedding_type", {"positional", "fourier"}) == 1;
   plan.flip = flag_or(config, {"flip_sin_to_cos"}, true);
+}
+
+// What a text, and SDXL's sizes, say to it.
+void read_condition(const Node& config, Plan& plan) {
+  plan.cross_size = count_or(config, {"cross_attention_dim"}, 1280);
+  // The library's historic name: attention_head_dim is the number of heads here.
+  plan.heads = per_block(find_any(config, {"num_attention_heads", "attention_head_dim"}), 8,
+                         plan.channels.size());
+  plan.added_size = count_or(config, {"projection_class_embeddings_input_dim"}, 0);
+  plan.added_time_size = count_or(config, {"addition_time_embed_dim"}, 0);
+  if (plan.added_size > 0 && plan.added_time_size * kTimeIds >= plan.added_size) {
+    config.refuse(
+        "addition_time_embed_dim and projection_class_embeddings_input_dim do not fit together");
+  }
+}
+
+void read_head_size(const Node& config, Plan& plan) {
+  const Node* size = find_any(config, {"attention_head_dim"});
+  const bool given = size != nullptr || config.find("attention_head_dim") == nullptr;
+  for (const std::int64_t c : plan.channels)
+    plan.heads.push_back(given ? c / (size != nullptr ? size->as_int(1, kMostWidth) : 8) : 1);
+}
+
+Plan read_plan(const Node& config, const ModelSettings& settings) {
+  Plan plan;
+  plan.conditioned = config.at("_class_name").as_string() == "UNet2DConditionModel";
+  read_channels(config, plan);
+  read_blocks(config, plan);
+  read_style(config, settings, plan);
   plan.linear_projection = flag_or(config, {"use_linear_projection"}, false);
   plan.transformer_layers =
-      per_block(find_any(config, {"transformer_layers_per_block"}), 1, blocks);
-  if (conditioned) {
-    plan.cross_size = count_or(config, {"cross_attention_dim"}, 1280);
-    // The library's historic name: attention_head_dim is the number of heads here.
-    plan.heads =
-        per_block(find_any(config, {"num_attention_heads", "attention_head_dim"}), 8, blocks);
-    plan.added_size = count_or(config, {"projection_class_embeddings_input_dim"}, 0);
-    plan.added_time_size = count_or(config, {"addition_time_embed_dim"}, 0);
-    if (plan.added_size > 0 && plan.added_time_size * kTimeIds >= plan.added_size) {
-      config.refuse(
-          "addition_time_embed_dim and projection_class_embeddings_input_dim do not fit together");
-    }
+      per_block(find_any(config, {"transformer_layers_per_block"}), 1, plan.channels.size());
+  if (plan.conditioned) {
+    read_condition(config, plan);
   } else {
-    const Node* size = find_any(config, {"attention_head_dim"});
-    const bool given = size != nullptr || config.find("attention_head_dim") == nullptr;
-    for (const std::int64_t c : plan.channels)
-      plan.heads.push_back(given ? c / (size != nullptr ? size->as_int(1, kMostWidth) : 8) : 1);
+    read_head_size(config, plan);
   }
-  for (std::size_t i = 0; i < blocks; ++i) {
+  for (std::size_t i = 0; i < plan.channels.size(); ++i) {
     if (plan.heads[i] == 0 || plan.channels[i] % plan.heads[i] != 0)
       config.refuse("attention_head_dim does not divide block_out_channels");
     if (plan.channels[i] % plan.style.groups != 0)
