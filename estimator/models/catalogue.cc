@@ -4,8 +4,8 @@
 
 #include "core/document.h"
 #include "estimator/models/factory.h"
+#include "estimator/models/grid_families.h"
 #include "estimator/models/presets.h"
-#include "estimator/models/vision/families.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/dry/dry_device.h"
 #include "kernels/layers/builder.h"
@@ -39,7 +39,7 @@ std::vector<CataloguedModel> model_catalogue() {
     const std::string name(preset.name);
     models.push_back({name, std::string(preset.what), count_parameters(name)});
   }
-  for (const VisionPreset& preset : vision_presets()) {
+  for (const GridPreset& preset : grid_presets()) {
     const std::string name(preset.name);
     const auto same = [&](const CataloguedModel& known) { return known.name == name; };
     if (std::any_of(models.begin(), models.end(), same)) continue;

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "core/error.h"
+#include "estimator/models/grid_families.h"
 #include "estimator/models/language/families.h"
 #include "estimator/models/multimodal/vision_language.h"
+#include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
 #include "estimator/models/stack/stack_network.h"
 #include "estimator/models/stored/stored_network.h"
 #include "estimator/models/stored/stored_tensors.h"
-#include "estimator/models/vision/families.h"
 
 namespace memfathom {
 namespace {
@@ -40,8 +41,7 @@ std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
                                      std::vector<std::string>& assumptions) {
   if (std::unique_ptr<Network> network = make_language_model(builder, config, settings))
     return network;
-  if (std::unique_ptr<Network> network = make_vision_model(builder, config, settings))
-    return network;
+  if (std::unique_ptr<Network> network = make_grid_model(builder, config, settings)) return network;
   if (is_vision_language(config))
     return make_vision_language(builder, config, settings, assumptions);
   if (!config.file().empty()) {
@@ -76,7 +76,7 @@ std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
     if (const std::optional<Node> config = preset_config(preset->as_string()))
       return from_config(builder, *config, settings, assumptions);
     const std::string name = normalized_preset(preset->as_string());
-    if (std::unique_ptr<Network> network = make_vision_preset(builder, name, model, settings))
+    if (std::unique_ptr<Network> network = make_grid_preset(builder, name, model, settings))
       return network;
     preset->refuse(unknown_preset(preset->as_string()));
   }

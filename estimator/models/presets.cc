@@ -8,7 +8,8 @@
 #include <cmath>
 
 #include "core/suggest.h"
-#include "estimator/models/vision/families.h"
+#include "estimator/models/grid_families.h"
+#include "estimator/models/preset_names.h"
 
 namespace memfathom {
 namespace {
@@ -55,7 +56,7 @@ const std::vector<Preset>& presets() {
   static const std::vector<Preset> kAll = [] {
     std::vector<Preset> all;
     for (const std::span<const Preset> some :
-         {language_presets(), further_presets(), encoder_presets(), vision_language_presets()})
+         {language_presets(), encoder_presets(), vision_language_presets()})
       all.insert(all.end(), some.begin(), some.end());
     return all;
   }();
@@ -79,7 +80,7 @@ std::optional<Node> preset_config(std::string_view name) {
 
 bool is_preset(std::string_view name) {
   if (preset_config(name)) return true;
-  const std::span<const VisionPreset> vision = vision_presets();
+  const std::span<const GridPreset> vision = grid_presets();
   return std::any_of(vision.begin(), vision.end(),
                      [wanted = normalized_preset(name)](const auto& preset) {
                        return normalized_preset(preset.name) == wanted;
@@ -89,7 +90,7 @@ bool is_preset(std::string_view name) {
 std::string unknown_preset(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
-  for (const VisionPreset& preset : vision_presets()) names.push_back(preset.name);
+  for (const GridPreset& preset : grid_presets()) names.push_back(preset.name);
   std::string meant;
   if (const std::optional<std::string_view> near = nearest_name(name, names)) {
     meant = *near;

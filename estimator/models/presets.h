@@ -21,7 +21,6 @@ struct Preset {
 // All of them: language models first, then encoders and those that see.
 const std::vector<Preset>& presets();
 std::span<const Preset> language_presets();
-std::span<const Preset> further_presets();
 std::span<const Preset> encoder_presets();
 std::span<const Preset> vision_language_presets();
 

@@ -3,9 +3,11 @@ set(MODEL_SOURCES
   models/catalogue.cc
   models/encoder_presets.cc
   models/factory.cc
-  models/further_presets.cc
+  models/grid_families.cc
+  models/grid_presets.cc
+  models/language_presets.cc
   models/losses.cc
-  models/preset_table.cc
+  models/preset_names.cc
   models/presets.cc
   models/vision_language_presets.cc
   models/language/attention.cc
@@ -75,7 +77,6 @@ set(MODEL_SOURCES
   models/vision/dinov2.cc
   models/vision/dpt_head.cc
   models/vision/encoder_layer.cc
-  models/vision/families.cc
   models/vision/image_network.cc
   models/vision/image_parts.cc
   models/vision/image_tower.cc

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/vision/families.h"
+#include "estimator/models/grid_families.h"
 #include "estimator/readers/frozen_modules.h"
 
 namespace memfathom {

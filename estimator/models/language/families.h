@@ -1,4 +1,4 @@
-// Families: Hugging Face's language, text and transformer vision models by their model_type.
+// Families: Hugging Face's language and text models by their model_type.
 #pragma once
 
 #include <memory>

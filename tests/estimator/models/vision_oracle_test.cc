@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/vision/families.h"
+#include "estimator/models/grid_families.h"
+#include "estimator/models/preset_names.h"
 #include "tests/support/oracle_check.h"
 #include "tests/support/paths.h"
 
@@ -42,8 +43,8 @@ std::vector<OracleRow> vision_rows(std::string_view group) {
 std::unique_ptr<Network> make_vision(Builder& builder, const Node& model,
                                      const ModelSettings& settings) {
   const Node* preset = model.find("preset");
-  if (preset == nullptr) return make_vision_model(builder, model.at("config"), settings);
-  return make_vision_preset(builder, normalized_preset(preset->as_string()), model, settings);
+  if (preset == nullptr) return make_grid_model(builder, model.at("config"), settings);
+  return make_grid_preset(builder, normalized_preset(preset->as_string()), model, settings);
 }
 
 class VisionOracleTest : public testing::TestWithParam<std::string_view> {};
@@ -117,9 +118,9 @@ TEST_P(OwnFamilyTest, IsTheOraclesNetworkOfThatShape) {
   }
   ASSERT_EQ(rows.size(), 1u) << tested.row;
   rows[0].config = parse_json(tested.config, tested.name);
-  expect_rows_agree(rows, make_vision_model);
+  expect_rows_agree(rows, make_grid_model);
   if (tested.trace != nullptr)
-    expect_trace_agrees(tested.trace, rows, make_vision_model, tested.order);
+    expect_trace_agrees(tested.trace, rows, make_grid_model, tested.order);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OwnFamilyTest, testing::ValuesIn(kFamilies),

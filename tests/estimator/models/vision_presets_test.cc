@@ -4,7 +4,8 @@
 #include <string>
 
 #include "core/document.h"
-#include "estimator/models/vision/families.h"
+#include "estimator/models/grid_families.h"
+#include "estimator/models/preset_names.h"
 #include "kernels/allocator/bare_allocator.h"
 #include "kernels/dry/dry_device.h"
 #include "kernels/tensor/engine.h"
@@ -17,7 +18,7 @@ struct PresetNetwork {
   explicit PresetNetwork(std::string_view name) {
     Node model = Node::map();
     model.set("preset", Node::string(std::string(name)));
-    network = make_vision_preset(builder, normalized_preset(name), model, {});
+    network = make_grid_preset(builder, normalized_preset(name), model, {});
   }
 
   DryDevice device;
@@ -126,12 +127,12 @@ TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
 }
 
 TEST(VisionPresetsTest, TheListedParameterCountsAreTheBuiltOnes) {
-  for (const VisionPreset& preset : vision_presets())
+  for (const GridPreset& preset : grid_presets())
     EXPECT_EQ(build(preset.name).parameters, preset.parameters) << preset.name;
 }
 
 TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
-  for (const VisionPreset& preset : vision_presets()) {
+  for (const GridPreset& preset : grid_presets()) {
     PresetNetwork built(preset.name);
     ASSERT_NE(built.network, nullptr) << preset.name;
     built.network->load_batch(2, true);
@@ -146,7 +147,7 @@ TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
 
 // `for x, y in loader:` lets go of a batch before the next one is copied.
 TEST(VisionPresetsTest, ABatchGoesBeforeTheNextOneComes) {
-  for (const VisionPreset& preset : vision_presets()) {
+  for (const GridPreset& preset : grid_presets()) {
     PresetNetwork built(preset.name);
     ASSERT_NE(built.network, nullptr) << preset.name;
     built.network->load_batch(2, true);
@@ -165,7 +166,7 @@ TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
   ModelSettings settings;
   settings.num_frames = 10;
   const std::unique_ptr<Network> network =
-      make_vision_preset(builder, "vggt1b", Node::map(), settings);
+      make_grid_preset(builder, "vggt1b", Node::map(), settings);
   ASSERT_NE(network, nullptr);
   const NoGrad no_grad(session);
   session.training = false;
