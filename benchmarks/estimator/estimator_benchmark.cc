@@ -15,6 +15,7 @@
 #include "estimator/advise/recommend.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/read_job.h"
+#include "estimator/models/presets.h"
 #include "estimator/run/dry_run.h"
 #include "kernels/allocator/caching_allocator.h"
 #include "kernels/allocator/forwarding_allocator.h"
@@ -147,6 +148,11 @@ void allocator_alone(benchmark::State& state, const Job& job) {
   state.counters["allocations"] = static_cast<double>(count);
 }
 
+// A name that is found as it is written, and one that is an alias, which every form is tried for.
+void preset_by_name(benchmark::State& state, const char* name) {
+  for (auto _ : state) benchmark::DoNotOptimize(preset_config(name));
+}
+
 void dry_run_by_layers(benchmark::State& state) {
   const Job job = llama_of(state.range(0));
   for (auto _ : state) benchmark::DoNotOptimize(run_dry(job, {}).allocated_peak);
@@ -215,6 +221,10 @@ void register_all() {
       ->Range(8, 128)
       ->Unit(benchmark::kMillisecond)
       ->Complexity(benchmark::oN);
+  for (const char* name : {"gpt2", "flan-t5-xxl", "vicuna-7b"})
+    benchmark::RegisterBenchmark(("preset_config/" + std::string(name)).c_str(), preset_by_name,
+                                 name)
+        ->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("estimate/llama-2-7b", estimate_one)->Unit(benchmark::kMillisecond);
   for (const auto& [name, parallel] :
        {std::pair<std::string, const char*>{"recommend/llama-2-7b", "{num_gpus: 1}"},
