@@ -11,7 +11,6 @@
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/named_model.h"
-#include "estimator/readers/resolve.h"
 
 namespace memfathom {
 namespace {
@@ -189,13 +188,6 @@ std::vector<Reading> read_paths(const std::vector<std::string>& paths) {
     for (Reading& reading : read_path(path)) files.push_back(std::move(reading));
   }
   return files;
-}
-
-MergedJob read_job_files(const std::vector<std::string>& paths) {
-  MergedJob job = merge_files(read_paths(paths));
-  keep_stored_type(job.files, job.document, job);
-  resolve_open(job.files, job.document, job);
-  return job;
 }
 
 }  // namespace memfathom

@@ -31,7 +31,5 @@ void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJ
 
 // Every file, and every folder with a model in it.
 std::vector<Reading> read_paths(const std::vector<std::string>& paths);
-// Read, merged and resolved.
-MergedJob read_job_files(const std::vector<std::string>& paths);
 
 }  // namespace memfathom

@@ -29,7 +29,6 @@ class ImageTower {
 
   const EncoderPlan& plan() const { return plan_; }
   std::int64_t tokens() const { return position_ids_.size(1); }
-  bool has_class_token() const { return static_cast<bool>(class_); }
   std::int64_t patches_per_side() const { return image_.height / patch_; }
 
   void load(std::int64_t size);

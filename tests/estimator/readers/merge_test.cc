@@ -23,6 +23,14 @@ Reading reading_of(const char* yaml, const char* file) {
   return read_tree(tree, detect_format(tree));
 }
 
+// As estimate --from does it (cli/estimate/job_source.cc).
+MergedJob read_job_files(const std::vector<std::string>& paths) {
+  MergedJob job = merge_files(read_paths(paths));
+  keep_stored_type(job.files, job.document, job);
+  resolve_open(job.files, job.document, job);
+  return job;
+}
+
 TEST(MergeTest, ModelArgumentsAndDeepSpeedAreOneJobThatRuns) {
   const MergedJob job =
       read_job_files({data("tiny-llama"), data("training_args.json"), data("deepspeed.json")});
