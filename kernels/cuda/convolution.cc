@@ -134,9 +134,11 @@ Convolutions::Planned& Convolutions::planned(const ConvolutionCall& call) {
   const cudnn::Convolution::Alignment alignment{alignment_of(x.data), alignment_of(w.data),
                                                 alignment_of(y.data)};
   if (alignment == cudnn::Convolution::Alignment{}) return planned(call.query);
-  const std::string key = fmt::format("{} aligned to {}, {} and {}", to_string(call.query),
-                                      alignment.x, alignment.w, alignment.y);
-  return plans_.get(key, [&] { return make_plans(call.query, alignment, given_workspace(call)); });
+  // What a call brings changes once an engine is chosen for tensors that are aligned.
+  const Bytes given = given_workspace(call);
+  const std::string key = fmt::format("{} aligned to {}, {} and {}, in {} B", to_string(call.query),
+                                      alignment.x, alignment.w, alignment.y, given.count());
+  return plans_.get(key, [&] { return make_plans(call.query, alignment, given); });
 }
 
 Bytes Convolutions::workspace(const ConvolutionQuery& query) {
