@@ -99,7 +99,6 @@ class Builder {
   std::shared_ptr<const BlockAdapter> block_adapter(std::int64_t block) const;
   std::int64_t blocks() const { return block_count_; }
 
-  bool in_head() const { return head_depth_ > 0; }
   bool in_frozen_part() const { return frozen_depth_ > 0; }
   // Beside the language model: the targets of adapters are meant as the library spells them.
   bool beside_language() const { return beside_depth_ > 0; }

@@ -53,8 +53,6 @@ class Session {
   // The first gemm of the forward and of the backward thread takes a cuBLAS workspace and keeps it.
   // `with_epilogue`: it goes through cuBLASLt, which has one of its own where the policy says so.
   void before_gemm(bool with_epilogue);
-  // Releases them, as the end of the process would.
-  void release_workspaces() { gemm_workspaces_.clear(); }
   bool used_cublas() const { return used_cublas_; }
   bool used_cudnn() const { return used_cudnn_; }
   bool used_cufft() const { return used_cufft_; }
