@@ -51,7 +51,7 @@ struct TrainingSpec {
   bool gradient_clipping = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
   bool zero_grad_given = false;
-  Lengths lengths = Lengths::kFixed;
+  std::optional<Lengths> lengths;  // absent: fixed, which the answer then says
   bool grad_scaler = false;
   bool hold_output = false;
   std::optional<bool> retain_graph;  // absent: as the kind of job has it (run/layer_benchmark.h)

@@ -245,6 +245,7 @@ void read_axolotl(Reading& reading) {
   const Node* adapter = value_at(tree, "adapter");
   const std::string kind = adapter != nullptr && adapter->is_string() ? adapter->as_string() : "";
   read_fields(kFields, reading);
+  set_packed({"sample_packing", "pad_to_sequence_len"}, reading);
   if (!evaluates(tree))
     std::erase_if(reading.settings, [](const KeyChange& change) {
       return change.key == "training.evaluation.batch_size";

@@ -183,6 +183,7 @@ void read_llama_factory(Reading& reading) {
   const std::string kind = text_at(tree, "finetuning_type", "lora");
   const bool adapters = kind == "lora" || kind == "oft";
   read_fields(kFields, reading);
+  set_packed({"packing", "neat_packing"}, reading);
   if (adapters) {
     set_adapters(reading);
   } else {

@@ -183,6 +183,14 @@ bool says_true(const Node& tree, std::string_view dotted_path) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
+void set_packed(std::initializer_list<std::string_view> keys, Reading& reading) {
+  for (const std::string_view key : keys) {
+    if (!says_true(reading.content, key)) continue;
+    reading.set("training.lengths", Node::string("fixed"));
+    return;
+  }
+}
+
 void read_fields(std::span<const Field> fields, Reading& reading) {
   for (const Field& field : fields) {
     const Node* value = value_at(reading.content, field.file);

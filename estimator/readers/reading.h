@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,9 @@ std::string text_at(const Node& tree, std::string_view dotted_path,
                     std::string_view otherwise = "");
 // Whether a true stands there; anything else is no.
 bool says_true(const Node& tree, std::string_view dotted_path);
+
+// Where one of these keys is true, samples are packed or padded: all have the greatest length.
+void set_packed(std::initializer_list<std::string_view> keys, Reading& reading);
 
 // Takes every field that the file has; "auto" goes to `autos`.
 void read_fields(std::span<const Field> fields, Reading& reading);

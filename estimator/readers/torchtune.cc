@@ -139,6 +139,7 @@ std::span<const Field> torchtune_fields() { return kFields; }
 void read_torchtune(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);
+  set_packed({"dataset.packed"}, reading);
   const bool adapters = value_at(tree, "model.lora_rank") != nullptr;
   if (adapters) set_adapters(reading);
   set_precision(reading);

@@ -147,6 +147,7 @@ void set_attention(const std::string& name, Reading& reading) {
 void read_training_arguments(Reading& reading) {
   const Node& tree = reading.content;
   read_fields(kFields, reading);
+  set_packed({"packing"}, reading);
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
     reading.set("training.batch_size", Node::integer(8));
     reading.assumptions.push_back(fmt::format(

@@ -101,6 +101,7 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
         vary_lengths(loop, *model.network, job.training.settings.sequence_length);
       } else {
         train(loop, job.training, reached);
+        note_lengths(job, *model.network, run.assumptions);
       }
       break;
     }

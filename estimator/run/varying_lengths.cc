@@ -1,7 +1,11 @@
 #include "estimator/run/varying_lengths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
+
+#include "kernels/allocator/options.h"
 
 namespace memfathom {
 namespace {
@@ -22,6 +26,19 @@ void vary_lengths(TrainingLoop& loop, Network& network, std::int64_t longest) {
   }
   network.set_length(longest);
   loop.iterate();
+}
+
+void note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions) {
+  const std::int64_t length = job.training.settings.sequence_length;
+  if (length == 0 || job.training.lengths || job.allocator.backend != Backend::kCaching ||
+      parse_allocator_options(job.allocator.options).expandable_segments ||
+      !network.set_length(length))
+    return;
+  assumptions.push_back(fmt::format(
+      "all sequences have {} tokens, packed or padded to that; where lengths vary from batch to "
+      "batch more is reserved: training.lengths: varying estimates it, expandable_segments avoids "
+      "most of it",
+      length));
 }
 
 }  // namespace memfathom

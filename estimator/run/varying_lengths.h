@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "estimator/job/job.h"
 #include "kernels/layers/training_loop.h"
 
 namespace memfathom {
@@ -11,5 +14,9 @@ namespace memfathom {
 // one length seldom fit the next, so more is reserved than with a fixed length. Models without a
 // length run as they are.
 void vary_lengths(TrainingLoop& loop, Network& network, std::int64_t longest);
+
+// Says that all lengths were taken as equal, where the job leaves it open and it makes a
+// difference.
+void note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

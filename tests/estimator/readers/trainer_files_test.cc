@@ -10,6 +10,17 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
+TEST(TrainerFilesTest, PackedOrPaddedSamplesAllHaveTheGreatestLength) {
+  const auto lengths = [](const char* yaml) { return said(reading_of(yaml), "training.lengths"); };
+  EXPECT_EQ(lengths("{base_model: x/y-8b, micro_batch_size: 1, sample_packing: true}"), "fixed");
+  EXPECT_EQ(lengths("{base_model: x/y-8b, micro_batch_size: 1, pad_to_sequence_len: true}"),
+            "fixed");
+  EXPECT_EQ(lengths("{base_model: x/y-8b, micro_batch_size: 1, sample_packing: false}"), "");
+  EXPECT_EQ(lengths("{output_dir: x, learning_rate: 1e-4, packing: true}"), "fixed");
+  EXPECT_EQ(lengths("{model_name_or_path: x/y-8b, stage: sft, cutoff_len: 512, packing: true}"),
+            "fixed");
+}
+
 TEST(TrainerFilesTest, EvaluationHasItsOwnBatchesWhereItTakesPlace) {
   const Reading with = reading_of(
       "{per_device_train_batch_size: 2, per_device_eval_batch_size: 16, eval_strategy: steps}");

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "tests/estimator/run_job.h"
 
@@ -26,6 +28,23 @@ TEST(VaryingLengthsTest, ExpandableSegmentsRemoveMostOfIt) {
   const DryRun plain = run_with("varying", "");
   const DryRun expandable = run_with("varying", "expandable_segments:True");
   EXPECT_LT(expandable.reserved_high, plain.reserved_high);
+}
+
+TEST(VaryingLengthsTest, ThatLengthsWereTakenAsEqualIsSaidUnlessTheJobSaysIt) {
+  const auto notes = [](const std::string& training, const std::string& allocator = "") {
+    const DryRun run =
+        run_job(R"({"model": )" + small_llama() +
+                R"(, "training": {"batch_size": 2, "sequence_length": 64, "precision": "bf16")" +
+                training + R"(}, "allocator": {"options": ")" + allocator + R"("}})");
+    return std::count_if(
+        run.assumptions.begin(), run.assumptions.end(),
+        [](const std::string& note) { return note.starts_with("all sequences have 64 tokens"); });
+  };
+  EXPECT_EQ(notes(""), 1);
+  EXPECT_EQ(notes(R"(, "lengths": "fixed")"), 0);
+  EXPECT_EQ(notes(R"(, "lengths": "varying")"), 0);
+  EXPECT_EQ(notes("", "expandable_segments:True"), 0);
+  EXPECT_EQ(notes(R"(, "mode": "inference")"), 0);
 }
 
 DryRun run_evaluating(const std::string& evaluation) {
