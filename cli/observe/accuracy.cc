@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
 #include "cli/commands.h"
+#include "cli/estimate/job_options.h"
 #include "cli/observe/recalibration.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
@@ -118,6 +120,7 @@ json to_json(const std::string& name, const Line& line, const Summary& summary) 
 
 struct Options {
   std::string data;
+  MeasuredJobsFilter filter;
   bool groups = false;
   std::int64_t anchors = 0;
   std::int64_t folds = 0;
@@ -128,11 +131,15 @@ struct Options {
 Options parsed(const Arguments& arguments) {
   Options options;
   OptionParser parser("accuracy");
+  const auto job = std::make_shared<JobOptions>();
+  job->declare(parser);
   parser.option("--data", options.data);
+  parser.option("--only", options.filter.only);
   parser.flag("--groups", options.groups);
   parser.option("--anchors", options.anchors);
   parser.option("--folds", options.folds);
   parser.parse(arguments);
+  options.filter.rewritten = [job](Node document) { return job->document(std::move(document)); };
   if (options.data.empty())
     throw Error(
         ErrorKind::kUsage,
@@ -150,7 +157,7 @@ Options parsed(const Arguments& arguments) {
 
 ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   const Options options = parsed(arguments);
-  const std::vector<MeasuredJob> rows = read_measured_jobs(options.data);
+  const std::vector<MeasuredJob> rows = read_measured_jobs(options.data, options.filter);
   const Estimation estimation(context);
   std::vector<ScoredJob> scores = score_all(rows, estimation);
   for (const ScoredJob& scored : scores) {

@@ -47,7 +47,8 @@ Node with_absolute_trace(const Node& job, const std::filesystem::path& file) {
   return absolute;
 }
 
-void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows) {
+void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filter,
+               std::vector<MeasuredJob>& rows) {
   std::ifstream input(file);
   if (!input)
     throw Error(ErrorKind::kInput,
@@ -62,7 +63,9 @@ void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows
     row.id = document.at("id").as_string();
     row.dataset = file.stem().string();
     if (const Node* group = document.find("group")) row.group = group->as_string();
-    const Node job = with_absolute_trace(document.at("job"), file);
+    if (!row.group.starts_with(filter.only)) continue;
+    Node job = with_absolute_trace(document.at("job"), file);
+    if (filter.rewritten) job = filter.rewritten(std::move(job));
     row.job = read_job(job);
     row.job.id = row.id;
     row.job_text = to_json(job).dump();
@@ -73,9 +76,14 @@ void read_file(const std::filesystem::path& file, std::vector<MeasuredJob>& rows
 
 }  // namespace
 
-std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path) {
+std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path,
+                                            const MeasuredJobsFilter& filter) {
   std::vector<MeasuredJob> rows;
-  for (const std::filesystem::path& file : files_of(path)) read_file(file, rows);
+  for (const std::filesystem::path& file : files_of(path)) read_file(file, filter, rows);
+  if (rows.empty() && !filter.only.empty())
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: no group begins with \"{}\"; --groups lists them", path.string(),
+                            filter.only));
   if (rows.empty())
     throw Error(
         ErrorKind::kInput,

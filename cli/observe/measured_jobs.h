@@ -3,11 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/document.h"
 #include "core/sample.h"
 #include "estimator/job/job.h"
 
@@ -25,8 +27,15 @@ struct MeasuredJob {
   std::string phase;  // the metric of that phase only; empty: the total
 };
 
+// Which lines are wanted, and as what.
+struct MeasuredJobsFilter {
+  std::string only;                     // groups that begin so; empty: all
+  std::function<Node(Node)> rewritten;  // the job instead of the line's; empty: as it is
+};
+
 // A file, or every *.jsonl of a folder in the order of their names. Lines with `exclude` are left
 // out. Throws Error(kInput) with file and line.
-std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path);
+std::vector<MeasuredJob> read_measured_jobs(const std::filesystem::path& path,
+                                            const MeasuredJobsFilter& filter = {});
 
 }  // namespace memfathom

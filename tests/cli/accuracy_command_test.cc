@@ -93,6 +93,22 @@ TEST_F(AccuracyCommandTest, WhatCannotBeAnsweredIsCountedAndExplainedOnRequest) 
               HasSubstr("no-such-network"));
 }
 
+TEST_F(AccuracyCommandTest, JobFlagsAreSaidOfEveryRowThatIsAskedFor) {
+  const json job = job_of("resnet18", 4, {{"gpu", "t4"}});
+  json larger = job;
+  larger["training"]["batch_size"] = 16;
+  json row = row_of(job, totals(larger).at("device_peak_bytes").get<double>());
+  row["group"] = "wanted/one";
+  json other = row_of(job, 1);
+  other["group"] = "other";
+  const json line = score({row, other}, {"--only", "wanted", "--batch-size", "16"});
+  EXPECT_EQ(line.at("rows"), 1);
+  EXPECT_LT(line.at("p90_error").get<double>(), 1e-9);
+  const Outcome none = run({"accuracy", "--data", folder_ + "/rows.jsonl", "--only", "nothing"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no group begins with"));
+}
+
 TEST_F(AccuracyCommandTest, TwoWaysToCalibrateAtOnceAreRefused) {
   const Outcome outcome = run({"accuracy", "--data", folder_, "--anchors", "6", "--folds", "5"});
   EXPECT_EQ(outcome.exit_code, 2);
