@@ -193,6 +193,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   totals.first_allocated_peak = run.first_allocated_peak;
   totals.interval = context.interval;
   if (run.host_peak.count() > 0) totals.host_peak = run.host_peak;
+  totals.rank = run.rank;
   totals.ranks_per_node = std::min(job.parallel.num_gpus, job.parallel.gpus_per_node);
 
   estimate.components = allocated_lines(run);

@@ -45,6 +45,7 @@ struct Totals {
   double interval = 0.9;
   std::optional<Bytes> host_peak;  // of one GPU's process, where something is offloaded
   std::int64_t ranks_per_node = 1;
+  std::string rank;  // the heaviest, where ranks differ
 
   // Of all processes that share a host.
   std::optional<Bytes> host_of_node() const {

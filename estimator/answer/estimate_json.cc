@@ -30,6 +30,7 @@ Json totals_json(const Totals& totals) {
             {"device_high_bytes", totals.device_high.count()},
             {"interval", totals.interval},
             {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
+  if (!totals.rank.empty()) json["rank"] = totals.rank;
   if (totals.host_peak) {
     json["host_peak_bytes"] = totals.host_peak->count();
     json["host_node_bytes"] = totals.host_of_node()->count();

@@ -176,6 +176,8 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
       run = std::move(last);
       if (options.timeline != nullptr) *options.timeline = std::move(of_last);
     }
+    run.rank = fmt::format("pipeline stage {} of {}", first_is_heavier ? 1 : job.parallel.pipeline,
+                           job.parallel.pipeline);
     assumptions.push_back(fmt::format(
         "pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds "
         "{} micro-batches at once, the last one",

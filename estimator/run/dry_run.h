@@ -29,6 +29,7 @@ struct DryRun {
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
   std::int64_t layers = 0;  // modules that own parameters; 0 of a trace, which names none
+  std::string rank;         // the one that is shown, where ranks differ
   Bytes host_peak;          // what offloading puts on the host
   Bytes communication;      // outside the allocator: NCCL's buffers
   Bytes reserved_unsure;    // how far the reserved peak lies from either of two replays it averages

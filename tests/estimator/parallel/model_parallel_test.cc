@@ -71,6 +71,8 @@ TEST(PipelineTest, TheFirstStageHoldsAsManyMicroBatchesAsThereAreStages) {
 TEST(PipelineTest, SaysWhichStageIsShownAndCountsTheWholeModel) {
   const DryRun run = run_with(R"({"num_gpus": 2, "pipeline": 2})");
   EXPECT_EQ(run.parameter_count, kSmallLlama);
+  EXPECT_THAT(run.rank, testing::AnyOf("pipeline stage 1 of 2", "pipeline stage 2 of 2"));
+  EXPECT_EQ(run_with(R"({"num_gpus": 2})").rank, "");
   EXPECT_THAT(run.assumptions, testing::Contains(testing::HasSubstr("stage is the heaviest")));
   EXPECT_LT(in_phase(run, "step", {Component::kParameters}), 2 * kSmallLlama * 7 / 10);
 }
