@@ -5,6 +5,7 @@
 #include <random>
 
 #include "db/calibration_file.h"
+#include "db/lookup.h"
 #include "db/rows.h"
 
 namespace memfathom {
@@ -39,10 +40,6 @@ class WithoutForeignKeys {
  private:
   Connection& connection_;
 };
-
-bool is_id_or_beginning(std::string_view text) {
-  return text.size() >= 4 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 std::optional<Calibration> first_calibration(Connection& connection, Query& query) {
   if (!query.step()) return std::nullopt;
@@ -254,25 +251,17 @@ std::vector<Calibration> Store::architecture_siblings(const Environment& environ
 std::optional<Calibration> Store::find_calibration(std::string_view name_or_id) const {
   return guarded(
       connection_->path(), "looking for a calibration", [&]() -> std::optional<Calibration> {
-        const std::string wanted(name_or_id);
-        Query named(*connection_,
-                    "SELECT id FROM calibrations WHERE name = ? ORDER BY usable DESC, created "
-                    "DESC, uid DESC LIMIT 1",
-                    wanted);
-        if (std::optional<Calibration> found = first_calibration(*connection_, named)) return found;
-        if (!is_id_or_beginning(wanted)) return std::nullopt;
+        std::vector<Listed> listed;
+        std::vector<std::int64_t> at;
         Query query(*connection_,
-                    "SELECT id FROM calibrations WHERE uid >= ?1 AND uid < ?1 || 'g' LIMIT 2",
-                    wanted);
-        std::vector<Calibration> found = all_calibrations(*connection_, query);
-        if (found.size() > 1) {
-          throw Error(
-              ErrorKind::kInput,
-              fmt::format("several calibrations have an id that begins with {}, among them {} and "
-                          "{}; give more digits",
-                          wanted, found[0].id, found[1].id));
+                    "SELECT id, uid, name, usable FROM calibrations ORDER BY created, uid");
+        while (query.step()) {
+          Listed& one = listed.emplace_back();
+          query.read_all(at.emplace_back(), one.id, one.name, one.usable);
         }
-        return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+        const std::optional<std::size_t> found = find_listed(listed, name_or_id, "calibrations");
+        if (!found) return std::nullopt;
+        return rows::calibration_at(*connection_, at[*found]);
       });
 }
 
@@ -287,12 +276,11 @@ std::vector<Baseline> Store::baselines() const {
 }
 
 std::optional<Baseline> Store::find_baseline(std::string_view name_or_id) const {
-  std::optional<Baseline> newest;
-  for (Baseline& baseline : baselines()) {
-    const bool by_id = is_id_or_beginning(name_or_id) && baseline.id.starts_with(name_or_id);
-    if (baseline.name == name_or_id || by_id) newest = std::move(baseline);
-  }
-  return newest;
+  std::vector<Baseline> all = baselines();
+  std::vector<Listed> listed;
+  for (const Baseline& baseline : all) listed.push_back({baseline.id, baseline.name});
+  const std::optional<std::size_t> found = find_listed(listed, name_or_id, "baselines");
+  return found ? std::optional(std::move(all[*found])) : std::nullopt;
 }
 
 std::string Store::annotate(const Annotation& annotation) {

@@ -85,14 +85,13 @@ class Store {
   std::optional<Calibration> newest_of_device(const Environment& environment) const;
   // The newest usable one of every other device of this architecture, with the same framework.
   std::vector<Calibration> architecture_siblings(const Environment& environment) const;
-  // By name (the newest usable one, else the newest), or by an id or the beginning of one. Throws
-  // Error(kInput) when the beginning fits several.
+  // By name, id or the beginning of one: db/lookup.h.
   std::optional<Calibration> find_calibration(std::string_view name_or_id) const;
 
   // Baselines of `bench`, and annotations.
   std::string insert_baseline(const Baseline& baseline);  // returns its id
   std::vector<Baseline> baselines() const;
-  std::optional<Baseline> find_baseline(std::string_view name_or_id) const;  // by name: the newest
+  std::optional<Baseline> find_baseline(std::string_view name_or_id) const;  // likewise
   std::string annotate(const Annotation& annotation);
   std::vector<Annotation> annotations(std::string_view subject) const;  // of everything when empty
 

@@ -6,10 +6,13 @@
 
 #include "core/coefficients.h"
 #include "core/error.h"
+#include "db/lookup.h"
 #include "db/published.h"
 
 namespace memfathom {
 namespace {
+
+constexpr const char* kPublished = "published";
 
 bool replaces(const Calibration& newer, const Calibration& older) {
   return newer.usable && newer.environment.device_key() == older.environment.device_key() &&
@@ -40,29 +43,27 @@ std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& stor
       all.push_back({calibration, status_of(calibration, stored), {}});
   }
   for (const Calibration& calibration : published_calibrations())
-    all.push_back({calibration, "published", {}});
+    all.push_back({calibration, kPublished, {}});
   return all;
 }
 
 ListedCalibration found_calibration(const std::string& wanted, const std::optional<Store>& store) {
-  if (store) {
-    if (std::optional<Calibration> found = store->find_calibration(wanted)) {
-      const std::string status = status_of(*found, store->calibrations());
-      std::vector<Annotation> annotations = store->annotations(found->id);
-      return {std::move(*found), status, std::move(annotations)};
-    }
+  std::vector<ListedCalibration> all = all_calibrations(store);
+  std::stable_partition(all.begin(), all.end(),
+                        [](const ListedCalibration& c) { return c.status == kPublished; });
+  std::vector<Listed> words;
+  for (const ListedCalibration& one : all)
+    words.push_back({one.calibration.id, one.calibration.name, one.calibration.usable});
+  const std::optional<std::size_t> found = find_listed(words, wanted, "calibrations");
+  if (!found) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("no calibration has the name or id \"{}\"; `memfathom calibrations list` shows "
+                    "them",
+                    wanted));
   }
-  for (const Calibration& published : published_calibrations()) {
-    if (published.name == wanted || (wanted.size() >= 4 && published.id.starts_with(wanted))) {
-      return {published, "published",
-              store ? store->annotations(published.id) : std::vector<Annotation>{}};
-    }
-  }
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format("no calibration has the name or id \"{}\"; `memfathom calibrations list` shows "
-                  "them",
-                  wanted));
+  if (store) all[*found].annotations = store->annotations(all[*found].calibration.id);
+  return std::move(all[*found]);
 }
 
 std::string percent_text(const std::optional<double>& fraction) {

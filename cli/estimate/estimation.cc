@@ -9,6 +9,7 @@
 
 #include "cli/database.h"
 #include "core/error.h"
+#include "db/lookup.h"
 #include "db/published.h"
 #include "db/store.h"
 #include "estimator/gpus.h"
@@ -24,6 +25,10 @@ namespace {
 // for which cuDNN's choices in fp32 differ most.
 constexpr int kAssumedCapability = 80;
 constexpr int kWithoutTf32 = 75;
+
+// Words of target.calibration that are no calibration's.
+constexpr const char* kBestMatch = "auto";
+constexpr const char* kNoCalibration = "none";
 
 std::optional<Bytes> capacity_of(const Job& job) {
   if (job.target.memory) return job.target.memory;
@@ -138,34 +143,51 @@ int Estimation::capability_of(const Job& job) const {
 
 Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   const std::string& wanted = job.target.calibration;
-  if (wanted == "none") return {};
+  if (wanted == kNoCalibration) return {};
   const std::string card = card_of(job, job.target.gpu.empty() ? live_target(job) : nullptr);
   const std::string key = fmt::format("{}|{}|{}", wanted, card, framework_of(job));
   const std::lock_guard lock(mutex_);
   const auto known = chosen_.find(key);
   if (known != chosen_.end()) return known->second;
 
-  Chosen chosen;
-  const std::string name =
-      wanted == "auto" ? fmt::format("{}/{}", card, framework_of(job)) : wanted;
-  for (const Calibration& calibration : stored_) {
-    if (calibration.name == name || calibration.id == name)
-      chosen = {calibration, CalibrationStatus::kCalibrated};
-  }
-  if (!chosen.calibration) {
-    chosen = {find_published_calibration(name), CalibrationStatus::kPublished};
-    if (!chosen.calibration && wanted != "auto") {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("target.calibration \"{}\" is neither in the database {} nor "
-                              "published; `memfathom calibrations list` shows what is",
-                              wanted, database_.string()));
-    }
-    if (!chosen.calibration)
-      chosen = {find_published_calibration("default/" + framework_of(job)),
-                CalibrationStatus::kNone};
-  }
+  const Chosen chosen =
+      wanted == kBestMatch ? best_match(card, framework_of(job)) : named_calibration(wanted);
   chosen_.emplace(key, chosen);
   return chosen;
+}
+
+Estimation::Chosen Estimation::best_match(const std::string& card,
+                                          const std::string& framework) const {
+  const std::string name = fmt::format("{}/{}", card, framework);
+  const auto newest = std::find_if(stored_.rbegin(), stored_.rend(),
+                                   [&](const Calibration& c) { return c.name == name; });
+  if (newest != stored_.rend()) return {*newest, CalibrationStatus::kCalibrated, {}};
+  if (std::optional<Calibration> published = find_published_calibration(name))
+    return {std::move(published), CalibrationStatus::kPublished, {}};
+  return {find_published_calibration("default/" + framework), CalibrationStatus::kNone, {}};
+}
+
+Estimation::Chosen Estimation::named_calibration(const std::string& word) const {
+  const std::vector<Calibration>& published = published_calibrations();
+  std::vector<Listed> listed;  // a name's newest is the last
+  for (const Calibration& calibration : published)
+    listed.push_back({calibration.id, calibration.name});
+  for (const Calibration& calibration : stored_)
+    listed.push_back({calibration.id, calibration.name});
+  const std::optional<std::size_t> found = find_listed(listed, word, "calibrations");
+  if (!found) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("target.calibration \"{}\" is neither a usable calibration of the "
+                            "database {} nor a published one; `memfathom calibrations list` shows "
+                            "them",
+                            word, database_.string()));
+  }
+  if (*found < published.size()) return {published[*found], CalibrationStatus::kPublished, {}};
+  return {stored_[*found - published.size()], CalibrationStatus::kCalibrated, {}};
+}
+
+void Estimation::require_calibration(const std::string& word) const {
+  if (word != kBestMatch && word != kNoCalibration) named_calibration(word);
 }
 
 const WorkspaceModel* Estimation::workspaces_for(int capability, const std::string& torch_version,

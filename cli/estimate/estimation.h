@@ -39,6 +39,8 @@ class Estimation {
   // The card in this machine that a job is for: that of target.device; the first one, where no
   // target is named at all; else null. Asked once.
   const LiveCard* live_target(const Job& job) const;
+  // Throws what a job with this target.calibration would be refused with.
+  void require_calibration(const std::string& word) const;
 
  private:
   struct Chosen {
@@ -49,6 +51,10 @@ class Estimation {
   bool knows_architecture(const Job& job) const;
   int capability_of(const Job& job) const;
   Chosen choose_calibration(const Job& job) const;
+  // The newest one made on such a card, else a published one of it, else the documented defaults.
+  Chosen best_match(const std::string& card, const std::string& framework) const;
+  // The one that `word` stands for (db/lookup.h), among usable and published ones.
+  Chosen named_calibration(const std::string& word) const;
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
   const WorkspaceModel* workspaces_for(int capability, const std::string& torch_version,
                                        const FittedTable* table) const;

@@ -44,7 +44,6 @@ constexpr auto kTexts = std::to_array<Plain>({
     {"--quantization", "training.quantization"},
     {"--mode", "training.mode"},
     {"--margin", "target.margin"},
-    {"--calibration", "target.calibration"},
 });
 
 // What a word on the command line would be in a YAML file.
@@ -69,11 +68,18 @@ constexpr double kMostBillions = 1e6;  // of parameters: more was meant as a pla
 
 }  // namespace
 
+// What the values that are YAML say.
+struct JobOptions::Words {
+  std::vector<std::pair<std::string, Node>> texts, sets;  // key, value
+  std::optional<Node> fsdp;
+  bool model_is_path = false;
+};
+
 struct JobOptions::Values {
   std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
   std::array<std::optional<std::string>, kTexts.size()> texts;
   std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu,
-      gpu_memory;
+      gpu_memory, calibration;
   std::optional<double> total_params;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
@@ -81,13 +87,12 @@ struct JobOptions::Values {
 
   // Each writes its flags into the job.
   void say_model(bool is_path, Node& job) const;
-  void say_plain(Node& job) const;
+  void say_plain(const Words& words, Node& job) const;
   void say_extents(Node& job) const;
   void say_precision(Node& job) const;
   void say_training(Node& job) const;
-  void say_parallel(Node& job) const;
+  void say_parallel(const Words& words, Node& job) const;
   void say_target(Node& job) const;
-  void say_sets(Node& job) const;
   bool gives_precision() const;
 };
 
@@ -106,6 +111,7 @@ void JobOptions::declare(OptionParser& parser) {
   parser.option("--reference", v.reference);
   parser.option("--fsdp", v.fsdp);
   parser.option("--gpu", v.gpu);
+  parser.option("--calibration", v.calibration);
   parser.option("--total-params", v.total_params);
   parser.option("--gpu-memory", v.gpu_memory);
   parser.option("--height", v.height);
@@ -143,23 +149,14 @@ void JobOptions::Values::say_model(bool is_path, Node& job) const {
     job.assign("model", std::move(changed));
   };
   if (model && !is_path) say("preset", Node::string(*model));
-  if (!total_params) return;
-  if (*total_params > kMostBillions) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
-                            "8,000,000,000 parameters",
-                            *total_params));
-  }
-  say("parameters", Node::number(*total_params * 1e9));
+  if (total_params) say("parameters", Node::number(*total_params * 1e9));
 }
 
-void JobOptions::Values::say_plain(Node& job) const {
+void JobOptions::Values::say_plain(const Words& words, Node& job) const {
   for (std::size_t i = 0; i < kIntegers.size(); ++i) {
     if (integers[i]) job.assign(kIntegers[i].key, Node::integer(*integers[i]));
   }
-  for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    if (texts[i]) job.assign(kTexts[i].key, value_of(*texts[i]));
-  }
+  for (const auto& [key, value] : words.texts) job.assign(key, value);
 }
 
 void JobOptions::Values::say_extents(Node& job) const {
@@ -214,8 +211,8 @@ void JobOptions::Values::say_training(Node& job) const {
   if (load_in_8bit && *load_in_8bit) job.assign("training.quantization", Node::string("int8"));
 }
 
-void JobOptions::Values::say_parallel(Node& job) const {
-  if (fsdp) job.assign("parallel.fsdp", value_of(*fsdp));
+void JobOptions::Values::say_parallel(const Words& words, Node& job) const {
+  if (words.fsdp) job.assign("parallel.fsdp", *words.fsdp);
   if (!cpu_offload || !*cpu_offload) return;
   job.assign("parallel.offload.optimizer", Node::string("cpu"));
   // ZeRO-1 and ZeRO-2 have their weights on the card.
@@ -226,12 +223,27 @@ void JobOptions::Values::say_parallel(Node& job) const {
 
 void JobOptions::Values::say_target(Node& job) const {
   if (gpu) job.assign("target.gpu", Node::string(*gpu));  // "4090" is a name
+  if (calibration)  // the beginning of an id may look like a number
+    job.assign("target.calibration", Node::string(*calibration));
   if (gpu_memory) job.assign("target.memory", Node::string(memory_size(*gpu_memory)));
   if (device_id) job.assign("target.device", Node::string(fmt::format("cuda:{}", *device_id)));
 }
 
-void JobOptions::Values::say_sets(Node& job) const {
-  for (const std::string& set : sets) {
+JobOptions::Words JobOptions::words() const {
+  const Values& v = *values_;
+  Words words;
+  words.model_is_path = model_path().has_value();
+  if (v.total_params && *v.total_params > kMostBillions) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
+                            "8,000,000,000 parameters",
+                            *v.total_params));
+  }
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));
+  }
+  if (v.fsdp) words.fsdp = value_of(*v.fsdp);
+  for (const std::string& set : v.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw Error(
@@ -240,20 +252,27 @@ void JobOptions::Values::say_sets(Node& job) const {
               "--set {}: write --set key.path=value, for example --set training.batch_size=8",
               set));
     }
-    job.assign(set.substr(0, equals), value_of(set.substr(equals + 1)));
+    words.sets.emplace_back(set.substr(0, equals), value_of(set.substr(equals + 1)));
   }
+  return words;
 }
 
-Node JobOptions::document(Node job) const {
-  values_->say_model(model_path().has_value(), job);
-  values_->say_plain(job);
+Node JobOptions::edited(Node job, const Words& words) const {
+  values_->say_model(words.model_is_path, job);
+  values_->say_plain(words, job);
   values_->say_extents(job);
   values_->say_precision(job);
   values_->say_training(job);
-  values_->say_parallel(job);
+  values_->say_parallel(words, job);
   values_->say_target(job);
-  values_->say_sets(job);
+  for (const auto& [key, value] : words.sets) job.assign(key, value);
   return job;
+}
+
+Node JobOptions::document(Node job) const { return edited(std::move(job), words()); }
+
+std::function<Node(Node)> JobOptions::editor() const {
+  return [this, words = words()](Node job) { return edited(std::move(job), words); };
 }
 
 bool JobOptions::says_precision() const { return values_->gives_precision(); }

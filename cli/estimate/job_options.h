@@ -1,6 +1,7 @@
 // Job options: the flags that say a job on the command line, each overriding the file's key.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,12 +23,17 @@ class JobOptions {
   std::optional<std::string> model_path() const;
   // The job as a document: what the files say, then the flags, then every --set.
   Node document(Node job) const;
+  // document() for many jobs: the flags' words are read once. This must outlive it.
+  std::function<Node(Node)> editor() const;
   bool any_given() const;
   // Whether a flag says the precision: the type of the files' weights is then of no concern.
   bool says_precision() const;
 
  private:
   struct Values;
+  struct Words;
+  Words words() const;
+  Node edited(Node job, const Words& words) const;
   std::unique_ptr<Values> values_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/binary.h"
 #include "tests/support/paths.h"
@@ -15,6 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class CalibrationStatusTest : public ::testing::Test {
  protected:
@@ -60,6 +62,32 @@ TEST_F(CalibrationStatusTest, AnotherVersionMakesItStaleAndIsNamed) {
   const json cuda = estimate({"--set", "target.stack.cuda=\"11.8\""});
   EXPECT_EQ(cuda["calibration"]["status"], "stale");
   EXPECT_THAT(cuda["warnings"][0].get<std::string>(), HasSubstr("CUDA was 12.4 and is 11.8"));
+}
+
+TEST_F(CalibrationStatusTest, TheDigitsThatTheListShowsNameACalibration) {
+  const Outcome listed = run_binary({"--db", database(), "calibrations", "list"});
+  std::istringstream lines(listed.out);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string id = line.substr(0, 12);
+    if (id.find_first_not_of("0123456789abcdef") != std::string::npos) continue;
+    ++found;
+    const json by_flag = estimate({"--calibration", id});
+    EXPECT_THAT(by_flag["calibration"]["id"].get<std::string>(), StartsWith(id));
+    EXPECT_EQ(estimate({"--calibration", by_flag["calibration"]["id"]}), by_flag);
+    EXPECT_EQ(run_binary({"--db", database(), "calibrations", "show", id}).exit_code, 0);
+  }
+  EXPECT_GE(found, 2) << listed.out;
+}
+
+TEST_F(CalibrationStatusTest, ACalibrationThatIsNotThereIsOneSentence) {
+  for (const char* wanted : {"123456", "12e4", "no/such"}) {
+    const Outcome outcome = run_binary({"--db", database(), "estimate", "--model", "gpt2",
+                                        "--sequence-length", "8", "--calibration", wanted});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("target.calibration \"") + wanted + '"'));
+    EXPECT_THAT(outcome.err, HasSubstr("memfathom calibrations list"));
+  }
 }
 
 TEST_F(CalibrationStatusTest, AmdCardsAreCapacitiesOnly) {

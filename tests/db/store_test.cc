@@ -267,6 +267,31 @@ TEST_F(StoreTest, RefusesNumbersThatAreNotFinite) {
   EXPECT_THAT(store_.calibrations(), IsEmpty());
 }
 
+TEST_F(StoreTest, ABaselinesNameGoesBeforeTheBeginningOfAnothersId) {
+  const std::string other = store_.insert_baseline(
+      {"", "nightly", examples::a100(), "2026-11-17T12:00:00Z", R"({"benchmarks":[]})"});
+  const std::string named = store_.insert_baseline(
+      {"", other.substr(0, 8), examples::a100(), "2026-11-16T12:00:00Z", R"({"benchmarks":[]})"});
+  EXPECT_EQ(store_.find_baseline(other.substr(0, 8))->id, named);
+  EXPECT_EQ(store_.find_baseline(other.substr(0, 10))->id, other);
+}
+
+TEST_F(StoreTest, AsksForMoreDigitsWhenTheBeginningFitsSeveralBaselines) {
+  std::map<std::string, int> beginnings;
+  Store::Batch batch(store_);
+  for (int i = 0; i < 1500; ++i) {
+    ++beginnings[store_
+                     .insert_baseline({"", fmt::format("b{}", i), examples::a100(),
+                                       "2026-11-16T12:00:00Z", R"({"benchmarks":[]})"})
+                     .substr(0, 4)];
+  }
+  batch.commit();
+  const auto shared = std::find_if(beginnings.begin(), beginnings.end(),
+                                   [](const auto& b) { return b.second > 1; });
+  ASSERT_NE(shared, beginnings.end());
+  EXPECT_THROW(store_.find_baseline(shared->first), Error);
+}
+
 TEST_F(StoreTest, KeepsBaselinesUnderTheirNamesWithAnnotations) {
   Baseline baseline{"", "before-upgrade", examples::a100(), "2026-11-16T12:00:00Z",
                     R"({"benchmarks":[]})"};
