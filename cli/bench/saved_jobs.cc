@@ -6,9 +6,8 @@
 #include <filesystem>
 
 #include "cli/estimate/estimation.h"
-#include "core/document.h"
+#include "cli/estimate/job_source.h"
 #include "core/error.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -36,12 +35,14 @@ std::vector<std::string> job_files(const std::string& folder) {
 std::vector<JudgedJob> judge_jobs(const std::string& folder, const std::string& before,
                                   const std::string& after, const Context& context) {
   const Estimation estimation(context);
+  estimation.require_calibration(before);
+  estimation.require_calibration(after);
   std::vector<JudgedJob> judged;
   for (const std::string& file : job_files(folder)) {
     JudgedJob result;
     result.file = file;
     try {
-      Job job = read_job(load_document(file));
+      Job job = read_job_file(file).job;
       job.target.calibration = before;
       const Estimate old = estimation.answer(job);
       job.target.calibration = after;

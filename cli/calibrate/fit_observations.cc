@@ -7,10 +7,10 @@
 
 #include "cli/clock.h"
 #include "cli/estimate/estimation.h"
+#include "cli/estimate/job_source.h"
 #include "core/document.h"
 #include "core/error.h"
 #include "estimator/gpus.h"
-#include "estimator/job/read_job.h"
 #include "estimator/run/replayed_job.h"
 
 namespace memfathom {
@@ -48,7 +48,7 @@ Bytes capacity_of(const Job& job) {
 // The job of an observation, replayed on the stack it was measured on.
 FitRow row_of(const Observation& observation, const ObservationFit& what,
               const Estimation& estimation, int number) {
-  Job job = read_job(parse_json(observation.job, fmt::format("observation {}", number), 0));
+  Job job = complete_job(parse_json(observation.job, fmt::format("observation {}", number), 0)).job;
   for (const std::string& version : {observation.framework_version, what.framework_version}) {
     if (job.target.stack.version.empty()) job.target.stack.version = version;
   }

@@ -29,9 +29,15 @@ namespace {
 // Beyond this (a linear layer for each of thousands of experts) each change takes seconds.
 constexpr std::int64_t kLayersToTry = 6000;
 
-ExitCode answer_batch(const std::string& file, Context& context) {
+ExitCode answer_batch(const std::string& file, const BatchQuestion& question, Context& context) {
+  if (context.format == Format::kCsv || context.format == Format::kMarkdown) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--batch {} answers in JSON lines, one for each job; leave --format "
+                            "{} out",
+                            file, context.format == Format::kCsv ? "csv" : "markdown"));
+  }
   const Estimation estimation(context);
-  if (file == "-") return estimate_batch(std::cin, "standard input", estimation, context);
+  if (file == "-") return estimate_batch(std::cin, "standard input", question, estimation, context);
   std::ifstream input(file);
   if (!input)
     throw Error(
@@ -39,14 +45,12 @@ ExitCode answer_batch(const std::string& file, Context& context) {
         fmt::format(
             "{}: cannot be read; --batch takes a file of JSON lines, or - for standard input",
             file));
-  return estimate_batch(input, file, estimation, context);
+  return estimate_batch(input, file, question, estimation, context);
 }
 
 ExitCode verdict_code(const Estimate& estimate, bool strict) {
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit) return ExitCode::kNo;
-  const bool undecided = estimate.verdict.status == VerdictStatus::kTight ||
-                         estimate.calibration.status == CalibrationStatus::kNone;
-  return strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
+  return strict && is_undecided(estimate) ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
 // Single changes are half an answer where none of them is enough.
@@ -74,8 +78,15 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--rule-of-thumb", by_thumb);
   parser.parse(arguments);
 
-  if (const std::optional<std::string> file = source.batch_file())
-    return answer_batch(*file, context);
+  if (const std::optional<std::string> file = source.batch_file()) {
+    if (recommends || settings.asked() || by_thumb) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory "
+                              "and --rule-of-thumb take one job at a time",
+                              *file));
+    }
+    return answer_batch(*file, {source.reader(), explain, strict}, context);
+  }
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);

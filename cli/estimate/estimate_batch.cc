@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/on_all_cores.h"
 #include "estimator/answer/estimate_json.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -24,6 +23,7 @@ struct Line {
   int number = 0;
   std::string answer;
   bool failed = false;
+  bool undecided = false;
 };
 
 // The id of a line that may be no job at all.
@@ -33,24 +33,29 @@ std::string id_of(const Node& document) {
   return id->is_string() ? id->as_string() : id->shown();
 }
 
-void answer(Line& line, const std::string& name, const Estimation& estimation) {
+void answer(Line& line, const std::string& name, const BatchQuestion& question,
+            const Estimation& estimation) {
   std::string id;
   try {
     const Node document = parse_json(line.text, name, line.number);
     id = id_of(document);
     // Either a job, or an object that holds one beside its id.
     const Node* inner = document.is_map() ? document.find("job") : nullptr;
-    Job job = read_job(inner != nullptr ? *inner : document);
-    if (job.id.empty()) job.id = id;
-    line.answer = to_json_text(estimation.answer_as_run(job), false);
+    const JobInput input = question.read(inner != nullptr ? *inner : document);
+    Estimate estimate = estimation.answer_as_run(input.job, question.explains);
+    input.annotate(estimate);
+    if (estimate.id.empty()) estimate.id = id;
+    line.undecided = is_undecided(estimate);
+    line.answer = to_json_text(estimate, false);
   } catch (const Error& error) {
     line.failed = true;
     line.answer = error_json_line(id, error.what(), error.kind());
   }
 }
 
-void answer_all(std::vector<Line>& lines, const std::string& name, const Estimation& estimation) {
-  on_all_cores(lines.size(), [&](std::size_t i) { answer(lines[i], name, estimation); });
+void answer_all(std::vector<Line>& lines, const std::string& name, const BatchQuestion& question,
+                const Estimation& estimation) {
+  on_all_cores(lines.size(), [&](std::size_t i) { answer(lines[i], name, question, estimation); });
 }
 
 // The next line without its end; of one that is longer than any job only the beginning, which is
@@ -70,16 +75,23 @@ bool read_line(std::istream& input, std::string& text) {
 
 }  // namespace
 
-ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation,
-                        Context& context) {
+bool is_undecided(const Estimate& estimate) {
+  return estimate.verdict.status == VerdictStatus::kTight ||
+         estimate.calibration.status == CalibrationStatus::kNone;
+}
+
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,
+                        const Estimation& estimation, Context& context) {
   bool failed = false;
+  bool undecided = false;
   int number = 0;
   std::vector<Line> lines;
   const auto flush = [&] {
-    answer_all(lines, name, estimation);
+    answer_all(lines, name, question, estimation);
     for (const Line& line : lines) {
       context.out << line.answer << '\n';
       failed = failed || line.failed;
+      undecided = undecided || line.undecided;
     }
     lines.clear();
   };
@@ -87,11 +99,12 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Esti
   while (read_line(input, text)) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    lines.push_back({std::move(text), number, {}, false});
+    lines.push_back({std::move(text), number, {}, false, false});
     if (lines.size() == kBlock) flush();
   }
   if (!lines.empty()) flush();
-  return failed ? ExitCode::kUsage : ExitCode::kYes;
+  if (failed) return ExitCode::kUsage;
+  return question.strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
 }  // namespace memfathom

@@ -1,16 +1,28 @@
 // Batch estimates: one job a line in, one answer a line out, in order, on all cores.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 
 #include "cli/command.h"
 #include "cli/estimate/estimation.h"
+#include "cli/estimate/job_source.h"
 
 namespace memfathom {
 
-// Exit code kUsage when a line could not be answered; the others are answered all the same.
-ExitCode estimate_batch(std::istream& input, const std::string& name, const Estimation& estimation,
-                        Context& context);
+struct BatchQuestion {
+  std::function<JobInput(Node)> read;  // a line's job; called from several threads
+  bool explains = false;
+  bool strict = false;
+};
+
+// Whether --strict leaves the answer open: tight, or nothing is calibrated.
+bool is_undecided(const Estimate& estimate);
+
+// Exit code kUsage when a line could not be answered; the others are answered all the same. With
+// strict, else kUndecided when one of them is. Whether jobs fit stands in their lines.
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,
+                        const Estimation& estimation, Context& context);
 
 }  // namespace memfathom

@@ -38,14 +38,22 @@ void JobSource::declare(OptionParser& parser) {
 bool JobSource::given() const { return file_ || !from_.empty() || options_.any_given(); }
 
 std::optional<std::string> JobSource::batch_file() const {
-  return batch_ && !is_whole_number(*batch_) ? batch_ : std::nullopt;
+  if (!batch_ || is_whole_number(*batch_)) return std::nullopt;
+  if (file_) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--batch {} answers the jobs of that file, and {} is one more; put it "
+                            "in the file or leave --batch out",
+                            *batch_, *file_));
+  }
+  return batch_;
 }
 
 namespace {
 
-// Files that only name their model, by a name that nothing here explains.
+// Files that only name their model, by a name that nothing here explains. A line is refused where
+// its job is read.
 void require_model(const JobInput& input) {
-  if (says_model(input.document)) return;
+  if (input.files.files.empty() || says_model(input.document)) return;
   std::string which = "the files say how to train, but not which model";
   for (const Reading& reading : input.files.files) {
     if (!reading.base_model.empty())
@@ -62,6 +70,15 @@ void require_model(const JobInput& input) {
 
 }  // namespace
 
+// What --from names, then what --model does.
+std::vector<Reading> JobSource::other_files() const {
+  std::vector<Reading> readings = read_paths(from_);
+  if (const std::optional<std::string> model = options_.model_path()) {
+    for (Reading& reading : read_path(*model)) readings.push_back(std::move(reading));
+  }
+  return readings;
+}
+
 JobInput JobSource::read(const std::string& command) const {
   if (!given()) {
     throw Error(ErrorKind::kUsage,
@@ -69,17 +86,37 @@ JobInput JobSource::read(const std::string& command) const {
                             "(see memfathom estimate --help)",
                             command));
   }
-  std::vector<std::string> files = from_;
-  if (file_) files.insert(files.begin(), *file_);
+  std::vector<Reading> readings;
+  if (file_) readings = read_path(*file_);
+  for (Reading& reading : other_files()) readings.push_back(std::move(reading));
   JobInput input;
-  std::vector<Reading> readings = read_paths(files);
-  if (const std::optional<std::string> model = options_.model_path()) {
-    for (Reading& reading : read_path(*model)) readings.push_back(std::move(reading));
-  }
   input.files = merge_files(std::move(readings));
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  complete(input);
+  return input;
+}
+
+std::function<JobInput(Node)> JobSource::reader() const {
+  return [this, others = other_files(), edit = options_.editor()](Node line) {
+    JobInput input;
+    if (others.empty()) {
+      input.document = edit(std::move(line));
+    } else {
+      std::vector<Reading> readings(1);
+      readings.front().file = line.where();
+      readings.front().content = std::move(line);
+      readings.insert(readings.end(), others.begin(), others.end());
+      input.files = merge_files(std::move(readings));
+      input.document = edit(input.files.document);
+    }
+    complete(input);
+    return input;
+  };
+}
+
+void JobSource::complete(JobInput& input) const {
   complete_own_family(input.document, input.files.assumptions);
   require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
@@ -93,8 +130,11 @@ JobInput JobSource::read(const std::string& command) const {
     input.document = patched(std::move(input.document), patch);
   }
   input.job = read_job(input.document);
-  return input;
 }
+
+JobInput read_job_file(const std::string& path) { return JobSource(path).read("a job"); }
+
+JobInput complete_job(Node document) { return JobSource().reader()(std::move(document)); }
 
 bool JobInput::has_own_words() const {
   return std::any_of(files.files.begin(), files.files.end(), [](const Reading& reading) {

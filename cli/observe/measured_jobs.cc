@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "cli/estimate/job_source.h"
+#include "cli/observe/absolute_paths.h"
 #include "core/document.h"
 #include "core/error.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -36,17 +37,6 @@ void read_measurement(const Node& node, MeasuredJob& row) {
   if (!row.bytes && !row.fits) node.refuse("it must have bytes, or fits where only that is known");
 }
 
-// Traces are named relative to the file; what is stored must find them from anywhere.
-Node with_absolute_trace(const Node& job, const std::filesystem::path& file) {
-  const Node* model = job.find("model");
-  const Node* trace = model != nullptr && model->is_map() ? model->find("trace") : nullptr;
-  if (trace == nullptr || !trace->is_string()) return job;
-  Node absolute = job;
-  const std::filesystem::path path = file.parent_path() / trace->as_string();
-  absolute.assign("model.trace", Node::string(std::filesystem::weakly_canonical(path).string()));
-  return absolute;
-}
-
 void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filter,
                std::vector<MeasuredJob>& rows) {
   std::ifstream input(file);
@@ -64,9 +54,9 @@ void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filt
     row.dataset = file.stem().string();
     if (const Node* group = document.find("group")) row.group = group->as_string();
     if (!row.group.starts_with(filter.only)) continue;
-    Node job = with_absolute_trace(document.at("job"), file);
+    Node job = with_absolute_paths(document.at("job"));
     if (filter.rewritten) job = filter.rewritten(std::move(job));
-    row.job = read_job(job);
+    row.job = complete_job(job).job;
     row.job.id = row.id;
     row.job_text = to_json(job).dump();
     read_measurement(document.at("measured"), row);

@@ -8,9 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "cli/estimate/job_source.h"
+#include "cli/observe/absolute_paths.h"
 #include "core/document.h"
 #include "core/error.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
@@ -29,14 +30,11 @@ constexpr std::array<TextKey, 9> kTextKeys{{{"gpu", &Observation::gpu},
                                             {"group", &Observation::group},
                                             {"note", &Observation::note}}};
 
-// Traces are named relative to the file; what is stored must find them from anywhere.
-Node with_absolute_trace(Node job, const std::filesystem::path& folder) {
-  const Node* model = job.find("model");
-  const Node* trace = model != nullptr && model->is_map() ? model->find("trace") : nullptr;
-  if (trace == nullptr || !trace->is_string()) return job;
-  const std::filesystem::path path = folder / trace->as_string();
-  job.assign("model.trace", Node::string(std::filesystem::weakly_canonical(path).string()));
-  return job;
+// The job as it is to be kept: completed again whenever it is used, unless only files of others say
+// it.
+Node job_in(const std::string& file) {
+  const JobInput input = read_job_file(file);
+  return with_absolute_paths(input.has_own_words() ? input.document : input.files.document);
 }
 
 void read_job_of(const Node& row, const std::filesystem::path& file, Observation& observation) {
@@ -45,15 +43,9 @@ void read_job_of(const Node& row, const std::filesystem::path& file, Observation
     if (observation.job.empty()) row.refuse("it must have a job: a path, or the job itself");
     return;
   }
-  std::filesystem::path folder = file.parent_path();
-  Node job = *given;
-  if (given->is_string()) {
-    const std::filesystem::path path = folder / given->as_string();
-    job = load_document(path.string());
-    folder = path.parent_path();
-  }
-  job = with_absolute_trace(std::move(job), folder);
-  const Job read = read_job(job);
+  const Node job = given->is_string() ? job_in((file.parent_path() / given->as_string()).string())
+                                      : with_absolute_paths(*given);
+  const Job read = complete_job(job).job;
   if (observation.gpu.empty()) observation.gpu = read.target.gpu;
   observation.job = to_json(job).dump();
 }

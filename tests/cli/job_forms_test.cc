@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/binary.h"
 #include "tests/support/temporary_directory.h"
@@ -104,6 +105,81 @@ TEST_F(JobFormsTest, YamlJsonFlagsAndAConfigFileGiveTheSameBytes) {
             expected);
 }
 
+TEST_F(JobFormsTest, ALineOfABatchIsAnsweredAsTheSameJobInAFile) {
+  file("config.json", kConfig);
+  for (
+      const char* job : {
+          R"({"model": {"preset": "openai-community/gpt2"}, "training": {"sequence_length": 16}})",
+          R"({"model": {"preset": "acme/Newest-1B"}, "training": {"sequence_length": 16}})",
+          R"({"model": {"config": {"model_type": "fno", "hidden_size": 16, "num_hidden_layers": 2}}, "training": {"image_size": 32}})",
+          R"({"model": {"config": {"model_type": "acme_vl", "vision_config": {}, "text_config": {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 100}}}, "training": {"sequence_length": 16}})",
+          R"({"model": {"config": "config.json"}, "training": {"sequence_length": 16}})",
+      }) {
+    const Outcome alone = run({file("job.json", job)});
+    ASSERT_EQ(alone.exit_code, 0) << alone.err;
+    json expected = json::parse(alone.out);
+    expected.erase("job");  // in words, for people
+    const Outcome batch = run({"--batch", file("job.jsonl", std::string(job) + "\n")});
+    ASSERT_EQ(batch.exit_code, 0) << batch.out;
+    // Remarks may name the file.
+    std::string text = batch.out;
+    for (std::size_t at = text.find("job.jsonl"); at != std::string::npos;
+         at = text.find("job.jsonl"))
+      text.replace(at, 9, "job.json");
+    EXPECT_EQ(json::parse(text), expected) << job;
+  }
+}
+
+TEST_F(JobFormsTest, FlagsGoForEveryLineOfABatch) {
+  const std::string lines = file(
+      "jobs.jsonl",
+      R"({"id": "a", "model": {"preset": "gpt2"}, "training": {"sequence_length": 16}, "target": {"gpu": "t4"}})"
+      "\n"
+      R"({"id": "b", "job": {"model": {"preset": "gpt2"}, "training": {"sequence_length": 32}}})"
+      "\n");
+  const std::vector<std::string> flags{"--gpu",       "rtx-4090", "--set", "training.batch_size=2",
+                                       "--optimizer", "sgd"};
+  std::vector<std::string> words{"--batch", lines};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const Outcome outcome = run(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream answers(outcome.out);
+  for (const char* length : {"16", "32"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(answers, line));
+    const json answered = json::parse(line);
+    EXPECT_EQ(answered["id"], length == std::string("16") ? "a" : "b");
+    std::vector<std::string> alone{"--model", "gpt2", "--sequence-length", length};
+    alone.insert(alone.end(), flags.begin(), flags.end());
+    EXPECT_EQ(answered["totals"], answer(alone)["totals"]);
+    EXPECT_EQ(answered["verdict"], answer(alone)["verdict"]);
+  }
+}
+
+TEST_F(JobFormsTest, ABatchIsStrictAndExplainsWhenAsked) {
+  const std::string lines =
+      file("jobs.jsonl", R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 16}})"
+                         "\n");
+  EXPECT_EQ(run({"--batch", lines}).exit_code, 0);
+  EXPECT_EQ(run({"--batch", lines, "--strict"}).exit_code, 3) << "nothing is calibrated";
+  EXPECT_EQ(run({"--batch", lines, "--strict", "--gpu", "h100-80gb", "--calibration",
+                 "a100-80gb/pytorch"})
+                .exit_code,
+            0);
+  EXPECT_FALSE(json::parse(run({"--batch", lines}).out).contains("explanation"));
+  EXPECT_TRUE(json::parse(run({"--batch", lines, "--explain"}).out).contains("explanation"));
+}
+
+TEST_F(JobFormsTest, WhatABatchCannotDoIsOneSentence) {
+  const std::string lines = file("jobs.jsonl", "{}\n");
+  refuses({"--batch", lines, "--format", "csv"}, "JSON lines");
+  refuses({"--batch", lines, "--format", "markdown"}, "JSON lines");
+  refuses({"--batch", lines, "--recommend"}, "one job at a time");
+  refuses({"--batch", lines, "--rule-of-thumb"}, "one job at a time");
+  refuses({"job.yaml", "--batch", lines}, "job.yaml is one more");
+  refuses({"--batch", lines, "--set", "oops"}, "--set oops");
+}
+
 TEST_F(JobFormsTest, ExplainShowsTheArithmeticOfEveryComponent) {
   const Outcome outcome = run({"--model", file("config.json", kConfig), "--batch-size", "1",
                                "--sequence-length", "64", "--explain"});
@@ -122,10 +198,10 @@ TEST_F(JobFormsTest, HostileSizesAreOneSentence) {
       "batch_size");
   refuses_job(
       R"({"model": {"preset": "gpt2"}, "training": {"batch_size": 1099511627776, "sequence_length": 1099511627776}})",
-      "");
+      "shape [1099511627776, 1099511627776] cannot be counted");
   refuses_job(
       R"({"model": {"input": {"shape": [1000000000000, 1000000000000]}, "layers": [{"type": "relu"}]}})",
-      "");
+      "shape [1, 1000000000000, 1000000000000] cannot be counted");
   refuses_job(
       R"({"model": {"layers": [{"type": "repeat", "times": 1000000000000, "layers": [{"type": "relu"}]}], "input": {"shape": [4]}}})",
       "times");

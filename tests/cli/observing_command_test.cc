@@ -86,6 +86,32 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
   EXPECT_EQ(measured.gpu, "a100-40gb");
 }
 
+TEST_F(ObservingCommandTest, JobsAreReadAsEstimateReadsThemAndKeptAsTheyAreWritten) {
+  std::filesystem::create_directory(folder_ + "/sub");
+  file("sub/config.json",
+       R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+           "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 100})");
+  file("sub/job.yaml", "model: {config: config.json}\ntraining: {sequence_length: 8}\n");
+  const std::string lines = file(
+      "runs.jsonl",
+      R"({"metric": "device", "bytes": 1, "job": {"model": {"preset": "openai-community/gpt2"}}})"
+      "\n"
+      R"({"metric": "device", "bytes": 2, "job": "sub/job.yaml"})"
+      "\n");
+  const Outcome outcome = run({"observe", lines, "--gpu", "t4"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const Observation& one : observations()) {
+    const json model = json::parse(one.job)["model"];
+    if (one.bytes == Bytes{1}) {
+      EXPECT_EQ(model["preset"], "openai-community/gpt2");
+    } else {
+      EXPECT_EQ(model["config"],
+                std::filesystem::weakly_canonical(folder_ + "/sub/config.json").string());
+    }
+  }
+  EXPECT_EQ(observations().size(), 2U);
+}
+
 TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
   const std::string good =
       std::string(R"({"metric": "device", "bytes": 1, "job": )") + kJob + "}\n";

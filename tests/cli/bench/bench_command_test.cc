@@ -288,6 +288,35 @@ TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
   EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
 }
 
+TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListShowsThem) {
+  const std::string file = card("base.json", "", "startup");
+  std::filesystem::create_directory(path("jobs"));
+  std::ofstream(path("jobs/hub.json"))
+      << R"({"model": {"preset": "openai-community/gpt2"}, "training": {"sequence_length": 8}})";
+  const json listed = json::parse(
+      run_binary({"--db", path("none.db"), "--format", "json", "calibrations", "list"}).out);
+  const std::string id = listed.at("calibrations")[0].at("id").get<std::string>().substr(0, 12);
+  const Outcome outcome = run({"compare", file, file, "--jobs", path("jobs"), "--before", id,
+                               "--after", id, "--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json job = json::parse(outcome.out).at("jobs").at(0);
+  EXPECT_FALSE(job.contains("error")) << job;
+  const Outcome estimated = run_binary({"--db", path("none.db"), "--format", "json", "estimate",
+                                        path("jobs/hub.json"), "--calibration", id});
+  EXPECT_EQ(job.at("after_bytes"), json::parse(estimated.out).at("totals").at("device_peak_bytes"));
+}
+
+TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
+  const std::string file = card("base.json", "", "startup");
+  std::filesystem::create_directory(path("jobs"));
+  std::ofstream(path("jobs/mlp.json"))
+      << R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 8}})";
+  const Outcome outcome = run(
+      {"compare", file, file, "--jobs", path("jobs"), "--before", "none", "--after", "no/such"});
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("\"no/such\""));
+}
+
 TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   const auto file = [&](const char* name, const char* cudnn, int bytes) {
     std::ofstream(path(name)) << R"({"context": {"gpu": "NVIDIA H100 <b>", "cudnn": ")" << cudnn
