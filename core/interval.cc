@@ -6,11 +6,6 @@
 namespace memfathom {
 namespace {
 
-Bytes limited(double bytes) {
-  constexpr double kLargest = 9.0e18;  // just below what 63 bits hold
-  return Bytes{static_cast<std::int64_t>(std::clamp(bytes, 0.0, kLargest))};
-}
-
 double scale_in(const Calibration& calibration, Bytes predicted) {
   return error_scale(static_cast<double>(predicted.count()), calibration.value_of(kKneeName, 0));
 }
@@ -23,6 +18,11 @@ const RatioGroup* find_group(const Calibration& calibration, std::string_view gr
 }
 
 }  // namespace
+
+Bytes whole_bytes(double bytes) {
+  constexpr double kLargest = 9.0e18;  // just below what 63 bits hold
+  return Bytes{static_cast<std::int64_t>(std::clamp(bytes, 0.0, kLargest))};
+}
 
 double error_scale(double predicted, double knee) { return std::hypot(predicted, knee); }
 
@@ -64,8 +64,8 @@ PredictionInterval prediction_interval(const Calibration& calibration, std::stri
   const RatioInterval interval = ratio_interval(ratios->ratios, level);
   const auto centre = static_cast<double>(predicted.count());
   const double scale = scale_in(calibration, predicted);
-  return {limited(centre + (interval.low - 1) * scale),
-          limited(centre + (interval.high - 1) * scale), interval.level};
+  return {whole_bytes(centre + (interval.low - 1) * scale),
+          whole_bytes(centre + (interval.high - 1) * scale), interval.level};
 }
 
 std::optional<double> probability_fits(const Calibration& calibration, std::string_view group,

@@ -1,4 +1,4 @@
-// Count text: a number of parameters as people say it.
+// Count text: numbers as people say them.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +13,12 @@ inline std::string count_text(std::int64_t count) {
   const double value = static_cast<double>(count);
   if (value >= 1e9) return fmt::format("{:.2f} B", value / 1e9);
   return value >= 1e6 ? fmt::format("{:.1f} M", value / 1e6) : fmt::format("{}", count);
+}
+
+// A probability in whole percent; never 0 % or 100 %, which no measurement can promise.
+inline std::string probability_text(double probability) {
+  if (probability < 0.01) return "< 1 %";
+  return probability > 0.99 ? "> 99 %" : fmt::format("{:.0f} %", 100 * probability);
 }
 
 }  // namespace memfathom

@@ -16,9 +16,6 @@ constexpr double kTailAtNineInTen = 1.6449;  // of a normal distribution, in sta
 constexpr double kShareBelow = 0.06 / kTailAtNineInTen;
 constexpr double kShareAbove = 0.20 / kTailAtNineInTen;
 
-constexpr std::string_view kGeneration = "generation";
-constexpr std::string_view kInference = "inference";
-
 double standard_error(const Calibration* calibration, ConstantIndex index) {
   if (calibration != nullptr) {
     for (const Coefficient& coefficient : calibration->coefficients) {
@@ -28,6 +25,10 @@ double standard_error(const Calibration* calibration, ConstantIndex index) {
   return default_constant(index, "pytorch").standard_error;
 }
 
+// Without module.cublas, although its value is in every total: nearly every job multiplies
+// matrices, so a fit sees only its sum with the context, and the context's standard error is the
+// sum's (the default's 540 MiB are the spread of whole constants from stack to stack). The share
+// that the prior of module.cublas has in it would be counted twice.
 double variance_of_constants(const DryRun& run, const Calibration* calibration) {
   double variance = 0;
   const auto add = [&](ConstantIndex index, bool used) {
@@ -53,8 +54,6 @@ double deviations_for(double level) {
   return high;
 }
 
-Bytes whole(double bytes) { return Bytes{static_cast<std::int64_t>(std::max(bytes, 0.0))}; }
-
 }  // namespace
 
 bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
@@ -64,11 +63,11 @@ bool ratios_speak_for(const Calibration& calibration, const Job& job, std::strin
   if (calibration.source == Source::kPublished)
     return std::any_of(calibration.ratios.begin(), calibration.ratios.end(), is_sampled);
   if (job.training.mode != Mode::kTrain) return true;
-  return std::any_of(calibration.ratios.begin(), calibration.ratios.end(),
-                     [](const RatioGroup& known) {
-                       return !known.group.empty() && known.group != kUnseenGroup &&
-                              known.group != kGeneration && !known.group.ends_with(kInference);
-                     });
+  return std::any_of(
+      calibration.ratios.begin(), calibration.ratios.end(), [](const RatioGroup& known) {
+        return !known.group.empty() && known.group != kUnseenGroup &&
+               known.group != kGenerationGroup && !known.group.ends_with(kInferenceGroup);
+      });
 }
 
 DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)
@@ -82,7 +81,8 @@ DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, 
 
 PredictionInterval DefaultSpread::interval(double level) const {
   const double deviations = deviations_for(level);
-  return {whole(middle_ - deviations * below_), whole(middle_ + deviations * above_), level};
+  return {whole_bytes(middle_ - deviations * below_), whole_bytes(middle_ + deviations * above_),
+          level};
 }
 
 double DefaultSpread::probability_fits(Bytes available) const {

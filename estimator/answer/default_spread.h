@@ -1,12 +1,18 @@
 // Default spread: how far a device total may be off where no measured ratio speaks for the job.
 #pragma once
 
+#include <string_view>
+
 #include "core/bytes.h"
 #include "core/calibration.h"
 #include "core/interval.h"
 #include "estimator/run/dry_run.h"
 
 namespace memfathom {
+
+// Of the kinds of jobs (job_group()) those that do not train: these, and what ends in the latter.
+inline constexpr std::string_view kGenerationGroup = "generation";
+inline constexpr std::string_view kInferenceGroup = "inference";
 
 // Whether the calibration's ratios say something about jobs of this kind. Ratios of inference alone
 // say nothing about training: nothing in them comes from backward, step or repeated iterations.

@@ -96,7 +96,7 @@ Bytes expected_reserved(const DryRun& run, Bytes outside, const std::optional<By
   return std::max(run.reserved_peak, std::min(run.reserved_high, *available - outside));
 }
 
-// How far what varying lengths reserve may lie from one replay of them: it hangs on the order of
+// How far what varying lengths reserve may lie from one replay of them: it depends on the order of
 // the lengths, which nobody knows. Nine in ten published runs lie within a quarter.
 constexpr int kShareOfVaryingLengths = 4;
 
@@ -159,9 +159,9 @@ std::vector<PhaseLine> phase_lines(const DryRun& run) {
 }  // namespace
 
 std::string job_group(const Job& job, const DryRun& run) {
-  if (job.training.mode == Mode::kGenerate) return "generation";
+  if (job.training.mode == Mode::kGenerate) return std::string(kGenerationGroup);
   if (job.training.mode == Mode::kInference)
-    return run.uses_cudnn ? "convolution inference" : "inference";
+    return (run.uses_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
   if (run.uses_cufft) return "fourier";
   if (job.model.find("layers") != nullptr && !run.uses_cudnn) return "dense";
   return run.uses_cudnn ? "convolution" : "transformer";
@@ -220,6 +220,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   if (job.allocator.backend == Backend::kCaching) {
     totals.device_low = std::min(interval.low, totals.device_peak);
     totals.device_high = std::max(interval.high, totals.device_peak);
+    totals.interval = interval.level;
   }
   widen_for_lengths(run, totals);
   totals.device_high = std::max(totals.device_high, context.wanted);

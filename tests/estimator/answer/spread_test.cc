@@ -85,6 +85,35 @@ TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
   EXPECT_LT(spread.interval(0.5).high, interval.high);
 }
 
+TEST(SpreadTest, TheIntervalOfTheLargestTotalStaysANumberOfBytes) {
+  DryRun run;
+  run.reserved_peak = Bytes{9'000'000'000'000'000'000};
+  const PredictionInterval interval = DefaultSpread(run, nullptr, run.reserved_peak).interval(0.9);
+  EXPECT_GE(interval.high, run.reserved_peak);
+  EXPECT_LT(interval.low, run.reserved_peak);
+}
+
+TEST(SpreadTest, FewRatiosPromiseTheLevelThatTheyCanReach) {
+  Calibration calibration = of_inference();
+  const auto level_of = [&](std::size_t ratios) {
+    calibration.ratios = {{"", std::vector<double>(ratios, 1.0)}, {"inference", {}}};
+    return estimate(small_job("inference"), &calibration, Bytes{24 * kGiB}).totals.interval;
+  };
+  EXPECT_DOUBLE_EQ(level_of(19), 0.9);
+  EXPECT_DOUBLE_EQ(level_of(9), 0.8);
+  EXPECT_DOUBLE_EQ(estimate(small_job("train"), nullptr, Bytes{24 * kGiB}).totals.interval, 0.9);
+}
+
+TEST(SpreadTest, TheDocumentedDefaultsTellAProbabilityToo) {
+  Calibration defaults;  // as default/pytorch: of no card, without ratios for the job
+  defaults.coefficients.push_back(
+      {"context", 1.1e9, 5.6e8, "bytes", Source::kPublished, false, 360});
+  const Estimate answer = estimate(small_job("train"), &defaults, Bytes{24 * kGiB});
+  EXPECT_EQ(answer.calibration.status, CalibrationStatus::kNone);
+  ASSERT_TRUE(answer.verdict.probability_fits);
+  EXPECT_GT(*answer.verdict.probability_fits, 0.001);
+}
+
 TEST(SpreadTest, TwoReplaysThatDifferMakeTheIntervalWider) {
   DryRun run;
   run.reserved_peak = Bytes{10 * kGiB};
