@@ -50,8 +50,8 @@ Table components_table(const Estimate& estimate, bool all) {
   if (end != lines.end()) {
     Bytes rest;
     for (auto line = end; line != lines.end(); ++line) rest += line->bytes;
-    table.add_row({fmt::format("{} small ones", lines.end() - end), to_string(rest),
-                   percent(rest, whole), "--explain"});
+    table.add_row({fmt::format("{} smaller components", lines.end() - end), to_string(rest),
+                   percent(rest, whole), "see --explain"});
   }
   table.add_rule();
   table.add_row({{"device peak", Style::kBold},
@@ -72,10 +72,9 @@ std::string phase_of_peak(const Estimate& estimate) {
 
 std::string host_text(const Totals& totals) {
   if (!totals.host_peak) return "";
-  std::string text =
-      fmt::format("host memory for what is offloaded: {}", to_string(*totals.host_peak));
+  std::string text = fmt::format("host memory for offloading: {}", to_string(*totals.host_peak));
   if (totals.ranks_per_node > 1)
-    text += fmt::format(" by each GPU's process, {} by the {} of a node",
+    text += fmt::format(" per GPU process, {} for the {} processes of a node",
                         to_string(*totals.host_of_node()), totals.ranks_per_node);
   return text + "\n";
 }
@@ -110,7 +109,7 @@ std::string explanation(const Estimate& estimate) {
 std::string verdict_sentence(const Estimate& estimate, bool colour) {
   const Verdict& verdict = estimate.verdict;
   if (verdict.status == VerdictStatus::kUnknown) {
-    return "no target was named: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
+    return "no target given: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
   }
   const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
   const std::string word = verdict.status == VerdictStatus::kFits ? "fits"
@@ -128,7 +127,7 @@ std::string verdict_sentence(const Estimate& estimate, bool colour) {
   text += fmt::format(", {} ({}) {}", to_string(rest), percent(rest, *verdict.available),
                       left ? "left" : "too much");
   if (verdict.probability_fits)
-    text += fmt::format("; probability of fitting {:.0f} %", 100 * *verdict.probability_fits);
+    text += fmt::format("; probability of fitting {}", probability_text(*verdict.probability_fits));
   return text + "\n";
 }
 
@@ -148,12 +147,12 @@ std::string calibration_sentence(const CalibrationNote& note) {
   switch (note.status) {
     case CalibrationStatus::kCalibrated: return fmt::format("{}, measured on {}", note.name, day);
     case CalibrationStatus::kStale:
-      return fmt::format("{}, measured on {} and stale since", note.name, day);
+      return fmt::format("{}, measured on {}, now stale", note.name, day);
     case CalibrationStatus::kPublished:
-      return fmt::format("{}, from measurements that others published", note.name);
+      return fmt::format("{}, from published measurements", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none of this card, documented constants stand in "
+  return "none for this card; documented defaults are used "
          "(memfathom calibrate --framework pytorch measures it)";
 }
 

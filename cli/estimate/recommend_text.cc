@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/estimate/count_text.h"
 #include "cli/estimate/estimate_text.h"
 #include "cli/render.h"
 #include "cli/status/card_text.h"
@@ -96,18 +97,17 @@ std::string verdict_words(const Recommendation& recommendation) {
   const Totals& totals = recommendation.base.totals;
   if (totals.device_peak > *recommendation.available) return "it does not fit";
   const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
-  return fmt::format(
-      "it may not fit: the interval reaches {}{}", to_string(totals.device_high),
-      probability ? fmt::format(", the probability of fitting is {:.0f} %", 100 * *probability)
-                  : std::string());
+  return fmt::format("it may not fit: the interval reaches {}{}", to_string(totals.device_high),
+                     probability
+                         ? ", the probability of fitting is " + probability_text(*probability)
+                         : std::string());
 }
 
 std::string base_text(const Recommendation& recommendation, const JobInput& input) {
   std::string text = job_text(describe(input.document, input.job), recommendation.base);
   text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
   if (!recommendation.available)
-    return text +
-           "; no target was named: add --gpu rtx-4090 or --gpu-memory 24 to hear what fits\n";
+    return text + "; no target given: add --gpu rtx-4090 or --gpu-memory 24 to see what fits\n";
   return text + fmt::format(", and {} of {} may be used: {}\n",
                             to_string(*recommendation.available),
                             to_string(*recommendation.base.verdict.capacity),
@@ -155,7 +155,7 @@ std::string configuration_text(const Configuration& configuration, const std::st
                                const JobInput& input, const Context& context) {
   const bool markdown = context.format == Format::kMarkdown;
   std::string text = heading(title.c_str(), context);
-  text += fmt::format("{}{}, {:.0f} % of what is there, effective batch {}", markdown ? "" : "  ",
+  text += fmt::format("{}{}, {:.0f} % of the free memory, effective batch {}", markdown ? "" : "  ",
                       to_string(configuration.device_peak), 100 * configuration.used_fraction,
                       configuration.effective_batch);
   if (configuration.host_of_node)
@@ -209,13 +209,13 @@ std::string recommendation_text(const Recommendation& recommendation,
   std::string text = card != nullptr ? card_text(*card, context) : "";
   text += base_text(recommendation, input);
   if (!recommendation.suggestions.empty())
-    text += heading("changes, what saves most first", context) +
+    text += heading("changes, largest saving first", context) +
             suggestions_text(recommendation.suggestions, context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
-        "\nno combination of changes known here makes it fit: take a larger card, more GPUs or a "
+        "\nno known combination of changes makes it fit: use a larger card, more GPUs or a "
         "smaller model (memfathom gpus --fits)\n";
   }
   text += preflight_text(list, context);

@@ -66,7 +66,7 @@ std::string changes(const AskedComparison& asked) {
                     b.component, change_in_words(b), b.blamed, b.reason});
   }
   if (rows.empty()) return "<p>Nothing changed.</p>\n";
-  return html_table_of_words({"verdict", "benchmark", "component", "change", "blamed on", "reason"},
+  return html_table_of_words({"verdict", "benchmark", "component", "change", "caused by", "reason"},
                              rows, {3});
 }
 

@@ -95,10 +95,10 @@ std::string what_to_calibrate(const DeviceReport& device, const std::vector<Matc
     return match.calibration.environment.framework == "pytorch";
   });
   if (knows_pytorch) return "";
-  return fmt::format(
-      "{}; memfathom calibrate --device {} --framework pytorch",
-      matches.empty() ? "not calibrated" : "PyTorch, which estimates are of, is not calibrated",
-      device.name);
+  return fmt::format("{}; memfathom calibrate --device {} --framework pytorch",
+                     matches.empty() ? "not calibrated"
+                                     : "estimates are for PyTorch, which is not calibrated here",
+                     device.name);
 }
 
 void print_details(const DeviceReport& device, const std::vector<Match>& matches,

@@ -88,7 +88,7 @@ void add_training(const Node& document, const Job& job, std::vector<SingleChange
                        one("training.optimizer", Node::string("adamw-8bit"))});
     changes.push_back(
         {"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
-         "another optimizer: its schedule must be tuned anew", ChangeGroup::kOptimizer, 9,
+         "a different optimizer: its schedule must be tuned again", ChangeGroup::kOptimizer, 9,
          one("training.optimizer", Node::string("adafactor"))});
   }
   add_evaluation(training, changes);
@@ -99,9 +99,9 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.num_gpus < 2 || parallel.fsdp != Fsdp::kNone) return;
   static constexpr std::array<const char*, 3> kCosts{
-      "optimizer states are spread over the GPUs; one more gather of the weights a step",
+      "optimizer states are spread over the GPUs; one more gather of the weights per step",
       "gradients are spread too; about the traffic of plain data parallelism",
-      "weights are gathered layer by layer: half as much traffic again"};
+      "weights are gathered layer by layer: 50 % more traffic"};
   for (int stage = parallel.zero_stage + 1; stage <= 3; ++stage) {
     changes.push_back({fmt::format("zero{}", stage),
                        fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
@@ -110,7 +110,7 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   }
   if (parallel.zero_stage == 0) {
     changes.push_back({"fsdp", "fsdp none -> full",
-                       "weights are gathered layer by layer: half as much traffic again",
+                       "weights are gathered layer by layer: 50 % more traffic",
                        ChangeGroup::kSharding, 5, one("parallel.fsdp", Node::string("full"))});
   }
 }
@@ -123,7 +123,7 @@ void add_hosted_training(const Job& job, std::vector<SingleChange>& changes) {
     return;
   changes.push_back({"zero3-offload",
                      "ZeRO-3 with weights and optimizer on the host",
-                     "weights travel for every use and the step runs on the host: much slower; "
+                     "weights are copied for every use and the step runs on the host: much slower; "
                      "needs DeepSpeed",
                      ChangeGroup::kSharding,
                      13,
@@ -145,13 +145,13 @@ void add_offload(const Job& job, std::vector<SingleChange>& changes) {
     offer(parallel.offload_optimizer, "optimizer", ChangeGroup::kOffloadOptimizer, 8,
           "the step runs on the host: slower, and host memory instead");
     offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8,
-          "activations travel to the host and back");
+          "activations are copied to the host and back");
   }
   // Weights of few bits belong to kernels that want them on the card.
   const bool stays =
       parallel.offload_parameters || job.training.quantization != Quantization::kNone;
   offer(stays, "parameters", ChangeGroup::kOffloadParameters, 12,
-        "weights that are not trained travel from the host for every use: much slower");
+        "frozen weights are copied from the host for every use: much slower");
 }
 
 void add_frozen_modules(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
@@ -183,8 +183,7 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
     const std::string& now = job.allocator.options;
     changes.push_back(
         {"expandable", "expandable_segments off -> on",
-         "nothing but an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator,
-         0,
+         "only an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator, 0,
          one("allocator.options", Node::string(now.empty() ? "expandable_segments:True"
                                                            : now + ",expandable_segments:True"))});
   }

@@ -243,7 +243,7 @@ std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, cons
     changes.push_back(
         {batch ? "batch" : extent.name,
          fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(value)),
-         batch ? "fewer samples a step: gradients are noisier"
+         batch ? "fewer samples per step: gradients are noisier"
                : "the model sees less of each sample",
          batch ? ChangeGroup::kBatch : ChangeGroup::kExtent, 20, extent.patch(value)});
     if (batch && job.training.mode == Mode::kTrain)

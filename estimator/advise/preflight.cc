@@ -18,7 +18,7 @@ PreflightItem memory(const Recommendation& recommendation) {
   const bool only_likely = !recommendation.fits && totals.device_peak <= *recommendation.available;
   return {
       "memory", recommendation.fits,
-      fmt::format("the job's {}{} stay within {}, what is free less the margin",
+      fmt::format("the job's {}{} fit into {}, the free memory minus the margin",
                   to_string(totals.device_peak),
                   only_likely ? ", which may become " + to_string(totals.device_high) + "," : "",
                   to_string(*recommendation.available))};
@@ -28,13 +28,16 @@ PreflightItem other_processes(const Verdict& verdict,
                               const std::optional<std::vector<std::string>>& others) {
   const Bytes used = verdict.used_by_others;
   if (used.count() == 0) {
-    return {"others", others.has_value(),
-            others ? "nobody else uses the card"
-                   : "whether others use the card was not asked: memfathom status, or --device-id"};
+    return {
+        "others", others.has_value(),
+        others
+            ? "nobody else uses the card"
+            : "other processes on the card were not looked for: memfathom status, or --device-id"};
   }
-  return {"others", false,
-          fmt::format("others hold {} of the card: end what is not needed{}{}", to_string(used),
-                      others && !others->empty() ? ": " : "", others ? joined_words(*others) : "")};
+  return {
+      "others", false,
+      fmt::format("other processes use {} of the card: end those not needed{}{}", to_string(used),
+                  others && !others->empty() ? ": " : "", others ? joined_words(*others) : "")};
 }
 
 PreflightItem batch(const Job& job, const Recommendation& recommendation) {
@@ -49,7 +52,7 @@ PreflightItem batch(const Job& job, const Recommendation& recommendation) {
 PreflightItem accumulation(const Job& job) {
   const std::int64_t gpus = data_parallel_size(job.parallel);
   return {"accumulation", true,
-          fmt::format("an effective batch of {}: {} a GPU x {} accumulation steps x {} GPUs",
+          fmt::format("an effective batch of {}: {} per GPU x {} accumulation steps x {} GPUs",
                       job.training.batch_size * job.training.accumulation_steps * gpus,
                       job.training.batch_size, job.training.accumulation_steps, gpus)};
 }

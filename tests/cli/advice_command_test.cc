@@ -82,8 +82,8 @@ TEST_F(AdviceCommandTest, TheVerdictComesBeforeTheComponentsAndTheLargestOfThose
   ASSERT_NE(verdict, std::string::npos) << text;
   EXPECT_LT(verdict, text.find("component "));
   EXPECT_LT(text.find("\nactivations "), text.find("\nparameters "));
-  EXPECT_THAT(text, HasSubstr(" small ones"));
-  EXPECT_THAT(run({"estimate", job(), "--explain"}).out, Not(HasSubstr(" small ones")));
+  EXPECT_THAT(text, HasSubstr(" smaller components"));
+  EXPECT_THAT(run({"estimate", job(), "--explain"}).out, Not(HasSubstr(" smaller components")));
 }
 
 TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
@@ -94,8 +94,8 @@ TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
                                        data("deepspeed.json"),
                                        "--num-gpus",
                                        "16"};
-  EXPECT_THAT(run(words).out, HasSubstr(" by each GPU's process, "));
-  EXPECT_THAT(run(words).out, HasSubstr(" by the 8 of a node\n"));
+  EXPECT_THAT(run(words).out, HasSubstr(" per GPU process, "));
+  EXPECT_THAT(run(words).out, HasSubstr(" for the 8 processes of a node\n"));
 }
 
 TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
