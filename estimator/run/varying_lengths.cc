@@ -35,9 +35,8 @@ void note_lengths(const Job& job, Network& network, std::vector<std::string>& as
       !network.set_length(length))
     return;
   assumptions.push_back(fmt::format(
-      "all sequences have {} tokens, packed or padded to that; where lengths vary from batch to "
-      "batch more is reserved: training.lengths: varying estimates it, expandable_segments avoids "
-      "most of it",
+      "all sequences have {} tokens (packed or padded); where lengths vary more is reserved, which "
+      "training.lengths: varying estimates",
       length));
 }
 
