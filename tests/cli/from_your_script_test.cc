@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/advice_fixture.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
@@ -47,6 +51,18 @@ class FromYourScriptTest : public AdviceCommandTest {
   const std::vector<std::string> driver_{std::string("MEMFATHOM_NVML=") + MEMFATHOM_FAKE_NVML,
                                          "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3"};
 };
+
+TEST_F(FromYourScriptTest, ReadmeShowsWhatTheProgramPrints) {
+  const Outcome outcome = run({"estimate", example("llama-2-7b-lora.yaml")});
+  std::istringstream printed(outcome.out);
+  std::string screen;
+  for (std::string line; std::getline(printed, line);) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    screen += line.empty() ? "\n" : "    " + line + "\n";
+  }
+  std::ifstream readme(project_directory() / "README.md");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(readme), {}), HasSubstr(screen));
+}
 
 TEST_F(FromYourScriptTest, APipelinesFolderIsItsPartsAndTheFrozenCopyIsAModuleOfItsOwn) {
   const json one = answer(video({"estimate"}));
