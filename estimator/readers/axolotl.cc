@@ -41,19 +41,19 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
 void set_precision(Reading& reading) {
   const Node& tree = reading.content;
   const Node* bf16 = value_at(tree, "bf16");
-  const bool automatic = bf16 != nullptr && bf16->is_string() && bf16->as_string() != "false";
-  if (automatic && bf16->as_string() == "full") {
-    reading.set("training.precision", Node::string("bf16"));
-  } else if (says_true(tree, "bf16") || automatic) {
-    reading.set("training.precision", Node::string("bf16"));
-    reading.set("training.autocast", Node::string("bf16"));
+  const std::string word = bf16 != nullptr && bf16->is_string() ? bf16->as_string() : "false";
+  const auto set = [&](const char* type, bool autocast) {
+    reading.set("training.precision", Node::string(type));
+    if (autocast) reading.set("training.autocast", Node::string(type));
+  };
+  if (says_true(tree, "bf16") || word != "false") {
+    set("bf16", word != "full");
   } else if (says_true(tree, "fp16")) {
-    reading.set("training.precision", Node::string("fp16"));
-    reading.set("training.autocast", Node::string("fp16"));
+    set("fp16", true);
   } else if (says_true(tree, "bfloat16")) {
-    reading.set("training.precision", Node::string("bf16"));
+    set("bf16", false);
   } else if (says_true(tree, "float16")) {
-    reading.set("training.precision", Node::string("fp16"));
+    set("fp16", false);
   }
 }
 

@@ -14,7 +14,6 @@
 namespace memfathom {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 

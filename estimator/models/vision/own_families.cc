@@ -99,7 +99,7 @@ void add_double(std::vector<std::string>& layers, std::int64_t in, std::int64_t 
   for (int i = 0; i < 2; ++i) {
     layers.push_back(conv(2, i == 0 ? in : out, out, 3));
     layers.push_back(fmt::format(R"({{"type":"batch_norm","features":{}}})", out));
-    layers.push_back(R"({"type":"relu","inplace":true})");
+    layers.emplace_back(R"({"type":"relu","inplace":true})");
   }
 }
 

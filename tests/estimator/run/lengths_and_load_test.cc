@@ -104,7 +104,7 @@ TEST(LoadPhaseTest, HoldsTheWeightsAndAShardAtOnce) {
   const PhaseRecord card = load("cuda");
   ASSERT_EQ(card.name, "load");
   EXPECT_GT(card.allocated_peak, host.allocated_peak + 800000);
-  EXPECT_LE(card.allocated_peak, host.allocated_peak + 1000000 + 64 * 512);
+  EXPECT_LE(card.allocated_peak, host.allocated_peak + 1000000 + std::int64_t{64} * 512);
   EXPECT_EQ(card.allocated_end, host.allocated_end);
 }
 

@@ -34,7 +34,7 @@ struct Work {
     biased.bias = tensors.fp32({2}, {10, 20});
     fft.in = tensors.fp32({1, 16}, std::vector<float>(16, 1));
     fft.out = tensors.make(DType::kComplex64, {1, 9});
-    fft.workspace = tensors.bytes(16 * 8);
+    fft.workspace = tensors.bytes(128);
     convolution.query.input = {1, 1, 2, 2};
     convolution.query.weight = {1, 1, 1, 1};
     convolution.query.stride = convolution.query.dilation = {1, 1};
@@ -241,7 +241,7 @@ TEST_F(CudaFailureTest, ACallWhoseCodeFindsNoRoomIsOutOfMemoryAndLeavesTheDevice
   Work work(device);
   const auto told = [](std::string function, int status, const std::function<void()>& call) {
     doubles::fail_always(std::move(function), status);
-    const std::string error = error_of(call);
+    std::string error = error_of(call);
     doubles::stop_failing();
     return error;
   };
