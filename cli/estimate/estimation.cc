@@ -150,7 +150,7 @@ Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
   const auto known = chosen_.find(key);
   if (known != chosen_.end()) return known->second;
 
-  const Chosen chosen =
+  Chosen chosen =
       wanted == kBestMatch ? best_match(card, framework_of(job)) : named_calibration(wanted);
   chosen_.emplace(key, chosen);
   return chosen;

@@ -31,8 +31,8 @@ Bytes first_workspace(const ConvolutionQuery& query, const DeviceProperties& on)
   return first_choice(Graph(to_cudnn(query)), on).workspace;
 }
 
-constexpr std::int64_t kInput = 8 * 64 * 128 * 128 * 4;
-constexpr std::int64_t kWeight = 128 * 64 * 9 * 4;
+constexpr std::int64_t kInput = std::int64_t{8} * 64 * 128 * 128 * 4;
+constexpr std::int64_t kWeight = std::int64_t{128} * 64 * 9 * 4;
 
 TEST(CudnnPlanTest, AnA100ConvolutionInFp16ChannelsLastWantsNothingAndInFp32ACopyOfInputAndWeight) {
   const DeviceProperties a100 = device("a100");

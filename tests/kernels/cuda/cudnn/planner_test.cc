@@ -99,7 +99,7 @@ TEST(CudnnPlannerTest, OnHopperTheBackwardWorkspaceIsWhatFlashAttentionAllocates
   const std::vector<std::string> lines{"attention backward bf16 2 8 8 512 512 64 causal",
                                        "attention backward bf16 2 8 2 512 512 64 causal"};
   const std::vector<std::string> answers = attention_planner("sm_90").ask_lines(lines);
-  const std::int64_t rows = 2 * 8 * 512;
+  const std::int64_t rows = std::int64_t{2} * 8 * 512;
   const std::int64_t flash = rows * 64 * 4 + rows * 4;
   EXPECT_NEAR(std::stod(answers[0]), static_cast<double>(flash), 512);
   EXPECT_NEAR(std::stod(answers[1]), static_cast<double>(flash + 2 * rows * 64 * 2), 512);
