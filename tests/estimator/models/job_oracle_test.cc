@@ -54,7 +54,8 @@ void compare(const Node& row, double tolerance) {
   for (const std::string phase : {"forward", "backward", "step"}) {
     const Node* peak = expected.find("peak_" + phase);
     if (peak != nullptr && !peak->is_null()) {
-      expect_near(phase_peak(run, phase), peak->as_int(), tolerance, id + " " + phase);
+      expect_near(phase_peak(run, phase), peak->as_int(), tolerance,
+                  std::string(id).append(" ").append(phase));
     }
   }
   if (const Node* count = expected.find("parameter_count")) {

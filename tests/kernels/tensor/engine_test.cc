@@ -41,7 +41,7 @@ TEST_F(EngineTest, AProductSavesAnOperandOnlyWhenTheOtherLearns) {
   frozen.reset();  // kept alive by the tape: weight's gradient needs it
   EXPECT_EQ(live() - before, 64 * 64 * 4);
   product.reset();
-  EXPECT_EQ(live(), before - 64 * 64 * 4);
+  EXPECT_EQ(live(), before - std::int64_t{64} * 64 * 4);
 }
 
 TEST_F(EngineTest, ALeafTakesItsFirstGradientOverAndAddsTheSecondInPlace) {
@@ -60,7 +60,7 @@ TEST_F(EngineTest, ARetainedGraphCanBeRunBackwardAgain) {
   const Tensor loss = sum_all(pow_scalar(linear(x, weight), 2));
   const std::int64_t with_graph = live();
   run_backward(loss, Graph::kRetained);
-  EXPECT_EQ(live(), with_graph + 16 * 16 * 4);  // the gradient
+  EXPECT_EQ(live(), with_graph + std::int64_t{16} * 16 * 4);  // the gradient
   run_backward(loss, Graph::kFreed);
   EXPECT_LT(live(), with_graph);
 }
@@ -76,7 +76,7 @@ TEST_F(EngineTest, ASecondGradientIsAddedIntoTheFirstUnlessThatIsAView) {
     table.impl()->grad.reset();
     return allocator_.statistics().allocated_bytes.all.peak - before;
   };
-  const std::int64_t tables = 256 * 64 * 4;
+  const std::int64_t tables = std::int64_t{256} * 64 * 4;
   const std::int64_t twice = most_during(sum_all(add(linear(x, table), linear(x, table))));
   EXPECT_GE(twice, 3 * tables);  // two gradients and their sum
   const std::int64_t in_place =
