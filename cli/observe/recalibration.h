@@ -10,7 +10,7 @@ namespace memfathom {
 
 // As if each group were a new card on which `count` runs were made. They fix its constant and,
 // where the rows name neither card nor stack, what else they can tell: whether the card has TF32
-// and whether its PyTorch is older than 2.0 (cuDNN's workspaces hang on both): the reading under
+// and whether its PyTorch is older than 2.0 (cuDNN's workspaces depend on both): the reading under
 // which the runs agree best. They are not scored, the others are.
 void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimation& estimation,
                           std::size_t count);

@@ -41,7 +41,7 @@ std::int64_t guess(const Side& fits, const Side& too_much, Bytes limit) {
 }
 
 // Where to look after two sizes that fit: the step beyond where their line meets the limit most
-// often does not. Never far beyond what is known: the line may hang on what does not grow yet.
+// often does not. Never far beyond what is known: the line may depend on what does not grow yet.
 std::int64_t beyond(const Side& smaller, const Side& larger, Bytes limit) {
   constexpr std::int64_t kMostTimes = 16;
   const std::int64_t most = (kMostTimes - 1) * larger.steps;

@@ -39,7 +39,7 @@ struct Narrow {
   Tensor rows, columns;
 };
 
-// Columns with outliers are looked for by a mask; what is made of those found hangs on the data,
+// Columns with outliers are looked for by a mask; what is made of those found depends on the data,
 // and is small.
 Narrow narrowed(const Tensor& x) {
   Session& session = x.session();
