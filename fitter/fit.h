@@ -21,7 +21,7 @@ struct Outlier {
   double measured = 0;  // bytes; the capacity of a censored row
   double predicted = 0;
   double z = 0;           // in standard deviations of the noise
-  double leverage = 0;    // 0..1: how much of the fit would depend on it
+  double leverage = 0;    // 0..1: how much of the fit would hang on it
   bool censored = false;  // the prediction contradicts "it fitted" or "it did not"
 };
 

@@ -47,7 +47,7 @@ Solution solve(const RowList& rows, const SolverSetup& setup);
 // The sum over the rows of Tukey's loss at the solution: how much the model leaves unexplained.
 double unexplained(const RowList& rows, const Solution& solution);
 
-// Residual in standard deviations, and the share of the solution that depends on the row (0..1).
+// Residual in standard deviations, and the share of the solution that hangs on the row (0..1).
 struct RowInfluence {
   double z = 0;
   double leverage = 0;
