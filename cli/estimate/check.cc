@@ -187,9 +187,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   if (status == VerdictStatus::kUnknown) {
     throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
   }
-  const bool undecided =
-      status == VerdictStatus::kTight || estimate.calibration.status == CalibrationStatus::kNone;
-  const bool run = status != VerdictStatus::kDoesNotFit && !(strict && undecided);
+  const bool run = status != VerdictStatus::kDoesNotFit && !(strict && is_undecided(estimate));
   if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
   if (!run) {
     if (!command.empty())

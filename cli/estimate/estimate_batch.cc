@@ -75,11 +75,6 @@ bool read_line(std::istream& input, std::string& text) {
 
 }  // namespace
 
-bool is_undecided(const Estimate& estimate) {
-  return estimate.verdict.status == VerdictStatus::kTight ||
-         estimate.calibration.status == CalibrationStatus::kNone;
-}
-
 ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,
                         const Estimation& estimation, Context& context) {
   bool failed = false;

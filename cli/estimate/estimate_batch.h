@@ -17,9 +17,6 @@ struct BatchQuestion {
   bool strict = false;
 };
 
-// Whether --strict leaves the answer open: tight, or nothing is calibrated.
-bool is_undecided(const Estimate& estimate);
-
 // Exit code kUsage when a line could not be answered; the others are answered all the same. With
 // strict, else kUndecided when one of them is. Whether jobs fit stands in their lines.
 ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,

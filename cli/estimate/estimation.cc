@@ -346,4 +346,9 @@ Estimate Estimation::answer(const Job& given, const Question& question) const {
   return estimate;
 }
 
+bool is_undecided(const Estimate& estimate) {
+  return estimate.verdict.status == VerdictStatus::kTight ||
+         estimate.calibration.status == CalibrationStatus::kNone;
+}
+
 }  // namespace memfathom

@@ -79,4 +79,7 @@ class Estimation {
   mutable std::map<std::string, std::optional<LiveCard>> live_;  // by device; "": the first
 };
 
+// Whether --strict leaves the answer open: tight, or nothing is calibrated.
+bool is_undecided(const Estimate& estimate);
+
 }  // namespace memfathom
