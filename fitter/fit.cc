@@ -171,8 +171,7 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
       if (p == q) continue;
       const std::size_t i = p == kBase ? base : static_cast<std::size_t>(p) + 1;
       const std::size_t j = q == kBase ? base : static_cast<std::size_t>(q) + 1;
-      covariance[i * n + j] = solution.covariance[static_cast<std::size_t>(p) * kParameterCount +
-                                                  static_cast<std::size_t>(q)];
+      covariance[i * n + j] = solution.covariance_of(p, q);
     }
   }
 }

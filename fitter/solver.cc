@@ -201,20 +201,25 @@ Loss final_loss(const RowList& rows) {
   return rows.size() >= kFewestForTukey ? Loss::kTukey : Loss::kHuber;
 }
 
+// Where the covariance of two parameters stands.
+std::size_t covariance_entry(int p, int q) {
+  return static_cast<std::size_t>(p) * kParameterCount + static_cast<std::size_t>(q);
+}
+
 void add_uncertainty(const RowList& rows, const SolverSetup& setup, Solution* solution) {
   const Normal normal = normal_equations(rows, setup, *solution, final_loss(rows));
   const Eigen::MatrixXd bread =
       (normal.information + normal.prior).completeOrthogonalDecomposition().pseudoInverse();
   const Eigen::MatrixXd covariance = bread * (normal.scores + normal.prior) * bread;
   const Eigen::MatrixXd pull = bread * normal.prior;
-  solution->covariance.assign(kParameterCount * kParameterCount, 0.0);
+  solution->covariance.assign(covariance_entry(kParameterCount, 0), 0.0);
   for (std::size_t i = 0; i < normal.active.size(); ++i) {
     const int p = normal.active[i];
     const auto ei = static_cast<Eigen::Index>(i);
     solution->pull[static_cast<std::size_t>(p)] = std::clamp(pull(ei, ei), 0.0, 1.0);
     for (std::size_t j = 0; j < normal.active.size(); ++j) {
       const int q = normal.active[j];
-      solution->covariance[static_cast<std::size_t>(p * kParameterCount + q)] =
+      solution->covariance[covariance_entry(p, q)] =
           covariance(ei, static_cast<Eigen::Index>(j)) * unit_of(p) * unit_of(q);
     }
   }
@@ -232,10 +237,8 @@ void count_bearing(const RowList& rows, Solution* solution) {
 
 }  // namespace
 
-double Solution::variance(int parameter) const {
-  return covariance.empty()
-             ? 0
-             : covariance[static_cast<std::size_t>(parameter * kParameterCount + parameter)];
+double Solution::covariance_of(int p, int q) const {
+  return covariance.empty() ? 0 : covariance[covariance_entry(p, q)];
 }
 
 double Solution::predict(const FitRow& row) const {

@@ -34,7 +34,8 @@ struct Solution {
   std::string message;  // Ceres' own words
   int iterations = 0;
 
-  double variance(int parameter) const;
+  double covariance_of(int p, int q) const;
+  double variance(int parameter) const { return covariance_of(parameter, parameter); }
   double predict(const FitRow& row) const;  // bytes
 };
 

@@ -23,7 +23,7 @@ const Node* training_key(const Node& document, std::string_view key) {
   return training == nullptr ? nullptr : given(*training, key);
 }
 
-std::string text_at(const Node& map, std::string_view key) {
+std::string text_of(const Node& map, std::string_view key) {
   const Node* value = given(map, key);
   return value != nullptr && value->is_string() ? value->as_string() : "";
 }
@@ -48,19 +48,19 @@ std::string folder_name(const fs::path& path) {
 std::string config_name(const Node& config) {
   if (config.is_string()) return folder_name(config.as_string());
   for (const char* key : {"_name_or_path", "model_type", "_class_name"}) {
-    if (std::string name = text_at(config, key); !name.empty()) return name;
+    if (std::string name = text_of(config, key); !name.empty()) return name;
   }
   return "a model";
 }
 
 std::string module_names(const Node& modules) {
   std::vector<std::string> names;
-  for (const Node& module : modules.items()) names.push_back(text_at(module, "name"));
+  for (const Node& module : modules.items()) names.push_back(text_of(module, "name"));
   return fmt::format("{}", fmt::join(names, " + "));
 }
 
 std::string model_name(const Node& model) {
-  if (std::string preset = text_at(model, "preset"); !preset.empty()) return preset;
+  if (std::string preset = text_of(model, "preset"); !preset.empty()) return preset;
   if (const Node* config = given(model, "config")) return config_name(*config);
   if (const Node* modules = given(model, "modules")) return module_names(*modules);
   if (const Node* size = given(model, "parameters"))

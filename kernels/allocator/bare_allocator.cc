@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "kernels/allocator/rounding.h"
+
 namespace memfathom {
 
 namespace {
 
-constexpr std::int64_t kSmallSize =
-    1 << 20;  // the caching allocator's border, so that the pools' counts compare
 constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums stay far from overflow
 
 }  // namespace
@@ -51,7 +51,7 @@ void BareAllocator::free(const Allocation& allocation) {
 }
 
 void BareAllocator::count(const Slot& slot, std::int64_t sign) {
-  const bool small = slot.bytes <= kSmallSize;
+  const bool small = slot.bytes <= kSmallSize;  // so that the pools' counts compare
   statistics_.allocated_bytes.add(small, sign * slot.bytes);
   statistics_.active_bytes.add(small, sign * slot.bytes);
   statistics_.reserved_bytes.add(small, sign * slot.bytes);

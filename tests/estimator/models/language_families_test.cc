@@ -16,7 +16,7 @@
 namespace memfathom {
 namespace {
 
-constexpr const char* kSmallLlama =
+constexpr const char* kLlamaConfig =
     R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 3, "num_attention_heads": 4,
         "num_key_value_heads": 2, "vocab_size": 100})";
 
@@ -216,7 +216,7 @@ TEST(LanguageConfigTest, AsksForTheSequenceLength) {
   Session session(device, allocator, device, Bench::policy());
   Builder builder(session, {});
   try {
-    make_language_model(builder, parse_json(kSmallLlama, "config.json"), {});
+    make_language_model(builder, parse_json(kLlamaConfig, "config.json"), {});
     FAIL() << "a model without a sequence length was built";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("training.sequence_length"));
@@ -237,7 +237,7 @@ Generated generate(KvCache kind) {
   ModelSettings settings;
   settings.kv_cache = kind;
   settings.new_tokens = 4;
-  Bench bench(kSmallLlama, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
   const NoGrad no_grad(bench.session);
   bench.session.training = false;
   bench.network->load_batch(8, false);
@@ -260,7 +260,7 @@ TEST(GenerationTest, ATupleCacheExistsTwiceWhileADynamicOneGrowsLayerByLayer) {
 TEST(InferenceTest, APlainForwardKeepsItsCacheUntilTheNextOneIsDone) {
   ModelSettings settings;
   settings.use_cache = true;
-  Bench bench(kSmallLlama, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
   const NoGrad no_grad(bench.session);
   bench.session.training = false;
   bench.network->load_batch(8, false);
@@ -306,18 +306,18 @@ TEST(StoredQuantizedTest, GptqAndAwqPackWeightsZerosAndScalesAndLeaveTheHeadWhol
   options.dtype = DType::kFp16;
   options.quantization = Quantization::kGptq;
   options.packed.group = 32;
-  const Bench gptq(kSmallLlama, {}, options);
+  const Bench gptq(kLlamaConfig, {}, options);
   const std::string gate = "model.layers.1.mlp.gate_proj.";  // 64 -> 160
   EXPECT_EQ(bytes_of(gptq, gate + "qweight"), 64 * 160 / 2);
   EXPECT_EQ(bytes_of(gptq, gate + "qzeros"), 2 * 160 / 2);
   EXPECT_EQ(bytes_of(gptq, gate + "scales"), 2 * 160 * 2);
   EXPECT_EQ(bytes_of(gptq, gate + "g_idx"), 64 * 4);
   EXPECT_EQ(bytes_of(gptq, "lm_head.weight"), 100 * 64 * 2);
-  EXPECT_EQ(gptq.builder.parameter_count(), Bench(kSmallLlama).builder.parameter_count());
+  EXPECT_EQ(gptq.builder.parameter_count(), Bench(kLlamaConfig).builder.parameter_count());
 
   options.quantization = Quantization::kAwq;
   options.packed.not_converted = {"down_proj"};
-  const Bench awq(kSmallLlama, {}, options);
+  const Bench awq(kLlamaConfig, {}, options);
   EXPECT_EQ(bytes_of(awq, gate + "g_idx"), -1);
   EXPECT_EQ(bytes_of(awq, "model.layers.1.mlp.down_proj.weight"), 160 * 64 * 2);
 }
@@ -348,8 +348,8 @@ TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
     const Bench bench(config, {}, options);
     return bench.builder.trainable().size() / 2;
   };
-  EXPECT_EQ(adapters(kSmallLlama, {"q_proj", "v_proj"}), 6u);
-  EXPECT_EQ(adapters(kSmallLlama, {"all-linear"}), 21u);
+  EXPECT_EQ(adapters(kLlamaConfig, {"q_proj", "v_proj"}), 6u);
+  EXPECT_EQ(adapters(kLlamaConfig, {"all-linear"}), 21u);
   EXPECT_EQ(
       adapters(
           R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "vocab_size": 100})",
