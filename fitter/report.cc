@@ -36,8 +36,8 @@ void add_coefficient_lines(const FitSummary& summary, std::string* text) {
     if (c.name.rfind("theta.", 0) == 0) {
       for (int g = 0; g < kThetaCount; ++g) {
         if (c.name == theta_name(static_cast<ThetaIndex>(g))) {
-          pull =
-              fmt::format("{:.3f}", summary.diagnosis.pull[static_cast<std::size_t>(kTheta + g)]);
+          pull = fmt::format(
+              "{:.3f}", summary.diagnosis.pull[std::size_t{kTheta} + static_cast<std::size_t>(g)]);
         }
       }
     }

@@ -85,15 +85,17 @@ void add_frame(const Axes& axes, std::string* svg) {
                         kLeft, axes.y(percent), right, axes.y(percent), i == 0 ? "#888" : "#ddd",
                         kLeft - 8, axes.y(percent) + 4, percent);
   }
-  const double step = std::max(1.0, std::ceil((axes.high_x - axes.low_x) / 8));
-  for (double tick = std::ceil(axes.low_x); tick <= axes.high_x; tick += step) {
-    const double at = axes.x(std::exp2(tick) * kGiB);
+  const long step = std::max(1L, std::lround(std::ceil((axes.high_x - axes.low_x) / 8)));
+  const long last = std::lround(std::floor(axes.high_x));
+  for (long tick = std::lround(std::ceil(axes.low_x)); tick <= last; tick += step) {
+    const double power = std::exp2(tick);
+    const double at = axes.x(power * kGiB);
     *svg +=
         fmt::format(R"(<line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}" stroke="#eee"/>)"
                     "\n"
                     R"(<text x="{0:.1f}" y="{3:.1f}" text-anchor="middle">{4:g} GiB</text>)"
                     "\n",
-                    at, kTop, bottom, bottom + 18, std::exp2(tick));
+                    at, kTop, bottom, bottom + 18, power);
   }
   *svg +=
       fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">predicted device peak</text>)"

@@ -26,10 +26,9 @@ WorkspaceAnswer RecordingWorkspaces::attention(const AttentionQuery& query) cons
   return answer;
 }
 
-void RecordingWorkspaces::keep(WorkspaceRequest request) const {
+void RecordingWorkspaces::keep(const WorkspaceRequest& request) const {
   const std::lock_guard lock(mutex_);
-  std::string shape = request.shape;
-  requests_.try_emplace(std::move(shape), std::move(request));
+  requests_.try_emplace(request.shape, request);
 }
 
 std::vector<WorkspaceRequest> RecordingWorkspaces::requests() const {

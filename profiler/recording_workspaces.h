@@ -23,7 +23,7 @@ class RecordingWorkspaces final : public WorkspaceModel {
   std::vector<WorkspaceRequest> requests() const;  // in the order of their shapes
 
  private:
-  void keep(WorkspaceRequest request) const;
+  void keep(const WorkspaceRequest& request) const;
 
   const WorkspaceModel& inner_;
   Library convolutions_;

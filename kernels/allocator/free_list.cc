@@ -37,7 +37,7 @@ FreeList::Position FreeList::last_before(std::uint32_t bin) const {
 }
 
 void FreeList::insert_first(std::uint32_t bin, Key key) {
-  if (bin >= trees_.size()) trees_.resize((bin / 64 + 1) * 64);
+  if (bin >= trees_.size()) trees_.resize((bin / 64 + std::size_t{1}) * 64);
   const std::uint32_t node = new_leaf();
   Leaf& leaf = leaves_[node];
   leaf.count = 1;

@@ -70,8 +70,9 @@ bool MmapSegments::map(std::uint64_t address, Bytes size, Bytes) {
 
 void MmapSegments::unmap(std::uint64_t address, Bytes size, Bytes) {
   held_ -= size;
-  mmap(place(address), length(size), PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  // Where the kernel refuses, the pages stay until the whole range is given up.
+  static_cast<void>(mmap(place(address), length(size), PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 }  // namespace memfathom

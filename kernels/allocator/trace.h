@@ -116,6 +116,8 @@ struct Trace {
     std::string tag;
 
     bool operator==(const Label&) const = default;
+    // clang-tidy 14 takes what the compiler writes here for a 0.
+    // NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const Label&) const = default;
   };
   // Events from `first_event` to the next span. Where the file gives no iteration, each return to

@@ -56,7 +56,7 @@ std::string fftw_version() {
   return fmt::format("FFTW {}", text.substr(first, text.find('-', first) - first));
 }
 
-std::string or_unknown(std::string text) { return text.empty() ? "unknown" : text; }
+std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 }  // namespace
 

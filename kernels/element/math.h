@@ -31,14 +31,19 @@ MEMFATHOM_HD inline double erf(double x) { return ::erf(x); }
 MEMFATHOM_HD inline float abs(float x) { return ::fabsf(x); }
 MEMFATHOM_HD inline double abs(double x) { return ::fabs(x); }
 
+template <typename T>
+MEMFATHOM_HD bool is_nan(T x) {
+  return x != x;  // NOLINT(misc-redundant-expression): nothing else differs from itself
+}
+
 // A NaN in either place is kept, as PyTorch keeps it.
 template <typename T>
 MEMFATHOM_HD T max(T a, T b) {
-  return a > b || a != a ? a : b;
+  return a > b || is_nan(a) ? a : b;
 }
 template <typename T>
 MEMFATHOM_HD T min(T a, T b) {
-  return a < b || a != a ? a : b;
+  return a < b || is_nan(a) ? a : b;
 }
 
 template <typename T>

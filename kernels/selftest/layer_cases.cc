@@ -64,7 +64,7 @@ LayerCase checkpoint_case(std::string name, Keep keep) {
 }
 
 LayerCase operator_case(std::string name, FnoStyle style, const Shape& input,
-                        std::vector<std::int64_t> modes) {
+                        const std::vector<std::int64_t>& modes) {
   return {std::move(name), input,
           [style, modes](Builder& builder) {
             return shared(FnoBlock(builder, {style, 4, modes, false, false}));

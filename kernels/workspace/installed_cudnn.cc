@@ -60,7 +60,7 @@ std::string installed_cudnn_version(const CudnnPlannerOptions& options,
     return fmt::format("{}.{}.{}", *known / 10000, *known / 100 % 100, *known % 100);
   }
   // The greeting alone: milliseconds, because cuDNN's larger parts are loaded by the first plan.
-  const std::string version = PlannerProcess(planner_command(options)).cudnn_version();
+  std::string version = PlannerProcess(planner_command(options)).cudnn_version();
   int major = 0, minor = 0, patch = 0;
   if (!identity.empty() && std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch) == 3) {
     const StoredAnswer answer{identity, major * 10000 + minor * 100 + patch};

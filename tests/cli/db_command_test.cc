@@ -67,7 +67,7 @@ TEST_F(DbCommandTest, CheckSaysOkOrWhatIsWrong) {
   EXPECT_EQ(well.exit_code, 0);
   EXPECT_EQ(well.out, "ok\n");
   std::fstream file(database_, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(5 * 4096);
+  file.seekp(std::streamoff{5} * 4096);
   file << std::string(4096, '\x55');
   file.close();
   const Outcome damaged = run({"db", "check"});

@@ -53,7 +53,7 @@ class FitCommandTest : public ProfilingFixture {
   std::string observations(const std::string& name, int count,
                            const std::function<std::string(int)>& bytes,
                            const std::function<int(int)>& batch) {
-    const std::string path = folder_ + "/" + name + ".jsonl";
+    std::string path = folder_ + "/" + name + ".jsonl";
     std::ofstream file(path);
     for (int i = 0; i < count; ++i) {
       file << fmt::format(
@@ -105,13 +105,13 @@ TEST_F(FitCommandTest, DrawsTheResiduals) {
 }
 
 TEST_F(FitCommandTest, RefusesObservationsThatSayNothing) {
-  const auto two_gib = [](int i) { return std::to_string(2147483648 + i * 4096); };
+  const auto two_gib = [](int i) { return std::to_string(2147483648 + std::int64_t{4096} * i); };
   const auto growing = [](int i) { return 1000 * (i + 1); };
   EXPECT_THAT(refusal_of(observations("one", 1, two_gib, growing)), HasSubstr("too few"));
 }
 
 TEST_F(FitCommandTest, RefusesObservationsOfOneJob) {
-  const auto bytes = [](int i) { return std::to_string(2147483648 + i * 4096); };
+  const auto bytes = [](int i) { return std::to_string(2147483648 + std::int64_t{4096} * i); };
   EXPECT_THAT(refusal_of(observations("equal", 20, bytes, [](int) { return 8; })),
               HasSubstr("1 distinct job size"));
 }
@@ -125,10 +125,10 @@ TEST_F(FitCommandTest, RefusesObservationsThatNoCardHolds) {
 }
 
 TEST_F(FitCommandTest, ObservationsThatAreNoNumbersOrNegativeAreNotTaken) {
-  for (const std::string bytes : {"NaN", "-5", "1e400", "\"many\""}) {
-    const Outcome outcome =
-        run({"observe", observations(
-                            "bad", 3, [&](int) { return bytes; }, [](int) { return 4; })});
+  for (const char* bytes : {"NaN", "-5", "1e400", "\"many\""}) {
+    const Outcome outcome = run(
+        {"observe", observations(
+                        "bad", 3, [&](int) { return std::string(bytes); }, [](int) { return 4; })});
     EXPECT_EQ(outcome.exit_code, 2) << bytes << outcome.out;
   }
 }

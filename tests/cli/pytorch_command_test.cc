@@ -18,7 +18,7 @@ class PytorchCommandTest : public ProfilingFixture {
  protected:
   // A "Python" that is a shell script; it must be handed the probe's text.
   std::string python(const std::string& body) {
-    const std::string path = folder_ + "/python";
+    std::string path = folder_ + "/python";
     std::ofstream(path)
         << "#!/bin/sh\n[ \"$1\" = -c ] || exit 3\ncase \"$2\" in *'import torch'*) ;; "
            "*) exit 3;; esac\n"

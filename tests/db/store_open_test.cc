@@ -167,7 +167,7 @@ TEST(StoreOpenTest, FindsATruncatedFile) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "short.db";
   make_database(path);
-  fs::resize_file(path, 3 * 4096);
+  fs::resize_file(path, std::uintmax_t{3} * 4096);
   expect_error(ErrorKind::kInput, HasSubstr("short.db is damaged"), [&] {
     Store store = Store::open(path, Store::Mode::kReadOnly);
     store.samples({});

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace memfathom;
   std::istringstream input(std::string(reinterpret_cast<const char*>(data), size));
   try {
-    std::vector<StoredTensor> tensors = read_safetensors_header(input, "fuzz");
+    const std::vector<StoredTensor> tensors = read_safetensors_header(input, "fuzz");
     DryDevice device;
     BareAllocator allocator;
     Session session(device, allocator, device, FrameworkPolicy{});
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     settings.sequence_length = 4;
     std::vector<std::string> assumptions;
     const std::unique_ptr<Network> network =
-        make_stored_network(builder, Node::map(), std::move(tensors), settings, assumptions);
+        make_stored_network(builder, Node::map(), tensors, settings, assumptions);
     network->load_batch(1, true);
     run_backward(network->loss(nullptr));
   } catch (const Error& error) {

@@ -47,7 +47,7 @@ constexpr int kNotFound = 6;
 
 std::vector<FakeCard>& cards() {
   static std::vector<FakeCard> all = [] {
-    std::vector<FakeCard> made(2 * kMostCards);
+    std::vector<FakeCard> made(std::size_t{2} * kMostCards);
     for (std::size_t i = 0; i < kMostCards; ++i) {
       made[i].uuid = "GPU-" + std::to_string(i) + "0000000-aaaa";
       made[kMostCards + i].uuid = "MIG-" + std::to_string(i) + "0000000-aaaa";

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 TEST(RssMeterTest, ReadsALineOfAStatusFileInKibibytes) {
   EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\t   2200 kB\nVmSwap:\t 0 kB\n", "VmRSS"),
-            Bytes{2200 * 1024});
+            Bytes{std::int64_t{2200} * 1024});
   EXPECT_EQ(status_bytes("Name:\tx\n", "VmRSS"), std::nullopt);
   EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\tmany\n", "VmRSS"), std::nullopt);
 }

@@ -19,7 +19,7 @@ std::string type_of(const Node& config) {
 
 // Some have a name of their own for the same layers.
 std::string family_of(const Node& config, const Node& part) {
-  const std::string type = type_of(part);
+  std::string type = type_of(part);
   for (const char* alias : {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"}) {
     if (type == alias) return "qwen2";
   }

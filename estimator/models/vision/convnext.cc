@@ -34,14 +34,14 @@ Layer make_block(const ImageContext& context, std::int64_t width, double drop) {
   layers.push_back(conv_layer(
       context, "0",
       {.in = width, .out = width, .kernel = 7, .padding = 3, .groups = width, .bias = true}));
-  layers.push_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
+  layers.emplace_back([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); });
   LayerNorm norm = make_layer_norm(context.builder, "2", width);
   norm.eps = kEps;
-  layers.push_back([norm](const Tensor& x) { return norm(x); });
+  layers.emplace_back([norm](const Tensor& x) { return norm(x); });
   layers.push_back(linear_layer(context, "3", width, 4 * width));
   layers.push_back(activation_layer(Activation::kGelu, false));
   layers.push_back(linear_layer(context, "5", 4 * width, width));
-  layers.push_back([](const Tensor& x) { return permute(x, {0, 3, 1, 2}); });
+  layers.emplace_back([](const Tensor& x) { return permute(x, {0, 3, 1, 2}); });
   return [layers = std::move(layers), scale, drop](const Tensor& x) {
     Tensor result;
     {
@@ -92,12 +92,12 @@ Layer make_convnext(const ImageContext& context, std::int64_t classes, const Con
   }
   std::vector<Layer> layers;
   layers.push_back(sequential(std::move(features)));
-  layers.push_back([](const Tensor& x) { return adaptive_average_pool(x, {1, 1}); });
+  layers.emplace_back([](const Tensor& x) { return adaptive_average_pool(x, {1, 1}); });
   const PathScope scope(context.builder, "classifier");
   const HeadScope head(context.builder);
   std::vector<Layer> classifier;
   classifier.push_back(channel_norm_layer(context, "0", width));
-  classifier.push_back([](const Tensor& x) { return flatten(x, 1); });
+  classifier.emplace_back([](const Tensor& x) { return flatten(x, 1); });
   classifier.push_back(linear_layer(context, "2", width, classes));
   layers.push_back(sequential(std::move(classifier)));
   return sequential(std::move(layers));

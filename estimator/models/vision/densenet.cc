@@ -93,7 +93,7 @@ Layer make_densenet(const ImageContext& context, std::int64_t classes, const Den
   std::vector<Layer> layers;
   layers.push_back(sequential(std::move(features)));
   layers.push_back(activation_layer(Activation::kRelu));
-  layers.push_back(global_average);
+  layers.emplace_back(global_average);
   const HeadScope head(context.builder);
   layers.push_back(linear_layer(context, "classifier", channels, classes));
   return sequential(std::move(layers));

@@ -72,7 +72,7 @@ DptHead::DptHead(const ImageContext& context, std::string_view name, std::int64_
   }
   resizes_.push_back(transposed_layer(context, "resize_layers.0", kChannels[0], 4));
   resizes_.push_back(transposed_layer(context, "resize_layers.1", kChannels[1], 2));
-  resizes_.push_back([](const Tensor& x) { return x; });
+  resizes_.emplace_back([](const Tensor& x) { return x; });
   resizes_.push_back(conv_layer(context, "resize_layers.3",
                                 {.in = kChannels[3],
                                  .out = kChannels[3],

@@ -76,7 +76,8 @@ Layer make_bottleneck(const ImageContext& context, std::int64_t in, const Bottle
                                       .groups = plan.expanded},
                                      activation, kThirdVersionEps));
     if (plan.squeezes) {
-      const std::int64_t squeezed = divisible_channels(static_cast<double>(plan.expanded / 4));
+      const std::int64_t quarter = plan.expanded / 4;
+      const std::int64_t squeezed = divisible_channels(static_cast<double>(quarter));
       layers.push_back(squeeze_excitation_layer(
           context, name(),
           {.channels = plan.expanded, .squeezed = squeezed, .gate = Activation::kHardsigmoid}));
@@ -123,7 +124,7 @@ Layer make_mobilenet_v2(const ImageContext& context, std::int64_t classes) {
   }
   std::vector<Layer> layers;
   layers.push_back(sequential(std::move(features)));
-  layers.push_back(global_average);
+  layers.emplace_back(global_average);
   const PathScope scope(context.builder, "classifier");
   const HeadScope head(context.builder);
   layers.push_back(sequential(
@@ -153,7 +154,7 @@ Layer make_mobilenet_v3(const ImageContext& context, std::int64_t classes, bool 
   const std::int64_t last = large ? 1280 : 1024;
   std::vector<Layer> layers;
   layers.push_back(sequential(std::move(features)));
-  layers.push_back(global_average);
+  layers.emplace_back(global_average);
   const PathScope scope(context.builder, "classifier");
   const HeadScope head(context.builder);
   std::vector<Layer> classifier;

@@ -87,7 +87,7 @@ Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNe
     }
     layers.push_back(sequential(std::move(blocks)));
   }
-  layers.push_back(global_average);
+  layers.emplace_back(global_average);
   const HeadScope head(context.builder);
   layers.push_back(linear_layer(context, "fc", in, classes));
   return sequential(std::move(layers));

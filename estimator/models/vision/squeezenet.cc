@@ -70,7 +70,7 @@ Layer make_squeezenet(const ImageContext& context, std::int64_t classes, bool fi
   classifier.push_back(
       conv_layer(context, "1", {.in = channels, .out = classes, .kernel = 1, .bias = true}));
   classifier.push_back(activation_layer(Activation::kRelu));
-  classifier.push_back(global_average);
+  classifier.emplace_back(global_average);
   layers.push_back(sequential(std::move(classifier)));
   return sequential(std::move(layers));
 }

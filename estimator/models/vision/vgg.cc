@@ -85,7 +85,7 @@ Layer make_alexnet(const ImageContext& context, std::int64_t classes) {
   const double p = context.dropout(0.5);
   std::vector<Layer> classifier;
   classifier.push_back(dropout_layer(p));
-  classifier.push_back(linear_layer(context, "1", 256 * 6 * 6, kHidden));
+  classifier.push_back(linear_layer(context, "1", std::int64_t{256} * 6 * 6, kHidden));
   classifier.push_back(activation_layer(Activation::kRelu));
   classifier.push_back(dropout_layer(p));
   classifier.push_back(linear_layer(context, "4", kHidden, kHidden));

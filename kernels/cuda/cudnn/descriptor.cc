@@ -73,7 +73,7 @@ void Descriptor::set(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
 }
 
 void Descriptor::set(cudnnBackendAttributeName_t name, const Descriptor& value) {
-  const cudnnBackendDescriptor_t other = value.raw();
+  cudnnBackendDescriptor_t other = value.raw();
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
 }
 

@@ -43,7 +43,7 @@ TEST(DenseBlockTest, EveryUnitReadsAllFeaturesBeforeIt) {
   const std::string grow = kGrow;
   const DryRun run = run_block(grow + "," + grow + "," + grow);
   const std::int64_t convolutions = 9 * 8 * (16 + 24 + 32) + 3 * 8;
-  EXPECT_EQ(run.parameter_count, convolutions + 40 * 10 + 10);
+  EXPECT_EQ(run.parameter_count, convolutions + std::int64_t{40} * 10 + 10);
 }
 
 // As PyTorch has it: a gradient is summed for each feature, not for each joined tensor.

@@ -31,7 +31,7 @@ TEST(LitgptTest, HasTheParametersOfTheTransformersModel) {
 }
 
 TEST(LitgptTest, LogitsAreHandedOutInFp32AndTheirLossIsMadeInChunks) {
-  constexpr std::int64_t kTokens = 2 * 256, kVocabulary = 1000;
+  constexpr std::int64_t kTokens = std::int64_t{2} * 256, kVocabulary = 1000;
   const DryRun own = run_with(small_llama(), kTrain, "litgpt");
   const auto logits = static_cast<double>(in_phase(own, "backward", {Component::kLogitsLoss}));
   // 4 bytes each for the logits and their logarithms, and a chunk's gradients.

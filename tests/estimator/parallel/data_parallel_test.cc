@@ -19,7 +19,7 @@ TEST(DataParallelTest, BucketsAreAsLargeAsTheGradients) {
   EXPECT_EQ(in_phase(alone, "step", {Component::kCommunication}), 0);
   const std::int64_t buckets = in_phase(both, "step", {Component::kCommunication});
   EXPECT_GE(buckets, 2 * kSmallLlama);
-  EXPECT_LE(buckets, 2 * kSmallLlama + 8 * 512);
+  EXPECT_LE(buckets, 2 * kSmallLlama + std::int64_t{8} * 512);
   EXPECT_EQ(in_phase(both, "step", {Component::kGradients}),
             in_phase(alone, "step", {Component::kGradients}));
 }
@@ -29,7 +29,7 @@ TEST(DataParallelTest, GradientsThatAreViewsOfTheBucketsExistOnce) {
   const std::int64_t gradients =
       in_phase(views, "step", {Component::kGradients, Component::kCommunication});
   EXPECT_GE(gradients, 2 * kSmallLlama);
-  EXPECT_LE(gradients, 2 * kSmallLlama + 8 * 512);
+  EXPECT_LE(gradients, 2 * kSmallLlama + std::int64_t{8} * 512);
 }
 
 TEST(DataParallelTest, CommunicatorsLieOutsideTheAllocatorAndSaySo) {

@@ -5,7 +5,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kRounding = 64 * 512;
+constexpr std::int64_t kRounding = std::int64_t{64} * 512;
 
 DryRun run_with(const std::string& parallel, const std::string& precision = "bf16") {
   return run_job(R"({"model": )" + small_llama() +
@@ -80,9 +80,9 @@ TEST(FullyShardedTest, EveryRankHasAllScalesOfQuantisedWeights) {
                 gpus + R"(, "fsdp": "full"}})");
     return static_cast<double>(in_phase(run, "step", {Component::kParameters}));
   };
-  const double weights = 4 * (kSmallBlock - 2 * 128);
+  const double weights = 4 * (kSmallBlock - std::int64_t{2} * 128);
   const double scales = 4 * weights / 64;
-  const double divided = weights / 2 + 2.0 * (kSmallRoot + 4 * 2 * 128);
+  const double divided = weights / 2 + 2.0 * (kSmallRoot + std::int64_t{4} * 2 * 128);
   EXPECT_NEAR(parameters("4"), divided / 4 + scales, kRounding);
   EXPECT_NEAR(parameters("8"), divided / 8 + scales, kRounding);
 }

@@ -58,7 +58,7 @@ TEST_F(ShardingPropertiesTest, StatesNeverGrowWithMoreGpusOrAHigherStage) {
           states(shape, fmt::format(R"({{"num_gpus": 4, "zero_stage": {}}})", stage));
       // Stage 3 keeps small parameters whole beside their partitions; a few blocks are rounded up.
       const std::int64_t partitions = stage == 3 ? before / 10 : 0;  // 2/4 of 2 + 12/4 bytes
-      EXPECT_LE(now, before + partitions + 64 * 512) << "stage " << stage;
+      EXPECT_LE(now, before + partitions + std::int64_t{64} * 512) << "stage " << stage;
       before = now;
     }
   }

@@ -6,7 +6,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kRounding = 64 * 512;
+constexpr std::int64_t kRounding = std::int64_t{64} * 512;
 constexpr std::int64_t kBucket = 100000;
 
 DryRun run_with(int stage, int gpus, const std::string& more = "") {
@@ -52,7 +52,7 @@ TEST(ZeroTest, StageThreeDividesLargeParametersTooAndKeepsSmallOnesWholeBesideTh
   EXPECT_NEAR(as_double(in_phase(run, "step", {Component::kOptimizerState})),
               12.0 * kSmallLlama / 4, kRounding);
   // Only embedding and head have the 100,000 elements from which DeepSpeed lets parameters go.
-  constexpr std::int64_t kLarge = 2 * 1000 * 128;
+  constexpr std::int64_t kLarge = std::int64_t{2} * 1000 * 128;
   EXPECT_NEAR(as_double(in_phase(run, "step", {Component::kParameters})),
               2.0 * (kSmallLlama - kLarge) + 2.0 * kSmallLlama / 4, kRounding);
 }

@@ -109,7 +109,7 @@ TEST_F(NamedModelTest, ANameCannotLeaveTheCache) {
   fs::create_directories(directory_ / "snapshots");
   for (const char* name : {"../x", "a/../../b", "/etc", "a/b/c", "a b", ""})
     EXPECT_FALSE(find_named_model(name, cache_ / "hub") &&
-                 find_named_model(name, cache_ / "hub")->assumption.size() > 0)
+                 !find_named_model(name, cache_ / "hub")->assumption.empty())
         << name;
 }
 

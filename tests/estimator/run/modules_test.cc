@@ -61,7 +61,7 @@ TEST(ModulesTest, PutsABottleneckAfterEachBlock) {
   const DryRun run = run_job(
       job_of(R"({"name": "adapted", "train": "adapter", "adapter": {"rank": 8}, "model": )" +
              small_llama() + "}"));
-  EXPECT_EQ(run.trainable_count, 4 * (2 * 128 * kRank + kRank + 128));
+  EXPECT_EQ(run.trainable_count, 4 * (2 * kRank * 128 + kRank + 128));
   EXPECT_EQ(run.parameter_count, kSmallLlama + run.trainable_count);
 }
 

@@ -14,7 +14,7 @@ DryRun train(const std::string& more) {
                  more + "}}");
 }
 
-constexpr std::int64_t kTokens = 8 * 256;
+constexpr std::int64_t kTokens = std::int64_t{8} * 256;
 
 TEST(ScriptLossTest, TheCacheIsPartOfWhatTheScriptHolds) {
   const DryRun run = train(R"(, "loss": "sum")");

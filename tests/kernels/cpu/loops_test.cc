@@ -1,6 +1,8 @@
 // The cpu device's own loops against the reference, over types and layouts.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/reference/reference.h"
 #include "tests/kernels/reference/host_tensor.h"
@@ -97,7 +99,7 @@ TEST_P(CpuLoopsTest, SoftmaxesAgree) {
 
 TEST_P(CpuLoopsTest, MaskedScoresBecomeZeroProbabilities) {
   HostTensor x = random({3, 40}, 1), y = empty({3, 40}), expected = empty({3, 40});
-  for (std::int64_t i = 0; i < 120; i += 3) x.set(i, -INFINITY);
+  for (std::int64_t i = 0; i < 120; i += 3) x.set(i, -std::numeric_limits<double>::infinity());
   run_reference(SoftmaxCall{Softmax::kSoftmax, false, -1, expected, x, {}});
   device.run(SoftmaxCall{Softmax::kSoftmax, false, -1, y, x, {}});
   EXPECT_LE(distance(y, expected), near());

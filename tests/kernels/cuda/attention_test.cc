@@ -139,7 +139,7 @@ TEST_F(CudaAttentionTest, TheWorkspaceIsCudnnsAndBackwardTheQueryGradientInFp32A
   EXPECT_EQ(twins.bring_workspace(), Bytes{1 << 20});
   EXPECT_EQ(device.attention(query_of(twins.on_device)).source, Source::kMeasured);
   twins.add_gradients();
-  const std::int64_t rows = 2 * 2 * 5;
+  const std::int64_t rows = std::int64_t{2} * 2 * 5;
   EXPECT_EQ(twins.bring_workspace(), Bytes{(1 << 20) + rows * 8 * 4 + rows * 4});
 }
 
@@ -151,11 +151,11 @@ TEST_F(CudaAttentionTest, ViewsOfOneProjectionArePassedOnAsTheyLie) {
   std::int64_t part = 0;
   for (const auto member : {&AttentionCall::q, &AttentionCall::k, &AttentionCall::v}) {
     const Operand& dense = twins.on_device.*member;
-    std::vector<std::uint16_t> content(2 * 5 * 2 * 8);
+    std::vector<std::uint16_t> content(std::size_t{2} * 5 * 2 * 8);
     device.copy_to_host(content.data(), dense.data, size_of(dense.shape, dense.dtype));
     Operand view = dense;
     view.data = static_cast<char*>(whole.data) + part * 16 * 2;
-    view.strides = {5 * 48, 8, 48, 1};
+    view.strides = {std::int64_t{5} * 48, 8, 48, 1};
     for (std::int64_t row = 0; row < 10; ++row) {
       device.copy_from_host(static_cast<char*>(view.data) + row * 48 * 2, content.data() + row * 16,
                             Bytes{32});

@@ -1,11 +1,15 @@
 // Attention: against a written-out softmax(q k^T) v, and its gradients against finite differences.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/reference/reference.h"
 #include "tests/kernels/reference/finite_differences.h"
 
 namespace memfathom {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using testing::distance;
 using testing::HostTensor;
@@ -113,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(MaskedAttentionTest, AQueryWithAllKeysMaskedGivesZerosAndPassesNothingBack) {
   const HostTensor q = HostTensor::random({1, 1, 1, 2}, 1), k = HostTensor::random({1, 1, 2, 2}, 2);
-  const HostTensor mask = HostTensor::of({1, 2}, {-INFINITY, -INFINITY});
+  const HostTensor mask = HostTensor::of({1, 2}, {-kInfinity, -kInfinity});
   HostTensor out = HostTensor::random({1, 1, 1, 2}, 3), logsumexp({1, 1, 1}),
              dq = HostTensor::random({1, 1, 1, 2}, 4);
   AttentionCall call;

@@ -99,8 +99,8 @@ TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtM
 
 TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
   const FittedWorkspaceModel fitted("sm_80");
-  const std::int64_t input = 8 * 64 * 128 * 128 * 4;
-  const std::int64_t weight = 128 * 64 * 9 * 4;
+  const std::int64_t input = std::int64_t{8} * 64 * 128 * 128 * 4;
+  const std::int64_t weight = std::int64_t{128} * 64 * 9 * 4;
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kForward)).bytes, Bytes{input + weight});
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kDataGradient)).bytes,
             Bytes{3 * input + weight});
@@ -134,9 +134,9 @@ TEST(FittedWorkspaceModelTest, ATransformsWorkAreaIsItsSpectrumAndADefault) {
   FftQuery query;
   query.extents = {64, 64};
   query.batch = 10;
-  EXPECT_EQ(fitted.fft(query).bytes, Bytes{10 * 64 * 33 * 8});
+  EXPECT_EQ(fitted.fft(query).bytes, Bytes{std::int64_t{10} * 64 * 33 * 8});
   query.kind = FftKind::kComplexToComplex;
-  EXPECT_EQ(fitted.fft(query).bytes, Bytes{10 * 64 * 64 * 8});
+  EXPECT_EQ(fitted.fft(query).bytes, Bytes{std::int64_t{10} * 64 * 64 * 8});
   EXPECT_EQ(fitted.fft(query).source, Source::kDefault);
   query.extents = {std::int64_t{1} << 40, std::int64_t{1} << 40};
   EXPECT_THROW(fitted.fft(query), Error);

@@ -89,7 +89,7 @@ TEST(PytorchConvolutionTest, TransposedGoesToCudnnUnlessTheOutputPaddingReachesT
   EXPECT_EQ(pytorch_convolution_backend(query), ConvolutionBackend::kSlow);
   // One sample's columns: 8 channels x 4 x 4 kernel elements x 16 x 16 positions of the input, in
   // fp32.
-  EXPECT_EQ(pytorch_workspace_without_cudnn(query), Bytes{8 * 16 * 256 * 4});
+  EXPECT_EQ(pytorch_workspace_without_cudnn(query), Bytes{std::int64_t{8} * 16 * 256 * 4});
 }
 
 TEST(PytorchConvolutionTest, CudnnVersionsWithFaultyHalfPrecision3dKernelsAreAvoided) {
@@ -99,7 +99,8 @@ TEST(PytorchConvolutionTest, CudnnVersionsWithFaultyHalfPrecision3dKernelsAreAvo
   EXPECT_FALSE(pytorch_uses_cudnn(query, 90800));
   EXPECT_FALSE(pytorch_uses_cudnn(query, 91499));
   EXPECT_TRUE(pytorch_uses_cudnn(query, 91500));
-  EXPECT_EQ(pytorch_workspace_without_cudnn(query, 91000), Bytes{16 * 27 * 8 * 16 * 16 * 2});
+  EXPECT_EQ(pytorch_workspace_without_cudnn(query, 91000),
+            Bytes{std::int64_t{16} * 27 * 8 * 16 * 16 * 2});
   ConvolutionQuery pointwise = query;
   pointwise.weight = {32, 16, 1, 1, 1};
   EXPECT_TRUE(pytorch_uses_cudnn(pointwise, 91000));
