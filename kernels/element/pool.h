@@ -82,7 +82,7 @@ MEMFATHOM_HD PoolMaximum<T> max_pool(const PoolGeometry& g, const L& plane, int6
       for (int64_t x = ww.begin; x < ww.end; ++x) {
         const int64_t index = (z * g.in[1] + y) * g.in[2] + x;
         const T value = plane.template get<T>(index);
-        if (best.index < 0 || value > best.value || is_nan(value)) best = {value, index};
+        if (best.index < 0 || value > best.value || math::is_nan(value)) best = {value, index};
       }
     }
   }
