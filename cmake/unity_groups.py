@@ -2,8 +2,8 @@
 """Which sources of a target can be compiled as one file: unity_groups.py MOST FILE
 
 The file has a line "TARGET SOURCE..." for each target; a line "TARGET GROUP SOURCE..." with at most MOST sources is printed
-for each group. Two files whose anonymous namespaces have a name in common are kept apart,
-so that no name has to be unique beyond its own file."""
+for each group. Two files whose anonymous namespaces have a name in common are kept apart, so that no name has to be unique
+beyond its own file."""
 
 import os
 import pathlib
@@ -12,9 +12,9 @@ import sys
 
 BLOCK = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.DOTALL | re.MULTILINE)
 TYPE = re.compile(r"(?:template <.*> )?(?:struct|class|union|enum(?: class)?) (\w+)")
-ALIAS = re.compile(r"(?:using|namespace) (\w+) = ")
+ALIAS = re.compile(r"(?:using|namespace) (\w+) = |using (?:namespace )?[\w:]*?(\w+);")
 OTHER = re.compile(r"[^=({\[;]*?(\w+)\s*[=({\[;]")
-KEYWORDS = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "template", "using"}
+KEYWORDS = {"INSTANTIATE_TEST_SUITE_P", "TEST", "TEST_F", "TEST_P", "TYPED_TEST", "template"}
 MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 
 
@@ -27,7 +27,7 @@ def names_of(source: str) -> dict[str, str]:
             if not line or not (line[0].isalpha() or line[0] == "_"):
                 continue
             if found := ALIAS.match(line):
-                names[found.group(1)] = line
+                names[found.group(1) or found.group(2)] = line
             elif found := TYPE.match(line) or OTHER.match(line):
                 names[found.group(1)] = source
     return {name: where for name, where in names.items() if name not in KEYWORDS}

@@ -44,7 +44,7 @@ class AccuracyCommandTest : public testing::Test {
   const std::string folder_ = directory_.path().string();
 };
 
-json job_of(const std::string& preset, int batch, const json& target) {
+json preset_job(const std::string& preset, int batch, const json& target) {
   return {{"model", {{"preset", preset}}},
           {"training", {{"batch_size", batch}, {"image_size", 64}, {"precision", "fp32"}}},
           {"target", target}};
@@ -57,7 +57,7 @@ json row_of(const json& job, double bytes) {
 }
 
 TEST_F(AccuracyCommandTest, ErrorsAreRelativeToWhatWasMeasured) {
-  const json job = job_of("resnet18", 4, {{"gpu", "t4"}});
+  const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   const double peak = totals(job).at("device_peak_bytes").get<double>();
   const json line = score({row_of(job, peak), row_of(job, peak / 0.8), row_of(job, peak * 4)});
   EXPECT_NEAR(line.at("median_error").get<double>(), 0.2, 1e-6);
@@ -71,8 +71,9 @@ TEST_F(AccuracyCommandTest, AnchorsTellTheConstantOfAnUnnamedCardAndWhetherItHas
   std::vector<json> rows;
   for (const char* preset : {"vgg11", "vgg16", "resnet18", "resnet50"}) {
     for (const int batch : {2, 8, 32}) {
-      const json truth = job_of(preset, batch, {{"memory", "16GiB"}, {"architecture", "sm_75"}});
-      rows.push_back(row_of(job_of(preset, batch, {{"memory", "16GiB"}}),
+      const json truth =
+          preset_job(preset, batch, {{"memory", "16GiB"}, {"architecture", "sm_75"}});
+      rows.push_back(row_of(preset_job(preset, batch, {{"memory", "16GiB"}}),
                             totals(truth).at("reserved_peak_bytes").get<double>() + kConstant));
     }
   }
@@ -83,7 +84,7 @@ TEST_F(AccuracyCommandTest, AnchorsTellTheConstantOfAnUnnamedCardAndWhetherItHas
 }
 
 TEST_F(AccuracyCommandTest, WhatCannotBeAnsweredIsCountedAndExplainedOnRequest) {
-  const json job = job_of("resnet18", 4, {{"gpu", "t4"}});
+  const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   json impossible = job;
   impossible["model"]["preset"] = "no-such-network";
   const json line = score({row_of(job, 1e9), row_of(impossible, 1e9)});
@@ -94,7 +95,7 @@ TEST_F(AccuracyCommandTest, WhatCannotBeAnsweredIsCountedAndExplainedOnRequest) 
 }
 
 TEST_F(AccuracyCommandTest, JobFlagsAreSaidOfEveryRowThatIsAskedFor) {
-  const json job = job_of("resnet18", 4, {{"gpu", "t4"}});
+  const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   json larger = job;
   larger["training"]["batch_size"] = 16;
   json row = row_of(job, totals(larger).at("device_peak_bytes").get<double>());

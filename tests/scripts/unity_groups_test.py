@@ -11,9 +11,10 @@ SOURCES = {
     "same_function.cc": "double mean(double value) {\n  return value;\n}",
     "type.cc": "struct Plan {\n  int mean = 0;\n};",  # a member is nobody else's name
     "same_type.cc": "class Plan;",
-    "alias.cc": "namespace fs = std::filesystem;",
-    "same_alias.cc": "namespace fs = std::filesystem;\nTEST(A, B) {}",
+    "alias.cc": "namespace fs = std::filesystem;\nusing ::testing::Not;\nusing namespace literals;",
+    "same_alias.cc": "namespace fs = std::filesystem;\nusing ::testing::Not;\nusing namespace literals;\nTEST(A, B) {}",
     "other_alias.cc": "namespace fs = other;\nTEST(C, D) {}",
+    "own_for_using.cc": "int Not(int value) { return -value; }",
 }
 
 
@@ -32,8 +33,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = groups(sys.argv[1], folder, 8)
         assert found == [{"function.cc", "type.cc", "alias.cc", "same_alias.cc"},
-                         {"same_function.cc", "same_type.cc", "other_alias.cc"}], found
-        assert [len(group) for group in groups(sys.argv[1], folder, 2)] == [2, 2, 2, 1]
+                         {"same_function.cc", "same_type.cc", "other_alias.cc", "own_for_using.cc"}], found
+        assert [len(group) for group in groups(sys.argv[1], folder, 2)] == [2, 2, 2, 2]
     return 0
 
 

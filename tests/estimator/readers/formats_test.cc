@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/yaml_text.h"
 #include "estimator/readers/reading.h"
+#include "tests/estimator/readers/said.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
@@ -20,11 +21,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
-
 Node settings_of(const std::string& path) { return patch_tree(read_path(path).front().settings); }
 
-Reading reading_of(const char* json) {
+Reading reading_of_json(const char* json) {
   const Node tree = parse_json(json, "x.json");
   return read_tree(tree, detect_format(tree));
 }
@@ -62,17 +61,17 @@ TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
 
 TEST(FormatsTest, AKeyThatIsNearlyOneThatIsReadIsNamed) {
   const Reading axolotl =
-      reading_of(R"({"base_model": "gpt2", "micro_batch_sise": 4, "sequence_len": 512})");
+      reading_of_json(R"({"base_model": "gpt2", "micro_batch_sise": 4, "sequence_len": 512})");
   EXPECT_THAT(axolotl.not_modelled, Contains("x.json:1: \"micro_batch_sise\" is not read; did you "
                                              "mean \"micro_batch_size\"?"));
-  const Reading nested = reading_of(
+  const Reading nested = reading_of_json(
       R"({"train_micro_batch_size_per_gpu": 1,
           "zero_optimization": {"stage": 2, "reduce_buket_size": 5}})");
   EXPECT_THAT(nested.not_modelled, Contains(HasSubstr("\"reduce_bucket_size\"?")));
 }
 
 TEST(FormatsTest, TheTrainersOwnBatchOfEightIsAssumedAndSaid) {
-  const Reading reading = reading_of(R"({"output_dir": "x", "fp16": true})");
+  const Reading reading = reading_of_json(R"({"output_dir": "x", "fp16": true})");
   EXPECT_EQ(patch_tree(reading.settings).at("training").at("batch_size").as_int(), 8);
   EXPECT_THAT(reading.assumptions, Contains(HasSubstr("default of 8")));
 }
@@ -88,8 +87,8 @@ TEST(FormatsTest, DeepSpeedSaysStagesBucketsAndOffloadAndLeavesAutoOpen) {
 }
 
 TEST(FormatsTest, NvmeIsCountedAsHostMemoryAndSaid) {
-  const Reading reading =
-      reading_of(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}})");
+  const Reading reading = reading_of_json(
+      R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}})");
   EXPECT_EQ(patch_tree(reading.settings).at("parallel").at("offload").at("parameters").as_string(),
             "cpu");
   EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("NVMe")));
@@ -111,7 +110,7 @@ TEST(FormatsTest, AxolotlNamesItsModelByTheHub) {
 }
 
 TEST(FormatsTest, LlamaFactoryMeansAdaptersOnEveryLinearLayerAndCheckpointing) {
-  const Reading reading = reading_of(R"({"model_name_or_path": "Qwen/Qwen2-7B-Instruct",
+  const Reading reading = reading_of_json(R"({"model_name_or_path": "Qwen/Qwen2-7B-Instruct",
     "stage": "dpo", "finetuning_type": "lora", "lora_target": "all", "cutoff_len": 1024,
     "quantization_bit": 4, "flash_attn": "fa2", "bf16": true, "use_dora": true})");
   EXPECT_EQ(reading.format, FileFormat::kLlamaFactory);
@@ -132,19 +131,19 @@ TEST(FormatsTest, LlamaFactoryMeansAdaptersOnEveryLinearLayerAndCheckpointing) {
 TEST(FormatsTest, LlamaFactoryTrainsWholeModelsInFp32UnderAutocast) {
   const Node whole =
       patch_tree(
-          reading_of(R"({"finetuning_type": "full", "bf16": true, "lora_rank": 8})").settings)
+          reading_of_json(R"({"finetuning_type": "full", "bf16": true, "lora_rank": 8})").settings)
           .at("training");
   EXPECT_EQ(whole.at("precision").as_string(), "amp-bf16");
   EXPECT_EQ(whole.find("lora"), nullptr);
   const Node pure =
-      patch_tree(reading_of(R"({"finetuning_type": "full", "pure_bf16": true})").settings)
+      patch_tree(reading_of_json(R"({"finetuning_type": "full", "pure_bf16": true})").settings)
           .at("training");
   EXPECT_EQ(pure.at("precision").as_string(), "bf16");
 }
 
 TEST(FormatsTest, LlamaFactoryFreezesWhatSeesUnlessToldOtherwise) {
   const auto training = [](const char* json) {
-    return patch_tree(reading_of(json).settings).at("training");
+    return patch_tree(reading_of_json(json).settings).at("training");
   };
   const Node usual = training(R"({"finetuning_type": "lora", "image_max_pixels": 262144})");
   EXPECT_EQ(usual.at("freeze").items().size(), 2U);
@@ -157,19 +156,19 @@ TEST(FormatsTest, LlamaFactoryFreezesWhatSeesUnlessToldOtherwise) {
 
 TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
   try {
-    reading_of("{\"peft_type\": \"LORA\",\n \"r\": 0}");
+    reading_of_json("{\"peft_type\": \"LORA\",\n \"r\": 0}");
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "x.json:2: \"r\" is 0; it must be at least 1");
   }
-  EXPECT_THROW(reading_of(R"({"bf16": {"enabled": "perhaps"}})"), Error);
-  EXPECT_THROW(reading_of("[1, 2]"), Error);
+  EXPECT_THROW(reading_of_json(R"({"bf16": {"enabled": "perhaps"}})"), Error);
+  EXPECT_THROW(reading_of_json("[1, 2]"), Error);
   EXPECT_THROW(read_path(test_data().string()), Error);
 }
 
 // Recipes of TRL keep the model's arguments beside the Trainer's.
 TEST(TrlTest, ARecipeOfDpoHasPairsAndAdaptersAndWeightsInFewBits) {
-  const Reading reading = reading_of(
+  const Reading reading = reading_of_json(
       R"({"model_name_or_path": "x/y-7b", "torch_dtype": "bfloat16", "attn_implementation": "flash_attention_2", "use_peft": true,
           "load_in_4bit": true, "lora_r": 128, "lora_target_modules": ["q_proj", "o_proj"], "bf16": true, "beta": 0.01,
           "max_length": 1024, "per_device_train_batch_size": 4, "output_dir": "x"})");
@@ -187,7 +186,7 @@ TEST(TrlTest, ARecipeOfDpoHasPairsAndAdaptersAndWeightsInFewBits) {
 
 TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
   const auto reference = [](const char* json) {
-    return patch_tree(reading_of(json).settings)
+    return patch_tree(reading_of_json(json).settings)
         .at("training")
         .at("preference")
         .at("reference")
@@ -197,13 +196,13 @@ TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "precompute_ref_log_probs": true})"),
             "precomputed");
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "loss_type": "simpo"})"), "none");
-  const Reading grpo = reading_of(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
+  const Reading grpo = reading_of_json(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
   EXPECT_EQ(patch_tree(grpo.settings).at("training").find("preference"), nullptr);
   EXPECT_THAT(grpo.not_modelled, Contains(HasSubstr("generated in training")));
 }
 
 TEST(AxolotlTest, ReadsItsNewerWords) {
-  const Reading reading = reading_of(
+  const Reading reading = reading_of_json(
       R"({"base_model": "x/y-8b", "micro_batch_size": 1, "bf16": "auto", "attn_implementation": "flash_attention_2", "optimizer": "muon",
           "plugins": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"], "gradient_checkpointing": "offload",
           "fsdp_version": 2, "fsdp_config": {"offload_params": true}, "dp_shard_size": 4, "tensor_parallel_size": 2,
@@ -258,10 +257,10 @@ TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
 
 TEST(StoredBitsTest, AreReadFromTheConfigOfAQuantizedCheckpoint) {
   const auto quantization = [](const std::string& config) {
-    const Reading reading =
-        reading_of((R"({"model_type": "llama", "torch_dtype": "float16", "quantization_config": )" +
-                    config + "}")
-                       .c_str());
+    const Reading reading = reading_of_json(
+        (R"({"model_type": "llama", "torch_dtype": "float16", "quantization_config": )" + config +
+         "}")
+            .c_str());
     return patch_tree(reading.settings).at("training").at("quantization");
   };
   const Node gptq = quantization(R"({"quant_method": "gptq", "bits": 8, "group_size": 64})");
@@ -281,7 +280,7 @@ TEST(StoredBitsTest, AreReadFromTheConfigOfAQuantizedCheckpoint) {
           "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 128}}}})");
   EXPECT_EQ(compressed.at("method").as_string(), "gptq");
   EXPECT_THAT(
-      reading_of(R"({"model_type": "llama", "quantization_config": {"quant_method": "aqlm"}})")
+      reading_of_json(R"({"model_type": "llama", "quantization_config": {"quant_method": "aqlm"}})")
           .not_modelled,
       Contains(HasSubstr("counted unquantized")));
 }

@@ -6,7 +6,7 @@
 #include "estimator/job/read_job.h"
 #include "estimator/readers/resolve.h"
 #include "estimator/run/dry_run.h"
-#include "tests/support/paths.h"
+#include "tests/estimator/readers/said.h"
 
 namespace memfathom {
 namespace {
@@ -15,13 +15,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
-
-Reading reading_of(const char* yaml, const char* file) {
-  const Node tree = parse_yaml(yaml, file);
-  return read_tree(tree, detect_format(tree));
-}
 
 // As estimate --from does it (cli/estimate/job_source.cc).
 MergedJob read_job_files(const std::vector<std::string>& paths) {

@@ -7,8 +7,12 @@
 #include "core/document.h"
 #include "estimator/advise/patch.h"
 #include "estimator/readers/reading.h"
+#include "tests/support/paths.h"
 
 namespace memfathom {
+
+// A file of tests/data/readers.
+inline std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
 
 inline Reading reading_of(const char* yaml, const char* file = "x.yaml") {
   const Node tree = parse_yaml(yaml, file);

@@ -5,19 +5,12 @@
 
 #include "core/yaml_text.h"
 #include "estimator/readers/merge.h"
-#include "tests/support/paths.h"
+#include "tests/estimator/readers/said.h"
 
 namespace memfathom {
 namespace {
 
 using ::testing::IsEmpty;
-
-std::string data(const char* name) { return test_data().string() + "/readers/" + name; }
-
-Reading reading_of(const char* yaml, const char* file) {
-  const Node tree = parse_yaml(yaml, file);
-  return read_tree(tree, detect_format(tree));
-}
 
 Node yaml(const char* text) { return parse_yaml(text, "x.yaml"); }
 
