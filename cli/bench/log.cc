@@ -54,7 +54,7 @@ void BenchLog::finish() {
     std::filesystem::remove(partial_, ignored);
     throw Error(ErrorKind::kEnvironment,
                 file_.rows.empty()
-                    ? std::string("--filter leaves no benchmark; --list shows their names")
+                    ? std::string("attention alone needs a libcuda.so; name one with --libcuda")
                     : fmt::format("no benchmark could be run on {}: {}", file_.device,
                                   file_.rows.front().error));
   }

@@ -1,7 +1,9 @@
 #include "cli/bench/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <ostream>
 
 #include "cli/bench/bench.h"
@@ -12,6 +14,25 @@ namespace memfathom {
 namespace {
 
 constexpr std::chrono::seconds kProbeLimit{300};
+
+// A library that is named and not there must not be another one in silence.
+void check_libraries(const BenchRunOptions& options) {
+  const auto check = [&](const char* option, const std::string& named,
+                         const std::filesystem::path& file) {
+    if (named.empty()) return;
+    if (!options.device.starts_with("cudnn:")) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} goes with --device cudnn:..., not with {}",
+                                                 option, options.device));
+    }
+    if (access(file.c_str(), R_OK) != 0) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is \"{}\": {} cannot be read", option, named, file.string()));
+    }
+  };
+  check("--cudnn-library", options.cudnn_library,
+        std::filesystem::path(options.cudnn_library) / "libcudnn.so.9");
+  check("--libcuda", options.libcuda, options.libcuda);
+}
 
 BenchRunOptions options_in(const Arguments& arguments) {
   BenchRunOptions options;
@@ -44,6 +65,7 @@ BenchRunOptions options_in(const Arguments& arguments) {
                 fmt::format("--repetitions is {}; write 1 to 1000", repetitions));
   }
   options.repetitions = static_cast<int>(repetitions);
+  check_libraries(options);
   return options;
 }
 
@@ -54,6 +76,11 @@ ExitCode bench_run(const Arguments& arguments, Context& context) {
   if (options.list) {
     for (const std::string& name : suite_names(options)) context.out << name << '\n';
     return ExitCode::kYes;
+  }
+  if (suite_names(options).empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--filter \"{}\" leaves no benchmark; --list shows their names",
+                            options.filter));
   }
   if (options.device.starts_with("cudnn:")) {
     run_cudnn_suite(options, context);

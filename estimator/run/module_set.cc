@@ -37,7 +37,7 @@ Tensor ModuleSet::loss(Tensor* output) {
   Tensor total;
   for (ModulePart& part : parts_) {
     const PartScope scope(session_, part);
-    if (part.learns || parts_.size() == 1) {
+    if (part.learns) {
       Tensor loss = part.network->loss(output);
       total = total ? add(total, loss) : std::move(loss);
       continue;

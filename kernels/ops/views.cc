@@ -15,6 +15,15 @@ namespace {
 
 int wrapped(int dim, int rank) { return dim < 0 ? dim + rank : dim; }
 
+// Sizes or strides but for dimension d.
+Shape without(const Shape& extents, int d) {
+  Shape rest;
+  for (int i = 0; i < extents.rank(); ++i) {
+    if (i != d) rest.push_back(extents[i]);
+  }
+  return rest;
+}
+
 Shape resolved(const Tensor& x, Shape shape) {
   std::int64_t known = 1;
   int open = -1;
@@ -213,14 +222,8 @@ Tensor slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t end) {
 Tensor select(const Tensor& x, int dim, std::int64_t index) {
   const int d = wrapped(dim, x.rank());
   Recording tape(x.session(), "select", {&x});
-  Shape shape;
-  Shape strides;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i == d) continue;
-    shape.push_back(x.size(i));
-    strides.push_back(x.strides()[i]);
-  }
-  Tensor out = x.alias(shape, strides, x.impl()->offset + index * x.strides()[d]);
+  Tensor out = x.alias(without(x.shape(), d), without(x.strides(), d),
+                       x.impl()->offset + index * x.strides()[d]);
   tape.finish(out, [from = x.shape(), d, index](Backward& b) {
     b.give(0, placed_in_zeros(unsqueeze(b.gradient(), d), from, d, index));
   });
@@ -268,13 +271,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int dim) {
 std::vector<Tensor> unbind(const Tensor& x, int dim) {
   const int d = wrapped(dim, x.rank());
   Recording tape(x.session(), "unbind", {&x});
-  Shape shape;
-  Shape strides;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i == d) continue;
-    shape.push_back(x.size(i));
-    strides.push_back(x.strides()[i]);
-  }
+  const Shape shape = without(x.shape(), d);
+  const Shape strides = without(x.strides(), d);
   std::vector<Tensor> parts;
   for (std::int64_t k = 0; k < x.size(d); ++k) {
     parts.push_back(x.alias(shape, strides, x.impl()->offset + k * x.strides()[d]));

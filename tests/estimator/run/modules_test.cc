@@ -78,6 +78,12 @@ TEST(ModulesTest, RefusesKeysOfTheSharedLoopAndModulesThatCannotLearn) {
               testing::HasSubstr("loop that all modules share"));
   EXPECT_THAT(message(R"({"no_grad": true, "train": "full", "model": )" + small_llama() + "}"),
               testing::HasSubstr("cannot learn"));
+  for (const char* frozen : {R"("train": "frozen")", R"("train": "frozen", "no_grad": true)"}) {
+    const std::string module = std::string("{") + frozen + R"(, "model": )" + small_llama() + "}";
+    EXPECT_THAT(message(module), testing::HasSubstr("no module of model.modules learns"));
+    EXPECT_THAT(message(module + ", " + module),
+                testing::HasSubstr("no module of model.modules learns"));
+  }
   EXPECT_THAT(message(R"({"train": "lora", "model": )" + small_llama() + "}"),
               testing::HasSubstr("training.lora"));
   EXPECT_THAT(
