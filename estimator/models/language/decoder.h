@@ -53,7 +53,7 @@ class Decoder : public CausalModel {
         blocks_.push_back(make_block(static_cast<std::size_t>(i)));
       }
       norm_ = make_norm(builder, outline_.last_norm, outline_.norm, outline_.hidden);
-      if (outline_.rotary > 0) rotary_.emplace(builder, outline_.rotary, 0);
+      if (outline_.rotary > 0) rotary_.emplace(builder, outline_.rotary);
     }
     make_head(builder, config, embedding_, outline_.hidden, outline_.vocabulary,
               outline_.tied_by_default, outline_.head_bias);

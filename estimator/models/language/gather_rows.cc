@@ -26,6 +26,7 @@ Tensor gather_rows(const Tensor& x, const Tensor& index) {
 void add_rows(Tensor& whole, const Tensor& index, const Tensor& rows) {
   Recording tape(whole.session(), "index_add_", {&whole, &rows});
   tape.save(index);
+  tape.save(rows);  // its shape is all that backward wants of it
   Tensor changed = whole.detach();
   tape.finish(changed, [shape = rows.shape()](Backward& b) {
     const Tensor kept = b.saved(0);

@@ -45,12 +45,12 @@ class Llama final : public CausalModel {
         const PathScope block(builder, "layers", i);
         const BlockScope counted(builder, i, plan_.layers, plan_.hidden);
         const auto index = static_cast<std::size_t>(i);
-        blocks_.emplace_back(builder, plan_, layers[index], style, settings, index);
+        blocks_.emplace_back(builder, plan_, layers[index], style, index);
       }
       norm_ = make_norm(builder, "norm", plan_.norm, plan_.hidden);
-      if (settings.transformers_version >= kRotaryPerModel) {
-        rotary_.emplace(builder, plan_.rotary, 0);
-        if (plan_.two_rotaries) window_rotary_.emplace(builder, plan_.rotary, 0);
+      if (!plan_.rotary_in_layers) {
+        rotary_.emplace(builder, plan_.rotary);
+        if (plan_.two_rotaries) window_rotary_.emplace(builder, plan_.rotary);
       }
     }
     make_head(builder, config, embedding_, plan_.hidden, plan_.vocabulary, plan_.tied_by_default);

@@ -9,9 +9,6 @@
 namespace memfathom {
 namespace {
 
-// Tables of all positions were kept in every layer up to 4.37.
-constexpr int kRotaryTablesEnd = 438;
-
 std::vector<NormLayer> make_head_norms(Builder& builder, const char* name, const LlamaPlan& plan,
                                        std::int64_t heads) {
   std::vector<NormLayer> norms;
@@ -50,7 +47,7 @@ Tensor normed_apart(const Tensor& heads, const std::vector<NormLayer>& norms) {
 }  // namespace
 
 LlamaAttention::LlamaAttention(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
-                               const AttentionStyle& style, const ModelSettings& settings)
+                               const AttentionStyle& style)
     : plan_(plan), layer_(layer), style_(style) {
   const PathScope scope(builder, plan.names.attention);
   const std::int64_t q_width = plan.heads * plan.head_size;
@@ -70,10 +67,8 @@ LlamaAttention::LlamaAttention(Builder& builder, const LlamaPlan& plan, const Ll
   q_norms_ = make_head_norms(builder, "q_norm", plan, plan.heads);
   k_norms_ = make_head_norms(builder, "k_norm", plan, plan.kv_heads);
   if (plan.sinks) style_.sinks = builder.parameter("sinks", {plan.heads});
-  if (settings.transformers_version < kRotaryPerModel) {
-    rotary_.emplace(builder, plan.rotary,
-                    settings.transformers_version < kRotaryTablesEnd ? plan.max_positions : 0);
-  }
+  if (plan.rotary_in_layers)
+    rotary_.emplace(builder, plan.rotary, plan.rotary_form, plan.max_positions);
 }
 
 Attended LlamaAttention::operator()(const Tensor& x, const Pass& pass, std::size_t index) const {

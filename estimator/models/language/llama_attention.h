@@ -13,13 +13,10 @@
 
 namespace memfathom {
 
-// From this version on the rotary tables are made once per forward pass, not in every layer.
-inline constexpr int kRotaryPerModel = 445;
-
 class LlamaAttention {
  public:
   LlamaAttention(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
-                 const AttentionStyle& style, const ModelSettings& settings);
+                 const AttentionStyle& style);
 
   Attended operator()(const Tensor& x, const Pass& pass, std::size_t index) const;
 

@@ -13,20 +13,16 @@ namespace {
 std::variant<LlamaAttention, LatentAttention> make_attention(Builder& builder,
                                                              const LlamaPlan& plan,
                                                              const LlamaLayer& layer,
-                                                             const AttentionStyle& style,
-                                                             const ModelSettings& settings) {
+                                                             const AttentionStyle& style) {
   if (plan.latent.kv_rank > 0) return LatentAttention(builder, plan, style);
-  return LlamaAttention(builder, plan, layer, style, settings);
+  return LlamaAttention(builder, plan, layer, style);
 }
 
 }  // namespace
 
 LlamaBlock::LlamaBlock(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
-                       const AttentionStyle& style, const ModelSettings& settings,
-                       std::size_t index)
-    : plan_(plan),
-      index_(index),
-      attention_(make_attention(builder, plan, layer, style, settings)) {
+                       const AttentionStyle& style, std::size_t index)
+    : plan_(plan), index_(index), attention_(make_attention(builder, plan, layer, style)) {
   make_mlp(builder, layer.sparse);
   if (plan.placement != NormPlacement::kAfter)
     input_norm_ = make_norm(builder, "input_layernorm", plan.norm, plan.hidden);

@@ -15,7 +15,7 @@ namespace memfathom {
 class LlamaBlock {
  public:
   LlamaBlock(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
-             const AttentionStyle& style, const ModelSettings& settings, std::size_t index);
+             const AttentionStyle& style, std::size_t index);
 
   Tensor operator()(const Tensor& x, const Pass& pass) const;
 

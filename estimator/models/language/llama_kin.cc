@@ -272,8 +272,10 @@ void read_internlm2(const Node& config, const ModelSettings& /*settings*/, Llama
                 .down = "w2"};
 }
 
+constexpr RotaryHistory kOfLlama{438, 441, 443};
+
 constexpr LlamaKin kKin[] = {
-    {.type = "cohere", .read = read_cohere},
+    {.type = "cohere", .read = read_cohere, .rotary = {.per_model = 445}},
     {.type = "cohere2",
      .read = read_cohere2,
      .since = 448,
@@ -281,29 +283,29 @@ constexpr LlamaKin kKin[] = {
      .turned_in_windows = true},
     {.type = "deepseek_v2", .read = read_deepseek2, .since = 454},
     {.type = "deepseek_v3", .read = read_deepseek3, .since = 451},
-    {.type = "gemma", .read = read_gemma},
-    {.type = "gemma2", .read = read_gemma2, .window_pattern = 2},
+    {.type = "gemma", .read = read_gemma, .rotary = {.per_model = 448}},
+    {.type = "gemma2", .read = read_gemma2, .rotary = {.per_model = 448}, .window_pattern = 2},
     {.type = "gemma3_text", .read = read_gemma3, .since = 450, .window_pattern = 6},
     {.type = "glm", .read = read_glm, .since = 446, .turned_part = 0.5},
     {.type = "glm4", .read = read_glm4, .since = 451, .turned_part = 0.5},
     {.type = "gpt_oss", .read = read_gpt_oss, .since = 455, .window_pattern = 2},
     {.type = "granite", .read = read_granite},
-    {.type = "internlm2", .read = read_internlm2},
-    {.type = "llama"},
-    {.type = "mistral", .read = read_mistral},
-    {.type = "mixtral", .read = read_mixtral},
-    {.type = "olmo", .read = read_olmo},
-    {.type = "olmo2", .read = read_olmo2, .since = 447},
+    {.type = "internlm2", .read = read_internlm2, .rotary = kOfLlama},
+    {.type = "llama", .rotary = kOfLlama},
+    {.type = "mistral", .read = read_mistral, .rotary = {442, 442, 448}},
+    {.type = "mixtral", .read = read_mixtral, .rotary = {448, 448, 448}},
+    {.type = "olmo", .read = read_olmo, .rotary = {440, 441, 448}},
+    {.type = "olmo2", .read = read_olmo2, .since = 447, .rotary = {.per_model = 448}},
     {.type = "olmo3", .read = read_olmo3, .since = 457, .window_pattern = 4},
-    {.type = "phi3", .read = read_phi3},
-    {.type = "qwen2", .read = read_qwen2},
-    {.type = "qwen2_moe", .read = read_qwen2_moe},
+    {.type = "phi3", .read = read_phi3, .rotary = {.per_model = 448}},
+    {.type = "qwen2", .read = read_qwen2, .rotary = {445, 445, 445}},
+    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {445, 445, 445}},
     {.type = "qwen3", .read = read_qwen3, .since = 451},
     {.type = "qwen3_moe", .read = read_qwen3_moe, .since = 451},
     {.type = "seed_oss", .read = read_seed_oss, .since = 456},
     {.type = "smollm3", .read = read_smollm3, .since = 453, .some_turned = true},
-    {.type = "stablelm", .read = read_stablelm, .turned_part = 0.25},
-    {.type = "starcoder2", .read = read_starcoder2},
+    {.type = "stablelm", .read = read_stablelm, .rotary = {445, 445, 445}, .turned_part = 0.25},
+    {.type = "starcoder2", .read = read_starcoder2, .rotary = {445, 445, 445}},
 };
 
 }  // namespace

@@ -9,11 +9,19 @@
 
 namespace memfathom {
 
+// When a family's positions changed in transformers, read off its releases 4.35 to 4.48.
+struct RotaryHistory {
+  int made = 0;       // in each pass; before, gathered from tables of all positions
+  int tables = 0;     // the tables are gone, too
+  int per_model = 0;  // once for all layers
+};
+
 struct LlamaKin {
   std::string_view type;
   // Sets what differs from Llama; nullptr: nothing does.
   void (*read)(const Node& config, const ModelSettings& settings, LlamaPlan& plan) = nullptr;
-  int since = 0;                    // the library's first version that has it, as 451 for 4.51
+  int since = 0;  // the library's first version that has it, as 451 for 4.51
+  RotaryHistory rotary;
   double turned_part = 1;           // of a head, where the config does not say
   std::int64_t window_pattern = 0;  // every so many layers one has no window; 0: see full_layers
   std::int64_t full_layers = 28;    // without a window, before those with one

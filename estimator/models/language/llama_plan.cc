@@ -48,6 +48,11 @@ LlamaPlan read_llama_plan(const Node& config, const ModelSettings& settings) {
   const LlamaKin& kin = llama_kin(config);
   LlamaPlan plan;
   read_sizes(config, kin.turned_part, plan);
+  const int version = settings.transformers_version;
+  plan.rotary_in_layers = version < kin.rotary.per_model;
+  plan.rotary_form = version < kin.rotary.made     ? RotaryForm::kGathered
+                     : version < kin.rotary.tables ? RotaryForm::kMadeBesideTables
+                                                   : RotaryForm::kMade;
   plan.shards = settings.sequence_shards;
   plan.qkv_bias = plan.output_bias = flag_or(config, {"attention_bias"}, false);
   plan.mlp_bias = flag_or(config, {"mlp_bias"}, false);

@@ -7,6 +7,7 @@
 #include "core/document.h"
 #include "estimator/models/language/experts.h"
 #include "estimator/models/language/norm_layer.h"
+#include "estimator/models/language/rotary.h"
 #include "estimator/models/settings.h"
 #include "kernels/ops/activation.h"
 
@@ -63,6 +64,8 @@ struct LlamaPlan {
   LlamaNames names;
   std::int64_t max_positions = 2048;
   std::int64_t rotary = 0;
+  bool rotary_in_layers = false;  // each has its own, not one for the model
+  RotaryForm rotary_form = RotaryForm::kMade;
   std::int64_t window = 0;     // sliding window; 0: none
   bool mixes_windows = false;  // not in every layer: see LlamaLayer
   bool two_rotaries = false;   // layers with a window have tables of their own

@@ -206,8 +206,8 @@ class ModernBert final : public EncoderModel {
       blocks_.emplace_back(builder, plan_, i, style);
     }
     last_norm_ = make_plain_norm(builder, "final_norm", plan_);
-    rotary_.emplace(builder, plan_.head_size(), 0);
-    window_rotary_.emplace(builder, plan_.head_size(), 0);
+    rotary_.emplace(builder, plan_.head_size());
+    window_rotary_.emplace(builder, plan_.head_size());
   }
 
   Tensor make_words(Builder& builder) const {

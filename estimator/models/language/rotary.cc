@@ -20,22 +20,23 @@ Tensor scaled(const Tensor& angles) {
 
 }  // namespace
 
-Rotary::Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of) : size_(size) {
+Rotary::Rotary(Builder& builder, std::int64_t size, RotaryForm form, std::int64_t positions)
+    : size_(size), form_(form) {
   const PathScope scope(builder, "rotary_emb");
   frequencies_ = builder.buffer("inv_freq", {size / 2}, DType::kFp32, false);
-  if (tables_of == 0) {
+  if (form == RotaryForm::kMade) {
     original_frequencies_ = builder.buffer("original_inv_freq", {size / 2}, DType::kFp32, false);
     return;
   }
-  cos_cached_ = builder.buffer("cos_cached", {tables_of, size}, builder.options().dtype, false);
-  sin_cached_ = builder.buffer("sin_cached", {tables_of, size}, builder.options().dtype, false);
+  cos_cached_ = builder.buffer("cos_cached", {positions, size}, builder.options().dtype, false);
+  sin_cached_ = builder.buffer("sin_cached", {positions, size}, builder.options().dtype, false);
 }
 
 RotaryTables Rotary::tables(const Tensor& positions, DType dtype) const {
   Session& session = positions.session();
   const NoGrad no_grad(session);
   const std::int64_t length = positions.size(1);
-  if (cos_cached_) {
+  if (form_ == RotaryForm::kGathered) {
     RotaryTables gathered;
     gathered.cos = session.empty({1, length, size_}, cos_cached_.dtype());
     gathered.sin = session.empty({1, length, size_}, sin_cached_.dtype());

@@ -14,14 +14,16 @@ struct RotaryTables {
   Tensor cos, sin;  // [1, s, d]
 };
 
-// The module that makes them in each forward pass. Up to transformers 4.37 each attention layer
-// keeps tables of all positions instead, and gathers the rows it needs.
+// Older versions of transformers keep tables of all positions in every layer and gather the rows
+// they need, some keep them and do not use them; today's make what a forward pass needs.
+enum class RotaryForm { kMade, kMadeBesideTables, kGathered };
+
 class Rotary {
  public:
   Rotary() = default;
-  // `size`: how much of a head is rotated. `tables_of`: positions of the resident tables, 0 for the
-  // newer form.
-  Rotary(Builder& builder, std::int64_t size, std::int64_t tables_of);
+  // `size`: how much of a head is rotated. `positions`: rows of the resident tables.
+  Rotary(Builder& builder, std::int64_t size, RotaryForm form = RotaryForm::kMade,
+         std::int64_t positions = 0);
 
   RotaryTables tables(const Tensor& positions, DType dtype) const;
   // Of the angles alone, for families that turn the halves of a head apart.
@@ -33,6 +35,7 @@ class Rotary {
   Tensor angles(const Tensor& positions) const;
 
   std::int64_t size_ = 0;
+  RotaryForm form_ = RotaryForm::kMade;
   Tensor frequencies_, original_frequencies_;
   Tensor cos_cached_, sin_cached_;
 };
