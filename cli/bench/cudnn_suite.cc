@@ -108,6 +108,9 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   CudnnPlannerOptions attention_planning = planning;
   attention_planning.libcuda = libcuda_for(options);
   if (!with_libcuda.empty() && attention_planning.libcuda.empty()) {
+    if (plain.empty())
+      throw Error(ErrorKind::kEnvironment,
+                  "attention alone needs a libcuda.so; name one with --libcuda");
     context.note("attention is left out: it needs a libcuda.so; name one with --libcuda");
     with_libcuda.clear();
   }

@@ -53,10 +53,8 @@ void BenchLog::finish() {
   if (!any) {
     std::filesystem::remove(partial_, ignored);
     throw Error(ErrorKind::kEnvironment,
-                file_.rows.empty()
-                    ? std::string("attention alone needs a libcuda.so; name one with --libcuda")
-                    : fmt::format("no benchmark could be run on {}: {}", file_.device,
-                                  file_.rows.front().error));
+                fmt::format("no benchmark could be run on {}: {}", file_.device,
+                            file_.rows.empty() ? "none is left" : file_.rows.front().error));
   }
   write_file_atomically(out_, to_text(file_));
   std::filesystem::remove(partial_, ignored);
