@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/cuda_loader.h"
+#include "kernels/devices/cuda_loader.h"
 
 namespace memfathom {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/bytes.h"
-#include "kernels/tensor/session.h"
+#include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "kernels/allocator/segment_source.h"
+#include "kernels/memory/allocator/segment_source.h"
 
 namespace memfathom {
 

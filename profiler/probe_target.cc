@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "core/error.h"
-#include "kernels/cpu/open.h"
-#include "kernels/cuda_loader.h"
-#include "kernels/dry/dry_device.h"
+#include "kernels/devices/cpu/open.h"
+#include "kernels/devices/cuda_loader.h"
+#include "kernels/devices/dry/dry_device.h"
 #include "profiler/gpu_meter.h"
 #include "profiler/limited_segments.h"
 #include "profiler/rss_meter.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/allocator/allocator.h"
-#include "kernels/device.h"
+#include "kernels/framework/device/device.h"
+#include "kernels/memory/allocator/allocator.h"
 #include "profiler/meter.h"
 
 namespace memfathom {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <functional>
 
-#include "kernels/allocator/caching_allocator.h"
+#include "kernels/memory/allocator/caching_allocator.h"
 #include "profiler/probe_target.h"
 #include "profiler/recording_workspaces.h"
 #include "profiler/run_tracer.h"

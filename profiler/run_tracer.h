@@ -5,8 +5,8 @@
 #include <fstream>
 #include <string>
 
-#include "kernels/allocator/tracing_allocator.h"
-#include "kernels/tensor/session.h"
+#include "kernels/framework/tensor/session.h"
+#include "kernels/memory/trace/tracing_allocator.h"
 
 namespace memfathom {
 

@@ -18,7 +18,7 @@ take_cuda_option() {
 
 find_nvcc() { command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; }; }
 
-# The folder of cuDNN's headers, if they are of 9.8 or newer (kernels/cuda/cudnn/CMakeLists.txt says why).
+# The folder of cuDNN's headers, if they are of 9.8 or newer (kernels/devices/cuda/cudnn/CMakeLists.txt says why).
 find_cudnn() {
   local folder version
   for folder in ${MEMFATHOM_CUDNN_INCLUDE:-/usr/local/cuda/include /usr/local/include /usr/include "/usr/include/$(uname -m)-linux-gnu"}; do

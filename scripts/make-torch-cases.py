@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/torch_cases/*.json: what PyTorch computes for small inputs, for tests/kernels/cpu/torch_test.cc.
+"""Writes tests/data/torch_cases/*.json: what PyTorch computes for small inputs, for tests/kernels/devices/cpu/torch_test.cc.
 
 Run with a Python that has torch; the files are kept in the repository, so a build needs none.
 """

@@ -17,9 +17,9 @@
 #include "estimator/job/read_job.h"
 #include "estimator/models/presets.h"
 #include "estimator/run/dry_run.h"
-#include "kernels/allocator/caching_allocator.h"
-#include "kernels/allocator/forwarding_allocator.h"
-#include "kernels/dry/dry_device.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/memory/allocator/caching_allocator.h"
+#include "kernels/memory/allocator/forwarding_allocator.h"
 
 namespace memfathom {
 namespace {

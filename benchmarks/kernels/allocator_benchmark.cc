@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/allocator/arithmetic_segments.h"
-#include "kernels/allocator/caching_allocator.h"
-#include "kernels/allocator/trace.h"
-#include "tests/kernels/allocator/reference_allocator.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
+#include "kernels/memory/allocator/caching_allocator.h"
+#include "kernels/memory/trace/trace.h"
+#include "tests/kernels/memory/allocator/reference_allocator.h"
 
 namespace memfathom {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "kernels/cpu/cpu_device.h"
-#include "kernels/element/split.h"
+#include "kernels/devices/cpu/cpu_device.h"
+#include "kernels/devices/element/split.h"
 
 namespace memfathom {
 namespace {

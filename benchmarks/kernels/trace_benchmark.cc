@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "kernels/allocator/trace.h"
+#include "kernels/memory/trace/trace.h"
 
 namespace memfathom {
 namespace {

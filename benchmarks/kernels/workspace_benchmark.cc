@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/workspace/fitted_workspace_model.h"
+#include "kernels/workspaces/fitted_workspace_model.h"
 
 namespace memfathom {
 namespace {

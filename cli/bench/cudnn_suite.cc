@@ -10,8 +10,8 @@
 #include "cli/clock.h"
 #include "core/error.h"
 #include "core/progress.h"
-#include "kernels/workspace/architectures.h"
-#include "kernels/workspace/cudnn_planner.h"
+#include "kernels/workspaces/architectures.h"
+#include "kernels/workspaces/cudnn_planner.h"
 #include "profiler/regression/suite.h"
 
 namespace memfathom {

@@ -12,9 +12,9 @@
 #include "estimator/run/dry_run.h"
 #include "estimator/run/replayed_job.h"
 #include "estimator/run/stack_versions.h"
-#include "kernels/cpu/open.h"
-#include "kernels/workspace/cached_workspace_model.h"
-#include "kernels/workspace/convolution_text.h"
+#include "kernels/devices/cpu/open.h"
+#include "kernels/workspaces/cached_workspace_model.h"
+#include "kernels/workspaces/convolution_text.h"
 
 namespace memfathom {
 namespace {

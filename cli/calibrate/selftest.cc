@@ -1,4 +1,4 @@
-#include "kernels/selftest/selftest.h"
+#include "kernels/devices/selftest/selftest.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "cli/render.h"
 #include "core/error.h"
 #include "core/json_io.h"
-#include "kernels/cpu/open.h"
-#include "kernels/cuda_loader.h"
+#include "kernels/devices/cpu/open.h"
+#include "kernels/devices/cuda_loader.h"
 #include "profiler/probe_target.h"
 
 namespace memfathom {

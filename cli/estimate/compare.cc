@@ -14,7 +14,7 @@
 #include "core/on_all_cores.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
 

@@ -14,9 +14,9 @@
 #include "db/store.h"
 #include "estimator/gpus.h"
 #include "estimator/run/stack_versions.h"
-#include "kernels/allocator/allocator.h"
-#include "kernels/workspace/cached_workspace_model.h"
-#include "kernels/workspace/workspace_store.h"
+#include "kernels/memory/allocator/allocator.h"
+#include "kernels/workspaces/cached_workspace_model.h"
+#include "kernels/workspaces/workspace_store.h"
 
 namespace memfathom {
 namespace {

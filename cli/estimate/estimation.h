@@ -17,7 +17,7 @@
 #include "estimator/advise/answers.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/job.h"
-#include "kernels/workspace/fitted_table.h"
+#include "kernels/workspaces/fitted_table.h"
 
 namespace memfathom {
 

@@ -15,7 +15,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/yaml_text.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/advise/preflight.h"
 #include "estimator/readers/write_back.h"
 

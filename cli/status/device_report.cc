@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "core/error.h"
-#include "kernels/cuda_loader.h"
+#include "kernels/devices/cuda_loader.h"
 #include "profiler/campaign.h"
 
 namespace memfathom {

@@ -10,7 +10,7 @@
 
 #include "core/bytes.h"
 #include "core/document.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/job.h"
 

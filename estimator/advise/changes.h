@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/job.h"
 
 namespace memfathom {

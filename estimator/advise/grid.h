@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/job.h"
 
 namespace memfathom {

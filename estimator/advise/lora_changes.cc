@@ -5,7 +5,7 @@
 
 #include "estimator/advise/changes.h"
 #include "estimator/readers/model_config.h"
-#include "estimator/readers/reading.h"
+#include "core/document_path.h"
 
 namespace memfathom {
 namespace {

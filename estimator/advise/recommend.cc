@@ -11,7 +11,7 @@
 #include "estimator/advise/largest.h"
 #include "estimator/job/read_job.h"
 #include "estimator/parallel/strategy.h"
-#include "estimator/readers/reading.h"
+#include "core/document_path.h"
 
 namespace memfathom {
 namespace {

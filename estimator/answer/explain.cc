@@ -9,7 +9,7 @@
 
 #include "core/coefficients.h"
 #include "estimator/models/factory.h"
-#include "estimator/models/language/config_reader.h"
+#include "estimator/models/blocks/config_reader.h"
 
 namespace memfathom {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/bytes.h"
 #include "core/document.h"
 #include "core/dtype.h"
-#include "estimator/models/settings.h"
-#include "kernels/layers/builder.h"
-#include "kernels/layers/training_loop.h"
-#include "kernels/optim/optimizer.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/training_loop.h"
+#include "kernels/framework/optim/optimizer.h"
 
 namespace memfathom {
 

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "estimator/job/read_job.h"
-#include "estimator/models/losses.h"
+#include "estimator/models/blocks/losses.h"
 
 namespace memfathom {
 namespace {

@@ -6,10 +6,10 @@
 #include "estimator/models/factory.h"
 #include "estimator/models/grid_families.h"
 #include "estimator/models/presets.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/layers/builder.h"
-#include "kernels/tensor/session.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/tensor/session.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {

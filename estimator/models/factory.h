@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/models/settings.h"
-#include "kernels/layers/builder.h"
-#include "kernels/layers/network.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/network.h"
 
 namespace memfathom {
 

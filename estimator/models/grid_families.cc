@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <iterator>
 
-#include "estimator/models/diffusion/autoencoder.h"
-#include "estimator/models/diffusion/cogvideox.h"
-#include "estimator/models/diffusion/dit.h"
-#include "estimator/models/diffusion/flux.h"
-#include "estimator/models/diffusion/unet.h"
-#include "estimator/models/diffusion/video_autoencoder.h"
-#include "estimator/models/vision/clip.h"
-#include "estimator/models/vision/dinov2.h"
-#include "estimator/models/vision/own_families.h"
-#include "estimator/models/vision/siglip.h"
-#include "estimator/models/vision/vision_transformer.h"
+#include "estimator/models/families/diffusion/autoencoder.h"
+#include "estimator/models/families/diffusion/cogvideox.h"
+#include "estimator/models/families/diffusion/dit.h"
+#include "estimator/models/families/diffusion/flux.h"
+#include "estimator/models/families/diffusion/unet.h"
+#include "estimator/models/families/diffusion/video_autoencoder.h"
+#include "estimator/models/families/vision/clip.h"
+#include "estimator/models/families/vision/dinov2.h"
+#include "estimator/models/families/vision/own_families.h"
+#include "estimator/models/families/vision/siglip.h"
+#include "estimator/models/families/vision/vision_transformer.h"
 
 namespace memfathom {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "estimator/models/grid_families.h"
 #include "estimator/models/preset_names.h"
-#include "estimator/models/vision/classifier_presets.h"
-#include "estimator/models/vision/image_network.h"
-#include "estimator/models/vision/vggt.h"
+#include "estimator/models/families/vision/classifier_presets.h"
+#include "estimator/models/blocks/image_network.h"
+#include "estimator/models/families/vision/vggt.h"
 
 namespace memfathom {
 namespace {

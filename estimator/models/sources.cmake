@@ -1,63 +1,101 @@
 # Sources of the model families, one line per file.
 set(MODEL_SOURCES
+  models/blocks/attention.cc
+  models/blocks/autoencoder_network.cc
+  models/blocks/bert_plan.cc
+  models/blocks/causal_model.cc
+  models/blocks/config_reader.cc
+  models/blocks/encoder_layer.cc
+  models/blocks/encoder_model.cc
+  models/blocks/experts.cc
+  models/blocks/feed_forward.cc
+  models/blocks/gather_rows.cc
+  models/blocks/grouped_experts.cc
+  models/blocks/image_config.cc
+  models/blocks/image_network.cc
+  models/blocks/image_parts.cc
+  models/blocks/image_source.cc
+  models/blocks/image_tower.cc
+  models/blocks/key_value_cache.cc
+  models/blocks/language_loss.cc
+  models/blocks/llama/latent_attention.cc
+  models/blocks/llama/llama.cc
+  models/blocks/llama/llama_attention.cc
+  models/blocks/llama/llama_block.cc
+  models/blocks/llama/llama_kin.cc
+  models/blocks/llama/llama_plan.cc
+  models/blocks/losses.cc
+  models/blocks/masks.cc
+  models/blocks/modulation.cc
+  models/blocks/norm_layer.cc
+  models/blocks/rotary.cc
+  models/blocks/routing.cc
+  models/blocks/sequence_shards.cc
+  models/blocks/sparse_mlp.cc
+  models/blocks/squeeze_excitation.cc
+  models/blocks/text_tower.cc
+  models/blocks/timestep.cc
+  models/blocks/unet_blocks.cc
   models/catalogue.cc
   models/encoder_presets.cc
   models/factory.cc
+  models/families/diffusion/autoencoder.cc
+  models/families/diffusion/cogvideox.cc
+  models/families/diffusion/cogvideox_blocks.cc
+  models/families/diffusion/dit.cc
+  models/families/diffusion/flux.cc
+  models/families/diffusion/flux_blocks.cc
+  models/families/diffusion/unet.cc
+  models/families/diffusion/video_autoencoder.cc
+  models/families/diffusion/video_blocks.cc
+  models/families/language/bart.cc
+  models/families/language/bart_stack.cc
+  models/families/language/bert.cc
+  models/families/language/bloom.cc
+  models/families/language/deberta.cc
+  models/families/language/deberta_attention.cc
+  models/families/language/falcon.cc
+  models/families/language/families.cc
+  models/families/language/gpt2.cc
+  models/families/language/gpt_neox.cc
+  models/families/language/litgpt.cc
+  models/families/language/litgpt_plan.cc
+  models/families/language/modernbert.cc
+  models/families/language/opt.cc
+  models/families/language/phi.cc
+  models/families/language/qwen.cc
+  models/families/language/t5.cc
+  models/families/language/t5_stack.cc
+  models/families/multimodal/projected_images.cc
+  models/families/multimodal/qwen_block.cc
+  models/families/multimodal/qwen_images.cc
+  models/families/multimodal/qwen_plan.cc
+  models/families/multimodal/text_part.cc
+  models/families/multimodal/vision_language.cc
+  models/families/vision/classifier_presets.cc
+  models/families/vision/clip.cc
+  models/families/vision/convnext.cc
+  models/families/vision/densenet.cc
+  models/families/vision/dinov2.cc
+  models/families/vision/dpt_head.cc
+  models/families/vision/efficientnet.cc
+  models/families/vision/inception.cc
+  models/families/vision/mixer.cc
+  models/families/vision/mobilenet.cc
+  models/families/vision/own_families.cc
+  models/families/vision/resnet.cc
+  models/families/vision/siglip.cc
+  models/families/vision/squeezenet.cc
+  models/families/vision/swin.cc
+  models/families/vision/vgg.cc
+  models/families/vision/vggt.cc
+  models/families/vision/vision_transformer.cc
+  models/families/vision/vit.cc
   models/grid_families.cc
   models/grid_presets.cc
   models/language_presets.cc
-  models/losses.cc
   models/preset_names.cc
   models/presets.cc
-  models/vision_language_presets.cc
-  models/language/attention.cc
-  models/language/bart.cc
-  models/language/bart_stack.cc
-  models/language/bert.cc
-  models/language/bert_plan.cc
-  models/language/bloom.cc
-  models/language/causal_model.cc
-  models/language/config_reader.cc
-  models/language/deberta.cc
-  models/language/deberta_attention.cc
-  models/language/encoder_model.cc
-  models/language/experts.cc
-  models/language/falcon.cc
-  models/language/families.cc
-  models/language/feed_forward.cc
-  models/language/gather_rows.cc
-  models/language/image_source.cc
-  models/language/gpt2.cc
-  models/language/gpt_neox.cc
-  models/language/grouped_experts.cc
-  models/language/key_value_cache.cc
-  models/language/language_loss.cc
-  models/language/latent_attention.cc
-  models/language/litgpt.cc
-  models/language/litgpt_plan.cc
-  models/language/llama.cc
-  models/language/llama_attention.cc
-  models/language/llama_block.cc
-  models/language/llama_kin.cc
-  models/language/llama_plan.cc
-  models/language/masks.cc
-  models/language/modernbert.cc
-  models/language/norm_layer.cc
-  models/language/opt.cc
-  models/language/phi.cc
-  models/language/qwen.cc
-  models/language/rotary.cc
-  models/language/routing.cc
-  models/language/sequence_shards.cc
-  models/language/sparse_mlp.cc
-  models/language/t5.cc
-  models/language/t5_stack.cc
-  models/multimodal/projected_images.cc
-  models/multimodal/qwen_block.cc
-  models/multimodal/qwen_images.cc
-  models/multimodal/qwen_plan.cc
-  models/multimodal/text_part.cc
-  models/multimodal/vision_language.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
   models/stack/dense_block.cc
@@ -65,47 +103,10 @@ set(MODEL_SOURCES
   models/stack/fourier_layers.cc
   models/stack/image_layers.cc
   models/stack/keys.cc
-  models/stack/layer.cc
+  models/stack/layer_types.cc
   models/stack/stack_network.cc
   models/stored/stored_network.cc
   models/stored/stored_tensors.cc
-  models/vision/classifier_presets.cc
-  models/vision/clip.cc
-  models/vision/convnext.cc
-  models/vision/densenet.cc
-  models/vision/efficientnet.cc
-  models/vision/dinov2.cc
-  models/vision/dpt_head.cc
-  models/vision/encoder_layer.cc
-  models/vision/image_network.cc
-  models/vision/image_parts.cc
-  models/vision/image_tower.cc
-  models/vision/inception.cc
-  models/vision/mixer.cc
-  models/vision/mobilenet.cc
-  models/diffusion/autoencoder.cc
-  models/diffusion/autoencoder_network.cc
-  models/diffusion/cogvideox.cc
-  models/diffusion/cogvideox_blocks.cc
-  models/diffusion/dit.cc
-  models/diffusion/flux.cc
-  models/diffusion/flux_blocks.cc
-  models/diffusion/modulation.cc
-  models/diffusion/timestep.cc
-  models/diffusion/unet.cc
-  models/diffusion/unet_blocks.cc
-  models/diffusion/video_autoencoder.cc
-  models/diffusion/video_blocks.cc
-  models/vision/own_families.cc
-  models/vision/resnet.cc
-  models/vision/siglip.cc
-  models/vision/squeeze_excitation.cc
-  models/vision/squeezenet.cc
-  models/vision/swin.cc
-  models/vision/text_tower.cc
-  models/vision/vgg.cc
-  models/vision/vggt.cc
-  models/vision/vision_transformer.cc
-  models/vision/vit.cc
+  models/vision_language_presets.cc
 )
 list(TRANSFORM MODEL_SOURCES PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/layers/builder.h"
-#include "kernels/tensor/session.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
 

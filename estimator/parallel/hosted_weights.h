@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/layers/builder.h"
-#include "kernels/tensor/session.h"
-#include "kernels/tensor/tensor.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/tensor/session.h"
+#include "kernels/framework/tensor/tensor.h"
 
 namespace memfathom {
 

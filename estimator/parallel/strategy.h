@@ -9,9 +9,9 @@
 
 #include "core/bytes.h"
 #include "estimator/job/job.h"
-#include "estimator/run/built_model.h"
-#include "kernels/layers/training_loop.h"
-#include "kernels/tensor/session.h"
+#include "estimator/job_model/built_model.h"
+#include "kernels/framework/layers/training_loop.h"
+#include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
 

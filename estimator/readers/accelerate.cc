@@ -93,7 +93,7 @@ void set_sharding(Reading& reading) {
   } else {
     set_fsdp(*strategy, reading);
   }
-  if (says_true(tree, "fsdp_config.fsdp_offload_params"))
+  if (is_true_at(tree, "fsdp_config.fsdp_offload_params"))
     reading.set("parallel.offload.parameters", Node::string("cpu"));
   if (text_at(tree, "fsdp_config.fsdp_auto_wrap_policy", "NO_WRAP") == "NO_WRAP")
     reading.not_modelled.push_back(

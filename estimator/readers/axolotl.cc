@@ -46,25 +46,25 @@ void set_precision(Reading& reading) {
     reading.set("training.precision", Node::string(type));
     if (autocast) reading.set("training.autocast", Node::string(type));
   };
-  if (says_true(tree, "bf16") || word != "false") {
+  if (is_true_at(tree, "bf16") || word != "false") {
     set("bf16", word != "full");
-  } else if (says_true(tree, "fp16")) {
+  } else if (is_true_at(tree, "fp16")) {
     set("fp16", true);
-  } else if (says_true(tree, "bfloat16")) {
+  } else if (is_true_at(tree, "bfloat16")) {
     set("bf16", false);
-  } else if (says_true(tree, "float16")) {
+  } else if (is_true_at(tree, "float16")) {
     set("fp16", false);
   }
 }
 
 void set_quantization(const std::string& adapter, Reading& reading) {
   const Node& tree = reading.content;
-  if (adapter == "qlora" || says_true(tree, "load_in_4bit")) {
+  if (adapter == "qlora" || is_true_at(tree, "load_in_4bit")) {
     // Twice quantized, unless the file says otherwise.
     const Node* twice = value_at(tree, "bnb_config_kwargs.bnb_4bit_use_double_quant");
     const bool once = twice != nullptr && !twice->as_bool();
     reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double"));
-  } else if (says_true(tree, "load_in_8bit")) {
+  } else if (is_true_at(tree, "load_in_8bit")) {
     reading.set("training.quantization", Node::string("int8"));
   }
 }
@@ -72,7 +72,7 @@ void set_quantization(const std::string& adapter, Reading& reading) {
 // Losses that never hold the logits: Liger's, Apple's, and axolotl's own in pieces.
 bool has_fused_loss(const Node& tree) {
   for (const char* key : {"cut_cross_entropy", "chunked_cross_entropy"}) {
-    if (says_true(tree, key)) return true;
+    if (is_true_at(tree, key)) return true;
   }
   const Node* plugins = value_at(tree, "plugins");
   if (plugins == nullptr || !plugins->is_list()) return false;
@@ -139,7 +139,7 @@ void set_adapter(const std::string& kind, Reading& reading) {
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
     reading.set("training.lora.rank", Node::integer(8));
-  if (says_true(tree, "lora_target_linear")) {
+  if (is_true_at(tree, "lora_target_linear")) {
     Node targets = Node::list();
     for (const char* target :
          {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
@@ -161,8 +161,8 @@ void set_attention_and_memory(Reading& reading) {
   // "offload" is both: segments, and what they keep on the host.
   if (text_at(tree, "gradient_checkpointing").starts_with("offload"))
     reading.set("parallel.offload.activations", Node::string("cpu"));
-  if (says_true(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
-  if (says_true(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
+  if (is_true_at(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
+  if (is_true_at(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
 }
 
 void set_sharding(Reading& reading) {
@@ -174,11 +174,11 @@ void set_sharding(Reading& reading) {
     reading.set("parallel.fsdp", Node::string("full"));
   if (const Node* version = value_at(tree, "fsdp_version"))
     reading.set("parallel.fsdp_version", *version);
-  if (says_true(tree, "fsdp_config.activation_checkpointing"))
+  if (is_true_at(tree, "fsdp_config.activation_checkpointing"))
     reading.set("training.gradient_checkpointing", Node::string("full"));
   set_gpus(reading);
   for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
-    if (says_true(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
+    if (is_true_at(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
   }
 }
 
@@ -212,7 +212,7 @@ bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content) {
     // An adapter needs its kind and its targets beside the rank.
     if (value_at(content, "adapter") == nullptr) content.set("adapter", Node::string("lora"));
     if (value_at(content, "lora_target_modules") == nullptr &&
-        !says_true(content, "lora_target_linear")) {
+        !is_true_at(content, "lora_target_linear")) {
       Node targets = Node::list();
       for (const char* target : {"q_proj", "v_proj"}) targets.append(Node::string(target));
       content.set("lora_target_modules", std::move(targets));

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/models/language/families.h"
-#include "estimator/models/multimodal/text_part.h"
-#include "estimator/models/multimodal/vision_language.h"
+#include "estimator/models/families/language/families.h"
+#include "estimator/models/families/multimodal/text_part.h"
+#include "estimator/models/families/multimodal/vision_language.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/reading.h"
 

@@ -58,9 +58,9 @@ Node targets_of(const std::string& words) {
 // file asks for pure bf16, and computed under autocast.
 void set_precision(bool adapters, Reading& reading) {
   const Node& tree = reading.content;
-  const bool pure = says_true(tree, "pure_bf16");
-  const char* type = says_true(tree, "bf16") || pure ? "bf16"
-                     : says_true(tree, "fp16")       ? "fp16"
+  const bool pure = is_true_at(tree, "pure_bf16");
+  const char* type = is_true_at(tree, "bf16") || pure ? "bf16"
+                     : is_true_at(tree, "fp16")       ? "fp16"
                                                      : "";
   if (*type == '\0') return;
   if (adapters || pure) {
@@ -78,7 +78,7 @@ void set_adapters(Reading& reading) {
   const Node* bits = value_at(tree, "quantization_bit");
   if (bits == nullptr) return;
   const bool once =
-      value_at(tree, "double_quantization") != nullptr && !says_true(tree, "double_quantization");
+      value_at(tree, "double_quantization") != nullptr && !is_true_at(tree, "double_quantization");
   switch (bits->as_int()) {
     case 4: reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
     case 8: reading.set("training.quantization", Node::string("int8")); break;
@@ -99,7 +99,7 @@ void set_pictures(Reading& reading) {
   Node frozen = Node::list();
   if (tower == nullptr || tower->as_bool()) frozen.append(Node::string("vision_tower"));
   if (projector == nullptr || projector->as_bool()) frozen.append(Node::string("projector"));
-  if (says_true(tree, "freeze_language_model")) frozen.append(Node::string("language_model"));
+  if (is_true_at(tree, "freeze_language_model")) frozen.append(Node::string("language_model"));
   reading.set("training.freeze", std::move(frozen));
   if (pixels == nullptr) return;
   const std::int64_t side =
@@ -211,7 +211,7 @@ void read_llama_factory(Reading& reading) {
   }
   // On, unless it is switched off by name.
   reading.set("training.gradient_checkpointing",
-              Node::string(says_true(tree, "disable_gradient_checkpointing") ? "none" : "full"));
+              Node::string(is_true_at(tree, "disable_gradient_checkpointing") ? "none" : "full"));
   set_precision(adapters, reading);
   set_stage(adapters, reading);
   set_evaluation(reading);

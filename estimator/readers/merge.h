@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/readers/reading.h"
 
 namespace memfathom {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/advise/patch.h"
+#include "core/document_path.h"
+#include "estimator/job/patch.h"
 
 namespace memfathom {
 
@@ -61,15 +62,6 @@ struct Reading {
     settings.push_back({std::string(key), std::move(value)});
   }
 };
-
-// The value at a dotted path; null when absent, when it is null, or when the way leads through
-// something that is no map.
-const Node* value_at(const Node& tree, std::string_view dotted_path);
-// The text there; `otherwise` where there is none.
-std::string text_at(const Node& tree, std::string_view dotted_path,
-                    std::string_view otherwise = "");
-// Whether a true stands there; anything else is no.
-bool says_true(const Node& tree, std::string_view dotted_path);
 
 // Where one of these keys is true, samples are packed or padded: all have the greatest length.
 void set_packed(std::initializer_list<std::string_view> keys, Reading& reading);

@@ -70,10 +70,10 @@ bool set_method(const Node& config, Reading& reading) {
 void read_stored_bits(Reading& reading) {
   const Node* config = value_at(reading.content, "quantization_config");
   if (config == nullptr || !config->is_map()) return;
-  if (says_true(*config, "load_in_8bit")) {
+  if (is_true_at(*config, "load_in_8bit")) {
     reading.set("training.quantization", Node::string("int8"));
-  } else if (says_true(*config, "load_in_4bit")) {
-    const bool twice = says_true(*config, "bnb_4bit_use_double_quant");
+  } else if (is_true_at(*config, "load_in_4bit")) {
+    const bool twice = is_true_at(*config, "bnb_4bit_use_double_quant");
     reading.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
   } else if (!set_method(*config, reading)) {
     reading.not_modelled.push_back(

@@ -84,7 +84,7 @@ void set_adapters(Reading& reading) {
       targets.append(name.is_string() && name.as_string() == "output_proj" ? Node::string("o_proj")
                                                                            : name);
   }
-  if (says_true(tree, "model.apply_lora_to_mlp")) {
+  if (is_true_at(tree, "model.apply_lora_to_mlp")) {
     for (const char* name : {"gate_proj", "down_proj", "up_proj"})
       targets.append(Node::string(name));
   }
@@ -112,7 +112,7 @@ void set_optimizer(Reading& reading) {
     name = "adamw";
   }
   Node optimizer = Node::string(name);
-  if (says_true(reading.content, "optimizer.fused")) {
+  if (is_true_at(reading.content, "optimizer.fused")) {
     optimizer = Node::map();
     optimizer.set("name", Node::string(name));
     optimizer.set("implementation", Node::string("fused"));

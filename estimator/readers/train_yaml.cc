@@ -161,9 +161,9 @@ void read_train_yaml(Reading& reading) {
   if (const Node* devices = value_at(tree, "trainer.devices");
       devices != nullptr && devices->is_int() && devices->as_int() > 0)
     reading.set("parallel.num_gpus", *devices);
-  if (says_true(tree, "use_8bit_adam"))
+  if (is_true_at(tree, "use_8bit_adam"))
     reading.set("training.optimizer", Node::string("adamw-8bit"));
-  if (says_true(tree, "enable_xformers_memory_efficient_attention"))
+  if (is_true_at(tree, "enable_xformers_memory_efficient_attention"))
     reading.set("training.attention", Node::string("efficient"));
   list_not_modelled(kNotModelled, reading);
 }

@@ -16,7 +16,7 @@ void set_stored_type(Reading& reading) {
   std::string type = text_at(tree, "dtype", text_at(tree, "torch_dtype").c_str());
   if (type.starts_with("torch.")) type.erase(0, 6);
   if (type != "bfloat16" && type != "float16") return;
-  const char* compute = says_true(tree, "bf16") ? "bf16" : says_true(tree, "fp16") ? "fp16" : "";
+  const char* compute = is_true_at(tree, "bf16") ? "bf16" : is_true_at(tree, "fp16") ? "fp16" : "";
   std::erase_if(reading.settings,
                 [](const KeyChange& change) { return change.key == "training.precision"; });
   reading.set("training.precision", Node::string(type == "bfloat16" ? "bf16" : "fp16"));
@@ -27,7 +27,7 @@ bool set_adapters(Reading& reading) {
   const Node& tree = reading.content;
   // Unsloth's scripts say PEFT's own words beside the arguments.
   const bool own_words = value_at(tree, "r") != nullptr && value_at(tree, "lora_alpha") != nullptr;
-  if (!says_true(tree, "use_peft") && !own_words) return false;
+  if (!is_true_at(tree, "use_peft") && !own_words) return false;
   const Node* rank = value_at(tree, own_words ? "r" : "lora_r");
   reading.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(16));
   const Node* dropout = value_at(tree, "lora_dropout");
@@ -39,10 +39,10 @@ bool set_adapters(Reading& reading) {
 
 void set_quantization(Reading& reading) {
   const Node& tree = reading.content;
-  if (says_true(tree, "load_in_4bit")) {
-    const bool twice = says_true(tree, "use_bnb_nested_quant");
+  if (is_true_at(tree, "load_in_4bit")) {
+    const bool twice = is_true_at(tree, "use_bnb_nested_quant");
     reading.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
-  } else if (says_true(tree, "load_in_8bit")) {
+  } else if (is_true_at(tree, "load_in_8bit")) {
     reading.set("training.quantization", Node::string("int8"));
   }
 }
@@ -61,7 +61,7 @@ void set_generated(Reading& reading) {
       fmt::format("{}: answers that are generated in training, and their scores; a training step "
                   "over prompts and answers is counted",
                   reading.file));
-  if (says_true(tree, "use_vllm") && text_at(tree, "vllm_mode", "server") == "colocate") {
+  if (is_true_at(tree, "use_vllm") && text_at(tree, "vllm_mode", "server") == "colocate") {
     const Node* share = value_at(tree, "vllm_gpu_memory_utilization");
     reading.not_modelled.push_back(
         fmt::format("{}: vLLM on the same card, which takes {} of it while it is awake",
@@ -96,10 +96,10 @@ void set_preference(bool adapters, Reading& reading) {
   }
   const std::string loss = text_at(tree, "loss_type");
   const bool alone =
-      loss == "orpo" || loss == "simpo" || loss == "cpo" || says_true(tree, "reference_free") ||
+      loss == "orpo" || loss == "simpo" || loss == "cpo" || is_true_at(tree, "reference_free") ||
       has_any(tree, {"simpo_gamma", "cpo_alpha"}) || reading.file.find("orpo") != std::string::npos;
   const char* reference = alone                                         ? "none"
-                          : says_true(tree, "precompute_ref_log_probs") ? "precomputed"
+                          : is_true_at(tree, "precompute_ref_log_probs") ? "precomputed"
                           : adapters                                    ? "disabled-adapter"
                                                                         : "model";
   reading.set("training.preference.method", Node::string("dpo"));

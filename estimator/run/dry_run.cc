@@ -9,16 +9,16 @@
 #include "core/error.h"
 #include "estimator/parallel/model_parallel.h"
 #include "estimator/parallel/strategy.h"
-#include "estimator/run/built_model.h"
+#include "estimator/job_model/built_model.h"
 #include "estimator/run/iterations.h"
-#include "estimator/run/layer_benchmark.h"
+#include "estimator/job_model/layer_benchmark.h"
 #include "estimator/run/load_phase.h"
 #include "estimator/run/simulated_memory.h"
 #include "estimator/run/trace_run.h"
 #include "estimator/run/varying_lengths.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/layers/training_loop.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/training_loop.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {

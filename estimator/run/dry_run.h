@@ -13,9 +13,9 @@
 #include "core/workspace.h"
 #include "estimator/job/job.h"
 #include "estimator/run/timeline.h"
-#include "kernels/tensor/framework_policy.h"
-#include "kernels/tensor/ledger.h"
-#include "kernels/tensor/session.h"
+#include "kernels/framework/tensor/framework_policy.h"
+#include "kernels/framework/tensor/ledger.h"
+#include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
 

@@ -3,8 +3,8 @@
 
 #include "estimator/job/job.h"
 #include "estimator/run/dry_run.h"
-#include "kernels/layers/network.h"
-#include "kernels/layers/training_loop.h"
+#include "kernels/framework/layers/network.h"
+#include "kernels/framework/layers/training_loop.h"
 
 namespace memfathom {
 

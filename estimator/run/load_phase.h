@@ -2,8 +2,8 @@
 #pragma once
 
 #include "estimator/job/job.h"
-#include "estimator/run/built_model.h"
-#include "kernels/tensor/session.h"
+#include "estimator/job_model/built_model.h"
+#include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/allocator/caching_allocator.h"
-#include "kernels/allocator/forwarding_allocator.h"
+#include "kernels/memory/allocator/bare_allocator.h"
+#include "kernels/memory/allocator/caching_allocator.h"
+#include "kernels/memory/allocator/forwarding_allocator.h"
 
 namespace memfathom {
 namespace {

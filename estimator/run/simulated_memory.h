@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "estimator/run/dry_run.h"
-#include "kernels/allocator/allocator.h"
-#include "kernels/allocator/arithmetic_segments.h"
+#include "kernels/memory/allocator/allocator.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
 
 namespace memfathom {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "estimator/job/job.h"
-#include "kernels/tensor/framework_policy.h"
+#include "kernels/framework/tensor/framework_policy.h"
 
 namespace memfathom {
 

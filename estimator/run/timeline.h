@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/component.h"
-#include "kernels/allocator/forwarding_allocator.h"
-#include "kernels/tensor/ledger.h"
+#include "kernels/framework/tensor/ledger.h"
+#include "kernels/memory/allocator/forwarding_allocator.h"
 
 namespace memfathom {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "estimator/run/simulated_memory.h"
-#include "kernels/allocator/trace.h"
-#include "kernels/dry/dry_device.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/memory/trace/trace.h"
 
 namespace memfathom {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/allocator/options.h"
+#include "kernels/memory/allocator/options.h"
 
 namespace memfathom {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "estimator/job/job.h"
-#include "kernels/layers/training_loop.h"
+#include "kernels/framework/layers/training_loop.h"
 
 namespace memfathom {
 

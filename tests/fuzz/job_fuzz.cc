@@ -8,7 +8,7 @@
 #include "estimator/answer/estimate.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/read_job.h"
-#include "estimator/run/built_model.h"
+#include "estimator/job_model/built_model.h"
 #include "estimator/run/dry_run.h"
 
 namespace {

@@ -9,9 +9,9 @@
 #include "core/error.h"
 #include "estimator/models/stored/stored_network.h"
 #include "estimator/models/stored/stored_tensors.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/tensor/engine.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/tensor/engine.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace memfathom;

@@ -9,11 +9,11 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/allocator/arithmetic_segments.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/allocator/caching_allocator.h"
-#include "kernels/allocator/replay.h"
-#include "kernels/allocator/trace.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
+#include "kernels/memory/allocator/bare_allocator.h"
+#include "kernels/memory/allocator/caching_allocator.h"
+#include "kernels/memory/trace/replay.h"
+#include "kernels/memory/trace/trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace memfathom;

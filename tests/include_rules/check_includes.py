@@ -15,6 +15,16 @@ FOLDERS = {
     "cli": {"core", "kernels", "db", "profiler", "fitter", "estimator", "cli"},
 }
 
+# Inside a folder: which sub-folders a sub-folder may include, by the longest prefix that matches. A sub-folder that is not
+# listed may include everything that its folder may; cycles are refused everywhere.
+ROOMS = {
+    "kernels/memory": {"kernels/memory"},
+    "kernels/framework": {"kernels/framework", "kernels/memory"},
+    "kernels/workspaces": {"kernels/workspaces"},
+    "estimator/models/blocks": {"kernels", "estimator/models/blocks"},
+    "estimator/models/stack": {"kernels", "estimator/models/blocks", "estimator/models/stack"},
+}
+
 # A library's headers, where they may be included, and how that is said.
 LIBRARIES = [
     (r"sqlite3\.h|SQLiteCpp/", r"^db/", "SQLite only in db"),
@@ -22,7 +32,7 @@ LIBRARIES = [
     (r"(cuda|cublas|cudnn|cufft|curand|cusparse|nvml|nvtx|cub/|thrust/)", r"/cuda/", "CUDA headers only in */cuda"),
     (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
-    (r"(oneapi/|dnnl|fftw3)", r"^kernels/cpu/", "oneDNN and FFTW only in kernels/cpu"),
+    (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/cpu"),
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -37,13 +47,16 @@ def complaint(path: str, line: str) -> str | None:
     if not found:
         return None
     quoted, header = found[1] == '"', found[2]
+    room = next((name for name in sorted(ROOMS, key=len, reverse=True) if path.startswith(name + "/")), None)
     folder = path.split("/")[0]
     target = header.split("/")[0]
     if quoted and target in FOLDERS:
         if target not in FOLDERS[folder]:
             return f"{folder} may not include {target}"
-        if folder == "estimator" and re.match(r"kernels/(cpu|cuda)/", header):
+        if folder == "estimator" and re.match(r"kernels/devices/(cpu|cuda)/", header):
             return "estimator sees the layers only, no device but the dry one"
+        if room and target != "core" and not any(header.startswith(name + "/") for name in ROOMS[room]):
+            return f"{room} may include {', '.join(['core', *sorted(ROOMS[room])])} only"
         return None
     if quoted and "/" not in header:
         return "include paths start at the project root"
@@ -55,9 +68,40 @@ def complaint(path: str, line: str) -> str | None:
     return None
 
 
+def find_cycles(edges: dict[str, dict[str, str]]) -> list[list[str]]:
+    """The groups of sub-folders that include each other, directly or around a corner (Tarjan's components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in edges.get(node, {}):
+            if target not in index:
+                visit(target)
+                low[node] = min(low[node], low[target])
+            elif target in stack:
+                low[node] = min(low[node], index[target])
+        if low[node] != index[node]:
+            return
+        group = []
+        while not group or group[-1] != node:
+            group.append(stack.pop())
+        if len(group) > 1:
+            groups.append(sorted(group))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return groups
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     complaints = files = 0
+    edges: dict[str, dict[str, str]] = {}  # sub-folder -> sub-folder -> the first line that includes it
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix not in {".h", ".cc", ".cu", ".cuh"}:
@@ -69,7 +113,16 @@ def main() -> int:
                 if why:
                     complaints += 1
                     print(f"{path}:{number}: {line.strip()}: {why}")
-    print(f"{files} files, {complaints} complaints")
+                found = INCLUDE.match(line)
+                if found and found[1] == '"' and found[2].split("/")[0] in FOLDERS:
+                    source, target = path.rpartition("/")[0], found[2].rpartition("/")[0]
+                    if source != target:
+                        edges.setdefault(source, {}).setdefault(target, f"{path}:{number}")
+    for group in find_cycles(edges):
+        complaints += 1
+        ways = [f"{at} includes {b}" for a in group for b, at in sorted(edges.get(a, {}).items()) if b in group]
+        print(f"sub-folders that include each other: {', '.join(group)} ({'; '.join(ways)})")
+    print(f"{files} files, {len(edges)} sub-folders, {complaints} complaints")
     return 1 if complaints or files == 0 else 0
 
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/allocator/arithmetic_segments.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
 #include "profiler/gpu_meter.h"
 #include "profiler/limited_segments.h"
 #include "profiler/rss_meter.h"

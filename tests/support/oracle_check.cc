@@ -10,7 +10,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "kernels/allocator/trace.h"
+#include "kernels/memory/trace/trace.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {

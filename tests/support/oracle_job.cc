@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "estimator/job/read_job.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/allocator/tracing_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/layers/training_loop.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/training_loop.h"
+#include "kernels/memory/allocator/bare_allocator.h"
+#include "kernels/memory/trace/tracing_allocator.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {

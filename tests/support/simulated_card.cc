@@ -8,8 +8,8 @@
 
 #include "core/fitted_workspaces.h"
 #include "core/quantile.h"
-#include "kernels/allocator/arithmetic_segments.h"
-#include "kernels/allocator/caching_allocator.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
+#include "kernels/memory/allocator/caching_allocator.h"
 
 namespace memfathom::testing {
 namespace {

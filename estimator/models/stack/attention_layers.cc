@@ -3,11 +3,11 @@
 
 #include "core/error.h"
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/layers/self_attention.h"
-#include "kernels/layers/transformer_block.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/ops/views.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/layers/self_attention.h"
+#include "kernels/framework/layers/transformer_block.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 namespace {

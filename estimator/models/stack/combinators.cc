@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/ops/views.h"
-#include "kernels/tensor/checkpoint.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/views.h"
+#include "kernels/framework/tensor/checkpoint.h"
 
 namespace memfathom {
 namespace {

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/ops/views.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 namespace {

@@ -1,13 +1,13 @@
 // Layers over features: linear, activations, norms of rows, embeddings, feed-forward parts, casts.
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/layers/feed_forward.h"
-#include "kernels/layers/normalization.h"
-#include "kernels/ops/activation.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/ops/embedding.h"
-#include "kernels/ops/loss.h"
-#include "kernels/ops/views.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/layers/feed_forward.h"
+#include "kernels/framework/layers/normalization.h"
+#include "kernels/framework/ops/activation.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/embedding.h"
+#include "kernels/framework/ops/loss.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/layers/spectral.h"
-#include "kernels/ops/views.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/layers/spectral.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 namespace {

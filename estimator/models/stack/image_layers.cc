@@ -3,12 +3,12 @@
 
 #include "core/error.h"
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/layers/normalization.h"
-#include "kernels/ops/convolution.h"
-#include "kernels/ops/norm.h"
-#include "kernels/ops/pool.h"
-#include "kernels/ops/views.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/layers/normalization.h"
+#include "kernels/framework/ops/convolution.h"
+#include "kernels/framework/ops/norm.h"
+#include "kernels/framework/ops/pool.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 namespace {

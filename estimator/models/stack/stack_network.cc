@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "core/error.h"
-#include "estimator/models/losses.h"
+#include "estimator/models/blocks/losses.h"
 #include "estimator/models/stack/keys.h"
-#include "estimator/models/stack/layer.h"
-#include "kernels/layers/batch_scope.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/tensor/engine.h"
-#include "kernels/tensor/recording.h"
+#include "estimator/models/stack/layer_types.h"
+#include "kernels/framework/layers/batch_scope.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/tensor/engine.h"
+#include "kernels/framework/tensor/recording.h"
 
 namespace memfathom {
 namespace {

@@ -10,17 +10,17 @@
 #include <utility>
 
 #include "core/error.h"
-#include "estimator/models/language/config_reader.h"
-#include "estimator/models/language/language_loss.h"
-#include "estimator/models/language/pass.h"
-#include "estimator/models/losses.h"
-#include "kernels/layers/batch_scope.h"
-#include "kernels/layers/linear.h"
-#include "kernels/ops/activation.h"
-#include "kernels/ops/arithmetic.h"
-#include "kernels/ops/embedding.h"
-#include "kernels/ops/norm.h"
-#include "kernels/tensor/recording.h"
+#include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/language_loss.h"
+#include "estimator/models/blocks/pass.h"
+#include "estimator/models/blocks/losses.h"
+#include "kernels/framework/layers/batch_scope.h"
+#include "kernels/framework/layers/linear.h"
+#include "kernels/framework/ops/activation.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/embedding.h"
+#include "kernels/framework/ops/norm.h"
+#include "kernels/framework/tensor/recording.h"
 
 namespace memfathom {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/models/settings.h"
+#include "estimator/models/blocks/settings.h"
 #include "estimator/models/stored/stored_tensors.h"
-#include "kernels/layers/builder.h"
-#include "kernels/layers/network.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/network.h"
 
 namespace memfathom {
 

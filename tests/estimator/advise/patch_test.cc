@@ -1,4 +1,4 @@
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

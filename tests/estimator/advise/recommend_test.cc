@@ -9,9 +9,9 @@
 #include "core/yaml_text.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
-#include "kernels/allocator/allocator.h"
+#include "kernels/memory/allocator/allocator.h"
 #include "tests/estimator/advise/answering.h"
 
 namespace memfathom {

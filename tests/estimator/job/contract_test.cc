@@ -8,7 +8,7 @@
 
 #include "core/component.h"
 #include "estimator/job/read_job.h"
-#include "estimator/models/stack/layer.h"
+#include "estimator/models/stack/layer_types.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "estimator/models/stack/layer.h"
+#include "estimator/models/stack/layer_types.h"
 #include "tests/estimator/run_job.h"
 
 namespace memfathom {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/error.h"
-#include "estimator/models/language/families.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/layers/training_loop.h"
+#include "estimator/models/families/language/families.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/training_loop.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/models/language/families.h"
+#include "estimator/models/families/language/families.h"
 #include "tests/support/oracle_check.h"
 
 namespace memfathom {

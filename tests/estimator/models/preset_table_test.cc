@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "estimator/models/catalogue.h"
 #include "estimator/models/factory.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/layers/builder.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {

@@ -6,9 +6,9 @@
 #include "core/document.h"
 #include "estimator/models/grid_families.h"
 #include "estimator/models/preset_names.h"
-#include "kernels/allocator/bare_allocator.h"
-#include "kernels/dry/dry_device.h"
-#include "kernels/tensor/engine.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/tensor/engine.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {

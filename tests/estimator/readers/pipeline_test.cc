@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "estimator/advise/patch.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
 #include "tests/support/temporary_directory.h"

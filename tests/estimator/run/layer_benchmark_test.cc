@@ -1,5 +1,5 @@
 // Jobs that measure layers: the graph is kept, forward stands alone, norms stay fp32.
-#include "estimator/run/layer_benchmark.h"
+#include "estimator/job_model/layer_benchmark.h"
 
 #include <gtest/gtest.h>
 

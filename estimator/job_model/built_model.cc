@@ -1,0 +1,276 @@
+#include "estimator/job_model/built_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/error.h"
+#include "estimator/job/read_job.h"
+#include "estimator/models/factory.h"
+#include "estimator/job_model/layer_benchmark.h"
+#include "estimator/job_model/module_set.h"
+#include "estimator/job_model/preference.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/layers/block_adapters.h"
+#include "kernels/memory/allocator/bare_allocator.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::int64_t kMostModules = 1000;
+
+void read_train(const Node& node, BuildOptions& options) {
+  const Node* train = node.find("train");
+  if (train == nullptr) return;
+  if (train->is_map()) {
+    options.train = Train::kLast;
+    options.last_blocks = train->at("last").as_int(0, 1 << 20);
+    return;
+  }
+  switch (train->as_choice({"full", "frozen", "lora", "adapter"})) {
+    case 0: options.train = Train::kFull; break;
+    case 1: options.train = Train::kFrozen; break;
+    case 2:
+      if (!options.lora) train->refuse("it needs training.lora, which says rank and targets");
+      options.train = Train::kLora;
+      break;
+    default: {
+      options.train = Train::kFrozen;
+      const Node& adapter = node.at("adapter");
+      adapter.check_keys({"rank"});
+      options.adapter_rank = adapter.at("rank").as_int(1, std::int64_t{1} << 30);
+    }
+  }
+}
+
+// `node` says what learns: the job's model, or one of its modules.
+BuildOptions build_options(const TrainingSpec& training, const Node& node, const BuildPlan& plan) {
+  BuildOptions options;
+  options.dtype = plan.compute.value_or(training.precision.parameters);
+  options.deferred = plan.deferred;
+  options.quantization = training.quantization;
+  options.packed = training.packed;
+  options.quantize_head = training.settings.library == ModelLibrary::kLitgpt;
+  // Nothing trains through these: the library makes whole weights of them.
+  if (training.quantization == Quantization::kMxfp4 && training.mode == Mode::kTrain)
+    options.quantization = Quantization::kNone;
+  if (training.lora) {
+    options.train = Train::kLora;
+    options.lora = training.lora;
+    if (!training.lora_precision_given)
+      options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
+    if (plan.compute) options.lora->precision = *plan.compute;
+  }
+  read_train(node, options);
+  return options;
+}
+
+// What the network is told. A forward of a causal model builds its cache unless told otherwise, as
+// the library does, and the cache is part of what it returns. It matters where that is all there
+// is, or where the script keeps it; the tensor-level accounts are of a forward without one.
+ModelSettings model_settings(const TrainingSpec& training, const Job& job, const BuildPlan& plan) {
+  ModelSettings settings = training.settings;
+  if (plan.compute) settings.precision = *plan.compute;
+  const bool output_is_kept = job.training.mode == Mode::kInference || script_makes_loss(settings);
+  settings.use_cache =
+      training.use_cache.value_or(output_is_kept && job.allocator.backend == Backend::kCaching);
+  return settings;
+}
+
+std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const Node& model,
+                                   BuildOptions options, ModelSettings settings,
+                                   std::vector<std::string>& assumptions) {
+  const bool adapted = options.adapter_rank > 0;
+  built.builders.push_back(std::make_unique<Builder>(session, std::move(options)));
+  Builder& builder = *built.builders.back();
+  if (adapted) settings.adapters = std::make_shared<BlockAdapters>(builder);
+  std::unique_ptr<Network> network = make_network(builder, model, settings, assumptions);
+  builder.finish();
+  if (adapted && !builder.block_adapter(0)) {
+    model.refuse(
+        "train: adapter puts a bottleneck after each transformer block, and this family is not "
+        "built from such blocks; use lora or last");
+  }
+  return network;
+}
+
+// The training keys a module gives beside its own, over the job's.
+TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
+  static constexpr std::array<std::string_view, 6> kOwn{"name",    "model",   "train",
+                                                        "adapter", "no_grad", "training"};
+  static constexpr std::array<std::string_view, 16> kOfTheLoop{
+      "optimizer",         "mode",           "gradient_accumulation_steps",
+      "gradient_clipping", "zero_grad",      "samples_per_epoch",
+      "drop_last",         "warmup_forward", "grad_scaler",
+      "hold_output",       "lengths",        "preference",
+      "cudnn_benchmark",   "compile",        "new_tokens",
+      "retain_graph"};
+  TrainingSpec training = job;
+  const auto check = [&](const Node& given) {
+    if (std::find(kOfTheLoop.begin(), kOfTheLoop.end(), given.key()) != kOfTheLoop.end()) {
+      given.refuse("it belongs to the loop that all modules share; give it under training");
+    }
+  };
+  Node overrides = Node::map();
+  for (const Node& entry : module.entries()) {
+    if (std::find(kOwn.begin(), kOwn.end(), entry.key()) != kOwn.end()) continue;
+    check(entry);
+    overrides.set(entry.key(), entry);
+  }
+  read_training(overrides, training);
+  if (const Node* nested = module.find("training")) {
+    for (const Node& entry : nested->entries()) check(entry);
+    read_training(*nested, training);
+  }
+  return training;
+}
+
+BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan,
+                         std::vector<std::string>& assumptions) {
+  const Node& modules = job.model.at("modules");
+  if (job.training.preference)
+    modules.refuse("training.preference needs one model, not several modules");
+  if (modules.items().empty() || static_cast<std::int64_t>(modules.items().size()) > kMostModules) {
+    modules.refuse("it must be a list of 1 to 1000 modules");
+  }
+  BuiltModel built;
+  std::vector<ModulePart> parts;
+  for (const Node& module : modules.items()) {
+    const TrainingSpec training = module_training(module, job.training);
+    const Node* name = module.find("name");
+    ModulePart part;
+    part.index = session.ledger().add_module(
+        name != nullptr ? name->as_string() : fmt::format("module {}", parts.size() + 1));
+    if (const Node* no_grad = module.find("no_grad")) part.no_grad = no_grad->as_bool();
+    if (!plan.compute) part.autocast = autocast_of(training);
+    if (training.batch_size != job.training.batch_size) part.batch_size = training.batch_size;
+    const Scoped<ModuleIndex> scope(session.module, part.index);
+    part.network =
+        build_one(built, session, module.at("model"), build_options(training, module, plan),
+                  model_settings(training, job, plan), assumptions);
+    part.learns = !built.builders.back()->trainable().empty();
+    if (part.no_grad && part.learns) {
+      if (module.find("train") != nullptr)
+        module.at("no_grad").refuse(
+            "a module that runs without gradients cannot learn; give it train: frozen");
+      for (const NamedTensor& parameter : built.builders.back()->parameters())
+        Tensor(parameter.tensor).set_requires_grad(false);
+      part.learns = false;
+    }
+    parts.push_back(std::move(part));
+  }
+  built.network = std::make_unique<ModuleSet>(session, std::move(parts));
+  return built;
+}
+
+// The policy, and a reference where the job has one of its own.
+void add_preference(BuiltModel& built, Session& session, const Job& job, const BuildPlan& plan,
+                    std::vector<std::string>& assumptions) {
+  PreferenceReference reference;
+  reference.kind = job.training.reference;
+  if (reference.kind == Reference::kDisabledAdapter && !job.training.lora) {
+    throw Error(ErrorKind::kInput,
+                "training.preference.reference is \"disabled-adapter\", but the job has no "
+                "training.lora to disable; use \"model\" or \"precomputed\"");
+  }
+  if (reference.kind == Reference::kModel) {
+    reference.module = session.ledger().add_module("reference");
+    const Scoped<ModuleIndex> module(session.module, reference.module);
+    TrainingSpec frozen = job.training;
+    frozen.lora.reset();
+    BuildOptions options = build_options(frozen, Node::map(), plan);
+    options.train = Train::kFrozen;
+    built.reference = std::make_unique<Builder>(session, std::move(options));
+    reference.network =
+        make_network(*built.reference, job.model, model_settings(frozen, job, plan), assumptions);
+    built.reference->finish();
+  }
+  built.network =
+      std::make_unique<PreferenceNetwork>(session, std::move(built.network), std::move(reference));
+}
+
+}  // namespace
+
+std::optional<DType> autocast_of(const TrainingSpec& training) {
+  if (training.precision.autocast) return training.precision.autocast;
+  const DType base = training.precision.parameters;
+  const bool mixed = training.lora && !training.lora_precision_given && is_16bit_float(base);
+  return mixed && training.mode == Mode::kTrain ? std::optional(base) : std::nullopt;
+}
+
+std::vector<NamedTensor> BuiltModel::parameters() const {
+  std::vector<NamedTensor> all;
+  std::int64_t blocks = 0;
+  const auto add = [&](const Builder& builder) {
+    for (NamedTensor parameter : builder.parameters()) {
+      if (parameter.block >= 0) parameter.block += blocks;
+      all.push_back(std::move(parameter));
+    }
+    blocks += builder.blocks();
+  };
+  for (const std::unique_ptr<Builder>& builder : builders) add(*builder);
+  if (reference) add(*reference);
+  return all;
+}
+
+std::vector<Tensor> BuiltModel::trainable() const {
+  std::vector<Tensor> all;
+  for (const std::unique_ptr<Builder>& builder : builders) {
+    const std::vector<Tensor> own = builder->trainable();
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+std::int64_t BuiltModel::parameter_count() const {
+  std::int64_t count = 0;
+  for (const std::unique_ptr<Builder>& builder : builders) count += builder->parameter_count();
+  return count;
+}
+
+std::int64_t BuiltModel::layer_count() const {
+  std::int64_t count = 0;
+  for (const std::unique_ptr<Builder>& builder : builders) {
+    // A module makes its parameters one after the other; the same name again is its next
+    // repetition.
+    std::string_view owner;
+    std::string_view first;
+    for (const NamedTensor& parameter : builder->parameters()) {
+      const std::string_view name = parameter.name;
+      const std::string_view now = name.substr(0, name.rfind('.'));
+      if (now != owner || name == first) {
+        ++count;
+        owner = now;
+        first = name;
+      }
+    }
+  }
+  return count;
+}
+
+BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
+                       std::vector<std::string>& assumptions) {
+  if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);
+  BuiltModel built;
+  BuildOptions options = build_options(job.training, job.model, plan);
+  if (benchmarks_norms_alone(job)) options.dtype = DType::kFp32;
+  built.network = build_one(built, session, job.model, std::move(options),
+                            model_settings(job.training, job, plan), assumptions);
+  if (job.training.preference && job.training.mode == Mode::kTrain)
+    add_preference(built, session, job, plan, assumptions);
+  return built;
+}
+
+std::int64_t count_parameters(const Job& job) {
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy{});
+  std::vector<std::string> assumptions;
+  BuildPlan plan;
+  plan.deferred = true;
+  return build_model(session, job, plan, assumptions).parameter_count();
+}
+
+}  // namespace memfathom

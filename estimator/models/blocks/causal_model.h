@@ -1,0 +1,81 @@
+// CausalModel: what all decoder language models share: batch, head, loss, cache and generation
+// around a body of blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/blocks/attention.h"
+#include "estimator/models/blocks/key_value_cache.h"
+#include "estimator/models/blocks/pass.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/linear.h"
+#include "kernels/framework/layers/network.h"
+
+namespace memfathom {
+
+class CausalModel : public Network {
+ public:
+  CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers);
+
+  void load_batch(std::int64_t size, bool targets) final;
+  bool set_length(std::int64_t length) final;
+  Tensor loss(Tensor* output) final;
+  bool output_is_named() const final { return script_makes_loss(settings_); }
+  Tensor forward() final;
+  Tensor prefill() final;
+  Tensor decode() final;
+  void end_generation() final;
+
+ protected:
+  Session& session() const { return session_; }
+  const ModelSettings& settings() const { return settings_; }
+
+  // The base model: token ids [b, s] to the last hidden states [b, s, h].
+  virtual Tensor body(const Tensor& ids, KeyValueCache* cache) = 0;
+  // The head: hidden states to logits. Families that scale or cap them do it here.
+  virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
+
+  // What comes with a batch of `size` samples beside their tokens.
+  virtual void load_beside(std::int64_t /*size*/) {}
+
+  // Whether a mask is made even where the kernel's flag would say as much.
+  virtual bool always_masks() const { return false; }
+
+  // Whether the library's older versions made fp32 logits of this family's, in every forward.
+  virtual bool widened_logits() const { return false; }
+
+  // The output matrix; tied: the embedding itself. Made last, as in the libraries.
+  void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
+                 std::int64_t vocabulary, bool tied_by_default, bool bias = false);
+  // The token table; under HeadScope when the head is tied to it.
+  Tensor make_embedding(Builder& builder, const char* name, const Node& config,
+                        std::int64_t vocabulary, std::int64_t width, bool tied_by_default);
+
+  // Mask and positions of a pass over these embeddings.
+  Pass begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window = 0) const;
+  Tensor mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const;
+
+  AttentionStyle attention_style(double dropout, std::int64_t head_size) const;
+  // The job's dropout where it gives one, else the model's own.
+  double dropout_or(double own) const { return settings_.dropout.value_or(own); }
+
+ private:
+  Tensor logits_of_last(const Tensor& hidden, std::int64_t keep);
+  bool widens_logits() const;
+  std::unique_ptr<KeyValueCache> new_cache() const;
+  Tensor next_token(const Tensor& ids);
+
+  Session& session_;
+  ModelSettings settings_;
+  std::int64_t layers_;
+  Linear head_;
+  Tensor ids_, labels_, padding_;
+  Tensor token_;
+  std::unique_ptr<KeyValueCache> cache_;       // of generation
+  std::unique_ptr<KeyValueCache> held_cache_;  // part of an output that the loop holds
+};
+
+}  // namespace memfathom

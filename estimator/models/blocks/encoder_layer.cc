@@ -1,0 +1,117 @@
+#include "estimator/models/blocks/encoder_layer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "estimator/models/blocks/config_reader.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/loss.h"
+
+namespace memfathom {
+
+EncoderPlan read_encoder_plan(const Node& config, const EncoderPlan& defaults) {
+  EncoderPlan plan = defaults;
+  plan.hidden = count_or(config, {"hidden_size"}, defaults.hidden);
+  plan.layers = count_or(config, {"num_hidden_layers"}, defaults.layers, kMostLayers);
+  plan.heads = count_or(config, {"num_attention_heads"}, defaults.heads);
+  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
+  plan.ffn = count_or(config, {"intermediate_size"}, defaults.ffn);
+  return plan;
+}
+
+EncoderLayer::EncoderLayer(Builder& builder, const EncoderPlan& plan, const ModelSettings& settings)
+    : plan_(plan) {
+  plan_.dropout = settings.dropout.value_or(plan.dropout);
+  style_.implementation = settings.attention;
+  style_.causal = plan.causal;
+  style_.softmax_in_fp32 = plan.softmax_in_fp32;
+  style_.dropout = settings.dropout.value_or(plan.attention_dropout);
+  style_.scale = 1 / std::sqrt(static_cast<double>(plan.head_size()));
+  const std::int64_t width = plan.hidden;
+  {
+    const PathScope scope(builder, plan.names.attention);
+    const LinearOptions options{.bias = plan.qkv_bias};
+    q_ = make_linear(builder, "q_proj", width, width, options);
+    k_ = make_linear(builder, "k_proj", width, width, options);
+    v_ = make_linear(builder, "v_proj", width, width, options);
+    output_ = make_linear(builder, plan.names.output, width, width);
+  }
+  first_norm_ = make_layer_norm(builder, plan.names.first_norm, width);
+  {
+    const PathScope scope(builder, "mlp");
+    first_ = make_linear(builder, plan.gated ? "gate_proj" : "fc1", width, plan.ffn);
+    if (plan.gated) up_ = make_linear(builder, "up_proj", width, plan.ffn);
+    second_ = make_linear(builder, plan.gated ? "down_proj" : "fc2", plan.ffn, width);
+  }
+  if (plan.layer_scale) {
+    first_scale_ = builder.parameter("layer_scale1.lambda1", {width});
+    second_scale_ = builder.parameter("layer_scale2.lambda1", {width});
+  }
+  second_norm_ = make_layer_norm(builder, plan.names.second_norm, width);
+}
+
+Attended EncoderLayer::attention(const Tensor& x, const Tensor& mask) const {
+  const Tensor q = split_heads(q_(x), plan_.head_size());
+  const Tensor k = split_heads(k_(x), plan_.head_size());
+  const Tensor v = split_heads(v_(x), plan_.head_size());
+  Attended attended = attend(style_, q, k, v, mask);
+  attended.output = merge_heads(attended.output);
+  attended.output = output_(attended.output);
+  return attended;
+}
+
+Tensor EncoderLayer::feed_forward(const Tensor& x) const {
+  if (plan_.gated) {
+    Tensor both;
+    {
+      const Tensor gate = activate(Activation::kSilu, first_(x));
+      both = mul(gate, up_(x));
+    }
+    return second_(both);
+  }
+  Tensor hidden = first_(x);
+  hidden = activate(plan_.activation, hidden);
+  return second_(hidden);
+}
+
+Tensor EncoderLayer::closed(Tensor x, const Tensor& scale) const {
+  x = dropout(x, plan_.dropout);
+  if (scale) x = mul(x, scale);
+  if (plan_.drop_path == 0 || !x.session().training) return x;
+  const Tensor kept = x.session().empty({x.size(0), 1, 1}, x.dtype());
+  return mul(div_scalar(x, 1 - plan_.drop_path), kept);
+}
+
+Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
+  Tensor weights;  // Python's `_` keeps eager's weights to the end
+  Tensor hidden = first_norm_(x);
+  {
+    Attended attended = attention(hidden, pass.mask);
+    hidden = std::move(attended.output);
+    weights = std::move(attended.weights);
+  }
+  hidden = closed(std::move(hidden), first_scale_);
+  hidden = add(hidden, x);
+  const Tensor residual = hidden;
+  {
+    const Tensor normed = second_norm_(hidden);  // the layer's name for it while the MLP runs
+    hidden = feed_forward(normed);
+  }
+  hidden = closed(std::move(hidden), second_scale_);
+  return add(hidden, residual);
+}
+
+std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view name,
+                                              const EncoderPlan& plan,
+                                              const ModelSettings& settings) {
+  std::vector<EncoderLayer> layers;
+  layers.reserve(static_cast<std::size_t>(plan.layers));
+  for (std::int64_t i = 0; i < plan.layers; ++i) {
+    const PathScope scope(builder, name, i);
+    const BlockScope block(builder, i, plan.layers, plan.hidden);
+    layers.emplace_back(builder, plan, settings);
+  }
+  return layers;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,48 @@
+// EncoderModel: what text encoders share: batch, loss and output around hidden states and a head.
+#pragma once
+
+#include <cstdint>
+
+#include "estimator/models/blocks/attention.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/network.h"
+
+namespace memfathom {
+
+class EncoderModel : public Network {
+ public:
+  // `labels`: classes of a whole sample; 0: a label for each token.
+  EncoderModel(Builder& builder, const ModelSettings& settings, std::int64_t labels);
+
+  void load_batch(std::int64_t size, bool targets) final;
+  Tensor loss(Tensor* output) final;
+  bool output_is_named() const final { return script_makes_loss(settings_); }
+  Tensor forward() final;
+
+ protected:
+  Session& session() const { return session_; }
+  const ModelSettings& settings() const { return settings_; }
+  const Tensor& ids() const { return ids_; }
+  const Tensor& padding() const { return padding_; }
+
+  // Token ids to the last hidden states [b, s, h].
+  virtual Tensor encoded() = 0;
+  // Hidden states to logits.
+  virtual Tensor scored(const Tensor& hidden) const = 0;
+  // The family's own loss, from logits.
+  virtual Tensor own_loss(const Tensor& logits, const Tensor& labels) const;
+
+  // Who may look at whom, for embeddings of this type; `window`: only neighbours this near.
+  Tensor mask_for(DType dtype, std::int64_t window = 0) const;
+
+  AttentionStyle attention_style(double dropout, std::int64_t head_size) const;
+
+ private:
+  Session& session_;
+  ModelSettings settings_;
+  std::int64_t labels_per_sample_;
+  Tensor ids_, labels_, padding_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,24 @@
+// Llama and its kin: pre-norm decoders with rotary positions and a gated MLP, as transformers
+// writes them.
+#pragma once
+
+#include <memory>
+
+#include "core/document.h"
+#include "estimator/models/blocks/image_source.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/builder.h"
+#include "kernels/framework/layers/network.h"
+
+namespace memfathom {
+
+// llama, mistral, mixtral, qwen2, qwen3, phi3, gemma, gemma2, granite, olmo, olmo2: told apart by
+// config's model_type.
+std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
+                                    const ModelSettings& settings);
+// The same with pictures among its tokens.
+std::unique_ptr<Network> make_seeing_llama(Builder& builder, const Node& config,
+                                           const ModelSettings& settings,
+                                           std::unique_ptr<ImageSource> images);
+
+}  // namespace memfathom

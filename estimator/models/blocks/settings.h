@@ -1,0 +1,83 @@
+// ModelSettings: how a model is run: extents of the inputs, attention, checkpointing, loss; the
+// parts of a job a network sees.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/dtype.h"
+#include "kernels/framework/ops/attention.h"
+
+namespace memfathom {
+
+class BlockAdapters;
+
+// Parts of a model that reads pictures; those that the job freezes.
+struct FrozenParts {
+  bool vision = false, projector = false, language = false;
+};
+
+enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
+enum class KvCache : std::uint8_t { kDynamic, kStatic, kTuple };
+enum class LossKind : std::uint8_t {
+  kModel,
+  kCrossEntropy,
+  kBinaryCrossEntropy,
+  kBinaryCrossEntropyWithLogits,
+  kMse,
+  kL1,
+  kSmoothL1,
+  kSum,
+  kMean,
+  kNone,
+  kSink,
+};
+
+// Which part of a model split into pipeline stages: the first has the embedding, the last the head.
+enum class PipelineStage : std::uint8_t { kWhole, kFirst, kLast };
+
+// Whose code runs a language model's config.
+enum class ModelLibrary : std::uint8_t { kTransformers, kLitgpt };
+
+// Which part of an autoencoder runs; its parameters are there in any case.
+enum class ModelPart : std::uint8_t { kWhole, kEncoder, kDecoder };
+
+struct ModelSettings {
+  std::int64_t sequence_length = 0;  // 0: not given; a model that needs it says so
+  std::int64_t target_sequence_length =
+      0;  // decoder's, for encoder-decoder models; 0: the encoder's
+  std::int64_t image_height = 0, image_width = 0;
+  std::int64_t num_frames = 0;
+  std::optional<std::int64_t> num_images;  // pictures of a sample; absent: as the family is used
+  std::int64_t new_tokens = 0;
+  DType precision = DType::kFp32;  // of parameters and float inputs
+  AttentionImplementation attention = AttentionImplementation::kAuto;
+  Checkpointing checkpointing = Checkpointing::kNone;
+  bool checkpoint_reentrant = false;
+  std::optional<double> dropout;  // overrides the model's own everywhere
+  LossKind loss = LossKind::kModel;
+  double label_smoothing = 0;
+  bool use_cache = false;  // a training or plain forward that builds the key-value cache
+  bool padding_mask = false;
+  std::int64_t logits_to_keep = 0;  // 0: all positions
+  bool channels_last = false;
+  PipelineStage stage = PipelineStage::kWhole;
+  ModelPart part = ModelPart::kWhole;
+  FrozenParts frozen;
+  std::int64_t sequence_shards = 1;  // GPUs that share the positions between matrix products
+  bool fused_loss = false;           // the logits are never materialised
+  KvCache kv_cache = KvCache::kDynamic;
+  std::shared_ptr<BlockAdapters> adapters;  // after each block, where the job wants them
+  ModelLibrary library = ModelLibrary::kTransformers;
+  int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431
+};
+
+// Whether the script makes the loss from what the model returns, which then has a name in the
+// script: `outputs = model(...)`.
+inline bool script_makes_loss(const ModelSettings& settings) {
+  return settings.loss != LossKind::kModel && settings.loss != LossKind::kCrossEntropy;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,52 @@
+#include "estimator/models/blocks/experts.h"
+#include "kernels/framework/ops/activation.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/views.h"
+
+namespace memfathom {
+
+SparseMlp::SparseMlp(Builder& builder, const ExpertsPlan& plan, bool grouped) : plan_(plan) {
+  if (grouped) {
+    grouped_.emplace(builder, plan);
+  } else {
+    experts_.emplace(builder, plan);
+  }
+  if (plan.shared == SharedExpert::kNone) return;
+  const PathScope scope(builder, "mlp");
+  {
+    const bool gated = plan.shared == SharedExpert::kGated;
+    const PathScope shared(builder, gated ? "shared_expert" : "shared_experts");
+    shared_.activation = plan.activation;
+    shared_.gate = make_linear(builder, "gate_proj", plan.hidden, plan.shared_ffn, {.bias = false});
+    shared_.up = make_linear(builder, "up_proj", plan.hidden, plan.shared_ffn, {.bias = false});
+    shared_.down = make_linear(builder, "down_proj", plan.shared_ffn, plan.hidden, {.bias = false});
+  }
+  if (plan.shared == SharedExpert::kGated)
+    shared_gate_ = make_linear(builder, "shared_expert_gate", plan.hidden, 1, {.bias = false});
+}
+
+Tensor SparseMlp::operator()(const Tensor& x) const {
+  switch (plan_.shared) {
+    case SharedExpert::kNone: break;
+    case SharedExpert::kGated: {
+      const Tensor tokens = view(x, {-1, plan_.hidden});
+      Tensor passed = shared_(tokens);
+      Tensor mixed = routed(x);
+      {
+        Tensor gate = shared_gate_(tokens);
+        gate = activate(Activation::kSigmoid, gate);
+        passed = mul(gate, passed);
+      }
+      mixed = add(view(mixed, tokens.shape()), passed);
+      return view(mixed, x.shape());
+    }
+    case SharedExpert::kPlain: {
+      const Tensor mixed = routed(x);
+      const Tensor passed = shared_(x);
+      return add(mixed, passed);
+    }
+  }
+  return routed(x);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,94 @@
+// BartStack: encoder or decoder of BART, mBART and Whisper.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/document.h"
+#include "estimator/models/blocks/attention.h"
+#include "estimator/models/blocks/key_value_cache.h"
+#include "estimator/models/blocks/settings.h"
+#include "kernels/framework/layers/linear.h"
+#include "kernels/framework/layers/normalization.h"
+#include "kernels/framework/ops/activation.h"
+
+namespace memfathom {
+
+struct BartSide {
+  std::int64_t layers = 0, heads = 0, ffn = 0;
+};
+
+struct BartPlan {
+  std::int64_t hidden = 0, vocabulary = 0, source_positions = 0, target_positions = 0;
+  BartSide encoder, decoder;
+  double dropout = 0, attention_dropout = 0, activation_dropout = 0;
+  bool norm_first = false;    // and once more after the last block: mBART and Whisper
+  std::int64_t mel_bins = 0;  // Whisper: it hears instead of reading, and has habits of its own
+  Activation activation = Activation::kGelu;
+
+  bool hears() const { return mel_bins > 0; }
+};
+
+BartPlan read_bart_plan(const Node& config, const ModelSettings& settings);
+
+// What a decoder's blocks are given beside the hidden states.
+struct BartPass {
+  Tensor mask, cross_mask;
+  Tensor encoded;  // the encoder's result; undefined in the encoder itself
+  KeyValueCache *cache = nullptr, *cross_cache = nullptr;
+};
+
+class BartAttention {
+ public:
+  BartAttention(Builder& builder, const char* name, const BartPlan& plan, std::int64_t heads,
+                const ModelSettings& settings, bool causal);
+
+  Attended operator()(const Tensor& x, const Tensor& source, const Tensor& mask,
+                      KeyValueCache* cache, std::size_t layer) const;
+
+ private:
+  Tensor in_heads(const Tensor& projected) const;
+
+  bool hears_;
+  std::int64_t head_size_;
+  double scale_;
+  AttentionStyle style_;
+  Linear q_, k_, v_, output_;
+};
+
+class BartBlock {
+ public:
+  BartBlock(Builder& builder, const BartPlan& plan, const ModelSettings& settings, bool decoder,
+            std::size_t index);
+
+  Tensor operator()(const Tensor& x, const BartPass& pass) const;
+
+ private:
+  Tensor feed_forward(const Tensor& x) const;
+
+  BartPlan plan_;
+  std::size_t index_;
+  BartAttention self_;
+  LayerNorm self_norm_, cross_norm_, mlp_norm_;
+  std::optional<BartAttention> cross_;  // a decoder's
+  Linear first_, second_;
+};
+
+class BartStack {
+ public:
+  BartStack(Builder& builder, const char* name, const BartPlan& plan, const ModelSettings& settings,
+            bool decoder);
+
+  // Embeddings with their positions to the last hidden states.
+  Tensor operator()(const Tensor& embedded, const BartPass& pass) const;
+
+ private:
+  Tensor run(const BartBlock& block, const Tensor& x, const BartPass& pass) const;
+
+  ModelSettings settings_;
+  std::vector<BartBlock> blocks_;
+  std::optional<LayerNorm> last_norm_;
+};
+
+}  // namespace memfathom

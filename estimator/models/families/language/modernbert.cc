@@ -1,0 +1,277 @@
+#include "estimator/models/families/language/modernbert.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimator/models/blocks/bert_plan.h"
+#include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/encoder_model.h"
+#include "estimator/models/blocks/language_loss.h"
+#include "estimator/models/blocks/norm_layer.h"
+#include "estimator/models/blocks/pass.h"
+#include "kernels/framework/layers/linear.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/embedding.h"
+#include "kernels/framework/ops/loss.h"
+#include "kernels/framework/ops/matmul.h"
+#include "kernels/framework/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+struct ModernBertPlan {
+  std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0;
+  std::int64_t window = 64;  // to each side, in layers that have one
+  std::vector<bool> windowed;
+  bool norm_bias = false, attention_bias = false, mlp_bias = false;
+  bool classifier_bias = false, decoder_bias = true, tied = true;
+  double attention_dropout = 0, mlp_dropout = 0, embedding_dropout = 0, classifier_dropout = 0;
+  Activation activation = Activation::kGelu, classifier_activation = Activation::kGelu;
+  std::int64_t labels = 0;  // 0: masked language model
+  bool pools_mean = false;
+
+  std::int64_t head_size() const { return hidden / heads; }
+};
+
+// `layer_types` of newer configs, or every n-th layer without a window.
+std::vector<bool> windowed_layers(const Node& config, std::int64_t layers) {
+  std::vector<bool> windowed;
+  windowed.reserve(static_cast<std::size_t>(layers));
+  const std::int64_t every = count_or(config, {"global_attn_every_n_layers"}, 3, kMostLayers);
+  const Node* types = find_any(config, {"layer_types"});
+  if (types != nullptr && static_cast<std::int64_t>(types->items().size()) != layers)
+    types->refuse("it must name as many layers as num_hidden_layers says");
+  for (std::int64_t i = 0; i < layers; ++i) {
+    windowed.push_back(types == nullptr ? i % every != 0
+                                        : types->items()[static_cast<std::size_t>(i)].as_choice(
+                                              {"full_attention", "sliding_attention"}) == 1);
+  }
+  return windowed;
+}
+
+ModernBertPlan read_plan(const Node& config, const ModelSettings& settings) {
+  ModernBertPlan plan;
+  plan.hidden = count_or(config, {"hidden_size"}, 768);
+  plan.layers = count_or(config, {"num_hidden_layers"}, 22, kMostLayers);
+  plan.heads = count_or(config, {"num_attention_heads"}, 12);
+  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
+  plan.ffn = count_or(config, {"intermediate_size"}, 1152);
+  plan.vocabulary = count_or(config, {"vocab_size"}, 50368, kMostTokens);
+  plan.window = count_or(config, {"local_attention"}, 128, kMostTokens) / 2;
+  plan.windowed = windowed_layers(config, plan.layers);
+  plan.norm_bias = flag_or(config, {"norm_bias"}, false);
+  plan.attention_bias = flag_or(config, {"attention_bias"}, false);
+  plan.mlp_bias = flag_or(config, {"mlp_bias"}, false);
+  plan.classifier_bias = flag_or(config, {"classifier_bias"}, false);
+  plan.decoder_bias = flag_or(config, {"decoder_bias"}, true);
+  plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
+  const auto dropout = [&](std::string_view name) {
+    return settings.dropout.value_or(probability_or(config, {name}, 0));
+  };
+  plan.attention_dropout = dropout("attention_dropout");
+  plan.mlp_dropout = dropout("mlp_dropout");
+  plan.embedding_dropout = dropout("embedding_dropout");
+  plan.classifier_dropout = dropout("classifier_dropout");
+  plan.activation = activation_or(config, {"hidden_activation"}, "gelu");
+  plan.classifier_activation = activation_or(config, {"classifier_activation"}, "gelu");
+  plan.labels = sequence_labels(config);
+  const Node* pooling = find_any(config, {"classifier_pooling"});
+  plan.pools_mean = pooling != nullptr && pooling->as_choice({"cls", "mean"}) == 1;
+  return plan;
+}
+
+NormLayer make_plain_norm(Builder& builder, const char* name, const ModernBertPlan& plan) {
+  return make_norm(builder, name, NormKind::kLayer, plan.hidden, plan.norm_bias);
+}
+
+// x * cos + rotated(x) * sin, each factor in fp32 of its own, and back.
+Tensor turned(const Tensor& x, const RotaryTables& tables) {
+  const Tensor cos = unsqueeze(tables.cos, 1);
+  const Tensor sin = unsqueeze(tables.sin, 1);
+  const Tensor plain = mul(to_dtype(x, DType::kFp32), cos);
+  Tensor rotated;
+  {
+    const Tensor wide = to_dtype(x, DType::kFp32);
+    const std::int64_t half = x.size(-1) / 2;
+    const Tensor parts[] = {neg(slice(wide, -1, half, x.size(-1))), slice(wide, -1, 0, half)};
+    rotated = cat(parts, -1);
+  }
+  rotated = mul(rotated, sin);
+  return add(plain, rotated);
+}
+
+class ModernBertBlock {
+ public:
+  ModernBertBlock(Builder& builder, const ModernBertPlan& plan, std::int64_t index,
+                  const AttentionStyle& style)
+      : head_size_(plan.head_size()),
+        windowed_(plan.windowed[static_cast<std::size_t>(index)]),
+        mlp_dropout_(plan.mlp_dropout),
+        activation_(plan.activation),
+        style_(style) {
+    if (index > 0) first_norm_ = make_plain_norm(builder, "attn_norm", plan);
+    const LinearOptions attention{.bias = plan.attention_bias};
+    const LinearOptions mlp{.bias = plan.mlp_bias};
+    qkv_ = make_linear(builder, "attn.Wqkv", plan.hidden, 3 * plan.hidden, attention);
+    output_ = make_linear(builder, "attn.Wo", plan.hidden, plan.hidden, attention);
+    second_norm_ = make_plain_norm(builder, "mlp_norm", plan);
+    up_ = make_linear(builder, "mlp.Wi", plan.hidden, 2 * plan.ffn, mlp);
+    down_ = make_linear(builder, "mlp.Wo", plan.ffn, plan.hidden, mlp);
+  }
+
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    const Attended attended = attention(first_norm_ ? (*first_norm_)(x) : x, pass);
+    const Tensor hidden = add(x, attended.output);
+    return add(hidden, feed_forward(second_norm_(hidden)));
+  }
+
+ private:
+  Attended attention(const Tensor& x, const Pass& pass) const {
+    Tensor q;
+    Tensor k;
+    Tensor v;
+    const Tensor qkv = view(qkv_(x), {x.size(0), x.size(1), 3, -1, head_size_});
+    {
+      const std::vector<Tensor> parts = unbind(qkv, 2);
+      q = transpose(parts[0], 1, 2);
+      k = transpose(parts[1], 1, 2);
+      v = transpose(parts[2], 1, 2);
+    }
+    {
+      const RotaryTables& tables = windowed_ ? pass.window_rotary : pass.rotary;
+      const DType narrow = q.dtype();
+      const Tensor wide_q = turned(q, tables);
+      const Tensor wide_k = turned(k, tables);
+      q = to_dtype(wide_q, narrow);
+      k = to_dtype(wide_k, narrow);
+    }
+    Attended attended = attend(style_, q, k, v, windowed_ ? pass.window_mask : pass.mask);
+    attended.output = merge_heads(attended.output);
+    attended.output = dropout(output_(attended.output), style_.dropout);
+    return attended;
+  }
+
+  Tensor feed_forward(const Tensor& x) const {
+    const std::vector<Tensor> halves = chunk(up_(x), 2, -1);
+    Tensor hidden = mul(activate(activation_, halves[0]), halves[1]);
+    hidden = dropout(hidden, mlp_dropout_);
+    return down_(hidden);
+  }
+
+  std::int64_t head_size_;
+  bool windowed_;
+  double mlp_dropout_;
+  Activation activation_;
+  AttentionStyle style_;
+  std::optional<NormLayer> first_norm_;  // the first block has none
+  NormLayer second_norm_;
+  Linear qkv_, output_, up_, down_;
+};
+
+class ModernBert final : public EncoderModel {
+ public:
+  ModernBert(Builder& builder, const ModelSettings& settings, ModernBertPlan plan)
+      : EncoderModel(builder, settings, plan.labels), plan_(std::move(plan)) {
+    {
+      const PathScope model(builder, "model");
+      make_body(builder);
+    }
+    dense_ = make_linear(builder, "head.dense", plan_.hidden, plan_.hidden,
+                         {.bias = plan_.classifier_bias});
+    head_norm_ = make_plain_norm(builder, "head.norm", plan_);
+    const HeadScope head(builder);
+    if (plan_.labels > 0) {
+      output_ = make_linear(builder, "classifier", plan_.hidden, plan_.labels, {.head = true});
+    } else if (plan_.tied) {
+      output_.weight = words_;
+      if (plan_.decoder_bias) output_.bias = builder.parameter("decoder.bias", {plan_.vocabulary});
+    } else {
+      output_ = make_linear(builder, "decoder", plan_.hidden, plan_.vocabulary,
+                            {.bias = plan_.decoder_bias, .head = true});
+    }
+  }
+
+ private:
+  void make_body(Builder& builder) {
+    words_ = make_words(builder);
+    embedding_norm_ = make_plain_norm(builder, "embeddings.norm", plan_);
+    AttentionStyle style = attention_style(plan_.attention_dropout, plan_.head_size());
+    style.softmax_in_fp32 = true;
+    blocks_.reserve(static_cast<std::size_t>(plan_.layers));
+    for (std::int64_t i = 0; i < plan_.layers; ++i) {
+      const PathScope block(builder, "layers", i);
+      const BlockScope counted(builder, i, plan_.layers, plan_.hidden);
+      blocks_.emplace_back(builder, plan_, i, style);
+    }
+    last_norm_ = make_plain_norm(builder, "final_norm", plan_);
+    rotary_.emplace(builder, plan_.head_size());
+    window_rotary_.emplace(builder, plan_.head_size());
+  }
+
+  Tensor make_words(Builder& builder) const {
+    const Shape shape{plan_.vocabulary, plan_.hidden};
+    constexpr const char* kName = "embeddings.tok_embeddings.weight";
+    if (plan_.labels > 0 || !plan_.tied) return builder.parameter(kName, shape);
+    const HeadScope head(builder);
+    return builder.parameter(kName, shape);
+  }
+
+  Tensor encoded() override {
+    Pass pass;
+    {
+      Tensor positions = session().empty({ids().size(1)}, DType::kInt64);
+      pass.positions = unsqueeze(positions, 0);
+    }
+    Tensor hidden = embedding(words_, ids());
+    prepare_embeddings(settings(), hidden);
+    hidden = embedding_norm_(hidden);
+    hidden = dropout(hidden, plan_.embedding_dropout);
+    pass.mask = mask_for(hidden.dtype());
+    pass.window_mask = mask_for(hidden.dtype(), plan_.window);
+    pass.rotary = rotary_->tables(pass.positions, hidden.dtype());
+    pass.window_rotary = window_rotary_->tables(pass.positions, hidden.dtype());
+    for (const ModernBertBlock& block : blocks_)
+      hidden = run_block(settings(), block, hidden, pass);
+    return last_norm_(hidden);
+  }
+
+  Tensor scored(const Tensor& hidden) const override {
+    Tensor x = plan_.labels > 0 ? pooled(hidden) : hidden;
+    x = dense_(x);
+    x = activate(plan_.classifier_activation, x);
+    x = head_norm_(x);
+    if (plan_.labels > 0) x = dropout(x, plan_.classifier_dropout);
+    return output_(x);
+  }
+
+  Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
+    return plan_.labels > 0 ? token_loss(logits, labels) : masked_lm_loss(logits, labels);
+  }
+
+  // The first token, or the mean of those that are no padding.
+  Tensor pooled(const Tensor& hidden) const {
+    if (!plan_.pools_mean) return select(hidden, 1, 0);
+    const Tensor counted = padding() ? padding() : session().empty(ids().shape(), DType::kBool);
+    const Tensor total = sum(mul(hidden, unsqueeze(counted, -1)), {1}, false);
+    const Tensor count = session().empty({hidden.size(0), 1}, DType::kInt64);
+    return div(total, count);
+  }
+
+  ModernBertPlan plan_;
+  Tensor words_;
+  NormLayer embedding_norm_, last_norm_, head_norm_;
+  std::vector<ModernBertBlock> blocks_;
+  std::optional<Rotary> rotary_, window_rotary_;
+  Linear dense_, output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_modernbert(Builder& builder, const Node& config,
+                                         const ModelSettings& settings) {
+  return std::make_unique<ModernBert>(builder, settings, read_plan(config, settings));
+}
+
+}  // namespace memfathom

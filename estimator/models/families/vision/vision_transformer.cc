@@ -1,0 +1,115 @@
+#include "estimator/models/families/vision/vision_transformer.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/image_config.h"
+#include "estimator/models/blocks/encoder_layer.h"
+#include "estimator/models/blocks/image_network.h"
+#include "estimator/models/blocks/image_parts.h"
+#include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/loss.h"
+#include "kernels/framework/ops/views.h"
+
+namespace memfathom {
+namespace {
+
+
+EncoderPlan read_plan(const Node& config) {
+  EncoderPlan defaults;
+  defaults.hidden = 768;
+  defaults.layers = 12;
+  defaults.heads = 12;
+  defaults.ffn = 3072;
+  EncoderPlan plan = read_encoder_plan(config, defaults);
+  plan.dropout = probability_or(config, {"hidden_dropout_prob"}, 0);
+  plan.attention_dropout = probability_or(config, {"attention_probs_dropout_prob"}, 0);
+  plan.qkv_bias = flag_or(config, {"qkv_bias"}, true);
+  plan.activation = activation_or(config, {"hidden_act"}, "gelu");
+  plan.names = {"attention", "o_proj", "layernorm_before", "layernorm_after"};
+  return plan;
+}
+
+struct Vit {
+  ModelSettings settings;
+  Tensor class_token, positions;
+  Layer patches;
+  std::vector<EncoderLayer> layers;
+  LayerNorm norm;
+  Linear head;
+  bool pools = false;
+  double dropout = 0;
+
+  Tensor operator()(const Tensor& image) const {
+    Tensor embedding = embedded(image);
+    prepare_image_embeddings(settings, embedding);
+    Tensor hidden = embedding;
+    const Pass pass;
+    for (const EncoderLayer& layer : layers) hidden = run_block(settings, layer, hidden, pass);
+    const Tensor sequence = norm(hidden);
+    embedding.reset();
+    hidden.reset();
+    const Tensor first = select(sequence, 1, 0);
+    Tensor output = head(first);
+    return pools ? activate(Activation::kTanh, output) : output;
+  }
+
+ private:
+  Tensor embedded(const Tensor& image) const {
+    Tensor x = patches(image);
+    x = transpose(flatten(x, 2), 1, 2);
+    {
+      const Tensor parts[] = {expand(class_token, {x.size(0), 1, x.size(2)}), x};
+      x = cat(parts, 1);
+    }
+    x = add(x, positions);
+    return memfathom::dropout(x, dropout);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& config,
+                                                 const ModelSettings& settings) {
+  const EncoderPlan plan = read_plan(config);
+  const ConfigExtent image = extent_or(config, "image_size", 224);
+  const ConfigExtent patch = extent_or(config, "patch_size", 16);
+  require_config_size(config, settings, image);
+  const std::int64_t channels = count_or(config, {"num_channels"}, 3);
+  const std::int64_t count = (image.height / patch.height) * (image.width / patch.width);
+  auto vit = std::make_shared<Vit>();
+  vit->settings = settings;
+  vit->dropout = settings.dropout.value_or(plan.dropout);
+  {
+    const PathScope scope(builder, "vit");
+    vit->class_token = builder.parameter("embeddings.cls_token", {1, 1, plan.hidden});
+    vit->positions =
+        builder.parameter("embeddings.position_embeddings", {1, count + 1, plan.hidden});
+    vit->patches = conv_layer({builder, settings}, "embeddings.patch_embeddings.projection",
+                              {.in = channels,
+                               .out = plan.hidden,
+                               .kernel = patch.height,
+                               .stride = patch.height,
+                               .bias = true,
+                               .kernel_width = patch.width,
+                               .stride_width = patch.width});
+    vit->layers = make_encoder_layers(builder, "layers", plan, settings);
+    vit->norm = make_layer_norm(builder, "layernorm", plan.hidden);
+  }
+  vit->pools = is_architecture(config, "ViTModel");
+  const HeadScope head(builder);
+  const std::int64_t outputs =
+      vit->pools ? count_or(config, {"pooler_output_size"}, plan.hidden) : label_count(config, 2);
+  vit->head = make_linear(builder, vit->pools ? "pooler.dense" : "classifier", plan.hidden, outputs,
+                          {.head = true});
+  return make_image_network(builder.session(), settings,
+                            [vit](const Tensor& x) { return (*vit)(x); },
+                            {{channels, image.height, image.width},
+                             {outputs},
+                             vit->pools ? LossKind::kMean : LossKind::kCrossEntropy});
+}
+
+}  // namespace memfathom

@@ -1,0 +1,144 @@
+#include "kernels/devices/cpu/convolution_plan.h"
+
+#include "kernels/devices/element/split.h"
+
+namespace memfathom::cpu {
+namespace {
+
+using dnnl::memory;
+
+constexpr std::int64_t kAlignment = 64;
+
+memory::dims to_dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+memory::desc described(const Shape& shape, const Shape& strides) {
+  return {to_dims(shape), memory::data_type::f32, to_dims(strides)};
+}
+
+// oneDNN keeps groups as a dimension of their own: [groups, filters / groups, channels / groups,
+// space...].
+memory::desc described_weight(const Shape& shape, std::int64_t groups, bool channels_last) {
+  const Shape strides = layout_strides(shape, channels_last);
+  if (groups == 1) return described(shape, strides);
+  Shape grouped{groups, shape[0] / groups}, steps{strides[0] * (shape[0] / groups), strides[0]};
+  for (int d = 1; d < shape.rank(); ++d) {
+    grouped.push_back(shape[d]);
+    steps.push_back(strides[d]);
+  }
+  return described(grouped, steps);
+}
+
+memory::desc any_layout(const memory::desc& fixed) {
+  return {fixed.dims(), memory::data_type::f32, memory::format_tag::any};
+}
+
+Shape result_shape(const ConvolutionQuery& query) {
+  const std::int64_t features = query.transposed ? query.weight[1] * query.groups : query.weight[0];
+  Shape shape{query.input[0], features};
+  for (int d = 0; d < query.stride.rank(); ++d) {
+    const std::int64_t in = query.input[d + 2],
+                       reach = query.dilation[d] * (query.weight[d + 2] - 1);
+    if (query.transposed) {
+      const std::int64_t extra = query.output_padding.rank() > d ? query.output_padding[d] : 0;
+      shape.push_back((in - 1) * query.stride[d] - 2 * query.padding[d] + reach + extra + 1);
+    } else {
+      shape.push_back((in + 2 * query.padding[d] - reach - 1) / query.stride[d] + 1);
+    }
+  }
+  return shape;
+}
+
+ConvolutionKind written(const ConvolutionQuery& query) {
+  if (!query.transposed || query.kind == ConvolutionKind::kWeightGradient) return query.kind;
+  return query.kind == ConvolutionKind::kForward ? ConvolutionKind::kDataGradient
+                                                 : ConvolutionKind::kForward;
+}
+
+// oneDNN counts a dilation of 1 as 0.
+memory::dims dilates(const Shape& dilation) {
+  memory::dims result;
+  for (const std::int64_t d : dilation) result.push_back(d - 1);
+  return result;
+}
+
+void make_primitive(const ConvolutionQuery& query, const dnnl::engine& engine,
+                    ConvolutionPlan& plan) {
+  const memory::dims strides = to_dims(query.stride), padding = to_dims(query.padding),
+                     dilation = dilates(query.dilation);
+  const memory::desc weight = any_layout(plan.weight);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::convolution_forward::desc forward(
+      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, plan.image, weight,
+      plan.map, strides, dilation, padding, padding);
+  const dnnl::convolution_forward::primitive_desc forward_made(forward, attributes, engine);
+  if (plan.writes == ConvolutionKind::kForward) {
+    plan.primitive = dnnl::convolution_forward(forward_made);
+    plan.weight_inside = forward_made.weights_desc();
+    plan.scratchpad = forward_made.scratchpad_desc();
+  } else if (plan.writes == ConvolutionKind::kDataGradient) {
+    const dnnl::convolution_backward_data::desc backward(dnnl::algorithm::convolution_direct,
+                                                         plan.image, weight, plan.map, strides,
+                                                         dilation, padding, padding);
+    const dnnl::convolution_backward_data::primitive_desc made(backward, attributes, engine,
+                                                               forward_made);
+    plan.primitive = dnnl::convolution_backward_data(made);
+    plan.weight_inside = made.weights_desc();
+    plan.scratchpad = made.scratchpad_desc();
+  } else {
+    const dnnl::convolution_backward_weights::desc backward(dnnl::algorithm::convolution_direct,
+                                                            plan.image, weight, plan.map, strides,
+                                                            dilation, padding, padding);
+    const dnnl::convolution_backward_weights::primitive_desc made(backward, attributes, engine,
+                                                                  forward_made);
+    plan.primitive = dnnl::convolution_backward_weights(made);
+    plan.weight_inside = made.diff_weights_desc();
+    plan.scratchpad = made.scratchpad_desc();
+  }
+}
+
+void lay_out(const ConvolutionQuery& query, ConvolutionPlan& plan) {
+  const auto place = [&plan](Piece& piece, std::size_t size) {
+    piece = {plan.workspace, static_cast<std::int64_t>(size)};
+    plan.workspace += (piece.size + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  place(plan.scratchpad_piece, plan.scratchpad.get_size());
+  if (plan.weight_inside != plan.weight) place(plan.weight_piece, plan.weight_inside.get_size());
+  if (is_16bit_float(query.dtype)) {
+    place(plan.image_copy, plan.image.get_size());
+    place(plan.map_copy, plan.map.get_size());
+    place(plan.weight_copy, plan.weight.get_size());
+  }
+}
+
+}  // namespace
+
+Shape layout_strides(const Shape& shape, bool channels_last) {
+  if (!channels_last) return element::contiguous_strides(shape);
+  Shape strides = shape;
+  std::int64_t step = shape[1];
+  for (int d = shape.rank() - 1; d >= 2; --d) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+  strides[1] = 1;
+  strides[0] = step;
+  return strides;
+}
+
+ConvolutionPlan make_plan(const ConvolutionQuery& query, const dnnl::engine& engine) {
+  ConvolutionPlan plan;
+  plan.writes = written(query);
+  const Shape result = result_shape(query);
+  plan.image_shape = query.transposed ? result : query.input;
+  plan.map_shape = query.transposed ? query.input : result;
+  plan.weight_shape = query.weight;
+  plan.image = described(plan.image_shape, layout_strides(plan.image_shape, query.channels_last));
+  plan.map = described(plan.map_shape, layout_strides(plan.map_shape, query.channels_last));
+  plan.weight = described_weight(query.weight, query.groups, query.channels_last);
+  make_primitive(query, engine, plan);
+  lay_out(query, plan);
+  return plan;
+}
+
+}  // namespace memfathom::cpu

@@ -1,0 +1,145 @@
+#include "kernels/devices/cuda/attention.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/devices/cuda/cudnn/attention_graph.h"
+#include "kernels/devices/cuda/cudnn/execute.h"
+#include "kernels/framework/device/attention_query.h"
+
+namespace memfathom::cuda {
+namespace {
+
+constexpr std::int64_t kWidestFusedHead = 128;
+constexpr Bytes kAlignment{16};  // of every tensor, as the graph promises
+
+bool is_16bit(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
+
+// cuDNN up to 9.15.0 is wrong at lengths that are no multiple of 128; PyTorch avoids it there, too.
+bool is_wrong_there(const AttentionQuery& query) {
+  constexpr std::size_t kMended = 91501;
+  return cudnnGetVersion() < kMended && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
+}
+
+// NVIDIA's frontend runs no attention on 9.10.0 and 9.10.1, whose engines have known mistakes.
+bool is_broken_version() {
+  const std::size_t version = cudnnGetVersion();
+  return version == 91000 || version == 91001;
+}
+
+// A single key is outside what PyTorch gives to cuDNN, and backward also outside what NVIDIA's
+// frontend takes where the query is single as well; grids end at 65535.
+bool is_outside(const AttentionQuery& query) {
+  constexpr std::int64_t kMost = 65535;
+  return query.k[2] == 1 || query.q[0] > kMost || query.q[1] > kMost;
+}
+
+bool is_fusable(const AttentionQuery& query) {
+  const std::int64_t size = query.q[3];
+  return is_16bit(query.dtype) && size <= kWidestFusedHead && size % 8 == 0 &&
+         !is_wrong_there(query) && !is_broken_version() && !is_outside(query);
+}
+
+// cuDNN's dropout draws other random numbers than ours, and a mask goes through the
+// memory-efficient kernel in PyTorch: both are left to our own kernels.
+bool is_fusable(const AttentionCall& call) {
+  if (call.kernel != AttentionKernel::kFlash || call.mask || call.dropout > 0) return false;
+  const auto fits = [](const Operand* operand) {
+    const auto address = reinterpret_cast<std::uintptr_t>(operand->data);
+    return *operand && operand->strides[-1] == 1 &&
+           address % static_cast<std::uintptr_t>(kAlignment.count()) == 0;
+  };
+  std::vector<const Operand*> operands{&call.q, &call.k, &call.v, &call.out};
+  if (call.backward) operands.insert(operands.end(), {&call.dout, &call.dq, &call.dk, &call.dv});
+  return std::all_of(operands.begin(), operands.end(), fits);
+}
+
+// NVIDIA's frontend hides a score behind the lowest number up to cuDNN 9.9.
+float masked_score() {
+  constexpr std::size_t kTakesInfinity = 91000;
+  return cudnnGetVersion() < kTakesInfinity ? std::numeric_limits<float>::lowest()
+                                            : -std::numeric_limits<float>::infinity();
+}
+
+Bytes given_workspace(const AttentionCall& call) {
+  return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
+}
+
+}  // namespace
+
+// An engine that cannot be built after all is as good as none; where only room is missing it is
+// asked for again the next time.
+FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
+  const cudnn::DeviceProperties& properties = dnn_.properties();
+  try {
+    const cudnn::Graph graph(query);
+    cudnn::ExecutionPlan plan(cudnn::first_choice(graph, properties), properties);
+    const Bytes workspace =
+        plan.workspace().rounded_up(kAlignment) + cudnn::scratch_of(query).total();
+    return {std::move(plan), workspace};
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kOutOfMemory) throw;
+    return {};
+  }
+}
+
+FusedAttention::Planned& FusedAttention::planned(const AttentionQuery& query) {
+  return plans_.get(to_string(query), [&] { return make_plan(query); });
+}
+
+std::optional<Bytes> FusedAttention::workspace(const AttentionQuery& query) {
+  if (!is_fusable(query)) return std::nullopt;
+  const Planned& plan = planned(query);
+  return plan.plan ? std::optional(plan.workspace) : std::nullopt;
+}
+
+bool FusedAttention::takes(const AttentionCall& call) {
+  if (!is_fusable(call)) return false;
+  const AttentionQuery query = query_of(call);
+  if (!is_fusable(query)) return false;
+  const Planned& plan = planned(query);
+  return plan.plan && plan.workspace <= given_workspace(call);
+}
+
+bool FusedAttention::run(const AttentionCall& call) {
+  const AttentionQuery query = query_of(call);
+  Planned& kept = planned(query);
+  const cudnn::ExecutionPlan& plan = kept.plan.value();
+  auto scale = static_cast<float>(call.scale);
+  float masked = masked_score();
+  float one = 1;
+  std::vector<cudnn::Operand> operands{{cudnn::kQ, call.q.data},
+                                       {cudnn::kK, call.k.data},
+                                       {cudnn::kV, call.v.data},
+                                       {cudnn::kO, call.out.data},
+                                       {cudnn::kStats, call.logsumexp.data},
+                                       {cudnn::kScale, &scale}};
+  if (call.causal) operands.push_back({cudnn::kMasked, &masked});
+  if (call.backward) {
+    char* scratch =
+        static_cast<char*>(call.workspace.data) + plan.workspace().rounded_up(kAlignment).count();
+    operands.insert(operands.end(),
+                    {{cudnn::kDO, call.dout.data},
+                     {cudnn::kDQ, call.dq.data},
+                     {cudnn::kDK, call.dk.data},
+                     {cudnn::kDV, call.dv.data},
+                     {cudnn::kOne, &one},
+                     {cudnn::kDQSums, scratch},
+                     {cudnn::kRowSums, scratch + cudnn::scratch_of(query).dq_sums.count()}});
+  }
+  try {
+    cudnn::execute(dnn_.handle(), plan, operands,
+                   plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
+  } catch (const cudnn::StatusError& error) {
+    if (!cudnn::is_refusal(error.status()) || error.kind() == ErrorKind::kOutOfMemory) throw;
+    kept.plan.reset();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace memfathom::cuda

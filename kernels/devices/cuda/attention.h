@@ -1,0 +1,40 @@
+// FusedAttention: attention on cuDNN's fused engines, where they exist for the device, type and
+// shape; plans are kept.
+#pragma once
+
+#include <optional>
+
+#include "core/workspace.h"
+#include "kernels/devices/cuda/cudnn/plan.h"
+#include "kernels/devices/cuda/dnn.h"
+#include "kernels/devices/cuda/plan_cache.h"
+#include "kernels/framework/device/calls.h"
+
+namespace memfathom::cuda {
+
+// Not for two threads at once.
+class FusedAttention {
+ public:
+  explicit FusedAttention(Dnn& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
+
+  // What the caller has to bring; nothing when no engine takes it and our own kernels run.
+  std::optional<Bytes> workspace(const AttentionQuery& query);
+  // Whether run() can run the call with the workspace it has. Launches nothing.
+  bool takes(const AttentionCall& call);
+  // False when cuDNN refuses it after all: nothing ran, and it is not asked again. After any other
+  // failure the device is not to be used.
+  bool run(const AttentionCall& call);
+
+ private:
+  struct Planned {
+    std::optional<cudnn::ExecutionPlan> plan;  // none: no engine
+    Bytes workspace;                           // cuDNN's own, then the graph's scratch
+  };
+  Planned& planned(const AttentionQuery& query);
+  Planned make_plan(const AttentionQuery& query);
+
+  Dnn& dnn_;
+  PlanCache<Planned> plans_;
+};
+
+}  // namespace memfathom::cuda

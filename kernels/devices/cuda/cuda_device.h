@@ -1,0 +1,79 @@
+// CudaDevice: a GPU as a Device. Library calls are checked, our own kernels go through launch.h,
+// all on one stream.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/devices/cuda/attention.h"
+#include "kernels/devices/cuda/convolution.h"
+#include "kernels/devices/cuda/dnn.h"
+#include "kernels/devices/cuda/fft.h"
+#include "kernels/devices/cuda/gemm.h"
+#include "kernels/devices/cuda/handles.h"
+#include "kernels/devices/cuda/segments.h"
+#include "kernels/framework/device/device.h"
+
+namespace memfathom::cuda {
+
+// Failing to create a handle, a plan or a stream throws Error(kEnvironment) and leaves the device
+// usable: the next call tries again; so does a library that does not take a call, and a call whose
+// code or tables the device has no room for, as Error(kOutOfMemory). Any other failed launch,
+// copy or synchronisation leaves memory in an unknown state: the device is unusable then.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index);
+
+  std::string name() const override;
+  Environment environment() const override;
+  SegmentSource& memory() override { return segments_; }
+  bool computes() const override { return true; }
+  void synchronize() override;
+
+  void run(const ElementwiseCall& call) override;
+  void run(const ReduceCall& call) override;
+  void run(const SoftmaxCall& call) override;
+  void run(const NormCall& call) override;
+  void run(const NllCall& call) override;
+  void run(const DropoutCall& call) override;
+  void run(const GemmCall& call) override;
+  void run(const ConvolutionCall& call) override;
+  void run(const PoolCall& call) override;
+  void run(const UpsampleCall& call) override;
+  void run(const FftCall& call) override;
+  void run(const AttentionCall& call) override;
+  void run(const EmbeddingCall& call) override;
+  void run(const OptimizerCall& call) override;
+
+  void set_gemm_workspace(Operand workspace) override;
+  void copy_from_host(void* device, const void* host, Bytes bytes) override;
+  void copy_to_host(void* host, const void* device, Bytes bytes) override;
+
+  // The libraries asked, for this device.
+  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
+  WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceAnswer attention(const AttentionQuery& query) const override;
+
+ private:
+  // Makes the device current for this thread; throws when it is unusable.
+  void enter() const;
+  [[noreturn]] void give_up(std::string sentence);
+  template <typename Status>
+  void expect_launched(Status status, std::string_view what);
+  template <typename Work>
+  void run_cudnn(Work work);
+  template <typename Call>
+  void launch_own(const Call& call, std::string_view what);
+
+  int index_;
+  std::string unusable_;  // why, once it is
+  CudaSegments segments_;
+  Stream stream_;
+  Gemm gemm_;
+  mutable Fft fft_;  // answering a query makes a plan and keeps it
+  mutable Dnn dnn_;
+  mutable Convolutions convolutions_;
+  mutable FusedAttention attention_;
+};
+
+}  // namespace memfathom::cuda

@@ -1,0 +1,76 @@
+// GraphBuilder: puts tensors and operations into a Graph, one call an operation.
+#pragma once
+
+#include <cudnn_graph.h>
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "kernels/devices/cuda/cudnn/graph.h"
+
+namespace memfathom::cudnn {
+
+// Throws Error(kInput) for a type that is not planned here.
+cudnnDataType_t to_cudnn(DType type);
+
+// A tensor of a graph, alive with it.
+struct Value {
+  const Descriptor* descriptor = nullptr;
+  Shape extents;
+  Shape strides;
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(Graph& graph) : graph_(graph) {}
+
+  // `alignment`: what divides the tensor's address.
+  Value tensor(TensorId id, cudnnDataType_t type, const Shape& extents, const Shape& strides,
+               std::int64_t alignment = kFullAlignment);
+  // A single fp32 number, handed over with the pointers, from host memory.
+  Value scalar(TensorId id);
+  // A value between two operations that never reaches memory.
+  Value unseen(const Shape& extents, const Shape& strides, cudnnDataType_t type = CUDNN_DATA_FLOAT);
+
+  // y = mode(x, b), b broadcast to x; the first form makes y: fp32, of x's extents.
+  Value pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b = nullptr);
+  void pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b, const Value& y);
+  // The position of each element of x along `axis`.
+  Value position(const Value& x, std::int64_t axis);
+  Value at_least(const Value& x, const Value& b);
+  Value select(const Value& condition, const Value& yes, const Value& no);
+
+  void matmul(const Value& a, const Value& b, const Value& c);
+  // y = x reduced over the extents in which it is smaller.
+  void reduce(cudnnReduceTensorOp_t mode, const Value& x, const Value& y);
+  // y = the elements of x under other extents and strides.
+  void reshape(const Value& x, const Value& y);
+
+  // For operations that have no function above.
+  Descriptor& part(cudnnBackendDescriptorType_t type, const char* what);
+  void add(Descriptor& operation);
+
+  void finish();
+
+ private:
+  enum class Place { kMemory, kByValue, kNowhere };
+  Value add_tensor(std::int64_t id, cudnnDataType_t type, const Shape& extents,
+                   const Shape& strides, Place place, std::int64_t alignment = kFullAlignment);
+
+  struct Pointwise {
+    cudnnPointwiseMode_t mode;
+    const Value& x;
+    const Value* b = nullptr;
+    const Value* t = nullptr;
+    const Value& y;
+    cudnnDataType_t precision = CUDNN_DATA_FLOAT;
+    std::int64_t axis = -1;
+  };
+  void add(const Pointwise& pointwise);
+
+  Graph& graph_;
+  std::int64_t next_unseen_ = kFirstUnseen;
+};
+
+}  // namespace memfathom::cudnn

@@ -1,0 +1,44 @@
+#include "kernels/devices/cuda/handles.h"
+
+#include "kernels/devices/cuda/cudnn/descriptor.h"
+#include "kernels/devices/cuda/status.h"
+
+namespace memfathom::cuda {
+
+Stream make_stream() {
+  cudaStream_t raw = nullptr;
+  check(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return Stream(raw);
+}
+
+Event make_event() {
+  cudaEvent_t raw = nullptr;
+  check(cudaEventCreateWithFlags(&raw, cudaEventDefault), "cudaEventCreateWithFlags");
+  return Event(raw);
+}
+
+BlasHandle make_blas(cudaStream_t stream) {
+  cublasHandle_t raw = nullptr;
+  check(cublasCreate(&raw), "cublasCreate");
+  BlasHandle handle(raw);
+  check(cublasSetStream(raw, stream), "cublasSetStream");
+  // fp32 products stay fp32, as in PyTorch (torch.backends.cuda.matmul.allow_tf32 is false).
+  check(cublasSetMathMode(raw, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+  return handle;
+}
+
+BlasLtHandle make_blas_lt() {
+  cublasLtHandle_t raw = nullptr;
+  check(cublasLtCreate(&raw), "cublasLtCreate");
+  return BlasLtHandle(raw);
+}
+
+DnnHandle make_dnn(cudaStream_t stream) {
+  cudnnHandle_t raw = nullptr;
+  cudnn::check(cudnnCreate(&raw), "cudnnCreate");
+  DnnHandle handle(raw);
+  cudnn::check(cudnnSetStream(raw, stream), "cudnnSetStream");
+  return handle;
+}
+
+}  // namespace memfathom::cuda

@@ -1,0 +1,32 @@
+// Launch: the seam of our own kernels. Each call is submitted to a stream; the result is the
+// launch's status.
+//
+// Implemented by the .cu files of this folder and, in the tests, by host loops over the same work
+// (work/*.h).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/framework/device/calls.h"
+
+namespace memfathom::cuda {
+
+cudaError_t launch(const ElementwiseCall& call, cudaStream_t stream);
+cudaError_t launch(const ReduceCall& call, cudaStream_t stream);
+cudaError_t launch(const SoftmaxCall& call, cudaStream_t stream);
+cudaError_t launch(const NormCall& call, cudaStream_t stream);
+cudaError_t launch(const NllCall& call, cudaStream_t stream);
+cudaError_t launch(const DropoutCall& call, cudaStream_t stream);
+cudaError_t launch(const PoolCall& call, cudaStream_t stream);
+cudaError_t launch(const UpsampleCall& call, cudaStream_t stream);
+cudaError_t launch(const AttentionCall& call, cudaStream_t stream);
+cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream);
+cudaError_t launch(const OptimizerCall& call, cudaStream_t stream);
+// For operands that cuBLAS cannot read (reads_plainly in gemm_layout.h).
+cudaError_t launch(const GemmCall& call, cudaStream_t stream);
+
+// The widest head that launch(AttentionCall) takes: its features are spread over the registers of a
+// warp.
+constexpr std::int64_t kWidestHead = 256;
+
+}  // namespace memfathom::cuda

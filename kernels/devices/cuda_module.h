@@ -1,0 +1,34 @@
+// Module: what libmemfathom_cuda.so offers to the program that opens it with dlopen
+// (kernels/devices/cuda_loader.h).
+//
+// C++ types cross this boundary: module and program are built together, and a module of another
+// build is refused instead of trusted (kernels/devices/module_interface.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/bytes.h"
+#include "kernels/framework/device/device.h"
+
+namespace memfathom {
+
+constexpr const char* kCudaModuleSymbol = "memfathom_cuda_module";
+
+struct CudaMemory {
+  Bytes free, total;
+};
+
+// Every function throws Error(kEnvironment) with one sentence: no driver, no device, no such
+// device.
+struct CudaModule {
+  std::uint64_t interface = 0;  // module_interface() of its build
+  int (*device_count)() = nullptr;
+  std::unique_ptr<Device> (*open)(int index) = nullptr;
+  // Of the whole device, by cudaMemGetInfo: makes a context if there is none.
+  CudaMemory (*memory)(int index) = nullptr;
+};
+
+using CudaModuleEntry = const CudaModule* (*)();
+
+}  // namespace memfathom

@@ -1,0 +1,43 @@
+// DryDevice: keeps accounts and computes nothing; any size, in milliseconds.
+#pragma once
+
+#include "kernels/framework/device/device.h"
+#include "kernels/memory/allocator/arithmetic_segments.h"
+
+namespace memfathom {
+
+// Its workspaces are none of its own: a Session is given the model that answers for the libraries.
+class DryDevice final : public Device {
+ public:
+  std::string name() const override { return "dry"; }
+  Environment environment() const override;
+  SegmentSource& memory() override { return segments_; }
+  bool computes() const override { return false; }
+  void synchronize() override {}
+
+  WorkspaceAnswer convolution(const ConvolutionQuery&) const override { return {}; }
+  WorkspaceAnswer fft(const FftQuery&) const override { return {}; }
+
+  void run(const ElementwiseCall&) override {}
+  void run(const ReduceCall&) override {}
+  void run(const SoftmaxCall&) override {}
+  void run(const NormCall&) override {}
+  void run(const NllCall&) override {}
+  void run(const DropoutCall&) override {}
+  void run(const GemmCall&) override {}
+  void run(const ConvolutionCall&) override {}
+  void run(const PoolCall&) override {}
+  void run(const UpsampleCall&) override {}
+  void run(const FftCall&) override {}
+  void run(const AttentionCall&) override {}
+  void run(const EmbeddingCall&) override {}
+  void run(const OptimizerCall&) override {}
+  void set_gemm_workspace(Operand) override {}
+  void copy_from_host(void*, const void*, Bytes) override {}
+  void copy_to_host(void*, const void*, Bytes) override {}
+
+ private:
+  ArithmeticSegments segments_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,27 @@
+// NLL: the negative log likelihood of one position, and the gradient of one position.
+#pragma once
+
+#include "kernels/devices/element/lane.h"
+
+namespace memfathom::element {
+
+// `classes` is the lane of log-probabilities of one position. A target outside them contributes
+// nothing, as does ignore_index: the caller checks targets where it can (a device cannot throw).
+MEMFATHOM_HD inline bool nll_counts(int64_t target, int64_t classes, int64_t ignore_index) {
+  return target != ignore_index && target >= 0 && target < classes;
+}
+
+template <typename T>
+MEMFATHOM_HD T nll_loss(const Lane& classes, int64_t target, int64_t ignore_index) {
+  return nll_counts(target, classes.size(), ignore_index) ? -classes.get<T>(target) : T(0);
+}
+
+// Adds to one element of a lane, or of whatever a device has for one.
+template <typename T, typename Row>
+MEMFATHOM_HD void nll_backward(const Row& gradient, int64_t target, int64_t ignore_index,
+                               T grad_loss, T total_weight) {
+  if (nll_counts(target, gradient.size(), ignore_index))
+    gradient.template set<T>(target, gradient.template get<T>(target) - grad_loss / total_weight);
+}
+
+}  // namespace memfathom::element

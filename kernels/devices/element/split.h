@@ -1,0 +1,88 @@
+// Split: tensors as lanes and rows (host side): which dimensions a row runs over, and which say
+// where it starts.
+#pragma once
+
+#include "kernels/devices/element/lane.h"
+#include "kernels/framework/device/operand.h"
+
+namespace memfathom::element {
+
+// The dimensions `first` to `last - 1` of an operand, in order, neighbours merged where the strides
+// allow.
+inline Lane lane_over(const Operand& operand, int first, int last) {
+  Lane lane;
+  lane.data = operand.data;
+  lane.dtype = operand.dtype;
+  lane.rank = 0;
+  for (int d = first; d < last; ++d) {
+    const std::int64_t extent = operand.shape[d], stride = operand.strides[d];
+    if (extent == 1) continue;
+    const int top = lane.rank - 1;
+    if (lane.rank > 0 && lane.stride[top] == stride * extent) {
+      lane.extent[top] *= extent;
+      lane.stride[top] = stride;
+    } else {
+      lane.extent[lane.rank] = extent;
+      lane.stride[lane.rank++] = stride;
+    }
+  }
+  if (lane.rank == 0) {
+    lane.rank = 1;
+    lane.extent[0] = 1;
+    lane.stride[0] = 0;
+  }
+  return lane;
+}
+
+// The operand as it is read for an output of this shape: dimensions it lacks, or has once, repeat.
+inline Operand broadcast_to(const Operand& operand, const Shape& shape) {
+  Operand result{operand.data, operand.dtype, shape, shape};
+  const int missing = shape.rank() - operand.shape.rank();
+  for (int d = 0; d < shape.rank(); ++d) {
+    const bool repeats = d < missing || (operand.shape[d - missing] == 1 && shape[d] != 1);
+    result.strides[d] = repeats ? 0 : operand.strides[d - missing];
+  }
+  return result;
+}
+
+inline Lane whole(const Operand& operand) { return lane_over(operand, 0, operand.shape.rank()); }
+
+// Rows over dimensions from `inner` on; the dimensions before it count the rows.
+inline Rows rows_from(const Operand& operand, int inner) {
+  return {lane_over(operand, 0, inner), lane_over(operand, inner, operand.shape.rank())};
+}
+
+// The same elements with their dimensions in another order.
+inline Operand permuted(const Operand& operand, const Shape& order) {
+  Operand result{operand.data, operand.dtype, {}, {}};
+  for (const std::int64_t d : order) {
+    result.shape.push_back(operand.shape[static_cast<int>(d)]);
+    result.strides.push_back(operand.strides[static_cast<int>(d)]);
+  }
+  return result;
+}
+
+// Rows along dimension `dim` alone.
+inline Rows rows_along(const Operand& operand, int dim) {
+  const int rank = operand.shape.rank();
+  if (dim < 0) dim += rank;
+  Shape order;
+  for (int d = 0; d < rank; ++d) {
+    if (d != dim) order.push_back(d);
+  }
+  order.push_back(dim);
+  return rows_from(permuted(operand, order), rank - 1);
+}
+
+// The row-major strides of a shape.
+inline Shape contiguous_strides(const Shape& shape) {
+  Shape strides = shape;
+  std::int64_t step = 1;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    strides[d] = step;
+    step *= shape[d] > 0 ? shape[d] : 1;
+  }
+  return strides;
+}
+
+}  // namespace memfathom::element

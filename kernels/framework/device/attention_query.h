@@ -1,0 +1,34 @@
+// The workspace query of an attention call: what a library is asked before the call is made.
+#pragma once
+
+#include "core/workspace.h"
+#include "kernels/framework/device/calls.h"
+
+namespace memfathom {
+
+// Nothing for a tensor that lies densely as [batch, length, heads, head size], the layout of
+// PyTorch's projections, or that is absent.
+inline Shape unusual_strides(const Operand& operand) {
+  if (!operand) return {};
+  const Shape& n = operand.shape;
+  const Shape usual{n[1] * n[2] * n[3], n[3], n[1] * n[3], 1};
+  return operand.strides == usual ? Shape{} : operand.strides;
+}
+
+inline AttentionQuery query_of(const AttentionCall& call) {
+  return {.backward = call.backward,
+          .causal = call.causal,
+          .dtype = call.q.dtype,
+          .q = call.q.shape,
+          .k = call.k.shape,
+          .strides = {.q = unusual_strides(call.q),
+                      .k = unusual_strides(call.k),
+                      .v = unusual_strides(call.v),
+                      .out = unusual_strides(call.out),
+                      .dout = unusual_strides(call.dout),
+                      .dq = unusual_strides(call.dq),
+                      .dk = unusual_strides(call.dk),
+                      .dv = unusual_strides(call.dv)}};
+}
+
+}  // namespace memfathom

@@ -1,0 +1,52 @@
+// Device: where calls are computed and memory comes from. One implementation per kind: cpu, cuda,
+// dry.
+//
+// A device is used from one thread at a time. Calls are asynchronous; synchronize() waits and
+// reports what went wrong. After a failed launch a device stays unusable: every further call throws
+// Error(kEnvironment).
+#pragma once
+
+#include <string>
+
+#include "core/environment.h"
+#include "core/workspace.h"
+#include "kernels/framework/device/calls.h"
+#include "kernels/memory/allocator/segment_source.h"
+
+namespace memfathom {
+
+class Device : public WorkspaceModel {
+ public:
+  // "cpu", "cuda:0", "dry".
+  virtual std::string name() const = 0;
+  virtual Environment environment() const = 0;
+  virtual SegmentSource& memory() = 0;
+  // False for dry: buffers have addresses but no contents, and calls need not be made.
+  virtual bool computes() const = 0;
+  virtual void synchronize() = 0;
+
+  virtual void run(const ElementwiseCall& call) = 0;
+  virtual void run(const ReduceCall& call) = 0;
+  virtual void run(const SoftmaxCall& call) = 0;
+  virtual void run(const NormCall& call) = 0;
+  virtual void run(const NllCall& call) = 0;
+  virtual void run(const DropoutCall& call) = 0;
+  virtual void run(const GemmCall& call) = 0;
+  virtual void run(const ConvolutionCall& call) = 0;
+  virtual void run(const PoolCall& call) = 0;
+  virtual void run(const UpsampleCall& call) = 0;
+  virtual void run(const FftCall& call) = 0;
+  virtual void run(const AttentionCall& call) = 0;
+  virtual void run(const EmbeddingCall& call) = 0;
+  virtual void run(const OptimizerCall& call) = 0;
+
+  // cuBLAS: the workspace is given by the caller (PyTorch's sizes) before the first gemm of a
+  // thread. A device without such a thing ignores it.
+  virtual void set_gemm_workspace(Operand workspace) = 0;
+
+  // Host <-> device, contiguous bytes; synchronous.
+  virtual void copy_from_host(void* device, const void* host, Bytes bytes) = 0;
+  virtual void copy_to_host(void* host, const void* device, Bytes bytes) = 0;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,86 @@
+// Optimizer: states and temporaries of PyTorch's optimizers in their for-loop, foreach and fused
+// forms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernels/framework/tensor/tensor.h"
+
+namespace memfathom {
+
+enum class OptimizerName : std::uint8_t {
+  kNone,
+  kSgd,
+  kSgdMomentum,
+  kAdam,
+  kAdamW,
+  kAdamW8bit,
+  kAdafactor,
+  kLion,
+  kRmsprop,
+  kAdagrad,
+};
+enum class OptimizerForm : std::uint8_t { kForLoop, kForeach, kFused };
+
+struct OptimizerOptions {
+  OptimizerName name = OptimizerName::kAdamW;
+  OptimizerForm form = OptimizerForm::kForeach;
+  double learning_rate = 1e-3;
+  double weight_decay = 0;               // the L2 term; AdamW's own decay needs no memory
+  std::optional<DType> state_precision;  // of the states; absent: the parameter's
+  bool master_weights = false;           // an fp32 copy of each 16-bit parameter
+};
+
+std::optional<OptimizerName> parse_optimizer(std::string_view name);
+std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
+
+class OptimizerRun {
+ public:
+  // Parameters in the order in which the framework was given them. Adagrad makes its state here,
+  // the others in the first step.
+  OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters);
+
+  // One step over the parameters that have a gradient.
+  void step();
+
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+
+ private:
+  struct State {
+    bool ready = false;
+    Tensor first,
+        second;  // momentum | exp_avg, exp_avg_sq | square_avg | sum | row and column variances
+    Tensor scales1, scales2;  // of 8-bit states
+    Tensor step_count;        // on the device in the fused form
+    Tensor master;
+  };
+
+  using Indices = std::vector<std::size_t>;
+  // What the names of PyTorch's function hold from one group to the next; a list dies when its name
+  // gets the next group's.
+  struct Lists {
+    std::vector<Tensor> decayed, roots, numerators;
+  };
+
+  bool decays_gradients() const;
+  void prepare(std::size_t i);
+  std::vector<Tensor> like_gradients(const Indices& group) const;
+  std::vector<Tensor> like_states(const Indices& group) const;
+  void step_foreach(const Indices& group, Lists& lists);
+  void step_foreach_adafactor(const Indices& group, Lists& lists);
+  void step_for_loop(const Indices& parameters);
+  void step_for_loop_adafactor(const Indices& parameters);
+  std::vector<Indices> groups(const Indices& parameters) const;
+  void update(std::size_t i);
+
+  OptimizerOptions options_;
+  std::vector<Tensor> parameters_;
+  std::vector<State> states_;
+  Tensor quantile_maps_[2];
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,26 @@
+// Engine: runs the tape backward in PyTorch's order: ready nodes by descending sequence number,
+// leaves first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/framework/tensor/tape_node.h"
+#include "kernels/framework/tensor/tensor.h"
+
+namespace memfathom {
+
+// Where a tensor's gradient goes: the node that made it, or the accumulator of a leaf.
+Edge gradient_edge(const Tensor& tensor);
+
+// What becomes of the graph: its saved tensors are freed node by node, or kept for another backward
+// (retain_graph=True).
+enum class Graph : std::uint8_t { kFreed, kRetained };
+
+// loss.backward(): the root gradient is a tensor of ones. Leaves hold their gradients afterwards.
+void run_backward(const Tensor& loss, Graph graph = Graph::kFreed);
+// torch.autograd.backward(roots, gradients): from several tensors at once.
+void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients,
+                  Graph graph = Graph::kFreed);
+
+}  // namespace memfathom

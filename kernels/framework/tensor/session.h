@@ -1,0 +1,142 @@
+// Session: one run of layers on one device: memory, accounts, modes. Everything in it belongs to
+// one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/workspace.h"
+#include "kernels/framework/device/device.h"
+#include "kernels/framework/tensor/framework_policy.h"
+#include "kernels/framework/tensor/ledger.h"
+#include "kernels/framework/tensor/tensor.h"
+#include "kernels/memory/allocator/allocator.h"
+
+namespace memfathom {
+
+class CheckpointFrame;
+
+class Session {
+ public:
+  // `workspaces` answers for the libraries; the device itself where it is a real one.
+  Session(Device& device, Allocator& allocator, const WorkspaceModel& workspaces,
+          FrameworkPolicy policy)
+      : device_(device), allocator_(allocator), workspaces_(workspaces), policy_(policy) {}
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Device& device() { return device_; }
+  bool computes() const { return computes_; }
+  Allocator& allocator() { return allocator_; }
+  const WorkspaceModel& workspaces() const { return workspaces_; }
+  const FrameworkPolicy& policy() const { return policy_; }
+  Ledger& ledger() { return ledger_; }
+
+  // A new tensor, contents undefined. Its component is the current one (see ComponentScope).
+  Tensor empty(const Shape& shape, DType dtype);
+  Tensor empty_strided(const Shape& shape, const Shape& strides, DType dtype);
+  Tensor zeros(const Shape& shape, DType dtype);
+  Tensor full(const Shape& shape, DType dtype, double value);
+
+  // A tensor whose memory comes with its storage's bring_back().
+  Tensor deferred(const Shape& shape, DType dtype);
+
+  // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out,
+  // or for 0 bytes.
+  Tensor workspace(Bytes bytes, Component component);
+  Tensor kernel_temporary(const Shape& shape, DType dtype);
+
+  // The first gemm of the forward and of the backward thread takes a cuBLAS workspace and keeps it.
+  // `with_epilogue`: it goes through cuBLASLt, which has one of its own where the policy says so.
+  void before_gemm(bool with_epilogue);
+  bool used_cublas() const { return used_cublas_; }
+  bool used_cudnn() const { return used_cudnn_; }
+  bool used_cufft() const { return used_cufft_; }
+  void note_cudnn() { used_cudnn_ = true; }
+  void note_cufft() { used_cufft_ = true; }
+
+  std::uint64_t next_sequence() { return sequence_++; }
+  std::uint64_t next_random_offset() { return random_offset_++; }
+
+  // Modes; changed through the scopes below.
+  bool grad_enabled = true;
+  bool in_backward = false;
+  bool training = true;
+  bool adapters_enabled = true;
+  bool cudnn_benchmark = false;
+  std::optional<DType> autocast;
+  std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>>
+      autocast_cache;  // leaf -> (leaf, its cast)
+  CheckpointFrame* checkpoint = nullptr;
+  Session* saved_on = nullptr;  // where saved activations wait for backward; null: here
+  Component component = Component::kTemporaries;
+  ModuleIndex module = 0;
+  int stream = 0;
+
+  Ref<Storage> allocate(Bytes bytes, Component for_what);
+  Allocation take(Bytes bytes);
+  void release(const Allocation& allocation) { allocator_.free(allocation); }
+
+ private:
+  Device& device_;
+  Allocator& allocator_;
+  const WorkspaceModel& workspaces_;
+  FrameworkPolicy policy_;
+  bool computes_ = device_.computes();
+  Ledger ledger_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t random_offset_ = 0;
+  bool used_cublas_ = false, used_cudnn_ = false, used_cufft_ = false;
+  struct GemmWorkspace {
+    bool backward_thread;
+    bool epilogue;
+    Tensor memory;
+  };
+  std::vector<GemmWorkspace> gemm_workspaces_;
+};
+
+// Sets a value and puts the old one back at the end of the scope.
+template <typename T>
+class Scoped {
+ public:
+  template <typename U>
+  Scoped(T& place, U value) : place_(place), before_(place) {
+    place_ = std::move(value);
+  }
+  ~Scoped() { place_ = std::move(before_); }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+
+// What is allocated in the scope is for `component`.
+class ComponentScope : Scoped<Component> {
+ public:
+  ComponentScope(Session& session, Component component) : Scoped(session.component, component) {}
+};
+
+// torch.no_grad().
+class NoGrad : Scoped<bool> {
+ public:
+  explicit NoGrad(Session& session) : Scoped(session.grad_enabled, false) {}
+};
+
+// torch.autocast(device, dtype): the cast cache of weights ends with the outermost scope.
+class AutocastScope {
+ public:
+  AutocastScope(Session& session, std::optional<DType> dtype);
+  ~AutocastScope();
+
+ private:
+  Session& session_;
+  std::optional<DType> before_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,120 @@
+// TapeNode: one recorded operation of the tape: what it saved, where its gradients go, how they are
+// computed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kernels/framework/tensor/small_vector.h"
+#include "kernels/framework/tensor/tensor.h"
+
+namespace memfathom {
+
+class CheckpointFrame;
+class Backward;
+
+void destroy(CheckpointFrame* frame);  // for Ref
+
+// A tensor kept for backward. Inside a checkpointed segment it is only a promise, kept by running
+// the segment again.
+class SavedTensor {
+ public:
+  explicit SavedTensor(const Tensor& tensor);
+  SavedTensor(Ref<CheckpointFrame> frame, std::uint32_t index);
+  SavedTensor(SavedTensor&&) noexcept;
+  SavedTensor& operator=(SavedTensor&&) noexcept;
+  ~SavedTensor();
+
+  Tensor unpack() const;
+
+ private:
+  Tensor tensor_;
+  Ref<CheckpointFrame> frame_;
+  std::uint32_t index_ = 0;
+  Session* home_ = nullptr;  // of a tensor that waits on the host: where it goes back to
+};
+
+struct Edge {
+  Ref<TapeNode> node;
+  std::uint32_t input = 0;  // which of the node's incoming gradients
+};
+
+// Extents and type of a forward output: incoming gradients are brought to them.
+struct OutputMeta {
+  Shape shape;
+  DType dtype = DType::kFp32;
+};
+
+class TapeNode final : public Counted {
+ public:
+  // Gradient accumulation into a leaf goes before everything else, as in PyTorch.
+  static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
+  static constexpr std::size_t kClosureBytes = 384;
+
+  TapeNode(const char* name, std::uint64_t sequence) : name_(name), sequence_(sequence) {}
+  ~TapeNode();
+
+  const char* name() const { return name_; }
+  std::uint64_t sequence() const { return sequence_; }
+
+  // `function(Backward&)` computes the gradients; small captures only.
+  template <typename F>
+  void set_function(F function) {
+    static_assert(sizeof(F) <= kClosureBytes);
+    static_assert(alignof(F) <= alignof(std::max_align_t));
+    new (closure_.data()) F(std::move(function));
+    invoke_ = [](std::byte* closure, Backward& b) {
+      (*std::launder(reinterpret_cast<F*>(closure)))(b);
+    };
+    destroy_ = [](std::byte* closure) { std::launder(reinterpret_cast<F*>(closure))->~F(); };
+  }
+  void apply(Backward& backward) { invoke_(closure_.data(), backward); }
+  // Saved tensors and captures go; edges stay until the graph does.
+  void release();
+
+  SmallVector<Edge, 3> edges;  // one per forward input; an empty node: no gradient wanted
+  SmallVector<SavedTensor, 3> saved;
+  SmallVector<OutputMeta, 1> outputs;
+  std::int32_t slot = -1;  // the engine's
+  ModuleIndex module =
+      0;  // whose operation it was: what backward allocates for it is that module's too
+
+ private:
+  const char* name_;
+  std::uint64_t sequence_;
+  void (*invoke_)(std::byte*, Backward&) = nullptr;
+  void (*destroy_)(std::byte*) = nullptr;
+  alignas(std::max_align_t) std::array<std::byte, kClosureBytes> closure_;
+};
+
+// What a node's function sees: incoming gradients, saved tensors, and where to put the results.
+class Backward {
+ public:
+  Backward(Session& session, TapeNode& node, SmallVector<Tensor, 2>& gradients)
+      : session_(session), node_(node), gradients_(gradients) {
+    results.resize(node.edges.size());
+  }
+
+  Session& session() const { return session_; }
+  // Undefined when nothing flowed back to that output.
+  const Tensor& gradient(std::size_t output = 0) const { return gradients_[output]; }
+  // Gives up the incoming gradient, so that it can be passed on or dies early.
+  Tensor take_gradient(std::size_t output = 0) { return std::move(gradients_[output]); }
+  Tensor saved(std::size_t i) const { return node_.saved[i].unpack(); }
+  bool needs(std::size_t input) const { return static_cast<bool>(node_.edges[input].node); }
+  void give(std::size_t input, Tensor gradient) { results[input] = std::move(gradient); }
+
+  SmallVector<Tensor, 3> results;
+
+ private:
+  Session& session_;
+  TapeNode& node_;
+  SmallVector<Tensor, 2>& gradients_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,153 @@
+// Tensor: a counted view of a counted storage, with autograd's bookkeeping; PyTorch's semantics of
+// sharing.
+#pragma once
+
+#include <cstdint>
+
+#include "core/component.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "kernels/framework/device/operand.h"
+#include "kernels/framework/tensor/ledger.h"
+#include "kernels/framework/tensor/ref.h"
+#include "kernels/memory/allocator/allocator.h"
+
+namespace memfathom {
+
+class Session;
+class TapeNode;
+class Storage;
+struct TensorImpl;
+
+// For Ref.
+void destroy(TapeNode* node);
+void destroy(Storage* storage);
+void destroy(TensorImpl* tensor);
+
+// Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before
+// each use of such a storage and after a leaf got its gradient.
+class ParameterKeeper {
+ public:
+  virtual ~ParameterKeeper() = default;
+  virtual void before_use(Storage& storage) = 0;
+  virtual void gradient_ready(TensorImpl& leaf) = 0;
+};
+
+// Device memory that tensors share; given back when the last of them goes.
+class Storage final : public Counted {
+ public:
+  Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
+  // Without memory until bring_back().
+  Storage(Session& session, Bytes size, Component component, ModuleIndex module);
+  ~Storage();
+
+  Session& session() const { return *session_; }
+  void* data() const { return allocation_.data(); }
+  std::int64_t accounted_bytes() const { return allocation_.bytes.count(); }
+  Component component() const { return component_; }
+
+  // Says what the memory is for from now on, e.g. a buffer that became a gradient.
+  void set_component(Component component);
+  // The tape holds it: a temporary that is saved counts as an activation.
+  void add_saved();
+  void remove_saved();
+
+  // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes
+  // back, on the session's current stream.
+  void let_go();
+  void bring_back();
+  bool resident() const { return resident_; }
+  ModuleIndex module() const { return module_; }
+
+  ParameterKeeper* keeper() const { return keeper_; }
+  void set_keeper(ParameterKeeper* keeper) { keeper_ = keeper; }
+
+ private:
+  Component shown_as() const;
+
+  Session* session_;
+  Allocation allocation_;
+  Component component_;
+  ModuleIndex module_;
+  bool resident_ = true;
+  std::uint32_t saved_ = 0;
+  Bytes size_;  // what bring_back() asks for
+  ParameterKeeper* keeper_ = nullptr;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const { return defined(); }
+  const Shape& shape() const;
+  const Shape& strides() const;
+  std::int64_t size(int dim) const { return shape()[dim]; }
+  int rank() const { return shape().rank(); }
+  std::int64_t elements() const { return shape().elements(); }
+  DType dtype() const;
+  Session& session() const;
+  Operand operand() const;
+  bool is_contiguous() const;
+  bool shares_storage_with(const Tensor& other) const;
+
+  // Leaves are told whether they learn; results inherit it.
+  bool requires_grad() const;
+  void set_requires_grad(bool value);
+  const Tensor& grad() const;
+  void set_grad(Tensor grad);
+
+  // The same memory without history.
+  Tensor detach() const;
+  // The same storage seen through other extents and strides; no history.
+  Tensor alias(const Shape& shape, const Shape& strides, std::int64_t offset) const;
+
+  void reset() { impl_.reset(); }
+  TensorImpl* impl() const { return impl_.get(); }
+  const Ref<TensorImpl>& ref() const { return impl_; }
+
+ private:
+  Ref<TensorImpl> impl_;
+};
+
+struct TensorImpl final : public Counted {
+  ~TensorImpl();
+
+  Ref<Storage> storage;
+  Shape shape;
+  Shape strides;
+  std::int64_t offset = 0;  // in elements
+  DType dtype = DType::kFp32;
+  bool requires_grad = false;
+  std::uint8_t output_number = 0;  // which output of grad_fn this is
+  Ref<TapeNode> grad_fn;           // made by, when it has history
+  TapeNode* accumulator =
+      nullptr;  // of a leaf: the node that adds to its gradient, while a graph holds it
+  Tensor grad;  // of a leaf
+};
+
+// Row-major strides of a contiguous tensor.
+Shape contiguous_strides(const Shape& shape);
+// Strides of [N, C, spatial...] in the channels-last order.
+Shape channels_last_strides(const Shape& shape);
+// Every element of the covered range exactly once, in whatever order of dimensions.
+bool is_dense(const Shape& shape, const Shape& strides);
+
+inline const Shape& Tensor::shape() const { return impl_->shape; }
+inline const Shape& Tensor::strides() const { return impl_->strides; }
+inline DType Tensor::dtype() const { return impl_->dtype; }
+inline Session& Tensor::session() const { return impl_->storage->session(); }
+inline bool Tensor::requires_grad() const { return impl_->requires_grad; }
+
+// An operation is about to read this tensor.
+inline void announce_use(const Tensor& tensor) {
+  if (!tensor) return;
+  Storage& storage = *tensor.impl()->storage;
+  if (storage.keeper() != nullptr) storage.keeper()->before_use(storage);
+}
+
+inline const Tensor& Tensor::grad() const { return impl_->grad; }
+
+}  // namespace memfathom

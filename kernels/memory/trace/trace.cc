@@ -1,0 +1,135 @@
+// read_trace: a stream of events to a checked, compact Trace.
+#include "kernels/memory/trace/trace.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "core/document.h"
+#include "core/error.h"
+
+namespace memfathom {
+
+namespace {
+
+class TraceBuilder {
+ public:
+  TraceBuilder(TraceReader& reader, const std::string& name) : reader_(reader), trace_{} {
+    trace_.header = reader.header();
+    const Node header = parse_json(trace_.header, name, 1);
+    if (const Node* precision = header.find("precision");
+        precision != nullptr && precision->is_string()) {
+      dtype_ = parse_dtype(precision->as_string()).value_or(DType::kFp32);
+    }
+  }
+
+  Trace build() {
+    TraceEvent event;
+    while (reader_.next(event)) {
+      enter(event);
+      if (event.op == TraceOp::kAlloc) allocate(event);
+      if (event.op == TraceOp::kFree) release(event);
+    }
+    flush_kinds();
+    return std::move(trace_);
+  }
+
+ private:
+  static constexpr std::uint32_t kFreed = 0xffffffff;
+
+  void enter(const TraceEvent& event) {
+    const bool same_phase =
+        event.phase.empty() || (!trace_.spans.empty() && event.phase == trace_.spans.back().phase);
+    const int before = trace_.spans.empty() ? 0 : trace_.spans.back().iteration;
+    int iteration = before;
+    if (event.iteration) {
+      iteration = *event.iteration;
+      iterations_given_ = true;
+    } else if (!iterations_given_ && !same_phase &&
+               (event.phase == "forward" || event.phase == "prefill")) {
+      ++iteration;
+    }
+    if (!trace_.spans.empty() && same_phase && iteration == before) return;
+    const std::string phase =
+        event.phase.empty() && !trace_.spans.empty() ? trace_.spans.back().phase : event.phase;
+    trace_.spans.push_back({trace_.events.size(), phase, iteration});
+  }
+
+  void allocate(const TraceEvent& event) {
+    std::uint32_t slot = trace_.slots;
+    if (unused_.empty()) {
+      ++trace_.slots;
+    } else {
+      slot = unused_.back();
+      unused_.pop_back();
+    }
+    if (!slots_.emplace(event.id, slot).second)
+      reader_.refuse(fmt::format("id {} is allocated a second time", event.id));
+    if (event.convolution) {
+      flush_kinds();
+      call_ = *event.convolution;
+    }
+    push({event.bytes.count(), slot, event.stream}, event);
+    if (!call_.kinds.empty()) take_kind();
+  }
+
+  void release(const TraceEvent& event) {
+    const auto found = slots_.find(event.id);
+    if (found == slots_.end())
+      reader_.refuse(fmt::format("id {} is freed but was never allocated", event.id));
+    if (found->second == kFreed)
+      reader_.refuse(fmt::format("id {} is freed a second time", event.id));
+    flush_kinds();
+    push({Trace::Event::kFree, found->second, event.stream}, event);
+    unused_.push_back(std::exchange(found->second, kFreed));
+  }
+
+  void push(const Trace::Event& event, const TraceEvent& from) {
+    const Trace::Label label{from.name, from.module, from.tag};
+    const auto [known, added] =
+        labels_.emplace(label, static_cast<std::uint32_t>(trace_.label_table.size()));
+    if (added) trace_.label_table.push_back(label);
+    trace_.events.push_back(event);
+    trace_.labels.push_back(known->second);
+  }
+
+  // A backward call allocates one gradient and computes it, then the other: its kinds go to
+  // successive allocations.
+  void take_kind() {
+    ConvolutionQuery query = call_.geometry;
+    query.kind = call_.kinds.front();
+    query.dtype = dtype_;
+    call_.kinds.erase(call_.kinds.begin());
+    trace_.convolutions.push_back({trace_.events.size() - 1, query});
+  }
+  void flush_kinds() {
+    while (!call_.kinds.empty()) take_kind();
+  }
+
+  TraceReader& reader_;
+  Trace trace_;
+  DType dtype_ = DType::kFp32;
+  bool iterations_given_ = false;
+  std::unordered_map<std::int64_t, std::uint32_t> slots_;
+  std::vector<std::uint32_t> unused_;
+  std::map<Trace::Label, std::uint32_t> labels_;
+  TraceConvolution call_;  // kinds still to be placed
+};
+
+}  // namespace
+
+Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits) {
+  TraceReader reader(input, name, limits);
+  return TraceBuilder(reader, name).build();
+}
+
+Trace load_trace(const std::string& path, const TraceLimits& limits) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorKind::kInput, fmt::format("{}: the trace cannot be opened", path));
+  return read_trace(file, path, limits);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,277 @@
+// TraceReader: one line of JSON to one event, without trusting a byte of it.
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/document.h"
+#include "core/error.h"
+#include "kernels/memory/trace/gzip.h"
+#include "kernels/memory/trace/trace.h"
+
+namespace memfathom {
+
+namespace {
+
+constexpr std::string_view kSchema = "memfathom.trace/1";
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
+
+enum class Field {
+  kOp,
+  kId,
+  kBytes,
+  kPhase,
+  kName,
+  kAten,
+  kModule,
+  kTag,
+  kStream,
+  kIteration,
+  kConv,
+  kOther
+};
+
+constexpr std::array<std::string_view, 11> kFieldNames{
+    "op", "id", "bytes", "phase", "name", "aten", "module", "tag", "stream", "iteration", "conv"};
+
+// What a line says, as it is parsed: flat, because events are, and without building a tree.
+class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::string problem;
+  std::array<bool, 12> seen{};
+  std::string op;
+  std::int64_t id = 0;
+  std::int64_t bytes = 0;
+  std::int64_t stream = 0;
+  std::int64_t iteration = 0;
+  std::string phase;
+  std::string name;
+  std::string aten;
+  std::string module;
+  std::string tag;
+
+  bool has(Field field) const { return seen[static_cast<std::size_t>(field)]; }
+
+  bool null() override { return scalar("null"); }
+  bool boolean(bool) override { return scalar("a truth value"); }
+  bool number_integer(number_integer_t value) override { return integer(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())
+               ? scalar("a number that is too large")
+               : integer(static_cast<std::int64_t>(value));
+  }
+  bool number_float(number_float_t, const string_t&) override { return scalar("a fraction"); }
+  bool string(string_t& value) override {
+    if (depth_ != 1) return depth_ > 1 || fail("it is a text, not an object");
+    std::string* const target = text_target();
+    if (target == nullptr) return scalar("a text");
+    *target = std::move(value);
+    return true;
+  }
+  bool binary(binary_t&) override { return scalar("binary data"); }
+  bool start_object(std::size_t) override {
+    if (depth_ == 1 && field_ != Field::kOther && field_ != Field::kConv)
+      return scalar("an object");
+    ++depth_;
+    return true;
+  }
+  bool end_object() override { return --depth_, true; }
+  bool start_array(std::size_t) override {
+    if (depth_ == 0) return fail("it is a list, not an object");
+    if (depth_ == 1 && field_ != Field::kOther) return scalar("a list");
+    ++depth_;
+    return true;
+  }
+  bool end_array() override { return --depth_, true; }
+  bool key(string_t& value) override {
+    if (depth_ != 1) return true;
+    field_ = Field::kOther;
+    for (std::size_t i = 0; i < kFieldNames.size(); ++i) {
+      if (value == kFieldNames[i]) field_ = static_cast<Field>(i);
+    }
+    if (field_ == Field::kOther) return true;
+    if (has(field_)) return fail(fmt::format("\"{}\" is given twice", value));
+    seen[static_cast<std::size_t>(field_)] = true;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::json::exception&) override {
+    return fail(fmt::format("it is not JSON (at byte {})", position));
+  }
+
+ private:
+  bool fail(std::string what) {
+    if (problem.empty()) problem = std::move(what);
+    return false;
+  }
+  // A value whose kind does not suit the known key it belongs to.
+  bool scalar(std::string_view what) {
+    if (depth_ == 0) return fail(fmt::format("it is {}, not an object", what));
+    if (depth_ > 1 || field_ == Field::kOther) return true;
+    return fail(fmt::format("\"{}\" is {}", kFieldNames[static_cast<std::size_t>(field_)], what));
+  }
+  bool integer(std::int64_t value) {
+    if (depth_ == 1) {
+      if (std::int64_t* const target = integer_target()) {
+        *target = value;
+        return true;
+      }
+    }
+    return scalar("a number");
+  }
+  std::int64_t* integer_target() {
+    switch (field_) {
+      case Field::kId: return &id;
+      case Field::kBytes: return &bytes;
+      case Field::kStream: return &stream;
+      case Field::kIteration: return &iteration;
+      default: return nullptr;
+    }
+  }
+  std::string* text_target() {
+    switch (field_) {
+      case Field::kOp: return &op;
+      case Field::kPhase: return &phase;
+      case Field::kName: return &name;
+      case Field::kAten: return &aten;
+      case Field::kModule: return &module;
+      case Field::kTag: return &tag;
+      default: return nullptr;
+    }
+  }
+
+  int depth_ = 0;
+  Field field_ = Field::kOther;
+};
+
+Shape extents(const Node& conv, std::string_view key) {
+  const Node* node = conv.find(key);
+  if (node == nullptr) return {};
+  const std::vector<std::int64_t> values = node->as_ints(0, std::int64_t{1} << 40);
+  if (values.size() > static_cast<std::size_t>(Shape::kMaxRank)) {
+    node->refuse(fmt::format("it may have at most {} extents", Shape::kMaxRank));
+  }
+  return Shape(values);
+}
+
+TraceConvolution convolution_of(const Node& conv) {
+  TraceConvolution result;
+  for (const Node& kind : conv.at("kinds").items()) {
+    constexpr std::array kKinds{ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
+                                ConvolutionKind::kWeightGradient};
+    result.kinds.push_back(kKinds[kind.as_choice({"forward", "data_gradient", "weight_gradient"})]);
+  }
+  if (result.kinds.size() > 3) conv.at("kinds").refuse("it may name each kind once");
+  ConvolutionQuery& query = result.geometry;
+  query.input = extents(conv, "input");
+  query.weight = extents(conv, "weight");
+  if (query.input.rank() < 3) conv.at("input").refuse("it must have at least three extents");
+  if (query.weight.rank() != query.input.rank())
+    conv.at("weight").refuse("it must have as many extents as the input");
+  query.stride = extents(conv, "stride");
+  query.padding = extents(conv, "padding");
+  query.output_padding = extents(conv, "output_padding");
+  query.dilation = extents(conv, "dilation");
+  if (const Node* groups = conv.find("groups"))
+    query.groups = groups->as_int(1, std::int64_t{1} << 40);
+  if (const Node* transposed = conv.find("transposed")) query.transposed = transposed->as_bool();
+  if (const Node* channels_last = conv.find("channels_last"))
+    query.channels_last = channels_last->as_bool();
+  return result;
+}
+
+}  // namespace
+
+TraceReader::TraceReader(std::istream& input, std::string name, const TraceLimits& limits)
+    : name_(std::move(name)),
+      limits_(limits),
+      lines_(std::make_unique<LineReader>(input, limits.max_line_bytes)) {
+  switch (lines_->next(header_)) {
+    case LineReader::Status::kLine: break;
+    case LineReader::Status::kEnd:
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}: the trace is empty; its first line must describe it", name_));
+    case LineReader::Status::kTooLong:
+      refuse(fmt::format("the line has more than {} bytes", limits_.max_line_bytes));
+    case LineReader::Status::kCorrupt: refuse("the compressed data is damaged or cut short");
+  }
+  const Node header = parse_json(header_, name_, 1);
+  if (!header.is_map()) refuse("the first line must be a JSON object that describes the trace");
+  if (header.find("op") != nullptr)
+    refuse("the first line is an event; it must describe the trace");
+  if (const Node* schema = header.find("schema");
+      schema != nullptr && schema->as_string() != kSchema) {
+    schema->refuse(fmt::format("it must be \"{}\"", kSchema));
+  }
+}
+
+TraceReader::~TraceReader() = default;
+
+std::int64_t TraceReader::line() const { return lines_->number(); }
+
+void TraceReader::refuse(const std::string& what) const {
+  throw Error(ErrorKind::kInput, fmt::format("{}:{}: {}", name_, line(), what));
+}
+
+bool TraceReader::next(TraceEvent& event) {
+  std::string text;
+  do {
+    switch (lines_->next(text)) {
+      case LineReader::Status::kLine: break;
+      case LineReader::Status::kEnd: return false;
+      case LineReader::Status::kTooLong:
+        refuse(fmt::format("the line has more than {} bytes", limits_.max_line_bytes));
+      case LineReader::Status::kCorrupt: refuse("the compressed data is damaged or cut short");
+    }
+  } while (text.find_first_not_of(" \t") == std::string::npos);
+  if (++events_ > limits_.max_events)
+    refuse(fmt::format("the trace has more than {} events", limits_.max_events));
+
+  EventHandler line;
+  if (!nlohmann::json::sax_parse(text, &line))
+    refuse(fmt::format("an event cannot be read: {}", line.problem));
+  event = {};
+  if (line.op == "alloc") {
+    event.op = TraceOp::kAlloc;
+    if (!line.has(Field::kBytes)) refuse("an alloc has no \"bytes\"");
+    if (line.bytes < 0 || line.bytes > kMaxBytes) {
+      refuse(fmt::format("\"bytes\" is {}; it must be from 0 to 2^50", line.bytes));
+    }
+    event.bytes = Bytes{line.bytes};
+  } else if (line.op == "free") {
+    event.op = TraceOp::kFree;
+  } else if (line.op == "phase") {
+    event.op = TraceOp::kPhase;
+    if (!line.has(Field::kName)) refuse("a phase has no \"name\"");
+    event.phase = std::move(line.name);
+  } else if (line.has(Field::kOp)) {
+    refuse(fmt::format("\"op\" is \"{}\"; it must be alloc, free or phase", line.op.substr(0, 40)));
+  } else {
+    refuse("an event has no \"op\"");
+  }
+  if (event.op != TraceOp::kPhase) {
+    if (!line.has(Field::kId)) refuse("an event has no \"id\"");
+    event.id = line.id;
+    event.phase = std::move(line.phase);
+    event.name = line.has(Field::kName) ? std::move(line.name) : std::move(line.aten);
+    event.module = std::move(line.module);
+    event.tag = std::move(line.tag);
+  }
+  if (line.stream < 0 || line.stream > kMaxInt)
+    refuse(fmt::format("\"stream\" is {}", line.stream));
+  event.stream = static_cast<int>(line.stream);
+  if (line.has(Field::kIteration)) {
+    if (line.iteration < 0 || line.iteration > kMaxInt)
+      refuse(fmt::format("\"iteration\" is {}", line.iteration));
+    event.iteration = static_cast<int>(line.iteration);
+  }
+  if (line.has(Field::kConv) && event.op == TraceOp::kAlloc) {
+    event.convolution =
+        convolution_of(parse_json(text, name_, static_cast<int>(this->line())).at("conv"));
+  }
+  return true;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,96 @@
+// TraceWriter: events as lines of JSON.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "core/error.h"
+#include "kernels/memory/trace/gzip.h"
+#include "kernels/memory/trace/trace.h"
+
+namespace memfathom {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json json_of(const TraceConvolution& convolution) {
+  const auto list = [](const Shape& shape) {
+    return std::vector<std::int64_t>(shape.begin(), shape.end());
+  };
+  Json kinds = Json::array();
+  for (const ConvolutionKind kind : convolution.kinds) kinds.push_back(to_string(kind));
+  const ConvolutionQuery& query = convolution.geometry;
+  Json json{{"kinds", std::move(kinds)},           {"input", list(query.input)},
+            {"weight", list(query.weight)},        {"stride", list(query.stride)},
+            {"padding", list(query.padding)},      {"dilation", list(query.dilation)},
+            {"transposed", query.transposed},      {"groups", query.groups},
+            {"channels_last", query.channels_last}};
+  if (query.output_padding.rank() > 0) json["output_padding"] = list(query.output_padding);
+  return json;
+}
+
+}  // namespace
+
+std::string to_json_line(const TraceEvent& event) {
+  Json json;
+  if (event.op == TraceOp::kPhase) {
+    json = {{"op", "phase"}, {"name", event.phase}};
+  } else {
+    json = {{"op", event.op == TraceOp::kAlloc ? "alloc" : "free"}, {"id", event.id}};
+    if (event.op == TraceOp::kAlloc) json["bytes"] = event.bytes.count();
+    if (!event.phase.empty()) json["phase"] = event.phase;
+    if (!event.name.empty()) json["name"] = event.name;
+    if (!event.module.empty()) json["module"] = event.module;
+    if (!event.tag.empty()) json["tag"] = event.tag;
+    if (event.stream != 0) json["stream"] = event.stream;
+    if (event.convolution) json["conv"] = json_of(*event.convolution);
+  }
+  if (event.iteration) json["iteration"] = *event.iteration;
+  return dump(json);
+}
+
+TraceWriter::TraceWriter(std::ostream& output, bool gzip, std::string_view header)
+    : output_(output) {
+  const Json given = Json::parse(header, nullptr, false);
+  if (!given.is_object())
+    throw Error(ErrorKind::kInternal, "a trace's header must be a JSON object");
+  Json line{{"schema", "memfathom.trace/1"}};
+  for (const auto& [key, value] : given.items()) line[key] = value;
+  line["schema"] = "memfathom.trace/1";
+  if (gzip) gzip_ = std::make_unique<GzipWriter>(output);
+  put(dump(line));
+}
+
+TraceWriter::~TraceWriter() {
+  try {
+    finish();
+  } catch (const Error&) {  // whoever needs to know calls finish()
+  }
+}
+
+void TraceWriter::write(const TraceEvent& event) { put(to_json_line(event)); }
+
+void TraceWriter::finish() {
+  if (finished_) return;
+  finished_ = true;
+  if (gzip_) gzip_->finish();
+  output_.flush();
+  if (!output_)
+    throw Error(ErrorKind::kEnvironment, "the trace could not be written; is the disk full?");
+}
+
+void TraceWriter::put(std::string_view text) {
+  const std::string line = fmt::format("{}\n", text);
+  if (gzip_) {
+    gzip_->write(line);
+  } else {
+    output_ << line;
+  }
+}
+
+}  // namespace memfathom

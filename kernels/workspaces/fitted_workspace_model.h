@@ -1,0 +1,39 @@
+// FittedWorkspaceModel: workspaces without the library, from a table fitted to its answers. The
+// fallback where cuDNN is absent.
+#pragma once
+
+#include <string>
+
+#include "core/workspace.h"
+#include "kernels/workspaces/fitted_table.h"
+
+namespace memfathom {
+
+class FittedWorkspaceModel : public WorkspaceModel {
+ public:
+  // By architecture or GPU as describe_gpu() takes them; one that was not fitted is answered by the
+  // next older.
+  explicit FittedWorkspaceModel(std::string_view gpu,
+                                const FittedTable& table = fitted_table_cudnn_9_19());
+
+  // Source kFitted; kExact where PyTorch has kernels of its own, which want nothing.
+  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
+
+  // cuFFT cannot be asked without a device: half-precision aside, its work area is about the
+  // transformed data. Source kDefault.
+  WorkspaceAnswer fft(const FftQuery& query) const override;
+
+ private:
+  int compute_;
+  const FittedTable& table_;
+};
+
+// The tree for a query, as cuDNN sees it, on compute capability `compute`; null when the table is
+// empty.
+const FittedTree* tree_for(const FittedTable& table, const ConvolutionQuery& query, int compute);
+
+// The form at the leaf the features lead to.
+WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
+                      const ConvolutionFeatures& features);
+
+}  // namespace memfathom

@@ -1,9 +1,0 @@
-// A module of another build: only its interface number is different.
-#include "kernels/cuda_module.h"
-#include "kernels/module_interface.h"
-
-extern "C" const memfathom::CudaModule* memfathom_cuda_module() {
-  static const memfathom::CudaModule module{memfathom::module_interface() + 1, nullptr, nullptr,
-                                            nullptr};
-  return &module;
-}
