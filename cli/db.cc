@@ -82,8 +82,8 @@ ExitCode backup(const Words& words, Context& context) {
   return ExitCode::kYes;
 }
 
-std::vector<Calibration> chosen_calibrations(const Store& store,
-                                             std::span<const std::string> names) {
+std::vector<Calibration> selected_calibrations(const Store& store,
+                                               std::span<const std::string> names) {
   if (names.empty()) return store.calibrations();
   std::vector<Calibration> chosen;
   for (const std::string& name : names) {
@@ -103,7 +103,7 @@ std::vector<Calibration> chosen_calibrations(const Store& store,
 ExitCode export_files(const Words& words, Context& context) {
   require_words(words, 1, words.size(), "export FOLDER [NAME|ID ...]");
   const Store store = Store::open(database_path(context), Store::Mode::kReadOnly);
-  const std::vector<Calibration> chosen = chosen_calibrations(store, std::span(words).subspan(1));
+  const std::vector<Calibration> chosen = selected_calibrations(store, std::span(words).subspan(1));
   Words files;
   for (const auto& path : export_calibrations(chosen, words[0])) files.push_back(path.string());
   if (context.format == Format::kJson) {
@@ -171,14 +171,14 @@ ExitCode merge(const Words& words, Context& context) {
   return ExitCode::kYes;
 }
 
-struct Action {
+struct DbAction {
   std::string_view name;
   ExitCode (*run)(const Words& words, Context& context);
 };
 
-constexpr std::array kActions{Action{"info", info},           Action{"check", check},
-                              Action{"backup", backup},       Action{"export", export_files},
-                              Action{"import", import_files}, Action{"merge", merge}};
+constexpr std::array kActions{DbAction{"info", info},           DbAction{"check", check},
+                              DbAction{"backup", backup},       DbAction{"export", export_files},
+                              DbAction{"import", import_files}, DbAction{"merge", merge}};
 
 }  // namespace
 
@@ -190,7 +190,7 @@ ExitCode run_db(const Arguments& arguments, Context& context) {
   options.positional("FILE", words);
   options.parse(arguments);
   std::vector<std::string_view> names;
-  for (const Action& action : kActions) {
+  for (const DbAction& action : kActions) {
     if (action.name == name) return action.run(words, context);
     names.push_back(action.name);
   }

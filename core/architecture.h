@@ -1,4 +1,4 @@
-// The compute capability in the name of a card's architecture.
+// The compute capability in the name of a GPU's architecture.
 #pragma once
 
 #include <charconv>
@@ -8,9 +8,9 @@ namespace memfathom {
 
 // "sm_80" -> 80; 0 for anything else, such as the cpu's "x86_64".
 inline int compute_capability(std::string_view architecture) {
-  constexpr std::string_view kCard = "sm_";
-  if (!architecture.starts_with(kCard)) return 0;
-  architecture.remove_prefix(kCard.size());
+  constexpr std::string_view kSmPrefix = "sm_";
+  if (!architecture.starts_with(kSmPrefix)) return 0;
+  architecture.remove_prefix(kSmPrefix.size());
   int number = 0;
   const char* end = architecture.data() + architecture.size();
   const auto [after, failure] = std::from_chars(architecture.data(), end, number);

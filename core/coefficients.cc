@@ -63,7 +63,7 @@ const char* theta_name(ThetaIndex index) {
   return "";
 }
 
-std::string meaning_of(std::string_view coefficient) {
+std::string describe_coefficient(std::string_view coefficient) {
   for (const Meaning& meaning : kMeanings) {
     if (meaning.name == coefficient) return meaning.words;
   }

@@ -17,9 +17,9 @@ const char* constant_name(ConstantIndex index);
 const char* theta_name(ThetaIndex index);
 
 // What a coefficient is physically, in one phrase: "CUDA context: driver structures, ...".
-std::string meaning_of(std::string_view coefficient);
+std::string describe_coefficient(std::string_view coefficient);
 
-// What is assumed of a card nobody calibrated, with how far off that may be. Bytes.
+// What is assumed of a GPU nobody calibrated, with how far off that may be. Bytes.
 struct DefaultConstant {
   double value;
   double standard_error;

@@ -5,7 +5,7 @@
 namespace memfathom {
 
 std::string Environment::device_key() const {
-  // Whole GiB: drivers disagree by a few MiB about the same card, and it stays the same card.
+  // Whole GiB: drivers disagree by a few MiB about the same GPU, and it stays the same GPU.
   const std::int64_t memory_gib = memory_total.rounded_up(Bytes{1LL << 30}).count() >> 30;
   return fmt::format("{}|{}|{} GiB|ecc {}|mig {}", gpu, architecture, memory_gib,
                      ecc ? "on" : "off", mig.empty() ? "off" : mig);

@@ -25,7 +25,7 @@ struct Environment {
   bool operator==(const Environment&) const = default;
 
   bool is_virtual() const { return architecture == "virtual"; }
-  // What the card is: GPU, architecture, memory, ECC, MIG. Baselines compare within it.
+  // What the GPU is: GPU, architecture, memory, ECC, MIG. Baselines compare within it.
   std::string device_key() const;
   // What runs on it: driver, libraries, framework. A different one makes a calibration stale.
   std::string stack_key() const;

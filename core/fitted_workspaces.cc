@@ -39,18 +39,18 @@ const WorkspaceFeatures* FittedWorkspaces::model_of(Library library,
   return found == models_.end() ? nullptr : &found->second;
 }
 
-WorkspaceAnswer FittedWorkspaces::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize FittedWorkspaces::convolution(const ConvolutionQuery& query) const {
   if (const WorkspaceFeatures* phi = model_of(convolutions_, operation_of(query))) {
     return {evaluate(features_of(query), *phi), Source::kFitted};
   }
-  return fallback_ != nullptr ? fallback_->convolution(query) : WorkspaceAnswer{};
+  return fallback_ != nullptr ? fallback_->convolution(query) : WorkspaceSize{};
 }
 
-WorkspaceAnswer FittedWorkspaces::fft(const FftQuery& query) const {
+WorkspaceSize FittedWorkspaces::fft(const FftQuery& query) const {
   if (const WorkspaceFeatures* phi = model_of(transforms_, operation_of(query))) {
     return {evaluate(features_of(query), *phi), Source::kFitted};
   }
-  return fallback_ != nullptr ? fallback_->fft(query) : WorkspaceAnswer{};
+  return fallback_ != nullptr ? fallback_->fft(query) : WorkspaceSize{};
 }
 
 }  // namespace memfathom

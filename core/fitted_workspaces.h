@@ -18,8 +18,8 @@ class FittedWorkspaces final : public WorkspaceModel {
                             Library transforms = Library::kCufft,
                             const WorkspaceModel* fallback = nullptr);
 
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
-  WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
 
  private:
   const WorkspaceFeatures* model_of(Library library, const std::string& operation) const;

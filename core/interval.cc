@@ -19,7 +19,7 @@ const RatioGroup* find_group(const Calibration& calibration, std::string_view gr
 
 }  // namespace
 
-Bytes whole_bytes(double bytes) {
+Bytes clamped_bytes(double bytes) {
   constexpr double kLargest = 9.0e18;  // just below what 63 bits hold
   return Bytes{static_cast<std::int64_t>(std::clamp(bytes, 0.0, kLargest))};
 }
@@ -64,8 +64,8 @@ PredictionInterval prediction_interval(const Calibration& calibration, std::stri
   const RatioInterval interval = ratio_interval(ratios->ratios, level);
   const auto centre = static_cast<double>(predicted.count());
   const double scale = scale_in(calibration, predicted);
-  return {whole_bytes(centre + (interval.low - 1) * scale),
-          whole_bytes(centre + (interval.high - 1) * scale), interval.level};
+  return {clamped_bytes(centre + (interval.low - 1) * scale),
+          clamped_bytes(centre + (interval.high - 1) * scale), interval.level};
 }
 
 std::optional<double> probability_fits(const Calibration& calibration, std::string_view group,

@@ -44,7 +44,7 @@ RatioInterval ratio_interval(std::span<const double> sorted, double level);
 double probability_below(std::span<const double> sorted, double limit);
 
 // What an interval's end is as bytes: never below 0, never more than Bytes can hold.
-Bytes whole_bytes(double bytes);
+Bytes clamped_bytes(double bytes);
 
 struct PredictionInterval {
   Bytes low;

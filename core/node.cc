@@ -14,14 +14,14 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kLongestShown = 60;
+constexpr std::size_t kMaxShownLength = 60;
 
 std::string child_path(const std::string& parent, std::string_view key) {
   return parent.empty() ? std::string(key) : fmt::format("{}.{}", parent, key);
 }
 
 std::string at_most_one_line(std::string_view text) {
-  const std::string_view start = cut_utf8(text, kLongestShown);
+  const std::string_view start = cut_utf8(text, kMaxShownLength);
   std::string line(start);
   std::replace_if(
       line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');

@@ -13,7 +13,7 @@
 namespace memfathom {
 namespace {
 
-constexpr double kSecondsBetweenDrawings = 0.1;
+constexpr double kRedrawIntervalSeconds = 0.1;
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -43,7 +43,7 @@ Progress::Progress(std::ostream& out, ProgressMode mode, std::string what, std::
       clock_(std::move(clock)),
       columns_(columns),
       started_(clock_()),
-      last_drawn_(started_ - kSecondsBetweenDrawings) {}
+      last_drawn_(started_ - kRedrawIntervalSeconds) {}
 
 Progress::~Progress() {
   if (line_is_drawn_) out_ << "\r\x1b[K" << std::flush;
@@ -72,7 +72,7 @@ std::string Progress::summary(double now) const {
 }
 
 void Progress::draw(std::string_view note, double now) {
-  if (now - last_drawn_ < kSecondsBetweenDrawings && done_ < total_) return;
+  if (now - last_drawn_ < kRedrawIntervalSeconds && done_ < total_) return;
   last_drawn_ = now;
   line_is_drawn_ = true;
   std::string line = summary(now);
@@ -88,8 +88,8 @@ void Progress::print_line(double now) {
                                   ? static_cast<std::int64_t>(10.0 * static_cast<double>(done_) /
                                                               static_cast<double>(total_))
                                   : 10;
-  if (tenths <= tenths_told_) return;
-  tenths_told_ = tenths;
+  if (tenths <= tenths_reported_) return;
+  tenths_reported_ = tenths;
   out_ << summary(now) << '\n' << std::flush;
 }
 

@@ -42,7 +42,7 @@ class Progress {
   Clock clock_;
   std::size_t columns_;
   std::int64_t done_ = 0;
-  std::int64_t tenths_told_ = 0;
+  std::int64_t tenths_reported_ = 0;
   double started_;
   double last_drawn_;
   bool line_is_drawn_ = false;

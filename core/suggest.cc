@@ -10,7 +10,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kLongestName =
+constexpr std::size_t kMaxNameLength =
     64;  // longer texts are not mistyped names, and the distance is quadratic
 
 std::string folded(std::string_view name) {
@@ -45,12 +45,12 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 std::optional<std::string_view> nearest_name(std::string_view given,
                                              std::span<const std::string_view> names) {
-  if (given.empty() || given.size() > kLongestName) return std::nullopt;
+  if (given.empty() || given.size() > kMaxNameLength) return std::nullopt;
   const std::string wanted = folded(given);
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(1, given.size() / 3) + 1;
   for (const std::string_view name : names) {
-    if (name.size() > kLongestName) continue;
+    if (name.size() > kMaxNameLength) continue;
     const std::size_t d = distance(wanted, folded(name));
     // A name with nothing in common with the given one is no suggestion, however short both are.
     if (d < best_distance && d < std::max(given.size(), name.size())) {
@@ -61,9 +61,9 @@ std::optional<std::string_view> nearest_name(std::string_view given,
   return best;
 }
 
-bool is_slip(std::string_view given, std::string_view name) {
+bool is_likely_typo(std::string_view given, std::string_view name) {
   constexpr std::size_t kShortest = 8;
-  if (given == name || given.size() < kShortest || given.size() > kLongestName) return false;
+  if (given == name || given.size() < kShortest || given.size() > kMaxNameLength) return false;
   if (given.size() > name.size() + 1 || name.size() > given.size() + 1) return false;
   return distance(folded(given), folded(name)) <= 1;
 }

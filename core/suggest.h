@@ -15,7 +15,7 @@ std::optional<std::string_view> nearest_name(std::string_view given,
 
 // Whether one slip of the hand (a letter more, less or wrong, two swapped, a hyphen for an
 // underscore) makes `given` of `name`. Short words are never said to be slips.
-bool is_slip(std::string_view given, std::string_view name);
+bool is_likely_typo(std::string_view given, std::string_view name);
 
 // The end of an error sentence: "did you mean \"estimate\"?" or, when nothing is near, "known are
 // a, b, c".

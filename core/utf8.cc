@@ -61,8 +61,9 @@ std::optional<char32_t> next_code_point(std::string_view text, std::size_t& posi
     if (position >= text.size() || (byte(position) & 0xC0) != 0x80) return std::nullopt;
     code = (code << 6) | (byte(position++) & 0x3F);
   }
-  constexpr std::array<char32_t, 4> kLeast{0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[static_cast<std::size_t>(extra)] || code > 0x10FFFF) return std::nullopt;
+  constexpr std::array<char32_t, 4> kMinCodePoints{0, 0x80, 0x800, 0x10000};
+  if (code < kMinCodePoints[static_cast<std::size_t>(extra)] || code > 0x10FFFF)
+    return std::nullopt;
   if (code >= 0xD800 && code <= 0xDFFF) return std::nullopt;
   return code;
 }

@@ -66,7 +66,7 @@ struct AttentionQuery {
   bool operator==(const AttentionQuery&) const = default;
 };
 
-struct WorkspaceAnswer {
+struct WorkspaceSize {
   Bytes bytes;
   Source source = Source::kDefault;
 };
@@ -76,10 +76,10 @@ struct WorkspaceAnswer {
 class WorkspaceModel {
  public:
   virtual ~WorkspaceModel() = default;
-  virtual WorkspaceAnswer convolution(const ConvolutionQuery& query) const = 0;
-  virtual WorkspaceAnswer fft(const FftQuery& query) const = 0;
+  virtual WorkspaceSize convolution(const ConvolutionQuery& query) const = 0;
+  virtual WorkspaceSize fft(const FftQuery& query) const = 0;
   // Beside the temporaries of PyTorch's own kernel. kDefault: no library runs it.
-  virtual WorkspaceAnswer attention(const AttentionQuery&) const { return {}; }
+  virtual WorkspaceSize attention(const AttentionQuery&) const { return {}; }
 };
 
 // A workspace that a library really asked for, as recorded by a profile.

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "memfathom.calibration/1";
-constexpr std::uintmax_t kLargestFile = 64 << 20;  // a real one has some hundred KiB
+constexpr std::uintmax_t kMaxFileBytes = 64 << 20;  // a real one has some hundred KiB
 
 void require_finite(const Calibration& calibration, const std::string& what, double value) {
   if (std::isfinite(value)) return;
@@ -156,9 +156,9 @@ Calibration read_calibration_file(const fs::path& path) {
                 fmt::format("{} cannot be read; name a file that `memfathom db export` wrote",
                             path.string()));
   }
-  if (size > kLargestFile) {
+  if (size > kMaxFileBytes) {
     throw Error(ErrorKind::kInput, fmt::format("{} has {} bytes; a calibration file has at most {}",
-                                               path.string(), size, kLargestFile));
+                                               path.string(), size, kMaxFileBytes));
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return from_calibration_file(text, path.string());

@@ -251,15 +251,16 @@ std::vector<Calibration> Store::architecture_siblings(const Environment& environ
 std::optional<Calibration> Store::find_calibration(std::string_view name_or_id) const {
   return guarded(
       connection_->path(), "looking for a calibration", [&]() -> std::optional<Calibration> {
-        std::vector<Listed> listed;
+        std::vector<NamedEntry> listed;
         std::vector<std::int64_t> at;
         Query query(*connection_,
                     "SELECT id, uid, name, usable FROM calibrations ORDER BY created, uid");
         while (query.step()) {
-          Listed& one = listed.emplace_back();
+          NamedEntry& one = listed.emplace_back();
           query.read_all(at.emplace_back(), one.id, one.name, one.usable);
         }
-        const std::optional<std::size_t> found = find_listed(listed, name_or_id, "calibrations");
+        const std::optional<std::size_t> found =
+            find_by_name_or_id(listed, name_or_id, "calibrations");
         if (!found) return std::nullopt;
         return rows::calibration_at(*connection_, at[*found]);
       });
@@ -277,9 +278,9 @@ std::vector<Baseline> Store::baselines() const {
 
 std::optional<Baseline> Store::find_baseline(std::string_view name_or_id) const {
   std::vector<Baseline> all = baselines();
-  std::vector<Listed> listed;
+  std::vector<NamedEntry> listed;
   for (const Baseline& baseline : all) listed.push_back({baseline.id, baseline.name});
-  const std::optional<std::size_t> found = find_listed(listed, name_or_id, "baselines");
+  const std::optional<std::size_t> found = find_by_name_or_id(listed, name_or_id, "baselines");
   return found ? std::optional(std::move(all[*found])) : std::nullopt;
 }
 

@@ -128,8 +128,8 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that tell cards apart.
-std::vector<std::string> telling_words(std::string_view product) {
+// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that tell GPUs apart.
+std::vector<std::string> identifying_words(std::string_view product) {
   static constexpr auto kIdle = std::to_array<std::string_view>(
       {"nvidia", "geforce", "tesla", "quadro", "gpu", "generation", "pcie", "sxm", "sxm2", "sxm3",
        "sxm4", "sxm5", "hbm2", "hbm2e", "hbm3", "hbm3e"});
@@ -187,7 +187,7 @@ const std::vector<Gpu>& sorted() {
 
 int Gpu::compute_capability() const { return memfathom::compute_capability(architecture); }
 
-std::span<const Gpu> known_gpus_by_memory() { return sorted(); }
+std::span<const Gpu> gpus_by_memory() { return sorted(); }
 
 const Gpu* find_gpu(std::string_view name) {
   const std::string wanted = folded(name);
@@ -195,20 +195,20 @@ const Gpu* find_gpu(std::string_view name) {
     if (folded(gpu.name) == wanted) return &gpu;
   }
   // As the driver calls it: "NVIDIA A100-SXM4-80GB".
-  const std::vector<std::string> words = telling_words(name);
+  const std::vector<std::string> words = identifying_words(name);
   for (const Gpu& gpu : kGpus) {
-    if (telling_words(gpu.product) == words) return &gpu;
+    if (identifying_words(gpu.product) == words) return &gpu;
   }
   return nullptr;
 }
 
 const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {
   constexpr double kDifference = 0.06;  // what drivers and data sheets keep from programs
-  const std::vector<std::string> words = without_sizes(telling_words(product));
+  const std::vector<std::string> words = without_sizes(identifying_words(product));
   const Gpu* nearest = nullptr;
   double least = kDifference;
   for (const Gpu& gpu : kGpus) {
-    if (without_sizes(telling_words(gpu.product)) != words) continue;
+    if (without_sizes(identifying_words(gpu.product)) != words) continue;
     const double difference = std::abs(
         static_cast<double>(memory.count()) / static_cast<double>(gpu.memory().count()) - 1);
     if (difference <= least) {

@@ -1,4 +1,4 @@
-// GPUs: the cards people have, with the memory a program can use on them.
+// GPUs: the GPUs people have, with the memory a program can use on them.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Gpu {
   int compute_capability() const;
 };
 
-std::span<const Gpu> known_gpus_by_memory();  // smallest memory first
+std::span<const Gpu> gpus_by_memory();  // smallest memory first
 
 // By name, hyphens and case aside. Null when unknown.
 const Gpu* find_gpu(std::string_view name);

@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-constexpr int kLeastSpreadPages = 10;  // with less, a slope of the replay hides in the constant
+constexpr int kMinSpreadPages = 10;  // with less, a slope of the replay hides in the constant
 
 std::string problem_with(const FitRow& row, const FitOptions& options) {
   if (!std::isfinite(row.weight) || row.weight < 0)
@@ -97,11 +97,11 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
         measured, distinct, distinct == 1 ? "" : "s", options.min_distinct_jobs);
   }
   const Bytes spread{std::get<0>(*most) - std::get<0>(*least)};
-  if (spread < kLeastSpreadPages * options.quantum) {
+  if (spread < kMinSpreadPages * options.quantum) {
     return fmt::format(
         "the sizes of all {} samples lie within {} of each other: a constant is collinear with "
         "them; profile smaller and larger jobs, {} apart or more",
-        measured, to_string(spread), to_string(kLeastSpreadPages * options.quantum));
+        measured, to_string(spread), to_string(kMinSpreadPages * options.quantum));
   }
   return confounded_libraries(device_rows, options);
 }

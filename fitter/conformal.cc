@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kClearlyBetter = 4;  // in logarithms of likelihood
 constexpr double kStretchStep = 1.05;
-constexpr double kMostStretch = 3;
+constexpr double kMaxStretch = 3;
 
 int folds_in(const std::vector<HeldOutRatio>& rows) {
   std::set<int> folds;
@@ -67,7 +67,7 @@ Coverage coverage_at(const std::vector<HeldOutRatio>& ratios, const FitOptions& 
 double stretch_for(const std::vector<HeldOutRatio>& ratios, const FitOptions& options) {
   if (!options.for_unseen_families) return 1;
   double stretch = small_sample_stretch(folds_in(ratios));
-  const double most = kMostStretch * stretch;
+  const double most = kMaxStretch * stretch;
   while (stretch < most && coverage_at(ratios, options, stretch).share() < options.interval_level)
     stretch *= kStretchStep;
   return stretch;
@@ -91,16 +91,16 @@ double interval_knee(const std::vector<HeldOutRatio>& rows, const FitOptions& op
     groups[row.group].push_back({row.predicted, row.predicted - row.measured, 0});
     largest = std::max(largest, row.predicted);
   }
-  const auto surprise = [&](double knee) {
+  const auto knee_loss = [&](double knee) {
     double sum = 0;
     for (const auto& [name, readings] : groups)
-      sum += surprise_at(knee, readings, static_cast<double>(options.quantum.count()));
+      sum += negative_log_likelihood(knee, readings, static_cast<double>(options.quantum.count()));
     return sum;
   };
   double best = 0;
-  double least = surprise(0) - kClearlyBetter;
+  double least = knee_loss(0) - kClearlyBetter;
   for (const double knee : candidate_knees(largest)) {
-    const double score = surprise(knee);
+    const double score = knee_loss(knee);
     if (score >= least) continue;
     least = score;
     best = knee;
@@ -121,7 +121,7 @@ double kolmogorov_smirnov(const std::vector<double>& a, const std::vector<double
   std::size_t j = 0;
   while (i < a.size() && j < b.size()) {
     const double value = std::min(a[i], b[j]);
-    while (i < a.size() && a[i] <= value) ++i;  // ties step together: readings are quantised
+    while (i < a.size() && a[i] <= value) ++i;  // ties step together: readings are quantized
     while (j < b.size() && b[j] <= value) ++j;
     widest = std::max(widest, std::abs(static_cast<double>(i) / n - static_cast<double>(j) / m));
   }

@@ -49,9 +49,10 @@ double first_base(const RowList& rows) {
   return std::max(median(std::move(rest)), 0.0);
 }
 
-SolverSetup first_setup(const RowList& rows, const Beliefs& beliefs, const FitOptions& options) {
+SolverSetup first_setup(const RowList& rows, const ConstantPriors& prior_set,
+                        const FitOptions& options) {
   SolverSetup setup;
-  setup.priors = beliefs.priors;
+  setup.priors = prior_set.priors;
   setup.quantum = static_cast<double>(options.quantum.count());
   // Families that differ by their constants scatter more than their libraries make them.
   setup.common_noise = options.for_unseen_families;
@@ -60,7 +61,7 @@ SolverSetup first_setup(const RowList& rows, const Beliefs& beliefs, const FitOp
   for (int p = kCublas; p < kParameterCount; ++p) {
     const auto at = static_cast<std::size_t>(p);
     setup.start[at] =
-        p < kSolvedConstants ? (setup.free[at] ? 0 : beliefs.priors[at].mean) : neutral(p);
+        p < kSolvedConstants ? (setup.free[at] ? 0 : prior_set.priors[at].mean) : neutral(p);
   }
   return setup;
 }
@@ -121,7 +122,8 @@ double family_variance(const RowList& rows, const Solution& solution, const FitO
 // What the solver saw as one base is two coefficients: the context where a sibling under our own
 // framework tells it.
 std::vector<Coefficient> base_coefficients(const RowList& device, const Solution& solution,
-                                           const Diagnosis& diagnosis, const Beliefs& beliefs,
+                                           const Diagnosis& diagnosis,
+                                           const ConstantPriors& prior_set,
                                            const FitOptions& options,
                                            std::vector<std::string>* notes) {
   const double page = static_cast<double>(options.quantum.count());
@@ -133,7 +135,7 @@ std::vector<Coefficient> base_coefficients(const RowList& device, const Solution
   const int rows = solution.rows_bearing[kBase];
   const bool mostly_prior = solution.pull[kBase] > kMostlyPrior;
   const Source source = mostly_prior ? Source::kDefault : Source::kFitted;
-  if (options.environment.framework == "memfathom" || !beliefs.context_known) {
+  if (options.environment.framework == "memfathom" || !prior_set.context_known) {
     if (options.environment.framework != "memfathom") {
       notes->push_back(
           "context and framework are seen only together with one framework: their sum stands in "
@@ -142,10 +144,10 @@ std::vector<Coefficient> base_coefficients(const RowList& device, const Solution
     return {{"context", base, std::sqrt(variance), "bytes", source, mostly_prior, rows},
             {"framework", 0, 0, "bytes", Source::kDefault, true, 0}};
   }
-  const double context = std::min(beliefs.context.mean, base);
-  return {{"context", context, beliefs.context.sigma, "bytes", Source::kFitted, true, 0},
+  const double context = std::min(prior_set.context.mean, base);
+  return {{"context", context, prior_set.context.sigma, "bytes", Source::kFitted, true, 0},
           {"framework", base - context,
-           std::sqrt(variance + beliefs.context.sigma * beliefs.context.sigma), "bytes", source,
+           std::sqrt(variance + prior_set.context.sigma * prior_set.context.sigma), "bytes", source,
            mostly_prior, rows}};
 }
 
@@ -178,11 +180,11 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
 
 void add_coefficients(const RowList& rows, const Solution& solution, const Solution& everything,
                       const SolverSetup& identified, const SolverSetup& setup,
-                      const Beliefs& beliefs, const FitOptions& options,
+                      const ConstantPriors& prior_set, const FitOptions& options,
                       const WorkspaceFit& workspaces, FitSummary* summary) {
   Calibration& calibration = summary->result;
   calibration.coefficients =
-      base_coefficients(rows, solution, summary->diagnosis, beliefs, options, &summary->notes);
+      base_coefficients(rows, solution, summary->diagnosis, prior_set, options, &summary->notes);
   for (int p = kCublas; p < kSolvedConstants; ++p) {
     const auto at = static_cast<std::size_t>(p);
     const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
@@ -193,7 +195,7 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
     const double variance = (setup.free[at] ? solution.variance(p) : left_out) +
                             shift_variance(summary->diagnosis, p) +
                             workspace_variance(rows, workspaces, p);
-    const double prior_error = beliefs.priors[at].sigma;
+    const double prior_error = prior_set.priors[at].sigma;
     const double page = static_cast<double>(options.quantum.count());
     calibration.coefficients.push_back(
         {name, solution.value[at], determined ? std::sqrt(variance + page * page / 3) : prior_error,
@@ -263,9 +265,9 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
   calibration.refusal = too_little_data(split.device, options);
   if (!calibration.refusal.empty()) return summary;
 
-  Beliefs beliefs = beliefs_about(options, parent);
-  summary.notes = beliefs.notes;
-  const SolverSetup identified = first_setup(split.device, beliefs, options);
+  ConstantPriors prior_set = constant_priors(options, parent);
+  summary.notes = prior_set.notes;
+  const SolverSetup identified = first_setup(split.device, prior_set, options);
   const Solution everything = solve(split.device, identified);
 
   SolverSetup setup = identified;
@@ -287,7 +289,7 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
       validate(split.device, split.kept, setup, solution, options, &summary);
   summary.diagnosis = diagnose(split.all, split.device, setup, solution, options);
   summary.outliers = list_outliers(split.device, setup, solution);
-  add_coefficients(split.device, solution, everything, identified, setup, beliefs, options,
+  add_coefficients(split.device, solution, everything, identified, setup, prior_set, options,
                    workspaces, &summary);
   calibration.refusal = refusal_of(summary, validated, options);
   calibration.usable = calibration.refusal.empty();

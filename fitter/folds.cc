@@ -79,12 +79,12 @@ std::vector<int> random_folds(std::size_t rows, int folds, std::uint64_t seed) {
   return fold;
 }
 
-FamilyFolds family_folds(const RowList& rows, int most_folds) {
+FamilyFolds family_folds(const RowList& rows, int max_folds) {
   FamilyFolds result;
   std::map<std::string, int> known;
   for (const FitRow* row : rows) {
     const auto [at, is_new] =
-        known.emplace(row->family, static_cast<int>(known.size()) % most_folds);
+        known.emplace(row->family, static_cast<int>(known.size()) % max_folds);
     result.fold.push_back(at->second);
   }
   result.families = static_cast<int>(known.size());

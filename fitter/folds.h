@@ -18,7 +18,7 @@ struct FamilyFolds {
   std::vector<int> fold;
   int families = 0;
 };
-FamilyFolds family_folds(const RowList& rows, int most_folds);
+FamilyFolds family_folds(const RowList& rows, int max_folds);
 
 // Which constants the rows determine: a module whose rows are also all rows of another term, or
 // next to none, is not.
@@ -31,7 +31,7 @@ std::vector<std::pair<int, int>> confounded_modules(const RowList& rows, int min
 
 // The prediction of each row by the fit of the other folds. Censored rows belong to every fit and
 // have no prediction (0). A constant that the remaining rows do not determine falls back to its
-// prior, as it would on a card never seen with it.
+// prior, as it would on a GPU never seen with it.
 std::vector<double> held_out_predictions(const RowList& rows, const std::vector<int>& fold,
                                          const SolverSetup& setup, const FitOptions& options);
 

@@ -11,7 +11,7 @@ namespace {
 constexpr double kMadToSigma = 1.4826;  // of a normal distribution
 constexpr double kTail = 5;  // beyond it a row says nothing about the scale of the others
 constexpr int kGrid = 12;
-constexpr std::size_t kFewestOfClass = 12;
+constexpr std::size_t kMinRowsPerNoiseClass = 12;
 
 double sigma_of(const NoiseScale& scale, double quantum, double bytes) {
   const double page = quantum / std::sqrt(12.0);
@@ -40,9 +40,9 @@ NoiseScale scale_of(const std::vector<NoiseReading>& readings, double quantum) {
   double largest = 0;
   for (const NoiseReading& r : readings) largest = std::max(largest, r.size);
   double best = 0;
-  double least = surprise_at(best, readings, quantum);
+  double least = negative_log_likelihood(best, readings, quantum);
   for (const double knee : candidate_knees(largest)) {
-    const double score = surprise_at(knee, readings, quantum);
+    const double score = negative_log_likelihood(knee, readings, quantum);
     if (score < least) {
       least = score;
       best = knee;
@@ -69,7 +69,8 @@ std::vector<double> candidate_knees(double largest) {
   return knees;
 }
 
-double surprise_at(double knee, const std::vector<NoiseReading>& readings, double quantum) {
+double negative_log_likelihood(double knee, const std::vector<NoiseReading>& readings,
+                               double quantum) {
   return surprise(with_knee(knee, readings), quantum, readings);
 }
 
@@ -83,7 +84,7 @@ Noise estimate_noise(const std::vector<NoiseReading>& readings, double quantum) 
       if (r.noise_class == noise_class) own.push_back(r);
     }
     noise.by_class[static_cast<std::size_t>(noise_class)] =
-        own.size() >= kFewestOfClass ? scale_of(own, quantum) : cautious(own, noise.all);
+        own.size() >= kMinRowsPerNoiseClass ? scale_of(own, quantum) : cautious(own, noise.all);
   }
   return noise;
 }

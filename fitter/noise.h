@@ -42,6 +42,7 @@ std::vector<double> candidate_knees(double largest);
 
 // How badly a knee, with the scale that suits it best, explains the readings: minus the logarithm
 // of their likelihood, in which a gross error counts like a tail.
-double surprise_at(double knee, const std::vector<NoiseReading>& readings, double quantum);
+double negative_log_likelihood(double knee, const std::vector<NoiseReading>& readings,
+                               double quantum);
 
 }  // namespace memfathom

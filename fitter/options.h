@@ -18,7 +18,7 @@ struct FitOptions {
   Bytes quantum{2 << 20};
   Bytes largest_plausible{std::int64_t{64} << 40};
 
-  int min_samples = 6;  // "six runs on a new card fix its constant; one run is worse than none"
+  int min_samples = 6;  // "six runs on a new GPU fix its constant; one run is worse than none"
   int min_distinct_jobs = 3;         // equal jobs repeat one reading, they do not confirm the model
   int min_rows_per_module = 3;       // with the library, and without it
   int min_group_size = 39;           // the fewest ratios that can promise 95 %
@@ -26,14 +26,14 @@ struct FitOptions {
 
   int folds = 10;
   int fold_rows = 1500;  // a fold is fitted to at most so many rows; four constants need no more
-  // For a calibration that will be asked about kinds of rows it never saw (other cards, other
+  // For a calibration that will be asked about kinds of rows it never saw (other GPUs, other
   // stacks): intervals and errors are those of whole families left out, each counting alike. The
   // caller gives about as many rows of each.
   bool for_unseen_families = false;
   double selection_gain =
       1.0;  // standard errors by which a module must lower the held-out loss to be kept
   double sibling_spread =
-      0.1;  // how far cards of one architecture differ, relative: the width of a parent's prior
+      0.1;  // how far GPUs of one architecture differ, relative: the width of a parent's prior
   double max_median_error = 0.25;  // held out; beyond it an answer helps nobody
   double interval_level = 0.9;
   double coverage_significance = 0.005;  // refuse when so poor a coverage is less likely than this

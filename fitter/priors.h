@@ -11,13 +11,13 @@
 
 namespace memfathom {
 
-struct Beliefs {
+struct ConstantPriors {
   PerParameter<Prior> priors;
   Prior context;  // the part of the base that is the bare context, when something tells it
   bool context_known = false;
   std::vector<std::string> notes;
 };
 
-Beliefs beliefs_about(const FitOptions& options, const Calibration* parent);
+ConstantPriors constant_priors(const FitOptions& options, const Calibration* parent);
 
 }  // namespace memfathom

@@ -10,7 +10,7 @@ namespace memfathom {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-constexpr std::size_t kMostListed = 20;
+constexpr std::size_t kMaxOutliersListed = 20;
 
 std::string percent(const std::optional<double>& share) {
   return share.has_value() ? fmt::format("{:.2f} %", 100 * *share) : "not measured";
@@ -42,7 +42,7 @@ void add_coefficient_lines(const FitSummary& summary, std::string* text) {
       }
     }
     *text += fmt::format("  {:<40} {} {:>6}  {:<6} {}\n", c.name, value_of(c), c.samples,
-                         c.prior_only ? "prior" : pull, meaning_of(c.name));
+                         c.prior_only ? "prior" : pull, describe_coefficient(c.name));
   }
 }
 
@@ -71,15 +71,15 @@ void add_diagnosis_lines(const FitSummary& summary, std::string* text) {
 void add_outlier_lines(const FitSummary& summary, std::string* text) {
   *text += fmt::format("\nOutliers: {} of {} rows; they keep their place in the intervals\n",
                        summary.outliers.size(), summary.result.samples + summary.censored);
-  for (std::size_t i = 0; i < std::min(summary.outliers.size(), kMostListed); ++i) {
+  for (std::size_t i = 0; i < std::min(summary.outliers.size(), kMaxOutliersListed); ++i) {
     const Outlier& o = summary.outliers[i];
     *text += fmt::format(
         "  {:<40} {} {:>10.1f} MiB, predicted {:>10.1f} MiB, {:+.1f} sigma, leverage {:.3f}\n",
         o.id, o.censored ? "contradicts" : "measured   ", o.measured / kMiB, o.predicted / kMiB,
         -o.z, o.leverage);
   }
-  if (summary.outliers.size() > kMostListed) {
-    *text += fmt::format("  and {} more\n", summary.outliers.size() - kMostListed);
+  if (summary.outliers.size() > kMaxOutliersListed) {
+    *text += fmt::format("  and {} more\n", summary.outliers.size() - kMaxOutliersListed);
   }
 }
 

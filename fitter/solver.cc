@@ -14,10 +14,9 @@ namespace memfathom {
 namespace {
 
 constexpr double kHuberCutoff = 1.345;
-constexpr std::size_t kFewestForTukey = 12;
+constexpr std::size_t kMinRowsForTukey = 12;
 constexpr int kNoiseRounds = 2;
-constexpr double kLeastSlope =
-    0.05;  // keeps the covariance finite when nearly all rows are outliers
+constexpr double kMinSlope = 0.05;  // keeps the covariance finite when nearly all rows are outliers
 
 double size_of_row(const FitRow& row) {
   return static_cast<double>((row.is_censored() ? row.capacity : *row.measured).count());
@@ -182,7 +181,7 @@ Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Sol
   // Rows with heavy tails hold an estimate less firmly (a smaller mean slope); few rows seem to
   // agree better than they do.
   for (const auto& [noise_class, own] : classes) {
-    normal.information += std::max(own.slopes / own.rows, kLeastSlope) * own.information;
+    normal.information += std::max(own.slopes / own.rows, kMinSlope) * own.information;
     normal.scores += own.scores * (own.rows / std::max(own.rows - 1, 1.0));
   }
   // What a family has in common (it loads less of a module, its workspaces are off) does not
@@ -198,7 +197,7 @@ Normal normal_equations(const RowList& rows, const SolverSetup& setup, const Sol
 }
 
 Loss final_loss(const RowList& rows) {
-  return rows.size() >= kFewestForTukey ? Loss::kTukey : Loss::kHuber;
+  return rows.size() >= kMinRowsForTukey ? Loss::kTukey : Loss::kHuber;
 }
 
 // Where the covariance of two parameters stands.

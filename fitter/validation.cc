@@ -13,8 +13,8 @@
 namespace memfathom {
 namespace {
 
-constexpr int kMostFamilyFolds = 20;
-constexpr int kFewestToJudgeCoverage = 19;
+constexpr int kMaxFamilyFolds = 20;
+constexpr int kMinRowsForCoverageTest = 19;
 constexpr std::size_t kRowsOfAFold = 40;  // where folds count alike
 
 double error_of(const HeldOutRatio& row) { return std::abs(row.predicted / row.measured - 1); }
@@ -99,7 +99,7 @@ Validated validate(const RowList& device, const RowList& kept, const SolverSetup
   const int folds = std::min(options.folds, static_cast<int>(device.size()));
   validated.random =
       held_out(device, random_folds(device.size(), folds, options.seed + 1), folded, options);
-  const FamilyFolds by_family = family_folds(device, kMostFamilyFolds);
+  const FamilyFolds by_family = family_folds(device, kMaxFamilyFolds);
   summary->families = by_family.families;
   if (by_family.families >= 2)
     validated.families = held_out(device, by_family.fold, folded, options);
@@ -167,7 +167,7 @@ std::string refusal_of(const FitSummary& summary, const Validated& validated,
     coverage.rows = summary.families;
   }
   const double promised = summary.interval.level;  // fewer ratios than the level needs promise less
-  if ((options.for_unseen_families || coverage.rows >= kFewestToJudgeCoverage) &&
+  if ((options.for_unseen_families || coverage.rows >= kMinRowsForCoverageTest) &&
       binomial_below(coverage.covered, coverage.rows, promised - options.coverage_tolerance) <
           options.coverage_significance) {
     return fmt::format("its {:.0f} % intervals cover only {} of {} rows that were not fitted",

@@ -18,12 +18,12 @@ namespace {
 // A workspace below it never decides anything; errors are relative above it.
 constexpr double kFloor = 1 << 20;
 constexpr double kHuberCutoff = 1.345;
-constexpr double kSmallestScale = 1e-4;
-constexpr std::size_t kFewestRows = 2;         // a quick plan sees a transform in two sizes
-constexpr std::size_t kFewestRowsPerTerm = 2;  // of a model; one of them is to be held out
-constexpr std::size_t kMostFolds = 5;
-constexpr int kMostRounds = 8;
-constexpr std::size_t kMostToChooseBy = 1000;  // rows; choosing terms needs no more
+constexpr double kMinScale = 1e-4;
+constexpr std::size_t kMinRows = 2;         // a quick plan sees a transform in two sizes
+constexpr std::size_t kMinRowsPerTerm = 2;  // of a model; one of them is to be held out
+constexpr std::size_t kMaxFolds = 5;
+constexpr int kMaxReweightingRounds = 8;
+constexpr std::size_t kMaxRowsForSelection = 1000;  // rows; choosing terms needs no more
 constexpr double kExact = 0.005;  // mean held-out error below which no further term is tried
 
 using Row = const WorkspaceRow*;
@@ -46,7 +46,7 @@ double relative_error(Row row, const Phi& phi) {
 double scale_of(const std::vector<Row>& rows, const Phi& phi) {
   std::vector<double> errors;
   for (const Row row : rows) errors.push_back(std::abs(relative_error(row, phi)));
-  return std::max(1.4826 * median(std::move(errors)), kSmallestScale);
+  return std::max(1.4826 * median(std::move(errors)), kMinScale);
 }
 
 struct Residual {
@@ -113,7 +113,7 @@ Phi fit_terms(const std::vector<Row>& rows, const Terms& terms) {
     sigmas[i] = size_of(rows[i]) + sizes + kFloor;
   }
   Phi phi = minimise(rows, sigmas, terms, {});
-  for (int round = 1; round < kMostRounds; ++round) {
+  for (int round = 1; round < kMaxReweightingRounds; ++round) {
     const double scale = scale_of(rows, phi);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       sigmas[i] = scale * error_unit(rows[i], predict(rows[i], phi));
@@ -148,7 +148,7 @@ bool determined(const std::vector<Row>& rows, const Terms& terms) {
 
 std::vector<double> held_out_errors(const std::vector<Row>& rows, const Terms& terms,
                                     std::uint64_t seed) {
-  const auto folds = static_cast<int>(std::min(kMostFolds, rows.size()));
+  const auto folds = static_cast<int>(std::min(kMaxFolds, rows.size()));
   const std::vector<int> fold = random_folds(rows.size(), folds, seed);
   std::vector<double> errors(rows.size());
   for (int k = 0; k < folds; ++k) {
@@ -209,9 +209,9 @@ std::vector<double> standard_errors(const std::vector<Row>& rows, const Terms& t
 }
 
 std::string problem_with(const std::vector<Row>& rows) {
-  if (rows.size() < kFewestRows) {
+  if (rows.size() < kMinRows) {
     return fmt::format("{} recorded request{} too few; at least {} are needed", rows.size(),
-                       rows.size() == 1 ? " is" : "s are", kFewestRows);
+                       rows.size() == 1 ? " is" : "s are", kMinRows);
   }
   for (const Row row : rows) {
     if (row->measured.count() < 0)
@@ -246,13 +246,13 @@ void fit_operation(const std::vector<Row>& rows, const FitOptions& options,
   model->refusal = problem_with(rows);
   if (!model->refusal.empty()) return;
   std::vector<Row> sample;
-  const std::size_t stride = (rows.size() + kMostToChooseBy - 1) / kMostToChooseBy;
+  const std::size_t stride = (rows.size() + kMaxRowsForSelection - 1) / kMaxRowsForSelection;
   for (std::size_t i = 0; i < rows.size(); i += stride) sample.push_back(rows[i]);
   Terms chosen;
   std::vector<double> best;
   for (const Terms& terms : candidates()) {
     if (!best.empty() && mean(best) < kExact) break;
-    if (terms.size() * kFewestRowsPerTerm > sample.size() || !determined(sample, terms)) continue;
+    if (terms.size() * kMinRowsPerTerm > sample.size() || !determined(sample, terms)) continue;
     std::vector<double> errors = held_out_errors(sample, terms, options.seed);
     if (!chosen.empty() && !clearly_lower(errors, best, options.selection_gain)) continue;
     chosen = terms;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "profiler/virtual_card.h"
+#include "profiler/virtual_gpu.h"
 
 namespace memfathom {
 namespace {
@@ -66,7 +66,7 @@ class Repeats {
     if (taken == 0) return {};
     if (taken > 1 && spread_of(readings_) <= options_.small_spread)
       return fmt::format("spread below {:.1f} %", 100 * options_.small_spread);
-    if (taken >= options_.most_repeats) return fmt::format("{} repeats", taken);
+    if (taken >= options_.max_repeats) return fmt::format("{} repeats", taken);
     if (since(start_) * (taken + 1) / taken > seconds_) return "budget spent";
     return {};
   }
@@ -91,7 +91,7 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
   for (int attempt = 0;; ++attempt) {
     Sample reading = sample_of(
         run_probe(options.program, request_of(workload, options, attempt), options.limit));
-    if (reading.status == SampleStatus::kDisturbed && retakes++ < options.most_retakes) continue;
+    if (reading.status == SampleStatus::kDisturbed && retakes++ < options.max_retakes) continue;
     if (reading.status == SampleStatus::kOk && !reading.device_peak) {
       reading.status = SampleStatus::kFailed;
       reading.status_note = "the probe's answer has no device peak";
@@ -108,8 +108,8 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
 
 }  // namespace
 
-ProbeReply ask_environment(const ProbeProgram& program, const std::string& device,
-                           std::chrono::milliseconds limit) {
+ProbeReply query_environment(const ProbeProgram& program, const std::string& device,
+                             std::chrono::milliseconds limit) {
   ProbeRequest request;
   request.device = device;
   request.ceiling = Bytes{std::int64_t{1} << 60};

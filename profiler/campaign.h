@@ -16,16 +16,16 @@ struct CampaignOptions {
   Bytes ceiling;
   std::chrono::milliseconds limit{60'000};  // of one probe
   double budget_seconds = 60;
-  int most_repeats = 3;
+  int max_repeats = 3;
   double small_spread = 0.005;
-  int most_retakes = 2;  // of a disturbed sample
-  std::string trace;     // of the first workload; empty: none
+  int max_retakes = 2;  // of a disturbed sample
+  std::string trace;    // of the first workload; empty: none
 };
 
 // Asks a probe what the device is and how much of it is free. Throws Error(kEnvironment) with the
 // probe's own sentence when it cannot tell.
-ProbeReply ask_environment(const ProbeProgram& program, const std::string& device,
-                           std::chrono::milliseconds limit);
+ProbeReply query_environment(const ProbeProgram& program, const std::string& device,
+                             std::chrono::milliseconds limit);
 
 // One workload, repeated until the readings agree, `seconds` are spent or they are enough. The
 // sample is that of the median reading; a failure ends the repeats and is the sample.

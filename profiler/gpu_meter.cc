@@ -26,17 +26,17 @@ class NvmlMeter final : public MemoryMeter {
         index_(index),
         before_(nvml_->processes(index)),
         device_before_(nvml_->device_used(index)),
-        has_namesake_(!has_context && find(before_, getpid()) != nullptr) {}
+        pid_is_ambiguous_(!has_context && find(before_, getpid()) != nullptr) {}
 
-  // Before the context exists the process is in no list; that is 0, not the card's use.
+  // Before the context exists the process is in no list; that is 0, not the GPU's use.
   Bytes used() const override {
     const std::lock_guard lock(mutex_);
     const std::vector<GpuProcess> now = nvml_->processes(index_);
-    const GpuProcess* self = has_namesake_ ? nullptr : find(now, getpid());
+    const GpuProcess* self = pid_is_ambiguous_ ? nullptr : find(now, getpid());
     if (self != nullptr && self->used) {
       per_process_ = true;
       // One that comes and goes between two stages is seen here only.
-      if (disturbance_.empty()) disturbance_ = difference_of_others(before_, now, getpid());
+      if (disturbance_.empty()) disturbance_ = describe_other_processes(before_, now, getpid());
       return *self->used;
     }
     if (per_process_) return Bytes{};
@@ -50,7 +50,7 @@ class NvmlMeter final : public MemoryMeter {
     const std::lock_guard lock(mutex_);
     // Where process ids are hidden, our own entry looks like somebody else's.
     if (!per_process_ || !disturbance_.empty()) return disturbance_;
-    return difference_of_others(before_, nvml_->processes(index_), getpid());
+    return describe_other_processes(before_, nvml_->processes(index_), getpid());
   }
 
  private:
@@ -60,7 +60,7 @@ class NvmlMeter final : public MemoryMeter {
   Bytes device_before_;
   // In a container NVML may list the host's process ids: an entry under our number that was there
   // before we had a context is somebody else's.
-  bool has_namesake_;
+  bool pid_is_ambiguous_;
   mutable std::mutex mutex_;
   mutable bool per_process_ = false;
   mutable std::string disturbance_;
@@ -89,14 +89,14 @@ std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has
   if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
     try {
       return std::make_unique<NvmlMeter>(std::move(nvml), index, has_context());
-    } catch (const Error&) {  // cards that share the system's memory have no figure of their own
+    } catch (const Error&) {  // GPUs that share the system's memory have no figure of their own
     }
   }
   return std::make_unique<MemGetInfoMeter>(index, std::move(has_context));
 }
 
-std::string difference_of_others(const std::vector<GpuProcess>& before,
-                                 const std::vector<GpuProcess>& after, std::int64_t self) {
+std::string describe_other_processes(const std::vector<GpuProcess>& before,
+                                     const std::vector<GpuProcess>& after, std::int64_t self) {
   for (const GpuProcess& process : after) {
     if (process.pid == self) continue;
     const GpuProcess* earlier = find(before, process.pid);

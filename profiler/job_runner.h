@@ -29,13 +29,14 @@ struct Forecast {
 class JobRunner {
  public:
   // "tensors" when the model is built, "step" after each iteration.
-  using Reached = std::function<void(std::string_view stage)>;
+  using StageCallback = std::function<void(std::string_view stage)>;
 
   virtual ~JobRunner() = default;
 
   // Jobs are JSON (docs/contract.md §3).
   virtual Forecast forecast(const std::string& job) const = 0;
-  virtual void run(Session& session, const std::string& job, const Reached& reached) const = 0;
+  virtual void run(Session& session, const std::string& job,
+                   const StageCallback& reached) const = 0;
   // What the session imitates on such a device.
   virtual FrameworkPolicy policy(const Environment& environment) const = 0;
 };

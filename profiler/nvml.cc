@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "profiler/nvml_cards.h"
+#include "profiler/nvml_gpus.h"
 #include "profiler/nvml_library.h"
 
 namespace memfathom {
@@ -16,7 +16,7 @@ Bytes bytes_of(unsigned long long count) { return Bytes{static_cast<std::int64_t
 
 }  // namespace
 
-void add_to(Environment& environment, const GpuStatus& status) {
+void add_gpu_status(Environment& environment, const GpuStatus& status) {
   environment.driver = status.driver;
   environment.ecc = status.ecc;
   if (status.mig) environment.mig = "enabled";
@@ -45,20 +45,20 @@ std::unique_ptr<Nvml> Nvml::open(std::string* why) {
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
 }
 
-int Nvml::device_count() const { return count_cards(*library_); }
+int Nvml::device_count() const { return count_nvml_gpus(*library_); }
 
 Bytes Nvml::device_used(int index) const {
-  return bytes_of(library_->memory_of(find_card(*library_, index).device).used);
+  return bytes_of(library_->memory_of(find_nvml_gpu(*library_, index).device).used);
 }
 
 std::vector<GpuProcess> Nvml::processes(int index) const {
-  return processes_on(find_card(*library_, index).device);
+  return processes_on(find_nvml_gpu(*library_, index).device);
 }
 
 std::vector<GpuProcess> Nvml::processes_on(void* device) const {
   int status = NvmlLibrary::kSuccess;
   const std::vector<NvmlLibrary::Process> infos = library_->processes_of(device, &status);
-  // Of a divided card as a whole only root is told; integrated and Windows' cards tell nobody.
+  // Of a partitioned GPU as a whole only root is told; integrated and Windows' GPUs tell nobody.
   if (status == NvmlLibrary::kNoPermission || status == NvmlLibrary::kNotSupported) return {};
   library_->check(status, "the processes");
   std::vector<GpuProcess> found;
@@ -77,7 +77,7 @@ std::vector<GpuProcess> Nvml::processes_on(void* device) const {
 }
 
 GpuStatus Nvml::status(int index) const {
-  const NvmlCard asked = find_card(*library_, index);
+  const NvmlGpu asked = find_nvml_gpu(*library_, index);
   GpuStatus status;
   std::array<char, 128> text{};
   library_->check(library_->name(asked.device, text.data(), text.size()), "the device's name");
@@ -93,7 +93,7 @@ GpuStatus Nvml::status(int index) const {
   int ecc_pending = 0;
   if (library_->ecc != nullptr) library_->ecc(asked.whole, &ecc, &ecc_pending);  // without it: 0
   status.ecc = ecc == 1;
-  status.mig = is_divided(*library_, asked.whole);
+  status.mig = is_mig_enabled(*library_, asked.whole);
   int major = 0;
   int minor = 0;
   if (library_->capability != nullptr) library_->capability(asked.whole, &major, &minor);

@@ -1,4 +1,4 @@
-// Nvml: what NVIDIA's management library tells of cards and processes; opened at run time, never
+// Nvml: what NVIDIA's management library tells of GPUs and processes; opened at run time, never
 // linked.
 #pragma once
 
@@ -28,14 +28,14 @@ struct GpuStatus {
   Bytes total, used, free;
   std::optional<Bytes> reserved;  // by the driver itself; old drivers count it as used
   bool ecc = false;
-  bool mig = false;            // the figures are then those of one instance of the card
+  bool mig = false;            // the figures are then those of one instance of the GPU
   int compute_capability = 0;  // 80 is sm_80; 0 where it is not told
   std::string driver;
   std::vector<GpuProcess> processes;
 };
 
 // Driver, ECC and MIG, which the CUDA runtime does not tell.
-void add_to(Environment& environment, const GpuStatus& status);
+void add_gpu_status(Environment& environment, const GpuStatus& status);
 
 class Nvml {
  public:
@@ -46,9 +46,9 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Cards are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
-  // of a card that is divided (MIG) its first instance. The rest throws Error(kEnvironment) where
-  // there is no such card.
+  // GPUs are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
+  // of a GPU that is divided (MIG) its first instance. The rest throws Error(kEnvironment) where
+  // there is no such GPU.
   int device_count() const;
   GpuStatus status(int index) const;
   Bytes device_used(int index) const;

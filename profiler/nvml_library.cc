@@ -28,7 +28,7 @@ bool NvmlLibrary::find_all(void* library) {
   find(library, "nvmlDeviceGetEccMode", ecc);
   find(library, "nvmlDeviceGetMigMode", mig);
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
-  find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", card_of_instance);
+  find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", gpu_of_instance);
   find(library, "nvmlDeviceGetCudaComputeCapability", capability);
   // The version does not tell; what came with the long entries, and what came when they went, does.
   has_long_processes = has(library, "nvmlDeviceGetComputeRunningProcesses_v3") &&
@@ -46,15 +46,15 @@ bool NvmlLibrary::find_all(void* library) {
           find(library, "nvmlDeviceGetComputeRunningProcesses_v2", processes));
 }
 
-std::vector<NvmlLibrary::Process> NvmlLibrary::processes_of(Handle card, int* status) const {
+std::vector<NvmlLibrary::Process> NvmlLibrary::processes_of(Handle gpu, int* status) const {
   const std::size_t stride = has_long_processes ? sizeof(LongProcess) : sizeof(Process);
   unsigned held = 64;
   std::vector<char> entries(held * stride);
-  *status = processes(card, &held, entries.data());
+  *status = processes(gpu, &held, entries.data());
   if (*status == kInsufficientSize) {
     held += 64;
     entries.resize(held * stride);
-    *status = processes(card, &held, entries.data());
+    *status = processes(gpu, &held, entries.data());
   }
   std::vector<Process> found(*status == kSuccess ? held : 0);
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -68,15 +68,15 @@ void NvmlLibrary::check(int status, const std::string& what) const {
               fmt::format("NVML cannot tell {}: {}", what, error_string(status)));
 }
 
-NvmlLibrary::Memory NvmlLibrary::memory_of(Handle card) const {
+NvmlLibrary::Memory NvmlLibrary::memory_of(Handle gpu) const {
   Memory told{};
   if (memory != nullptr) {
     told.version = static_cast<unsigned>(sizeof(Memory)) | (2U << 24);
-    check(memory(card, &told), "the memory in use");
+    check(memory(gpu, &told), "the memory in use");
     return told;
   }
   OldMemory old{};
-  check(old_memory(card, &old), "the memory in use");
+  check(old_memory(gpu, &old), "the memory in use");
   told.total = old.total;
   told.free = old.free;
   told.used = old.used;

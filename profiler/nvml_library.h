@@ -55,7 +55,7 @@ struct NvmlLibrary {
   int (*ecc)(Handle, int*, int*) = nullptr;
   int (*mig)(Handle, unsigned*, unsigned*) = nullptr;
   int (*instance)(Handle, unsigned, Handle*) = nullptr;
-  int (*card_of_instance)(Handle, Handle*) = nullptr;
+  int (*gpu_of_instance)(Handle, Handle*) = nullptr;
   int (*capability)(Handle, int*, int*) = nullptr;
 
   // Finds them in an opened library; false when one that must be there is not.
@@ -63,9 +63,9 @@ struct NvmlLibrary {
   // Throws Error(kEnvironment) unless `status` is success: "NVML cannot tell `what`: ...".
   void check(int status, const std::string& what) const;
   // Their status is in `status`; the list is empty unless it is success.
-  std::vector<Process> processes_of(Handle card, int* status) const;
+  std::vector<Process> processes_of(Handle gpu, int* status) const;
   // What the driver keeps for itself counts as used where the library is too old to tell it.
-  Memory memory_of(Handle card) const;
+  Memory memory_of(Handle gpu) const;
 };
 
 }  // namespace memfathom

@@ -19,8 +19,8 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 3> kNames{"quick", "standard", "full"};
 constexpr std::array<double, 3> kBudgets{50, 540, 3600};  // seconds
-constexpr std::array<int, 3> kMostRepeats{3, 4, 6};
-constexpr std::int64_t kLargestBatch = 1 << 16;
+constexpr std::array<int, 3> kMaxRepeats{3, 4, 6};
+constexpr std::int64_t kMaxBatchSize = 1 << 16;
 
 PlanLevel level_of(std::string_view name) {
   const auto at = std::find(kNames.begin(), kNames.end(), name);
@@ -69,7 +69,7 @@ std::int64_t next_batch(std::int64_t batch) {
 std::optional<Sized> sized(const ModelRow& row, Framework framework, const char* precision,
                            Bytes target, const JobRunner& runner) {
   std::optional<Sized> best;
-  for (std::int64_t batch = 1; batch <= kLargestBatch; batch = next_batch(batch)) {
+  for (std::int64_t batch = 1; batch <= kMaxBatchSize; batch = next_batch(batch)) {
     std::string job = job_text(row, framework, precision, batch);
     const Forecast forecast = runner.forecast(job);
     if (forecast.reserved > target) break;
@@ -115,7 +115,7 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
   Plan plan;
   plan.name = name;
   plan.budget_seconds = kBudgets[at];
-  plan.most_repeats = kMostRepeats[at];
+  plan.max_repeats = kMaxRepeats[at];
   if (level != PlanLevel::kQuick) plan.limit = std::chrono::seconds{300};
   for (const ModelRow& model : model_rows()) {
     if (framework == Framework::kPytorch && model.own_only) continue;

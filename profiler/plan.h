@@ -24,7 +24,7 @@ struct Workload {
   Forecast forecast;
 };
 
-struct LeftOut {
+struct SkippedWorkload {
   std::string name;
   std::string why;
 };
@@ -32,10 +32,10 @@ struct LeftOut {
 struct Plan {
   std::string name;
   std::vector<Workload> workloads;
-  std::vector<LeftOut> left_out;
+  std::vector<SkippedWorkload> left_out;
   double budget_seconds = 60;      // repeats stop when it is spent; every workload is measured once
   std::chrono::seconds limit{60};  // of one probe
-  int most_repeats = 3;
+  int max_repeats = 3;
   double small_spread = 0.005;  // relative half-range at which repeating stops
 };
 
@@ -43,7 +43,7 @@ struct Plan {
 enum class Framework { kOwn, kPytorch };
 
 // "quick", "standard", "full". Jobs that would reserve more than `ceiling` are left out, and so are
-// those that the framework's probe or the card cannot run. The capability is 80 for sm_80, and 0
+// those that the framework's probe or the GPU cannot run. The capability is 80 for sm_80, and 0
 // where it is not known. Throws Error(kUsage) for another name.
 Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
                Framework framework = Framework::kOwn, int compute_capability = 0);

@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/descriptor.h"
 #include "core/error.h"
+#include "core/file_descriptor.h"
 
 namespace memfathom {
 namespace {
@@ -33,8 +33,8 @@ struct Pipe {
     return ends;
   }
   std::array<int, 2> ends;
-  Descriptor read_end;
-  Descriptor write_end;
+  FileDescriptor read_end;
+  FileDescriptor write_end;
 };
 
 class Actions {
@@ -82,7 +82,7 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
 }
 
 // A probe that died takes no request; the broken pipe must not end us too.
-void send(Descriptor& pipe, const std::string& message) {
+void send(FileDescriptor& pipe, const std::string& message) {
   struct sigaction ignore {};
   struct sigaction before {};
   ignore.sa_handler = SIG_IGN;

@@ -14,7 +14,7 @@
 #include "profiler/gpu_meter.h"
 #include "profiler/limited_segments.h"
 #include "profiler/rss_meter.h"
-#include "profiler/virtual_card.h"
+#include "profiler/virtual_gpu.h"
 
 namespace memfathom {
 namespace {
@@ -67,7 +67,7 @@ class CudaTarget final : public ProbeTarget {
     const std::unique_ptr<Nvml> nvml = Nvml::open(&why);
     if (!nvml) return environment;
     try {
-      add_to(environment, nvml->status(index_));
+      add_gpu_status(environment, nvml->status(index_));
     } catch (const Error&) {  // what CUDA tells must do
     }
     return environment;
@@ -83,38 +83,36 @@ class CudaTarget final : public ProbeTarget {
   std::optional<LimitedSegments> memory_;
 };
 
-// The dry device with a card's hidden constants around it.
+// The dry device with a GPU's hidden constants around it.
 class VirtualTarget final : public ProbeTarget, private MemoryMeter {
  public:
   VirtualTarget(const std::string& name, Bytes ceiling, std::uint64_t seed)
-      : card_(name), seed_(seed), memory_(device_.memory(), ceiling) {}
+      : gpu_(name), seed_(seed), memory_(device_.memory(), ceiling) {}
 
   const MemoryMeter& meter() const override { return *this; }
-  void open() override { constant_ += card_.truth().context; }
+  void open() override { constant_ += gpu_.truth().context; }
   Device& device() override { return device_; }
-  const WorkspaceModel& workspaces() override { return card_; }
+  const WorkspaceModel& workspaces() override { return gpu_; }
   SegmentSource& memory() override { return memory_; }
-  Environment environment() override { return card_.environment(); }
-  Bytes memory_free() override { return card_.environment().memory_total - memory_.held(); }
+  Environment environment() override { return gpu_.environment(); }
+  Bytes memory_free() override { return gpu_.environment().memory_total - memory_.held(); }
   void load_library(Library library) override {
-    if (library == Library::kCublas) constant_ += card_.truth().cublas;
-    if (library == Library::kCudnn) constant_ += card_.truth().cudnn;
-    if (library == Library::kCufft) constant_ += card_.truth().cufft;
+    if (library == Library::kCublas) constant_ += gpu_.truth().cublas;
+    if (library == Library::kCudnn) constant_ += gpu_.truth().cudnn;
+    if (library == Library::kCufft) constant_ += gpu_.truth().cufft;
   }
   void prepare(Allocator& allocator) const override {
-    constexpr int kStreamOfNobody = 1;  // blocks freed there are not given to other streams
-    allocator.free(allocator.allocate(card_.truth().slack, kStreamOfNobody));
+    constexpr int kUnusedStream = 1;  // blocks freed there are not given to other streams
+    allocator.free(allocator.allocate(gpu_.truth().slack, kUnusedStream));
   }
 
  private:
   Bytes used() const override { return shown(constant_ + memory_.held()); }
   std::optional<Bytes> high_water() const override { return shown(constant_ + memory_.peak()); }
   std::string metric() const override { return "virtual"; }
-  Bytes shown(Bytes truly) const {
-    return truly.count() == 0 ? truly : card_.reading(truly, seed_);
-  }
+  Bytes shown(Bytes truly) const { return truly.count() == 0 ? truly : gpu_.reading(truly, seed_); }
 
-  VirtualCard card_;
+  VirtualGpu gpu_;
   std::uint64_t seed_;
   DryDevice device_;
   LimitedSegments memory_;

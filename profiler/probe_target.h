@@ -37,16 +37,16 @@ class ProbeTarget {
   virtual SegmentSource& memory() = 0;  // within the ceiling
   virtual Environment environment() = 0;
   virtual Bytes memory_free() = 0;  // what could be had now without harm to others
-  // A simulated card learns here what a real one finds out by itself: that a library is used.
+  // A simulated GPU learns here what a real one finds out by itself: that a library is used.
   virtual void load_library(Library) {}
-  // Before the job: a simulated card can leave memory in the allocator that the job will not find.
+  // Before the job: a simulated GPU can leave memory in the allocator that the job will not find.
   virtual void prepare(Allocator&) const {}
   // The libraries that answer for workspaces.
   virtual Library convolutions() const { return Library::kCudnn; }
   virtual Library transforms() const { return Library::kCufft; }
 };
 
-// `ceiling` limits what the allocator may reserve. `seed` only matters to a simulated card: its
+// `ceiling` limits what the allocator may reserve. `seed` only matters to a simulated GPU: its
 // scatter.
 std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling, std::uint64_t seed);
 

@@ -68,10 +68,10 @@ std::vector<std::int64_t> process_tree(std::int64_t pid) {
 
 ProcessWatch::ProcessWatch(std::unique_ptr<Nvml> nvml) : nvml_(std::move(nvml)) {
   if (!nvml_) return;
-  cards_.resize(static_cast<std::size_t>(nvml_->device_count()));
-  for (std::size_t i = 0; i < cards_.size(); ++i) {
-    cards_[i].before = nvml_->device_used(static_cast<int>(i));
-    cards_[i].most = cards_[i].before;
+  gpus_.resize(static_cast<std::size_t>(nvml_->device_count()));
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    gpus_[i].before = nvml_->device_used(static_cast<int>(i));
+    gpus_[i].most = gpus_[i].before;
   }
 }
 
@@ -88,14 +88,14 @@ bool ProcessWatch::read(std::int64_t pid) {
 }
 
 void ProcessWatch::read_gpus(const std::vector<std::int64_t>& tree) {
-  for (std::size_t i = 0; i < cards_.size(); ++i) {
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
     Bytes held;
     for (const GpuProcess& process : nvml_->processes(static_cast<int>(i))) {
       const bool ours = std::find(tree.begin(), tree.end(), process.pid) != tree.end();
       if (ours && process.used) held += *process.used;
     }
-    cards_[i].peak = std::max(cards_[i].peak, held);
-    cards_[i].most = std::max(cards_[i].most, nvml_->device_used(static_cast<int>(i)));
+    gpus_[i].peak = std::max(gpus_[i].peak, held);
+    gpus_[i].most = std::max(gpus_[i].most, nvml_->device_used(static_cast<int>(i)));
   }
 }
 
@@ -116,17 +116,17 @@ std::optional<WatchedPeak> ProcessWatch::peak() const {
     return WatchedPeak{resident_, -1, "rss"};
   }
   const auto heaviest = std::max_element(
-      cards_.begin(), cards_.end(), [](const Card& a, const Card& b) { return a.peak < b.peak; });
-  if (heaviest == cards_.end() || heaviest->peak.count() == 0) return std::nullopt;
-  return WatchedPeak{heaviest->peak, static_cast<int>(heaviest - cards_.begin()), "nvml-process"};
+      gpus_.begin(), gpus_.end(), [](const GpuUse& a, const GpuUse& b) { return a.peak < b.peak; });
+  if (heaviest == gpus_.end() || heaviest->peak.count() == 0) return std::nullopt;
+  return WatchedPeak{heaviest->peak, static_cast<int>(heaviest - gpus_.begin()), "nvml-process"};
 }
 
-std::optional<WatchedPeak> ProcessWatch::rise() const {
+std::optional<WatchedPeak> ProcessWatch::device_growth() const {
   const auto heaviest = std::max_element(
-      cards_.begin(), cards_.end(),
-      [](const Card& a, const Card& b) { return a.most - a.before < b.most - b.before; });
-  if (heaviest == cards_.end() || heaviest->most == heaviest->before) return std::nullopt;
-  return WatchedPeak{heaviest->most - heaviest->before, static_cast<int>(heaviest - cards_.begin()),
+      gpus_.begin(), gpus_.end(),
+      [](const GpuUse& a, const GpuUse& b) { return a.most - a.before < b.most - b.before; });
+  if (heaviest == gpus_.end() || heaviest->most == heaviest->before) return std::nullopt;
+  return WatchedPeak{heaviest->most - heaviest->before, static_cast<int>(heaviest - gpus_.begin()),
                      "nvml-device"};
 }
 

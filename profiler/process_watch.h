@@ -35,19 +35,19 @@ class ProcessWatch {
 
   // On the device where it was most: what one rank of a job took. Nothing when it was on none.
   std::optional<WatchedPeak> peak() const;
-  // By how much the use of a whole card rose since this was made: for containers, where NVML lists
+  // By how much the use of a whole GPU rose since this was made: for containers, where NVML lists
   // processes under numbers that nobody inside knows.
-  std::optional<WatchedPeak> rise() const;
+  std::optional<WatchedPeak> device_growth() const;
 
  private:
   void read_gpus(const std::vector<std::int64_t>& tree);
   void read_resident(const std::vector<std::int64_t>& tree);
 
-  struct Card {
-    Bytes before, peak, most;  // most: of the whole card
+  struct GpuUse {
+    Bytes before, peak, most;  // most: of the whole GPU
   };
   std::unique_ptr<Nvml> nvml_;
-  std::vector<Card> cards_;
+  std::vector<GpuUse> gpus_;
   Bytes resident_;
   int readings_ = 0;
 };

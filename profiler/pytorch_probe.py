@@ -19,7 +19,7 @@ NOT_SUPPORTED, NO_PERMISSION = 3, 4  # of NVML's codes, those that are answers
 SAMPLING_SECONDS = 0.005
 
 
-# What the device uses: NVIDIA's management library, the card as CUDA sees it, or /proc.
+# What the device uses: NVIDIA's management library, the gpu as CUDA sees it, or /proc.
 class NvmlMemory(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint), ("total", ctypes.c_ulonglong), ("reserved", ctypes.c_ulonglong),
                 ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
@@ -42,7 +42,7 @@ class NvmlRefusal(OSError):
 
 
 class Nvml:
-    """The card `index` as CUDA counts: by PCI bus and through CUDA_VISIBLE_DEVICES. OSError where there is no NVML."""
+    """The gpu `index` as CUDA counts: by PCI bus and through CUDA_VISIBLE_DEVICES. OSError where there is no NVML."""
 
     def __init__(self, index):
         self.library = ctypes.CDLL(os.environ.get("MEMFATHOM_NVML", "libnvidia-ml.so.1"))
@@ -54,10 +54,10 @@ class Nvml:
         elif entry.isdigit():
             self.device = self.by_number(int(entry))
         else:
-            raise OSError("CUDA_VISIBLE_DEVICES is %s: it shows no card %d" % (visible, index))
-        self.card = self.device  # as a whole; of a divided one (MIG) a job gets an instance
+            raise OSError("CUDA_VISIBLE_DEVICES is %s: it shows no gpu %d" % (visible, index))
+        self.gpu = self.device  # as a whole; of a divided one (MIG) a job gets an instance
         if entry.startswith("MIG-"):
-            self.card = self.handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", self.device)
+            self.gpu = self.handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", self.device)
         elif self.mode("nvmlDeviceGetMigMode"):
             self.device = self.first_instance()
 
@@ -66,7 +66,7 @@ class Nvml:
         self.call(name, *arguments, ctypes.byref(found))
         return found
 
-    def cards(self):
+    def gpus(self):
         """Without those that a job's device cgroup keeps from it, which CUDA does not number."""
         count, found = ctypes.c_uint(0), []
         self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
@@ -79,30 +79,30 @@ class Nvml:
         return found
 
     def by_number(self, number):
-        cards = self.cards()
-        if number >= len(cards):
-            raise OSError("NVML knows no card %d" % number)
-        return cards[number]
+        gpus = self.gpus()
+        if number >= len(gpus):
+            raise OSError("NVML knows no gpu %d" % number)
+        return gpus[number]
 
     def by_uuid(self, beginning):
-        """NVML wants a UUID whole, CUDA takes as much of it as tells the cards apart."""
+        """NVML wants a UUID whole, CUDA takes as much of it as tells the gpus apart."""
         try:
             return self.handle("nvmlDeviceGetHandleByUUID", beginning.encode())
         except OSError:
             text = ctypes.create_string_buffer(128)
-        for card in self.cards():
-            self.call("nvmlDeviceGetUUID", card, text, ctypes.c_uint(len(text)))
+        for gpu in self.gpus():
+            self.call("nvmlDeviceGetUUID", gpu, text, ctypes.c_uint(len(text)))
             if text.value.decode().startswith(beginning):
-                return card
-        raise OSError("NVML knows no card %s" % beginning)
+                return gpu
+        raise OSError("NVML knows no gpu %s" % beginning)
 
     def first_instance(self):
         for index in range(7):
             try:
-                return self.handle("nvmlDeviceGetMigDeviceHandleByIndex", self.card, ctypes.c_uint(index))
+                return self.handle("nvmlDeviceGetMigDeviceHandleByIndex", self.gpu, ctypes.c_uint(index))
             except OSError:
                 continue
-        return self.card
+        return self.gpu
 
     def call(self, name, *arguments):
         try:
@@ -118,10 +118,10 @@ class Nvml:
         return text.value.decode()
 
     def mode(self, name):
-        """ECC or MIG; cards without it have it off."""
+        """ECC or MIG; gpus without it have it off."""
         current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
         try:
-            self.call(name, self.card, ctypes.byref(current), ctypes.byref(pending))
+            self.call(name, self.gpu, ctypes.byref(current), ctypes.byref(pending))
         except OSError:
             return False
         return current.value == 1
@@ -179,7 +179,7 @@ class NvmlMeter:
 
 
 class MemGetInfoMeter:
-    """The whole card, by CUDA: it cannot be read before the context exists."""
+    """The whole gpu, by CUDA: it cannot be read before the context exists."""
     disturbed = ""
 
     def __init__(self, index):

@@ -4,21 +4,21 @@
 
 namespace memfathom {
 
-WorkspaceAnswer RecordingWorkspaces::convolution(const ConvolutionQuery& query) const {
-  const WorkspaceAnswer answer = inner_.convolution(query);
+WorkspaceSize RecordingWorkspaces::convolution(const ConvolutionQuery& query) const {
+  const WorkspaceSize answer = inner_.convolution(query);
   keep({convolutions_, operation_of(query), to_string(query), answer.bytes});
   return answer;
 }
 
-WorkspaceAnswer RecordingWorkspaces::fft(const FftQuery& query) const {
-  const WorkspaceAnswer answer = inner_.fft(query);
+WorkspaceSize RecordingWorkspaces::fft(const FftQuery& query) const {
+  const WorkspaceSize answer = inner_.fft(query);
   keep({transforms_, operation_of(query), to_string(query), answer.bytes});
   return answer;
 }
 
 // A device that runs attention with kernels of its own asks no library: there is nothing to keep.
-WorkspaceAnswer RecordingWorkspaces::attention(const AttentionQuery& query) const {
-  const WorkspaceAnswer answer = inner_.attention(query);
+WorkspaceSize RecordingWorkspaces::attention(const AttentionQuery& query) const {
+  const WorkspaceSize answer = inner_.attention(query);
   if (answer.source != Source::kDefault) {
     keep({convolutions_, query.backward ? "attention backward" : "attention forward",
           to_string(query), answer.bytes});

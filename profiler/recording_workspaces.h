@@ -16,9 +16,9 @@ class RecordingWorkspaces final : public WorkspaceModel {
   RecordingWorkspaces(const WorkspaceModel& inner, Library convolutions, Library transforms)
       : inner_(inner), convolutions_(convolutions), transforms_(transforms) {}
 
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
-  WorkspaceAnswer fft(const FftQuery& query) const override;
-  WorkspaceAnswer attention(const AttentionQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
   std::vector<WorkspaceRequest> requests() const;  // in the order of their shapes
 

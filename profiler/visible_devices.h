@@ -1,4 +1,4 @@
-// Which cards CUDA_VISIBLE_DEVICES leaves to a process, and in which order.
+// Which GPUs CUDA_VISIBLE_DEVICES leaves to a process, and in which order.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace memfathom {
 
 // The entries of the variable's value: numbers, or the beginnings of UUIDs ("GPU-...", "MIG-...").
 // As CUDA reads it, the first entry that is neither ends the list, and an empty value shows no
-// card. Nothing when the variable is not set (`value` is null): every card is visible.
+// GPU. Nothing when the variable is not set (`value` is null): every GPU is visible.
 std::optional<std::vector<std::string>> visible_devices(const char* value);
 
 }  // namespace memfathom

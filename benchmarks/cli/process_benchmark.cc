@@ -75,7 +75,7 @@ void recommend(benchmark::State& state) {
 }
 BENCHMARK(recommend)->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Far from fitting, so that everything is searched: one card, and eight under ZeRO-2.
+// Far from fitting, so that everything is searched: one GPU, and eight under ZeRO-2.
 void recommend_full_training(benchmark::State& state) {
   Words words{"recommend", "--model", "llama-2-7b", "--batch-size", "4",       "--sequence-length",
               "2048",      "--dtype", "bf16",       "--gpu",        "rtx-4090"};

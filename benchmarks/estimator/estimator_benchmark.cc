@@ -175,7 +175,7 @@ void recommend_one(benchmark::State& state, const char* parallel) {
           parallel,
       "benchmark");
   std::atomic<std::int64_t> asked{0};
-  const AnswerJob answer = [&](const Job& changed, std::optional<Bytes> ceiling) {
+  const EstimateFunction answer = [&](const Job& changed, std::optional<Bytes> ceiling) {
     ++asked;
     EstimateContext context;
     context.capacity = changed.target.memory;

@@ -11,16 +11,17 @@
 namespace memfathom {
 
 ExitCode run_bench(const Arguments& arguments, Context& context) {
-  struct Action {
+  struct BenchAction {
     std::string_view name;
     ExitCode (*run)(const Arguments& arguments, Context& context);
   };
-  static constexpr std::array kActions{Action{"run", bench_run}, Action{"compare", bench_compare},
-                                       Action{"baseline", bench_baseline}};
+  static constexpr std::array kActions{BenchAction{"run", bench_run},
+                                       BenchAction{"compare", bench_compare},
+                                       BenchAction{"baseline", bench_baseline}};
   if (arguments.empty())
     throw Error(ErrorKind::kUsage, "write: memfathom bench run|compare|baseline");
   std::vector<std::string_view> names;
-  for (const Action& action : kActions) {
+  for (const BenchAction& action : kActions) {
     if (action.name == arguments.front())
       return action.run(Arguments(arguments.begin() + 1, arguments.end()), context);
     names.push_back(action.name);

@@ -9,7 +9,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/compare_text.h"
-#include "cli/bench/saved_jobs.h"
+#include "cli/bench/job_verdicts.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
 #include "core/error.h"
@@ -96,13 +96,13 @@ void print_text(const BenchComparison& comparison, bool all, Context& context) {
   if (!table.empty()) context.out << '\n' << rendered(table, context);
 }
 
-void print_jobs(const std::vector<JudgedJob>& jobs, Context& context) {
+void print_jobs(const std::vector<JobVerdictChange>& jobs, Context& context) {
   Table table({{"job"},
                {"before", Align::kRight},
                {"after", Align::kRight},
                {"available", Align::kRight},
                {"verdict"}});
-  for (const JudgedJob& job : jobs) {
+  for (const JobVerdictChange& job : jobs) {
     if (!job.error.empty()) {
       table.add_row({job.file, "", "", "", Cell(job.error, Style::kWarning)});
       continue;
@@ -114,7 +114,7 @@ void print_jobs(const std::vector<JudgedJob>& jobs, Context& context) {
               job.flips() ? Style::kBad : Style::kPlain)});
   }
   const auto flips =
-      std::count_if(jobs.begin(), jobs.end(), [](const JudgedJob& j) { return j.flips(); });
+      std::count_if(jobs.begin(), jobs.end(), [](const JobVerdictChange& j) { return j.flips(); });
   context.out << fmt::format("\n{} of {} jobs no longer fit\n\n", flips, jobs.size())
               << rendered(table, context);
 }
@@ -127,9 +127,9 @@ json or_null(const std::optional<Bytes>& value) {
   return value ? json(value->count()) : json(nullptr);
 }
 
-json jobs_json(const std::vector<JudgedJob>& jobs) {
+json jobs_json(const std::vector<JobVerdictChange>& jobs) {
   json all = json::array();
-  for (const JudgedJob& job : jobs) {
+  for (const JobVerdictChange& job : jobs) {
     if (!job.error.empty()) {
       all.push_back({{"job", job.file}, {"error", job.error}});
       continue;
@@ -144,7 +144,7 @@ json jobs_json(const std::vector<JudgedJob>& jobs) {
   return all;
 }
 
-void print_json(const BenchComparison& comparison, const std::vector<JudgedJob>& jobs,
+void print_json(const BenchComparison& comparison, const std::vector<JobVerdictChange>& jobs,
                 Context& context) {
   json stack = json::array();
   for (const StackChange& change : comparison.stack) {
@@ -176,9 +176,9 @@ void print_json(const BenchComparison& comparison, const std::vector<JudgedJob>&
 
 }  // namespace
 
-AskedComparison asked_comparison(const char* command, const Arguments& arguments,
-                                 const Context& context) {
-  AskedComparison asked;
+RequestedComparison requested_comparison(const char* command, const Arguments& arguments,
+                                         const Context& context) {
+  RequestedComparison asked;
   std::optional<std::string> fail_threshold;
   std::string jobs_folder, calibration_before, calibration_after;
   bool strict = false;
@@ -205,9 +205,9 @@ AskedComparison asked_comparison(const char* command, const Arguments& arguments
   asked.now_file = bench_file_named(asked.now, context);
   asked.comparison = compare(asked.base_file, asked.now_file, options);
   if (!jobs_folder.empty())
-    asked.jobs = judge_jobs(jobs_folder, calibration_before, calibration_after, context);
+    asked.jobs = compare_job_verdicts(jobs_folder, calibration_before, calibration_after, context);
   const bool flipped = std::any_of(asked.jobs.begin(), asked.jobs.end(),
-                                   [](const JudgedJob& j) { return j.flips(); });
+                                   [](const JobVerdictChange& j) { return j.flips(); });
   if (asked.comparison.verdict() == "worse" || flipped) {
     asked.exit_code = ExitCode::kNo;
   } else if (strict && asked.comparison.verdict() == "undecided") {
@@ -217,7 +217,7 @@ AskedComparison asked_comparison(const char* command, const Arguments& arguments
 }
 
 ExitCode bench_compare(const Arguments& arguments, Context& context) {
-  const AskedComparison asked = asked_comparison("bench compare", arguments, context);
+  const RequestedComparison asked = requested_comparison("bench compare", arguments, context);
   if (context.format == Format::kJson) {
     print_json(asked.comparison, asked.jobs, context);
   } else {

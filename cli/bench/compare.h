@@ -4,24 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/saved_jobs.h"
+#include "cli/bench/job_verdicts.h"
 #include "cli/command.h"
 #include "profiler/regression/compare.h"
 
 namespace memfathom {
 
-struct AskedComparison {
+struct RequestedComparison {
   std::string base, now;  // as they were named
   BenchFile base_file, now_file;
   BenchComparison comparison;
-  std::vector<JudgedJob> jobs;  // of --jobs
-  bool all = false;             // those that did not change too
+  std::vector<JobVerdictChange> jobs;  // of --jobs
+  bool all = false;                    // those that did not change too
   ExitCode exit_code = ExitCode::kYes;
 };
 
 // The arguments and options of `bench compare`, and what they lead to. Throws Error(kUsage) in the
 // name of `command`, and Error(kInput).
-AskedComparison asked_comparison(const char* command, const Arguments& arguments,
-                                 const Context& context);
+RequestedComparison requested_comparison(const char* command, const Arguments& arguments,
+                                         const Context& context);
 
 }  // namespace memfathom

@@ -17,14 +17,14 @@
 namespace memfathom {
 namespace {
 
-struct Question {
+struct PlannerQuery {
   std::string name;
   std::string label;
   std::string line;
 };
 
-std::vector<Question> convolutions(const BenchFilter& filter) {
-  std::vector<Question> questions;
+std::vector<PlannerQuery> convolutions(const BenchFilter& filter) {
+  std::vector<PlannerQuery> questions;
   for (ConvolutionCase& c : convolution_suite()) {
     if (filter.admits(c.name))
       questions.push_back({std::move(c.name), std::move(c.label), to_string(c.query)});
@@ -32,8 +32,8 @@ std::vector<Question> convolutions(const BenchFilter& filter) {
   return questions;
 }
 
-std::vector<Question> attentions(const BenchFilter& filter) {
-  std::vector<Question> questions;
+std::vector<PlannerQuery> attentions(const BenchFilter& filter) {
+  std::vector<PlannerQuery> questions;
   for (AttentionCase& c : attention_suite()) {
     if (filter.admits(c.name))
       questions.push_back({std::move(c.name), std::move(c.label), std::move(c.question)});
@@ -51,7 +51,7 @@ std::string libcuda_for(const BenchRunOptions& options) {
   return {};
 }
 
-BenchRow row_from(const Question& question, const std::string& answer) {
+BenchRow row_from(const PlannerQuery& question, const std::string& answer) {
   BenchRow row;
   row.name = question.name;
   row.label = question.label;
@@ -68,13 +68,13 @@ BenchRow row_from(const Question& question, const std::string& answer) {
 }
 
 // A planner that ends over a question fails that one only: the next starts another.
-BenchRow asked(CudnnPlanner& planner, const Question& question) {
+BenchRow query_planner(CudnnPlanner& planner, const PlannerQuery& question) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const std::clock_t cpu_start = std::clock();
   std::string answer;
   try {
-    answer = planner.ask_lines(std::span(&question.line, 1)).front();
+    answer = planner.query_lines(std::span(&question.line, 1)).front();
   } catch (const Error& error) {
     answer = error.what();
   }
@@ -103,8 +103,8 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   const GpuDescription& gpu = describe_gpu(planning.gpu);
 
   const BenchFilter filter(options.filter);
-  const std::vector<Question> plain = convolutions(filter);
-  std::vector<Question> with_libcuda = attentions(filter);
+  const std::vector<PlannerQuery> plain = convolutions(filter);
+  std::vector<PlannerQuery> with_libcuda = attentions(filter);
   CudnnPlannerOptions attention_planning = planning;
   attention_planning.libcuda = libcuda_for(options);
   if (!with_libcuda.empty() && attention_planning.libcuda.empty()) {
@@ -134,11 +134,11 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
     CudnnPlanner planner(planning);
     CudnnPlanner attention_planner(attention_planning);
     std::vector<BenchRow> rows;
-    const auto ask_all = [&](CudnnPlanner& whom, const std::vector<Question>& all) {
-      for (const Question& question : all) {
+    const auto ask_all = [&](CudnnPlanner& whom, const std::vector<PlannerQuery>& all) {
+      for (const PlannerQuery& question : all) {
         progress.advance(1, question.label);
         if (log.has(question.name, repetition)) continue;
-        rows.push_back(asked(whom, question));
+        rows.push_back(query_planner(whom, question));
         rows.back().repetition = repetition;
       }
     };

@@ -11,7 +11,7 @@
 #include "core/progress.h"
 #include "profiler/probe_target.h"
 #include "profiler/regression/suite.h"
-#include "profiler/virtual_card.h"
+#include "profiler/virtual_gpu.h"
 
 namespace memfathom {
 namespace {
@@ -36,7 +36,7 @@ ProbeReply environment_of(const std::string& device, const Probe& probe) {
   throw Error(ErrorKind::kEnvironment, fmt::format("{} cannot be used: {}", device, outcome.note));
 }
 
-// What another process on the card disturbed is taken again, as a calibration does.
+// What another process on the GPU disturbed is taken again, as a calibration does.
 ProbeOutcome undisturbed(const Probe& probe, const ProbeRequest& request) {
   constexpr int kRetakes = 2;
   ProbeOutcome outcome = probe(request);
@@ -92,7 +92,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
       row.repetition = repetition;
       row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       row.time_of = "process";
-      // A simulated card takes no time of its own.
+      // A simulated GPU takes no time of its own.
       if (name.kind != DeviceKind::kVirtual && c.startup.empty() && row.error.empty() &&
           outcome.reply->sample->seconds_per_step) {
         row.seconds = *outcome.reply->sample->seconds_per_step;

@@ -22,8 +22,8 @@ struct BenchRunOptions {
   std::string out;
   std::string cudnn_library;  // the folder of another libcudnn.so.9
   std::string libcuda;        // for attention; empty: the toolkit's stub where it is
-  std::string plant;          // a change of a virtual card
-  std::int64_t seed = 0;      // of a virtual card's scatter
+  std::string plant;          // a change of a virtual GPU
+  std::int64_t seed = 0;      // of a virtual GPU's scatter
   std::string scale;          // tiny, small, full; empty: what suits the device
   bool list = false;
 };

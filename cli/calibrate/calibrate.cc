@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-bool has_finished_run(const Store& store, const Prepared& prepared) {
+bool has_finished_run(const Store& store, const PreparedProfile& prepared) {
   for (const Run& run : store.runs()) {
     if (run.finished && run.plan == prepared.plan_name && run.environment == prepared.environment)
       return true;
@@ -41,7 +41,7 @@ ExitCode nothing_to_do(const Calibration& calibration, Context& context) {
   return ExitCode::kYes;
 }
 
-ExitCode stopped(const Profiled& profiled, const Prepared& prepared, Context& context) {
+ExitCode stopped(const ProfileResult& profiled, const PreparedProfile& prepared, Context& context) {
   context.note(
       fmt::format("stopped: {} of {} workloads are measured and kept; the same command "
                   "goes on from there",
@@ -49,7 +49,7 @@ ExitCode stopped(const Profiled& profiled, const Prepared& prepared, Context& co
   return ExitCode::kNo;
 }
 
-void print_result(const Profiled& profiled, const Fitted& fitted, Context& context) {
+void print_result(const ProfileResult& profiled, const FitResult& fitted, Context& context) {
   if (context.format == Format::kJson) {
     json document{{"schema", "memfathom.calibrate/1"}, {"done", true}, {"run", profiled.run}};
     document.update(fit_json(fitted));
@@ -69,7 +69,7 @@ void print_result(const Profiled& profiled, const Fitted& fitted, Context& conte
 }
 
 // What was measured is not what people estimate.
-void point_to_pytorch(const Prepared& prepared, const Context& context) {
+void suggest_pytorch(const PreparedProfile& prepared, const Context& context) {
   const Environment& environment = prepared.environment;
   if (environment.framework != "memfathom" || compute_capability(environment.architecture) == 0 ||
       environment.is_virtual())
@@ -92,19 +92,19 @@ ExitCode run_calibrate(const Arguments& arguments, Context& context) {
   parser.flag("--again", again);
   parser.parse(arguments);
 
-  const Prepared prepared = prepare(options);
+  const PreparedProfile prepared = prepare(options);
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
   const std::optional<Calibration> existing = store.calibration_for(prepared.environment);
   if (existing && !again && (if_stale || has_finished_run(store, prepared)))
     return nothing_to_do(*existing, context);
-  for (const LeftOut& left_out : prepared.plan.left_out)
+  for (const SkippedWorkload& left_out : prepared.plan.left_out)
     context.detail(fmt::format("{} is left out: {}", left_out.name, left_out.why));
 
-  const Profiled profiled = profile(prepared, store, context);
+  const ProfileResult profiled = profile(prepared, store, context);
   if (profiled.interrupted) return stopped(profiled, prepared, context);
-  const Fitted fitted = fit_and_save(store, prepared.environment, context);
+  const FitResult fitted = fit_and_save(store, prepared.environment, context);
   print_result(profiled, fitted, context);
-  point_to_pytorch(prepared, context);
+  suggest_pytorch(prepared, context);
   return fitted.saved.usable ? ExitCode::kYes : ExitCode::kNo;
 }
 

@@ -47,14 +47,14 @@ std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& stor
   return all;
 }
 
-ListedCalibration found_calibration(const std::string& wanted, const std::optional<Store>& store) {
+ListedCalibration lookup_calibration(const std::string& wanted, const std::optional<Store>& store) {
   std::vector<ListedCalibration> all = all_calibrations(store);
   std::stable_partition(all.begin(), all.end(),
                         [](const ListedCalibration& c) { return c.status == kPublished; });
-  std::vector<Listed> words;
+  std::vector<NamedEntry> words;
   for (const ListedCalibration& one : all)
     words.push_back({one.calibration.id, one.calibration.name, one.calibration.usable});
-  const std::optional<std::size_t> found = find_listed(words, wanted, "calibrations");
+  const std::optional<std::size_t> found = find_by_name_or_id(words, wanted, "calibrations");
   if (!found) {
     throw Error(
         ErrorKind::kInput,
@@ -100,7 +100,7 @@ TextRows calibration_coefficients(const Calibration& calibration) {
     rows.push_back({c.name, quantity(c.value, c.unit), quantity(c.standard_error, c.unit),
                     c.prior_only ? fmt::format("{} (assumed)", to_string(c.source))
                                  : std::string(to_string(c.source)),
-                    std::to_string(c.samples), meaning_of(c.name)});
+                    std::to_string(c.samples), describe_coefficient(c.name)});
   }
   return rows;
 }

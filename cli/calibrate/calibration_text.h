@@ -22,7 +22,7 @@ std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& stor
 
 // By name, id or the beginning of one (db/lookup.h), among all of them; by name, the database's
 // before a published one. Throws Error(kInput).
-ListedCalibration found_calibration(const std::string& wanted, const std::optional<Store>& store);
+ListedCalibration lookup_calibration(const std::string& wanted, const std::optional<Store>& store);
 
 using TextRows = std::vector<std::vector<std::string>>;
 

@@ -97,7 +97,7 @@ ExitCode show(const Words& words, Context& context) {
   if (words.size() != 1)
     throw Error(ErrorKind::kUsage, "write: memfathom calibrations show NAME|ID");
   const std::optional<Store> store = Store::open_if_exists(database_path(context));
-  const ListedCalibration listed = found_calibration(words[0], store);
+  const ListedCalibration listed = lookup_calibration(words[0], store);
   if (context.format == Format::kJson) {
     context.out << details_of(listed).dump(2) << '\n';
     return ExitCode::kYes;
@@ -119,8 +119,8 @@ ExitCode difference(const Words& words, Context& context) {
   if (words.size() != 2)
     throw Error(ErrorKind::kUsage, "write: memfathom calibrations diff BEFORE AFTER");
   const std::optional<Store> store = Store::open_if_exists(database_path(context));
-  const ListedCalibration before = found_calibration(words[0], store);
-  const ListedCalibration after = found_calibration(words[1], store);
+  const ListedCalibration before = lookup_calibration(words[0], store);
+  const ListedCalibration after = lookup_calibration(words[1], store);
   print_difference(before.calibration, after.calibration, context);
   return ExitCode::kYes;
 }

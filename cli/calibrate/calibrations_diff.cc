@@ -59,7 +59,7 @@ void print_difference(const Calibration& before, const Calibration& after, Conte
                    quantity(change.after, change.unit),
                    quantity(change.after - change.before, change.unit),
                    quantity(change.standard_error, change.unit), fmt::format("{:+.1f}", change.z),
-                   meaning_of(change.name)});
+                   describe_coefficient(change.name)});
   }
   if (context.format == Format::kTable) context.out << environment << "\n\n";
   context.out << rendered(table, context);

@@ -22,7 +22,8 @@ Forecast EstimatorRunner::forecast(const std::string& job) const {
   return {run.reserved_peak, {run.uses_cublas, run.uses_cudnn, run.uses_cufft}};
 }
 
-void EstimatorRunner::run(Session& session, const std::string& job, const Reached& reached) const {
+void EstimatorRunner::run(Session& session, const std::string& job,
+                          const StageCallback& reached) const {
   run_in(session, job_of(job), reached);
 }
 

@@ -9,7 +9,7 @@ namespace memfathom {
 class EstimatorRunner final : public JobRunner {
  public:
   Forecast forecast(const std::string& job) const override;
-  void run(Session& session, const std::string& job, const Reached& reached) const override;
+  void run(Session& session, const std::string& job, const StageCallback& reached) const override;
   FrameworkPolicy policy(const Environment& environment) const override;
 };
 

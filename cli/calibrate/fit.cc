@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kAskLimit{60};
 
 // Of a run by the beginning of its id, else of a device that is here now.
 Environment environment_of(const Store& store, const std::string& run, const std::string& device) {
-  if (run.empty()) return ask_environment(own_probe_program(), device, kAskLimit).environment;
+  if (run.empty()) return query_environment(own_probe_program(), device, kAskLimit).environment;
   for (const Run& known : store.runs()) {
     if (known.id.starts_with(run)) return known.environment;
   }
@@ -46,16 +46,16 @@ ExitCode run_fit(const Arguments& arguments, Context& context) {
   std::string plot;
   ObservationFit observed;
   parser.option("--plot", plot);
-  parser.option("--observations", observed.cards);
+  parser.option("--observations", observed.gpus);
   parser.option("--name", observed.name);
   parser.option("--framework-version", observed.framework_version);
   parser.option("--provenance", observed.provenance);
   parser.parse(arguments);
 
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
-  const Fitted fitted = observed.cards.empty()
-                            ? fit_and_save(store, environment_of(store, run, device), context)
-                            : fit_observations(observed, store, context);
+  const FitResult fitted = observed.gpus.empty()
+                               ? fit_and_save(store, environment_of(store, run, device), context)
+                               : fit_observations(observed, store, context);
   if (!plot.empty()) write_file_atomically(plot, residual_plot(fitted.summary));
   if (context.format == Format::kJson) {
     json document{{"schema", "memfathom.fit/1"}};

@@ -16,14 +16,14 @@
 namespace memfathom {
 namespace {
 
-constexpr const char* kAllCards = "all";
-constexpr const char* kAnyCard = "any NVIDIA GPU";
-constexpr std::size_t kRowsOfAStack =
+constexpr const char* kAllGpus = "all";
+constexpr const char* kAnyGpu = "any NVIDIA GPU";
+constexpr std::size_t kMaxRowsPerStack =
     60;  // one stack's thousands say no more of another's constant
 
 Environment environment_of(const ObservationFit& what, const Gpu* gpu) {
   Environment environment;
-  environment.gpu = gpu != nullptr ? std::string(gpu->product) : kAnyCard;
+  environment.gpu = gpu != nullptr ? std::string(gpu->product) : kAnyGpu;
   environment.framework = "pytorch";
   environment.framework_version = what.framework_version;
   if (gpu == nullptr) return environment;
@@ -32,7 +32,7 @@ Environment environment_of(const ObservationFit& what, const Gpu* gpu) {
   return environment;
 }
 
-// Rows measured on one card with one stack, by one person: they share a constant.
+// Rows measured on one GPU with one stack, by one person: they share a constant.
 std::string stack_of(const Observation& o) {
   return fmt::format("{}|{}|{}|{}|{}|{}", o.gpu, o.driver, o.cuda, o.cudnn, o.framework_version,
                      o.source);
@@ -67,25 +67,25 @@ FitRow row_of(const Observation& observation, const ObservationFit& what,
   return row;
 }
 
-struct Numbered {
+struct IndexedObservation {
   int number;
   Observation observation;
 };
 
 // Of each stack as many rows as of any other, from all of its length, or what it has.
-std::vector<Numbered> evenly_by_stack(const std::vector<Numbered>& all) {
-  std::map<std::string, std::vector<const Numbered*>> stacks;
-  for (const Numbered& one : all) stacks[stack_of(one.observation)].push_back(&one);
-  std::vector<Numbered> even;
+std::vector<IndexedObservation> balanced_by_stack(const std::vector<IndexedObservation>& all) {
+  std::map<std::string, std::vector<const IndexedObservation*>> stacks;
+  for (const IndexedObservation& one : all) stacks[stack_of(one.observation)].push_back(&one);
+  std::vector<IndexedObservation> even;
   for (const auto& [stack, own] : stacks) {
-    const std::size_t taken = std::min(own.size(), kRowsOfAStack);
+    const std::size_t taken = std::min(own.size(), kMaxRowsPerStack);
     for (std::size_t i = 0; i < taken; ++i) even.push_back(*own[i * own.size() / taken]);
   }
   return even;
 }
 
-std::vector<Numbered> wanted_observations(const Store& store, const Gpu* gpu) {
-  std::vector<Numbered> wanted;
+std::vector<IndexedObservation> wanted_observations(const Store& store, const Gpu* gpu) {
+  std::vector<IndexedObservation> wanted;
   int number = 0;
   for (Observation& observation : store.observations()) {
     ++number;
@@ -93,7 +93,7 @@ std::vector<Numbered> wanted_observations(const Store& store, const Gpu* gpu) {
     if (gpu == nullptr || observation.gpu == gpu->name)
       wanted.push_back({number, std::move(observation)});
   }
-  return gpu == nullptr ? evenly_by_stack(wanted) : wanted;
+  return gpu == nullptr ? balanced_by_stack(wanted) : wanted;
 }
 
 FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store,
@@ -111,7 +111,7 @@ FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store
   return input;
 }
 
-// What is said of a card that nobody measured is a default, whoever measured the others.
+// What is said of a GPU that nobody measured is a default, whoever measured the others.
 void tag(Calibration& calibration, Source source) {
   calibration.source = source;
   for (Coefficient& coefficient : calibration.coefficients) {
@@ -121,9 +121,9 @@ void tag(Calibration& calibration, Source source) {
 
 }  // namespace
 
-Fitted fit_observations(const ObservationFit& what, Store& store, const Context& context) {
-  const Gpu* gpu = what.cards == kAllCards ? nullptr : &gpu_named(what.cards, "--observations");
-  Fitted fitted;
+FitResult fit_observations(const ObservationFit& what, Store& store, const Context& context) {
+  const Gpu* gpu = what.gpus == kAllGpus ? nullptr : &gpu_named(what.gpus, "--observations");
+  FitResult fitted;
   fitted.input = input_of(what, gpu, store, context);
   for (const std::string& sentence : fitted.input.skipped) context.detail(sentence);
   if (!fitted.input.skipped.empty())

@@ -9,14 +9,14 @@
 namespace memfathom {
 
 struct ObservationFit {
-  std::string cards;              // whose observations: a card's name, or "all"
-  std::string name;               // else card/framework
+  std::string gpus;               // whose observations: a GPU's name, or "all"
+  std::string name;               // else GPU/framework
   std::string framework_version;  // of the stack, where neither job nor observation says it
   std::string provenance;
 };
 
-// Of one card: its calibration. Of all: what is to be assumed of a card and stack that nobody
+// Of one GPU: its calibration. Of all: what is to be assumed of a GPU and stack that nobody
 // measured, with intervals from leaving whole stacks out. Saved in the database, a refused one too.
-Fitted fit_observations(const ObservationFit& what, Store& store, const Context& context);
+FitResult fit_observations(const ObservationFit& what, Store& store, const Context& context);
 
 }  // namespace memfathom

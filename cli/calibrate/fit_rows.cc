@@ -96,8 +96,8 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
 std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment) {
   WorkspaceModelOptions options;
   options.gpu = environment.architecture;
-  options.older =
-      asks_older_cudnn(environment.framework_version, policy_of(environment).compute_capability);
+  options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version,
+                                              policy_of(environment).compute_capability);
   options.cache_directory = default_cache_directory();
   return open_workspace_model(options).model;
 }
@@ -108,14 +108,14 @@ FitOptions fit_options(const Environment& environment) {
   FitOptions options;
   options.environment = environment;
   options.quantum = is_cpu(environment) ? 4_KiB : 2_MiB;
-  options.name = fmt::format("{}/{}", card_name(environment), environment.framework);
+  options.name = fmt::format("{}/{}", calibration_gpu_name(environment), environment.framework);
   return options;
 }
 
-std::string card_name(const Environment& environment) {
+std::string calibration_gpu_name(const Environment& environment) {
   if (is_cpu(environment)) return "cpu";
-  const Gpu* card = find_gpu_of_driver(environment.gpu, environment.memory_total);
-  return card != nullptr ? std::string(card->name) : environment.gpu;
+  const Gpu* gpu = find_gpu_of_driver(environment.gpu, environment.memory_total);
+  return gpu != nullptr ? std::string(gpu->name) : environment.gpu;
 }
 
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {

@@ -26,8 +26,8 @@ struct FitInput {
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
 
 // What calibrations of this device are named after: its name in `memfathom gpus`, so that estimates
-// for that card find them; "cpu"; else what the driver calls it.
-std::string card_name(const Environment& environment);
+// for that GPU find them; "cpu"; else what the driver calls it.
+std::string calibration_gpu_name(const Environment& environment);
 
 // The options of a fit of this device's samples.
 FitOptions fit_options(const Environment& environment);

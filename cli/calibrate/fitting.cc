@@ -31,8 +31,8 @@ std::string shown(const std::optional<Bytes>& bytes) {
   return bytes ? fmt::format("{:.1f}", bytes->mib()) : "-";
 }
 
-// Our own calibration of this very card tells its bare context from what PyTorch adds; else the
-// newest of another card of the architecture.
+// Our own calibration of this very GPU tells its bare context from what PyTorch adds; else the
+// newest of another GPU of the architecture.
 std::optional<Calibration> parent_of(const Store& store, const Environment& environment) {
   if (environment.framework == "pytorch") {
     Environment bare = environment;
@@ -46,8 +46,8 @@ std::optional<Calibration> parent_of(const Store& store, const Environment& envi
 
 }  // namespace
 
-Fitted fit_and_save(Store& store, const Environment& environment, const Context& context) {
-  Fitted fitted;
+FitResult fit_and_save(Store& store, const Environment& environment, const Context& context) {
+  FitResult fitted;
   const FitOptions options = fit_options(environment);
   fitted.input = fit_input(store, environment, options);
   for (const std::string& sentence : fitted.input.skipped) context.warn(sentence);
@@ -68,7 +68,7 @@ Fitted fit_and_save(Store& store, const Environment& environment, const Context&
   return fitted;
 }
 
-PredictionError validation_error(const Fitted& fitted) {
+PredictionError validation_error(const FitResult& fitted) {
   PredictionError error;
   std::vector<double> errors;
   int covered = 0;
@@ -90,7 +90,7 @@ PredictionError validation_error(const Fitted& fitted) {
   return error;
 }
 
-void print_fit(const Fitted& fitted, Context& context) {
+void print_fit(const FitResult& fitted, Context& context) {
   context.out << (context.verbose ? fitted.summary.full() : fitted.summary.brief() + "\n");
   const PredictionError error = validation_error(fitted);
   if (error.rows > 0) {
@@ -104,7 +104,7 @@ void print_fit(const Fitted& fitted, Context& context) {
                              fitted.saved.usable ? "usable" : "refused: " + fitted.saved.refusal);
 }
 
-json fit_json(const Fitted& fitted) {
+json fit_json(const FitResult& fitted) {
   const PredictionError error = validation_error(fitted);
   json calibration = to_json(fitted.saved);
   calibration.erase("covariance");
@@ -121,7 +121,7 @@ json fit_json(const Fitted& fitted) {
             {"coverage_90", error.coverage}}}};
 }
 
-Table sample_table(const std::vector<Sample>& samples, const Fitted* fitted) {
+Table sample_table(const std::vector<Sample>& samples, const FitResult* fitted) {
   std::map<std::string, const FitRow*> rows;
   if (fitted != nullptr) {
     for (const FitRow& row : fitted->input.rows) rows[row.id] = &row;

@@ -12,14 +12,14 @@
 
 namespace memfathom {
 
-struct Fitted {
+struct FitResult {
   FitInput input;
   FitSummary summary;
   Calibration saved;
 };
 
 // Fits, and saves the result: a refused one too, with its reason.
-Fitted fit_and_save(Store& store, const Environment& environment, const Context& context);
+FitResult fit_and_save(Store& store, const Environment& environment, const Context& context);
 
 // Measured against predicted, of rows kept for validation only or of all.
 struct PredictionError {
@@ -28,13 +28,13 @@ struct PredictionError {
   double p90 = 0;
   double coverage = 0;  // of the calibration's 90 % interval
 };
-PredictionError validation_error(const Fitted& fitted);
+PredictionError validation_error(const FitResult& fitted);
 
 // The report after a fit: brief, or the whole page with --verbose.
-void print_fit(const Fitted& fitted, Context& context);
-nlohmann::json fit_json(const Fitted& fitted);
+void print_fit(const FitResult& fitted, Context& context);
+nlohmann::json fit_json(const FitResult& fitted);
 
 // What was measured, and what the calibration says about it.
-Table sample_table(const std::vector<Sample>& samples, const Fitted* fitted);
+Table sample_table(const std::vector<Sample>& samples, const FitResult* fitted);
 
 }  // namespace memfathom

@@ -34,7 +34,7 @@ std::string condition_text(double condition) {
                                : fmt::format("{:.1f}", condition);
 }
 
-json plan_json(const Prepared& prepared) {
+json plan_json(const PreparedProfile& prepared) {
   json workloads = json::array();
   for (const Workload& workload : prepared.plan.workloads) {
     workloads.push_back({{"name", workload.name},
@@ -44,7 +44,7 @@ json plan_json(const Prepared& prepared) {
                          {"job", json::parse(workload.job)}});
   }
   json left_out = json::array();
-  for (const LeftOut& one : prepared.plan.left_out)
+  for (const SkippedWorkload& one : prepared.plan.left_out)
     left_out.push_back({{"name", one.name}, {"reason", one.why}});
   const double condition = design_condition(prepared.plan.workloads);
   return {{"schema", "memfathom.plan/1"},
@@ -57,7 +57,7 @@ json plan_json(const Prepared& prepared) {
           {"left_out", std::move(left_out)}};
 }
 
-void print_plan(const Prepared& prepared, bool details, Context& context) {
+void print_plan(const PreparedProfile& prepared, bool details, Context& context) {
   if (context.format == Format::kJson) {
     context.out << plan_json(prepared).dump(2) << '\n';
     return;
@@ -77,11 +77,11 @@ void print_plan(const Prepared& prepared, bool details, Context& context) {
       to_string(prepared.campaign.ceiling), to_string(prepared.memory_free),
       duration_text(prepared.plan.budget_seconds),
       condition_text(design_condition(prepared.plan.workloads)));
-  for (const LeftOut& one : prepared.plan.left_out)
+  for (const SkippedWorkload& one : prepared.plan.left_out)
     context.out << fmt::format("left out: {} ({})\n", one.name, one.why);
 }
 
-void print_samples(const Profiled& profiled, Context& context) {
+void print_samples(const ProfileResult& profiled, Context& context) {
   if (context.format == Format::kJson) {
     json samples = json::array();
     for (const Sample& sample : profiled.samples) samples.push_back(to_json(sample));
@@ -111,7 +111,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   // The probe may stand in another folder.
   if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
 
-  const Prepared prepared = prepare(options);
+  const PreparedProfile prepared = prepare(options);
   if (!options.trace.empty() && prepared.plan.workloads.size() != 1) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--trace records one workload, and {} are chosen; name one with "
@@ -123,7 +123,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
     return ExitCode::kYes;
   }
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
-  const Profiled profiled = profile(prepared, store, context);
+  const ProfileResult profiled = profile(prepared, store, context);
   print_samples(profiled, context);
   if (!profiled.interrupted) return ExitCode::kYes;
   context.note("stopped; the same command goes on from there");

@@ -42,7 +42,7 @@ void keep_matching(const std::string& filter, Plan& plan) {
   std::erase_if(plan.workloads, [&](const Workload& workload) {
     return workload.name.find(filter) == std::string::npos;
   });
-  std::erase_if(plan.left_out, [&](const LeftOut& left_out) {
+  std::erase_if(plan.left_out, [&](const SkippedWorkload& left_out) {
     return left_out.name.find(filter) == std::string::npos;
   });
   if (plan.workloads.empty()) {
@@ -100,13 +100,13 @@ void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--timeout", options.timeout);
 }
 
-Prepared prepare(const ProfileOptions& options) {
+PreparedProfile prepare(const ProfileOptions& options) {
   const DeviceName name = parse_device(options.device);
   const Framework framework = framework_of(options);
-  Prepared prepared;
+  PreparedProfile prepared;
   prepared.campaign.device = options.device;
   prepared.campaign.program = probe_of(options, framework, name.kind);
-  const ProbeReply answer = ask_environment(prepared.campaign.program, options.device, kAskLimit);
+  const ProbeReply answer = query_environment(prepared.campaign.program, options.device, kAskLimit);
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
   prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
@@ -119,14 +119,14 @@ Prepared prepare(const ProfileOptions& options) {
   }
   prepared.campaign.limit = limit_of(options.timeout, prepared.plan);
   prepared.campaign.budget_seconds = prepared.plan.budget_seconds;
-  prepared.campaign.most_repeats = prepared.plan.most_repeats;
+  prepared.campaign.max_repeats = prepared.plan.max_repeats;
   prepared.campaign.small_spread = prepared.plan.small_spread;
   prepared.campaign.trace = options.trace;
   return prepared;
 }
 
-Profiled profile(const Prepared& prepared, Store& store, const Context& context) {
-  Profiled profiled;
+ProfileResult profile(const PreparedProfile& prepared, Store& store, const Context& context) {
+  ProfileResult profiled;
   std::vector<Workload> left = prepared.plan.workloads;
   if (const std::optional<Run> unfinished =
           store.unfinished_run(prepared.environment, prepared.plan_name)) {

@@ -25,16 +25,16 @@ struct ProfileOptions {
 void declare(OptionParser& parser, ProfileOptions& options);
 
 // A plan made for a device as it is now.
-struct Prepared {
+struct PreparedProfile {
   Environment environment;
   Bytes memory_free;
   Plan plan;
   std::string plan_name;  // with the filter, when there is one: "quick:mlp"
   CampaignOptions campaign;
 };
-Prepared prepare(const ProfileOptions& options);
+PreparedProfile prepare(const ProfileOptions& options);
 
-struct Profiled {
+struct ProfileResult {
   std::string run;
   int taken = 0;                // now
   int resumed = 0;              // were there already
@@ -43,6 +43,6 @@ struct Profiled {
 };
 // Begins a run, or goes on with the unfinished one of this plan and environment. Each sample is
 // durable before it is told.
-Profiled profile(const Prepared& prepared, Store& store, const Context& context);
+ProfileResult profile(const PreparedProfile& prepared, Store& store, const Context& context);
 
 }  // namespace memfathom

@@ -17,7 +17,7 @@
 #include "cli/estimate/job_source.h"
 #include "cli/interrupt.h"
 #include "cli/observe/observation_file.h"
-#include "cli/observe/observing.h"
+#include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
 
@@ -68,7 +68,7 @@ pid_t start(const std::vector<std::string>& command) {
 }
 
 // A watch that fails must not end the command it watches, or keep it from being run.
-std::optional<ProcessWatch> watch_cards(const Context& context) {
+std::optional<ProcessWatch> watch_gpus(const Context& context) {
   std::string why;
   std::unique_ptr<Nvml> nvml = Nvml::open(&why);
   if (!nvml) return std::nullopt;
@@ -113,7 +113,7 @@ std::vector<Observation> observations_of(const ObservedFile& written, const Proc
   if (!written.path().empty()) found = read_observations(written.path(), defaults);
   if (watch == nullptr || code != 0) return found;
   std::optional<WatchedPeak> peak = watch->peak();
-  if (!peak) peak = watch->rise();
+  if (!peak) peak = watch->device_growth();
   if (peak) {
     Observation seen = observation_of(*peak, *watch, defaults.job);
     for (const Observation& one : found) seen.framework_version = one.framework_version;
@@ -134,9 +134,9 @@ void report(const Estimate& estimate, const ObservedFile& written, const Process
                       kObservedVariable));
       return;
     }
-    keep_observations(observations, context);
+    store_observations(observations, context);
     for (const Observation& observation : observations)
-      context.note(estimated_against_observed(estimate, observation));
+      context.note(estimated_vs_observed(estimate, observation));
   } catch (const Error& error) {
     context.warn(error.what());
   }
@@ -150,7 +150,7 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput
   defaults.framework = "pytorch";
   defaults.source = "the command itself";
   const ObservedFile written;
-  std::optional<ProcessWatch> watch = watch_cards(context);
+  std::optional<ProcessWatch> watch = watch_gpus(context);
   ProcessWatch* watching = watch ? &*watch : nullptr;
   const int code = wait_for(start(command), watching);
   report(estimate, written, watching, code, defaults, context);
@@ -180,7 +180,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.flag("--strict", strict);
   parser.parse(arguments);
   const JobInput input = source.read("check");
-  Estimate estimate = Estimation(context).answer_as_run(input.job);
+  Estimate estimate = Estimation(context).estimate_as_run(input.job);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;

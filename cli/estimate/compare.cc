@@ -11,25 +11,25 @@
 #include "cli/estimate/job_source.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
-#include "estimator/job/patch.h"
 #include "estimator/job/describe.h"
+#include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
 namespace {
 
-struct Strategy {
+struct NamedPatch {
   std::string name;
   Patch patch;
   std::vector<std::string> grid;
 };
 
-// What people compare when they name nothing: one change at a time on one card, the ZeRO stages on
+// What people compare when they name nothing: one change at a time on one GPU, the ZeRO stages on
 // several.
-std::vector<std::string> usual_strategies(const Job& job) {
+std::vector<std::string> default_strategies(const Job& job) {
   const bool trains = job.training.mode == Mode::kTrain;
   if (!trains) return {"baseline", "bf16", "flash", "int8", "nf4", "offload-parameters"};
   if (job.parallel.num_gpus < 2) {
@@ -57,14 +57,14 @@ std::vector<std::string> split(const std::string& list) {
   return names;
 }
 
-std::vector<Strategy> strategies_of(const std::optional<std::string>& list,
-                                    const std::vector<std::string>& patches, const Job& job) {
-  std::vector<Strategy> strategies{{"baseline", {}, {}}};
+std::vector<NamedPatch> strategies_of(const std::optional<std::string>& list,
+                                      const std::vector<std::string>& patches, const Job& job) {
+  std::vector<NamedPatch> strategies{{"baseline", {}, {}}};
   std::vector<std::string> names;
   if (list) {
     names = split(*list);
   } else if (patches.empty()) {
-    names = usual_strategies(job);
+    names = default_strategies(job);
   }
   for (const std::string& name : names) {
     if (name != "baseline") strategies.push_back({name, strategy_patch(name, job), {}});
@@ -74,8 +74,8 @@ std::vector<Strategy> strategies_of(const std::optional<std::string>& list,
   return strategies;
 }
 
-std::vector<Strategy> strategies_of(const Grid& grid) {
-  std::vector<Strategy> strategies;
+std::vector<NamedPatch> strategies_of(const Grid& grid) {
+  std::vector<NamedPatch> strategies;
   for (const GridRow& row : grid.rows) {
     std::string name;
     for (std::size_t i = 0; i < row.names.size(); ++i) {
@@ -88,8 +88,8 @@ std::vector<Strategy> strategies_of(const Grid& grid) {
   return strategies;
 }
 
-// "rtx-4090" is a card, "24GiB" and "24" are sizes.
-Strategy target_of(const std::string& name, const Job& job) {
+// "rtx-4090" is a GPU, "24GiB" and "24" are sizes.
+NamedPatch target_of(const std::string& name, const Job& job) {
   const bool size = name.find_first_not_of("0123456789.") == std::string::npos;
   const bool with_unit = !size && std::isdigit(static_cast<unsigned char>(name.front())) != 0;
   const std::string strategy = size        ? fmt::format("memory={}GiB", name)
@@ -98,20 +98,20 @@ Strategy target_of(const std::string& name, const Job& job) {
   return {name, strategy_patch(strategy, job), {}};
 }
 
-// One strategy: on the job's own card and on every other target. An Error waits for its turn.
-struct Answer {
+// One strategy: on the job's own GPU and on every other target. An Error waits for its turn.
+struct StrategyResult {
   Estimate estimate;
   std::vector<ComparedTarget> targets;
   std::optional<Error> error;
 };
 
-Answer answer_of(const Node& document, const Strategy& strategy,
-                 const std::vector<Strategy>& targets, const Estimation& estimation) {
-  Answer answer;
+StrategyResult answer_of(const Node& document, const NamedPatch& strategy,
+                         const std::vector<NamedPatch>& targets, const Estimation& estimation) {
+  StrategyResult answer;
   try {
     const Node changed = patched(document, strategy.patch);
     answer.estimate = estimation.answer(read_job(changed));
-    for (const Strategy& target : targets) {
+    for (const NamedPatch& target : targets) {
       const Estimate estimate = estimation.answer(read_job(patched(changed, target.patch)));
       answer.targets.push_back({target.name, estimate.totals.device_peak, estimate.verdict});
     }
@@ -121,16 +121,18 @@ Answer answer_of(const Node& document, const Strategy& strategy,
   return answer;
 }
 
-std::vector<Compared> compare(const Node& document, const std::vector<Strategy>& strategies,
-                              const std::vector<Strategy>& targets, const Context& context) {
+std::vector<ComparedStrategy> compare(const Node& document,
+                                      const std::vector<NamedPatch>& strategies,
+                                      const std::vector<NamedPatch>& targets,
+                                      const Context& context) {
   const Estimation estimation(context);
-  std::vector<Answer> answers(strategies.size());
-  on_all_cores(strategies.size(), [&](std::size_t i) {
+  std::vector<StrategyResult> answers(strategies.size());
+  parallel_for(strategies.size(), [&](std::size_t i) {
     answers[i] = answer_of(document, strategies[i], targets, estimation);
   });
-  std::vector<Compared> results;
+  std::vector<ComparedStrategy> results;
   for (std::size_t i = 0; i < strategies.size(); ++i) {
-    Answer& answer = answers[i];
+    StrategyResult& answer = answers[i];
     if (answer.error) {
       if (results.empty() || answer.error->kind() != ErrorKind::kInput) throw Error(*answer.error);
       context.warn(fmt::format("{} is left out: {}", strategies[i].name, answer.error->what()));
@@ -147,11 +149,12 @@ std::vector<Compared> compare(const Node& document, const std::vector<Strategy>&
 }
 
 // Of what nobody asked for by name, what changes nothing is left out: bf16 of a job in bf16.
-void drop_idle(std::vector<Compared>& rows) {
+void drop_idle(std::vector<ComparedStrategy>& rows) {
   const Bytes baseline = rows.front().estimate.totals.device_peak;
-  rows.erase(std::remove_if(
-                 rows.begin() + 1, rows.end(),
-                 [&](const Compared& row) { return row.estimate.totals.device_peak == baseline; }),
+  rows.erase(std::remove_if(rows.begin() + 1, rows.end(),
+                            [&](const ComparedStrategy& row) {
+                              return row.estimate.totals.device_peak == baseline;
+                            }),
              rows.end());
 }
 
@@ -178,7 +181,7 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
   const JobInput input = source.read("compare");
   const Job& job = input.job;
   const Grid grid = make_grid(dimensions, job);
-  std::vector<Strategy> targeted;
+  std::vector<NamedPatch> targeted;
   for (const std::string& name : split(targets.value_or("")))
     targeted.push_back(target_of(name, job));
   StrategyComparison comparison{
@@ -192,8 +195,9 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
   Estimate first = comparison.rows.front().estimate;
   input.annotate(first);
   if (ranked) {
-    std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
-                     [](const Compared& a, const Compared& b) { return a.saved > b.saved; });
+    std::stable_sort(
+        comparison.rows.begin(), comparison.rows.end(),
+        [](const ComparedStrategy& a, const ComparedStrategy& b) { return a.saved > b.saved; });
   }
   if (context.format == Format::kTable) context.out << describe(input.document, job) << "\n\n";
   context.out << (context.format == Format::kJson ? comparison_json(comparison) + "\n"

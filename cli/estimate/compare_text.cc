@@ -27,24 +27,25 @@ Json optional_bytes(const std::optional<Bytes>& bytes) {
 }
 
 // Columns that say the same, or nothing, in every row are left out of what people read.
-struct Shown {
+struct VisibleColumns {
   bool headroom, host, trained, verdict;
 };
 
-Shown shown_columns(const StrategyComparison& comparison) {
+VisibleColumns shown_columns(const StrategyComparison& comparison) {
   const auto any = [&](auto holds) {
     return std::any_of(comparison.rows.begin(), comparison.rows.end(), holds);
   };
   const std::int64_t first = comparison.rows.front().estimate.trainable_count;
   const bool target =
-      any([](const Compared& row) { return row.estimate.verdict.headroom.has_value(); });
-  return {target,
-          any([](const Compared& row) { return row.estimate.totals.host_peak.has_value(); }),
-          any([&](const Compared& row) { return row.estimate.trainable_count != first; }),
+      any([](const ComparedStrategy& row) { return row.estimate.verdict.headroom.has_value(); });
+  return {target, any([](const ComparedStrategy& row) {
+            return row.estimate.totals.host_peak.has_value();
+          }),
+          any([&](const ComparedStrategy& row) { return row.estimate.trainable_count != first; }),
           target || comparison.rows.front().targets.empty()};
 }
 
-std::vector<Column> columns_of(const StrategyComparison& comparison, const Shown& shown,
+std::vector<Column> columns_of(const StrategyComparison& comparison, const VisibleColumns& shown,
                                bool exact) {
   std::vector<Column> columns;
   if (comparison.columns.empty()) columns.push_back({"strategy"});
@@ -66,7 +67,7 @@ std::vector<Column> columns_of(const StrategyComparison& comparison, const Shown
   return columns;
 }
 
-void add_targets(const Compared& row, bool exact, std::vector<Cell>& cells) {
+void add_targets(const ComparedStrategy& row, bool exact, std::vector<Cell>& cells) {
   for (const ComparedTarget& target : row.targets) {
     const Style style = style_of(target.verdict.status);
     if (exact) {
@@ -83,13 +84,13 @@ void add_targets(const Compared& row, bool exact, std::vector<Cell>& cells) {
 }
 
 Table table_of(const StrategyComparison& comparison, bool exact) {
-  const Shown shown = shown_columns(comparison);
+  const VisibleColumns shown = shown_columns(comparison);
   Table table(columns_of(comparison, shown, exact));
   const auto size = [&](const std::optional<Bytes>& bytes) {
     if (!bytes) return std::string();
     return exact ? fmt::format("{}", bytes->count()) : to_string(*bytes);
   };
-  for (const Compared& row : comparison.rows) {
+  for (const ComparedStrategy& row : comparison.rows) {
     const Estimate& estimate = row.estimate;
     std::vector<Cell> cells;
     if (comparison.columns.empty()) cells.emplace_back(row.name);
@@ -114,7 +115,7 @@ Table table_of(const StrategyComparison& comparison, bool exact) {
   return table;
 }
 
-Json to_json(const StrategyComparison& comparison, const Compared& row) {
+Json to_json(const StrategyComparison& comparison, const ComparedStrategy& row) {
   const Totals& totals = row.estimate.totals;
   Json json{{"name", row.name},
             {"device_peak_bytes", totals.device_peak.count()},
@@ -148,7 +149,7 @@ std::string comparison_text(const StrategyComparison& comparison, const Context&
 
 std::string comparison_json(const StrategyComparison& comparison) {
   Json list = Json::array();
-  for (const Compared& row : comparison.rows) list.push_back(to_json(comparison, row));
+  for (const ComparedStrategy& row : comparison.rows) list.push_back(to_json(comparison, row));
   return Json{{"schema", "memfathom.compare/1"},
               {"baseline", comparison.baseline},
               {"strategies", std::move(list)}}

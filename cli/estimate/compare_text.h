@@ -17,7 +17,7 @@ struct ComparedTarget {
   Verdict verdict;
 };
 
-struct Compared {
+struct ComparedStrategy {
   std::string name;
   std::vector<std::string> grid;  // the alternatives that were chosen, one for each dimension
   Estimate estimate;
@@ -26,8 +26,8 @@ struct Compared {
 };
 
 struct StrategyComparison {
-  std::vector<std::string> columns;  // of a grid; empty: strategies by name
-  std::vector<Compared> rows;        // the baseline first, unless they were sorted
+  std::vector<std::string> columns;    // of a grid; empty: strategies by name
+  std::vector<ComparedStrategy> rows;  // the baseline first, unless they were sorted
   std::string baseline;
 };
 

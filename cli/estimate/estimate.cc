@@ -16,7 +16,7 @@
 #include "cli/estimate/recommend_text.h"
 #include "cli/estimate/rule_text.h"
 #include "cli/option_parser.h"
-#include "cli/status/card_text.h"
+#include "cli/status/gpu_text.h"
 #include "core/error.h"
 #include "estimator/advise/recommend.h"
 #include "estimator/advise/rule_of_thumb.h"
@@ -29,7 +29,7 @@ namespace {
 // Beyond this (a linear layer for each of thousands of experts) each change takes seconds.
 constexpr std::int64_t kLayersToTry = 6000;
 
-ExitCode answer_batch(const std::string& file, const BatchQuestion& question, Context& context) {
+ExitCode answer_batch(const std::string& file, const BatchOptions& question, Context& context) {
   if (context.format == Format::kCsv || context.format == Format::kMarkdown) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--batch {} answers in JSON lines, one for each job; leave --format "
@@ -90,7 +90,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const JobInput input = source.read("estimate");
   const Estimation estimation(context);
   if (recommends || settings.asked()) return recommend_for(input, settings, estimation, context);
-  Estimate estimate = estimation.answer_as_run(input.job, explain);
+  Estimate estimate = estimation.estimate_as_run(input.job, explain);
   input.annotate(estimate);
   const bool does_not_fit = estimate.verdict.status == VerdictStatus::kDoesNotFit;
   if (does_not_fit && estimate.layers > kLayersToTry) {
@@ -98,22 +98,22 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
         "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
         estimate.layers));
   } else if (does_not_fit) {
-    estimate.suggestions = suggest(input.document, estimation.for_search());
+    estimate.suggestions = suggest(input.document, estimation.search_function());
   }
   std::optional<RuleOfThumb> rule;
   if (by_thumb) rule = rule_of_thumb(input.document, estimate);
   if (by_thumb && !rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
-  const LiveCard* card = estimation.live_target(input.job);
+  const LiveGpu* gpu = estimation.live_target(input.job);
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_json_text(estimate, true));
     json["job"] = describe(input.document, input.job);
     if (rule) json["rule_of_thumb"] = rule_json(*rule);
-    if (card != nullptr) json["device"] = card_json(*card);
+    if (gpu != nullptr) json["device"] = gpu_json(*gpu);
     context.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                 << '\n';
   } else {
-    if (card != nullptr && context.format != Format::kCsv) context.out << card_text(*card, context);
+    if (gpu != nullptr && context.format != Format::kCsv) context.out << gpu_text(*gpu, context);
     context.out << estimate_text(estimate, describe(input.document, input.job), context, explain);
     if (rule && context.format != Format::kCsv) context.out << rule_text(*rule, estimate);
     if (!estimate.suggestions.empty() && context.format != Format::kCsv)

@@ -8,7 +8,7 @@
 
 #include "core/document.h"
 #include "core/error.h"
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 #include "estimator/answer/estimate_json.h"
 
 namespace memfathom {
@@ -18,7 +18,7 @@ namespace {
 // in.
 constexpr std::size_t kBlock = 256;
 
-struct Line {
+struct BatchLine {
   std::string text;
   int number = 0;
   std::string answer;
@@ -33,7 +33,7 @@ std::string id_of(const Node& document) {
   return id->is_string() ? id->as_string() : id->shown();
 }
 
-void answer(Line& line, const std::string& name, const BatchQuestion& question,
+void answer(BatchLine& line, const std::string& name, const BatchOptions& question,
             const Estimation& estimation) {
   std::string id;
   try {
@@ -42,7 +42,7 @@ void answer(Line& line, const std::string& name, const BatchQuestion& question,
     // Either a job, or an object that holds one beside its id.
     const Node* inner = document.is_map() ? document.find("job") : nullptr;
     const JobInput input = question.read(inner != nullptr ? *inner : document);
-    Estimate estimate = estimation.answer_as_run(input.job, question.explains);
+    Estimate estimate = estimation.estimate_as_run(input.job, question.explains);
     input.annotate(estimate);
     if (estimate.id.empty()) estimate.id = id;
     line.undecided = is_undecided(estimate);
@@ -53,37 +53,37 @@ void answer(Line& line, const std::string& name, const BatchQuestion& question,
   }
 }
 
-void answer_all(std::vector<Line>& lines, const std::string& name, const BatchQuestion& question,
-                const Estimation& estimation) {
-  on_all_cores(lines.size(), [&](std::size_t i) { answer(lines[i], name, question, estimation); });
+void answer_all(std::vector<BatchLine>& lines, const std::string& name,
+                const BatchOptions& question, const Estimation& estimation) {
+  parallel_for(lines.size(), [&](std::size_t i) { answer(lines[i], name, question, estimation); });
 }
 
 // The next line without its end; of one that is longer than any job only the beginning, which is
 // enough to be refused.
 bool read_line(std::istream& input, std::string& text) {
-  constexpr std::size_t kMost = DocumentLimits{}.max_file_bytes + 1;
+  constexpr std::size_t kMaxLineBytes = DocumentLimits{}.max_file_bytes + 1;
   text.clear();
   std::streambuf& buffer = *input.rdbuf();
   bool any = false;
   for (int c = buffer.sbumpc(); c != std::char_traits<char>::eof(); c = buffer.sbumpc()) {
     any = true;
     if (c == '\n') return true;
-    if (text.size() < kMost) text.push_back(static_cast<char>(c));
+    if (text.size() < kMaxLineBytes) text.push_back(static_cast<char>(c));
   }
   return any;
 }
 
 }  // namespace
 
-ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& question,
                         const Estimation& estimation, Context& context) {
   bool failed = false;
   bool undecided = false;
   int number = 0;
-  std::vector<Line> lines;
+  std::vector<BatchLine> lines;
   const auto flush = [&] {
     answer_all(lines, name, question, estimation);
-    for (const Line& line : lines) {
+    for (const BatchLine& line : lines) {
       context.out << line.answer << '\n';
       failed = failed || line.failed;
       undecided = undecided || line.undecided;

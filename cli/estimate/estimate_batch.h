@@ -11,7 +11,7 @@
 
 namespace memfathom {
 
-struct BatchQuestion {
+struct BatchOptions {
   std::function<JobInput(Node)> read;  // a line's job; called from several threads
   bool explains = false;
   bool strict = false;
@@ -19,7 +19,7 @@ struct BatchQuestion {
 
 // Exit code kUsage when a line could not be answered; the others are answered all the same. With
 // strict, else kUndecided when one of them is. Whether jobs fit stands in their lines.
-ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchQuestion& question,
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& question,
                         const Estimation& estimation, Context& context);
 
 }  // namespace memfathom

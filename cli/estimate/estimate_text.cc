@@ -119,7 +119,7 @@ std::string verdict_sentence(const Estimate& estimate, bool colour) {
                       : fits                                 ? Style::kWarning
                                                              : Style::kBad;
   std::string text = styled(word, style, colour);
-  if (!verdict.card.empty()) text += " on " + verdict.card;
+  if (!verdict.gpu.empty()) text += " on " + verdict.gpu;
   text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak),
                       to_string(*verdict.available));
   const bool left = verdict.headroom->count() >= 0;

@@ -21,7 +21,7 @@
 namespace memfathom {
 namespace {
 
-// Jobs that name no card run on what most people of this field have, or on a card without TF32,
+// Jobs that name no GPU run on what most people of this field have, or on a GPU without TF32,
 // for which cuDNN's choices in fp32 differ most.
 constexpr int kAssumedCapability = 80;
 constexpr int kWithoutTf32 = 75;
@@ -38,7 +38,7 @@ std::optional<Bytes> capacity_of(const Job& job) {
 
 // What of a calibration's environment is not as where the job runs; what is not known differs from
 // nothing.
-std::string difference(const Environment& calibrated, const Job& job, const LiveCard* live) {
+std::string difference(const Environment& calibrated, const Job& job, const LiveGpu* live) {
   const StackSpec& stack = job.target.stack;
   const std::string driver = live != nullptr ? live->driver : std::string();
   const std::array<std::tuple<const char*, const std::string&, const std::string&>, 4> parts{
@@ -54,9 +54,9 @@ std::string difference(const Environment& calibrated, const Job& job, const Live
   return "";
 }
 
-// As calibrations are named after it: a card of this machine that is in no table (a new one, an
+// As calibrations are named after it: a GPU of this machine that is in no table (a new one, an
 // instance of a divided one) by what its driver calls it.
-std::string card_of(const Job& job, const LiveCard* live) {
+std::string target_gpu_name(const Job& job, const LiveGpu* live) {
   if (!job.target.gpu.empty()) return std::string(gpu_named(job.target.gpu, "target.gpu").name);
   return live != nullptr ? live->product : std::string();
 }
@@ -73,7 +73,7 @@ bool is_of_unrecorded_cudnn(const Job& job, const std::optional<Calibration>& ca
          job.target.stack.cudnn.empty() && job.allocator.backend == Backend::kCaching;
 }
 
-std::string older_card_sentence(const std::string& version) {
+std::string older_gpu_sentence(const std::string& version) {
   return fmt::format(
       "the card is older than Turing and nobody names its stack: PyTorch {} of its time is assumed "
       "(zero_grad() keeps gradients, softmax its input, cuDNN is asked the older way); "
@@ -81,7 +81,7 @@ std::string older_card_sentence(const std::string& version) {
       version);
 }
 
-std::string stack_of_others_sentence(const std::string& version) {
+std::string published_stack_sentence(const std::string& version) {
   return fmt::format(
       "PyTorch {} of the published runs, with libraries of its time; target.stack (version, "
       "transformers, ...) names yours",
@@ -94,8 +94,8 @@ void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, s
   const Bytes low = std::min(run.reserved_peak, other.reserved_peak);
   const Bytes high = std::max(run.reserved_peak, other.reserved_peak);
   if (low == high) return;
-  run.reserved_unsure = Bytes{(high - low).count() / 2};
-  run.reserved_peak = std::max(low + run.reserved_unsure, run.allocated_peak);
+  run.reserved_uncertainty = Bytes{(high - low).count() / 2};
+  run.reserved_peak = std::max(low + run.reserved_uncertainty, run.allocated_peak);
   run.assumptions.push_back(fmt::format(why, to_string(low), to_string(high)));
 }
 
@@ -112,20 +112,20 @@ Estimation::Estimation(const Context& context) : database_(database_path(context
 
 Estimation::~Estimation() = default;
 
-const LiveCard* Estimation::live_target(const Job& job) const {
+const LiveGpu* Estimation::live_target(const Job& job) const {
   const TargetSpec& target = job.target;
   if (target.device.empty() && (target.memory || !target.gpu.empty())) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto known = live_.find(target.device);
   if (known != live_.end()) return known->second ? &*known->second : nullptr;
-  std::optional<LiveCard> found =
-      target.device.empty() ? first_live_card() : std::optional(live_card(target.device));
+  std::optional<LiveGpu> found =
+      target.device.empty() ? first_live_gpu() : std::optional(live_gpu(target.device));
   if (found) live_.emplace(found->device, found);
   const auto at = live_.insert_or_assign(target.device, std::move(found)).first;
   return at->second ? &*at->second : nullptr;
 }
 
-bool Estimation::knows_architecture(const Job& job) const {
+bool Estimation::has_known_architecture(const Job& job) const {
   return !job.target.gpu.empty() || job.target.compute_capability > 0 ||
          live_target(job) != nullptr;
 }
@@ -135,30 +135,30 @@ int Estimation::capability_of(const Job& job) const {
   if (capability > 0) return capability;
   if (!job.target.gpu.empty()) {
     capability = gpu_named(job.target.gpu, "target.gpu").compute_capability();
-  } else if (const LiveCard* live = live_target(job)) {
+  } else if (const LiveGpu* live = live_target(job)) {
     capability = live->compute_capability;
   }
   return capability > 0 ? capability : kAssumedCapability;
 }
 
-Estimation::Chosen Estimation::choose_calibration(const Job& job) const {
+Estimation::CalibrationChoice Estimation::choose_calibration(const Job& job) const {
   const std::string& wanted = job.target.calibration;
   if (wanted == kNoCalibration) return {};
-  const std::string card = card_of(job, job.target.gpu.empty() ? live_target(job) : nullptr);
-  const std::string key = fmt::format("{}|{}|{}", wanted, card, framework_of(job));
+  const std::string gpu = target_gpu_name(job, job.target.gpu.empty() ? live_target(job) : nullptr);
+  const std::string key = fmt::format("{}|{}|{}", wanted, gpu, framework_of(job));
   const std::lock_guard lock(mutex_);
   const auto known = chosen_.find(key);
   if (known != chosen_.end()) return known->second;
 
-  Chosen chosen =
-      wanted == kBestMatch ? best_match(card, framework_of(job)) : named_calibration(wanted);
+  CalibrationChoice chosen =
+      wanted == kBestMatch ? best_match(gpu, framework_of(job)) : named_calibration(wanted);
   chosen_.emplace(key, chosen);
   return chosen;
 }
 
-Estimation::Chosen Estimation::best_match(const std::string& card,
-                                          const std::string& framework) const {
-  const std::string name = fmt::format("{}/{}", card, framework);
+Estimation::CalibrationChoice Estimation::best_match(const std::string& gpu,
+                                                     const std::string& framework) const {
+  const std::string name = fmt::format("{}/{}", gpu, framework);
   const auto newest = std::find_if(stored_.rbegin(), stored_.rend(),
                                    [&](const Calibration& c) { return c.name == name; });
   if (newest != stored_.rend()) return {*newest, CalibrationStatus::kCalibrated, {}};
@@ -167,14 +167,14 @@ Estimation::Chosen Estimation::best_match(const std::string& card,
   return {find_published_calibration("default/" + framework), CalibrationStatus::kNone, {}};
 }
 
-Estimation::Chosen Estimation::named_calibration(const std::string& word) const {
+Estimation::CalibrationChoice Estimation::named_calibration(const std::string& word) const {
   const std::vector<Calibration>& published = published_calibrations();
-  std::vector<Listed> listed;  // a name's newest is the last
+  std::vector<NamedEntry> listed;  // a name's newest is the last
   for (const Calibration& calibration : published)
     listed.push_back({calibration.id, calibration.name});
   for (const Calibration& calibration : stored_)
     listed.push_back({calibration.id, calibration.name});
-  const std::optional<std::size_t> found = find_listed(listed, word, "calibrations");
+  const std::optional<std::size_t> found = find_by_name_or_id(listed, word, "calibrations");
   if (!found) {
     throw Error(ErrorKind::kInput,
                 fmt::format("target.calibration \"{}\" is neither a usable calibration of the "
@@ -195,15 +195,15 @@ const WorkspaceModel* Estimation::workspaces_for(int capability, const std::stri
   WorkspaceModelOptions options;
   options.gpu = fmt::format("sm_{}", capability);
   options.cache_directory = default_cache_directory();
-  options.older = asks_older_cudnn(torch_version, capability);
+  options.legacy_cudnn = uses_older_cudnn_api(torch_version, capability);
   if (table != nullptr) {
-    options.ask_cudnn = false;
-    options.unrecorded = true;
+    options.query_cudnn = false;
+    options.early_cudnn9 = true;
     options.table = table;
   }
   const std::lock_guard lock(mutex_);
   std::unique_ptr<WorkspaceModel>& model =
-      models_[fmt::format("{} {} {}", options.gpu, options.older,
+      models_[fmt::format("{} {} {}", options.gpu, options.legacy_cudnn,
                           table != nullptr ? table->provenance.cudnn_version : "installed")];
   if (!model) {
     try {
@@ -217,7 +217,8 @@ const WorkspaceModel* Estimation::workspaces_for(int capability, const std::stri
   return model.get();
 }
 
-DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions options) const {
+DryRun Estimation::run(const Job& job, const CalibrationChoice& chosen,
+                       DryRunOptions options) const {
   std::string version = job.target.stack.version;
   const bool assumes_version = version.empty() && chosen.calibration;
   if (assumes_version) version = chosen.calibration->environment.framework_version;
@@ -226,22 +227,25 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions optio
   const bool is_older_card = version != named;
   options.policy = FrameworkPolicy::for_stack(version, capability);
   Job with_versions = job;
-  // What took part in a published calibration's runs is of their time. Quantised weights never did.
-  const bool of_others = assumes_version && chosen.status == CalibrationStatus::kPublished;
-  apply_stack(with_versions, options.policy,
-              of_others ? Bitsandbytes::kTodays : Bitsandbytes::kOfItsTime);
+  // What took part in a published calibration's runs is of their time. Quantized weights never did.
+  const bool from_published_runs =
+      assumes_version && chosen.status == CalibrationStatus::kPublished;
+  apply_stack(
+      with_versions, options.policy,
+      from_published_runs ? BitsandbytesRelease::kCurrent : BitsandbytesRelease::kContemporary);
   const auto run_with = [&](int planned_for, const FittedTable* table) {
     options.workspaces = job.allocator.backend == Backend::kNone
                              ? nullptr
                              : workspaces_for(planned_for, version, table);
     DryRun run = run_dry(with_versions, options);
-    if (is_older_card) run.assumptions.push_back(older_card_sentence(version));
-    if (of_others && !named.empty()) run.assumptions.push_back(stack_of_others_sentence(named));
+    if (is_older_card) run.assumptions.push_back(older_gpu_sentence(version));
+    if (from_published_runs && !named.empty())
+      run.assumptions.push_back(published_stack_sentence(named));
     return run;
   };
   const bool is_unrecorded = is_of_unrecorded_cudnn(job, chosen.calibration, chosen.status);
   // The mean of two is above when one of them is above twice as much.
-  if (options.ceiling && (is_unrecorded || !knows_architecture(job)))
+  if (options.ceiling && (is_unrecorded || !has_known_architecture(job)))
     options.ceiling = *options.ceiling * 2;
   if (is_unrecorded) {
     DryRun today = run_with(capability, &fitted_table_cudnn_9_19());
@@ -253,7 +257,7 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions optio
     return today;
   }
   DryRun run = run_with(capability, nullptr);
-  if (!run.uses_cudnn || options.workspaces == nullptr || knows_architecture(job)) return run;
+  if (!run.uses_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
   options.timeline = nullptr;
   average(run, run_with(kWithoutTf32, nullptr),
           "no card is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
@@ -261,8 +265,8 @@ DryRun Estimation::run(const Job& job, const Chosen& chosen, DryRunOptions optio
   return run;
 }
 
-DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen,
-                                std::optional<Bytes> ceiling) const {
+DryRun Estimation::run_unlimited(const Job& job, const CalibrationChoice& chosen,
+                                 std::optional<Bytes> ceiling) const {
   DryRunOptions options;
   options.ceiling = ceiling;
   try {
@@ -279,8 +283,8 @@ DryRun Estimation::run_anywhere(const Job& job, const Chosen& chosen,
 DryRun Estimation::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
 Timeline Estimation::timeline(const Job& given) const {
-  const LiveCard* live = live_target(given);
-  const Job job = live != nullptr ? placed_on(*live, given) : given;
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
   Timeline timeline;
   DryRunOptions options;
   options.timeline = &timeline;
@@ -289,23 +293,23 @@ Timeline Estimation::timeline(const Job& given) const {
 }
 
 Estimate Estimation::answer(const Job& job, bool explains) const {
-  return answer(job, Question{explains, false, {}});
+  return answer(job, AnswerOptions{explains, false, {}});
 }
 
-Estimate Estimation::answer_as_run(const Job& job, bool explains) const {
-  return answer(job, Question{explains, true, {}});
+Estimate Estimation::estimate_as_run(const Job& job, bool explains) const {
+  return answer(job, AnswerOptions{explains, true, {}});
 }
 
-AnswerJob Estimation::for_search() const {
+EstimateFunction Estimation::search_function() const {
   return [this](const Job& job, std::optional<Bytes> ceiling) {
-    return answer(job, Question{false, false, ceiling});
+    return answer(job, AnswerOptions{false, false, ceiling});
   };
 }
 
-Estimate Estimation::answer(const Job& given, const Question& question) const {
-  const LiveCard* live = live_target(given);
-  const Job job = live != nullptr ? placed_on(*live, given) : given;
-  Chosen chosen = choose_calibration(job);
+Estimate Estimation::answer(const Job& given, const AnswerOptions& question) const {
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
+  CalibrationChoice chosen = choose_calibration(job);
   if (chosen.status == CalibrationStatus::kCalibrated)
     chosen.stale = difference(chosen.calibration->environment, job, live);
   if (!chosen.stale.empty()) chosen.status = CalibrationStatus::kStale;
@@ -314,9 +318,9 @@ Estimate Estimation::answer(const Job& given, const Question& question) const {
   context.status = chosen.status;
   context.capacity = capacity_of(job);
   context.explains = question.explains;
-  Estimate estimate = make_estimate(job, run_anywhere(job, chosen, question.ceiling), context);
+  Estimate estimate = make_estimate(job, run_unlimited(job, chosen, question.ceiling), context);
   const std::optional<Bytes> room =
-      question.as_run ? room_for_cache(job, estimate, context) : std::optional<Bytes>();
+      question.as_run ? memory_for_cache(job, estimate, context) : std::optional<Bytes>();
   if (room) {
     try {
       DryRunOptions options;

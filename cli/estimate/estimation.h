@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/estimate/live_card.h"
+#include "cli/estimate/live_gpu.h"
 #include "core/calibration.h"
 #include "core/workspace.h"
-#include "estimator/advise/answers.h"
+#include "estimator/advise/estimate_cache.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/job.h"
 #include "kernels/workspaces/fitted_table.h"
@@ -29,54 +29,55 @@ class Estimation {
 
   Estimate answer(const Job& job, bool explains = false) const;
   // answer() for a search; this must outlive it.
-  AnswerJob for_search() const;
-  // As it would run on that very card: where the card is full, the allocator gives its cache back.
+  EstimateFunction search_function() const;
+  // As it would run on that very GPU: where the GPU is full, the allocator gives its cache back.
   // It runs, but slowly, so nobody should be advised to it.
-  Estimate answer_as_run(const Job& job, bool explains = false) const;
+  Estimate estimate_as_run(const Job& job, bool explains = false) const;
   DryRun dry_run(const Job& job) const;
   // What is alive from allocation to allocation, as answer() counts it.
   Timeline timeline(const Job& job) const;
-  // The card in this machine that a job is for: that of target.device; the first one, where no
+  // The GPU in this machine that a job is for: that of target.device; the first one, where no
   // target is named at all; else null. Asked once.
-  const LiveCard* live_target(const Job& job) const;
+  const LiveGpu* live_target(const Job& job) const;
   // Throws what a job with this target.calibration would be refused with.
   void require_calibration(const std::string& word) const;
 
  private:
-  struct Chosen {
+  struct CalibrationChoice {
     std::optional<Calibration> calibration;
     CalibrationStatus status = CalibrationStatus::kNone;
     std::string stale;  // what differs from where the job runs; empty when nothing does
   };
-  bool knows_architecture(const Job& job) const;
+  bool has_known_architecture(const Job& job) const;
   int capability_of(const Job& job) const;
-  Chosen choose_calibration(const Job& job) const;
-  // The newest one made on such a card, else a published one of it, else the documented defaults.
-  Chosen best_match(const std::string& card, const std::string& framework) const;
+  CalibrationChoice choose_calibration(const Job& job) const;
+  // The newest one made on such a GPU, else a published one of it, else the documented defaults.
+  CalibrationChoice best_match(const std::string& gpu, const std::string& framework) const;
   // The one that `word` stands for (db/lookup.h), among usable and published ones.
-  Chosen named_calibration(const std::string& word) const;
+  CalibrationChoice named_calibration(const std::string& word) const;
   // `table`: the fitted answers of one version; null: the installed cuDNN's.
   const WorkspaceModel* workspaces_for(int capability, const std::string& torch_version,
                                        const FittedTable* table) const;
   // `options`: memory, ceiling and timeline; what the stack decides is filled in.
-  DryRun run(const Job& job, const Chosen& chosen, DryRunOptions options = {}) const;
-  // On a card without limits; where even addresses end, Error(kInput). OutOfMemory above the
+  DryRun run(const Job& job, const CalibrationChoice& chosen, DryRunOptions options = {}) const;
+  // On a GPU without limits; where even addresses end, Error(kInput). OutOfMemory above the
   // ceiling.
-  DryRun run_anywhere(const Job& job, const Chosen& chosen, std::optional<Bytes> ceiling) const;
-  struct Question {
+  DryRun run_unlimited(const Job& job, const CalibrationChoice& chosen,
+                       std::optional<Bytes> ceiling) const;
+  struct AnswerOptions {
     bool explains = false;
     bool as_run = false;
     std::optional<Bytes> ceiling;
   };
-  Estimate answer(const Job& given, const Question& question) const;
+  Estimate answer(const Job& given, const AnswerOptions& question) const;
 
   std::filesystem::path database_;
   std::vector<Calibration> stored_;  // usable ones, oldest first
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<WorkspaceModel>>
-      models_;                                                   // by architecture and version
-  mutable std::map<std::string, Chosen> chosen_;                 // by target
-  mutable std::map<std::string, std::optional<LiveCard>> live_;  // by device; "": the first
+      models_;                                                  // by architecture and version
+  mutable std::map<std::string, CalibrationChoice> chosen_;     // by target
+  mutable std::map<std::string, std::optional<LiveGpu>> live_;  // by device; "": the first
 };
 
 // Whether --strict leaves the answer open: tight, or nothing is calibrated.

@@ -12,18 +12,18 @@
 
 #include "core/error.h"
 #include "estimator/readers/named_model.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 namespace {
 
 // A flag whose value goes to one key of the job as it is.
-struct Plain {
+struct PlainFlag {
   const char* names;
   const char* key;
 };
 
-constexpr auto kIntegers = std::to_array<Plain>({
+constexpr auto kIntegers = std::to_array<PlainFlag>({
     {"--batch-size,--micro-batch-size,--per-device-train-batch-size", "training.batch_size"},
     {"--sequence-length,--seq-length,--seq-len,--max-seq-length,--max-length",
      "training.sequence_length"},
@@ -38,7 +38,7 @@ constexpr auto kIntegers = std::to_array<Plain>({
     {"--pipeline-parallel-size", "parallel.pipeline"},
 });
 
-constexpr auto kTexts = std::to_array<Plain>({
+constexpr auto kTexts = std::to_array<PlainFlag>({
     {"--attention,--attn-implementation", "training.attention"},
     {"--optimizer,--optim", "training.optimizer"},
     {"--quantization", "training.quantization"},
@@ -64,12 +64,12 @@ std::string memory_size(const std::string& text) {
   return bare ? text + "GiB" : text;
 }
 
-constexpr double kMostBillions = 1e6;  // of parameters: more was meant as a plain count
+constexpr double kMaxBillions = 1e6;  // of parameters: more was meant as a plain count
 
 }  // namespace
 
 // What the values that are YAML say.
-struct JobOptions::Words {
+struct JobOptions::ParsedValues {
   std::vector<std::pair<std::string, Node>> texts, sets;  // key, value
   std::optional<Node> fsdp;
   bool model_is_path = false;
@@ -86,14 +86,14 @@ struct JobOptions::Values {
   std::vector<std::string> target_modules, sets;
 
   // Each writes its flags into the job.
-  void say_model(bool is_path, Node& job) const;
-  void say_plain(const Words& words, Node& job) const;
-  void say_extents(Node& job) const;
-  void say_precision(Node& job) const;
-  void say_training(Node& job) const;
-  void say_parallel(const Words& words, Node& job) const;
-  void say_target(Node& job) const;
-  bool gives_precision() const;
+  void apply_model(bool is_path, Node& job) const;
+  void apply_plain(const ParsedValues& words, Node& job) const;
+  void apply_extents(Node& job) const;
+  void apply_precision(Node& job) const;
+  void apply_training(Node& job) const;
+  void apply_parallel(const ParsedValues& words, Node& job) const;
+  void apply_target(Node& job) const;
+  bool has_precision_flag() const;
 };
 
 JobOptions::JobOptions() : values_(std::make_unique<Values>()) {}
@@ -141,7 +141,7 @@ std::optional<std::string> JobOptions::model_path() const {
 }
 
 // Another model takes the place of the files'; what learns of it stays.
-void JobOptions::Values::say_model(bool is_path, Node& job) const {
+void JobOptions::Values::apply_model(bool is_path, Node& job) const {
   const auto say = [&](const char* form, Node value) {
     Node changed = Node::map();
     if (const Node* train = value_at(job, "model.train")) changed.set("train", *train);
@@ -152,14 +152,14 @@ void JobOptions::Values::say_model(bool is_path, Node& job) const {
   if (total_params) say("parameters", Node::number(*total_params * 1e9));
 }
 
-void JobOptions::Values::say_plain(const Words& words, Node& job) const {
+void JobOptions::Values::apply_plain(const ParsedValues& words, Node& job) const {
   for (std::size_t i = 0; i < kIntegers.size(); ++i) {
     if (integers[i]) job.assign(kIntegers[i].key, Node::integer(*integers[i]));
   }
   for (const auto& [key, value] : words.texts) job.assign(key, value);
 }
 
-void JobOptions::Values::say_extents(Node& job) const {
+void JobOptions::Values::apply_extents(Node& job) const {
   if (height || width) {
     Node size = Node::list();
     size.append(Node::integer(height.value_or(width.value_or(0))));
@@ -170,7 +170,7 @@ void JobOptions::Values::say_extents(Node& job) const {
   if (num_layers) job.assign("model.config.num_hidden_layers", Node::integer(*num_layers));
 }
 
-bool JobOptions::Values::gives_precision() const {
+bool JobOptions::Values::has_precision_flag() const {
   const auto sets_it = [](const std::string& set) {
     return set.starts_with("training.precision=");
   };
@@ -178,9 +178,9 @@ bool JobOptions::Values::gives_precision() const {
 }
 
 // Who says a precision means the whole of it.
-void JobOptions::Values::say_precision(Node& job) const {
+void JobOptions::Values::apply_precision(Node& job) const {
   if (const Node* training = job.find("training");
-      training != nullptr && training->is_map() && gives_precision()) {
+      training != nullptr && training->is_map() && has_precision_flag()) {
     Node changed = *training;
     changed.erase("autocast");
     job.set("training", std::move(changed));
@@ -192,7 +192,7 @@ void JobOptions::Values::say_precision(Node& job) const {
   }
 }
 
-void JobOptions::Values::say_training(Node& job) const {
+void JobOptions::Values::apply_training(Node& job) const {
   if (preference) job.assign("training.preference.method", Node::string(*preference));
   if (reference) job.assign("training.preference.reference", Node::string(*reference));
   if (gradient_checkpointing)
@@ -211,17 +211,17 @@ void JobOptions::Values::say_training(Node& job) const {
   if (load_in_8bit && *load_in_8bit) job.assign("training.quantization", Node::string("int8"));
 }
 
-void JobOptions::Values::say_parallel(const Words& words, Node& job) const {
+void JobOptions::Values::apply_parallel(const ParsedValues& words, Node& job) const {
   if (words.fsdp) job.assign("parallel.fsdp", *words.fsdp);
   if (!cpu_offload || !*cpu_offload) return;
   job.assign("parallel.offload.optimizer", Node::string("cpu"));
-  // ZeRO-1 and ZeRO-2 have their weights on the card.
+  // ZeRO-1 and ZeRO-2 have their weights on the GPU.
   const Node* stage = value_at(job, "parallel.zero_stage");
   if (stage == nullptr || stage->as_int() % 3 == 0)
     job.assign("parallel.offload.parameters", Node::string("cpu"));
 }
 
-void JobOptions::Values::say_target(Node& job) const {
+void JobOptions::Values::apply_target(Node& job) const {
   if (gpu) job.assign("target.gpu", Node::string(*gpu));  // "4090" is a name
   if (calibration)  // the beginning of an id may look like a number
     job.assign("target.calibration", Node::string(*calibration));
@@ -229,11 +229,11 @@ void JobOptions::Values::say_target(Node& job) const {
   if (device_id) job.assign("target.device", Node::string(fmt::format("cuda:{}", *device_id)));
 }
 
-JobOptions::Words JobOptions::words() const {
+JobOptions::ParsedValues JobOptions::words() const {
   const Values& v = *values_;
-  Words words;
+  ParsedValues words;
   words.model_is_path = model_path().has_value();
-  if (v.total_params && *v.total_params > kMostBillions) {
+  if (v.total_params && *v.total_params > kMaxBillions) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
                             "8,000,000,000 parameters",
@@ -257,14 +257,14 @@ JobOptions::Words JobOptions::words() const {
   return words;
 }
 
-Node JobOptions::edited(Node job, const Words& words) const {
-  values_->say_model(words.model_is_path, job);
-  values_->say_plain(words, job);
-  values_->say_extents(job);
-  values_->say_precision(job);
-  values_->say_training(job);
-  values_->say_parallel(words, job);
-  values_->say_target(job);
+Node JobOptions::edited(Node job, const ParsedValues& words) const {
+  values_->apply_model(words.model_is_path, job);
+  values_->apply_plain(words, job);
+  values_->apply_extents(job);
+  values_->apply_precision(job);
+  values_->apply_training(job);
+  values_->apply_parallel(words, job);
+  values_->apply_target(job);
   for (const auto& [key, value] : words.sets) job.assign(key, value);
   return job;
 }
@@ -275,7 +275,7 @@ std::function<Node(Node)> JobOptions::editor() const {
   return [this, words = words()](Node job) { return edited(std::move(job), words); };
 }
 
-bool JobOptions::says_precision() const { return values_->gives_precision(); }
+bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }
 
 bool JobOptions::any_given() const {
   return values_->model.has_value() || values_->total_params.has_value() ||

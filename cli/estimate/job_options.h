@@ -27,13 +27,13 @@ class JobOptions {
   std::function<Node(Node)> editor() const;
   bool any_given() const;
   // Whether a flag says the precision: the type of the files' weights is then of no concern.
-  bool says_precision() const;
+  bool sets_precision() const;
 
  private:
   struct Values;
-  struct Words;
-  Words words() const;
-  Node edited(Node job, const Words& words) const;
+  struct ParsedValues;
+  ParsedValues words() const;
+  Node edited(Node job, const ParsedValues& words) const;
   std::unique_ptr<Values> values_;
 };
 

@@ -9,12 +9,12 @@
 #include "estimator/advise/changes.h"
 #include "estimator/job/describe.h"
 #include "estimator/job/read_job.h"
-#include "estimator/readers/language_part.h"
+#include "estimator/readers/builtin_family.h"
+#include "estimator/readers/language_model_part.h"
 #include "estimator/readers/named_model.h"
-#include "estimator/readers/own_family.h"
 #include "estimator/readers/pipeline.h"
 #include "estimator/readers/position_limit.h"
-#include "estimator/readers/resolve.h"
+#include "estimator/readers/resolve_auto.h"
 
 namespace memfathom {
 namespace {
@@ -53,14 +53,14 @@ namespace {
 // Files that only name their model, by a name that nothing here explains. A line is refused where
 // its job is read.
 void require_model(const JobInput& input) {
-  if (input.files.files.empty() || says_model(input.document)) return;
+  if (input.files.files.empty() || has_model(input.document)) return;
   std::string which = "the files say how to train, but not which model";
-  for (const Reading& reading : input.files.files) {
-    if (!reading.base_model.empty())
+  for (const ParsedFile& parsed : input.files.files) {
+    if (!parsed.base_model.empty())
       which = fmt::format(
           "{} names the model {}, which is no preset, no folder here and not in the local Hugging "
           "Face cache",
-          reading.file, reading.base_model);
+          parsed.file, parsed.base_model);
   }
   throw Error(ErrorKind::kInput,
               which +
@@ -71,12 +71,12 @@ void require_model(const JobInput& input) {
 }  // namespace
 
 // What --from names, then what --model does.
-std::vector<Reading> JobSource::other_files() const {
-  std::vector<Reading> readings = read_paths(from_);
+std::vector<ParsedFile> JobSource::other_files() const {
+  std::vector<ParsedFile> parsed_files = read_paths(from_);
   if (const std::optional<std::string> model = options_.model_path()) {
-    for (Reading& reading : read_path(*model)) readings.push_back(std::move(reading));
+    for (ParsedFile& parsed : read_path(*model)) parsed_files.push_back(std::move(parsed));
   }
-  return readings;
+  return parsed_files;
 }
 
 JobInput JobSource::read(const std::string& command) const {
@@ -86,11 +86,11 @@ JobInput JobSource::read(const std::string& command) const {
                             "(see memfathom estimate --help)",
                             command));
   }
-  std::vector<Reading> readings;
-  if (file_) readings = read_path(*file_);
-  for (Reading& reading : other_files()) readings.push_back(std::move(reading));
+  std::vector<ParsedFile> parsed_files;
+  if (file_) parsed_files = read_path(*file_);
+  for (ParsedFile& parsed : other_files()) parsed_files.push_back(std::move(parsed));
   JobInput input;
-  input.files = merge_files(std::move(readings));
+  input.files = merge_files(std::move(parsed_files));
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
@@ -104,11 +104,11 @@ std::function<JobInput(Node)> JobSource::reader() const {
     if (others.empty()) {
       input.document = edit(std::move(line));
     } else {
-      std::vector<Reading> readings(1);
-      readings.front().file = line.where();
-      readings.front().content = std::move(line);
-      readings.insert(readings.end(), others.begin(), others.end());
-      input.files = merge_files(std::move(readings));
+      std::vector<ParsedFile> parsed_files(1);
+      parsed_files.front().file = line.where();
+      parsed_files.front().content = std::move(line);
+      parsed_files.insert(parsed_files.end(), others.begin(), others.end());
+      input.files = merge_files(std::move(parsed_files));
       input.document = edit(input.files.document);
     }
     complete(input);
@@ -117,14 +117,14 @@ std::function<JobInput(Node)> JobSource::reader() const {
 }
 
 void JobSource::complete(JobInput& input) const {
-  complete_own_family(input.document, input.files.assumptions);
+  complete_builtin_family(input.document, input.files.assumptions);
   require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
-  take_language_part(input.document, input.files);
-  if (!options_.says_precision()) keep_stored_type(input.files.files, input.document, input.files);
-  resolve_open(input.files.files, input.document, input.files);
-  if (input.has_own_words()) assume_length(input.document, input.files.assumptions);
-  aim_autoencoder(input.files.files, input.document);
+  replace_by_language_model(input.document, input.files);
+  if (!options_.sets_precision()) keep_stored_type(input.files.files, input.document, input.files);
+  resolve_auto_values(input.files.files, input.document, input.files);
+  if (input.has_foreign_files()) assume_length(input.document, input.files.assumptions);
+  select_autoencoder_part(input.files.files, input.document);
   if (frozen_copy_) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));
     input.document = patched(std::move(input.document), patch);
@@ -136,9 +136,9 @@ JobInput read_job_file(const std::string& path) { return JobSource(path).read("a
 
 JobInput complete_job(Node document) { return JobSource().reader()(std::move(document)); }
 
-bool JobInput::has_own_words() const {
-  return std::any_of(files.files.begin(), files.files.end(), [](const Reading& reading) {
-    return reading.format != FileFormat::kJob && reading.format != FileFormat::kModelConfig;
+bool JobInput::has_foreign_files() const {
+  return std::any_of(files.files.begin(), files.files.end(), [](const ParsedFile& parsed) {
+    return parsed.format != FileFormat::kJob && parsed.format != FileFormat::kModelConfig;
   });
 }
 
@@ -147,11 +147,11 @@ void JobInput::annotate(Estimate& estimate) const {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(estimate.assumptions, files.assumptions);
-  if (std::string sentence = unsaid(document, job); !sentence.empty())
+  if (std::string sentence = unspecified_settings(document, job); !sentence.empty())
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);
-  if (std::string sentence = beyond_positions(document); !sentence.empty())
+  if (std::string sentence = position_limit_warning(document); !sentence.empty())
     estimate.warnings.push_back(std::move(sentence));
 }
 

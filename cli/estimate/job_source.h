@@ -23,7 +23,7 @@ struct JobInput {
   MergedJob files;  // what the files said, before the flags
 
   // Whether the job came from files that are not ours: changes are then said in their words too.
-  bool has_own_words() const;
+  bool has_foreign_files() const;
   // What reading the files had to assume or leave out, and what the job left unsaid, belongs to
   // every answer about it.
   void annotate(Estimate& estimate) const;
@@ -46,7 +46,7 @@ class JobSource {
   std::function<JobInput(Node)> reader() const;
 
  private:
-  std::vector<Reading> other_files() const;
+  std::vector<ParsedFile> other_files() const;
   void complete(JobInput& input) const;
 
   JobOptions options_;

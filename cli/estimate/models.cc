@@ -7,7 +7,7 @@
 #include "cli/estimate/count_text.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
-#include "estimator/models/catalogue.h"
+#include "estimator/models/model_list.h"
 
 namespace memfathom {
 ExitCode run_models(const Arguments& arguments, Context& context) {

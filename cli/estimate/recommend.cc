@@ -11,12 +11,12 @@
 #include "cli/estimate/recommend_tables.h"
 #include "cli/estimate/recommend_text.h"
 #include "cli/option_parser.h"
-#include "cli/status/card_text.h"
+#include "cli/status/gpu_text.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/yaml_text.h"
-#include "estimator/job/patch.h"
 #include "estimator/advise/preflight.h"
+#include "estimator/job/patch.h"
 #include "estimator/readers/write_back.h"
 
 namespace memfathom {
@@ -39,7 +39,7 @@ void write_tree(const std::string& place, bool json, const Node& content) {
 void write_recommended(const JobInput& input, const Configuration& configuration,
                        const std::string& name, const Context& context) {
   const Patch patch = patch_of(configuration.patch);
-  if (!input.has_own_words()) {
+  if (!input.has_foreign_files()) {
     const std::string place = place_of(name, "job.yaml", false);
     write_tree(place, place.ends_with(".json"), patched(input.document, patch));
     context.note(fmt::format("the job with the balanced configuration was written to {}", place));
@@ -53,7 +53,7 @@ void write_recommended(const JobInput& input, const Configuration& configuration
         fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
   }
   for (const KeyChange& change : written.left_over)
-    context.note("to be set by hand: " + by_hand(change));
+    context.note("to be set by hand: " + manual_setting(change));
 }
 
 }  // namespace
@@ -74,20 +74,20 @@ ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
                 fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
                             *options.probability));
   }
-  const AnswerJob answer = estimation.for_search();
+  const EstimateFunction answer = estimation.search_function();
   if (!settings.grid.empty())
     return print_largest_batches(input, settings.grid, answer, options, context);
   if (settings.by_memory) return print_by_memory(input, answer, options, context);
   Recommendation recommendation = recommend(input.document, answer, options);
   input.annotate(recommendation.base);
-  const LiveCard* card = estimation.live_target(input.job);
+  const LiveGpu* gpu = estimation.live_target(input.job);
   const std::vector<PreflightItem> list =
       preflight(input.document, input.job, recommendation,
-                card != nullptr ? std::optional(processes_in_words(*card)) : std::nullopt);
+                gpu != nullptr ? std::optional(process_descriptions(*gpu)) : std::nullopt);
   if (context.format == Format::kJson) {
-    context.out << recommendation_json(recommendation, list, card, input) << '\n';
+    context.out << recommendation_json(recommendation, list, gpu, input) << '\n';
   } else {
-    context.out << recommendation_text(recommendation, list, card, input, context);
+    context.out << recommendation_text(recommendation, list, gpu, input, context);
   }
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   if (settings.file && balanced != nullptr)

@@ -16,7 +16,7 @@ struct RecommendSettings {
   std::optional<double> probability;
   std::optional<std::string> file;  // --auto: where the recommended job goes
   std::vector<std::string> grid;    // --grid: the largest batch of each combination
-  bool by_memory = false;           // --by-memory: a configuration for each class of cards
+  bool by_memory = false;           // --by-memory: a configuration for each class of GPUs
 
   void declare(OptionParser& parser);
   // Whether any of them but the probability was given: each means a recommendation.

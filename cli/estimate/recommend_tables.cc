@@ -10,10 +10,10 @@
 #include "cli/estimate/recommend_text.h"
 #include "cli/render.h"
 #include "core/error.h"
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
-#include "estimator/advise/largest.h"
+#include "estimator/advise/largest_extent.h"
 
 namespace memfathom {
 namespace {
@@ -58,7 +58,7 @@ std::string json_of(const Grid& grid, const std::vector<LargestRow>& rows) {
   return Json{{"schema", "memfathom.recommend-grid/1"}, {"rows", std::move(list)}}.dump(2);
 }
 
-// The classes people sort cards into, each with a usual card of its smallest size.
+// The classes people sort GPUs into, each with a usual GPU of its smallest size.
 struct MemoryClass {
   const char* name;
   const char* gpu;
@@ -73,11 +73,11 @@ constexpr auto kClasses = std::to_array<MemoryClass>({
 }  // namespace
 
 ExitCode print_largest_batches(const JobInput& input, const std::vector<std::string>& dimensions,
-                               const AnswerJob& answer, const RecommendOptions& options,
+                               const EstimateFunction& answer, const RecommendOptions& options,
                                const Context& context) {
   const Grid grid = make_grid(dimensions, input.job);
   std::vector<LargestRow> rows(grid.rows.size());
-  on_all_cores(rows.size(), [&](std::size_t i) {
+  parallel_for(rows.size(), [&](std::size_t i) {
     const std::optional<LargestBatch> batch =
         largest_batch(patched(input.document, grid.rows[i].patch), answer, options);
     if (!batch) {
@@ -95,7 +95,7 @@ ExitCode print_largest_batches(const JobInput& input, const std::vector<std::str
   return all ? ExitCode::kYes : ExitCode::kNo;
 }
 
-ExitCode print_by_memory(const JobInput& input, const AnswerJob& answer,
+ExitCode print_by_memory(const JobInput& input, const EstimateFunction& answer,
                          const RecommendOptions& options, const Context& context) {
   bool any = false;
   Json list = Json::array();

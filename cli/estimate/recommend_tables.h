@@ -1,5 +1,5 @@
 // Recommend tables: the largest batch of many combinations, and a configuration for each class of
-// cards.
+// GPUs.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace memfathom {
 // `recommend --grid gpu=rtx-4090,v100-16gb image=64,128`: 0 when every combination has a batch that
 // fits, else 1.
 ExitCode print_largest_batches(const JobInput& input, const std::vector<std::string>& dimensions,
-                               const AnswerJob& answer, const RecommendOptions& options,
+                               const EstimateFunction& answer, const RecommendOptions& options,
                                const Context& context);
 
-// `recommend --by-memory`: 0 when the job can be made to fit on some class of cards.
-ExitCode print_by_memory(const JobInput& input, const AnswerJob& answer,
+// `recommend --by-memory`: 0 when the job can be made to fit on some class of GPUs.
+ExitCode print_by_memory(const JobInput& input, const EstimateFunction& answer,
                          const RecommendOptions& options, const Context& context);
 
 }  // namespace memfathom

@@ -7,7 +7,7 @@
 #include "cli/estimate/count_text.h"
 #include "cli/estimate/estimate_text.h"
 #include "cli/render.h"
-#include "cli/status/card_text.h"
+#include "cli/status/gpu_text.h"
 #include "core/yaml_text.h"
 #include "estimator/answer/estimate_json.h"
 #include "estimator/job/describe.h"
@@ -37,7 +37,7 @@ std::string block(const std::string& lines, const char* language, const Context&
 }
 
 // The changes in the words of each file, and what no file can say.
-std::string in_own_words(const Patch& patch, const JobInput& input, const Context& context) {
+std::string in_source_format(const Patch& patch, const JobInput& input, const Context& context) {
   const WrittenBack written = write_back(input.files.files, patch);
   std::string text;
   for (const ChangedFile& file : written.files) {
@@ -47,12 +47,12 @@ std::string in_own_words(const Patch& patch, const JobInput& input, const Contex
                   context);
   }
   for (const KeyChange& change : written.left_over)
-    text += fmt::format("  by hand: {}\n", by_hand(change));
+    text += fmt::format("  by hand: {}\n", manual_setting(change));
   return text;
 }
 
-void add_own_words(const Patch& patch, const JobInput& input, Json& json) {
-  if (!input.has_own_words()) return;
+void add_source_format(const Patch& patch, const JobInput& input, Json& json) {
+  if (!input.has_foreign_files()) return;
   const WrittenBack written = write_back(input.files.files, patch);
   json["file_patches"] = Json::array();
   for (const ChangedFile& file : written.files) {
@@ -61,7 +61,8 @@ void add_own_words(const Patch& patch, const JobInput& input, Json& json) {
                                     {"patch", Json::parse(to_json(file.patch).dump())}});
   }
   json["by_hand"] = Json::array();
-  for (const KeyChange& change : written.left_over) json["by_hand"].push_back(by_hand(change));
+  for (const KeyChange& change : written.left_over)
+    json["by_hand"].push_back(manual_setting(change));
 }
 
 std::string largest_text(const Recommendation& recommendation, const Context& context) {
@@ -162,8 +163,9 @@ std::string configuration_text(const Configuration& configuration, const std::st
     text += fmt::format(", {} on the host", to_string(*configuration.host_of_node));
   if (configuration.changes.empty()) return text + ": the job as it is\n";
   text += markdown ? "\n\n" : "\n";
-  return text + (input.has_own_words() ? in_own_words(patch_of(configuration.patch), input, context)
-                                       : block(to_yaml(configuration.patch), "yaml", context));
+  return text + (input.has_foreign_files()
+                     ? in_source_format(patch_of(configuration.patch), input, context)
+                     : block(to_yaml(configuration.patch), "yaml", context));
 }
 
 Json configuration_json(const Configuration& configuration, const JobInput& input) {
@@ -179,7 +181,7 @@ Json configuration_json(const Configuration& configuration, const JobInput& inpu
     json["host_peak_bytes"] = configuration.host_peak->count();
     json["host_node_bytes"] = configuration.host_of_node->count();
   }
-  add_own_words(patch_of(configuration.patch), input, json);
+  add_source_format(patch_of(configuration.patch), input, json);
   return json;
 }
 
@@ -203,10 +205,10 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
 }
 
 std::string recommendation_text(const Recommendation& recommendation,
-                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context) {
   if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
-  std::string text = card != nullptr ? card_text(*card, context) : "";
+  std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
   text += base_text(recommendation, input);
   if (!recommendation.suggestions.empty())
     text += heading("changes, largest saving first", context) +
@@ -225,7 +227,7 @@ std::string recommendation_text(const Recommendation& recommendation,
 }
 
 std::string recommendation_json(const Recommendation& recommendation,
-                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input) {
   const Verdict& verdict = recommendation.base.verdict;
   Json json{{"schema", "memfathom.recommend/1"},
@@ -236,10 +238,10 @@ std::string recommendation_json(const Recommendation& recommendation,
             {"available_bytes",
              recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
             {"calibration", to_string(recommendation.base.calibration.status)}};
-  if (card != nullptr) json["device"] = card_json(*card);
+  if (gpu != nullptr) json["device"] = gpu_json(*gpu);
   json["suggestions"] = Json::parse(suggestions_json_text(recommendation.suggestions));
   for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i)
-    add_own_words(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
+    add_source_format(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
   json["largest"] = Json::array();
   for (const LargestExtent& extent : recommendation.largest)
     json["largest"].push_back(to_json(extent));

@@ -1,4 +1,4 @@
-// A recommendation as text, tables or JSON. `card` is that of this machine, where it is the target.
+// A recommendation as text, tables or JSON. `GPU` is that of this machine, where it is the target.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,17 +7,17 @@
 
 #include "cli/command.h"
 #include "cli/estimate/job_source.h"
-#include "cli/estimate/live_card.h"
+#include "cli/estimate/live_gpu.h"
 #include "estimator/advise/preflight.h"
 #include "estimator/advise/recommend.h"
 
 namespace memfathom {
 
 std::string recommendation_text(const Recommendation& recommendation,
-                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context);
 std::string recommendation_json(const Recommendation& recommendation,
-                                const std::vector<PreflightItem>& list, const LiveCard* card,
+                                const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input);
 
 // A configuration to paste: as keys of a job, or in the words of the files the job came from.

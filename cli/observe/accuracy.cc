@@ -21,19 +21,19 @@ namespace {
 
 using nlohmann::json;
 
-struct Line {
+struct AccuracyLine {
   int rows = 0;
   std::vector<double> errors;
   std::vector<double> widths;
   int answered = 0, covered = 0, right = 0, verdicts = 0;
 };
 
-std::map<std::string, Line> lines_of(const std::vector<ScoredJob>& scores, bool by_group) {
-  std::map<std::string, Line> lines;
+std::map<std::string, AccuracyLine> lines_of(const std::vector<ScoredJob>& scores, bool by_group) {
+  std::map<std::string, AccuracyLine> lines;
   for (const ScoredJob& scored : scores) {
     if (scored.left_out) continue;
     const MeasuredJob& row = *scored.row;
-    Line& line =
+    AccuracyLine& line =
         lines[fmt::format("{}:{}", by_group && !row.group.empty() ? row.group : row.dataset,
                           row.fits ? "verdict" : to_string(row.metric))];
     ++line.rows;
@@ -56,15 +56,15 @@ double share_of(std::ptrdiff_t part, std::size_t whole) {
 }
 
 // What the command says of a line; what was not measured is absent.
-struct Summary {
+struct AccuracySummary {
   std::optional<double> median, p90, under;
   std::optional<double> coverage, width;  // of device figures: their 90 % intervals
   std::optional<double> spread;           // of the errors: what nine in ten lie within
   std::optional<double> right;
 };
 
-Summary summary_of(const Line& line, bool has_intervals) {
-  Summary summary;
+AccuracySummary summary_of(const AccuracyLine& line, bool has_intervals) {
+  AccuracySummary summary;
   if (line.verdicts > 0) summary.right = share_of(line.right, line.answered);
   if (line.errors.empty()) return summary;
   std::vector<double> sizes = line.errors;
@@ -97,13 +97,14 @@ Table empty_table() {
                 {"verdicts right", Align::kRight}});
 }
 
-void add_row(Table& table, const std::string& name, const Line& line, const Summary& summary) {
+void add_row(Table& table, const std::string& name, const AccuracyLine& line,
+             const AccuracySummary& summary) {
   table.add_row({name, fmt::format("{}/{}", line.answered, line.rows), percent(summary.median),
                  percent(summary.p90), percent(summary.under), percent(summary.coverage),
                  percent(summary.width), percent(summary.spread), percent(summary.right)});
 }
 
-json to_json(const std::string& name, const Line& line, const Summary& summary) {
+json to_json(const std::string& name, const AccuracyLine& line, const AccuracySummary& summary) {
   json entry{{"data", name}, {"rows", line.rows}, {"answered", line.answered}};
   const auto add = [&](const char* key, const std::optional<double>& value) {
     if (value) entry[key] = *value;
@@ -118,18 +119,18 @@ json to_json(const std::string& name, const Line& line, const Summary& summary) 
   return entry;
 }
 
-struct Options {
+struct AccuracyOptions {
   std::string data;
   MeasuredJobsFilter filter;
   bool groups = false;
   std::int64_t anchors = 0;
   std::int64_t folds = 0;
 
-  bool recalibrates() const { return anchors > 0 || folds > 0; }
+  bool has_recalibration() const { return anchors > 0 || folds > 0; }
 };
 
-Options parsed(const Arguments& arguments) {
-  Options options;
+AccuracyOptions parsed(const Arguments& arguments) {
+  AccuracyOptions options;
   OptionParser parser("accuracy");
   const auto job = std::make_shared<JobOptions>();
   job->declare(parser);
@@ -156,7 +157,7 @@ Options parsed(const Arguments& arguments) {
 }  // namespace
 
 ExitCode run_accuracy(const Arguments& arguments, Context& context) {
-  const Options options = parsed(arguments);
+  const AccuracyOptions options = parsed(arguments);
   const std::vector<MeasuredJob> rows = read_measured_jobs(options.data, options.filter);
   const Estimation estimation(context);
   std::vector<ScoredJob> scores = score_all(rows, estimation);
@@ -172,8 +173,8 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   json list = json::array();
   for (const auto& [name, line] : lines_of(scores, options.groups)) {
     // The intervals belong to the constants that recalibration replaced.
-    const bool has_intervals = name.ends_with(":device") && !options.recalibrates();
-    const Summary summary = summary_of(line, has_intervals);
+    const bool has_intervals = name.ends_with(":device") && !options.has_recalibration();
+    const AccuracySummary summary = summary_of(line, has_intervals);
     add_row(table, name, line, summary);
     list.push_back(to_json(name, line, summary));
   }

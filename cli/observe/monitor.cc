@@ -10,7 +10,7 @@
 #include "cli/estimate/estimation.h"
 #include "cli/estimate/job_source.h"
 #include "cli/interrupt.h"
-#include "cli/observe/observing.h"
+#include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
 
@@ -42,13 +42,14 @@ void watch_until_end(ProcessWatch& watch, std::int64_t pid, double interval) {
     poll(nullptr, 0, static_cast<int>(std::lround(1000 * interval)));
 }
 
-struct Outcome {
+struct MonitorOutcome {
   WatchedPeak peak;
   std::optional<Observation> kept;
   std::optional<Estimate> estimate;
 };
 
-void print(std::int64_t pid, const ProcessWatch& watch, const Outcome& outcome, Context& context) {
+void print(std::int64_t pid, const ProcessWatch& watch, const MonitorOutcome& outcome,
+           Context& context) {
   const std::string device =
       outcome.peak.device < 0 ? "cpu" : fmt::format("cuda:{}", outcome.peak.device);
   if (context.format == Format::kJson) {
@@ -67,7 +68,7 @@ void print(std::int64_t pid, const ProcessWatch& watch, const Outcome& outcome, 
   context.out << fmt::format("process {} on {}: {} at most ({}, {} readings)\n", pid, device,
                              to_string(outcome.peak.bytes), outcome.peak.metric, watch.readings());
   if (outcome.estimate)
-    context.out << estimated_against_observed(*outcome.estimate, *outcome.kept) << '\n';
+    context.out << estimated_vs_observed(*outcome.estimate, *outcome.kept) << '\n';
 }
 
 }  // namespace
@@ -108,12 +109,12 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
                             "CUDA_VISIBLE_DEVICES hides are not watched)",
                             pid));
   }
-  Outcome outcome{*peak, {}, {}};
+  MonitorOutcome outcome{*peak, {}, {}};
   if (input) {
-    outcome.estimate = Estimation(context).answer_as_run(input->job);
+    outcome.estimate = Estimation(context).estimate_as_run(input->job);
     outcome.kept = observation_of(*peak, watch, to_json(input->document).dump());
     if (framework_version) outcome.kept->framework_version = *framework_version;
-    keep_observations({*outcome.kept}, context);
+    store_observations({*outcome.kept}, context);
   } else {
     context.note("no job was named, so nothing is kept; memfathom monitor PID JOB.yaml keeps it");
   }

@@ -34,7 +34,7 @@ constexpr std::array<TextKey, 9> kTextKeys{{{"gpu", &Observation::gpu},
 // it.
 Node job_in(const std::string& file) {
   const JobInput input = read_job_file(file);
-  return with_absolute_paths(input.has_own_words() ? input.document : input.files.document);
+  return with_absolute_paths(input.has_foreign_files() ? input.document : input.files.document);
 }
 
 void read_job_of(const Node& row, const std::filesystem::path& file, Observation& observation) {

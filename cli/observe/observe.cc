@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/observe/observation_file.h"
-#include "cli/observe/observing.h"
+#include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
 
@@ -31,7 +31,7 @@ ExitCode run_observe(const Arguments& arguments, Context& context) {
                                                "observe --help for the format",
                                                file));
   }
-  const int added = keep_observations(observations, context);
+  const int added = store_observations(observations, context);
   context.out << fmt::format("{} observations added, {} were known\n", added,
                              static_cast<int>(observations.size()) - added);
   return ExitCode::kYes;

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 #include "core/quantile.h"
 
 namespace memfathom {
@@ -18,12 +18,12 @@ double measured_by(const ScoredJob& scored) {
   return static_cast<double>(scored.row->bytes->count());
 }
 
-// What a row says the constant of its card is: measured minus reserved.
+// What a row says the constant of its GPU is: measured minus reserved.
 double constant_of(const ScoredJob& scored) {
   return scored.outside - scored.error * measured_by(scored);
 }
 
-// The error of a row if its card's constant were `constant`.
+// The error of a row if its GPU's constant were `constant`.
 void use_constant(ScoredJob& scored, double constant) {
   scored.error += (constant - scored.outside) / measured_by(scored);
   scored.outside = constant;
@@ -62,23 +62,23 @@ double disagreement(const Rows& rows) {
   return sum;
 }
 
-// What rows that name neither card nor stack may have run on; as they are said otherwise.
-struct Reading {
+// What rows that name neither GPU nor stack may have run on; as they are said otherwise.
+struct AssumedEnvironment {
   const char* torch_version = "";
   int compute_capability = 0;  // 0: nobody knows
 };
-constexpr std::array<Reading, 5> kReadings{
+constexpr std::array<AssumedEnvironment, 5> kAssumedEnvironments{
     {{"", 75}, {"", 80}, {"1.13", 0}, {"1.13", 75}, {"1.13", 80}}};
 
-bool is_of_unknown_card(const ScoredJob& scored) {
+bool is_of_unknown_gpu(const ScoredJob& scored) {
   const TargetSpec& target = scored.row->job.target;
   return target.gpu.empty() && target.compute_capability == 0 && target.stack.version.empty();
 }
 
-std::vector<ScoredJob> score_again(const Rows& rows, const Reading& reading,
+std::vector<ScoredJob> score_again(const Rows& rows, const AssumedEnvironment& reading,
                                    const Estimation& estimation) {
   std::vector<ScoredJob> scores(rows.size());
-  on_all_cores(rows.size(), [&](std::size_t i) {
+  parallel_for(rows.size(), [&](std::size_t i) {
     MeasuredJob read = *rows[i]->row;
     read.job.target.stack.version = reading.torch_version;
     read.job.target.compute_capability = reading.compute_capability;
@@ -89,12 +89,12 @@ std::vector<ScoredJob> score_again(const Rows& rows, const Reading& reading,
 }
 
 // Scores the rows under the reading with which the anchors agree best.
-void choose_reading(const Rows& rows, const Estimation& estimation, std::size_t anchors) {
+void choose_environment(const Rows& rows, const Estimation& estimation, std::size_t anchors) {
   if (!std::all_of(rows.begin(), rows.end(),
-                   [](const ScoredJob* row) { return is_of_unknown_card(*row); }))
+                   [](const ScoredJob* row) { return is_of_unknown_gpu(*row); }))
     return;
   double least = disagreement(anchors_of(rows, anchors));
-  for (const Reading& reading : kReadings) {
+  for (const AssumedEnvironment& reading : kAssumedEnvironments) {
     std::vector<ScoredJob> scores = score_again(rows, reading, estimation);
     Rows read;
     for (ScoredJob& scored : scores) {
@@ -115,7 +115,7 @@ void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimation& esti
                           std::size_t count) {
   for (auto& [name, rows] : device_groups(scores)) {
     if (rows.size() <= count) continue;
-    choose_reading(rows, estimation, count);
+    choose_environment(rows, estimation, count);
     const Rows anchors = anchors_of(rows, count);
     const double constant = median(constants_of(anchors));
     for (ScoredJob* anchor : anchors) anchor->left_out = true;

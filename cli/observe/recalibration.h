@@ -1,4 +1,4 @@
-// Recalibration: the constants of cards from the scored rows themselves, as if those cards had been
+// Recalibration: the constants of GPUs from the scored rows themselves, as if those GPUs had been
 // calibrated.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace memfathom {
 
-// As if each group were a new card on which `count` runs were made. They fix its constant and,
-// where the rows name neither card nor stack, what else they can tell: whether the card has TF32
+// As if each group were a new GPU on which `count` runs were made. They fix its constant and,
+// where the rows name neither GPU nor stack, what else they can tell: whether the GPU has TF32
 // and whether its PyTorch is older than 2.0 (cuDNN's workspaces depend on both): the reading under
 // which the runs agree best. They are not scored, the others are.
 void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimation& estimation,

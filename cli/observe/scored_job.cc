@@ -1,7 +1,7 @@
 #include "cli/observe/scored_job.h"
 
 #include "core/error.h"
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 
 namespace memfathom {
 namespace {
@@ -46,7 +46,7 @@ ScoredJob score(const MeasuredJob& row, const Estimation& estimation) {
   ScoredJob scored;
   scored.row = &row;
   try {
-    compare(estimation.answer_as_run(row.job), scored);
+    compare(estimation.estimate_as_run(row.job), scored);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) throw;
     scored.refusal = error.what();
@@ -57,7 +57,7 @@ ScoredJob score(const MeasuredJob& row, const Estimation& estimation) {
 std::vector<ScoredJob> score_all(const std::vector<MeasuredJob>& rows,
                                  const Estimation& estimation) {
   std::vector<ScoredJob> scores(rows.size());
-  on_all_cores(rows.size(), [&](std::size_t i) { scores[i] = score(rows[i], estimation); });
+  parallel_for(rows.size(), [&](std::size_t i) { scores[i] = score(rows[i], estimation); });
   return scores;
 }
 

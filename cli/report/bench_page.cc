@@ -10,7 +10,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kMostBars = 24;
+constexpr std::size_t kMaxBars = 24;
 
 bool has_bar(const ComparedBenchmark& b) {
   return b.verdict != BenchVerdict::kSame && b.component != "time" && b.before && b.after;
@@ -22,7 +22,7 @@ std::string change_chart(const BenchComparison& comparison) {
   std::vector<const ComparedBenchmark*> shown;
   double most = 1;
   for (const ComparedBenchmark& b : comparison.benchmarks) {
-    if (!has_bar(b) || shown.size() == kMostBars) continue;
+    if (!has_bar(b) || shown.size() == kMaxBars) continue;
     shown.push_back(&b);
     most = std::max(most, static_cast<double>(std::max(*b.before, *b.after).count()));
   }
@@ -57,7 +57,7 @@ std::string change_chart(const BenchComparison& comparison) {
   return svg + "</svg>\n<p class=\"dim\">Above: before. Below: after; red is worse.</p>\n";
 }
 
-std::string changes(const AskedComparison& asked) {
+std::string changes(const RequestedComparison& asked) {
   std::vector<HtmlRow> rows;
   for (const ComparedBenchmark& b : asked.comparison.benchmarks) {
     if (b.verdict == BenchVerdict::kSame && !asked.all) continue;
@@ -66,14 +66,14 @@ std::string changes(const AskedComparison& asked) {
                     b.component, change_in_words(b), b.blamed, b.reason});
   }
   if (rows.empty()) return "<p>Nothing changed.</p>\n";
-  return html_table_of_words({"verdict", "benchmark", "component", "change", "caused by", "reason"},
-                             rows, {3});
+  return html_text_table({"verdict", "benchmark", "component", "change", "caused by", "reason"},
+                         rows, {3});
 }
 
-std::string jobs_section(const std::vector<JudgedJob>& jobs) {
+std::string jobs_section(const std::vector<JobVerdictChange>& jobs) {
   if (jobs.empty()) return "";
   std::vector<HtmlRow> rows;
-  for (const JudgedJob& job : jobs) {
+  for (const JobVerdictChange& job : jobs) {
     if (!job.error.empty()) {
       rows.push_back({job.file, "", "", "", job.error});
       continue;
@@ -84,14 +84,14 @@ std::string jobs_section(const std::vector<JudgedJob>& jobs) {
          fmt::format("{} → {}", to_string(job.status_before), to_string(job.status_after))});
   }
   const auto flips =
-      std::count_if(jobs.begin(), jobs.end(), [](const JudgedJob& j) { return j.flips(); });
+      std::count_if(jobs.begin(), jobs.end(), [](const JobVerdictChange& j) { return j.flips(); });
   return fmt::format("<h2>{} of {} jobs no longer fit</h2>\n", flips, jobs.size()) +
-         html_table_of_words({"job", "before", "after", "available", "verdict"}, rows, {1, 2, 3}) +
+         html_text_table({"job", "before", "after", "available", "verdict"}, rows, {1, 2, 3}) +
          "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n";
 }
 
 // What is known of what ran.
-std::string stack_in_words(const Environment& environment) {
+std::string stack_description(const Environment& environment) {
   std::string words;
   const auto add = [&](std::string_view name, const std::string& version) {
     if (!version.empty()) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", name, version);
@@ -112,19 +112,19 @@ HtmlRow source_row(const char* side, const std::string& named, const BenchFile& 
           environment.is_virtual()  ? file.device + " (simulated: nothing was measured)"
           : environment.gpu.empty() ? file.device
                                     : environment.gpu,
-          stack_in_words(environment),
+          stack_description(environment),
           file.date,
           std::to_string(file.rows.size())};
 }
 
-const char* colour_of(const AskedComparison& asked) {
+const char* colour_of(const RequestedComparison& asked) {
   if (asked.exit_code == ExitCode::kNo) return "does_not_fit";
   return asked.comparison.verdict() == "undecided" ? "tight" : "fits";
 }
 
 }  // namespace
 
-std::string bench_page(const AskedComparison& asked) {
+std::string bench_page(const RequestedComparison& asked) {
   const BenchComparison& comparison = asked.comparison;
   const std::string title = fmt::format("bench: {} → {}", asked.base, asked.now);
   std::string html =
@@ -140,10 +140,10 @@ std::string bench_page(const AskedComparison& asked) {
   html += change_chart(comparison);
   html += "<h2>Benchmarks</h2>\n" + changes(asked) + jobs_section(asked.jobs);
   html += "<h2>Where the figures come from</h2>\n";
-  html += html_table_of_words({"side", "file or baseline", "device", "stack", "date", "runs"},
-                              {source_row("before", asked.base, asked.base_file),
-                               source_row("after", asked.now, asked.now_file)},
-                              {5});
+  html += html_text_table({"side", "file or baseline", "device", "stack", "date", "runs"},
+                          {source_row("before", asked.base, asked.base_file),
+                           source_row("after", asked.now, asked.now_file)},
+                          {5});
   return html_page(title, html);
 }
 

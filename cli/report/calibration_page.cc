@@ -105,12 +105,12 @@ std::string calibration_page(const ListedCalibration& listed) {
   std::string html =
       fmt::format("<h1>calibration {}</h1>\n<p class=\"verdict {}\">{}</p>\n", html_escaped(c.name),
                   colour_of(listed), html_escaped(verdict_of(listed)));
-  html += html_table_of_words({"property", "value"}, calibration_properties(listed), {});
+  html += html_text_table({"property", "value"}, calibration_properties(listed), {});
   html += spread_section(c);
   html += "<h2>What it learned</h2>\n";
-  html += html_table_of_words(
-      {"coefficient", "value", "standard error", "source", "samples", "meaning"},
-      calibration_coefficients(c), {1, 2, 4});
+  html +=
+      html_text_table({"coefficient", "value", "standard error", "source", "samples", "meaning"},
+                      calibration_coefficients(c), {1, 2, 4});
   if (!c.provenance.empty())
     html += fmt::format("<h2>Where it comes from</h2>\n<p>{}</p>\n", html_escaped(c.provenance));
   return html_page("calibration " + c.name, html);

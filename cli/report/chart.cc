@@ -45,7 +45,7 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view ki
 }
 
 // Where bytes and moments lie on a chart.
-struct Frame {
+struct PlotArea {
   double left = 76, right = kWidth - 8, top = 12, bottom = 0;
   double most = 1;   // bytes at the top
   double count = 1;  // points from left to right
@@ -54,7 +54,7 @@ struct Frame {
   double y(double bytes) const { return bottom - (bottom - top) * bytes / most; }
 };
 
-std::string grid(const Frame& frame) {
+std::string grid(const PlotArea& frame) {
   constexpr double kGiB = 1 << 30;
   constexpr double kMiB = 1 << 20;
   const double unit = frame.most >= 2 * kGiB ? kGiB : kMiB;
@@ -70,7 +70,7 @@ std::string grid(const Frame& frame) {
 }
 
 // The area between what is below a component and what is below it with it.
-std::string area(const Frame& frame, const std::vector<double>& low,
+std::string area(const PlotArea& frame, const std::vector<double>& low,
                  const std::vector<double>& high, Component component) {
   std::string path = fmt::format("M{:.1f} {:.1f}", frame.x(0), frame.y(high[0]));
   for (std::size_t i = 0; i < high.size(); ++i)
@@ -81,7 +81,7 @@ std::string area(const Frame& frame, const std::vector<double>& low,
                      colour_of(component), to_string(component));
 }
 
-std::string phase_marks(const Timeline& timeline, const Frame& frame) {
+std::string phase_marks(const Timeline& timeline, const PlotArea& frame) {
   std::string svg;
   std::size_t begin = 0;
   for (std::size_t i = 1; i <= timeline.points.size(); ++i) {
@@ -164,7 +164,7 @@ std::string peak_chart(const Estimate& estimate) {
 
 std::string timeline_chart(const Timeline& timeline) {
   if (timeline.points.empty()) return "";
-  Frame frame;
+  PlotArea frame;
   frame.bottom = 320;
   frame.count = static_cast<double>(timeline.points.size());
   for (const TimelinePoint& point : timeline.points)

@@ -13,7 +13,7 @@ namespace memfathom {
 // One colour for each component, on every chart and in every legend: "#4477aa".
 std::string_view colour_of(Component component);
 
-// What the device peak is made of, beside what the card has; the interval as a bracket.
+// What the device peak is made of, beside what the GPU has; the interval as a bracket.
 std::string peak_chart(const Estimate& estimate);
 
 // What is alive through load and two iterations, stacked; reserved memory as a line above it.

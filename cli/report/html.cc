@@ -55,8 +55,8 @@ std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
   return html + "</table>\n";
 }
 
-std::string html_table_of_words(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
-                                const std::vector<std::size_t>& numbers) {
+std::string html_text_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
+                            const std::vector<std::size_t>& numbers) {
   std::vector<HtmlRow> escaped = rows;
   for (HtmlRow& row : escaped) {
     for (std::string& cell : row) cell = html_escaped(cell);

@@ -18,8 +18,8 @@ std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
                        const std::vector<std::size_t>& numbers);
 
 // The same of plain words: every cell is escaped.
-std::string html_table_of_words(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
-                                const std::vector<std::size_t>& numbers);
+std::string html_text_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
+                            const std::vector<std::size_t>& numbers);
 
 // A whole page that needs nothing but itself: no script, no network. The title is plain words.
 std::string html_page(std::string_view title, std::string_view body);

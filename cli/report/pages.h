@@ -15,6 +15,6 @@ namespace memfathom {
 // Everything that came from outside is escaped; there is no script in it.
 std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline);
 std::string calibration_page(const ListedCalibration& listed);
-std::string bench_page(const AskedComparison& asked);
+std::string bench_page(const RequestedComparison& asked);
 
 }  // namespace memfathom

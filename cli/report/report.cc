@@ -26,10 +26,10 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   parser.parse(arguments);
   const JobInput input = source.read("report estimate");
   const Estimation estimation(context);
-  Estimate estimate = estimation.answer_as_run(input.job, true);
+  Estimate estimate = estimation.estimate_as_run(input.job, true);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
-    estimate.suggestions = suggest(input.document, estimation.for_search());
+    estimate.suggestions = suggest(input.document, estimation.search_function());
   context.out << report_page(input, estimate, estimation.timeline(input.job));
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }
@@ -40,12 +40,12 @@ ExitCode report_calibration(const Arguments& arguments, Context& context) {
   parser.positional("NAME", wanted);
   parser.parse(arguments);
   const std::optional<Store> store = Store::open_if_exists(database_path(context));
-  context.out << calibration_page(found_calibration(wanted, store));
+  context.out << calibration_page(lookup_calibration(wanted, store));
   return ExitCode::kYes;
 }
 
 ExitCode report_bench(const Arguments& arguments, Context& context) {
-  const AskedComparison asked = asked_comparison("report bench", arguments, context);
+  const RequestedComparison asked = requested_comparison("report bench", arguments, context);
   context.out << bench_page(asked);
   return asked.exit_code;
 }

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kAskLimit{60};
 // A probe answers for each device: a driver that crashes takes a child with it, not us.
 void ask(DeviceReport& device) {
   try {
-    const ProbeReply reply = ask_environment(own_probe_program(), device.name, kAskLimit);
+    const ProbeReply reply = query_environment(own_probe_program(), device.name, kAskLimit);
     device.environment = reply.environment;
     device.free = reply.memory_free;
     device.total = reply.environment.memory_total;
@@ -35,8 +35,8 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   const GpuStatus status = nvml->status(index);
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
-  add_to(device.environment, status);
-  if (!device.problem.empty()) {  // without our module a card can still be one that was calibrated
+  add_gpu_status(device.environment, status);
+  if (!device.problem.empty()) {  // without our module a GPU can still be one that was calibrated
     device.environment.memory_total = status.total;
     if (status.compute_capability > 0)
       device.environment.architecture = fmt::format("sm_{}", status.compute_capability);

@@ -85,7 +85,7 @@ std::string described(const Environment& e) {
 }
 
 // What estimates for this device would take and do not find; empty when nothing is missing.
-std::string what_to_calibrate(const DeviceReport& device, const std::vector<Match>& matches) {
+std::string calibration_hint(const DeviceReport& device, const std::vector<Match>& matches) {
   if (!device.name.starts_with("cuda")) {
     return matches.empty() && device.problem.empty()
                ? fmt::format("not calibrated; memfathom calibrate --device {}", device.name)
@@ -115,7 +115,7 @@ void print_details(const DeviceReport& device, const std::vector<Match>& matches
     context.out << fmt::format("  {} {} ({}, {})\n", match.status, match.calibration.name,
                                match.calibration.id.substr(0, 12), match.calibration.created);
   }
-  if (const std::string missing = what_to_calibrate(device, matches); !missing.empty())
+  if (const std::string missing = calibration_hint(device, matches); !missing.empty())
     context.out << "  " << missing << '\n';
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 Patch one(std::string key, Node value) { return {{std::move(key), std::move(value)}}; }
 
-// bfloat16 needs Ampere; an unnamed card is taken for a recent one.
+// bfloat16 needs Ampere; an unnamed GPU is taken for a recent one.
 bool has_bf16(const Job& job) {
   const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
   return gpu == nullptr || gpu->compute_capability() == 0 || gpu->compute_capability() >= 80;
@@ -115,7 +115,7 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   }
 }
 
-// On one card, too, ZeRO-3 can keep weights and states on the host.
+// On one GPU, too, ZeRO-3 can keep weights and states on the host.
 void add_hosted_training(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.num_gpus > 1 || parallel.zero_stage > 0 || parallel.fsdp != Fsdp::kNone ||
@@ -147,7 +147,7 @@ void add_offload(const Job& job, std::vector<SingleChange>& changes) {
     offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8,
           "activations are copied to the host and back");
   }
-  // Weights of few bits belong to kernels that want them on the card.
+  // Weights of few bits belong to kernels that want them on the GPU.
   const bool stays =
       parallel.offload_parameters || job.training.quantization != Quantization::kNone;
   offer(stays, "parameters", ChangeGroup::kOffloadParameters, 12,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/job/patch.h"
 #include "estimator/job/job.h"
+#include "estimator/job/patch.h"
 
 namespace memfathom {
 

@@ -11,7 +11,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMostTimes = 64;  // how far the batch of the maximal configuration may grow
+constexpr std::int64_t kMaxTimes = 64;  // how far the batch of the maximal configuration may grow
 
 Patch patch_of_all(const std::vector<SingleChange>& changes) {
   Patch patch;
@@ -19,7 +19,7 @@ Patch patch_of_all(const std::vector<SingleChange>& changes) {
   return patch;
 }
 
-bool holds(Answers& answers, const Patch& patch, const Limit& limit) {
+bool holds(EstimateCache& answers, const Patch& patch, const Limit& limit) {
   const Estimate* estimate = answers.within(limit.available, patch);
   return estimate != nullptr && limit.holds(*estimate) &&
          (answers.base().trainable_count == 0 || estimate->trainable_count > 0);
@@ -49,7 +49,7 @@ std::int64_t divisor_within(const Job& job, std::int64_t size) {
   return best;
 }
 
-std::vector<SingleChange> candidates_for(Answers& answers, const Job& job) {
+std::vector<SingleChange> candidates_for(EstimateCache& answers, const Job& job) {
   std::vector<SingleChange> candidates = possible_changes(answers.document(), job);
   if (job.training.batch_size > 1 && job.training.mode == Mode::kTrain)
     candidates.push_back(accumulated_batch(job, 1));
@@ -66,7 +66,7 @@ int price_of(const std::vector<SingleChange>& changes) {
 
 // Everything at once that helps, the strongest of each group: where a search for what can be left
 // out begins.
-std::vector<SingleChange> everything(Answers& answers, std::vector<SingleChange> candidates) {
+std::vector<SingleChange> everything(EstimateCache& answers, std::vector<SingleChange> candidates) {
   const auto peak = [&](const Patch& patch) {
     return answers.of(patch) == nullptr ? Bytes{} : answers.of(patch)->totals.device_peak;
   };
@@ -91,7 +91,7 @@ std::vector<SingleChange> everything(Answers& answers, std::vector<SingleChange>
 }
 
 // Leaves out the dearest that is not needed, again and again.
-void leave_out(Answers& answers, const Limit& limit, std::vector<SingleChange>& chosen) {
+void leave_out(EstimateCache& answers, const Limit& limit, std::vector<SingleChange>& chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.price > b.price; });
   for (std::size_t i = 0; i < chosen.size();) {
@@ -106,9 +106,9 @@ void leave_out(Answers& answers, const Limit& limit, std::vector<SingleChange>& 
 }
 
 // Puts a cheaper change in the place of a dear one, the dearest first, while that is enough too.
-void exchange(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
-              std::vector<SingleChange>& chosen) {
-  constexpr int kMostTries = 12;  // so that the search stays quick
+void exchange(EstimateCache& answers, const std::vector<SingleChange>& candidates,
+              const Limit& limit, std::vector<SingleChange>& chosen) {
+  constexpr int kMaxTries = 12;  // so that the search stays quick
   std::vector<SingleChange> others = candidates;
   std::stable_sort(others.begin(), others.end(),
                    [](const SingleChange& a, const SingleChange& b) { return a.price < b.price; });
@@ -120,7 +120,7 @@ void exchange(Answers& answers, const std::vector<SingleChange>& candidates, con
       };
       if (other.price >= chosen[i].price || std::any_of(chosen.begin(), chosen.end(), taken))
         continue;
-      if (++tries > kMostTries) return;
+      if (++tries > kMaxTries) return;
       const SingleChange kept = std::exchange(chosen[i], other);
       if (holds(answers, patch_of_all(chosen), limit)) break;
       chosen[i] = kept;
@@ -129,22 +129,22 @@ void exchange(Answers& answers, const std::vector<SingleChange>& candidates, con
 }
 
 // Every change of what is left is needed, and none has a cheaper one that would do.
-void cheapen(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
-             std::vector<SingleChange>& chosen) {
+void cheapen(EstimateCache& answers, const std::vector<SingleChange>& candidates,
+             const Limit& limit, std::vector<SingleChange>& chosen) {
   leave_out(answers, limit, chosen);
   exchange(answers, candidates, limit, chosen);
   leave_out(answers, limit, chosen);
 }
 
-struct Helpful {
+struct RankedChange {
   const SingleChange* change;
   double saves;
 };
 
 // Sets of up to three changes that cost less than `most` and, were savings to add up, would save
 // `need`; the cheapest first.
-std::vector<std::vector<SingleChange>> sets_that_save(const std::vector<Helpful>& helpful,
-                                                      double need, int most) {
+std::vector<std::vector<SingleChange>> saving_change_sets(const std::vector<RankedChange>& helpful,
+                                                          double need, int most) {
   std::vector<std::vector<SingleChange>> sets;
   const auto extend = [&](const auto& self, std::vector<SingleChange> set, double saves,
                           std::size_t from) -> void {
@@ -173,12 +173,12 @@ std::vector<std::vector<SingleChange>> sets_that_save(const std::vector<Helpful>
 // cost less are tried too. Together changes can save more or less than each alone, so those come
 // first that surely would be enough, then the less certain; never many, so that the search stays
 // quick.
-void try_cheaper(Answers& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
-                 std::vector<SingleChange>& chosen) {
-  constexpr std::size_t kMostTries = 6;
+void try_cheaper(EstimateCache& answers, const std::vector<SingleChange>& candidates,
+                 const Limit& limit, std::vector<SingleChange>& chosen) {
+  constexpr std::size_t kMaxTries = 6;
   const double base = static_cast<double>(answers.base().totals.device_peak.count());
   const double need = base - static_cast<double>(limit.available.count());
-  std::vector<Helpful> helpful;
+  std::vector<RankedChange> helpful;
   for (const SingleChange& candidate : candidates) {
     const double saves =
         base - static_cast<double>(answers.of(candidate.patch)->totals.device_peak.count());
@@ -186,8 +186,8 @@ void try_cheaper(Answers& answers, const std::vector<SingleChange>& candidates, 
   }
   for (const double near : {1.0, 0.7}) {
     std::vector<std::vector<SingleChange>> sets =
-        sets_that_save(helpful, near * need, price_of(chosen));
-    if (sets.size() > kMostTries) sets.resize(kMostTries);
+        saving_change_sets(helpful, near * need, price_of(chosen));
+    if (sets.size() > kMaxTries) sets.resize(kMaxTries);
     for (std::vector<SingleChange>& set : sets) {
       if (!holds(answers, patch_of_all(set), limit)) continue;
       chosen = std::move(set);
@@ -197,7 +197,7 @@ void try_cheaper(Answers& answers, const std::vector<SingleChange>& candidates, 
 }
 
 // A batch of 1 was enough; perhaps more is.
-void enlarge_batch(Answers& answers, const Job& job, const Limit& limit,
+void enlarge_batch(EstimateCache& answers, const Job& job, const Limit& limit,
                    std::vector<SingleChange>& chosen) {
   const auto batch = std::find_if(chosen.begin(), chosen.end(), [](const SingleChange& change) {
     return change.group == ChangeGroup::kBatch;
@@ -216,7 +216,7 @@ void enlarge_batch(Answers& answers, const Job& job, const Limit& limit,
 
 // When all changes are not enough: a shorter sequence, a smaller image, fewer frames, whichever
 // first is.
-bool shrink_extent(Answers& answers, const Job& job, const Limit& limit,
+bool shrink_extent(EstimateCache& answers, const Job& job, const Limit& limit,
                    std::vector<SingleChange>& chosen) {
   for (const Extent& extent : extents_of(answers.document(), job)) {
     if (extent.name == "batch_size") continue;
@@ -233,7 +233,8 @@ bool shrink_extent(Answers& answers, const Job& job, const Limit& limit,
 
 }  // namespace
 
-std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, const Limit& limit) {
+std::vector<SingleChange> smaller_extents(EstimateCache& answers, const Job& job,
+                                          const Limit& limit) {
   std::vector<SingleChange> changes;
   for (const Extent& extent : extents_of(answers.document(), job)) {
     const bool batch = extent.name == "batch_size";
@@ -252,7 +253,7 @@ std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, cons
   return changes;
 }
 
-std::optional<Combination> cheapest_combination(Answers& answers, const Job& job,
+std::optional<Combination> cheapest_combination(EstimateCache& answers, const Job& job,
                                                 const Limit& limit) {
   if (limit.holds(answers.base())) return Combination{};
   const std::vector<SingleChange> candidates = candidates_for(answers, job);
@@ -270,7 +271,7 @@ std::optional<Combination> cheapest_combination(Answers& answers, const Job& job
   return combination;
 }
 
-Combination with_largest_batch(Answers& answers, const Job& job, Combination combination,
+Combination with_largest_batch(EstimateCache& answers, const Job& job, Combination combination,
                                const Limit& limit) {
   const TrainingSpec& training = job.training;
   Combination larger = combination;
@@ -289,7 +290,7 @@ Combination with_largest_batch(Answers& answers, const Job& job, Combination com
   if (trains)
     with.push_back({"training.gradient_accumulation_steps",
                     Node::integer(std::max<std::int64_t>(2, training.accumulation_steps))});
-  const std::int64_t size = largest_that_fits(answers, with, extent, limit, kMostTimes).value_or(1);
+  const std::int64_t size = largest_that_fits(answers, with, extent, limit, kMaxTimes).value_or(1);
   const std::int64_t steps = trains ? (effective + size - 1) / size : training.accumulation_steps;
   // Accumulation costs memory too: what it leaves may be less than the combination has already.
   if (size <= read_job(patched(answers.document(), combination.patch)).training.batch_size)

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "estimator/advise/answers.h"
 #include "estimator/advise/changes.h"
-#include "estimator/advise/largest.h"
+#include "estimator/advise/estimate_cache.h"
+#include "estimator/advise/largest_extent.h"
 #include "estimator/job/job.h"
 
 namespace memfathom {
@@ -19,16 +19,17 @@ struct Combination {
 
 // The batch (alone, and with accumulation that keeps the effective batch), the sequence, the image
 // and the frames brought down to where the job fits; to the smallest where that is not enough.
-std::vector<SingleChange> smaller_extents(Answers& answers, const Job& job, const Limit& limit);
+std::vector<SingleChange> smaller_extents(EstimateCache& answers, const Job& job,
+                                          const Limit& limit);
 
 // An empty one when the job fits as it is; nothing when no set of changes is enough. Every change
 // of it is needed: without any one of them the job would not fit.
-std::optional<Combination> cheapest_combination(Answers& answers, const Job& job,
+std::optional<Combination> cheapest_combination(EstimateCache& answers, const Job& job,
                                                 const Limit& limit);
 
 // The combination with the batch as large as fits; accumulation is adjusted so that the effective
 // batch is not smaller than it was.
-Combination with_largest_batch(Answers& answers, const Job& job, Combination combination,
+Combination with_largest_batch(EstimateCache& answers, const Job& job, Combination combination,
                                const Limit& limit);
 
 }  // namespace memfathom

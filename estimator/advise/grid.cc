@@ -8,7 +8,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kMostRows = 10000;
+constexpr std::size_t kMaxRows = 10000;
 
 struct Dimension {
   std::string name;
@@ -51,9 +51,9 @@ Grid make_grid(const std::vector<std::string>& dimensions, const Job& job) {
   for (const std::string& text : dimensions) {
     const Dimension dimension = dimension_of(text, job);
     grid.columns.push_back(dimension.name);
-    if (grid.rows.size() * dimension.alternatives.size() > kMostRows) {
+    if (grid.rows.size() * dimension.alternatives.size() > kMaxRows) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--grid asks for more than {} combinations; name fewer", kMostRows));
+                  fmt::format("--grid asks for more than {} combinations; name fewer", kMaxRows));
     }
     std::vector<GridRow> longer;
     for (const GridRow& row : grid.rows) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "estimator/job/patch.h"
 #include "estimator/job/job.h"
+#include "estimator/job/patch.h"
 
 namespace memfathom {
 

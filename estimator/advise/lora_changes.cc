@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <array>
 
+#include "core/document_path.h"
 #include "estimator/advise/changes.h"
 #include "estimator/readers/model_config.h"
-#include "core/document_path.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kUsualRank = 16;
+constexpr std::int64_t kDefaultLoraRank = 16;
 constexpr std::int64_t kSmallRank = 4;
 
 // What PEFT adapts where one names nothing: queries and values, by the names each family has.
-struct Family {
+struct LoraFamily {
   std::string_view type;  // how model_type, _class_name or the preset's name begins
   std::array<std::string_view, 2> targets;
 };
-constexpr auto kFamilies = std::to_array<Family>({
+constexpr auto kFamilies = std::to_array<LoraFamily>({
     {"gpt2", {"c_attn", ""}},
     {"gpt_neox", {"query_key_value", ""}},
     {"falcon", {"query_key_value", ""}},
@@ -38,7 +38,7 @@ std::array<std::string_view, 2> targets_of(const Node& holder) {
   for (const Node* type : {value_at(config, "model_type"), value_at(config, "_class_name"),
                            value_at(holder, "model.preset")}) {
     if (type == nullptr || !type->is_string()) continue;
-    for (const Family& family : kFamilies) {
+    for (const LoraFamily& family : kFamilies) {
       if (type->as_string().starts_with(family.type)) return family.targets;
     }
   }
@@ -65,7 +65,7 @@ void add_smaller(const std::string& key, const char* what, std::int64_t rank,
 }  // namespace
 
 Patch lora_patch(const Node& holder) {
-  Patch patch{{"training.lora.rank", Node::integer(kUsualRank)}};
+  Patch patch{{"training.lora.rank", Node::integer(kDefaultLoraRank)}};
   Node targets = Node::list();
   const auto add_targets = [&](const Node& part) {
     for (const std::string_view target : targets_of(part)) {
@@ -97,7 +97,7 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
                                                              modules->items().end(), is_trained);
   Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(document);
   if (!lora.empty()) {
-    changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kUsualRank),
+    changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kDefaultLoraRank),
                        "only adapters are trained", ChangeGroup::kTrainable, 10, lora});
   }
   // Weights of few bits cannot be trained themselves.
@@ -107,7 +107,7 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
         {"qlora",
          training.lora
              ? "quantization none -> nf4"
-             : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kUsualRank),
+             : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kDefaultLoraRank),
          "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable,
          training.lora ? 11 : 14, joined({{"training.quantization", Node::string("nf4")}}, lora)});
   }

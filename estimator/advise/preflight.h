@@ -17,7 +17,7 @@ struct PreflightItem {
   std::string text;
 };
 
-// Empty without a target. `others` names who else uses the card; nothing where nobody asked.
+// Empty without a target. `others` names who else uses the GPU; nothing where nobody asked.
 std::vector<PreflightItem> preflight(const Node& document, const Job& job,
                                      const Recommendation& recommendation,
                                      const std::optional<std::vector<std::string>>& others);

@@ -5,22 +5,22 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/on_all_cores.h"
+#include "core/document_path.h"
+#include "core/parallel_for.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
-#include "estimator/advise/largest.h"
+#include "estimator/advise/largest_extent.h"
 #include "estimator/job/read_job.h"
 #include "estimator/parallel/strategy.h"
-#include "core/document_path.h"
 
 namespace memfathom {
 namespace {
 
 // No search goes further than so many times what the job has now: an answer beyond it helps nobody.
-constexpr std::int64_t kMostTimes = 1024;
+constexpr std::int64_t kMaxTimes = 1024;
 
-void add_suggestion(Answers& answers, const SingleChange& change, const std::optional<Limit>& limit,
-                    std::vector<Suggestion>& list) {
+void add_suggestion(EstimateCache& answers, const SingleChange& change,
+                    const std::optional<Limit>& limit, std::vector<Suggestion>& list) {
   const Estimate* estimate = answers.of(change.patch);
   if (estimate == nullptr) return;
   const Bytes saves = answers.base().totals.device_peak - estimate->totals.device_peak;
@@ -31,7 +31,7 @@ void add_suggestion(Answers& answers, const SingleChange& change, const std::opt
                   limit && limit->holds(*estimate), patch_tree(change.patch)});
 }
 
-std::vector<Suggestion> all_suggestions(Answers& answers, const Job& job,
+std::vector<Suggestion> all_suggestions(EstimateCache& answers, const Job& job,
                                         const std::optional<Limit>& limit) {
   std::vector<Suggestion> list;
   const std::vector<SingleChange> changes = possible_changes(answers.document(), job);
@@ -48,18 +48,18 @@ std::vector<Suggestion> all_suggestions(Answers& answers, const Job& job,
   return list;
 }
 
-LargestExtent largest_of(Answers& answers, const Extent& extent, const Limit& limit) {
+LargestExtent largest_of(EstimateCache& answers, const Extent& extent, const Limit& limit) {
   LargestExtent result{extent.name, extent.now};
-  result.largest = largest_that_fits(answers, {}, extent, limit, kMostTimes);
+  result.largest = largest_that_fits(answers, {}, extent, limit, kMaxTimes);
   if (!result.largest) return result;
   const Patch patch = extent.patch(*result.largest);
-  result.at_least = *result.largest >= extent.now * kMostTimes;
+  result.at_least = *result.largest >= extent.now * kMaxTimes;
   result.device_peak = answers.of(patch)->totals.device_peak;
   result.patch = patch_tree(patch);
   return result;
 }
 
-Configuration configuration(Answers& answers, const Job& job, const Combination& combination,
+Configuration configuration(EstimateCache& answers, const Job& job, const Combination& combination,
                             std::string name, std::string aim, Bytes whole) {
   const Estimate& estimate = *answers.of(combination.patch);
   const Job changed = read_job(patched(answers.document(), combination.patch));
@@ -93,9 +93,9 @@ constexpr const char* kBalanced = "the cheapest changes that fit";
 
 }  // namespace
 
-Recommendation recommend(const Node& document, const AnswerJob& answer,
+Recommendation recommend(const Node& document, const EstimateFunction& answer,
                          const RecommendOptions& options) {
-  Answers answers(with_margin(document, options), answer);
+  EstimateCache answers(with_margin(document, options), answer);
   const Job job = read_job(answers.document());
   Recommendation result;
   result.base = answers.base();
@@ -123,7 +123,7 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   for (std::size_t i = 0; i < extents.size(); ++i)
     searches.emplace_back([&, i] { result.largest[i] = largest_of(answers, extents[i], *limit); });
   searches.emplace_back([&] { conservative = cheapest_combination(answers, job, cautious); });
-  on_all_cores(searches.size(), [&](std::size_t i) { searches[i](); });
+  parallel_for(searches.size(), [&](std::size_t i) { searches[i](); });
 
   const auto add = [&](const std::optional<Combination>& found, const char* name, const char* aim) {
     if (found)
@@ -135,9 +135,9 @@ Recommendation recommend(const Node& document, const AnswerJob& answer,
   return result;
 }
 
-std::optional<LargestBatch> largest_batch(const Node& document, const AnswerJob& answer,
+std::optional<LargestBatch> largest_batch(const Node& document, const EstimateFunction& answer,
                                           const RecommendOptions& options) {
-  Answers answers(with_margin(document, options), answer);
+  EstimateCache answers(with_margin(document, options), answer);
   const std::optional<Limit> limit = limit_of(answers.base(), options);
   if (!limit) return std::nullopt;
   const LargestExtent found = largest_of(
@@ -145,9 +145,10 @@ std::optional<LargestBatch> largest_batch(const Node& document, const AnswerJob&
   return LargestBatch{found.largest, found.device_peak, limit->available};
 }
 
-std::optional<Configuration> cheapest_configuration(const Node& document, const AnswerJob& answer,
+std::optional<Configuration> cheapest_configuration(const Node& document,
+                                                    const EstimateFunction& answer,
                                                     const RecommendOptions& options) {
-  Answers answers(with_margin(document, options), answer);
+  EstimateCache answers(with_margin(document, options), answer);
   const Job job = read_job(answers.document());
   const std::optional<Limit> limit = limit_of(answers.base(), options);
   if (!limit) return std::nullopt;
@@ -157,8 +158,8 @@ std::optional<Configuration> cheapest_configuration(const Node& document, const 
                        *answers.base().verdict.capacity - answers.base().verdict.used_by_others);
 }
 
-std::vector<Suggestion> suggest(const Node& document, const AnswerJob& answer) {
-  Answers answers(document, answer);
+std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer) {
+  EstimateCache answers(document, answer);
   const Job job = read_job(document);
   std::optional<Limit> limit;
   if (answers.base().verdict.available)

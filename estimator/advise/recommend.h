@@ -9,9 +9,9 @@
 
 #include "core/bytes.h"
 #include "core/document.h"
-#include "estimator/advise/answers.h"
-#include "estimator/job/patch.h"
+#include "estimator/advise/estimate_cache.h"
 #include "estimator/answer/estimate.h"
+#include "estimator/job/patch.h"
 
 namespace memfathom {
 
@@ -39,7 +39,7 @@ struct Configuration {
   Node patch;
   Bytes device_peak;
   std::optional<Bytes> host_peak, host_of_node;  // of one GPU's process, of all on a node
-  double used_fraction = 0;                      // of what the card has left over from others
+  double used_fraction = 0;                      // of what the GPU has left over from others
   std::int64_t effective_batch = 0;              // over accumulation steps and GPUs
 };
 
@@ -53,7 +53,7 @@ struct Recommendation {
                                               // the cheapest combination
 };
 
-Recommendation recommend(const Node& document, const AnswerJob& answer,
+Recommendation recommend(const Node& document, const EstimateFunction& answer,
                          const RecommendOptions& options);
 
 // The largest batch that fits, nothing else; nothing without a target.
@@ -62,15 +62,16 @@ struct LargestBatch {
   Bytes device_peak;
   Bytes available;
 };
-std::optional<LargestBatch> largest_batch(const Node& document, const AnswerJob& answer,
+std::optional<LargestBatch> largest_batch(const Node& document, const EstimateFunction& answer,
                                           const RecommendOptions& options);
 
 // The cheapest combination of changes that fits, nothing else; nothing when there is none.
-std::optional<Configuration> cheapest_configuration(const Node& document, const AnswerJob& answer,
+std::optional<Configuration> cheapest_configuration(const Node& document,
+                                                    const EstimateFunction& answer,
                                                     const RecommendOptions& options);
 
 // The single changes only, for an estimate that does not fit.
-std::vector<Suggestion> suggest(const Node& document, const AnswerJob& answer);
+std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer);
 
 const Configuration* configuration_named(const Recommendation& recommendation,
                                          std::string_view name);

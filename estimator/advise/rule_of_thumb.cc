@@ -1,7 +1,7 @@
 #include "estimator/advise/rule_of_thumb.h"
 
-#include "estimator/job/read_job.h"
 #include "core/document_path.h"
+#include "estimator/job/read_job.h"
 
 namespace memfathom {
 

@@ -10,7 +10,7 @@
 namespace memfathom {
 
 // batch x height x width x hidden x 4 bytes for each layer, safe when all layers stay below 70 % of
-// the card.
+// the GPU.
 struct RuleOfThumb {
   Bytes per_layer;
   Bytes activations;

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kFrozenCopy = "frozen-copy";
 
-struct Named {
+struct NamedStrategy {
   std::string_view name;
   std::string_view settings;  // key=value, blanks between
 };
 
-constexpr auto kStrategies = std::to_array<Named>({
+constexpr auto kStrategies = std::to_array<NamedStrategy>({
     {"baseline", ""},
     {"checkpointing", "training.gradient_checkpointing=full"},
     {"no-checkpointing", "training.gradient_checkpointing=none"},
@@ -75,7 +75,7 @@ constexpr auto kKeys = std::to_array<std::pair<std::string_view, std::string_vie
     {"pipeline", "parallel.pipeline"},
 });
 
-// Another card is not the one whose memory the job names.
+// Another GPU is not the one whose memory the job names.
 constexpr auto kTargetKeys = std::to_array<std::string_view>(
     {"target.gpu", "target.memory", "target.device", "target.used_by_others"});
 
@@ -127,7 +127,7 @@ KeyChange setting(std::string_view text) {
 }
 
 Patch named_patch(std::string_view name) {
-  for (const Named& known : kStrategies) {
+  for (const NamedStrategy& known : kStrategies) {
     if (known.name != name) continue;
     Patch patch;
     std::string_view rest = known.settings;
@@ -147,7 +147,7 @@ Patch named_patch(std::string_view name) {
 
 std::vector<std::string_view> strategy_names() {
   std::vector<std::string_view> names;
-  for (const Named& known : kStrategies) names.push_back(known.name);
+  for (const NamedStrategy& known : kStrategies) names.push_back(known.name);
   names.push_back(kFrozenCopy);
   return names;
 }

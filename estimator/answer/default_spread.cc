@@ -12,9 +12,9 @@ namespace {
 // Measured over replayed bytes of published training runs whose stacks nobody calibrated: nine in
 // ten lie between 0.94 and 1.21 (docs/accuracy.md). What a replay does not know (what a script
 // keeps, loads, fragments) mostly adds.
-constexpr double kTailAtNineInTen = 1.6449;  // of a normal distribution, in standard deviations
-constexpr double kShareBelow = 0.06 / kTailAtNineInTen;
-constexpr double kShareAbove = 0.20 / kTailAtNineInTen;
+constexpr double kNormalQuantile90 = 1.6449;  // of a normal distribution, in standard deviations
+constexpr double kShareBelow = 0.06 / kNormalQuantile90;
+constexpr double kShareAbove = 0.20 / kNormalQuantile90;
 
 double standard_error(const Calibration* calibration, ConstantIndex index) {
   if (calibration != nullptr) {
@@ -56,7 +56,7 @@ double deviations_for(double level) {
 
 }  // namespace
 
-bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group) {
+bool ratios_apply_to(const Calibration& calibration, const Job& job, std::string_view group) {
   const RatioGroup* ratios = ratios_for(calibration, group);
   if (ratios == nullptr || ratios->ratios.empty()) return false;
   const auto is_sampled = [&](const RatioGroup& known) { return known.group == group; };
@@ -73,7 +73,7 @@ bool ratios_speak_for(const Calibration& calibration, const Job& job, std::strin
 DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)
     : middle_(static_cast<double>(device_peak.count())) {
   const double unsure = variance_of_constants(run, calibration) +
-                        std::pow(static_cast<double>(run.reserved_unsure.count()), 2);
+                        std::pow(static_cast<double>(run.reserved_uncertainty.count()), 2);
   const auto replayed = static_cast<double>(run.reserved_peak.count());
   below_ = std::sqrt(unsure + std::pow(kShareBelow * replayed, 2));
   above_ = std::sqrt(unsure + std::pow(kShareAbove * replayed, 2));
@@ -81,8 +81,8 @@ DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, 
 
 PredictionInterval DefaultSpread::interval(double level) const {
   const double deviations = deviations_for(level);
-  return {whole_bytes(middle_ - deviations * below_), whole_bytes(middle_ + deviations * above_),
-          level};
+  return {clamped_bytes(middle_ - deviations * below_),
+          clamped_bytes(middle_ + deviations * above_), level};
 }
 
 double DefaultSpread::probability_fits(Bytes available) const {

@@ -18,7 +18,7 @@ inline constexpr std::string_view kInferenceGroup = "inference";
 // say nothing about training: nothing in them comes from backward, step or repeated iterations.
 // Other people's ratios speak for the kinds of jobs they ran: what scripts of another kind hold,
 // load and fragment is not in them.
-bool ratios_speak_for(const Calibration& calibration, const Job& job, std::string_view group);
+bool ratios_apply_to(const Calibration& calibration, const Job& job, std::string_view group);
 
 // The total as a middle with a normal tail on each side. The constants' standard errors are the
 // calibration's (null: the documented defaults'); the replayed part errs by a share of itself, and

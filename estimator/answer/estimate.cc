@@ -68,27 +68,27 @@ void add_constants(const DryRun& run, const Calibration* calibration,
 // What the driver keeps of the memory that nvidia-smi calls total; no process can have it. The
 // totals that CUDA reports with drivers from 535 on lie near this line: 14.58 GiB of a T4's 15,
 // 22.06 of an A10G's 22.49, 23.6 of an RTX 3090's 24, 39.4 of an A100's 40, 79.2 of 80.
-Bytes kept_by_driver(Bytes capacity) {
-  constexpr std::int64_t kOnEveryCard = std::int64_t{320} << 20;
-  return Bytes{kOnEveryCard + capacity.count() / 200};
+Bytes driver_reserved_bytes(Bytes capacity) {
+  constexpr std::int64_t kDriverBaseBytes = std::int64_t{320} << 20;
+  return Bytes{kDriverBaseBytes + capacity.count() / 200};
 }
 
-// What no process can have. What is in use on a card of this machine is read with it.
-Bytes kept_from(const Job& job, Bytes capacity) {
-  return job.target.device.empty() ? std::min(kept_by_driver(capacity), capacity) : Bytes{};
+// What no process can have. What is in use on a GPU of this machine is read with it.
+Bytes memory_unavailable(const Job& job, Bytes capacity) {
+  return job.target.device.empty() ? std::min(driver_reserved_bytes(capacity), capacity) : Bytes{};
 }
 
-// What the job may take of the card; absent without a target.
+// What the job may take of the GPU; absent without a target.
 std::optional<Bytes> available_to(const Job& job, const EstimateContext& context) {
   if (!context.capacity) return std::nullopt;
   const double fraction =
       static_cast<double>(context.capacity->count()) * job.target.margin_fraction;
   const Bytes wanted = job.target.margin_bytes.value_or(Bytes{static_cast<std::int64_t>(fraction)});
   return *context.capacity - job.target.used_by_others -
-         std::max(wanted, kept_from(job, *context.capacity));
+         std::max(wanted, memory_unavailable(job, *context.capacity));
 }
 
-// Where lengths vary, the best guess is what a replay of random ones comes to hold. The card bounds
+// Where lengths vary, the best guess is what a replay of random ones comes to hold. The GPU bounds
 // it: before the allocator fails it gives its cache back.
 Bytes expected_reserved(const DryRun& run, Bytes outside, const std::optional<Bytes>& available) {
   if (run.reserved_high <= run.reserved_peak) return run.reserved_peak;
@@ -113,7 +113,7 @@ Verdict judge(const Job& job, const EstimateContext& context, const std::string&
               const DefaultSpread* spread, const Totals& totals) {
   Verdict verdict;
   if (!context.capacity) return verdict;
-  verdict.card = job.target.gpu.empty() ? job.target.device : job.target.gpu;
+  verdict.gpu = job.target.gpu.empty() ? job.target.device : job.target.gpu;
   verdict.capacity = context.capacity;
   const Bytes available = *available_to(job, context);
   verdict.used_by_others = job.target.used_by_others;
@@ -167,13 +167,13 @@ std::string job_group(const Job& job, const DryRun& run) {
   return run.uses_cudnn ? "convolution" : "transformer";
 }
 
-std::optional<Bytes> room_for_cache(const Job& job, const Estimate& estimate,
-                                    const EstimateContext& context) {
+std::optional<Bytes> memory_for_cache(const Job& job, const Estimate& estimate,
+                                      const EstimateContext& context) {
   if (!context.capacity || job.allocator.backend != Backend::kCaching) return std::nullopt;
   const Totals& totals = estimate.totals;
   const Bytes outside = totals.device_peak - totals.reserved_peak;
-  const Bytes room =
-      *context.capacity - job.target.used_by_others - kept_from(job, *context.capacity) - outside;
+  const Bytes room = *context.capacity - job.target.used_by_others -
+                     memory_unavailable(job, *context.capacity) - outside;
   const bool is_squeezed = totals.reserved_peak > room && totals.allocated_peak <= room;
   return is_squeezed ? std::optional(room) : std::nullopt;
 }
@@ -211,7 +211,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   const std::string group = job_group(job, run);
   const DefaultSpread spread(run, context.calibration, totals.device_peak);
   const bool measured =
-      context.calibration != nullptr && ratios_speak_for(*context.calibration, job, group);
+      context.calibration != nullptr && ratios_apply_to(*context.calibration, job, group);
   const PredictionInterval interval =
       measured
           ? prediction_interval(*context.calibration, group, totals.device_peak, context.interval)

@@ -55,7 +55,7 @@ struct Totals {
 
 struct Verdict {
   VerdictStatus status = VerdictStatus::kUnknown;
-  std::string card;  // its name, or the device of this machine; empty where only a size is known
+  std::string gpu;  // its name, or the device of this machine; empty where only a size is known
   std::optional<double> probability_fits;
   std::optional<Bytes> capacity;
   Bytes used_by_others;  // of the capacity
@@ -113,7 +113,7 @@ struct EstimateContext {
   std::optional<Bytes> capacity;
   double interval = 0.9;
   bool explains = false;
-  Bytes wanted;  // what the job would take on a larger card, where this one squeezes its cache
+  Bytes wanted;  // what the job would take on a larger GPU, where this one squeezes its cache
 };
 
 // The kind of a job, under which calibrations group their ratios: generation, inference,
@@ -122,10 +122,10 @@ std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);
 
-// What the card leaves to the allocator, where the job's tensors fit there and its cache does not:
+// What the GPU leaves to the allocator, where the job's tensors fit there and its cache does not:
 // the allocator then gives the cache back and goes on. Absent: it does not come to that.
-std::optional<Bytes> room_for_cache(const Job& job, const Estimate& estimate,
-                                    const EstimateContext& context);
+std::optional<Bytes> memory_for_cache(const Job& job, const Estimate& estimate,
+                                      const EstimateContext& context);
 
 const char* to_string(CalibrationStatus status);
 const char* to_string(VerdictStatus status);

@@ -106,7 +106,7 @@ std::string to_json_text(const Estimate& estimate, bool indented) {
   json["phases"] = phases_json(estimate.phases);
   const Verdict& verdict = estimate.verdict;
   json["verdict"] = {{"status", to_string(verdict.status)},
-                     {"card", verdict.card.empty() ? Json(nullptr) : Json(verdict.card)},
+                     {"card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu)},
                      {"probability_fits", nullable(verdict.probability_fits)},
                      {"capacity_bytes", nullable(verdict.capacity)},
                      {"available_bytes", nullable(verdict.available)},

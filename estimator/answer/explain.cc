@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/coefficients.h"
-#include "estimator/models/factory.h"
 #include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/factory.h"
 
 namespace memfathom {
 namespace {
@@ -54,9 +54,8 @@ Facts facts_of(const Job& job, const DryRun& run, const Estimate& estimate,
       training.batch_size * training.settings.sequence_length * (training.preference ? 2 : 1);
   std::vector<std::string> ignored;
   if (const std::optional<Node> config = model_config(job.model, ignored)) {
-    facts.vocabulary = count_or(*config, {"vocab_size"}, 0, kMostTokens);
-    facts.layers =
-        count_or(*config, {"num_hidden_layers", "n_layer", "num_layers"}, 0, kMostLayers);
+    facts.vocabulary = count_or(*config, {"vocab_size"}, 0, kMaxTokens);
+    facts.layers = count_or(*config, {"num_hidden_layers", "n_layer", "num_layers"}, 0, kMaxLayers);
   }
   for (const PhaseLine& phase : estimate.phases) {
     if (phase.iteration != 1 && phase.allocated_peak == estimate.totals.allocated_peak)
@@ -188,7 +187,7 @@ std::string slack_text(const Facts& f, Bytes) {
 }
 
 std::string coefficient_text(const Facts& f, const ComponentLine& line) {
-  std::string text = meaning_of(line.coefficient);
+  std::string text = describe_coefficient(line.coefficient);
   if (f.calibration == nullptr) return text + "; a documented default, nothing was calibrated";
   for (const Coefficient& c : f.calibration->coefficients) {
     if (c.name != line.coefficient) continue;

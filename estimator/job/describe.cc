@@ -159,7 +159,7 @@ std::string describe(const Node& document, const Job& job) {
                      fmt::join(words, ", "));
 }
 
-std::string unsaid(const Node& document, const Job& job) {
+std::string unspecified_settings(const Node& document, const Job& job) {
   if (given(job.model, "trace") != nullptr) return "";
   const TrainingSpec& training = job.training;
   std::vector<std::string> words;

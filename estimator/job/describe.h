@@ -18,6 +18,6 @@ std::string describe(const Node& document, const Job& job);
 
 // What the job does not say and a reader would want to know was chosen for it, as one sentence;
 // empty where everything is said.
-std::string unsaid(const Node& document, const Job& job);
+std::string unspecified_settings(const Node& document, const Job& job);
 
 }  // namespace memfathom

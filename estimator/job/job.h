@@ -47,7 +47,7 @@ struct TrainingSpec {
   std::int64_t evaluation_batch = 0;  // samples of an evaluation pass between iterations; 0: none
   bool cudnn_benchmark = false;
   bool compiled = false;         // torch.compile: said, not modelled
-  bool paged_optimizer = false;  // its states may leave the card: said, not modelled
+  bool paged_optimizer = false;  // its states may leave the GPU: said, not modelled
   bool gradient_clipping = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
   bool zero_grad_given = false;
@@ -98,7 +98,7 @@ struct StackSpec {
 struct TargetSpec {
   std::string gpu;  // a name of `memfathom gpus`
   std::optional<Bytes> memory;
-  int compute_capability = 0;  // of a card that no table names; 0: not said
+  int compute_capability = 0;  // of a GPU that no table names; 0: not said
   std::string device;          // cuda:0
   Bytes used_by_others;
   std::optional<Bytes> margin_bytes;

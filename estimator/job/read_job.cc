@@ -35,11 +35,11 @@ void read_offload(const Node& node, ParallelSpec& parallel) {
 }
 
 void read_zero(const Node& node, ZeroBuffers& zero) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;
   node.check_keys({"reduce_bucket_size", "allgather_bucket_size", "overlap_comm",
                    "max_live_parameters", "prefetch_bucket_size"});
   const auto read = [&](std::string_view key, std::int64_t& value) {
-    if (const Node* found = node.find(key)) value = found->as_int(1, kMost);
+    if (const Node* found = node.find(key)) value = found->as_int(1, kMax);
   };
   read("reduce_bucket_size", zero.reduce_bucket_size);
   read("allgather_bucket_size", zero.allgather_bucket_size);
@@ -49,20 +49,20 @@ void read_zero(const Node& node, ZeroBuffers& zero) {
 }
 
 void read_parallel(const Node& node, ParallelSpec& parallel) {
-  constexpr std::int64_t kMostGpus = 1 << 20;
+  constexpr std::int64_t kMaxGpus = 1 << 20;
   node.check_keys({"num_gpus", "gpus_per_node", "zero_stage", "fsdp", "tensor", "pipeline",
                    "offload", "fsdp_version", "reduce_precision", "zero", "gradient_as_bucket_view",
                    "sequence_parallel"});
-  if (const Node* n = node.find("num_gpus")) parallel.num_gpus = n->as_int(1, kMostGpus);
-  if (const Node* n = node.find("gpus_per_node")) parallel.gpus_per_node = n->as_int(1, kMostGpus);
+  if (const Node* n = node.find("num_gpus")) parallel.num_gpus = n->as_int(1, kMaxGpus);
+  if (const Node* n = node.find("gpus_per_node")) parallel.gpus_per_node = n->as_int(1, kMaxGpus);
   if (const Node* n = node.find("zero_stage"))
     parallel.zero_stage = static_cast<int>(n->as_int(0, 3));
   if (const Node* n = node.find("fsdp")) {
     parallel.fsdp = n->is_bool() ? (n->as_bool() ? Fsdp::kFull : Fsdp::kNone)
                                  : static_cast<Fsdp>(n->as_choice({"none", "full", "hybrid"}));
   }
-  if (const Node* n = node.find("tensor")) parallel.tensor = n->as_int(1, kMostGpus);
-  if (const Node* n = node.find("pipeline")) parallel.pipeline = n->as_int(1, kMostGpus);
+  if (const Node* n = node.find("tensor")) parallel.tensor = n->as_int(1, kMaxGpus);
+  if (const Node* n = node.find("pipeline")) parallel.pipeline = n->as_int(1, kMaxGpus);
   if (const Node* n = node.find("offload")) read_offload(*n, parallel);
   if (const Node* n = node.find("fsdp_version"))
     parallel.fsdp_version = static_cast<int>(n->as_int(1, 2));
@@ -102,7 +102,7 @@ void read_stack(const Node& node, StackSpec& stack) {
     stack.library = static_cast<ModelLibrary>(library->as_choice({"transformers", "litgpt"}));
 }
 
-// "sm_89", of a card that is known by its size only.
+// "sm_89", of a GPU that is known by its size only.
 int read_architecture(const Node& node, const TargetSpec& target) {
   if (!target.gpu.empty() || !target.device.empty())
     node.refuse(

@@ -9,15 +9,15 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
-constexpr std::int64_t kMostNewTokens = 1 << 20;  // every one of them is replayed
-constexpr std::int64_t kMostImages = 10'000;
+constexpr std::int64_t kMax = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxNewTokens = 1 << 20;  // every one of them is replayed
+constexpr std::int64_t kMaxImages = 10'000;
 
 void read_mode(const Node& node, TrainingSpec& training) {
   training.mode = static_cast<Mode>(node.as_choice({"train", "inference", "generate"}));
 }
 
-// Parts of a model that reads pictures which do not learn.
+// Parts of a model that reads images which do not learn.
 void read_frozen(const Node& node, TrainingSpec& training) {
   FrozenParts frozen;
   bool* const parts[] = {&frozen.vision, &frozen.projector, &frozen.language};
@@ -29,12 +29,12 @@ void read_frozen(const Node& node, TrainingSpec& training) {
 void read_image_size(const Node& node, TrainingSpec& training) {
   ModelSettings& settings = training.settings;
   if (node.is_list()) {
-    const std::vector<std::int64_t> size = node.as_ints(1, kMost);
+    const std::vector<std::int64_t> size = node.as_ints(1, kMax);
     if (size.size() != 2) node.refuse("it must be one number or [height, width]");
     settings.image_height = size[0];
     settings.image_width = size[1];
   } else {
-    settings.image_height = settings.image_width = node.as_int(1, kMost);
+    settings.image_height = settings.image_width = node.as_int(1, kMax);
   }
 }
 
@@ -74,7 +74,7 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
     optimizer.weight_decay = decay->as_number(0, 1e6);
 }
 
-// A word, or of weights that were stored quantised {method, bits, group_size, not_converted}.
+// A word, or of weights that were stored quantized {method, bits, group_size, not_converted}.
 void read_quantization(const Node& node, TrainingSpec& training) {
   const auto kind = [](const Node& word) {
     return static_cast<Quantization>(
@@ -88,7 +88,7 @@ void read_quantization(const Node& node, TrainingSpec& training) {
   training.quantization = kind(node.at("method"));
   if (const Node* bits = node.find("bits")) training.packed.bits = bits->as_int(2, 8);
   if (const Node* group = node.find("group_size"))
-    training.packed.group = std::max<std::int64_t>(0, group->as_int(-1, kMost));
+    training.packed.group = std::max<std::int64_t>(0, group->as_int(-1, kMax));
   if (const Node* names = node.find("not_converted")) {
     for (const Node& name : names->items())
       training.packed.not_converted.push_back(name.as_string());
@@ -99,7 +99,7 @@ void read_lora(const Node& node, TrainingSpec& training) {
   if (node.is_null()) return;
   node.check_keys({"rank", "targets", "dropout", "precision"});
   LoraOptions lora;
-  lora.rank = node.at("rank").as_int(1, kMost);
+  lora.rank = node.at("rank").as_int(1, kMax);
   if (const Node* targets = node.find("targets")) {
     if (targets->is_string()) {
       lora.targets.push_back(targets->as_string());
@@ -185,7 +185,7 @@ void read_evaluation(const Node& node, TrainingSpec& training) {
     return;
   }
   node.check_keys({"batch_size"});
-  training.evaluation_batch = node.at("batch_size").as_int(1, kMost);
+  training.evaluation_batch = node.at("batch_size").as_int(1, kMax);
 }
 
 // A member of TrainingSpec, or of the settings in it.
@@ -198,7 +198,7 @@ auto& member(TrainingSpec& training) {
   }
 }
 
-template <auto Member, std::int64_t Least = 1, std::int64_t Most = kMost>
+template <auto Member, std::int64_t Least = 1, std::int64_t Most = kMax>
 void count(const Node& node, TrainingSpec& training) {
   member<Member>(training) = node.as_int(Least, Most);
 }
@@ -229,9 +229,9 @@ constexpr std::array kKeys{
     Key{"target_sequence_length", count<&Settings::target_sequence_length>},
     Key{"image_size", read_image_size},
     Key{"num_frames", count<&Settings::num_frames>},
-    Key{"num_images", count<&Settings::num_images, 0, kMostImages>},
+    Key{"num_images", count<&Settings::num_images, 0, kMaxImages>},
     Key{"freeze", read_frozen},
-    Key{"new_tokens", count<&Settings::new_tokens, 1, kMostNewTokens>},
+    Key{"new_tokens", count<&Settings::new_tokens, 1, kMaxNewTokens>},
     Key{"precision", read_parameters_precision},
     Key{"autocast", read_autocast},
     Key{"optimizer", read_optimizer},

@@ -8,10 +8,10 @@
 
 #include "core/error.h"
 #include "estimator/job/read_job.h"
-#include "estimator/models/factory.h"
 #include "estimator/job_model/layer_benchmark.h"
 #include "estimator/job_model/module_set.h"
 #include "estimator/job_model/preference.h"
+#include "estimator/models/factory.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/block_adapters.h"
 #include "kernels/memory/allocator/bare_allocator.h"
@@ -19,25 +19,25 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMostModules = 1000;
+constexpr std::int64_t kMaxModules = 1000;
 
 void read_train(const Node& node, BuildOptions& options) {
   const Node* train = node.find("train");
   if (train == nullptr) return;
   if (train->is_map()) {
-    options.train = Train::kLast;
+    options.train = TrainableSubset::kLast;
     options.last_blocks = train->at("last").as_int(0, 1 << 20);
     return;
   }
   switch (train->as_choice({"full", "frozen", "lora", "adapter"})) {
-    case 0: options.train = Train::kFull; break;
-    case 1: options.train = Train::kFrozen; break;
+    case 0: options.train = TrainableSubset::kFull; break;
+    case 1: options.train = TrainableSubset::kFrozen; break;
     case 2:
       if (!options.lora) train->refuse("it needs training.lora, which says rank and targets");
-      options.train = Train::kLora;
+      options.train = TrainableSubset::kLora;
       break;
     default: {
-      options.train = Train::kFrozen;
+      options.train = TrainableSubset::kFrozen;
       const Node& adapter = node.at("adapter");
       adapter.check_keys({"rank"});
       options.adapter_rank = adapter.at("rank").as_int(1, std::int64_t{1} << 30);
@@ -46,7 +46,8 @@ void read_train(const Node& node, BuildOptions& options) {
 }
 
 // `node` says what learns: the job's model, or one of its modules.
-BuildOptions build_options(const TrainingSpec& training, const Node& node, const BuildPlan& plan) {
+BuildOptions build_options(const TrainingSpec& training, const Node& node,
+                           const BuildOverrides& plan) {
   BuildOptions options;
   options.dtype = plan.compute.value_or(training.precision.parameters);
   options.deferred = plan.deferred;
@@ -57,7 +58,7 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
   if (training.quantization == Quantization::kMxfp4 && training.mode == Mode::kTrain)
     options.quantization = Quantization::kNone;
   if (training.lora) {
-    options.train = Train::kLora;
+    options.train = TrainableSubset::kLora;
     options.lora = training.lora;
     if (!training.lora_precision_given)
       options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
@@ -70,10 +71,11 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node, const
 // What the network is told. A forward of a causal model builds its cache unless told otherwise, as
 // the library does, and the cache is part of what it returns. It matters where that is all there
 // is, or where the script keeps it; the tensor-level accounts are of a forward without one.
-ModelSettings model_settings(const TrainingSpec& training, const Job& job, const BuildPlan& plan) {
+ModelSettings model_settings(const TrainingSpec& training, const Job& job,
+                             const BuildOverrides& plan) {
   ModelSettings settings = training.settings;
   if (plan.compute) settings.precision = *plan.compute;
-  const bool output_is_kept = job.training.mode == Mode::kInference || script_makes_loss(settings);
+  const bool output_is_kept = job.training.mode == Mode::kInference || loss_is_in_script(settings);
   settings.use_cache =
       training.use_cache.value_or(output_is_kept && job.allocator.backend == Backend::kCaching);
   return settings;
@@ -100,7 +102,7 @@ std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const No
 TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
   static constexpr std::array<std::string_view, 6> kOwn{"name",    "model",   "train",
                                                         "adapter", "no_grad", "training"};
-  static constexpr std::array<std::string_view, 16> kOfTheLoop{
+  static constexpr std::array<std::string_view, 16> kLoopKeys{
       "optimizer",         "mode",           "gradient_accumulation_steps",
       "gradient_clipping", "zero_grad",      "samples_per_epoch",
       "drop_last",         "warmup_forward", "grad_scaler",
@@ -109,7 +111,7 @@ TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
       "retain_graph"};
   TrainingSpec training = job;
   const auto check = [&](const Node& given) {
-    if (std::find(kOfTheLoop.begin(), kOfTheLoop.end(), given.key()) != kOfTheLoop.end()) {
+    if (std::find(kLoopKeys.begin(), kLoopKeys.end(), given.key()) != kLoopKeys.end()) {
       given.refuse("it belongs to the loop that all modules share; give it under training");
     }
   };
@@ -127,12 +129,12 @@ TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
   return training;
 }
 
-BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan,
+BuiltModel build_modules(Session& session, const Job& job, const BuildOverrides& plan,
                          std::vector<std::string>& assumptions) {
   const Node& modules = job.model.at("modules");
   if (job.training.preference)
     modules.refuse("training.preference needs one model, not several modules");
-  if (modules.items().empty() || static_cast<std::int64_t>(modules.items().size()) > kMostModules) {
+  if (modules.items().empty() || static_cast<std::int64_t>(modules.items().size()) > kMaxModules) {
     modules.refuse("it must be a list of 1 to 1000 modules");
   }
   BuiltModel built;
@@ -150,14 +152,14 @@ BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan
     part.network =
         build_one(built, session, module.at("model"), build_options(training, module, plan),
                   model_settings(training, job, plan), assumptions);
-    part.learns = !built.builders.back()->trainable().empty();
-    if (part.no_grad && part.learns) {
+    part.trainable = !built.builders.back()->trainable().empty();
+    if (part.no_grad && part.trainable) {
       if (module.find("train") != nullptr)
         module.at("no_grad").refuse(
             "a module that runs without gradients cannot learn; give it train: frozen");
       for (const NamedTensor& parameter : built.builders.back()->parameters())
         Tensor(parameter.tensor).set_requires_grad(false);
-      part.learns = false;
+      part.trainable = false;
     }
     parts.push_back(std::move(part));
   }
@@ -166,7 +168,7 @@ BuiltModel build_modules(Session& session, const Job& job, const BuildPlan& plan
 }
 
 // The policy, and a reference where the job has one of its own.
-void add_preference(BuiltModel& built, Session& session, const Job& job, const BuildPlan& plan,
+void add_preference(BuiltModel& built, Session& session, const Job& job, const BuildOverrides& plan,
                     std::vector<std::string>& assumptions) {
   PreferenceReference reference;
   reference.kind = job.training.reference;
@@ -181,7 +183,7 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
     TrainingSpec frozen = job.training;
     frozen.lora.reset();
     BuildOptions options = build_options(frozen, Node::map(), plan);
-    options.train = Train::kFrozen;
+    options.train = TrainableSubset::kFrozen;
     built.reference = std::make_unique<Builder>(session, std::move(options));
     reference.network =
         make_network(*built.reference, job.model, model_settings(frozen, job, plan), assumptions);
@@ -250,12 +252,12 @@ std::int64_t BuiltModel::layer_count() const {
   return count;
 }
 
-BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
+BuiltModel build_model(Session& session, const Job& job, const BuildOverrides& plan,
                        std::vector<std::string>& assumptions) {
   if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);
   BuiltModel built;
   BuildOptions options = build_options(job.training, job.model, plan);
-  if (benchmarks_norms_alone(job)) options.dtype = DType::kFp32;
+  if (is_norm_only_benchmark(job)) options.dtype = DType::kFp32;
   built.network = build_one(built, session, job.model, std::move(options),
                             model_settings(job.training, job, plan), assumptions);
   if (job.training.preference && job.training.mode == Mode::kTrain)
@@ -268,7 +270,7 @@ std::int64_t count_parameters(const Job& job) {
   BareAllocator allocator;
   Session session(device, allocator, device, FrameworkPolicy{});
   std::vector<std::string> assumptions;
-  BuildPlan plan;
+  BuildOverrides plan;
   plan.deferred = true;
   return build_model(session, job, plan, assumptions).parameter_count();
 }

@@ -13,7 +13,7 @@
 namespace memfathom {
 
 // What whoever shards the model wants of its making.
-struct BuildPlan {
+struct BuildOverrides {
   bool deferred = false;         // parameters get their memory later
   std::optional<DType> compute;  // their type instead of the job's, and no autocast
 };
@@ -40,7 +40,7 @@ std::optional<DType> autocast_of(const TrainingSpec& training);
 std::int64_t count_parameters(const Job& job);
 
 // Builds `job.model`. Throws Error(kInput) for modules that cannot be.
-BuiltModel build_model(Session& session, const Job& job, const BuildPlan& plan,
+BuiltModel build_model(Session& session, const Job& job, const BuildOverrides& plan,
                        std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

@@ -34,7 +34,7 @@ bool retains_graph(const Job& job) {
   return job.training.retain_graph.value_or(is_layer_benchmark(job));
 }
 
-bool benchmarks_norms_alone(const Job& job) {
+bool is_norm_only_benchmark(const Job& job) {
   if (!is_layer_benchmark(job) || !is_16bit_float(job.training.precision.parameters)) return false;
   const std::vector<Node>& layers = job.model.at("layers").items();
   return !layers.empty() && std::all_of(layers.begin(), layers.end(), is_norm);
@@ -47,7 +47,7 @@ void note_benchmark(const Job& job, std::vector<std::string>& assumptions) {
         "the input wants a gradient and nothing learns: read as a benchmark of layers, whose "
         "backward keeps the graph; training.retain_graph: false frees it");
   }
-  if (benchmarks_norms_alone(job)) {
+  if (is_norm_only_benchmark(job)) {
     assumptions.emplace_back("norms alone: their weights are fp32, as modules are made");
   }
 }

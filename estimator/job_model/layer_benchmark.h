@@ -18,7 +18,7 @@ bool retains_graph(const Job& job);
 
 // Norms alone, in 16 bits: their weights stay as they are made, in fp32. A matrix product refuses
 // factors of two types, so whoever has one casts the module; a norm takes both.
-bool benchmarks_norms_alone(const Job& job);
+bool is_norm_only_benchmark(const Job& job);
 
 // Says so in the answer where it was not asked for.
 void note_benchmark(const Job& job, std::vector<std::string>& assumptions);

@@ -22,7 +22,7 @@ class PartScope {
 void ModuleSet::load_batch(std::int64_t size, bool targets) {
   for (ModulePart& part : parts_) {
     const Scoped<ModuleIndex> module(session_.module, part.index);
-    part.network->load_batch(part.batch_size.value_or(size), targets && part.learns);
+    part.network->load_batch(part.batch_size.value_or(size), targets && part.trainable);
   }
 }
 
@@ -37,7 +37,7 @@ Tensor ModuleSet::loss(Tensor* output) {
   Tensor total;
   for (ModulePart& part : parts_) {
     const PartScope scope(session_, part);
-    if (part.learns) {
+    if (part.trainable) {
       Tensor loss = part.network->loss(output);
       total = total ? add(total, loss) : std::move(loss);
       continue;

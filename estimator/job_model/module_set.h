@@ -16,7 +16,7 @@ namespace memfathom {
 struct ModulePart {
   std::unique_ptr<Network> network;
   ModuleIndex index = 0;  // its line in the ledger
-  bool learns = true;
+  bool trainable = true;
   bool no_grad = false;
   std::optional<DType> autocast;
   std::optional<std::int64_t> batch_size;  // its own, where it has one

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "estimator/models/grid_families.h"
 #include "estimator/models/families/language/families.h"
 #include "estimator/models/families/multimodal/vision_language.h"
+#include "estimator/models/grid_families.h"
 #include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
 #include "estimator/models/stack/stack_network.h"

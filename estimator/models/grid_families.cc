@@ -9,9 +9,9 @@
 #include "estimator/models/families/diffusion/flux.h"
 #include "estimator/models/families/diffusion/unet.h"
 #include "estimator/models/families/diffusion/video_autoencoder.h"
+#include "estimator/models/families/vision/builtin_families.h"
 #include "estimator/models/families/vision/clip.h"
 #include "estimator/models/families/vision/dinov2.h"
-#include "estimator/models/families/vision/own_families.h"
 #include "estimator/models/families/vision/siglip.h"
 #include "estimator/models/families/vision/vision_transformer.h"
 
@@ -28,7 +28,7 @@ bool is_dit(const Node& config, const std::string& class_name) {
 struct DiffusersClass {
   std::string_view name;
   std::unique_ptr<Network> (*make)(Builder&, const Node&, const ModelSettings&);
-  bool encodes = false;  // pictures to latents and back
+  bool encodes = false;  // images to latents and back
 };
 
 constexpr DiffusersClass kClasses[] = {
@@ -83,7 +83,7 @@ std::unique_ptr<Network> make_grid_model(Builder& builder, const Node& config,
     const auto* family = std::find_if(std::begin(kModelTypes), std::end(kModelTypes),
                                       [&](const ModelType& one) { return one.name == type; });
     made = family != std::end(kModelTypes) ? family->make(builder, config, settings)
-                                           : make_own_family(builder, config, settings);
+                                           : make_builtin_family(builder, config, settings);
   }
   if (made) builder.finish();
   return made;

@@ -1,4 +1,4 @@
-// Grid families: networks over pictures, videos and fields (classifiers, diffusion, operators), by
+// Grid families: networks over images, videos and fields (classifiers, diffusion, operators), by
 // preset name or by the model_type / _class_name of a config.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace memfathom {
 std::unique_ptr<Network> make_grid_model(Builder& builder, const Node& config,
                                          const ModelSettings& settings);
 
-// Whether `config` is that of a network that turns pictures or videos into latents and back.
+// Whether `config` is that of a network that turns images or videos into latents and back.
 bool is_autoencoder(const Node& config);
 
 // A preset by its normalized name; `model` is the job's, for num_classes. nullptr when it is none

@@ -4,16 +4,16 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/models/blocks/image_network.h"
+#include "estimator/models/families/vision/classifier_presets.h"
+#include "estimator/models/families/vision/vggt.h"
 #include "estimator/models/grid_families.h"
 #include "estimator/models/preset_names.h"
-#include "estimator/models/families/vision/classifier_presets.h"
-#include "estimator/models/blocks/image_network.h"
-#include "estimator/models/families/vision/vggt.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxClasses = std::int64_t{1} << 24;
 
 // Beside the classifiers.
 constexpr GridPreset kPresets[] = {
@@ -96,7 +96,7 @@ std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPrese
                     preset.image_size, preset.image_size));
   }
   std::int64_t classes = 1000;
-  if (const Node* node = model.find("num_classes")) classes = node->as_int(1, kMostClasses);
+  if (const Node* node = model.find("num_classes")) classes = node->as_int(1, kMaxClasses);
   const ImageContext context{builder, settings};
   Layer layers = preset.make(context, classes, preset.image_size);
   builder.finish();

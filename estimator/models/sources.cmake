@@ -2,7 +2,7 @@
 set(MODEL_SOURCES
   models/blocks/attention.cc
   models/blocks/autoencoder_network.cc
-  models/blocks/bert_plan.cc
+  models/blocks/bert_config.cc
   models/blocks/causal_model.cc
   models/blocks/config_reader.cc
   models/blocks/encoder_layer.cc
@@ -22,8 +22,8 @@ set(MODEL_SOURCES
   models/blocks/llama/llama.cc
   models/blocks/llama/llama_attention.cc
   models/blocks/llama/llama_block.cc
-  models/blocks/llama/llama_kin.cc
-  models/blocks/llama/llama_plan.cc
+  models/blocks/llama/llama_config.cc
+  models/blocks/llama/llama_variant.cc
   models/blocks/losses.cc
   models/blocks/masks.cc
   models/blocks/modulation.cc
@@ -36,7 +36,6 @@ set(MODEL_SOURCES
   models/blocks/text_tower.cc
   models/blocks/timestep.cc
   models/blocks/unet_blocks.cc
-  models/catalogue.cc
   models/encoder_presets.cc
   models/factory.cc
   models/families/diffusion/autoencoder.cc
@@ -59,7 +58,7 @@ set(MODEL_SOURCES
   models/families/language/gpt2.cc
   models/families/language/gpt_neox.cc
   models/families/language/litgpt.cc
-  models/families/language/litgpt_plan.cc
+  models/families/language/litgpt_config.cc
   models/families/language/modernbert.cc
   models/families/language/opt.cc
   models/families/language/phi.cc
@@ -69,9 +68,10 @@ set(MODEL_SOURCES
   models/families/multimodal/projected_images.cc
   models/families/multimodal/qwen_block.cc
   models/families/multimodal/qwen_images.cc
-  models/families/multimodal/qwen_plan.cc
-  models/families/multimodal/text_part.cc
+  models/families/multimodal/qwen_vision_config.cc
+  models/families/multimodal/text_config.cc
   models/families/multimodal/vision_language.cc
+  models/families/vision/builtin_families.cc
   models/families/vision/classifier_presets.cc
   models/families/vision/clip.cc
   models/families/vision/convnext.cc
@@ -82,7 +82,6 @@ set(MODEL_SOURCES
   models/families/vision/inception.cc
   models/families/vision/mixer.cc
   models/families/vision/mobilenet.cc
-  models/families/vision/own_families.cc
   models/families/vision/resnet.cc
   models/families/vision/siglip.cc
   models/families/vision/squeezenet.cc
@@ -94,6 +93,7 @@ set(MODEL_SOURCES
   models/grid_families.cc
   models/grid_presets.cc
   models/language_presets.cc
+  models/model_list.cc
   models/preset_names.cc
   models/presets.cc
   models/stack/attention_layers.cc

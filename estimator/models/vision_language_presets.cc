@@ -1,4 +1,4 @@
-// The configurations behind the presets of models that read text and pictures.
+// The configurations behind the presets of models that read text and images.
 #include "estimator/models/presets.h"
 
 namespace memfathom {

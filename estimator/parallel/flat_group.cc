@@ -7,7 +7,7 @@ namespace {
 
 bool belongs(const FlatGroup& group, const Tensor& parameter) {
   const Tensor& first = group.leaves.front();
-  return first.dtype() == parameter.dtype() && group.learns == parameter.requires_grad() &&
+  return first.dtype() == parameter.dtype() && group.trainable == parameter.requires_grad() &&
          first.impl()->storage->module() == parameter.impl()->storage->module() &&
          first.impl()->storage->component() == parameter.impl()->storage->component();
 }
@@ -15,7 +15,7 @@ bool belongs(const FlatGroup& group, const Tensor& parameter) {
 }  // namespace
 
 std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters,
-                               ParameterKeeper* keeper) {
+                               StorageObserver* storage_observer) {
   std::vector<FlatGroup> groups;
   for (const Tensor& parameter : parameters) {
     auto group = std::find_if(groups.begin(), groups.end(),
@@ -31,7 +31,7 @@ std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& para
     const ComponentScope component(session, first.component());
     const Scoped<ModuleIndex> module(session.module, first.module());
     group.whole = session.deferred({elements}, group.leaves.front().dtype());
-    group.storage().set_keeper(keeper);
+    group.storage().set_storage_observer(storage_observer);
     std::int64_t offset = 0;
     for (const Tensor& leaf : group.leaves) {
       leaf.impl()->storage = group.whole.impl()->storage;
@@ -42,8 +42,8 @@ std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& para
   return groups;
 }
 
-Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype,
-                     Component component) {
+Tensor make_companion_tensor(const FlatGroup& group, Session& session, std::int64_t elements,
+                             DType dtype, Component component) {
   const ComponentScope scope(session, component);
   if (&session != &group.storage().session()) return session.empty({elements}, dtype);
   const Scoped<ModuleIndex> module(session.module, group.module());

@@ -12,7 +12,7 @@ namespace memfathom {
 struct FlatGroup {
   std::vector<Tensor> leaves;
   Tensor whole;  // all of them; without memory until gathered
-  bool learns = false;
+  bool trainable = false;
 
   std::int64_t elements() const { return whole.elements(); }
   Storage& storage() const { return *whole.impl()->storage; }
@@ -24,7 +24,7 @@ struct FlatGroup {
 // have been built deferred; afterwards they are views of the flat tensors, which `keeper` is told
 // of.
 std::vector<FlatGroup> flatten(Session& session, const std::vector<Tensor>& parameters,
-                               ParameterKeeper* keeper);
+                               StorageObserver* storage_observer);
 
 // The part of `elements` that one of `count` ranks holds, with the padding that makes all parts
 // equal.
@@ -33,7 +33,7 @@ constexpr std::int64_t share_of(std::int64_t elements, std::int64_t count) {
 }
 
 // A tensor beside a group, on the device or the host, with the group's component and module.
-Tensor tensor_beside(const FlatGroup& group, Session& session, std::int64_t elements, DType dtype,
-                     Component component);
+Tensor make_companion_tensor(const FlatGroup& group, Session& session, std::int64_t elements,
+                             DType dtype, Component component);
 
 }  // namespace memfathom

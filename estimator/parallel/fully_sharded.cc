@@ -13,7 +13,7 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr Bytes kBroadcastBucket{std::int64_t{250} << 20};
 constexpr std::size_t kBroadcastsInFlight = 2;
 
-// bitsandbytes keeps the scales of a quantised weight beside the parameter, where FSDP does not see
+// bitsandbytes keeps the scales of a quantized weight beside the parameter, where FSDP does not see
 // them: every rank has them all.
 bool is_statistic(const NamedTensor& parameter) { return parameter.name.ends_with("absmax"); }
 
@@ -34,7 +34,7 @@ std::vector<Tensor> FullySharded::adopt(const std::vector<NamedTensor>& paramete
   std::map<std::int64_t, std::vector<Tensor>> by_block;
   for (const NamedTensor& parameter : parameters) {
     if (is_statistic(parameter)) {
-      parameter.tensor.impl()->storage->bring_back();
+      parameter.tensor.impl()->storage->restore_memory();
     } else {
       by_block[parameter.block].push_back(parameter.tensor);
     }
@@ -44,7 +44,7 @@ std::vector<Tensor> FullySharded::adopt(const std::vector<NamedTensor>& paramete
     unit.root = block < 0;
     unit.groups = flatten(device_, tensors, this);
     for (const FlatGroup& group : unit.groups) {
-      if (group.learns) unit.learning += group.leaves.size();
+      if (group.trainable) unit.learning += group.leaves.size();
       unit_of_[&group.storage()] = units_.size();
     }
     units_.push_back(std::move(unit));
@@ -59,20 +59,20 @@ std::vector<Tensor> FullySharded::adopt(const std::vector<NamedTensor>& paramete
   std::vector<Tensor> optimized;
   for (const Unit& unit : units_) {
     for (std::size_t i = 0; i < unit.groups.size(); ++i) {
-      if (unit.groups[i].learns) optimized.push_back(unit.shards[i]);
+      if (unit.groups[i].trainable) optimized.push_back(unit.shards[i]);
     }
   }
   return optimized;
 }
 
-// What one group's construction leaves. Version 1 brings the parameters to the card one by one,
+// What one group's construction leaves. Version 1 brings the parameters to the GPU one by one,
 // copies rank 0's into them by way of buckets, joins them, and cuts its shard from the whole; all
 // of it is freed at the end, but the allocator keeps the segments. Version 2 is taken to begin with
 // shards, as on the meta device.
 Tensor FullySharded::shard_of(const FlatGroup& group) {
-  const DType dtype = group.learns ? master_.value_or(group.whole.dtype()) : group.whole.dtype();
+  const DType dtype = group.trainable ? master_.value_or(group.whole.dtype()) : group.whole.dtype();
   const auto beside = [&](Session& session, std::int64_t elements, Component component) {
-    return tensor_beside(group, session, elements, dtype, component);
+    return make_companion_tensor(group, session, elements, dtype, component);
   };
   const std::int64_t share = share_of(group.elements(), count_);
   if (second_version_) return beside(on_host_ ? host_ : device_, share, group.component());
@@ -95,8 +95,8 @@ void FullySharded::broadcast(const FlatGroup& group, const std::vector<Tensor>& 
     bucket += size_of(tensors[i].shape(), tensors[i].dtype());
     if (bucket < kBroadcastBucket && i + 1 < tensors.size()) continue;
     if (in_flight.size() == kBroadcastsInFlight) in_flight.pop_front();
-    in_flight.push_back(
-        tensor_beside(group, device_, elements, tensors[i].dtype(), Component::kCommunication));
+    in_flight.push_back(make_companion_tensor(group, device_, elements, tensors[i].dtype(),
+                                              Component::kCommunication));
     elements = 0;
     bucket = Bytes{};
   }

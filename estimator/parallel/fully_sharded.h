@@ -39,7 +39,7 @@ class FullySharded final : public Strategy {
   void gather(Unit& unit);
   void copy_out(Unit& unit);
   void prefetch_before(std::size_t index);
-  void let_go(Unit& unit);
+  void release_memory(Unit& unit);
   void reduce(Unit& unit);
   DType reduce_type(const FlatGroup& group) const;
   void scatter(const FlatGroup& group, const Tensor& joined, Tensor& shard);

@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMax = std::int64_t{1} << 40;
 
 // Families whose blocks take the size of a head apart from the hidden size.
 constexpr std::array<std::string_view, 12> kSplittable{"llama",  "mistral", "mixtral", "qwen2",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 12> kSplittable{"llama",  "mistral", "mix
 
 std::int64_t divided(const Node& config, std::string_view key, std::int64_t by) {
   const Node& value = config.at(key);
-  const std::int64_t number = value.as_int(1, kMost);
+  const std::int64_t number = value.as_int(1, kMax);
   if (number % by != 0)
     value.refuse(fmt::format("parallel.tensor is {}, which must divide it", by));
   return number / by;
@@ -35,17 +35,17 @@ void split_tensors(Node& config, std::int64_t by) {
                 "parallel.tensor splits models of the Llama kind (llama, mistral, qwen2, phi3, "
                 "gemma, granite, ...); this one is not of it, use 1");
   }
-  const std::int64_t heads = config.at("num_attention_heads").as_int(1, kMost);
-  const std::int64_t hidden = config.at("hidden_size").as_int(1, kMost);
+  const std::int64_t heads = config.at("num_attention_heads").as_int(1, kMax);
+  const std::int64_t hidden = config.at("hidden_size").as_int(1, kMax);
   const Node* kv = config.find("num_key_value_heads");
-  const std::int64_t kv_heads = kv != nullptr && !kv->is_null() ? kv->as_int(1, kMost) : heads;
+  const std::int64_t kv_heads = kv != nullptr && !kv->is_null() ? kv->as_int(1, kMax) : heads;
   const Node* size = config.find("head_dim");
   if (size == nullptr || size->is_null()) config.set("head_dim", Node::integer(hidden / heads));
   config.set("num_attention_heads", Node::integer(divided(config, "num_attention_heads", by)));
   config.set("num_key_value_heads",
              Node::integer(std::max<std::int64_t>(1, kv_heads / by)));  // fewer than ranks: copied
   config.set("intermediate_size", Node::integer(divided(config, "intermediate_size", by)));
-  const std::int64_t vocabulary = config.at("vocab_size").as_int(1, kMost);
+  const std::int64_t vocabulary = config.at("vocab_size").as_int(1, kMax);
   config.set("vocab_size", Node::integer((vocabulary + by - 1) / by));
 }
 
@@ -53,7 +53,7 @@ void split_blocks(Node& config, std::int64_t by) {
   for (const std::string_view key : {"num_hidden_layers", "n_layer"}) {
     const Node* layers = config.find(key);
     if (layers == nullptr) continue;
-    const std::int64_t count = layers->as_int(1, kMost);
+    const std::int64_t count = layers->as_int(1, kMax);
     if (count < by)
       layers->refuse(fmt::format("parallel.pipeline is {}, more than there are blocks", by));
     config.set(key, Node::integer((count + by - 1) / by));
@@ -90,7 +90,7 @@ void split_positions(Job& part, std::vector<std::string>& assumptions) {
 
 }  // namespace
 
-Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions) {
+Job job_of_one_gpu(const Job& job, std::vector<std::string>& assumptions) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.tensor == 1 && parallel.pipeline == 1) return job;
   std::optional<Node> config = model_config(job.model, assumptions);
@@ -123,7 +123,7 @@ Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions) {
   return part;
 }
 
-std::int64_t passes_in_flight(const Job& job) {
+std::int64_t micro_batches_in_flight(const Job& job) {
   const std::int64_t stages = job.parallel.pipeline;
   const std::int64_t micro = job.training.accumulation_steps;
   return micro == 1 ? stages : std::min(stages, micro);

@@ -13,9 +13,9 @@ namespace memfathom {
 // The job of one GPU: heads, feed-forward width and vocabulary over `parallel.tensor`, blocks over
 // `parallel.pipeline`; hidden size and norms stay whole. Throws Error(kInput) where the family
 // cannot be split so.
-Job one_gpus_job(const Job& job, std::vector<std::string>& assumptions);
+Job job_of_one_gpu(const Job& job, std::vector<std::string>& assumptions);
 
 // Micro-batches whose activations the first stage holds at once.
-std::int64_t passes_in_flight(const Job& job);
+std::int64_t micro_batches_in_flight(const Job& job);
 
 }  // namespace memfathom

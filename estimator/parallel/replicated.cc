@@ -25,7 +25,7 @@ std::vector<Tensor> Replicated::adopt(const std::vector<NamedTensor>& parameters
   for (const NamedTensor& parameter : parameters) {
     if (!parameter.tensor.requires_grad()) continue;
     leaves_.push_back(parameter.tensor);
-    if (has_buckets_ && views_) parameter.tensor.impl()->storage->set_keeper(this);
+    if (has_buckets_ && views_) parameter.tensor.impl()->storage->set_storage_observer(this);
   }
   if (has_buckets_) make_buckets();
   if (!offloads_) return leaves_;
@@ -47,7 +47,7 @@ void Replicated::make_buckets() {
     if (members.empty()) return;
     std::int64_t offset = 0;
     for (const Tensor& member : members) {
-      places_[member.impl()] = {buckets_.size(), offset};
+      slots_[member.impl()] = {buckets_.size(), offset};
       offset += member.elements();
     }
     buckets_.push_back(device_.empty({offset}, members.front().dtype()));
@@ -64,7 +64,7 @@ void Replicated::make_buckets() {
 }
 
 void Replicated::gradient_ready(TensorImpl& leaf) {
-  const Place& place = places_.at(&leaf);
+  const BucketSlot& place = slots_.at(&leaf);
   const Tensor& bucket = buckets_[place.bucket];
   if (leaf.grad && leaf.grad.shares_storage_with(bucket)) return;
   leaf.grad = bucket.alias(leaf.shape, contiguous_strides(leaf.shape), place.offset);

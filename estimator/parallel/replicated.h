@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "estimator/parallel/hosted_weights.h"
+#include "estimator/parallel/cpu_offload.h"
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
@@ -35,11 +35,11 @@ class Replicated final : public Strategy {
   std::vector<Tensor> leaves_;
   std::vector<Tensor> copies_;  // on the host, of offloaded parameters
   std::vector<Tensor> buckets_;
-  struct Place {
+  struct BucketSlot {
     std::size_t bucket = 0;
     std::int64_t offset = 0;
   };
-  std::unordered_map<const TensorImpl*, Place> places_;
+  std::unordered_map<const TensorImpl*, BucketSlot> slots_;
 };
 
 }  // namespace memfathom

@@ -29,7 +29,8 @@ void FullySharded::before_use(Storage& storage) {
 // A block's parameters go when its forward is over, and when its gradients are reduced; the root's
 // stay from its first use to the end of backward.
 void FullySharded::enter(std::size_t index) {
-  if (!device_.in_backward && current_ != kNone && !units_[current_].root) let_go(units_[current_]);
+  if (!device_.in_backward && current_ != kNone && !units_[current_].root)
+    release_memory(units_[current_]);
   current_ = index;
   Unit& unit = units_[index];
   if (!device_.in_backward && !unit.root) order_.push_back(index);
@@ -48,14 +49,15 @@ void FullySharded::gather(Unit& unit) {
     const FlatGroup& group = unit.groups[i];
     const Tensor& shard = unit.shards[i];
     if (on_host_ || shard.dtype() != group.whole.dtype()) {
-      sent.push_back(tensor_beside(group, device_, shard.elements(), group.whole.dtype(),
-                                   Component::kCommunication));
+      sent.push_back(make_companion_tensor(group, device_, shard.elements(), group.whole.dtype(),
+                                           Component::kCommunication));
     }
     if (second_version_) {
-      unit.gathered.push_back(tensor_beside(group, device_, shard.elements() * count_,
-                                            group.whole.dtype(), Component::kCommunication));
+      unit.gathered.push_back(make_companion_tensor(group, device_, shard.elements() * count_,
+                                                    group.whole.dtype(),
+                                                    Component::kCommunication));
     } else {
-      group.storage().bring_back();
+      group.storage().restore_memory();
     }
   }
   device_.allocator().process_events();
@@ -67,7 +69,7 @@ void FullySharded::gather(Unit& unit) {
 void FullySharded::copy_out(Unit& unit) {
   if (!second_version_) return;
   if (!device_.in_backward) last_gathered_.clear();
-  for (const FlatGroup& group : unit.groups) group.storage().bring_back();
+  for (const FlatGroup& group : unit.groups) group.storage().restore_memory();
   unit.whole = true;
   std::vector<Tensor> buffers = std::exchange(unit.gathered, {});
   if (!device_.in_backward) last_gathered_ = std::move(buffers);
@@ -84,10 +86,10 @@ void FullySharded::prefetch_before(std::size_t index) {
 // What version 1 frees is still read on the compute stream: it counts no longer as allocated, but
 // nobody else gets it until the work that was queued is done, at the latest after the next gather
 // (the limit of two at once).
-void FullySharded::let_go(Unit& unit) {
+void FullySharded::release_memory(Unit& unit) {
   for (const FlatGroup& group : unit.groups) {
     if (!group.storage().resident()) continue;
-    group.storage().let_go();
+    group.storage().release_memory();
     if (second_version_) continue;
     Allocator& allocator = device_.allocator();
     const Allocation freed =
@@ -100,7 +102,7 @@ void FullySharded::let_go(Unit& unit) {
 
 // The root's backward comes first, and it gathers the last block beforehand.
 void FullySharded::before_backward() {
-  if (current_ != kNone && !units_[current_].root) let_go(units_[current_]);
+  if (current_ != kNone && !units_[current_].root) release_memory(units_[current_]);
   current_ = kNone;
   if (second_version_) last_gathered_.clear();
   if (order_.empty()) return;
@@ -117,19 +119,20 @@ void FullySharded::gradient_ready(TensorImpl& leaf) {
 // puts them where the reduce-scatter reads them, after the last one's place is free.
 void FullySharded::reduce(Unit& unit) {
   if (second_version_) {
-    let_go(unit);
+    release_memory(unit);
     reduce_buffers_.clear();
   }
   std::vector<Tensor> joined(unit.groups.size());
   for (std::size_t i = 0; i < unit.groups.size(); ++i) {
     const FlatGroup& group = unit.groups[i];
-    if (!group.learns) continue;
-    joined[i] = tensor_beside(group, device_, unit.shards[i].elements() * count_,
+    if (!group.trainable) continue;
+    joined[i] =
+        make_companion_tensor(group, device_, unit.shards[i].elements() * count_,
                               second_version_ ? reduce_type(group) : group.whole.dtype(),
                               second_version_ ? Component::kCommunication : Component::kGradients);
     for (Tensor leaf : group.leaves) leaf.set_grad({});
   }
-  if (!second_version_) let_go(unit);
+  if (!second_version_) release_memory(unit);
   const Scoped<int> stream(device_.stream, kReduceStream);
   for (std::size_t i = 0; i < unit.groups.size(); ++i) {
     if (joined[i]) scatter(unit.groups[i], joined[i], unit.shards[i]);
@@ -144,7 +147,7 @@ DType FullySharded::reduce_type(const FlatGroup& group) const {
 // The rank's part of the sum, in the shard's type at last.
 void FullySharded::scatter(const FlatGroup& group, const Tensor& joined, Tensor& shard) {
   const auto beside = [&](Session& session, std::int64_t elements, DType dtype) {
-    return tensor_beside(group, session, elements, dtype, Component::kGradients);
+    return make_companion_tensor(group, session, elements, dtype, Component::kGradients);
   };
   Tensor cast;
   if (joined.dtype() != reduce_type(group))
@@ -161,7 +164,7 @@ void FullySharded::after_backward() {
     if (unit.arrived > 0 && unit.arrived < unit.learning) reduce(unit);  // parts of it took no part
     unit.arrived = 0;
     unit.gathered.clear();
-    let_go(unit);
+    release_memory(unit);
   }
   reduce_buffers_.clear();
   device_.allocator().process_events();  // backward ends with waiting for all streams

@@ -42,8 +42,8 @@ bool hosts_weights(const Job& job) {
   return job.training.mode != Mode::kTrain || !(uses_zero(parallel) || uses_fsdp(parallel));
 }
 
-BuildPlan build_plan(const Job& job) {
-  BuildPlan plan;
+BuildOverrides build_overrides(const Job& job) {
+  BuildOverrides plan;
   plan.deferred = hosts_weights(job);
   if (job.training.mode != Mode::kTrain) return plan;
   if (uses_zero(job.parallel)) {

@@ -15,7 +15,7 @@
 
 namespace memfathom {
 
-class Strategy : public ParameterKeeper, public LoopObserver {
+class Strategy : public StorageObserver, public LoopObserver {
  public:
   // Takes the built model over; what it gives back is what the optimizer steps over, on the device
   // or on the host.
@@ -32,7 +32,7 @@ std::int64_t data_parallel_size(const ParallelSpec& parallel);
 // GPUs among which FSDP or ZeRO divides the states.
 std::int64_t shard_count(const ParallelSpec& parallel);
 
-BuildPlan build_plan(const Job& job);
+BuildOverrides build_overrides(const Job& job);
 
 // offload.parameters without FSDP or ZeRO-3, which have their own: frozen weights lie on the host.
 bool hosts_weights(const Job& job);

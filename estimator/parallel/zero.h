@@ -118,7 +118,7 @@ class ZeroPartitionedParameters final : public Strategy {
   void gather(const std::vector<std::size_t>& members);
   void await(Parameter& parameter);
   void prefetch();
-  bool soon_again(std::size_t index) const;
+  bool is_reused_soon(std::size_t index) const;
   void release(std::size_t index);
   void reduce_bucket();
 

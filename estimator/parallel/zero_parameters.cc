@@ -8,7 +8,7 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-constexpr std::int64_t kPersistentBelow =
+constexpr std::int64_t kPersistenceThreshold =
     100000;  // elements: smaller parameters are never partitioned
 constexpr std::int64_t kReuseDistance = 1000000000;  // elements, DeepSpeed's default
 constexpr int kGatherStream = 1;
@@ -27,7 +27,7 @@ ZeroPartitionedParameters::ZeroPartitionedParameters(Session& device, Session& h
 std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTensor>& parameters) {
   std::vector<Tensor> small;
   for (const NamedTensor& parameter : parameters) {
-    if (parameter.tensor.elements() < kPersistentBelow) {
+    if (parameter.tensor.elements() < kPersistenceThreshold) {
       small.push_back(parameter.tensor);
       continue;
     }
@@ -40,7 +40,7 @@ std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTens
   std::map<std::pair<ModuleIndex, DType>, std::pair<const FlatGroup*, std::int64_t>> learning;
   const auto divide = [&](const FlatGroup& group) {
     add_partition(group);
-    if (!group.learns) return;
+    if (!group.trainable) return;
     auto& [first, elements] = learning[{group.module(), group.whole.dtype()}];
     if (first == nullptr) first = &group;
     elements += share_of(group.elements(), masters_.count());
@@ -48,7 +48,7 @@ std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTens
   for (const Parameter& parameter : parameters_) divide(parameter.group);
   for (const FlatGroup& group : persistent_) {
     divide(group);
-    group.storage().bring_back();
+    group.storage().restore_memory();
   }
   for (const auto& [key, part] : learning) masters_.add(*part.first, part.second);
   if (!learning.empty()) {
@@ -61,11 +61,11 @@ std::vector<Tensor> ZeroPartitionedParameters::adopt(const std::vector<NamedTens
 // The rank's own part of a parameter, and of its gradient.
 void ZeroPartitionedParameters::add_partition(const FlatGroup& group) {
   const std::int64_t share = share_of(group.elements(), masters_.count());
-  kept_.push_back(tensor_beside(group, parameters_on_host_ ? host_ : device_, share,
-                                group.whole.dtype(), group.component()));
-  if (!group.learns) return;
-  kept_.push_back(tensor_beside(group, masters_.on_host() ? host_ : device_, share,
-                                group.whole.dtype(), Component::kGradients));
+  kept_.push_back(make_companion_tensor(group, parameters_on_host_ ? host_ : device_, share,
+                                        group.whole.dtype(), group.component()));
+  if (!group.trainable) return;
+  kept_.push_back(make_companion_tensor(group, masters_.on_host() ? host_ : device_, share,
+                                        group.whole.dtype(), Component::kGradients));
 }
 
 void ZeroPartitionedParameters::adjust(OptimizerOptions& options) const {
@@ -112,10 +112,10 @@ void ZeroPartitionedParameters::gather(const std::vector<std::size_t>& members) 
   }
   const FlatGroup& first = parameters_[members.front()].group;
   if (members.size() == 1) {
-    first.storage().bring_back();
+    first.storage().restore_memory();
   } else {
-    gather->written =
-        tensor_beside(first, device_, padded, first.whole.dtype(), Component::kCommunication);
+    gather->written = make_companion_tensor(first, device_, padded, first.whole.dtype(),
+                                            Component::kCommunication);
   }
 }
 
@@ -128,7 +128,7 @@ void ZeroPartitionedParameters::await(Parameter& parameter) {
   if (!std::exchange(gather.complete, true)) {
     for (const std::size_t index : gather.members) {
       Parameter& member = parameters_[index];
-      if (!member.group.storage().resident()) member.group.storage().bring_back();
+      if (!member.group.storage().resident()) member.group.storage().restore_memory();
       member.available = true;
     }
   }
@@ -153,7 +153,7 @@ void ZeroPartitionedParameters::prefetch() {
 
 // Used again before so many elements have passed by that it would not pay to let it go. What is
 // kept so may exceed max_live_parameters, which only holds back what is fetched ahead.
-bool ZeroPartitionedParameters::soon_again(std::size_t index) const {
+bool ZeroPartitionedParameters::is_reused_soon(std::size_t index) const {
   if (!order_known_) return false;
   if (parameters_[index].wanted_until > position_) return true;
   std::int64_t passed = 0;
@@ -168,8 +168,8 @@ bool ZeroPartitionedParameters::soon_again(std::size_t index) const {
 void ZeroPartitionedParameters::release(std::size_t index) {
   Parameter& parameter = parameters_[index];
   if (index == current_) current_ = kNone;
-  if (!parameter.available || parameter.under_way || soon_again(index)) return;
-  parameter.group.storage().let_go();
+  if (!parameter.available || parameter.under_way || is_reused_soon(index)) return;
+  parameter.group.storage().release_memory();
   parameter.available = false;
   live_ -= parameter.elements();
 }
@@ -204,7 +204,7 @@ void ZeroPartitionedParameters::after_backward() {
   reduce_bucket();
   order_known_ = true;
   for (Parameter& parameter : parameters_) {
-    parameter.group.storage().let_go();
+    parameter.group.storage().release_memory();
     parameter.under_way.reset();
     parameter.available = false;
     parameter.wanted_until = -1;
@@ -216,13 +216,13 @@ void ZeroPartitionedParameters::after_backward() {
 
 // Even the small ones are in partitions only while these are updated.
 void ZeroPartitionedParameters::before_step() {
-  for (const FlatGroup& group : persistent_) group.storage().let_go();
+  for (const FlatGroup& group : persistent_) group.storage().release_memory();
   masters_.widen_gradients();
 }
 
 void ZeroPartitionedParameters::after_step() {
   masters_.clear_gradients();
-  for (const FlatGroup& group : persistent_) group.storage().bring_back();
+  for (const FlatGroup& group : persistent_) group.storage().restore_memory();
 }
 
 void ZeroPartitionedParameters::clear_gradients() {}

@@ -19,8 +19,8 @@ MasterPartitions::MasterPartitions(Session& device, Session& host, const Job& jo
 }
 
 void MasterPartitions::add(const FlatGroup& group, std::int64_t elements) {
-  masters_.push_back(tensor_beside(group, on_host_ ? host_ : device_, elements, DType::kFp32,
-                                   Component::kOptimizerState));
+  masters_.push_back(make_companion_tensor(group, on_host_ ? host_ : device_, elements,
+                                           DType::kFp32, Component::kOptimizerState));
   origins_.push_back({group.whole.dtype(), group.module()});
 }
 
@@ -60,13 +60,13 @@ std::vector<Tensor> ZeroPartitionedStates::adopt(const std::vector<NamedTensor>&
     if (parameter.tensor.requires_grad()) {
       learning.push_back(parameter.tensor);
     } else {
-      parameter.tensor.impl()->storage->bring_back();
+      parameter.tensor.impl()->storage->restore_memory();
     }
   }
   groups_ = flatten(device_, learning, this);
   const Tensor* largest = nullptr;
   for (const FlatGroup& group : groups_) {
-    group.storage().bring_back();
+    group.storage().restore_memory();
     masters_.add(group, share_of(group.elements(), masters_.count()));
     for (const Tensor& leaf : group.leaves) {
       if (largest == nullptr || leaf.elements() > largest->elements()) largest = &leaf;
@@ -74,8 +74,8 @@ std::vector<Tensor> ZeroPartitionedStates::adopt(const std::vector<NamedTensor>&
   }
   // Gradients on their way to the host are added up in a buffer for the largest of them.
   if (masters_.on_host() && largest != nullptr) {
-    kept_.push_back(tensor_beside(group_of(*largest->impl()), device_, largest->elements(),
-                                  largest->dtype(), Component::kCommunication));
+    kept_.push_back(make_companion_tensor(group_of(*largest->impl()), device_, largest->elements(),
+                                          largest->dtype(), Component::kCommunication));
   }
   return masters_.tensors();
 }
@@ -104,8 +104,9 @@ std::int64_t ZeroPartitionedStates::own_elements(const TensorImpl& leaf) const {
 void ZeroPartitionedStates::gradient_ready(TensorImpl& leaf) {
   if (buckets_.empty()) {
     for (int i = 0; i < (overlaps_ ? 2 : 1); ++i) {
-      buckets_.push_back(tensor_beside(groups_.front(), device_, buffers_.reduce_bucket_size,
-                                       groups_.front().whole.dtype(), Component::kCommunication));
+      buckets_.push_back(
+          make_companion_tensor(groups_.front(), device_, buffers_.reduce_bucket_size,
+                                groups_.front().whole.dtype(), Component::kCommunication));
     }
   }
   if (stage_ == 2 || (overlaps_ && at_boundary())) add_to_bucket(leaf);
@@ -124,7 +125,7 @@ void ZeroPartitionedStates::add_to_bucket(TensorImpl& leaf) {
 void ZeroPartitionedStates::reduce_bucket() {
   if (in_bucket_.empty()) return;
   const FlatGroup& group = group_of(*in_bucket_.front());
-  tensor_beside(group, device_, filled_, group.whole.dtype(), Component::kCommunication);
+  make_companion_tensor(group, device_, filled_, group.whole.dtype(), Component::kCommunication);
   for (TensorImpl* leaf : in_bucket_) keep_own_part(*leaf);
   in_bucket_.clear();
   filled_ = 0;
@@ -137,7 +138,7 @@ void ZeroPartitionedStates::keep_own_part(TensorImpl& leaf) {
     // Its norm is taken in fp64 here; it travels in fp32.
     if (at_boundary()) {
       for (const DType wide : {DType::kFp64, DType::kFp32})
-        tensor_beside(group, device_, own, wide, Component::kGradients);
+        make_companion_tensor(group, device_, own, wide, Component::kGradients);
     }
   } else if (own > 0 && !own_) {
     std::int64_t all = 0;
@@ -146,7 +147,7 @@ void ZeroPartitionedStates::keep_own_part(TensorImpl& leaf) {
         if (own_elements(*each.impl()) > 0) all += each.elements();
       }
     }
-    own_ = tensor_beside(group, device_, all, group.whole.dtype(), Component::kGradients);
+    own_ = make_companion_tensor(group, device_, all, group.whole.dtype(), Component::kGradients);
   }
   leaf.grad.reset();
 }
@@ -176,7 +177,7 @@ void ZeroPartitionedStates::before_step() {
     for (const FlatGroup& group : groups_) {
       for (const Tensor& leaf : group.leaves) {  // the norm, in fp64
         if (const std::int64_t own = own_elements(*leaf.impl()); own > 0)
-          tensor_beside(group, device_, own, DType::kFp64, Component::kGradients);
+          make_companion_tensor(group, device_, own, DType::kFp64, Component::kGradients);
       }
     }
   }

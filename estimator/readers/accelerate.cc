@@ -35,16 +35,16 @@ bool is_kind(const Node& tree, std::string_view name) {
   return text_at(tree, "distributed_type") == name;
 }
 
-bool says_false(const Node& tree, std::string_view key) {
+bool is_false_at(const Node& tree, std::string_view key) {
   const Node* value = value_at(tree, key);
   return value != nullptr && value->is_bool() && !value->as_bool();
 }
 
 // A section of another kind of run is not read by it.
-void drop_foreign_sections(Reading& reading) {
-  const bool deepspeed = is_kind(reading.content, "DEEPSPEED");
-  const bool fsdp = is_kind(reading.content, "FSDP");
-  std::erase_if(reading.settings, [&](const KeyChange& change) {
+void drop_foreign_sections(ParsedFile& parsed) {
+  const bool deepspeed = is_kind(parsed.content, "DEEPSPEED");
+  const bool fsdp = is_kind(parsed.content, "FSDP");
+  std::erase_if(parsed.settings, [&](const KeyChange& change) {
     const bool of_deepspeed =
         change.key == "parallel.zero_stage" || change.key.starts_with("parallel.offload.");
     const bool of_fsdp =
@@ -53,78 +53,78 @@ void drop_foreign_sections(Reading& reading) {
   });
 }
 
-void set_precision(Reading& reading) {
-  const std::string name = text_at(reading.content, "mixed_precision", "no");
+void set_precision(ParsedFile& parsed) {
+  const std::string name = text_at(parsed.content, "mixed_precision", "no");
   if (name == "bf16" || name == "fp16") {
-    const bool whole = is_kind(reading.content, "DEEPSPEED");
-    reading.set("training.precision", Node::string(whole ? name : "amp-" + name));
+    const bool whole = is_kind(parsed.content, "DEEPSPEED");
+    parsed.set("training.precision", Node::string(whole ? name : "amp-" + name));
   } else if (name == "fp8") {
-    reading.set("training.precision", Node::string("amp-bf16"));
-    reading.not_modelled.push_back(
+    parsed.set("training.precision", Node::string("amp-bf16"));
+    parsed.not_modelled.push_back(
         fmt::format("{}: mixed_precision fp8 is counted as bf16 autocast; the 8-bit copies of "
                     "weights and inputs are not",
-                    reading.file));
+                    parsed.file));
   } else if (name != "no") {
-    reading.not_modelled.push_back(fmt::format("{}: mixed_precision {}", reading.file, name));
+    parsed.not_modelled.push_back(fmt::format("{}: mixed_precision {}", parsed.file, name));
   }
 }
 
 // Processes on several machines: how many of them share a host.
-void set_nodes(Reading& reading) {
-  const Node* machines = value_at(reading.content, "num_machines");
-  const Node* processes = value_at(reading.content, "num_processes");
+void set_nodes(ParsedFile& parsed) {
+  const Node* machines = value_at(parsed.content, "num_machines");
+  const Node* processes = value_at(parsed.content, "num_processes");
   if (machines == nullptr || processes == nullptr || !machines->is_int() || !processes->is_int())
     return;
   const std::int64_t nodes = machines->as_int(1, 1 << 20);
   if (nodes > 1)
-    reading.set("parallel.gpus_per_node",
-                Node::integer(std::max<std::int64_t>(1, processes->as_int() / nodes)));
+    parsed.set("parallel.gpus_per_node",
+               Node::integer(std::max<std::int64_t>(1, processes->as_int() / nodes)));
 }
 
-void set_sharding(Reading& reading) {
-  const Node& tree = reading.content;
+void set_sharding(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   // The second version says by a flag what the first says by a strategy.
   const Node* strategy = value_at(tree, "fsdp_config.fsdp_sharding_strategy");
   if (strategy == nullptr) strategy = value_at(tree, "fsdp_config.fsdp_reshard_after_forward");
   if (strategy == nullptr) {
-    set_fsdp(Node::string("full_shard"), reading);
+    set_fsdp(Node::string("full_shard"), parsed);
   } else if (strategy->is_bool()) {
-    set_fsdp(Node::string(strategy->as_bool() ? "full_shard" : "shard_grad_op"), reading);
+    set_fsdp(Node::string(strategy->as_bool() ? "full_shard" : "shard_grad_op"), parsed);
   } else {
-    set_fsdp(*strategy, reading);
+    set_fsdp(*strategy, parsed);
   }
   if (is_true_at(tree, "fsdp_config.fsdp_offload_params"))
-    reading.set("parallel.offload.parameters", Node::string("cpu"));
+    parsed.set("parallel.offload.parameters", Node::string("cpu"));
   if (text_at(tree, "fsdp_config.fsdp_auto_wrap_policy", "NO_WRAP") == "NO_WRAP")
-    reading.not_modelled.push_back(
+    parsed.not_modelled.push_back(
         fmt::format("{}: without fsdp_auto_wrap_policy FSDP gathers the whole model at once; a "
                     "unit for each block is counted (TRANSFORMER_BASED_WRAP)",
-                    reading.file));
+                    parsed.file));
 }
 
-void list_loading(Reading& reading) {
-  const Node& tree = reading.content;
+void list_loading(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const bool whole_for_fsdp =
-      is_kind(tree, "FSDP") && says_false(tree, "fsdp_config.fsdp_cpu_ram_efficient_loading");
+      is_kind(tree, "FSDP") && is_false_at(tree, "fsdp_config.fsdp_cpu_ram_efficient_loading");
   const bool whole_for_zero = is_kind(tree, "DEEPSPEED") &&
-                              says_false(tree, "deepspeed_config.zero3_init_flag") &&
+                              is_false_at(tree, "deepspeed_config.zero3_init_flag") &&
                               value_at(tree, "deepspeed_config.zero_stage") != nullptr &&
                               value_at(tree, "deepspeed_config.zero_stage")->as_int() == 3;
   if (whole_for_fsdp || whole_for_zero)
-    reading.not_modelled.push_back(fmt::format(
+    parsed.not_modelled.push_back(fmt::format(
         "{}: every process loads the whole model into host memory before it is sharded "
         "({} is false)",
-        reading.file, whole_for_fsdp ? "fsdp_cpu_ram_efficient_loading" : "zero3_init_flag"));
+        parsed.file, whole_for_fsdp ? "fsdp_cpu_ram_efficient_loading" : "zero3_init_flag"));
   if (const std::string backend = text_at(tree, "dynamo_config.dynamo_backend", "NO");
       backend != "NO")
-    reading.not_modelled.push_back(fmt::format("{}: torch.compile ({})", reading.file, backend));
+    parsed.not_modelled.push_back(fmt::format("{}: torch.compile ({})", parsed.file, backend));
 }
 
 }  // namespace
 
 std::span<const Field> accelerate_fields() { return kFields; }
 
-bool say_in_accelerate(const KeyChange& change, Node& content) {
+bool write_to_accelerate(const KeyChange& change, Node& content) {
   if (change.key == "training.precision") {
     std::string name = change.value.as_string();
     const bool mixed = name.starts_with("amp-");
@@ -156,14 +156,14 @@ bool say_in_accelerate(const KeyChange& change, Node& content) {
   return false;
 }
 
-void read_accelerate(Reading& reading) {
-  read_fields(kFields, reading);
-  drop_foreign_sections(reading);
-  set_nodes(reading);
-  set_precision(reading);
-  if (is_kind(reading.content, "FSDP")) set_sharding(reading);
-  list_loading(reading);
-  list_not_modelled(kNotModelled, reading);
+void read_accelerate(ParsedFile& parsed) {
+  read_fields(kFields, parsed);
+  drop_foreign_sections(parsed);
+  set_nodes(parsed);
+  set_precision(parsed);
+  if (is_kind(parsed.content, "FSDP")) set_sharding(parsed);
+  list_loading(parsed);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

@@ -38,13 +38,13 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
 
 // bf16 and fp16 load the weights in that type and compute under autocast; bfloat16 and float16 do
 // without the latter.
-void set_precision(Reading& reading) {
-  const Node& tree = reading.content;
+void set_precision(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const Node* bf16 = value_at(tree, "bf16");
   const std::string word = bf16 != nullptr && bf16->is_string() ? bf16->as_string() : "false";
   const auto set = [&](const char* type, bool autocast) {
-    reading.set("training.precision", Node::string(type));
-    if (autocast) reading.set("training.autocast", Node::string(type));
+    parsed.set("training.precision", Node::string(type));
+    if (autocast) parsed.set("training.autocast", Node::string(type));
   };
   if (is_true_at(tree, "bf16") || word != "false") {
     set("bf16", word != "full");
@@ -57,15 +57,15 @@ void set_precision(Reading& reading) {
   }
 }
 
-void set_quantization(const std::string& adapter, Reading& reading) {
-  const Node& tree = reading.content;
+void set_quantization(const std::string& adapter, ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   if (adapter == "qlora" || is_true_at(tree, "load_in_4bit")) {
     // Twice quantized, unless the file says otherwise.
     const Node* twice = value_at(tree, "bnb_config_kwargs.bnb_4bit_use_double_quant");
     const bool once = twice != nullptr && !twice->as_bool();
-    reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double"));
+    parsed.set("training.quantization", Node::string(once ? "nf4" : "nf4-double"));
   } else if (is_true_at(tree, "load_in_8bit")) {
-    reading.set("training.quantization", Node::string("int8"));
+    parsed.set("training.quantization", Node::string("int8"));
   }
 }
 
@@ -86,21 +86,21 @@ bool has_fused_loss(const Node& tree) {
 }
 
 // The mesh that a file describes: as many GPUs as its sides multiply to.
-void set_gpus(Reading& reading) {
+void set_gpus(ParsedFile& parsed) {
   std::int64_t gpus = 1;
   bool said = false;
   for (const char* key :
        {"dp_shard_size", "dp_replicate_size", "tensor_parallel_size", "context_parallel_size"}) {
-    const Node* side = value_at(reading.content, key);
+    const Node* side = value_at(parsed.content, key);
     if (side == nullptr || !side->is_number()) continue;
     gpus *= side->as_int(1, 4096);
     said = said || side->as_int() > 1;
   }
   if (!said) return;
-  reading.set("parallel.num_gpus", Node::integer(gpus));
-  const Node* tensor = value_at(reading.content, "tensor_parallel_size");
+  parsed.set("parallel.num_gpus", Node::integer(gpus));
+  const Node* tensor = value_at(parsed.content, "tensor_parallel_size");
   if (tensor != nullptr && tensor->is_number() && tensor->as_int() > 1)
-    reading.set("parallel.tensor", *tensor);
+    parsed.set("parallel.tensor", *tensor);
 }
 
 // Something is held out, by share or by name.
@@ -110,7 +110,7 @@ bool evaluates(const Node& tree) {
          value_at(tree, "test_datasets") != nullptr;
 }
 
-void say_precision(const std::string& name, const Node& job, Node& content) {
+void apply_precision(const std::string& name, const Node& job, Node& content) {
   const bool autocast = value_at(job, "training.autocast") != nullptr;
   const std::array<std::pair<const char*, bool>, 4> flags{{
       {"bf16", autocast && name == "bf16"},
@@ -123,7 +123,7 @@ void say_precision(const std::string& name, const Node& job, Node& content) {
   }
 }
 
-void say_quantization(const std::string& name, Node& content) {
+void apply_quantization(const std::string& name, Node& content) {
   content.set("load_in_8bit", Node::boolean(name == "int8"));
   content.set("load_in_4bit", Node::boolean(name.starts_with("nf4")));
   content.set("adapter", Node::string(name.starts_with("nf4") ? "qlora" : "lora"));
@@ -132,66 +132,66 @@ void say_quantization(const std::string& name, Node& content) {
 }
 
 // The rank of an adapter that is switched off means nothing.
-void set_adapter(const std::string& kind, Reading& reading) {
-  const Node& tree = reading.content;
+void set_adapter(const std::string& kind, ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   if (kind.empty())
-    std::erase_if(reading.settings,
+    std::erase_if(parsed.settings,
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
-    reading.set("training.lora.rank", Node::integer(8));
+    parsed.set("training.lora.rank", Node::integer(8));
   if (is_true_at(tree, "lora_target_linear")) {
     Node targets = Node::list();
     for (const char* target :
          {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})
       targets.append(Node::string(target));
-    std::erase_if(reading.settings,
+    std::erase_if(parsed.settings,
                   [](const KeyChange& change) { return change.key == "training.lora.targets"; });
-    if (!kind.empty()) reading.set("training.lora.targets", std::move(targets));
+    if (!kind.empty()) parsed.set("training.lora.targets", std::move(targets));
   }
-  for (KeyChange& change : reading.settings) {
+  for (KeyChange& change : parsed.settings) {
     if (change.key == "training.lora.targets") change.value = lora_targets(change.value);
   }
 }
 
-void set_attention_and_memory(Reading& reading) {
-  const Node& tree = reading.content;
+void set_attention_and_memory(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   if (const std::string name = text_at(tree, "attn_implementation"); !name.empty())
-    set_attention(name, reading);
-  if (has_fused_loss(tree)) reading.set("training.fused_loss", Node::boolean(true));
+    set_attention(name, parsed);
+  if (has_fused_loss(tree)) parsed.set("training.fused_loss", Node::boolean(true));
   // "offload" is both: segments, and what they keep on the host.
   if (text_at(tree, "gradient_checkpointing").starts_with("offload"))
-    reading.set("parallel.offload.activations", Node::string("cpu"));
-  if (is_true_at(tree, "eager_attention")) reading.set("training.attention", Node::string("eager"));
-  if (is_true_at(tree, "sdp_attention")) reading.set("training.attention", Node::string("sdpa"));
+    parsed.set("parallel.offload.activations", Node::string("cpu"));
+  if (is_true_at(tree, "eager_attention")) parsed.set("training.attention", Node::string("eager"));
+  if (is_true_at(tree, "sdp_attention")) parsed.set("training.attention", Node::string("sdpa"));
 }
 
-void set_sharding(Reading& reading) {
-  const Node& tree = reading.content;
-  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
+void set_sharding(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, parsed);
   // Since its second version a section is enough to turn FSDP on.
   if (const Node* section = value_at(tree, "fsdp_config");
       section != nullptr && section->is_map() && value_at(tree, "fsdp") == nullptr)
-    reading.set("parallel.fsdp", Node::string("full"));
+    parsed.set("parallel.fsdp", Node::string("full"));
   if (const Node* version = value_at(tree, "fsdp_version"))
-    reading.set("parallel.fsdp_version", *version);
+    parsed.set("parallel.fsdp_version", *version);
   if (is_true_at(tree, "fsdp_config.activation_checkpointing"))
-    reading.set("training.gradient_checkpointing", Node::string("full"));
-  set_gpus(reading);
+    parsed.set("training.gradient_checkpointing", Node::string("full"));
+  set_gpus(parsed);
   for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {
-    if (is_true_at(tree, key)) reading.set("parallel.offload.parameters", Node::string("cpu"));
+    if (is_true_at(tree, key)) parsed.set("parallel.offload.parameters", Node::string("cpu"));
   }
 }
 
-void set_preference(Reading& reading) {
-  const Node* rl = value_at(reading.content, "rl");
+void set_preference(ParsedFile& parsed) {
+  const Node* rl = value_at(parsed.content, "rl");
   if (rl == nullptr || !rl->is_string()) return;
   const std::string& method = rl->as_string();
   const bool alone = method == "orpo" || method == "simpo";
   if (method == "dpo" || method == "ipo" || alone) {
-    reading.set("training.preference.method", Node::string("dpo"));
-    if (alone) reading.set("training.preference.reference", Node::string("none"));
+    parsed.set("training.preference.method", Node::string("dpo"));
+    if (alone) parsed.set("training.preference.reference", Node::string("none"));
   } else {
-    reading.not_modelled.push_back(fmt::format("{}: rl {}", reading.file, method));
+    parsed.not_modelled.push_back(fmt::format("{}: rl {}", parsed.file, method));
   }
 }
 
@@ -199,13 +199,13 @@ void set_preference(Reading& reading) {
 
 std::span<const Field> axolotl_fields() { return kFields; }
 
-bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content) {
+bool write_to_axolotl(const KeyChange& change, const Node& job, Node& content) {
   if (change.key == "training.precision" && !change.value.as_string().starts_with("amp-")) {
-    say_precision(change.value.as_string(), job, content);
+    apply_precision(change.value.as_string(), job, content);
     return true;
   }
   if (change.key == "training.quantization") {
-    say_quantization(change.value.as_string(), content);
+    apply_quantization(change.value.as_string(), content);
     return true;
   }
   if (change.key == "training.lora.rank") {
@@ -240,25 +240,25 @@ bool say_in_axolotl(const KeyChange& change, const Node& job, Node& content) {
   return false;
 }
 
-void read_axolotl(Reading& reading) {
-  const Node& tree = reading.content;
+void read_axolotl(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const Node* adapter = value_at(tree, "adapter");
   const std::string kind = adapter != nullptr && adapter->is_string() ? adapter->as_string() : "";
-  read_fields(kFields, reading);
-  set_packed({"sample_packing", "pad_to_sequence_len"}, reading);
+  read_fields(kFields, parsed);
+  set_packed({"sample_packing", "pad_to_sequence_len"}, parsed);
   if (!evaluates(tree))
-    std::erase_if(reading.settings, [](const KeyChange& change) {
+    std::erase_if(parsed.settings, [](const KeyChange& change) {
       return change.key == "training.evaluation.batch_size";
     });
-  set_adapter(kind, reading);
-  set_quantization(kind, reading);
-  set_precision(reading);
-  set_attention_and_memory(reading);
-  set_sharding(reading);
-  set_preference(reading);
+  set_adapter(kind, parsed);
+  set_quantization(kind, parsed);
+  set_precision(parsed);
+  set_attention_and_memory(parsed);
+  set_sharding(parsed);
+  set_preference(parsed);
   if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())
-    reading.base_model = base->as_string();
-  list_not_modelled(kNotModelled, reading);
+    parsed.base_model = base->as_string();
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

@@ -32,11 +32,11 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "amp.enabled",
 });
 
-bool enabled(const Node& tree, std::string_view key, Reading& reading) {
+bool enabled(const Node& tree, std::string_view key, ParsedFile& parsed) {
   const Node* value = value_at(tree, key);
   if (value == nullptr) return false;
   if (value->is_string() && value->as_string() == "auto") {
-    reading.autos.emplace_back(key);
+    parsed.autos.emplace_back(key);
     return false;
   }
   return value->as_bool();
@@ -46,7 +46,7 @@ bool enabled(const Node& tree, std::string_view key, Reading& reading) {
 
 std::span<const Field> deepspeed_fields() { return kFields; }
 
-bool say_in_deepspeed(const KeyChange& change, const Node& job, Node& content) {
+bool write_to_deepspeed(const KeyChange& change, const Node& job, Node& content) {
   const bool batch = change.key == "training.batch_size";
   if (batch || change.key == "training.gradient_accumulation_steps") {
     const Node* whole = value_at(content, "train_batch_size");
@@ -72,33 +72,33 @@ bool say_in_deepspeed(const KeyChange& change, const Node& job, Node& content) {
   return true;
 }
 
-void read_deepspeed(Reading& reading) {
-  const Node& tree = reading.content;
-  read_fields(kFields, reading);
+void read_deepspeed(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  read_fields(kFields, parsed);
   const bool bf16 =
-      enabled(tree, "bf16.enabled", reading) || enabled(tree, "bfloat16.enabled", reading);
-  const bool fp16 = enabled(tree, "fp16.enabled", reading);
+      enabled(tree, "bf16.enabled", parsed) || enabled(tree, "bfloat16.enabled", parsed);
+  const bool fp16 = enabled(tree, "fp16.enabled", parsed);
   // The engine keeps 16-bit weights and an fp32 copy of them beside the optimizer's states.
-  if (bf16 || fp16) reading.set("training.precision", Node::string(bf16 ? "bf16" : "fp16"));
+  if (bf16 || fp16) parsed.set("training.precision", Node::string(bf16 ? "bf16" : "fp16"));
   if (const Node* type = value_at(tree, "optimizer.type"); type != nullptr && type->is_string()) {
     const std::string& name = type->as_string();
     const bool adam = name.find("dam") != std::string::npos;
     if (adam) {
-      reading.set("training.optimizer", Node::string("adamw"));
+      parsed.set("training.optimizer", Node::string("adamw"));
     } else if (name == "SGD" || name == "Lion" || name == "Adagrad") {
-      reading.set("training.optimizer", Node::string(name == "SGD"    ? "sgd"
-                                                     : name == "Lion" ? "lion"
-                                                                      : "adagrad"));
+      parsed.set("training.optimizer", Node::string(name == "SGD"    ? "sgd"
+                                                    : name == "Lion" ? "lion"
+                                                                     : "adagrad"));
     } else {
-      reading.not_modelled.push_back(reading.file + ": the optimizer " + name +
-                                     "; AdamW is counted instead");
+      parsed.not_modelled.push_back(parsed.file + ": the optimizer " + name +
+                                    "; AdamW is counted instead");
     }
   }
   if (const Node* norm = value_at(tree, "gradient_clipping");
       norm != nullptr && norm->is_number()) {
-    reading.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
+    parsed.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
   }
-  list_not_modelled(kNotModelled, reading);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

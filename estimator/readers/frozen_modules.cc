@@ -14,9 +14,9 @@ std::optional<std::size_t> module_named(const Node& document, std::string_view n
   return std::nullopt;
 }
 
-void freeze_named_modules(const Reading& reading, MergedJob& job) {
-  if (reading.format != FileFormat::kTrainYaml) return;
-  const Node* model = value_at(reading.content, "model");
+void freeze_named_modules(const ParsedFile& parsed, MergedJob& job) {
+  if (parsed.format != FileFormat::kTrainYaml) return;
+  const Node* model = value_at(parsed.content, "model");
   if (model == nullptr || !model->is_map()) return;
   for (const Node& entry : model->entries()) {
     if (!entry.key().starts_with(kFreeze)) continue;
@@ -26,7 +26,7 @@ void freeze_named_modules(const Reading& reading, MergedJob& job) {
       job.not_modelled.push_back(
           fmt::format("{}: \"{}\": no module of the job is named {}; say model.modules in a job "
                       "file beside this one (docs/from-your-script.md)",
-                      reading.file, entry.key(), name));
+                      parsed.file, entry.key(), name));
       continue;
     }
     const bool frozen = entry.as_bool();

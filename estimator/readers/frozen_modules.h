@@ -7,7 +7,7 @@
 
 #include "core/document.h"
 #include "estimator/readers/merge.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 
@@ -16,7 +16,7 @@ std::optional<std::size_t> module_named(const Node& document, std::string_view n
 
 // Sets train and no_grad of every module that the file freezes or thaws by name; a name that no
 // module has is listed as not modelled.
-void freeze_named_modules(const Reading& reading, MergedJob& job);
+void freeze_named_modules(const ParsedFile& parsed, MergedJob& job);
 
 // The key of `model` that freezes the module: "freeze_vggt".
 inline constexpr std::string_view kFreeze = "freeze_";

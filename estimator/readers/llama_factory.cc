@@ -56,42 +56,42 @@ Node targets_of(const std::string& words) {
 
 // Frozen weights are in the type of the computation; trained ones are brought to fp32, unless the
 // file asks for pure bf16, and computed under autocast.
-void set_precision(bool adapters, Reading& reading) {
-  const Node& tree = reading.content;
+void set_precision(bool adapters, ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const bool pure = is_true_at(tree, "pure_bf16");
   const char* type = is_true_at(tree, "bf16") || pure ? "bf16"
                      : is_true_at(tree, "fp16")       ? "fp16"
-                                                     : "";
+                                                      : "";
   if (*type == '\0') return;
   if (adapters || pure) {
-    reading.set("training.precision", Node::string(type));
-    if (!pure) reading.set("training.autocast", Node::string(type));
+    parsed.set("training.precision", Node::string(type));
+    if (!pure) parsed.set("training.autocast", Node::string(type));
   } else {
-    reading.set("training.precision", Node::string(fmt::format("amp-{}", type)));
+    parsed.set("training.precision", Node::string(fmt::format("amp-{}", type)));
   }
 }
 
-void set_adapters(Reading& reading) {
-  const Node& tree = reading.content;
-  if (value_at(tree, "lora_rank") == nullptr) reading.set("training.lora.rank", Node::integer(8));
-  reading.set("training.lora.targets", targets_of(text_at(tree, "lora_target", "all")));
+void set_adapters(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (value_at(tree, "lora_rank") == nullptr) parsed.set("training.lora.rank", Node::integer(8));
+  parsed.set("training.lora.targets", targets_of(text_at(tree, "lora_target", "all")));
   const Node* bits = value_at(tree, "quantization_bit");
   if (bits == nullptr) return;
   const bool once =
       value_at(tree, "double_quantization") != nullptr && !is_true_at(tree, "double_quantization");
   switch (bits->as_int()) {
-    case 4: reading.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
-    case 8: reading.set("training.quantization", Node::string("int8")); break;
+    case 4: parsed.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
+    case 8: parsed.set("training.quantization", Node::string("int8")); break;
     default:
-      reading.not_modelled.push_back(
-          fmt::format("{}: weights in {} bits are counted whole", reading.file, bits->shown()));
+      parsed.not_modelled.push_back(
+          fmt::format("{}: weights in {} bits are counted whole", parsed.file, bits->shown()));
   }
 }
 
-// Of a model that reads pictures: only its language model learns unless the file says otherwise.
+// Of a model that reads images: only its language model learns unless the file says otherwise.
 // Pictures with more pixels than the file allows are made smaller.
-void set_pictures(Reading& reading) {
-  const Node& tree = reading.content;
+void set_images(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const Node* pixels = value_at(tree, "image_max_pixels");
   const Node* tower = value_at(tree, "freeze_vision_tower");
   const Node* projector = value_at(tree, "freeze_multi_modal_projector");
@@ -100,28 +100,28 @@ void set_pictures(Reading& reading) {
   if (tower == nullptr || tower->as_bool()) frozen.append(Node::string("vision_tower"));
   if (projector == nullptr || projector->as_bool()) frozen.append(Node::string("projector"));
   if (is_true_at(tree, "freeze_language_model")) frozen.append(Node::string("language_model"));
-  reading.set("training.freeze", std::move(frozen));
+  parsed.set("training.freeze", std::move(frozen));
   if (pixels == nullptr) return;
   const std::int64_t side =
       std::llround(std::floor(std::sqrt(static_cast<double>(pixels->as_int(1)))));
-  reading.set("training.image_size", Node::integer(side));
-  reading.assumptions.push_back(
+  parsed.set("training.image_size", Node::integer(side));
+  parsed.assumptions.push_back(
       fmt::format("{}: pictures are taken to have the {} pixels of image_max_pixels: {} x {}",
-                  reading.file, pixels->as_int(), side, side));
+                  parsed.file, pixels->as_int(), side, side));
 }
 
-void set_stage(bool adapters, Reading& reading) {
-  const std::string stage = text_at(reading.content, "stage", "sft");
+void set_stage(bool adapters, ParsedFile& parsed) {
+  const std::string stage = text_at(parsed.content, "stage", "sft");
   if (stage == "dpo") {
-    const std::string loss = text_at(reading.content, "pref_loss", "sigmoid");
+    const std::string loss = text_at(parsed.content, "pref_loss", "sigmoid");
     const bool alone = loss == "orpo" || loss == "simpo";
-    reading.set("training.preference.method", Node::string("dpo"));
-    reading.set("training.preference.reference", Node::string(alone      ? "none"
-                                                              : adapters ? "disabled-adapter"
-                                                                         : "model"));
+    parsed.set("training.preference.method", Node::string("dpo"));
+    parsed.set("training.preference.reference", Node::string(alone      ? "none"
+                                                             : adapters ? "disabled-adapter"
+                                                                        : "model"));
   } else if (stage != "sft" && stage != "pt") {
-    reading.not_modelled.push_back(
-        fmt::format("{}: stage {} is counted as supervised training", reading.file, stage));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: stage {} is counted as supervised training", parsed.file, stage));
   }
 }
 
@@ -129,7 +129,7 @@ void set_stage(bool adapters, Reading& reading) {
 
 std::span<const Field> llama_factory_fields() { return kFields; }
 
-bool say_in_llama_factory(const KeyChange& change, Node& content) {
+bool write_to_llama_factory(const KeyChange& change, Node& content) {
   if (change.key == "training.gradient_checkpointing" && change.value.is_string()) {
     content.set("disable_gradient_checkpointing",
                 Node::boolean(change.value.as_string() == "none"));
@@ -161,71 +161,71 @@ bool say_in_llama_factory(const KeyChange& change, Node& content) {
     content.set("pure_bf16", Node::boolean(true));
     return true;
   }
-  return say_in_training_arguments(change, content);
+  return write_to_training_arguments(change, content);
 }
 
-void set_last_layers(const Node* count, Reading& reading) {
+void set_last_layers(const Node* count, ParsedFile& parsed) {
   const std::int64_t layers = count != nullptr && count->is_int() ? count->as_int() : 2;
   if (layers > 0) {
-    reading.set("model.train.last", Node::integer(layers));
+    parsed.set("model.train.last", Node::integer(layers));
   } else {
-    reading.not_modelled.push_back(
-        fmt::format("{}: the first {} layers learn; all are counted", reading.file, -layers));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: the first {} layers learn; all are counted", parsed.file, -layers));
   }
 }
 
-void read_llama_factory(Reading& reading) {
-  const Node& tree = reading.content;
+void read_llama_factory(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   if (is_llama_factory_v1(tree)) {
-    read_llama_factory_v1(reading);
+    read_llama_factory_v1(parsed);
     return;
   }
   const std::string kind = text_at(tree, "finetuning_type", "lora");
   const bool adapters = kind == "lora" || kind == "oft";
-  read_fields(kFields, reading);
-  set_packed({"packing", "neat_packing"}, reading);
+  read_fields(kFields, parsed);
+  set_packed({"packing", "neat_packing"}, parsed);
   if (adapters) {
-    set_adapters(reading);
+    set_adapters(parsed);
   } else {
-    std::erase_if(reading.settings,
+    std::erase_if(parsed.settings,
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   }
   if (kind == "freeze") {
-    set_last_layers(value_at(tree, "freeze_trainable_layers"), reading);
+    set_last_layers(value_at(tree, "freeze_trainable_layers"), parsed);
   } else if (kind == "oft") {
-    reading.not_modelled.push_back(
-        fmt::format("{}: orthogonal adapters (oft) are counted as LoRA of rank 8", reading.file));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: orthogonal adapters (oft) are counted as LoRA of rank 8", parsed.file));
   } else if (kind != "lora" && kind != "full") {
-    reading.not_modelled.push_back(
-        fmt::format("{}: finetuning_type {} is counted as full training", reading.file, kind));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: finetuning_type {} is counted as full training", parsed.file, kind));
   }
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
-    reading.set("training.batch_size", Node::integer(8));
-    reading.assumptions.push_back(fmt::format(
-        "{} says no per_device_train_batch_size: the library's default of 8", reading.file));
+    parsed.set("training.batch_size", Node::integer(8));
+    parsed.assumptions.push_back(fmt::format(
+        "{} says no per_device_train_batch_size: the library's default of 8", parsed.file));
   }
   if (value_at(tree, "cutoff_len") == nullptr) {
-    reading.set("training.sequence_length", Node::integer(2048));
-    reading.assumptions.push_back(
-        fmt::format("{} says no cutoff_len: the library's default of 2048", reading.file));
+    parsed.set("training.sequence_length", Node::integer(2048));
+    parsed.assumptions.push_back(
+        fmt::format("{} says no cutoff_len: the library's default of 2048", parsed.file));
   }
   // On, unless it is switched off by name.
-  reading.set("training.gradient_checkpointing",
-              Node::string(is_true_at(tree, "disable_gradient_checkpointing") ? "none" : "full"));
-  set_precision(adapters, reading);
-  set_stage(adapters, reading);
-  set_evaluation(reading);
-  set_pictures(reading);
+  parsed.set("training.gradient_checkpointing",
+             Node::string(is_true_at(tree, "disable_gradient_checkpointing") ? "none" : "full"));
+  set_precision(adapters, parsed);
+  set_stage(adapters, parsed);
+  set_evaluation(parsed);
+  set_images(parsed);
   const std::string attention = text_at(tree, "flash_attn", "auto");
-  if (attention == "fa2") reading.set("training.attention", Node::string("flash"));
-  if (attention == "sdpa") reading.set("training.attention", Node::string("sdpa"));
-  if (attention == "disabled") reading.set("training.attention", Node::string("eager"));
+  if (attention == "fa2") parsed.set("training.attention", Node::string("flash"));
+  if (attention == "sdpa") parsed.set("training.attention", Node::string("sdpa"));
+  if (attention == "disabled") parsed.set("training.attention", Node::string("eager"));
   const Node* norm = value_at(tree, "max_grad_norm");
-  reading.set("training.gradient_clipping",
-              Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
-  reading.base_model = text_at(tree, "model_name_or_path", "");
-  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
-  list_not_modelled(kNotModelled, reading);
+  parsed.set("training.gradient_clipping",
+             Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
+  parsed.base_model = text_at(tree, "model_name_or_path", "");
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, parsed);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

@@ -15,7 +15,7 @@
 namespace memfathom {
 namespace {
 
-struct Decided {
+struct MergedSetting {
   Node value;
   std::string file;
   FileFormat format;
@@ -29,7 +29,7 @@ bool yields(FileFormat format, std::string_view key) {
 
 // A Trainer's amp-bf16 beside an engine's bf16 is one and the same wish: the engine then keeps
 // 16-bit weights.
-bool same_wish(std::string_view key, const Node& a, const Node& b) {
+bool is_equivalent_setting(std::string_view key, const Node& a, const Node& b) {
   if (a.same_value(b)) return true;
   if (key != "training.precision" || !a.is_string() || !b.is_string()) return false;
   return a.as_string() == "amp-" + b.as_string() || b.as_string() == "amp-" + a.as_string();
@@ -39,24 +39,24 @@ std::string shown(const Node& value) {
   return value.is_string() ? value.as_string() : value.shown();
 }
 
-void decide(std::map<std::string, Decided>& decided, const KeyChange& change,
-            const Reading& reading, MergedJob& job) {
+void decide(std::map<std::string, MergedSetting>& decided, const KeyChange& change,
+            const ParsedFile& parsed, MergedJob& job) {
   const auto known = decided.find(change.key);
   if (known != decided.end()) {
-    if (yields(reading.format, change.key)) return;
-    const bool same = same_wish(change.key, known->second.value, change.value);
+    if (yields(parsed.format, change.key)) return;
+    const bool same = is_equivalent_setting(change.key, known->second.value, change.value);
     if (same && change.value.is_string() && change.value.as_string().starts_with("amp-")) return;
     if (!same && !yields(known->second.format, change.key)) {
       job.warnings.push_back(fmt::format("{} is {} in {} and {} in {}; the latter was taken",
                                          change.key, shown(known->second.value), known->second.file,
-                                         shown(change.value), reading.file));
+                                         shown(change.value), parsed.file));
     }
   }
-  decided.insert_or_assign(change.key, Decided{change.value, reading.file, reading.format});
+  decided.insert_or_assign(change.key, MergedSetting{change.value, parsed.file, parsed.format});
 }
 
-Patch settings_of(const Reading& reading) {
-  return reading.format == FileFormat::kJob ? patch_of(reading.content) : reading.settings;
+Patch settings_of(const ParsedFile& parsed) {
+  return parsed.format == FileFormat::kJob ? patch_of(parsed.content) : parsed.settings;
 }
 
 // "preset" of "model.preset"; empty for what says no model.
@@ -71,10 +71,10 @@ std::string_view model_form(std::string_view key) {
 }
 
 // A job has one model: a later file that says another puts it in the place of the earlier one.
-void replace_model(const Reading& reading, MergedJob& job) {
+void replace_model(const ParsedFile& parsed, MergedJob& job) {
   const Node* model = job.document.find("model");
   std::string form;
-  for (const KeyChange& change : settings_of(reading)) {
+  for (const KeyChange& change : settings_of(parsed)) {
     if (form.empty()) form = model_form(change.key);
   }
   if (form.empty() || model == nullptr || !model->is_map()) return;
@@ -83,24 +83,24 @@ void replace_model(const Reading& reading, MergedJob& job) {
     if (model_form("model." + other).empty() || other == form) continue;
     job.warnings.push_back(fmt::format(
         "the model is named twice: model.{} is {}, and {} says another; the latter was taken",
-        other, shown(entry), reading.file));
+        other, shown(entry), parsed.file));
     job.document.erase("model");
     return;
   }
 }
 
 // Where no file describes the model, the first that names it decides.
-void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
-  if (says_model(job.document)) return;
-  for (const Reading& reading : files) {
-    if (reading.base_model.empty()) continue;
+void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
+  if (has_model(job.document)) return;
+  for (const ParsedFile& parsed : files) {
+    if (parsed.base_model.empty()) continue;
     const std::optional<NamedModel> named =
-        find_named_model(reading.base_model, huggingface_cache());
+        find_named_model(parsed.base_model, huggingface_cache());
     if (!named) {
       job.assumptions.push_back(
           fmt::format("{} names the model {}, which is no preset, no folder here and not in the "
                       "local Hugging Face cache; give it with --model",
-                      reading.file, reading.base_model));
+                      parsed.file, parsed.base_model));
       continue;
     }
     job.document.assign("model." + named->form, node_of(*named));
@@ -109,57 +109,57 @@ void resolve_base_model(const std::vector<Reading>& files, MergedJob& job) {
   }
 }
 
-bool has_format(const std::vector<Reading>& files, FileFormat format) {
+bool has_format(const std::vector<ParsedFile>& files, FileFormat format) {
   return std::any_of(files.begin(), files.end(),
-                     [&](const Reading& reading) { return reading.format == format; });
+                     [&](const ParsedFile& parsed) { return parsed.format == format; });
 }
 
 }  // namespace
 
-bool says_model(const Node& document) {
+bool has_model(const Node& document) {
   const Node* model = value_at(document, "model");
   if (model == nullptr || !model->is_map()) return model != nullptr;
   return std::any_of(model->entries().begin(), model->entries().end(),
                      [](const Node& entry) { return entry.key() != "train"; });
 }
 
-MergedJob merge_files(std::vector<Reading> files) {
+MergedJob merge_files(std::vector<ParsedFile> files) {
   MergedJob job;
   job.document = Node::map();
-  std::map<std::string, Decided> decided;
-  const Reading* own = nullptr;  // the first job file is the ground the others are laid on
-  for (const Reading& reading : files) {
-    if (reading.format == FileFormat::kJob && own == nullptr) own = &reading;
-    for (const KeyChange& change : settings_of(reading)) decide(decided, change, reading, job);
+  std::map<std::string, MergedSetting> decided;
+  const ParsedFile* own = nullptr;  // the first job file is the ground the others are laid on
+  for (const ParsedFile& parsed : files) {
+    if (parsed.format == FileFormat::kJob && own == nullptr) own = &parsed;
+    for (const KeyChange& change : settings_of(parsed)) decide(decided, change, parsed, job);
   }
   if (own != nullptr) job.document = own->content;
   // A map of the job and a key inside it may both be said; the order of the files decides.
-  for (const Reading& reading : files) {
-    if (&reading == own) continue;
-    replace_model(reading, job);
-    for (const KeyChange& change : settings_of(reading)) {
-      const Decided& winner = decided.at(change.key);
-      if (winner.file == reading.file) job.document.assign(change.key, winner.value);
+  for (const ParsedFile& parsed : files) {
+    if (&parsed == own) continue;
+    replace_model(parsed, job);
+    for (const KeyChange& change : settings_of(parsed)) {
+      const MergedSetting& winner = decided.at(change.key);
+      if (winner.file == parsed.file) job.document.assign(change.key, winner.value);
     }
   }
   resolve_base_model(files, job);
-  for (const Reading& reading : files) {
-    freeze_named_modules(reading, job);
-    job.assumptions.insert(job.assumptions.end(), reading.assumptions.begin(),
-                           reading.assumptions.end());
-    job.not_modelled.insert(job.not_modelled.end(), reading.not_modelled.begin(),
-                            reading.not_modelled.end());
+  for (const ParsedFile& parsed : files) {
+    freeze_named_modules(parsed, job);
+    job.assumptions.insert(job.assumptions.end(), parsed.assumptions.begin(),
+                           parsed.assumptions.end());
+    job.not_modelled.insert(job.not_modelled.end(), parsed.not_modelled.begin(),
+                            parsed.not_modelled.end());
   }
   job.files = std::move(files);
   return job;
 }
 
 // Engines that shard keep weights of their own.
-void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJob& notes) {
-  constexpr int kTypeOfTheConfig = 500;
+void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, MergedJob& notes) {
+  constexpr int kFirstLoadingConfigDtype = 500;
   const Node* precision = value_at(document, "training.precision");
   const Node* stack = value_at(document, "target.stack.transformers");
-  const bool older = stack != nullptr && version_number(shown(*stack)) < kTypeOfTheConfig;
+  const bool older = stack != nullptr && version_number(shown(*stack)) < kFirstLoadingConfigDtype;
   if (older || precision == nullptr || !precision->is_string() ||
       !has_format(files, FileFormat::kTrainingArguments) ||
       has_format(files, FileFormat::kDeepSpeed) ||
@@ -182,10 +182,10 @@ void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJ
                   type, compute));
 }
 
-std::vector<Reading> read_paths(const std::vector<std::string>& paths) {
-  std::vector<Reading> files;
+std::vector<ParsedFile> read_paths(const std::vector<std::string>& paths) {
+  std::vector<ParsedFile> files;
   for (const std::string& path : paths) {
-    for (Reading& reading : read_path(path)) files.push_back(std::move(reading));
+    for (ParsedFile& parsed : read_path(path)) files.push_back(std::move(parsed));
   }
   return files;
 }

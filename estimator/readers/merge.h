@@ -6,13 +6,13 @@
 
 #include "core/document.h"
 #include "estimator/job/patch.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 
 struct MergedJob {
   Node document;
-  std::vector<Reading> files;
+  std::vector<ParsedFile> files;
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;  // contradictions, each with both files
@@ -20,16 +20,16 @@ struct MergedJob {
 
 // A later file wins over an earlier one, and a contradiction is named. What a DeepSpeed file leaves
 // open stays open: resolve.h.
-MergedJob merge_files(std::vector<Reading> files);
+MergedJob merge_files(std::vector<ParsedFile> files);
 
 // Whether the document says which model; what of it learns may be known before.
-bool says_model(const Node& document);
+bool has_model(const Node& document);
 
 // From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
 // is autocast over that: the document is made to say so, and the notes tell.
-void keep_stored_type(const std::vector<Reading>& files, Node& document, MergedJob& notes);
+void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, MergedJob& notes);
 
 // Every file, and every folder with a model in it.
-std::vector<Reading> read_paths(const std::vector<std::string>& paths);
+std::vector<ParsedFile> read_paths(const std::vector<std::string>& paths);
 
 }  // namespace memfathom

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "estimator/models/presets.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 

@@ -32,44 +32,44 @@ Node path_node(const fs::path& path) {
 
 }  // namespace
 
-void read_model_config(Reading& reading) {
-  if (reading.file.empty()) {
-    reading.set("model.config", reading.content);
+void read_model_config(ParsedFile& parsed) {
+  if (parsed.file.empty()) {
+    parsed.set("model.config", parsed.content);
   } else {
-    reading.set("model.config", path_node(reading.file));
+    parsed.set("model.config", path_node(parsed.file));
   }
-  read_stored_bits(reading);
-  const Node* dtype = value_at(reading.content, "torch_dtype");
-  if (dtype == nullptr) dtype = value_at(reading.content, "dtype");
+  read_stored_bits(parsed);
+  const Node* dtype = value_at(parsed.content, "torch_dtype");
+  if (dtype == nullptr) dtype = value_at(parsed.content, "dtype");
   if (dtype == nullptr || !dtype->is_string()) return;
   static constexpr std::array<std::string_view, 3> kKnown{"float32", "bfloat16", "float16"};
   if (std::find(kKnown.begin(), kKnown.end(), dtype->as_string()) == kKnown.end()) return;
-  reading.set("training.precision", *dtype);
+  parsed.set("training.precision", *dtype);
 }
 
 std::span<const Field> adapter_fields() { return kAdapterFields; }
 
-void read_adapter(Reading& reading) {
-  const Node& tree = reading.content;
+void read_adapter(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const std::string& type = tree.at("peft_type").as_string();
   if (type == "LORA") {
-    reading.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
+    parsed.set("training.lora.rank", Node::integer(tree.at("r").as_int(1)));
   } else {
     // The frozen weights and what flows through them are the same; what learns is small.
     const Node* rank = value_at(tree, value_at(tree, "init_r") != nullptr ? "init_r" : "r");
     const std::int64_t size = rank != nullptr && rank->is_int() ? rank->as_int(1, 1 << 20) : 1;
-    reading.set("training.lora.rank", Node::integer(size));
-    reading.not_modelled.push_back(
-        fmt::format("{}: {} adapters are counted as LoRA of rank {}", reading.file, type, size));
+    parsed.set("training.lora.rank", Node::integer(size));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: {} adapters are counted as LoRA of rank {}", parsed.file, type, size));
   }
-  read_fields(kAdapterFields, reading);
+  read_fields(kAdapterFields, parsed);
   if (const Node* base = value_at(tree, "base_model_name_or_path");
       base != nullptr && base->is_string())
-    reading.base_model = base->as_string();
+    parsed.base_model = base->as_string();
   static constexpr std::array<std::string_view, 5> kNotModelled{
       "use_dora", "modules_to_save", "rank_pattern", "layers_to_transform",
       "trainable_token_indices"};
-  list_not_modelled(kNotModelled, reading);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 namespace {
@@ -88,15 +88,15 @@ fs::path found_from(const fs::path& file, const fs::path& named) {
 }
 
 // "zero3_bf16_cpuoffload_all.json", "ds_z2_config.json": names that say what is in the file.
-std::optional<Reading> read_from_its_name(const Reading& reading, const std::string& named) {
+std::optional<ParsedFile> parse_model_name(const ParsedFile& parsed, const std::string& named) {
   const std::string name = fs::path(named).filename().string();
   for (const std::string_view mark : {"zero_stage", "zero", "_z", "stage"}) {
     const std::size_t at = name.find(mark);
     if (at == std::string::npos || at + mark.size() >= name.size()) continue;
     const char stage = name[at + mark.size()];
     if (stage < '0' || stage > '3') continue;
-    Reading guessed;
-    guessed.file = reading.file;
+    ParsedFile guessed;
+    guessed.file = parsed.file;
     guessed.format = FileFormat::kDeepSpeed;
     guessed.content = Node::map();
     guessed.section = "deepspeed";
@@ -107,31 +107,32 @@ std::optional<Reading> read_from_its_name(const Reading& reading, const std::str
     guessed.assumptions.push_back(
         fmt::format("{} names {}, which is not here: ZeRO stage {}{} is taken from its name; give "
                     "the file with --from for its buckets",
-                    reading.file, named, stage, offloads ? " with offloading" : ""));
+                    parsed.file, named, stage, offloads ? " with offloading" : ""));
     return guessed;
   }
   return std::nullopt;
 }
 
 // A DeepSpeed configuration in a file of its own that another file names.
-void add_deepspeed(const Reading& reading, std::string_view key, std::vector<Reading>& readings) {
-  const Node* deepspeed = value_at(reading.content, key);
+void add_deepspeed(const ParsedFile& parsed, std::string_view key,
+                   std::vector<ParsedFile>& parsed_files) {
+  const Node* deepspeed = value_at(parsed.content, key);
   if (deepspeed == nullptr || deepspeed->is_map()) return;
   const std::string& named = deepspeed->as_string();
   if (named.empty()) return;
-  const fs::path path = found_from(reading.file, named);
+  const fs::path path = found_from(parsed.file, named);
   if (path.empty()) {
-    if (std::optional<Reading> guessed = read_from_its_name(reading, named)) {
-      readings.push_back(std::move(*guessed));
+    if (std::optional<ParsedFile> guessed = parse_model_name(parsed, named)) {
+      parsed_files.push_back(std::move(*guessed));
       return;
     }
   }
-  readings.push_back(
+  parsed_files.push_back(
       read_tree(load_document(path.empty() ? named : path.string()), FileFormat::kDeepSpeed));
 }
 
 // What people have beside their configuration, and what to give instead.
-void refuse_by_name(const std::string& path) {
+void reject_by_name(const std::string& path) {
   struct Kind {
     std::string_view ending, remedy;
   };
@@ -156,43 +157,43 @@ void refuse_by_name(const std::string& path) {
   }
 }
 
-std::vector<Reading> read_file(const std::string& path) {
-  if (is_there(path)) refuse_by_name(path);
+std::vector<ParsedFile> read_file(const std::string& path) {
+  if (is_there(path)) reject_by_name(path);
   const Node tree = load_document(path);
   const FileFormat format = detect_format(tree);
-  std::vector<Reading> readings;
-  read_with_sections(tree, format, readings);
-  const Reading first = readings.front();
+  std::vector<ParsedFile> parsed_files;
+  read_with_sections(tree, format, parsed_files);
+  const ParsedFile first = parsed_files.front();
   if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl ||
       format == FileFormat::kLlamaFactory)
-    add_deepspeed(first, "deepspeed", readings);
+    add_deepspeed(first, "deepspeed", parsed_files);
   if (format == FileFormat::kLlamaFactory)
-    add_deepspeed(first, "dist_config.config_file", readings);
+    add_deepspeed(first, "dist_config.config_file", parsed_files);
   if (format == FileFormat::kAccelerate)
-    add_deepspeed(first, "deepspeed_config.deepspeed_config_file", readings);
-  return readings;
+    add_deepspeed(first, "deepspeed_config.deepspeed_config_file", parsed_files);
+  return parsed_files;
 }
 
 }  // namespace
 
-std::vector<Reading> read_path(const std::string& path) {
+std::vector<ParsedFile> read_path(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return read_file(path);
   const fs::path folder(path);
   if (is_there(folder / "model_index.json")) return {read_pipeline(folder)};
-  std::vector<Reading> readings;
+  std::vector<ParsedFile> parsed_files;
   for (const char* name : {"config.json", "adapter_config.json"}) {
     if (!is_there(folder / name)) continue;
     const Node tree = load_document((folder / name).string());
-    readings.push_back(read_tree(tree, detect_format(tree)));
+    parsed_files.push_back(read_tree(tree, detect_format(tree)));
   }
-  if (readings.empty()) {
+  if (parsed_files.empty()) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: this folder has no config.json, adapter_config.json or "
                             "model_index.json; name a file in it",
                             path));
   }
-  return readings;
+  return parsed_files;
 }
 
 }  // namespace memfathom

@@ -152,7 +152,7 @@ std::optional<Node> completed(const Node& model, const fs::path& cache,
 }
 
 // Adapters of a model whose layers' names are not known go to every linear layer of its stand-in.
-void aim_at_the_stand_in(Node& document, std::vector<std::string>& assumptions) {
+void retarget_lora_for_substitute(Node& document, std::vector<std::string>& assumptions) {
   const Node* model = document.find("model");
   const Node* training = document.find("training");
   const Node* lora = training != nullptr && training->is_map() ? training->find("lora") : nullptr;
@@ -226,7 +226,7 @@ void complete_model_names(Node& document, const fs::path& cache,
     }
   }
   for (auto& [path, changed] : changes) document.assign(path, std::move(changed));
-  aim_at_the_stand_in(document, assumptions);
+  retarget_lora_for_substitute(document, assumptions);
 }
 
 }  // namespace memfathom

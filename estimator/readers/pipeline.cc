@@ -55,10 +55,10 @@ Node text_encoder(const char* name, const Node& config, const Node& denoiser) {
   return module;
 }
 
-void add_autoencoder(const Node& config, Reading& reading, Node& modules) {
+void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
   if (!is_autoencoder(config)) {
-    reading.not_modelled.push_back(
-        fmt::format("{}: the VAE, a {}", reading.file, text_at(config, "_class_name")));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: the VAE, a {}", parsed.file, text_at(config, "_class_name")));
     return;
   }
   Node module = frozen_module(kAutoencoder, config);
@@ -66,42 +66,42 @@ void add_autoencoder(const Node& config, Reading& reading, Node& modules) {
   // diffusers' scripts encode images by the batch, videos one after the other.
   const bool videos = text_at(config, "_class_name") != "AutoencoderKL";
   if (videos) module.set("batch_size", Node::integer(1));
-  reading.assumptions.push_back(fmt::format(
+  parsed.assumptions.push_back(fmt::format(
       "{}: the VAE stays on the card: in training it encodes {} in every step, else it decodes at "
       "the "
       "end; a script that has its latents before is a job without the module vae (docs/jobs.md)",
-      reading.file, videos ? "one video at a time" : "the batch"));
+      parsed.file, videos ? "one video at a time" : "the batch"));
   modules.append(std::move(module));
 }
 
 // The sample that the denoiser was made for, where nobody says another.
-void set_usual_sample(const Node& denoiser, Reading& reading) {
-  constexpr std::int64_t kPixelsOfALatent = 8;
+void set_default_sample(const Node& denoiser, ParsedFile& parsed) {
+  constexpr std::int64_t kPixelsPerLatent = 8;
   const auto pixels = [&](const char* key) {
-    return Node::integer(value_at(denoiser, key)->as_int(1, 1 << 16) * kPixelsOfALatent);
+    return Node::integer(value_at(denoiser, key)->as_int(1, 1 << 16) * kPixelsPerLatent);
   };
   if (value_at(denoiser, "sample_height") != nullptr &&
       value_at(denoiser, "sample_width") != nullptr) {
     Node size = Node::list();
     size.append(pixels("sample_height"));
     size.append(pixels("sample_width"));
-    reading.set("training.image_size", std::move(size));
+    parsed.set("training.image_size", std::move(size));
   } else if (const Node* side = value_at(denoiser, "sample_size");
              side != nullptr && side->is_int()) {
-    reading.set("training.image_size", pixels("sample_size"));
+    parsed.set("training.image_size", pixels("sample_size"));
   }
   if (const Node* frames = value_at(denoiser, "sample_frames"))
-    reading.set("training.num_frames", *frames);
+    parsed.set("training.num_frames", *frames);
 }
 
 }  // namespace
 
-Reading read_pipeline(const fs::path& folder) {
+ParsedFile read_pipeline(const fs::path& folder) {
   const Node index = load_document((folder / kIndex).string());
-  Reading reading;
-  reading.file = (folder / kIndex).string();
-  reading.format = FileFormat::kModelConfig;
-  reading.content = index;
+  ParsedFile parsed;
+  parsed.file = (folder / kIndex).string();
+  parsed.format = FileFormat::kModelConfig;
+  parsed.content = index;
   Node denoiser = Node::map();
   Node denoisers = Node::list();
   for (const char* name : {"transformer", "unet"}) {
@@ -116,20 +116,20 @@ Reading read_pipeline(const fs::path& folder) {
       modules.append(text_encoder(name, *config, denoiser));
   }
   if (const std::optional<Node> config = config_of(folder, kAutoencoder))
-    add_autoencoder(*config, reading, modules);
+    add_autoencoder(*config, parsed, modules);
   for (const Node& module : denoisers.items()) modules.append(module);
   if (modules.items().empty())
     index.refuse(
         "none of its parts (transformer, unet, text_encoder, vae) has a config.json beside it; "
         "give the whole folder");
-  reading.set("model.modules", std::move(modules));
-  set_usual_sample(denoiser, reading);
-  return reading;
+  parsed.set("model.modules", std::move(modules));
+  set_default_sample(denoiser, parsed);
+  return parsed;
 }
 
-void aim_autoencoder(const std::vector<Reading>& files, Node& document) {
-  const bool any = std::any_of(files.begin(), files.end(), [](const Reading& reading) {
-    return fs::path(reading.file).filename() == kIndex;
+void select_autoencoder_part(const std::vector<ParsedFile>& files, Node& document) {
+  const bool any = std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
+    return fs::path(parsed.file).filename() == kIndex;
   });
   const std::string mode = text_at(document, "training.mode");
   if (!any || mode.empty() || mode == "train") return;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "estimator/readers/model_config.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 namespace {
@@ -18,31 +18,32 @@ std::int64_t count_at(const Node& tree, std::string_view key) {
   return value != nullptr && value->is_int() ? value->as_int() : 0;
 }
 
-struct Family {
+struct PositionFamily {
   std::string_view type;
   std::int64_t reserved;  // places of the table that no token can have
 };
 
 // Their table of positions ends, and so does the library's patience.
-constexpr auto kTables = std::to_array<Family>({{"gpt2", 0},
-                                                {"opt", 0},
-                                                {"bert", 0},
-                                                {"distilbert", 0},
-                                                {"roberta", 2},
-                                                {"xlm-roberta", 2},
-                                                {"camembert", 2}});
+constexpr auto kTables = std::to_array<PositionFamily>({{"gpt2", 0},
+                                                        {"opt", 0},
+                                                        {"bert", 0},
+                                                        {"distilbert", 0},
+                                                        {"roberta", 2},
+                                                        {"xlm-roberta", 2},
+                                                        {"camembert", 2}});
 
 // The places that the model has for tokens, and whether its library refuses more; 0: not known.
-struct Places {
+struct PositionLimits {
   std::int64_t count = 0;
   bool table = false;
 };
 
-Places places_of(const Node& config) {
+PositionLimits position_limits_of(const Node& config) {
   const Node* type = value_at(config, "model_type");
   const std::string name = type != nullptr && type->is_string() ? type->as_string() : "";
-  const auto* family = std::find_if(kTables.begin(), kTables.end(),
-                                    [&](const Family& known) { return known.type == name; });
+  const auto* family =
+      std::find_if(kTables.begin(), kTables.end(),
+                   [&](const PositionFamily& known) { return known.type == name; });
   const bool table = family != kTables.end();
   const std::int64_t count =
       count_at(config, name == "gpt2" ? "n_positions" : "max_position_embeddings");
@@ -51,7 +52,7 @@ Places places_of(const Node& config) {
 
 }  // namespace
 
-std::string beyond_positions(const Node& document) {
+std::string position_limit_warning(const Node& document) {
   std::int64_t length = count_at(document, "training.sequence_length");
   if (const Node* mode = value_at(document, "training.mode");
       mode != nullptr && mode->is_string() && mode->as_string() == "generate")
@@ -59,7 +60,7 @@ std::string beyond_positions(const Node& document) {
   if (length <= 0) return "";
   const Node config = model_config(document);
   if (!config.is_map()) return "";
-  const Places places = places_of(config);
+  const PositionLimits places = position_limits_of(config);
   if (places.count <= 0 || length <= places.count) return "";
   return places.table
              ? fmt::format(
@@ -71,14 +72,14 @@ std::string beyond_positions(const Node& document) {
 }
 
 void assume_length(Node& document, std::vector<std::string>& assumptions) {
-  constexpr std::int64_t kUsual = 2048;
+  constexpr std::int64_t kDefaultLength = 2048;
   if (value_at(document, "training.sequence_length") != nullptr) return;
   const Node config = model_config(document);
   const bool reads_text = value_at(document, "model.parameters") != nullptr ||
                           (config.is_map() && value_at(config, "vocab_size") != nullptr);
   if (!reads_text) return;
-  const std::int64_t places = config.is_map() ? places_of(config).count : 0;
-  const std::int64_t length = places > 0 ? std::min(places, kUsual) : kUsual;
+  const std::int64_t places = config.is_map() ? position_limits_of(config).count : 0;
+  const std::int64_t length = places > 0 ? std::min(places, kDefaultLength) : kDefaultLength;
   document.assign("training.sequence_length", Node::integer(length));
   assumptions.push_back(
       fmt::format("no file says how long a sample is: {} tokens; --sequence-length says otherwise, "

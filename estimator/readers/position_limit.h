@@ -9,7 +9,7 @@
 namespace memfathom {
 
 // One sentence, or nothing where the length is within the limit or no limit is known.
-std::string beyond_positions(const Node& document);
+std::string position_limit_warning(const Node& document);
 
 // Files of trainers often leave the length to the data. Where none says it and the model reads
 // text, the document gets the usual one, and the assumption is told.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "estimator/models/presets.h"
-#include "estimator/readers/own_family.h"
+#include "estimator/readers/builtin_family.h"
 
 namespace memfathom {
 namespace {
@@ -26,18 +26,18 @@ const Node* name_in(const Node& tree) {
 
 // A width, a depth and heads are a transformer; which one, the file does not say: with a width of
 // its feed-forward layers a Llama, which large trainings are, else a GPT-2.
-void set_transformer(const Node& width, const Node& depth, const Node& heads, Reading& reading) {
-  const Node& tree = reading.content;
+void set_transformer(const Node& width, const Node& depth, const Node& heads, ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const Node* inner = anywhere(tree, {"ffn_hidden_size", "intermediate_size"});
   const bool llama = inner != nullptr;
   const auto set = [&](const char* of_llama, const char* of_gpt2, std::int64_t value) {
-    reading.set(fmt::format("model.config.{}", llama ? of_llama : of_gpt2), Node::integer(value));
+    parsed.set(fmt::format("model.config.{}", llama ? of_llama : of_gpt2), Node::integer(value));
   };
   const auto said = [&](std::initializer_list<std::string_view> keys, std::int64_t otherwise) {
     const Node* value = anywhere(tree, keys);
     return value != nullptr ? value->as_int(1) : otherwise;
   };
-  reading.set("model.config.model_type", Node::string(llama ? "llama" : "gpt2"));
+  parsed.set("model.config.model_type", Node::string(llama ? "llama" : "gpt2"));
   set("hidden_size", "n_embd", width.as_int(1));
   set("num_hidden_layers", "n_layer", depth.as_int(1));
   set("num_attention_heads", "n_head", heads.as_int(1));
@@ -49,10 +49,10 @@ void set_transformer(const Node& width, const Node& depth, const Node& heads, Re
   set("max_position_embeddings", "n_positions",
       said({"block_size", "seq_length", "encoder_seq_length", "max_position_embeddings"}, 1024));
   set("vocab_size", "vocab_size", said({"vocab_size", "padded_vocab_size"}, llama ? 32000 : 50304));
-  reading.assumptions.push_back(
+  parsed.assumptions.push_back(
       fmt::format("{}: a width, a depth and heads are counted as a {} of those; give a config.json "
                   "(--model FOLDER) for another shape",
-                  reading.file, llama ? "Llama" : "GPT-2"));
+                  parsed.file, llama ? "Llama" : "GPT-2"));
 }
 
 }  // namespace
@@ -68,23 +68,24 @@ const Node* anywhere(const Node& tree, std::initializer_list<std::string_view> k
   return nullptr;
 }
 
-void set_script_model(Reading& reading) {
-  const Node& tree = reading.content;
+void set_script_model(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   const Node* name = name_in(tree);
   const Node* width = anywhere(tree, {"hidden_dim", "hidden_size", "n_embd"});
   const Node* depth = anywhere(tree, {"num_layers", "n_layers", "n_layer"});
   const Node* heads = anywhere(tree, {"num_attention_heads", "n_head", "n_heads"});
-  const bool is_network = name != nullptr && (is_own_family(name->as_string()) || width != nullptr);
+  const bool is_network =
+      name != nullptr && (is_builtin_family(name->as_string()) || width != nullptr);
   if (name != nullptr && !is_network) {
-    reading.base_model = name->as_string();
+    parsed.base_model = name->as_string();
   } else if (name == nullptr && width != nullptr && depth != nullptr && heads != nullptr) {
-    set_transformer(*width, *depth, *heads, reading);
+    set_transformer(*width, *depth, *heads, parsed);
   } else if (name != nullptr || width != nullptr) {
     // A width without a name is completed by own_family.h.
-    if (name != nullptr) reading.set("model.config.model_type", *name);
-    if (width != nullptr) reading.set("model.config.hidden_size", Node::integer(width->as_int(1)));
+    if (name != nullptr) parsed.set("model.config.model_type", *name);
+    if (width != nullptr) parsed.set("model.config.hidden_size", Node::integer(width->as_int(1)));
     if (depth != nullptr)
-      reading.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
+      parsed.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 
@@ -15,6 +15,6 @@ std::span<const std::string_view> script_sections();
 const Node* anywhere(const Node& tree, std::initializer_list<std::string_view> keys);
 
 // A family with its width and depth, a transformer with its heads, or a model's name.
-void set_script_model(Reading& reading);
+void set_script_model(ParsedFile& parsed);
 
 }  // namespace memfathom

@@ -30,7 +30,7 @@ const Node* either(const Node& tree, const char* one, const char* other) {
 
 // llm-compressor's: the first group of layers stands for all; 4-bit integers are packed like
 // GPTQ's.
-bool set_compressed(const Node& config, Reading& reading) {
+bool set_compressed(const Node& config, ParsedFile& parsed) {
   const Node* groups = value_at(config, "config_groups");
   if (groups == nullptr || !groups->is_map() || groups->entries().empty()) return false;
   const Node* weights = value_at(groups->entries().front(), "weights");
@@ -39,20 +39,20 @@ bool set_compressed(const Node& config, Reading& reading) {
   const Node* whole = value_at(config, "ignore");
   if (bits == nullptr || !bits->is_number()) return false;
   if (bits->as_int(1, 16) == 8) {
-    reading.set("training.quantization", packed("fp8", nullptr, nullptr, whole));
+    parsed.set("training.quantization", packed("fp8", nullptr, nullptr, whole));
     return true;
   }
   if (bits->as_int() != 4) return false;
-  reading.set("training.quantization",
-              packed("gptq", bits, value_at(*weights, "group_size"), whole));
+  parsed.set("training.quantization",
+             packed("gptq", bits, value_at(*weights, "group_size"), whole));
   return true;
 }
 
-bool set_method(const Node& config, Reading& reading) {
+bool set_method(const Node& config, ParsedFile& parsed) {
   const std::string method = text_at(config, "quant_method");
   const Node* whole = value_at(config, "modules_to_not_convert");
   const auto set = [&](Node said) {
-    reading.set("training.quantization", std::move(said));
+    parsed.set("training.quantization", std::move(said));
     return true;
   };
   if (method == "gptq")
@@ -62,22 +62,22 @@ bool set_method(const Node& config, Reading& reading) {
                       either(config, "group_size", "q_group_size"), whole));
   if (method == "fp8" || method == "fbgemm_fp8") return set(packed("fp8", nullptr, nullptr, whole));
   if (method == "mxfp4") return set(Node::string("mxfp4"));
-  return method == "compressed-tensors" && set_compressed(config, reading);
+  return method == "compressed-tensors" && set_compressed(config, parsed);
 }
 
 }  // namespace
 
-void read_stored_bits(Reading& reading) {
-  const Node* config = value_at(reading.content, "quantization_config");
+void read_stored_bits(ParsedFile& parsed) {
+  const Node* config = value_at(parsed.content, "quantization_config");
   if (config == nullptr || !config->is_map()) return;
   if (is_true_at(*config, "load_in_8bit")) {
-    reading.set("training.quantization", Node::string("int8"));
+    parsed.set("training.quantization", Node::string("int8"));
   } else if (is_true_at(*config, "load_in_4bit")) {
     const bool twice = is_true_at(*config, "bnb_4bit_use_double_quant");
-    reading.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
-  } else if (!set_method(*config, reading)) {
-    reading.not_modelled.push_back(
-        fmt::format("{}: its quantization_config; weights are counted unquantized", reading.file));
+    parsed.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
+  } else if (!set_method(*config, parsed)) {
+    parsed.not_modelled.push_back(
+        fmt::format("{}: its quantization_config; weights are counted unquantized", parsed.file));
   }
 }
 

@@ -66,17 +66,17 @@ std::string base_model(const Node& tree) {
   return !is_preset(name) && is_here ? folder : name;
 }
 
-void set_precision(Reading& reading) {
-  const std::string type = text_at(reading.content, "dtype", "bf16");
+void set_precision(ParsedFile& parsed) {
+  const std::string type = text_at(parsed.content, "dtype", "bf16");
   if (type != "bf16" && type != "fp16" && type != "fp32") return;
-  reading.set("training.precision", Node::string(type));
+  parsed.set("training.precision", Node::string(type));
   const auto adapts = [](const KeyChange& change) { return change.key == "training.lora.rank"; };
-  if (std::any_of(reading.settings.begin(), reading.settings.end(), adapts))
-    reading.set("training.lora.precision", Node::string(type));
+  if (std::any_of(parsed.settings.begin(), parsed.settings.end(), adapts))
+    parsed.set("training.lora.precision", Node::string(type));
 }
 
-void set_adapters(Reading& reading) {
-  const Node& tree = reading.content;
+void set_adapters(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   Node targets = Node::list();
   if (const Node* modules = value_at(tree, "model.lora_attn_modules");
       modules != nullptr && modules->is_list()) {
@@ -88,47 +88,47 @@ void set_adapters(Reading& reading) {
     for (const char* name : {"gate_proj", "down_proj", "up_proj"})
       targets.append(Node::string(name));
   }
-  if (!targets.items().empty()) reading.set("training.lora.targets", std::move(targets));
+  if (!targets.items().empty()) parsed.set("training.lora.targets", std::move(targets));
   if (component(tree, "model").starts_with("qlora_"))
-    reading.set("training.quantization", Node::string("nf4-double"));
+    parsed.set("training.quantization", Node::string("nf4-double"));
 }
 
-void set_optimizer(Reading& reading) {
-  std::string name = component(reading.content, "optimizer");
+void set_optimizer(ParsedFile& parsed) {
+  std::string name = component(parsed.content, "optimizer");
   if (name.empty()) return;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name.starts_with("paged")) {
     name.erase(0, 5);
-    reading.not_modelled.emplace_back(
+    parsed.not_modelled.emplace_back(
         "paged optimizer states are counted as if they stayed on the card");
   }
   if (name == "adamw8bit" || name == "adam8bit") name = "adamw-8bit";
   static constexpr std::array<std::string_view, 6> kKnown{"adamw", "adam",    "adamw-8bit",
                                                           "sgd",   "adagrad", "rmsprop"};
   if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-    reading.not_modelled.push_back(fmt::format(
-        "{}: the states of the optimizer {}; they are counted as AdamW's", reading.file, name));
+    parsed.not_modelled.push_back(fmt::format(
+        "{}: the states of the optimizer {}; they are counted as AdamW's", parsed.file, name));
     name = "adamw";
   }
   Node optimizer = Node::string(name);
-  if (is_true_at(reading.content, "optimizer.fused")) {
+  if (is_true_at(parsed.content, "optimizer.fused")) {
     optimizer = Node::map();
     optimizer.set("name", Node::string(name));
     optimizer.set("implementation", Node::string("fused"));
   }
-  reading.set("training.optimizer", std::move(optimizer));
+  parsed.set("training.optimizer", std::move(optimizer));
 }
 
-void set_loss(bool adapters, Reading& reading) {
-  const std::string loss = component(reading.content, "loss");
+void set_loss(bool adapters, ParsedFile& parsed) {
+  const std::string loss = component(parsed.content, "loss");
   if (loss.starts_with("DPO")) {
-    reading.set("training.preference.method", Node::string("dpo"));
-    reading.set("training.preference.reference",
-                Node::string(adapters ? "disabled-adapter" : "model"));
+    parsed.set("training.preference.method", Node::string("dpo"));
+    parsed.set("training.preference.reference",
+               Node::string(adapters ? "disabled-adapter" : "model"));
   } else if (loss == "LinearCrossEntropyLoss" || loss == "CEWithChunkedOutputLoss") {
-    reading.not_modelled.push_back(fmt::format(
-        "{}: {} makes the logits in pieces; whole ones are counted", reading.file, loss));
+    parsed.not_modelled.push_back(fmt::format(
+        "{}: {} makes the logits in pieces; whole ones are counted", parsed.file, loss));
   }
 }
 
@@ -136,20 +136,20 @@ void set_loss(bool adapters, Reading& reading) {
 
 std::span<const Field> torchtune_fields() { return kFields; }
 
-void read_torchtune(Reading& reading) {
-  const Node& tree = reading.content;
-  read_fields(kFields, reading);
-  set_packed({"dataset.packed"}, reading);
+void read_torchtune(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  read_fields(kFields, parsed);
+  set_packed({"dataset.packed"}, parsed);
   const bool adapters = value_at(tree, "model.lora_rank") != nullptr;
-  if (adapters) set_adapters(reading);
-  set_precision(reading);
-  set_optimizer(reading);
-  set_loss(adapters, reading);
-  reading.set("training.checkpoint_reentrant", Node::boolean(false));
+  if (adapters) set_adapters(parsed);
+  set_precision(parsed);
+  set_optimizer(parsed);
+  set_loss(adapters, parsed);
+  parsed.set("training.checkpoint_reentrant", Node::boolean(false));
   if (const Node* norm = value_at(tree, "clip_grad_norm"); norm != nullptr && norm->is_number())
-    reading.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
-  reading.base_model = base_model(tree);
-  list_not_modelled(kNotModelled, reading);
+    parsed.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));
+  parsed.base_model = base_model(tree);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

@@ -65,14 +65,14 @@ constexpr auto kNotModelled = std::to_array<std::string_view>(
     {"use_ema", "model_ema", "ema", "train.ema", "training.ema", "compile", "torch_compile",
      "torchcompile", "train_text_encoder", "training.compile"});
 
-void set_image(Reading& reading) {
-  const Node* height = anywhere(reading.content, {"height"});
-  const Node* width = anywhere(reading.content, {"width"});
+void set_image(ParsedFile& parsed) {
+  const Node* height = anywhere(parsed.content, {"height"});
+  const Node* width = anywhere(parsed.content, {"width"});
   if (height == nullptr || width == nullptr) return;
   Node size = Node::list();
   size.append(Node::integer(height->as_int(1)));
   size.append(Node::integer(width->as_int(1)));
-  reading.set("training.image_size", std::move(size));
+  parsed.set("training.image_size", std::move(size));
 }
 
 // "16-mixed" of Lightning, "fp16" of accelerate's scripts: autocast; "bf16-true": whole weights.
@@ -86,13 +86,13 @@ std::string precision_of(std::string name) {
   return fmt::format("{}{}", whole ? "" : "amp-", bf16 ? "bf16" : "fp16");
 }
 
-void set_precision(Reading& reading) {
-  const Node& tree = reading.content;
+void set_precision(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   if (const Node* amp = anywhere(tree, {"use_amp", "amp"}); amp != nullptr && amp->is_bool()) {
     const Node* type = anywhere(tree, {"amp_dtype"});
     const bool bf16 = type != nullptr && type->is_string() && type->as_string() == "bfloat16";
     if (amp->as_bool())
-      reading.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
+      parsed.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
     return;
   }
   const Node* named = anywhere(tree, {"mixed_precision", "precision", "dtype"});
@@ -100,14 +100,14 @@ void set_precision(Reading& reading) {
   if (named == nullptr) return;
   const std::string name = named->is_string() ? named->as_string() : named->shown();
   if (std::string precision = precision_of(name); !precision.empty())
-    reading.set("training.precision", Node::string(std::move(precision)));
+    parsed.set("training.precision", Node::string(std::move(precision)));
 }
 
 }  // namespace
 
 std::span<const Field> train_yaml_fields() { return kFields; }
 
-bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) {
+bool write_to_train_yaml(const KeyChange& change, const Node& job, Node& content) {
   if (change.key == "training.image_size") {
     const Node& size = change.value;
     const bool both = size.is_list() && size.items().size() == 2;
@@ -151,21 +151,21 @@ bool say_in_train_yaml(const KeyChange& change, const Node& job, Node& content) 
   return false;
 }
 
-void read_train_yaml(Reading& reading) {
-  const Node& tree = reading.content;
-  read_fields(kFields, reading);
-  set_image(reading);
-  set_script_model(reading);
-  set_precision(reading);
-  // Lightning's may also be -1, "auto" or a list of cards.
+void read_train_yaml(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  read_fields(kFields, parsed);
+  set_image(parsed);
+  set_script_model(parsed);
+  set_precision(parsed);
+  // Lightning's may also be -1, "auto" or a list of GPUs.
   if (const Node* devices = value_at(tree, "trainer.devices");
       devices != nullptr && devices->is_int() && devices->as_int() > 0)
-    reading.set("parallel.num_gpus", *devices);
+    parsed.set("parallel.num_gpus", *devices);
   if (is_true_at(tree, "use_8bit_adam"))
-    reading.set("training.optimizer", Node::string("adamw-8bit"));
+    parsed.set("training.optimizer", Node::string("adamw-8bit"));
   if (is_true_at(tree, "enable_xformers_memory_efficient_attention"))
-    reading.set("training.attention", Node::string("efficient"));
-  list_not_modelled(kNotModelled, reading);
+    parsed.set("training.attention", Node::string("efficient"));
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

@@ -53,20 +53,20 @@ std::string model_named_in(const Node& tree) {
 }  // namespace
 
 // Evaluation has batches of its own, of 8 where nobody says otherwise.
-void set_evaluation(Reading& reading) {
-  const Node& tree = reading.content;
+void set_evaluation(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
   std::string when = text_at(tree, "eval_strategy", text_at(tree, "evaluation_strategy", "no"));
   when = when.substr(when.rfind('.') + 1);  // "IntervalStrategy.NO"
   const auto is_batch = [](const KeyChange& change) {
     return change.key == "training.evaluation.batch_size";
   };
   if (when == "no" || when == "NO") {
-    std::erase_if(reading.settings, is_batch);
-  } else if (std::none_of(reading.settings.begin(), reading.settings.end(), is_batch)) {
-    reading.set("training.evaluation.batch_size", Node::integer(8));
-    reading.assumptions.push_back(fmt::format(
+    std::erase_if(parsed.settings, is_batch);
+  } else if (std::none_of(parsed.settings.begin(), parsed.settings.end(), is_batch)) {
+    parsed.set("training.evaluation.batch_size", Node::integer(8));
+    parsed.assumptions.push_back(fmt::format(
         "{} evaluates and says no per_device_eval_batch_size: the library's default of 8",
-        reading.file));
+        parsed.file));
   }
 }
 
@@ -80,7 +80,7 @@ Node zero_section(const Node& stage) {
   return section;
 }
 
-bool say_in_training_arguments(const KeyChange& change, Node& content) {
+bool write_to_training_arguments(const KeyChange& change, Node& content) {
   if (change.key == "training.precision") {
     const std::string& name = change.value.as_string();
     if (name != "fp32" && !name.starts_with("amp-"))
@@ -105,7 +105,7 @@ bool say_in_training_arguments(const KeyChange& change, Node& content) {
   return false;
 }
 
-void set_fsdp(const Node& value, Reading& reading) {
+void set_fsdp(const Node& value, ParsedFile& parsed) {
   std::string text;
   if (value.is_list()) {
     for (const Node& item : value.items()) text += item.as_string() + " ";
@@ -116,57 +116,57 @@ void set_fsdp(const Node& value, Reading& reading) {
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
   if (text.empty() || has("no_shard") || text == "3" || text == "false") return;
   if (has("hybrid") || text == "4") {
-    reading.set("parallel.fsdp", Node::string("hybrid"));
+    parsed.set("parallel.fsdp", Node::string("hybrid"));
   } else if (has("shard_grad_op") || text == "2") {
-    reading.set("parallel.fsdp", Node::string("full"));
-    reading.not_modelled.push_back(
+    parsed.set("parallel.fsdp", Node::string("full"));
+    parsed.not_modelled.push_back(
         fmt::format("{}: SHARD_GRAD_OP keeps the gathered weights between forward and backward; it "
                     "is counted as FULL_SHARD",
-                    reading.file));
+                    parsed.file));
   } else if (has("full_shard") || text == "1" || text == "true") {
-    reading.set("parallel.fsdp", Node::string("full"));
+    parsed.set("parallel.fsdp", Node::string("full"));
   }
-  if (has("offload")) reading.set("parallel.offload.parameters", Node::string("cpu"));
+  if (has("offload")) parsed.set("parallel.offload.parameters", Node::string("cpu"));
 }
 
-void set_attention(const std::string& name, Reading& reading) {
+void set_attention(const std::string& name, ParsedFile& parsed) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (has("flash")) {
-    reading.set("training.attention", Node::string("flash"));
+    parsed.set("training.attention", Node::string("flash"));
   } else if (has("sdpa") || has("eager")) {
-    reading.set("training.attention", Node::string(has("eager") ? "eager" : "sdpa"));
+    parsed.set("training.attention", Node::string(has("eager") ? "eager" : "sdpa"));
   } else if (has("xformers")) {
-    reading.set("training.attention", Node::string("efficient"));
+    parsed.set("training.attention", Node::string("efficient"));
   } else {
-    reading.set("training.attention", Node::string("flash"));
-    reading.not_modelled.push_back(
-        fmt::format("{}: attention {} is counted as flash attention", reading.file, name));
+    parsed.set("training.attention", Node::string("flash"));
+    parsed.not_modelled.push_back(
+        fmt::format("{}: attention {} is counted as flash attention", parsed.file, name));
   }
 }
 
-void read_training_arguments(Reading& reading) {
-  const Node& tree = reading.content;
-  read_fields(kFields, reading);
-  set_packed({"packing"}, reading);
+void read_training_arguments(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  read_fields(kFields, parsed);
+  set_packed({"packing"}, parsed);
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
-    reading.set("training.batch_size", Node::integer(8));
-    reading.assumptions.push_back(fmt::format(
-        "{} says no per_device_train_batch_size: the library's default of 8", reading.file));
+    parsed.set("training.batch_size", Node::integer(8));
+    parsed.assumptions.push_back(fmt::format(
+        "{} says no per_device_train_batch_size: the library's default of 8", parsed.file));
   }
   if (is_true(tree, "bf16")) {
-    reading.set("training.precision", Node::string("amp-bf16"));
+    parsed.set("training.precision", Node::string("amp-bf16"));
   } else if (is_true(tree, "fp16")) {
-    reading.set("training.precision", Node::string("amp-fp16"));
-    reading.set("training.grad_scaler", Node::boolean(true));
+    parsed.set("training.precision", Node::string("amp-fp16"));
+    parsed.set("training.grad_scaler", Node::boolean(true));
   }
   const Node* norm = value_at(tree, "max_grad_norm");
-  reading.set("training.gradient_clipping",
-              Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
-  set_evaluation(reading);
-  reading.base_model = model_named_in(tree);
-  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, reading);
-  read_trl_arguments(reading);
-  list_not_modelled(kNotModelled, reading);
+  parsed.set("training.gradient_clipping",
+             Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
+  set_evaluation(parsed);
+  parsed.base_model = model_named_in(tree);
+  if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, parsed);
+  read_trl_arguments(parsed);
+  list_not_modelled(kNotModelled, parsed);
 }
 
 }  // namespace memfathom

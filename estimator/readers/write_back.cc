@@ -6,34 +6,34 @@
 #include "core/error.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/merge.h"
-#include "estimator/readers/resolve.h"
+#include "estimator/readers/resolve_auto.h"
 
 namespace memfathom {
 namespace {
 
 // The whole files after a change, without the sections that are read out of them.
-std::vector<Reading> read_again(const std::vector<Reading>& files) {
-  std::vector<Reading> readings;
-  for (const Reading& file : files) {
-    if (file.section.empty()) read_with_sections(file.content, file.format, readings);
+std::vector<ParsedFile> read_again(const std::vector<ParsedFile>& files) {
+  std::vector<ParsedFile> parsed_files;
+  for (const ParsedFile& file : files) {
+    if (file.section.empty()) read_with_sections(file.content, file.format, parsed_files);
   }
   // A folder's reading is more than its index says: it does not change.
-  for (Reading& reading : readings) {
-    for (const Reading& file : files) {
-      if (file.format == FileFormat::kModelConfig && file.file == reading.file) reading = file;
+  for (ParsedFile& parsed : parsed_files) {
+    for (const ParsedFile& file : files) {
+      if (file.format == FileFormat::kModelConfig && file.file == parsed.file) parsed = file;
     }
   }
-  return readings;
+  return parsed_files;
 }
 
-Node resolved(const std::vector<Reading>& files) {
+Node resolved(const std::vector<ParsedFile>& files) {
   MergedJob job = merge_files(files);
-  resolve_open(files, job.document, job);
+  resolve_auto_values(files, job.document, job);
   return job.document;
 }
 
 // The job that the files say, in one spelling of each meaning, so that two can be compared.
-Node job_of(const std::vector<Reading>& files, const Patch& patch) {
+Node job_of(const std::vector<ParsedFile>& files, const Patch& patch) {
   Node document = patched(resolved(files), patch);
   const auto usual = [&](std::string_view key, Node value) {
     if (value_at(document, key) == nullptr) document.assign(key, std::move(value));
@@ -79,51 +79,51 @@ std::vector<std::string> differences(const Node& a, const Node& b) {
 }
 
 // The spelling that the file uses already, else the first that its format knows.
-const Field* spelling_of(const Reading& reading, std::string_view key) {
+const Field* spelling_of(const ParsedFile& parsed, std::string_view key) {
   const Field* first = nullptr;
-  for (const Field& field : fields_of(reading.format)) {
+  for (const Field& field : fields_of(parsed.format)) {
     if (field.job != key) continue;
-    if (value_at(reading.content, field.file) != nullptr) return &field;
+    if (value_at(parsed.content, field.file) != nullptr) return &field;
     if (first == nullptr) first = &field;
   }
   return first;
 }
 
-bool says(const Reading& reading, std::string_view key) {
-  if (reading.format == FileFormat::kJob) return value_at(reading.content, key) != nullptr;
-  return std::any_of(reading.settings.begin(), reading.settings.end(),
+bool says(const ParsedFile& parsed, std::string_view key) {
+  if (parsed.format == FileFormat::kJob) return value_at(parsed.content, key) != nullptr;
+  return std::any_of(parsed.settings.begin(), parsed.settings.end(),
                      [&](const KeyChange& change) { return change.key == key; });
 }
 
-bool say(const KeyChange& change, const Node& job, const Reading& reading, Node& content) {
+bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Node& content) {
   bool said = false;
-  switch (reading.format) {
+  switch (parsed.format) {
     case FileFormat::kJob: content.assign(change.key, change.value); return true;
-    case FileFormat::kTrainingArguments: said = say_in_training_arguments(change, content); break;
-    case FileFormat::kDeepSpeed: said = say_in_deepspeed(change, job, content); break;
-    case FileFormat::kAccelerate: said = say_in_accelerate(change, content); break;
-    case FileFormat::kAxolotl: said = say_in_axolotl(change, job, content); break;
-    case FileFormat::kLlamaFactory: said = say_in_llama_factory(change, content); break;
-    case FileFormat::kTrainYaml: said = say_in_train_yaml(change, job, content); break;
+    case FileFormat::kTrainingArguments: said = write_to_training_arguments(change, content); break;
+    case FileFormat::kDeepSpeed: said = write_to_deepspeed(change, job, content); break;
+    case FileFormat::kAccelerate: said = write_to_accelerate(change, content); break;
+    case FileFormat::kAxolotl: said = write_to_axolotl(change, job, content); break;
+    case FileFormat::kLlamaFactory: said = write_to_llama_factory(change, content); break;
+    case FileFormat::kTrainYaml: said = write_to_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
     case FileFormat::kAdapter:
     case FileFormat::kTorchtune: break;
   }
-  const Field* field = spelling_of(reading, change.key);
+  const Field* field = spelling_of(parsed, change.key);
   if (said || field == nullptr) return said;
   content.assign(field->file, to_file_value(field->kind, change.value));
   return true;
 }
 
 // The files with the change in the given one; a section's goes into the file that holds it.
-std::vector<Reading> with_change(const std::vector<Reading>& files, std::size_t where,
-                                 const KeyChange& change, const Node& job) {
-  std::vector<Reading> changed = files;
+std::vector<ParsedFile> with_change(const std::vector<ParsedFile>& files, std::size_t where,
+                                    const KeyChange& change, const Node& job) {
+  std::vector<ParsedFile> changed = files;
   Node content = files[where].content;
   if (!say(change, job, files[where], content)) return {};
   changed[where].content = content;
   if (files[where].section.empty()) return changed;
-  for (Reading& whole : changed) {
+  for (ParsedFile& whole : changed) {
     if (whole.file == files[where].file && whole.section.empty())
       whole.content.assign(files[where].section, content);
   }
@@ -132,7 +132,7 @@ std::vector<Reading> with_change(const std::vector<Reading>& files, std::size_t 
 
 // Tries the files that say the key, the last first, then the others; takes the first way that
 // brings the files nearer to the wanted job.
-void make_change(const KeyChange& change, const Node& wanted, std::vector<Reading>& files) {
+void make_change(const KeyChange& change, const Node& wanted, std::vector<ParsedFile>& files) {
   std::vector<std::size_t> order;
   for (const bool own : {true, false}) {
     for (std::size_t i = files.size(); i-- > 0;) {
@@ -141,10 +141,10 @@ void make_change(const KeyChange& change, const Node& wanted, std::vector<Readin
   }
   const std::size_t before = differences(job_of(files, {}), wanted).size();
   for (const std::size_t where : order) {
-    const std::vector<Reading> changed = with_change(files, where, change, wanted);
+    const std::vector<ParsedFile> changed = with_change(files, where, change, wanted);
     if (changed.empty()) continue;
     try {
-      std::vector<Reading> again = read_again(changed);
+      std::vector<ParsedFile> again = read_again(changed);
       if (differences(job_of(again, {}), wanted).size() >= before) continue;
       files = std::move(again);
       return;
@@ -175,9 +175,9 @@ void collect_changes(const Node& before, const Node& after, Node& changes) {
 
 }  // namespace
 
-WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch) {
+WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch) {
   const Node wanted = job_of(files, patch);
-  std::vector<Reading> changed = files;
+  std::vector<ParsedFile> changed = files;
   // What one change makes sayable (a kind of run that offloads) may have been tried before it.
   for (int round = 0; round < 2; ++round) {
     for (const KeyChange& change : patch) make_change(change, wanted, changed);
@@ -203,9 +203,9 @@ WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch) {
     result.left_over = patch;
     return result;
   }
-  for (const Reading& file : files) {
+  for (const ParsedFile& file : files) {
     if (!file.section.empty()) continue;
-    for (const Reading& now : changed) {
+    for (const ParsedFile& now : changed) {
       if (now.file != file.file || !now.section.empty() || now.content.same_value(file.content))
         continue;
       Node changes = Node::map();

@@ -6,7 +6,7 @@
 
 #include "core/document.h"
 #include "estimator/job/patch.h"
-#include "estimator/readers/reading.h"
+#include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 
@@ -25,9 +25,9 @@ struct WrittenBack {
 // The files with the changes in them. A change is made where its key was said; a new one in the
 // last file whose format can say it. Read again, the files and `left_over` are exactly the changed
 // job: this is checked, and a change that would read back as something else is left over.
-WrittenBack write_back(const std::vector<Reading>& files, const Patch& patch);
+WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch);
 
 // How a change is made without a file: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True".
-std::string by_hand(const KeyChange& change);
+std::string manual_setting(const KeyChange& change);
 
 }  // namespace memfathom

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "core/error.h"
+#include "estimator/job_model/built_model.h"
+#include "estimator/job_model/layer_benchmark.h"
 #include "estimator/parallel/model_parallel.h"
 #include "estimator/parallel/strategy.h"
-#include "estimator/job_model/built_model.h"
 #include "estimator/run/iterations.h"
-#include "estimator/job_model/layer_benchmark.h"
 #include "estimator/run/load_phase.h"
 #include "estimator/run/simulated_memory.h"
 #include "estimator/run/trace_run.h"
@@ -23,7 +23,7 @@
 namespace memfathom {
 namespace {
 
-LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
+LoopOptions loop_options(const Job& job, const BuildOverrides& plan) {
   const TrainingSpec& training = job.training;
   LoopOptions options;
   options.optimizer = training.optimizer;
@@ -36,9 +36,9 @@ LoopOptions loop_options(const Job& job, const BuildPlan& plan) {
   options.hold_output = training.hold_output;
   options.retain_graph = retains_graph(job);
   options.zero_grad = training.zero_grad;
-  options.as_scripts_do = job.allocator.backend == Backend::kCaching;
+  options.mimic_user_script = job.allocator.backend == Backend::kCaching;
   if (training.settings.stage == PipelineStage::kFirst) {
-    options.passes_in_flight = passes_in_flight(job);
+    options.micro_batches_in_flight = micro_batches_in_flight(job);
     options.accumulation_steps = 1;
   }
   return options;
@@ -57,7 +57,7 @@ class HostMemory {
 };
 
 // `vary`: every iteration has another length, where the usual ones all have the longest.
-DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary) {
+DryRun run_session(Session& session, const Job& job, const StepHook& reached, bool vary) {
   DryRun run;
   session.cudnn_benchmark = job.training.cudnn_benchmark;
   HostMemory host;
@@ -67,9 +67,9 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
                 "parallel: several GPUs and offloading are estimated, not measured here; measure "
                 "the job without them");
   }
-  const Scoped<Session*> saved_on(session.saved_on,
-                                  job.parallel.offload_activations ? &host.session() : nullptr);
-  const BuildPlan plan = build_plan(job);
+  const Scoped<Session*> offload_session(
+      session.offload_session, job.parallel.offload_activations ? &host.session() : nullptr);
+  const BuildOverrides plan = build_overrides(job);
   const BuiltModel model = build_model(session, job, plan, run.assumptions);
   run.parameter_count = model.parameter_count();
   run.layers = model.layer_count();
@@ -116,7 +116,7 @@ DryRun play(Session& session, const Job& job, const StepHook& reached, bool vary
   return run;
 }
 
-DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool vary) {
+DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
@@ -127,20 +127,20 @@ DryRun play_on_dry_device(const Job& job, const DryRunOptions& options, bool var
   Allocator& allocator = watches ? static_cast<Allocator&>(watched) : memory.allocator();
   Session session(device, allocator, workspaces, memory.policy());
   if (watches) watched.watch(session.ledger());
-  return play(
+  return run_session(
       session, job, [](std::string_view) {}, vary);
 }
 
 DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
-  DryRun run = play_on_dry_device(job, options, false);
+  DryRun run = run_once_dry(job, options, false);
   const TrainingSpec& training = job.training;
   if (training.lengths == Lengths::kVarying && training.mode == Mode::kTrain &&
       job.allocator.backend == Backend::kCaching) {
-    // What it comes to hold is bounded by the card afterwards, so it may go beyond a ceiling.
+    // What it comes to hold is bounded by the GPU afterwards, so it may go beyond a ceiling.
     DryRunOptions unbounded = options;
     unbounded.ceiling.reset();
     run.reserved_high =
-        std::max(run.reserved_peak, play_on_dry_device(job, unbounded, true).reserved_peak);
+        std::max(run.reserved_peak, run_once_dry(job, unbounded, true).reserved_peak);
   }
   return run;
 }
@@ -148,7 +148,7 @@ DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {
 }  // namespace
 
 DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
-  return play(session, job, reached, false);
+  return run_session(session, job, reached, false);
 }
 
 DryRun run_dry(const Job& job, const DryRunOptions& options) {
@@ -156,7 +156,7 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
   if (job.parallel.tensor == 1 && job.parallel.pipeline == 1)
     return run_on_dry_device(job, options);
   std::vector<std::string> assumptions;
-  Job part = one_gpus_job(job, assumptions);
+  Job part = job_of_one_gpu(job, assumptions);
   DryRun run;
   if (job.parallel.pipeline == 1) {
     run = run_on_dry_device(part, options);
@@ -181,7 +181,7 @@ DryRun run_dry(const Job& job, const DryRunOptions& options) {
     assumptions.push_back(fmt::format(
         "pipeline of {} stages (1F1B): the {} stage is the heaviest and is shown; the first holds "
         "{} micro-batches at once, the last one",
-        job.parallel.pipeline, first_is_heavier ? "first" : "last", passes_in_flight(job)));
+        job.parallel.pipeline, first_is_heavier ? "first" : "last", micro_batches_in_flight(job)));
   }
   run.assumptions.insert(run.assumptions.begin(), assumptions.begin(), assumptions.end());
   run.parameter_count = count_parameters(job);

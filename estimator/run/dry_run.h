@@ -28,12 +28,13 @@ struct DryRun {
   std::vector<ComponentBytes> at_peak;  // by module, at the allocated peak
   std::int64_t parameter_count = 0;
   std::int64_t trainable_count = 0;
-  std::int64_t layers = 0;  // modules that own parameters; 0 of a trace, which names none
-  std::string rank;         // the one that is shown, where ranks differ
-  Bytes host_peak;          // what offloading puts on the host
-  Bytes communication;      // outside the allocator: NCCL's buffers
-  Bytes reserved_unsure;    // how far the reserved peak lies from either of two replays it averages
-  Bytes reserved_high;      // where lengths vary: the reserved peak that may be reached; else 0
+  std::int64_t layers = 0;     // modules that own parameters; 0 of a trace, which names none
+  std::string rank;            // the one that is shown, where ranks differ
+  Bytes host_peak;             // what offloading puts on the host
+  Bytes communication;         // outside the allocator: NCCL's buffers
+  Bytes reserved_uncertainty;  // how far the reserved peak lies from either of two replays it
+                               // averages
+  Bytes reserved_high;         // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
   std::int64_t retries = 0;  // times the allocator had to give its cache back
   std::vector<std::string> assumptions;
@@ -44,7 +45,7 @@ struct DryRun {
 struct DryRunOptions {
   FrameworkPolicy policy;
   const WorkspaceModel* workspaces = nullptr;  // null: no library asks for any
-  // What the card has for the allocator; before it fails it gives its cache back. Absent: no limit.
+  // What the GPU has for the allocator; before it fails it gives its cache back. Absent: no limit.
   std::optional<Bytes> device_memory;
   // Who asks only whether the job stays below: once it reserves more, the run ends with
   // OutOfMemory. What it peaks at below is not changed by it. Absent: it runs to its end.

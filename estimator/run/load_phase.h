@@ -1,4 +1,4 @@
-// Load phase: what loading brings to the card beside the weights.
+// Load phase: what loading brings to the GPU beside the weights.
 #pragma once
 
 #include "estimator/job/job.h"
@@ -7,7 +7,7 @@
 
 namespace memfathom {
 
-// `model.load: {shard: 10GB, device: cuda}`: a file's tensors lie on the card while they are copied
+// `model.load: {shard: 10GB, device: cuda}`: a file's tensors lie on the GPU while they are copied
 // into the model.
 void load_shard(Session& session, const Job& job, const BuiltModel& model);
 

@@ -36,7 +36,7 @@ SimulatedMemory::SimulatedMemory(const Job& job, const DryRunOptions& options)
     : policy_(options.policy) {
   if (job.allocator.backend == Backend::kNone) {
     allocator_ = std::make_unique<BareAllocator>();
-    policy_.counts_workspaces = false;
+    policy_.count_workspaces = false;
     policy_.in_place_shortcuts = false;
     return;
   }

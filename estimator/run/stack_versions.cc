@@ -11,9 +11,9 @@ namespace {
 // Past key values were tuples, copied whole at each step, before transformers 4.36 made them a
 // cache object.
 constexpr int kCacheObjects = 436;
-// bitsandbytes: quantised whole weights in their own type, stopped keeping the inputs of 4-bit
+// bitsandbytes: quantized whole weights in their own type, stopped keeping the inputs of 4-bit
 // products, and no longer laid int8 out in tiles.
-constexpr int kOwnType = 4300;
+constexpr int kFirstKeepingHalfDtype = 4300;
 constexpr int kInputsDropped = 4302;
 constexpr int kRowsOfInt8 = 4500;
 // PyTorch asks cuDNN through its graphs and their heuristics, zero_grad() drops gradients where it
@@ -22,24 +22,24 @@ constexpr int kTwo = 200;
 constexpr int kTuring = 75;
 constexpr std::string_view kTorchBeforeTuring = "1.10";
 
-struct Era {
+struct ReleaseVersions {
   int torch;
   int transformers;
   int bitsandbytes;  // with its last number: release_number
 };
 
 // Releases that were current together (release dates of the three projects).
-constexpr auto kEras = std::to_array<Era>({{200, 428, 3800},
-                                           {201, 435, 4101},
-                                           {202, 438, 4200},
-                                           {203, 441, 4301},
-                                           {204, 444, 4302},
-                                           {205, 446, 4401},
-                                           {206, 449, 4501},
-                                           {207, 452, 4505},
-                                           {208, 456, 4601},
-                                           {209, 457, 4801},
-                                           {210, 500, 4901}});
+constexpr auto kReleaseVersions = std::to_array<ReleaseVersions>({{200, 428, 3800},
+                                                                  {201, 435, 4101},
+                                                                  {202, 438, 4200},
+                                                                  {203, 441, 4301},
+                                                                  {204, 444, 4302},
+                                                                  {205, 446, 4401},
+                                                                  {206, 449, 4501},
+                                                                  {207, 452, 4505},
+                                                                  {208, 456, 4601},
+                                                                  {209, 457, 4801},
+                                                                  {210, 500, 4901}});
 
 // LitGPT's recipe: adapters of the model's type, which need no autocast, and a dropout before them.
 void adapt_to_litgpt(TrainingSpec& training) {
@@ -58,19 +58,20 @@ std::string torch_of(std::string_view version, int compute_capability) {
   return std::string(kTorchBeforeTuring);
 }
 
-bool asks_older_cudnn(std::string_view torch_version, int compute_capability) {
+bool uses_older_cudnn_api(std::string_view torch_version, int compute_capability) {
   const int version = version_number(torch_of(torch_version, compute_capability));
   return version > 0 && version < kTwo;
 }
 
-void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
+void apply_stack(Job& job, FrameworkPolicy& policy, BitsandbytesRelease unnamed) {
   const StackSpec& stack = job.target.stack;
-  Era era{policy.torch_version, job.training.settings.transformers_version,
-          kEras.back().bitsandbytes};
-  for (auto known = kEras.rbegin(); known != kEras.rend(); ++known) {
+  ReleaseVersions era{policy.torch_version, job.training.settings.transformers_version,
+                      kReleaseVersions.back().bitsandbytes};
+  for (auto known = kReleaseVersions.rbegin(); known != kReleaseVersions.rend(); ++known) {
     if (policy.torch_version <= known->torch) era = *known;
   }
-  if (unnamed == Bitsandbytes::kTodays) era.bitsandbytes = kEras.back().bitsandbytes;
+  if (unnamed == BitsandbytesRelease::kCurrent)
+    era.bitsandbytes = kReleaseVersions.back().bitsandbytes;
   if (const int given = version_number(stack.transformers); given > 0) era.transformers = given;
   if (const int given = release_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
   job.training.settings.transformers_version = era.transformers;
@@ -84,8 +85,8 @@ void apply_stack(Job& job, FrameworkPolicy& policy, Bitsandbytes unnamed) {
     if (!job.training.optimizer_form_given) job.training.optimizer.form = OptimizerForm::kForLoop;
   }
   policy.bitsandbytes_keeps_input = era.bitsandbytes < kInputsDropped;
-  policy.bitsandbytes_quantizes_halves = era.bitsandbytes < kOwnType;
-  policy.bitsandbytes_lays_out_int8 = era.bitsandbytes < kRowsOfInt8;
+  policy.bitsandbytes_quantizes_from_fp16 = era.bitsandbytes < kFirstKeepingHalfDtype;
+  policy.bitsandbytes_tiles_int8 = era.bitsandbytes < kRowsOfInt8;
 }
 
 }  // namespace memfathom

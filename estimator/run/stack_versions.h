@@ -10,18 +10,18 @@
 namespace memfathom {
 
 // Which bitsandbytes a job runs that names none.
-enum class Bitsandbytes { kOfItsTime, kTodays };
+enum class BitsandbytesRelease { kContemporary, kCurrent };
 
 // Fills in what the job leaves open: a library whose version is not given is of the time of the
 // PyTorch in `policy`.
 void apply_stack(Job& job, FrameworkPolicy& policy,
-                 Bitsandbytes unnamed = Bitsandbytes::kOfItsTime);
+                 BitsandbytesRelease unnamed = BitsandbytesRelease::kContemporary);
 
-// The PyTorch of a stack: the version given or, on a card older than Turing whose stack nobody
-// names, one of the card's time. Empty: today's.
+// The PyTorch of a stack: the version given or, on a GPU older than Turing whose stack nobody
+// names, one of the GPU's time. Empty: today's.
 std::string torch_of(std::string_view version, int compute_capability);
 
 // Whether a stack asks cuDNN as PyTorch did before 2.0.
-bool asks_older_cudnn(std::string_view torch_version, int compute_capability);
+bool uses_older_cudnn_api(std::string_view torch_version, int compute_capability);
 
 }  // namespace memfathom

@@ -6,7 +6,7 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kMostPoints = 1200;
+constexpr std::size_t kMaxPoints = 1200;
 constexpr int kLastIteration = 2;
 
 TimelinePoint point_of(std::size_t phase, const std::vector<ComponentBytes>& live,
@@ -66,7 +66,7 @@ void WatchedAllocator::add(TimelinePoint point) {
   }
   points.push_back(point);
   events_ = 0;
-  if (points.size() >= kMostPoints) join_neighbours();
+  if (points.size() >= kMaxPoints) join_neighbours();
 }
 
 void WatchedAllocator::join_neighbours() {

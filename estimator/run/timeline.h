@@ -1,5 +1,5 @@
 // Timeline: what was alive and what was reserved from one allocation to the next, thinned to so
-// many points that a picture can be drawn of it.
+// many points that an image can be drawn of it.
 #pragma once
 
 #include <cstdint>

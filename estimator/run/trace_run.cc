@@ -63,13 +63,13 @@ class Replayer {
         release(held_[event.slot]);
         continue;
       }
-      if (policy_.counts_workspaces && is_gemm(trace_.label_of(i).name)) take_gemm_workspace();
+      if (policy_.count_workspaces && is_gemm(trace_.label_of(i).name)) take_gemm_workspace();
       held_[event.slot] = take(Bytes{event.bytes}, component_of(trace_, i, *span_), event.stream);
       for (;
            convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i;
            ++convolution) {
         uses_cudnn = true;
-        if (!policy_.counts_workspaces) continue;
+        if (!policy_.count_workspaces) continue;
         const Bytes bytes = workspaces_.convolution(trace_.convolutions[convolution].query).bytes;
         Held workspace = take(bytes, Component::kWorkspaceCudnn, event.stream);
         release(workspace);

@@ -50,7 +50,7 @@ const CudaModule& open_module(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> cuda_module_places() {
+std::vector<std::filesystem::path> cuda_module_search_paths() {
   if (const char* given = std::getenv("MEMFATHOM_CUDA_MODULE"); given != nullptr && *given != '\0')
     return {given};
   std::vector<std::filesystem::path> places;

@@ -48,7 +48,7 @@ CachedWorkspaceModel::CachedWorkspaceModel(std::unique_ptr<ConvolutionPlanner> p
 
 CachedWorkspaceModel::~CachedWorkspaceModel() = default;
 
-bool CachedWorkspaceModel::look_up(const ConvolutionQuery& query, WorkspaceAnswer& answer) const {
+bool CachedWorkspaceModel::look_up(const ConvolutionQuery& query, WorkspaceSize& answer) const {
   if (const auto found = known_.find(query); found != known_.end()) {
     answer = found->second;
     return true;
@@ -56,8 +56,8 @@ bool CachedWorkspaceModel::look_up(const ConvolutionQuery& query, WorkspaceAnswe
   if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query)) {
     answer = {*own, Source::kExact};
   } else if (const std::optional<std::int64_t> stored = store_->find(to_string(query))) {
-    answer = *stored == StoredAnswer::kRefused ? fallback_->convolution(query)
-                                               : WorkspaceAnswer{Bytes{*stored}, Source::kExact};
+    answer = *stored == CachedWorkspace::kRefused ? fallback_->convolution(query)
+                                                  : WorkspaceSize{Bytes{*stored}, Source::kExact};
   } else {
     return false;
   }
@@ -77,26 +77,26 @@ void CachedWorkspaceModel::plan(std::span<const ConvolutionQuery> unknown) const
       failure_ = error.what();
     }
   }
-  std::vector<StoredAnswer> fresh;
+  std::vector<CachedWorkspace> fresh;
   for (std::size_t i = 0; i < unknown.size(); ++i) {
-    const WorkspaceAnswer answer = planned[i] ? WorkspaceAnswer{*planned[i], Source::kExact}
-                                              : fallback_->convolution(unknown[i]);
+    const WorkspaceSize answer = planned[i] ? WorkspaceSize{*planned[i], Source::kExact}
+                                            : fallback_->convolution(unknown[i]);
     known_.emplace(unknown[i], answer);
     if (asked)
       fresh.push_back(
-          {to_string(unknown[i]), planned[i] ? planned[i]->count() : StoredAnswer::kRefused});
+          {to_string(unknown[i]), planned[i] ? planned[i]->count() : CachedWorkspace::kRefused});
   }
   store_->append(fresh);
 }
 
-WorkspaceAnswer CachedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize CachedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
   return convolution_batch(std::span(&query, 1)).front();
 }
 
-std::vector<WorkspaceAnswer> CachedWorkspaceModel::convolution_batch(
+std::vector<WorkspaceSize> CachedWorkspaceModel::convolution_batch(
     std::span<const ConvolutionQuery> queries) const {
   const std::lock_guard lock(mutex_);
-  std::vector<WorkspaceAnswer> answers(queries.size());
+  std::vector<WorkspaceSize> answers(queries.size());
   std::vector<std::size_t> open;
   std::vector<ConvolutionQuery> unknown;
   std::unordered_map<ConvolutionQuery, bool, ConvolutionQueryHash> once;
@@ -110,7 +110,7 @@ std::vector<WorkspaceAnswer> CachedWorkspaceModel::convolution_batch(
   return answers;
 }
 
-WorkspaceAnswer CachedWorkspaceModel::fft(const FftQuery& query) const {
+WorkspaceSize CachedWorkspaceModel::fft(const FftQuery& query) const {
   return fallback_->fft(query);
 }
 

@@ -31,25 +31,25 @@ class CachedWorkspaceModel : public WorkspaceModel {
                        std::unique_ptr<WorkspaceModel> fallback);
   ~CachedWorkspaceModel() override;
 
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
-  WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
 
   // The same answers; the planner is asked once for all that are not known.
-  std::vector<WorkspaceAnswer> convolution_batch(std::span<const ConvolutionQuery> queries) const;
+  std::vector<WorkspaceSize> convolution_batch(std::span<const ConvolutionQuery> queries) const;
 
   // Why the planner could not be asked; empty while it could, or was not needed.
   std::string planner_failure() const;
 
  private:
   // Answers without the planner: memory, PyTorch's own kernels, the store.
-  bool look_up(const ConvolutionQuery& query, WorkspaceAnswer& answer) const;
+  bool look_up(const ConvolutionQuery& query, WorkspaceSize& answer) const;
   void plan(std::span<const ConvolutionQuery> unknown) const;
 
   mutable std::mutex mutex_;
   std::unique_ptr<ConvolutionPlanner> planner_;
   std::unique_ptr<WorkspaceStore> store_;
   std::unique_ptr<WorkspaceModel> fallback_;
-  mutable std::unordered_map<ConvolutionQuery, WorkspaceAnswer, ConvolutionQueryHash> known_;
+  mutable std::unordered_map<ConvolutionQuery, WorkspaceSize, ConvolutionQueryHash> known_;
   mutable std::string failure_;
 };
 
@@ -58,10 +58,10 @@ struct WorkspaceModelOptions {
   std::filesystem::path
       cache_directory;  // default_cache_directory() for the user's; empty: nothing is kept
   std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
-  bool ask_cudnn = true;                    // false: the fitted model alone
+  bool query_cudnn = true;                  // false: the fitted model alone
   const FittedTable* table = &fitted_table_cudnn_9_19();  // of the fitted model
-  bool older = false;       // cuDNN 7 or 8 under PyTorch < 2.0, on any card (older_cudnn.h)
-  bool unrecorded = false;  // one between that and those that can be asked (unrecorded_cudnn.h)
+  bool legacy_cudnn = false;  // cuDNN 7 or 8 under PyTorch < 2.0, on any GPU (legacy_cudnn.h)
+  bool early_cudnn9 = false;  // one between that and those that can be asked (early_cudnn9.h)
 };
 
 // The model `estimate` uses: cuDNN cached, the fitted table behind it. A missing cuDNN is not an

@@ -58,7 +58,7 @@ std::optional<Extents> extents_of(const ConvolutionQuery& query) {
 
 }  // namespace
 
-std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
+std::optional<ConvolutionProfile> measure(const ConvolutionQuery& query) {
   std::optional<Extents> extents = extents_of(query);
   if (!extents) return std::nullopt;
   // As cuDNN sees a transposed convolution: input and output exchanged.
@@ -78,7 +78,7 @@ std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query) {
       whole(padded(out_channels, element) * per_group * extents->kernel * weight_element);
   if (!input || !output || !weight || in_channels < 1 || out_channels < 1) return std::nullopt;
 
-  MeasuredConvolution measured;
+  ConvolutionProfile measured;
   measured.sizes = {*input, *output, *weight};
   const double step = 16 / element;
   const double multiply_adds =

@@ -50,11 +50,11 @@ inline constexpr int kConvolutionFeatureCount = 16;
 using ConvolutionFeatures = std::array<float, kConvolutionFeatureCount>;
 
 // The sizes and features of a query; nothing when its shapes make no convolution.
-struct MeasuredConvolution {
+struct ConvolutionProfile {
   ConvolutionSizes sizes;
   ConvolutionFeatures features;
 };
-std::optional<MeasuredConvolution> measure(const ConvolutionQuery& query);
+std::optional<ConvolutionProfile> measure(const ConvolutionQuery& query);
 
 std::int64_t bytes_of(const WorkspaceForm& form, const ConvolutionSizes& sizes);
 

@@ -9,13 +9,13 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/on_all_cores.h"
+#include "core/parallel_for.h"
 #include "kernels/workspaces/architectures.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kWorthASecondProcess =
+constexpr std::size_t kLinesPerProcess =
     2048;  // questions; below, loading cuDNN once more costs more than it saves
 
 std::optional<Bytes> bytes_of(const std::string& answer) {
@@ -85,12 +85,12 @@ PlannerProcess& CudnnPlanner::process(std::size_t index) {
   return *process;
 }
 
-std::vector<std::string> CudnnPlanner::ask_lines(std::span<const std::string> lines) {
+std::vector<std::string> CudnnPlanner::query_lines(std::span<const std::string> lines) {
   const std::lock_guard lock(mutex_);
   const std::size_t shares =
-      std::clamp<std::size_t>(lines.size() / kWorthASecondProcess + 1, 1, processes_.size());
+      std::clamp<std::size_t>(lines.size() / kLinesPerProcess + 1, 1, processes_.size());
   std::vector<std::vector<std::string>> answers(shares);
-  on_all_cores(shares, [&](std::size_t share) {
+  parallel_for(shares, [&](std::size_t share) {
     const std::size_t begin = lines.size() * share / shares;
     const std::size_t end = lines.size() * (share + 1) / shares;
     try {
@@ -112,7 +112,7 @@ std::vector<std::optional<Bytes>> CudnnPlanner::ask(std::span<const ConvolutionQ
   for (const ConvolutionQuery& query : queries) lines.push_back(to_string(query));
   std::vector<std::optional<Bytes>> answers;
   answers.reserve(queries.size());
-  for (const std::string& answer : ask_lines(lines)) answers.push_back(bytes_of(answer));
+  for (const std::string& answer : query_lines(lines)) answers.push_back(bytes_of(answer));
   return answers;
 }
 

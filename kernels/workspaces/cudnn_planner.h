@@ -40,7 +40,7 @@ class CudnnPlanner : public ConvolutionPlanner {
 
   // The raw answers to lines of the planner's language (planner_main.cc): "BYTES" or "refused
   // SENTENCE".
-  std::vector<std::string> ask_lines(std::span<const std::string> lines);
+  std::vector<std::string> query_lines(std::span<const std::string> lines);
 
   // "9.19.0"; starts a process if none is running.
   std::string cudnn_version();

@@ -42,7 +42,7 @@ struct FittedTable {
   FittedProvenance provenance;
 };
 
-// The oldest version that plans without a device, for the A100 alone (the card whose published
+// The oldest version that plans without a device, for the A100 alone (the GPU whose published
 // measurements are of before), and the one of today.
 const FittedTable& fitted_table_cudnn_9_8();
 const FittedTable& fitted_table_cudnn_9_19();

@@ -49,17 +49,17 @@ WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
 FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu, const FittedTable& table)
     : compute_(describe_gpu(gpu).compute), table_(table) {}
 
-WorkspaceAnswer FittedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize FittedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
   if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query))
     return {*own, Source::kExact};
-  const std::optional<MeasuredConvolution> measured = measure(query);
+  const std::optional<ConvolutionProfile> measured = measure(query);
   const FittedTree* tree = tree_for(table_, query, compute_);
   if (!measured || tree == nullptr) return {Bytes{}, Source::kDefault};
   return {Bytes{bytes_of(form_at(table_, *tree, measured->features), measured->sizes)},
           Source::kFitted};
 }
 
-WorkspaceAnswer FittedWorkspaceModel::fft(const FftQuery& query) const {
+WorkspaceSize FittedWorkspaceModel::fft(const FftQuery& query) const {
   const Bytes element{query.dtype == DType::kFp64 ? 16 : query.dtype == DType::kFp32 ? 8 : 4};
   std::int64_t points = 1;
   for (int i = 0; i < query.extents.rank(); ++i) {

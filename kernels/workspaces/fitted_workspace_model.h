@@ -17,11 +17,11 @@ class FittedWorkspaceModel : public WorkspaceModel {
                                 const FittedTable& table = fitted_table_cudnn_9_19());
 
   // Source kFitted; kExact where PyTorch has kernels of its own, which want nothing.
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
 
   // cuFFT cannot be asked without a device: half-precision aside, its work area is about the
   // transformed data. Source kDefault.
-  WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
 
  private:
   int compute_;

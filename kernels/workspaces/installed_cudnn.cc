@@ -63,7 +63,7 @@ std::string installed_cudnn_version(const CudnnPlannerOptions& options,
   std::string version = PlannerProcess(planner_command(options)).cudnn_version();
   int major = 0, minor = 0, patch = 0;
   if (!identity.empty() && std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch) == 3) {
-    const StoredAnswer answer{identity, major * 10000 + minor * 100 + patch};
+    const CachedWorkspace answer{identity, major * 10000 + minor * 100 + patch};
     versions.append(std::span(&answer, 1));
   }
   return version;

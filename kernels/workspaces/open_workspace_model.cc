@@ -6,9 +6,9 @@
 #include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
 #include "kernels/workspaces/cudnn_planner.h"
+#include "kernels/workspaces/early_cudnn9.h"
 #include "kernels/workspaces/fitted_workspace_model.h"
-#include "kernels/workspaces/older_cudnn.h"
-#include "kernels/workspaces/unrecorded_cudnn.h"
+#include "kernels/workspaces/legacy_cudnn.h"
 
 namespace memfathom {
 namespace {
@@ -22,10 +22,10 @@ std::filesystem::path store_stem(const WorkspaceModelOptions& options, const std
          fmt::format("cudnn-{}-{}-{}", version, architecture_of(gpu), gpu.key);
 }
 
-OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
+OpenedWorkspaceModel open_current_model(const WorkspaceModelOptions& options) {
   OpenedWorkspaceModel opened;
   auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu, *options.table);
-  if (options.ask_cudnn) {
+  if (options.query_cudnn) {
     try {
       CudnnPlannerOptions planner{.gpu = options.gpu,
                                   .program = {},
@@ -50,16 +50,16 @@ OpenedWorkspaceModel open_todays_model(const WorkspaceModelOptions& options) {
 }  // namespace
 
 OpenedWorkspaceModel open_workspace_model(const WorkspaceModelOptions& options) {
-  if (!options.older) {
-    OpenedWorkspaceModel opened = open_todays_model(options);
-    if (options.unrecorded)
-      opened.model = std::make_unique<UnrecordedCudnnModel>(std::move(opened.model));
+  if (!options.legacy_cudnn) {
+    OpenedWorkspaceModel opened = open_current_model(options);
+    if (options.early_cudnn9)
+      opened.model = std::make_unique<EarlyCudnn9Model>(std::move(opened.model));
     return opened;
   }
   WorkspaceModelOptions without_tf32 = options;
   without_tf32.gpu = "sm_75";
-  OpenedWorkspaceModel opened = open_todays_model(without_tf32);
-  opened.model = std::make_unique<OlderCudnnModel>(std::move(opened.model));
+  OpenedWorkspaceModel opened = open_current_model(without_tf32);
+  opened.model = std::make_unique<LegacyCudnnModel>(std::move(opened.model));
   return opened;
 }
 

@@ -21,7 +21,8 @@
 namespace memfathom {
 namespace {
 
-constexpr int kPatienceMilliseconds = 30'000;  // a cold disk takes two seconds to bring cuDNN in
+constexpr int kReplyTimeoutMilliseconds =
+    30'000;  // a cold disk takes two seconds to bring cuDNN in
 constexpr std::size_t kLinesAtOnce =
     64;  // far below what a socket holds, so neither side can block the other
 
@@ -87,7 +88,7 @@ PlannerProcess::PlannerProcess(const PlannerCommand& command) : program_(command
                                  pointers(arguments).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   close_all({talk[1], errors[1]});
-  talk_ = talk[0];
+  socket_ = talk[0];
   errors_ = errors[0];
   if (status != 0) {
     child_ = -1;
@@ -108,8 +109,8 @@ PlannerProcess::PlannerProcess(const PlannerCommand& command) : program_(command
 PlannerProcess::~PlannerProcess() { stop(); }
 
 void PlannerProcess::stop() {
-  close_all({talk_, errors_});
-  talk_ = errors_ = -1;
+  close_all({socket_, errors_});
+  socket_ = errors_ = -1;
   if (child_ < 0) return;
   // With its input closed it ends by itself; one that hangs inside the library would not.
   if (waitpid(child_, nullptr, WNOHANG) == 0) {
@@ -141,12 +142,12 @@ std::string PlannerProcess::read_line() {
       buffer_.erase(0, end + 1);
       return line;
     }
-    pollfd ready{talk_, POLLIN, 0};
-    const int polled = poll(&ready, 1, kPatienceMilliseconds);
+    pollfd ready{socket_, POLLIN, 0};
+    const int polled = poll(&ready, 1, kReplyTimeoutMilliseconds);
     if (polled < 0 && errno == EINTR) continue;
     if (polled <= 0) fail("did not answer within 30 seconds");
     std::array<char, 4096> chunk{};
-    const ssize_t got = recv(talk_, chunk.data(), chunk.size(), 0);
+    const ssize_t got = recv(socket_, chunk.data(), chunk.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) fail("ended before it answered");
     buffer_.append(chunk.data(), static_cast<std::size_t>(got));
@@ -162,7 +163,7 @@ std::vector<std::string> PlannerProcess::ask(std::span<const std::string> lines)
     std::string text;
     for (const std::string& line : some) text += line + '\n';
     for (std::string_view rest = text; !rest.empty();) {
-      const ssize_t sent = send(talk_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      const ssize_t sent = send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) fail("ended before it was asked");
       rest.remove_prefix(static_cast<std::size_t>(sent));

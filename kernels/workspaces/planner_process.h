@@ -41,7 +41,7 @@ class PlannerProcess {
 
   std::filesystem::path program_;
   pid_t child_ = -1;
-  int talk_ = -1;    // both directions
+  int socket_ = -1;  // both directions
   int errors_ = -1;  // what the child writes to standard error
   std::string buffer_;
   std::string cudnn_version_;

@@ -17,13 +17,13 @@
 #include <system_error>
 #include <utility>
 
-#include "core/descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::uintmax_t kMergeAt = 256 << 10;    // bytes of log: about a millisecond to read
-constexpr std::uintmax_t kLargestLog = 64 << 20;  // anything larger was not written by us
+constexpr std::uintmax_t kMergeAt = 256 << 10;     // bytes of log: about a millisecond to read
+constexpr std::uintmax_t kMaxLogBytes = 64 << 20;  // anything larger was not written by us
 
 std::uint32_t checksum(std::string_view text) {
   return static_cast<std::uint32_t>(
@@ -52,7 +52,7 @@ std::optional<std::pair<std::string_view, std::int64_t>> read_line(std::string_v
   std::int64_t bytes = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
   if (error != std::errc{} || end != digits.data() + digits.size() ||
-      bytes < StoredAnswer::kRefused)
+      bytes < CachedWorkspace::kRefused)
     return std::nullopt;
   return std::pair{line.substr(0, first), bytes};
 }
@@ -70,7 +70,7 @@ void for_each_answer(std::string_view text, const Take& take) {
 std::string read_file(const std::filesystem::path& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kLargestLog) return {};
+  if (error || size > kMaxLogBytes) return {};
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -101,7 +101,7 @@ WorkspaceStore::WorkspaceStore(std::filesystem::path stem) : stem_(std::move(ste
 WorkspaceStore::~WorkspaceStore() { unmap_sorted(); }
 
 void WorkspaceStore::map_sorted() {
-  const Descriptor file(opened(with_suffix(stem_, ".sorted"), O_RDONLY));
+  const FileDescriptor file(opened(with_suffix(stem_, ".sorted"), O_RDONLY));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
     return;
@@ -145,19 +145,19 @@ std::optional<std::int64_t> WorkspaceStore::find(std::string_view query) const {
   return std::nullopt;
 }
 
-void WorkspaceStore::append(std::span<const StoredAnswer> answers) {
+void WorkspaceStore::append(std::span<const CachedWorkspace> answers) {
   std::string lines;
-  for (const StoredAnswer& answer : answers) {
+  for (const CachedWorkspace& answer : answers) {
     recent_.insert_or_assign(answer.query, answer.bytes);
     lines += line_of(answer.query, answer.bytes);
   }
   if (stem_.empty() || lines.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(stem_.parent_path(), error);
-  const Descriptor lock(opened(with_suffix(stem_, ".lock"), O_RDWR | O_CREAT));
+  const FileDescriptor lock(opened(with_suffix(stem_, ".lock"), O_RDWR | O_CREAT));
   if (!lock || flock(lock.get(), LOCK_EX) != 0) return;
   {
-    const Descriptor log(opened(with_suffix(stem_, ".log"), O_RDWR | O_APPEND | O_CREAT));
+    const FileDescriptor log(opened(with_suffix(stem_, ".log"), O_RDWR | O_APPEND | O_CREAT));
     if (!log) return;
     // A writer that was cut off leaves half a line: end it, or it would swallow our first one.
     const off_t size = lseek(log.get(), 0, SEEK_END);
@@ -186,7 +186,7 @@ void WorkspaceStore::merge_log() {
 
   const std::filesystem::path fresh = with_suffix(stem_, ".new");
   {
-    const Descriptor file(opened(fresh, O_WRONLY | O_CREAT | O_TRUNC));
+    const FileDescriptor file(opened(fresh, O_WRONLY | O_CREAT | O_TRUNC));
     if (!file || write_all(file, text) != 0) return;
   }
   std::error_code error;

@@ -15,7 +15,7 @@ namespace memfathom {
 
 // One answer: the canonical text of a query and the bytes, or kRefused when the library would not
 // plan it.
-struct StoredAnswer {
+struct CachedWorkspace {
   static constexpr std::int64_t kRefused = -1;
   std::string query;
   std::int64_t bytes = 0;
@@ -37,7 +37,7 @@ class WorkspaceStore {
   std::optional<std::int64_t> find(std::string_view query) const;
 
   // Remembers the answers and appends them to the log.
-  void append(std::span<const StoredAnswer> answers);
+  void append(std::span<const CachedWorkspace> answers);
 
  private:
   void merge_log();

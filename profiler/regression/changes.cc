@@ -228,7 +228,7 @@ std::vector<StackChange> stack_changes(const Environment& before, const Environm
   return changes;
 }
 
-std::span<const std::string_view> suspects_of(std::string_view component) {
+std::span<const std::string_view> likely_causes(std::string_view component) {
   static constexpr std::array<std::string_view, 1> kCudnn{"cudnn"};
   static constexpr std::array<std::string_view, 2> kCublas{"cublas", "cuda"};
   static constexpr std::array<std::string_view, 2> kCufft{"cufft", "cuda"};

@@ -46,6 +46,6 @@ Figure cause_of(const std::vector<const BenchRow*>& before,
 std::vector<StackChange> stack_changes(const Environment& before, const Environment& after);
 
 // The keys of the stack that can change a component, most likely first.
-std::span<const std::string_view> suspects_of(std::string_view component);
+std::span<const std::string_view> likely_causes(std::string_view component);
 
 }  // namespace memfathom

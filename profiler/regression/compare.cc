@@ -17,7 +17,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kLeastForTime = 5;  // below, no arrangement of ranks is improbable enough
+constexpr std::size_t kMinSamplesForTimeTest =
+    5;  // below, no arrangement of ranks is improbable enough
 
 using Group = std::vector<const BenchRow*>;  // the repetitions of one benchmark
 
@@ -72,7 +73,7 @@ std::string blamed_on(std::string_view component, const std::vector<StackChange>
   const auto said = [](const StackChange& change) {
     return fmt::format("{} {} → {}", change.name, change.before, change.after);
   };
-  for (const std::string_view key : suspects_of(component)) {
+  for (const std::string_view key : likely_causes(component)) {
     const auto found = std::find_if(stack.begin(), stack.end(),
                                     [&](const StackChange& c) { return c.key == key; });
     if (found != stack.end()) return said(*found);
@@ -298,7 +299,7 @@ BenchComparison compare(const BenchFile& base, const BenchFile& now,
     result.label = group.front()->label.empty() ? name : group.front()->label;
     const std::vector<double> old_times = times_of(before);
     const std::vector<double> new_times = times_of(group);
-    if (old_times.size() >= kLeastForTime && new_times.size() >= kLeastForTime) {
+    if (old_times.size() >= kMinSamplesForTimeTest && new_times.size() >= kMinSamplesForTimeTest) {
       times.push_back({comparison.benchmarks.size(), mann_whitney(old_times, new_times),
                        median(old_times), median(new_times)});
     }

@@ -7,7 +7,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kMostForExact = 20;  // of either side; beyond, the approximation is as good
+constexpr std::size_t kMaxSamplesForExactTest =
+    20;  // of either side; beyond, the approximation is as good
 
 // In how many of all arrangements of m and n values U is at most `u`, as a share. The largest value
 // is of the first kind and stands above all n of the second, or it is of the second kind.
@@ -64,7 +65,8 @@ RankTest mann_whitney(std::span<const double> before, std::span<const double> af
   all.insert(all.end(), after.begin(), after.end());
   const double ties = tie_term(all);
   const double smaller = std::min(larger, m * n - larger);
-  if (ties == 0 && before.size() <= kMostForExact && after.size() <= kMostForExact) {
+  if (ties == 0 && before.size() <= kMaxSamplesForExactTest &&
+      after.size() <= kMaxSamplesForExactTest) {
     test.p = std::min(
         1.0, 2 * exact_share(before.size(), after.size(), static_cast<std::size_t>(smaller)));
     return test;

@@ -1,4 +1,4 @@
-// accuracy: estimates beside measured jobs, and cards calibrated by some of their rows.
+// accuracy: estimates beside measured jobs, and GPUs calibrated by some of their rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_F(AccuracyCommandTest, ErrorsAreRelativeToWhatWasMeasured) {
   EXPECT_NEAR(line.at("error_spread").get<double>(), 0.75, 1e-6);
 }
 
-TEST_F(AccuracyCommandTest, AnchorsTellTheConstantOfAnUnnamedCardAndWhetherItHasTf32) {
+TEST_F(AccuracyCommandTest, AnchorsFitTheConstantAndTf32OfAnUnnamedGpu) {
   constexpr double kConstant = 777e6;
   std::vector<json> rows;
   for (const char* preset : {"vgg11", "vgg16", "resnet18", "resnet50"}) {

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST_F(AdviceCommandTest, GpusListsTheCardsBySize) {
+TEST_F(AdviceCommandTest, GpusListsGpusByMemorySize) {
   const json gpus = answer({"gpus"})["gpus"];
   ASSERT_GT(gpus.size(), 50U);
   std::int64_t before = 0;
@@ -187,7 +187,7 @@ TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
   EXPECT_THAT(outcome.err, HasSubstr("--model FOLDER"));
 }
 
-TEST_F(AdviceCommandTest, ACardMayBeWrittenAsANumberAndIsThenAskedAbout) {
+TEST_F(AdviceCommandTest, AGpuMayBeGivenAsADeviceIndex) {
   const Outcome outcome = run({"estimate", job(), "--gpu", "4090"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
@@ -220,7 +220,7 @@ TEST_F(AdviceCommandTest, ATrainersBf16IsOverTheTypeOfTheConfigUnlessAFlagSaysOt
               HasSubstr("128 tokens, amp-bf16, adamw"));
 }
 
-TEST_F(AdviceCommandTest, WhatMayNotFitIsNotSaidToExceedTheCard) {
+TEST_F(AdviceCommandTest, ATightJobIsNotReportedAsExceedingTheGpu) {
   const json base = answer({"estimate", job(), "--gpu-memory", "140"});
   const double peak = base["totals"]["device_peak_bytes"].get<double>() / (1 << 30);
   const std::string memory = std::to_string(1.12 * peak);

@@ -90,7 +90,7 @@ TEST_F(CalibrationStatusTest, ACalibrationThatIsNotThereIsOneSentence) {
   }
 }
 
-TEST_F(CalibrationStatusTest, AmdCardsAreCapacitiesOnly) {
+TEST_F(CalibrationStatusTest, AmdGpusAreCapacitiesOnly) {
   const json result = estimate({"--set", "target.gpu=mi300x"});
   EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
 }
@@ -104,7 +104,7 @@ TEST_F(CalibrationStatusTest, TheStackOfPublishedRunsIsSaidWhereTheJobNamesNone)
   EXPECT_THAT(named["assumptions"].dump(), Not(HasSubstr(sentence)));
 }
 
-TEST(UnnamedCardTest, LiesBetweenACardWithTf32AndOneWithout) {
+TEST(UnnamedGpuTest, LiesBetweenGpusWithAndWithoutTf32) {
   const auto reserved = [](const std::vector<std::string>& target) {
     std::vector<std::string> words{
         "--format",     "json", "estimate", "--model", "vgg16", "--set", "target.calibration=none",

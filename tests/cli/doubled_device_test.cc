@@ -68,7 +68,7 @@ TEST_F(DoubledDeviceTest, AKilledProbeIsAStatusAndAProbeThatHangsIsTimedOut) {
   EXPECT_EQ(failed.status_note, "the driver fell off");
 }
 
-// A pretend NVML beside the doubled device: this process is on the card from the context on, and
+// A pretend NVML beside the doubled device: this process is on the GPU from the context on, and
 // in the first attempt somebody else comes.
 TEST_F(DoubledDeviceTest, ASampleThatAnotherProcessDisturbedIsTakenAgain) {
   const std::string calm = folder_ + "/calm";
@@ -107,27 +107,27 @@ TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
 TEST_F(DoubledDeviceTest, IsShownByStatus) {
   const Outcome outcome = run({"status", "--format", "json"}, {kDoubled});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json card = json::parse(outcome.out)["devices"][0];
-  EXPECT_EQ(card["name"], "cuda:0");
-  EXPECT_EQ(card["gpu"], "Doubled A100");
-  EXPECT_EQ(card["memory"]["source"], "cudaMemGetInfo");
+  const json gpu = json::parse(outcome.out)["devices"][0];
+  EXPECT_EQ(gpu["name"], "cuda:0");
+  EXPECT_EQ(gpu["gpu"], "Doubled A100");
+  EXPECT_EQ(gpu["memory"]["source"], "cudaMemGetInfo");
   const Outcome shown = run({"status"}, {kDoubled});
   EXPECT_THAT(shown.out, testing::HasSubstr("cuda:0: sm_80, driver"));
   EXPECT_THAT(shown.out, testing::HasSubstr("memfathom calibrate --device cuda:0 --framework "
                                             "pytorch"));
 }
 
-// A build without CUDA on a machine with a card: its PyTorch can be calibrated all the same.
+// A build without CUDA on a machine with a GPU: its PyTorch can be calibrated all the same.
 TEST_F(DoubledDeviceTest, ACardIsKnownToStatusWithoutTheModule) {
   const Outcome outcome =
       run({"status", "--format", "json"},
           {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json card = json::parse(outcome.out)["devices"][0];
-  EXPECT_EQ(card["gpu"], "Pretend H100");
-  EXPECT_EQ(card["architecture"], "sm_90");
-  EXPECT_EQ(card["environment"]["memory_total_bytes"], (80_GiB).count());
-  EXPECT_THAT(card["problem"].get<std::string>(), testing::HasSubstr("was not found"));
+  const json gpu = json::parse(outcome.out)["devices"][0];
+  EXPECT_EQ(gpu["gpu"], "Pretend H100");
+  EXPECT_EQ(gpu["architecture"], "sm_90");
+  EXPECT_EQ(gpu["environment"]["memory_total_bytes"], (80_GiB).count());
+  EXPECT_THAT(gpu["problem"].get<std::string>(), testing::HasSubstr("was not found"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `memfathom fit` through the real binary: terms the model lacks, data that say nothing, pictures.
+// `memfathom fit` through the real binary: terms the model lacks, data that say nothing, images.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 
 class FitCommandTest : public ProfilingFixture {
  protected:
-  // The samples of a calibrated virtual card once more, each larger by what `extra` says of its dry
+  // The samples of a calibrated virtual GPU once more, each larger by what `extra` says of its dry
   // run.
   std::string with_extra(const std::function<std::int64_t(const DryRun&)>& extra) {
     const Outcome calibrated =

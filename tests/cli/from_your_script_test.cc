@@ -79,7 +79,7 @@ TEST_F(FromYourScriptTest, APipelinesFolderIsItsPartsAndTheFrozenCopyIsAModuleOf
   EXPECT_FALSE(two["suggestions"].empty());
 }
 
-TEST_F(FromYourScriptTest, TheCardOfTheMachineIsAskedForAndItsProcessesAreListed) {
+TEST_F(FromYourScriptTest, ReportsTheLocalGpuAndItsProcesses) {
   const json result = answer({"recommend", "--model", "gpt2", "--batch_size", "8",
                               "--sequence_length", "512", "--device_id", "0"},
                              0, driver_);
@@ -88,7 +88,7 @@ TEST_F(FromYourScriptTest, TheCardOfTheMachineIsAskedForAndItsProcessesAreListed
   EXPECT_EQ(result["device"]["processes"].at(0)["name"], "python");
   EXPECT_EQ(result["device"]["gpu"], "h100-80gb");
   EXPECT_EQ(result["capacity_bytes"], std::int64_t{80} << 30);
-  // Four GiB are taken, and a tenth of the card stays free.
+  // Four GiB are taken, and a tenth of the GPU stays free.
   EXPECT_EQ(result["available_bytes"], (std::int64_t{76} << 30) - (std::int64_t{8} << 30));
   EXPECT_THAT(result["checklist"].dump(), HasSubstr("python (pid 7)"));
   const Outcome text =
@@ -107,7 +107,7 @@ TEST_F(FromYourScriptTest, AutoWritesCpuOffloadIntoTheConfiguration) {
   EXPECT_EQ(run({"estimate", path("fitting.yaml")}).exit_code, 0);
 }
 
-TEST_F(FromYourScriptTest, OffloadedWeightsThatAreNotTrainedLeaveTheCard) {
+TEST_F(FromYourScriptTest, OffloadedFrozenWeightsLeaveTheGpu) {
   const json result =
       answer(video({"compare", "--strategies",
                     "inference,inference+offload-parameters,frozen-copy+offload-parameters"}));
@@ -162,7 +162,7 @@ TEST_F(FromYourScriptTest, TheScriptsOwnYamlFreezesModulesByNameAndHearsChangesI
   EXPECT_EQ(result["checklist"].at(1)["done"], false);
 }
 
-TEST_F(FromYourScriptTest, ResolutionsByCardAreATableOfLargestBatches) {
+TEST_F(FromYourScriptTest, ResolutionByGpuGridListsLargestBatches) {
   const json rows = answer({"recommend", "--batch", "8", "--height", "128", "--width", "128",
                             "--hidden_dim", "64", "--num_layers", "4", "--grid",
                             "gpu=v100-16gb,rtx-4090", "image=64,128"})["rows"];

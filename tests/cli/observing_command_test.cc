@@ -25,12 +25,12 @@ class ObservingCommandTest : public ProfilingFixture {
   std::vector<Observation> observations() const {
     return Store::open(database(), Store::Mode::kReadOnly).observations();
   }
-  // A card whose processes a file tells.
+  // A GPU whose processes a file tells.
   std::vector<std::string> pretend_card() const {
     return {"MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML, "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3",
             "MEMFATHOM_FAKE_PROCESSES=" + folder_ + "/processes", "XDG_CACHE_HOME=" + folder_};
   }
-  // A command that says it holds so much of the card, and ends once that was read.
+  // A command that says it holds so much of the GPU, and ends once that was read.
   std::string holds(int mib) const {
     const std::string path = folder_ + "/processes";
     return "echo $$ " + std::to_string(mib) + " 1 > " + path + "; rm -f " + path +
@@ -144,7 +144,7 @@ TEST_F(ObservingCommandTest, CheckKeepsWhatTheCommandWrites) {
   EXPECT_EQ(json::parse(observations()[0].job)["model"]["preset"], "gpt2");
 }
 
-TEST_F(ObservingCommandTest, CheckKeepsThePeakItSawOnTheCard) {
+TEST_F(ObservingCommandTest, CheckStoresThePeakObservedOnTheGpu) {
   file("processes", "");
   const Outcome outcome = check(holds(900) + "; " + holds(700), pretend_card());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -156,11 +156,11 @@ TEST_F(ObservingCommandTest, CheckKeepsThePeakItSawOnTheCard) {
   EXPECT_THAT(outcome.err, HasSubstr("device: estimated "));
 }
 
-TEST_F(ObservingCommandTest, CheckWatchesTheCardsThatAreVisibleToTheCommand) {
+TEST_F(ObservingCommandTest, CheckWatchesTheGpusVisibleToTheCommand) {
   file("processes", "");
-  std::vector<std::string> cards = pretend_card();
-  cards.insert(cards.end(), {"MEMFATHOM_FAKE_CARDS=4", "CUDA_VISIBLE_DEVICES=2"});
-  const Outcome outcome = check(holds(900), cards);
+  std::vector<std::string> gpus = pretend_card();
+  gpus.insert(gpus.end(), {"MEMFATHOM_FAKE_CARDS=4", "CUDA_VISIBLE_DEVICES=2"});
+  const Outcome outcome = check(holds(900), gpus);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   ASSERT_EQ(observations().size(), 1U) << outcome.err;
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
@@ -168,9 +168,9 @@ TEST_F(ObservingCommandTest, CheckWatchesTheCardsThatAreVisibleToTheCommand) {
 
 TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
   file("processes", "");
-  std::vector<std::string> cards = pretend_card();
-  cards.emplace_back("MEMFATHOM_FAKE_SHARED=1");
-  const Outcome outcome = check("echo trained", cards);
+  std::vector<std::string> gpus = pretend_card();
+  gpus.emplace_back("MEMFATHOM_FAKE_SHARED=1");
+  const Outcome outcome = check("echo trained", gpus);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "trained\n");
 }
@@ -211,7 +211,7 @@ class Holder {
 };
 
 TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
-  // Written before it is watched; the process ends once it was read on the card.
+  // Written before it is watched; the process ends once it was read on the GPU.
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
   file("processes", holder.pid() + " 900 1\n");

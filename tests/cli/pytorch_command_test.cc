@@ -26,7 +26,7 @@ class PytorchCommandTest : public ProfilingFixture {
     chmod(path.c_str(), 0700);
     return path;
   }
-  // A simulated card that says it is an A100 under PyTorch.
+  // A simulated GPU that says it is an A100 under PyTorch.
   std::string disguised(const std::string& version) {
     return python("sed 's/\"device\":\"cuda:0\"/\"device\":\"virtual:blue\"/' | " MEMFATHOM_BINARY
                   " __probe | sed -e 's/\"virtual:blue\"/\"NVIDIA A100-SXM4-40GB\"/' "
@@ -69,7 +69,7 @@ TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
   EXPECT_EQ(sample.repeats, 2) << "two readings that agree";
 }
 
-TEST_F(PytorchCommandTest, ItsCalibrationServesEstimatesForTheCardUntilPytorchIsAnother) {
+TEST_F(PytorchCommandTest, ItsCalibrationAppliesUntilPyTorchChanges) {
   const Outcome outcome = calibrate(disguised("2.15.0"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_EQ(json::parse(outcome.out)["calibration"]["name"], "a100-40gb/pytorch");

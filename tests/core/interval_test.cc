@@ -58,7 +58,7 @@ TEST(ProbabilityTest, IsNeverCertainAndGrowsWithTheRoom) {
   EXPECT_NEAR(probability_below(ratios, 100), 0.95, 1e-12);
 }
 
-TEST(PredictionIntervalTest, UsesTheGroupThatSpeaksForTheJob) {
+TEST(PredictionIntervalTest, UsesTheIntervalGroupOfTheJob) {
   Calibration calibration;
   calibration.ratios = {
       {"", {0.9, 1.0, 1.1}}, {"conv", {0.5, 1.0, 2.0}}, {"mlp", {}}, {"unseen", {0.1, 1.0, 9.0}}};

@@ -68,7 +68,7 @@ TEST(FittedWorkspacesTest, AnswersFromTheCalibrationAndElseFromTheFallback) {
   calibration.coefficients.push_back({"phi.cudnn.convolution_forward.output", 0.5});
   const FittedWorkspaces model(calibration);
   const WorkspaceFeatures f = features_of(strided());
-  const WorkspaceAnswer answer = model.convolution(strided());
+  const WorkspaceSize answer = model.convolution(strided());
   EXPECT_EQ(answer.bytes.count(), static_cast<std::int64_t>(f[kTermInput] + 0.5 * f[kTermOutput]));
   EXPECT_EQ(answer.source, Source::kFitted);
   EXPECT_EQ(model.fft({}).bytes, Bytes{0}) << "no model, no fallback";

@@ -143,7 +143,7 @@ TEST(PublishedCalibrationsTest, AreAllTheFilesOfTheFolder) {
   EXPECT_EQ(published_files().size(), files);
 }
 
-TEST(PublishedCalibrationsTest, HaveADefaultForPyTorchThatIsWiderThanAnyCardsOwn) {
+TEST(PublishedCalibrationsTest, HaveADefaultForPyTorchThatIsWiderThanAnyGpusOwn) {
   const std::optional<Calibration> found = find_published_calibration("default/pytorch");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->source, Source::kDefault);

@@ -29,7 +29,7 @@ inline Environment a100() {
   return e;
 }
 
-// Another card of the same architecture.
+// Another GPU of the same architecture.
 inline Environment a30() {
   Environment e = a100();
   e.gpu = "NVIDIA A30";
@@ -43,7 +43,7 @@ inline Environment after_upgrade(Environment e) {
   return e;
 }
 
-inline Environment virtual_card() {
+inline Environment virtual_gpu() {
   Environment e;
   e.gpu = "virtual:tiny";
   e.architecture = "virtual";

@@ -11,33 +11,33 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-const std::vector<Listed> kAll{{"abcd1111", "card/pytorch"},
-                               {"abcd2222", "card/pytorch"},
-                               {"abcd3333", "card/pytorch", false},
-                               {"feed0000", "abcd1"},
-                               {"0bad0000", "refused", false}};
+const std::vector<NamedEntry> kAll{{"abcd1111", "card/pytorch"},
+                                   {"abcd2222", "card/pytorch"},
+                                   {"abcd3333", "card/pytorch", false},
+                                   {"feed0000", "abcd1"},
+                                   {"0bad0000", "refused", false}};
 
 TEST(LookupTest, ANameIsItsNewestUsableOneElseItsNewest) {
-  EXPECT_THAT(find_listed(kAll, "card/pytorch", "things"), Optional(1U));
-  EXPECT_THAT(find_listed(kAll, "refused", "things"), Optional(4U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "card/pytorch", "things"), Optional(1U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "refused", "things"), Optional(4U));
 }
 
 TEST(LookupTest, AnExactIdOrNameGoesBeforeTheBeginningOfAnId) {
-  EXPECT_THAT(find_listed(kAll, "abcd3333", "things"), Optional(2U));
-  EXPECT_THAT(find_listed(kAll, "abcd1", "things"), Optional(3U));
-  EXPECT_THAT(find_listed(kAll, "abcd11", "things"), Optional(0U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "abcd3333", "things"), Optional(2U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "abcd1", "things"), Optional(3U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "abcd11", "things"), Optional(0U));
 }
 
 TEST(LookupTest, ABeginningIsFourHexadecimalDigitsOrMore) {
-  EXPECT_FALSE(find_listed(kAll, "fee", "things"));
-  EXPECT_FALSE(find_listed(kAll, "card", "things"));
-  EXPECT_FALSE(find_listed(kAll, "", "things"));
-  EXPECT_THAT(find_listed(kAll, "feed", "things"), Optional(3U));
+  EXPECT_FALSE(find_by_name_or_id(kAll, "fee", "things"));
+  EXPECT_FALSE(find_by_name_or_id(kAll, "card", "things"));
+  EXPECT_FALSE(find_by_name_or_id(kAll, "", "things"));
+  EXPECT_THAT(find_by_name_or_id(kAll, "feed", "things"), Optional(3U));
 }
 
 TEST(LookupTest, ABeginningOfSeveralIdsIsRefusedInOneSentence) {
   try {
-    find_listed(kAll, "abcd", "baselines");
+    find_by_name_or_id(kAll, "abcd", "baselines");
     FAIL() << "it was answered";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
@@ -46,8 +46,8 @@ TEST(LookupTest, ABeginningOfSeveralIdsIsRefusedInOneSentence) {
 }
 
 TEST(LookupTest, TheSameThingListedTwiceIsOne) {
-  const std::vector<Listed> twice{{"abcd1111", "a"}, {"abcd1111", "a"}};
-  EXPECT_THAT(find_listed(twice, "abcd", "things"), Optional(1U));
+  const std::vector<NamedEntry> twice{{"abcd1111", "a"}, {"abcd1111", "a"}};
+  EXPECT_THAT(find_by_name_or_id(twice, "abcd", "things"), Optional(1U));
 }
 
 }  // namespace

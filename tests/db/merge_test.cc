@@ -65,7 +65,7 @@ class MergeTest : public ::testing::Test {
 
     Store c = open("c.db");
     c.insert_sample(c.begin_run(examples::run_of(examples::a30())), examples::sample(1));
-    c.insert_sample(c.begin_run(examples::run_of(examples::virtual_card())), examples::sample(1));
+    c.insert_sample(c.begin_run(examples::run_of(examples::virtual_gpu())), examples::sample(1));
     c.save_calibration(
         examples::calibration(examples::after_upgrade(examples::a30()), "2026-11-17T12:00:00Z"));
   }

@@ -102,7 +102,7 @@ TEST_F(StoreTest, FindsSamplesByDeviceStackFrameworkAndUse) {
 }
 
 TEST_F(StoreTest, HidesSamplesOfVirtualDevicesUnlessAsked) {
-  store_.insert_sample(store_.begin_run(examples::run_of(examples::virtual_card())),
+  store_.insert_sample(store_.begin_run(examples::run_of(examples::virtual_gpu())),
                        examples::sample(1));
   EXPECT_THAT(store_.samples({}), IsEmpty());
   SampleFilter filter;
@@ -225,7 +225,7 @@ TEST_F(StoreTest, FindsTheNewestCalibrationOfEverySibling) {
   const std::vector<Calibration> siblings = store_.architecture_siblings(examples::a100());
   ASSERT_EQ(siblings.size(), 1U);
   EXPECT_EQ(siblings[0].id, newest.id);
-  EXPECT_THAT(store_.architecture_siblings(examples::virtual_card()), IsEmpty());
+  EXPECT_THAT(store_.architecture_siblings(examples::virtual_gpu()), IsEmpty());
 }
 
 TEST_F(StoreTest, FindsACalibrationByNameIdOrBeginningOfTheId) {

@@ -219,8 +219,8 @@ TEST(FitTest, TheFullReportNamesEveryCoefficientWithItsMeaning) {
   const FitSummary summary = fit_rows(simple_rows());
   for (const Coefficient& c : summary.calibration().coefficients) {
     EXPECT_THAT(summary.full(), HasSubstr(c.name));
-    EXPECT_THAT(summary.full(), HasSubstr(meaning_of(c.name)));
-    EXPECT_FALSE(meaning_of(c.name).empty()) << c.name;
+    EXPECT_THAT(summary.full(), HasSubstr(describe_coefficient(c.name)));
+    EXPECT_FALSE(describe_coefficient(c.name).empty()) << c.name;
   }
 }
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/fitter/simple_rows.h"
-#include "tests/support/simulated_card.h"
+#include "tests/support/simulated_gpu.h"
 
 namespace memfathom::testing {
 namespace {
@@ -20,8 +20,8 @@ struct Told {
 Told plant(const PlantedTerm& term, const std::string& name, const std::string& words) {
   Told told;
   for (std::uint64_t seed = 0; seed < kCards; ++seed) {
-    const SimulatedCard honest(seed);
-    const SimulatedCard lacking(seed, term);
+    const SimulatedGpu honest(seed);
+    const SimulatedGpu lacking(seed, term);
     const Campaign before = profile(honest, 160, seed + 1000);
     const Campaign after = profile(lacking, 160, seed + 1000);
     const FitSummary reference = fit(before.rows, before.workspaces, simple_options());

@@ -18,7 +18,7 @@ Calibration sibling(const std::string& framework) {
       .calibration();
 }
 
-TEST(PriorTest, ASiblingSpeaksForAModuleThatTheRowsNeverUse) {
+TEST(PriorTest, UsesASiblingsPriorForAModuleWithoutRows) {
   const Calibration parent = sibling("memfathom");
   const FitSummary summary = fit_rows(simple_rows(), simple_options(), &parent);
   const Coefficient& cudnn = coefficient(summary, "module.cudnn");
@@ -63,7 +63,7 @@ TEST(PriorTest, ContextAndFrameworkAreOneSumWithoutASiblingThatTellsThem) {
   EXPECT_THAT(summary.full(), HasSubstr("context and framework are seen only together"));
 }
 
-TEST(PriorTest, OurOwnCalibrationOfTheCardTellsContextFromFramework) {
+TEST(PriorTest, OurOwnCalibrationSeparatesContextFromFramework) {
   const Calibration ours = sibling("memfathom");
   FitOptions options = simple_options();
   options.environment.framework = "pytorch";
@@ -81,10 +81,10 @@ TEST(PriorTest, OurOwnCalibrationOfTheCardTellsContextFromFramework) {
   EXPECT_LT(std::sqrt(of_the_sum) / kMiB, 3) << "the sum is known far better than its parts";
 }
 
-TEST(PriorTest, ARealCardIsNeverTaughtByAVirtualOne) {
+TEST(PriorTest, NeverFitsARealGpuToVirtualSamples) {
   Calibration parent = sibling("memfathom");
   parent.environment.architecture = "virtual";
-  EXPECT_EQ(beliefs_about(simple_options(), &parent).priors[kCudnn].mean,
+  EXPECT_EQ(constant_priors(simple_options(), &parent).priors[kCudnn].mean,
             default_constant(kModuleCudnn, "memfathom").value);
 }
 

@@ -9,7 +9,7 @@
 #include "core/quantile.h"
 #include "fitter/conformal.h"
 #include "tests/fitter/simple_rows.h"
-#include "tests/support/simulated_card.h"
+#include "tests/support/simulated_gpu.h"
 
 namespace memfathom::testing {
 namespace {
@@ -41,7 +41,7 @@ double student(int degrees) {
   return kNormal + (kNormal * kNormal * kNormal + kNormal) / (4.0 * degrees);
 }
 
-void judge_coefficients(const SimulatedCard::Truth& truth, const FitSummary& summary,
+void judge_coefficients(const SimulatedGpu::Truth& truth, const FitSummary& summary,
                         Outcome* outcome) {
   const std::array<double, 4> hidden{truth.context, truth.cublas, truth.cudnn, truth.cufft};
   const std::array<const char*, 4> names{"context", "module.cublas", "module.cudnn",
@@ -55,8 +55,8 @@ void judge_coefficients(const SimulatedCard::Truth& truth, const FitSummary& sum
   }
 }
 
-// Jobs the card runs afterwards: predicted with the calibration alone.
-void judge_predictions(const SimulatedCard& card, std::uint64_t seed, const FitSummary& summary,
+// Jobs the GPU runs afterwards: predicted with the calibration alone.
+void judge_predictions(const SimulatedGpu& gpu, std::uint64_t seed, const FitSummary& summary,
                        Outcome* outcome) {
   const Calibration& calibration = summary.calibration();
   const FittedWorkspaces workspaces(calibration);
@@ -64,7 +64,7 @@ void judge_predictions(const SimulatedCard& card, std::uint64_t seed, const FitS
   std::mt19937_64 random(seed);
   std::vector<double> ratios;
   for (int i = 0; i < kFresh; ++i) {
-    const FitRow row = row_of(card.measure(random), workspaces, "fresh");
+    const FitRow row = row_of(gpu.measure(random), workspaces, "fresh");
     const Bytes predicted{static_cast<std::int64_t>(predict_device(row.replay, constants.data()))};
     const PredictionInterval interval =
         prediction_interval(calibration, row.family, predicted, 0.9);
@@ -82,20 +82,20 @@ void judge_predictions(const SimulatedCard& card, std::uint64_t seed, const FitS
 Outcome recover_all() {
   Outcome result;
   for (std::uint64_t seed = 0; seed < kCards; ++seed) {
-    const SimulatedCard card(seed);
-    const Campaign campaign = profile(card, kProfiled, seed + 1000);
+    const SimulatedGpu gpu(seed);
+    const Campaign campaign = profile(gpu, kProfiled, seed + 1000);
     const FitSummary summary = fit(campaign.rows, campaign.workspaces, simple_options());
     result.usable += summary.usable() ? 1 : 0;
     result.false_alarms += summary.diagnosis.missing.empty() ? 0 : 1;
-    judge_coefficients(card.truth(), summary, &result);
-    judge_predictions(card, seed + 5000, summary, &result);
+    judge_coefficients(gpu.truth(), summary, &result);
+    judge_predictions(gpu, seed + 5000, summary, &result);
   }
   return result;
 }
 
-// One case, because CTest runs every case in a process of its own and the cards are the costly
+// One case, because CTest runs every case in a process of its own and the GPUs are the costly
 // part.
-TEST(RecoveryTest, TwoHundredRandomCardsAreRecoveredWithHonestErrors) {
+TEST(RecoveryTest, RecoversTwoHundredRandomGpusWithCalibratedErrors) {
   const Outcome outcome = recover_all();
   Tally all;
   for (const Tally& tally : outcome.coefficients) {

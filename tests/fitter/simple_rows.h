@@ -1,4 +1,4 @@
-// Rows with a known constant, for tests that need no simulated card.
+// Rows with a known constant, for tests that need no simulated GPU.
 #pragma once
 
 #include <fmt/format.h>

@@ -7,8 +7,8 @@
 #include "core/document.h"
 #include "core/error.h"
 #include "estimator/job/read_job.h"
+#include "estimator/readers/builtin_family.h"
 #include "estimator/readers/merge.h"
-#include "estimator/readers/own_family.h"
 #include "estimator/readers/write_back.h"
 
 namespace {
@@ -18,7 +18,7 @@ void read_as(const memfathom::Node& tree, memfathom::FileFormat format) {
     memfathom::MergedJob job = memfathom::merge_files({memfathom::read_tree(tree, format)});
     memfathom::write_back(job.files, {{"training.batch_size", memfathom::Node::integer(1)},
                                       {"parallel.zero_stage", memfathom::Node::integer(2)}});
-    memfathom::complete_own_family(job.document, job.assumptions);
+    memfathom::complete_builtin_family(job.document, job.assumptions);
     memfathom::read_job(job.document);
   } catch (const memfathom::Error&) {
     // a sentence for the user is a fine answer

@@ -1,9 +1,9 @@
-// A pretend libnvidia-ml with one card, or $MEMFATHOM_FAKE_CARDS of them; with
+// A pretend libnvidia-ml with one GPU, or $MEMFATHOM_FAKE_CARDS of them; with
 // $MEMFATHOM_FAKE_DIVIDED they are divided into instances of 10 GiB. On each are this process and
 // another one; or the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each
 // ("self" is this process; it is there from its `from`th reading on), as they stand there at every
 // reading. Each reading of it leaves FILE.read behind, so that others can wait for it. With
-// $MEMFATHOM_FAKE_SHARED the cards have no memory of their own, as integrated ones. The cards
+// $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones. The GPUs
 // of $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) are another job's: nothing is told of them.
 // With $MEMFATHOM_FAKE_SECRETIVE no processes are told. Built with FAKE_DRIVER_535 it is that of
 // drivers 535.43 to 535.86, whose process entries are longer.
@@ -45,7 +45,7 @@ constexpr int kNotSupported = 3;
 constexpr int kNoPermission = 4;
 constexpr int kNotFound = 6;
 
-std::vector<FakeCard>& cards() {
+std::vector<FakeCard>& gpus() {
   static std::vector<FakeCard> all = [] {
     std::vector<FakeCard> made(std::size_t{2} * kMostCards);
     for (std::size_t i = 0; i < kMostCards; ++i) {
@@ -70,7 +70,7 @@ bool is_forbidden(unsigned index) {
   return given != nullptr && std::string(given).find(std::to_string(index)) != std::string::npos;
 }
 
-FakeCard& card_at(void* handle) { return *static_cast<FakeCard*>(handle); }
+FakeCard& gpu_at(void* handle) { return *static_cast<FakeCard*>(handle); }
 
 std::vector<FakeProcess> processes_now() {
   std::vector<FakeProcess> now;
@@ -108,33 +108,33 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= card_count()) return kInvalidArgument;
   if (is_forbidden(index)) return kNoPermission;
-  *device = &cards()[index];
+  *device = &gpus()[index];
   return 0;
 }
 int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
-  for (FakeCard& card : cards()) {
-    *device = &card;
-    if (card.uuid == uuid) return 0;
+  for (FakeCard& gpu : gpus()) {
+    *device = &gpu;
+    if (gpu.uuid == uuid) return 0;
   }
   return kNotFound;
 }
 int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
-  std::strncpy(uuid, card_at(device).uuid.c_str(), length);
+  std::strncpy(uuid, gpu_at(device).uuid.c_str(), length);
   return 0;
 }
 int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
-  if (card_at(device).whole != nullptr) return kNotSupported;
+  if (gpu_at(device).whole != nullptr) return kNotSupported;
   *current = *pending = are_divided() ? 1 : 0;
   return 0;
 }
 // The first place is empty, as after an instance was taken away.
 int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** instance) {
   if (index != 1) return kNotFound;
-  *instance = &card_at(device) + kMostCards;
+  *instance = &gpu_at(device) + kMostCards;
   return 0;
 }
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void* instance, void** device) {
-  *device = card_at(instance).whole;
+  *device = gpu_at(instance).whole;
   return 0;
 }
 int nvmlDeviceGetName(void*, char* name, unsigned length) {
@@ -149,7 +149,7 @@ int nvmlSystemGetDriverVersion(char* version, unsigned length) {
 int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
   if (memory->version != (sizeof(FakeMemory) | 2U << 24)) return kInvalidArgument;
   if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr) return kNotSupported;
-  memory->total = (card_at(device).whole != nullptr ? 10ULL : 80ULL) << 30;
+  memory->total = (gpu_at(device).whole != nullptr ? 10ULL : 80ULL) << 30;
   memory->reserved = 1ULL << 30;
   memory->used = 3ULL << 30;
   memory->free = memory->total - (4ULL << 30);
@@ -172,7 +172,7 @@ struct FakeEntry {
 #endif
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeEntry* entries) {
   if (std::getenv("MEMFATHOM_FAKE_SECRETIVE") != nullptr) return kNotSupported;
-  if (are_divided() && card_at(device).whole == nullptr) return kNoPermission;
+  if (are_divided() && gpu_at(device).whole == nullptr) return kNoPermission;
   const std::vector<FakeProcess> now = processes_now();
   if (*count < now.size()) {
     *count = static_cast<unsigned>(now.size());
@@ -194,7 +194,7 @@ int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
   return 0;
 }
 int nvmlDeviceGetEccMode(void* device, int* current, int* pending) {
-  if (card_at(device).whole != nullptr) return kNotSupported;
+  if (gpu_at(device).whole != nullptr) return kNotSupported;
   *current = *pending = 1;
   return 0;
 }

@@ -67,10 +67,10 @@ TEST(LimitedSegmentsTest, IsOutOfMemoryBeyondItsCeilingAndRemembersTheMost) {
 TEST(GpuMeterTest, NamesTheProcessThatDisturbedASample) {
   const GpuProcess other{7, "python", 100_MiB};
   const GpuProcess self{42, "memfathom", 1_GiB};
-  EXPECT_EQ(difference_of_others({other}, {other, self}, 42), "");
-  EXPECT_THAT(difference_of_others({}, {other, self}, 42), HasSubstr("process 7 came"));
-  EXPECT_THAT(difference_of_others({other}, {self}, 42), HasSubstr("process 7 left"));
-  EXPECT_THAT(difference_of_others({other}, {{7, "python", 200_MiB}}, 42),
+  EXPECT_EQ(describe_other_processes({other}, {other, self}, 42), "");
+  EXPECT_THAT(describe_other_processes({}, {other, self}, 42), HasSubstr("process 7 came"));
+  EXPECT_THAT(describe_other_processes({other}, {self}, 42), HasSubstr("process 7 left"));
+  EXPECT_THAT(describe_other_processes({other}, {{7, "python", 200_MiB}}, 42),
               HasSubstr("process 7 changed"));
 }
 

@@ -24,7 +24,7 @@ class NvmlLibraryTest : public testing::Test {
                              "MEMFATHOM_FAKE_SECRETIVE", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
-  // What is said of a card that is not there.
+  // What is said of a GPU that is not there.
   std::string refusal_of(int index) {
     try {
       Nvml::open(&why_)->status(index);
@@ -37,7 +37,7 @@ class NvmlLibraryTest : public testing::Test {
   std::string why_;
 };
 
-TEST_F(NvmlLibraryTest, TellsWhatACardIsAndWhoUsesIt) {
+TEST_F(NvmlLibraryTest, ReportsAGpuAndItsProcesses) {
   const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
   ASSERT_NE(nvml, nullptr) << why_;
   EXPECT_EQ(nvml->device_count(), 1);
@@ -53,7 +53,7 @@ TEST_F(NvmlLibraryTest, TellsWhatACardIsAndWhoUsesIt) {
   EXPECT_THAT(status.processes, testing::ElementsAre(other, self));
 }
 
-TEST_F(NvmlLibraryTest, ACardThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
+TEST_F(NvmlLibraryTest, NamesTheExistingGpusWhenOneDoesNotExist) {
   EXPECT_EQ(refusal_of(1), "cuda:1 does not exist; there is cuda:0");
   setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
   EXPECT_EQ(refusal_of(4), "cuda:4 does not exist; there are cuda:0 to cuda:3");
@@ -64,7 +64,7 @@ TEST_F(NvmlLibraryTest, ACardThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
   EXPECT_THAT(refusal_of(0), HasSubstr("there is no GPU"));
 }
 
-TEST_F(NvmlLibraryTest, CountsTheCardsThatCudaShows) {
+TEST_F(NvmlLibraryTest, CountsTheGpusVisibleToCuda) {
   setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
   const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
   EXPECT_EQ(nvml->device_count(), 4);
@@ -76,8 +76,8 @@ TEST_F(NvmlLibraryTest, CountsTheCardsThatCudaShows) {
   EXPECT_EQ(nvml->device_count(), 2) << "the beginning of a UUID is enough";
 }
 
-// A user of one instance may not ask for the processes of the whole card, nor use its memory.
-TEST_F(NvmlLibraryTest, OfADividedCardAnInstanceIsMeant) {
+// A user of one instance may not ask for the processes of the whole GPU, nor use its memory.
+TEST_F(NvmlLibraryTest, UsesTheFirstMigInstanceOfAPartitionedGpu) {
   setenv("MEMFATHOM_FAKE_DIVIDED", "1", 1);
   const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
   for (const char* visible : {"0", "GPU-0", "MIG-00000000-aaaa"}) {
@@ -90,7 +90,7 @@ TEST_F(NvmlLibraryTest, OfADividedCardAnInstanceIsMeant) {
   }
 }
 
-TEST_F(NvmlLibraryTest, ACardWithoutMemoryOfItsOwnIsMeasuredByCuda) {
+TEST_F(NvmlLibraryTest, MeasuresAGpuWithoutDedicatedMemoryThroughCuda) {
   setenv("MEMFATHOM_FAKE_SHARED", "1", 1);
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
   EXPECT_EQ(meter->metric(), "mem-get-info");
@@ -106,7 +106,7 @@ TEST_F(NvmlLibraryTest, ReadsTheProcessEntriesOfDriver535) {
 }
 
 // As under Slurm: NVML counts what belongs to another job, CUDA does not.
-TEST_F(NvmlLibraryTest, CardsThatAreKeptFromThisJobDoNotCount) {
+TEST_F(NvmlLibraryTest, DoesNotCountInaccessibleGpus) {
   setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
   setenv("MEMFATHOM_FAKE_FORBIDDEN", "02", 1);
   const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
@@ -117,7 +117,7 @@ TEST_F(NvmlLibraryTest, CardsThatAreKeptFromThisJobDoNotCount) {
   EXPECT_EQ(nvml->device_count(), 2);
 }
 
-TEST_F(NvmlLibraryTest, WhereProcessesAreNotToldTheMeterReadsTheRiseOfTheCard) {
+TEST_F(NvmlLibraryTest, ReadsTheDeviceGrowthWhereProcessesAreHidden) {
   setenv("MEMFATHOM_FAKE_SECRETIVE", "1", 1);
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
   EXPECT_EQ(meter->used(), Bytes{});

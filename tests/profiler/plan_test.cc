@@ -27,7 +27,7 @@ class CountingRunner final : public JobRunner {
     return {3_MiB + Bytes{1 << 20} * batch,
             {product || has("fno"), has("conv2d") || has("fno"), has("spectral") || has("fno")}};
   }
-  void run(Session&, const std::string&, const Reached&) const override {}
+  void run(Session&, const std::string&, const StageCallback&) const override {}
   FrameworkPolicy policy(const Environment&) const override { return {}; }
 };
 
@@ -87,7 +87,7 @@ TEST(PlanTest, PytorchGetsWhatItsProbeCanRunAndNoKernelItHasNot) {
             make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner()).workloads.size());
 }
 
-TEST(PlanTest, ACardWithoutBf16IsMeasuredInFp16) {
+TEST(PlanTest, MeasuresAGpuWithoutBf16InFp16) {
   const auto has = [](const Plan& plan, const char* type) {
     return std::any_of(plan.workloads.begin(), plan.workloads.end(), [&](const Workload& one) {
       return one.name.find(type) != std::string::npos;

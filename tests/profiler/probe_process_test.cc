@@ -99,7 +99,7 @@ class RepeatsTest : public testing::Test {
     CampaignOptions options;
     options.device = "virtual:test";
     options.ceiling = 1_GiB;
-    options.most_repeats = 4;
+    options.max_repeats = 4;
     options.program =
         shell("cat > /dev/null; n=$(cat " + folder_ +
               "/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > " + folder_ + "/n; set -- " +

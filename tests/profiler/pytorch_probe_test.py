@@ -40,7 +40,7 @@ def environment(**variables):
 
 
 class NvmlTest(unittest.TestCase):
-    def test_reads_the_card_and_its_processes(self):
+    def test_reads_the_gpu_and_its_processes(self):
         nvml = probe.Nvml(0)
         self.assertEqual(nvml.driver(), "580.1")
         self.assertEqual(nvml.used(), 3 * GIB)
@@ -48,10 +48,10 @@ class NvmlTest(unittest.TestCase):
         self.assertTrue(nvml.mode("nvmlDeviceGetEccMode"))
         self.assertFalse(nvml.mode("nvmlDeviceGetMigMode"))
 
-    def test_a_card_that_is_not_there_is_an_os_error(self):
+    def test_a_missing_gpu_is_an_os_error(self):
         self.assertRaises(OSError, probe.Nvml, 1)
 
-    def test_the_card_is_the_one_that_cuda_shows(self):
+    def test_the_gpu_is_the_one_visible_to_cuda(self):
         with environment(MEMFATHOM_FAKE_CARDS="4"):
             cards = [probe.Nvml(index).device.value for index in range(4)]
         for visible, wanted in (("2,0", 2), ("GPU-30000000-aaaa", 3), ("GPU-1", 1), (" 3 ,1", 3)):
@@ -63,7 +63,7 @@ class NvmlTest(unittest.TestCase):
         with environment(CUDA_VISIBLE_DEVICES="0"):
             self.assertRaises(OSError, probe.Nvml, 1)
 
-    def test_of_a_divided_card_an_instance_is_meant(self):
+    def test_uses_the_first_mig_instance(self):
         for visible in ("0", "MIG-00000000-aaaa"):
             with environment(MEMFATHOM_FAKE_DIVIDED="1", CUDA_VISIBLE_DEVICES=visible):
                 nvml = probe.Nvml(0)
@@ -89,12 +89,12 @@ class NvmlTest(unittest.TestCase):
         with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
             return probe.NvmlMeter(probe.Nvml(0))
 
-    def test_a_process_of_the_host_with_our_number_is_not_taken_for_us(self):
+    def test_ignores_a_host_process_with_the_same_pid(self):
         meter = probe.NvmlMeter(probe.Nvml(0))
         self.assertEqual(meter.used(), 0)
         self.assertEqual(meter.metric(), "nvml-device")
 
-    def test_where_processes_are_not_told_the_rise_of_the_card_is_read(self):
+    def test_reads_the_device_growth_where_processes_are_hidden(self):
         with environment(MEMFATHOM_FAKE_SECRETIVE="1"):
             device = probe.Device("cuda:0")
             self.assertEqual(device.meter.used(), 0)
@@ -104,7 +104,7 @@ class NvmlTest(unittest.TestCase):
         with environment(MEMFATHOM_NVML=os.environ["MEMFATHOM_FAKE_NVML_535"]):
             self.assertEqual(probe.Nvml(0).processes(), {7: None, os.getpid(): 2 * GIB})
 
-    def test_cards_that_are_kept_from_this_job_do_not_count(self):
+    def test_does_not_count_inaccessible_gpus(self):
         with environment(MEMFATHOM_FAKE_CARDS="4"):
             cards = [probe.Nvml(index).device.value for index in range(4)]
         with environment(MEMFATHOM_FAKE_CARDS="4", MEMFATHOM_FAKE_FORBIDDEN="02"):

@@ -40,11 +40,11 @@ BuildOptions build_options(const TrainingSpec& training, const Node& model) {
   BuildOptions options;
   options.dtype = training.precision.parameters;
   if (training.lora) {
-    options.train = Train::kLora;
+    options.train = TrainableSubset::kLora;
     options.lora = training.lora;
   }
   if (const Node* train = module_of(model).find("train"); train != nullptr && train->is_map()) {
-    options.train = Train::kLast;
+    options.train = TrainableSubset::kLast;
     options.last_blocks = train->at("last").as_int(0);
   }
   return options;
@@ -112,7 +112,7 @@ OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make, bool
   read_training(row.job.at("training"), training);
   if (training.use_cache) training.settings.use_cache = *training.use_cache;
   FrameworkPolicy policy = FrameworkPolicy::for_stack("2.15", 80);
-  policy.counts_workspaces = false;
+  policy.count_workspaces = false;
   policy.in_place_shortcuts = false;
   DryDevice device;
   BareAllocator bare;

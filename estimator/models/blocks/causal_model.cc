@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/language_loss.h"
-#include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/losses.h"
+#include "estimator/models/blocks/masks.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/views.h"
@@ -15,7 +15,7 @@ namespace memfathom {
 namespace {
 
 // Until 4.44 every forward of most families made fp32 logits of all positions.
-constexpr int kLogitsStayNarrow = 445;
+constexpr int kFirstWithoutLogitsUpcast = 445;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void CausalModel::load_batch(std::int64_t size, bool targets) {
   ids_ = session_.zeros(shape, DType::kInt64);
   if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
   if (targets) labels_ = session_.zeros(shape, DType::kInt64);
-  load_beside(size);
+  load_extra_inputs(size);
 }
 
 bool CausalModel::set_length(std::int64_t length) {
@@ -117,7 +117,7 @@ Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
 }
 
 bool CausalModel::widens_logits() const {
-  return widened_logits() && settings_.transformers_version < kLogitsStayNarrow;
+  return widened_logits() && settings_.transformers_version < kFirstWithoutLogitsUpcast;
 }
 
 Tensor CausalModel::loss(Tensor* output) {
@@ -131,7 +131,7 @@ Tensor CausalModel::loss(Tensor* output) {
   Tensor logits = logits_of_last(hidden, 0);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const CausalLoss form{settings_.transformers_version, widened_logits()};
-  Tensor result = script_makes_loss(settings_)
+  Tensor result = loss_is_in_script(settings_)
                       ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
                       : causal_lm_loss(logits, labels_, form);
   if (output != nullptr) {
@@ -157,7 +157,7 @@ Tensor CausalModel::forward() {
 Tensor CausalModel::next_token(const Tensor& ids) {
   const Tensor hidden = body(ids, cache_.get());
   cache_->advance(ids.size(1));
-  const bool all = settings_.transformers_version < kLogitsStayNarrow;
+  const bool all = settings_.transformers_version < kFirstWithoutLogitsUpcast;
   Tensor logits = logits_of_last(hidden, all ? 0 : 1);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const ComponentScope scope(session_, Component::kInputs);

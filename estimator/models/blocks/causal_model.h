@@ -23,7 +23,7 @@ class CausalModel : public Network {
   void load_batch(std::int64_t size, bool targets) final;
   bool set_length(std::int64_t length) final;
   Tensor loss(Tensor* output) final;
-  bool output_is_named() const final { return script_makes_loss(settings_); }
+  bool script_holds_output() const final { return loss_is_in_script(settings_); }
   Tensor forward() final;
   Tensor prefill() final;
   Tensor decode() final;
@@ -39,7 +39,7 @@ class CausalModel : public Network {
   virtual Tensor head(const Tensor& hidden) { return head_(hidden); }
 
   // What comes with a batch of `size` samples beside their tokens.
-  virtual void load_beside(std::int64_t /*size*/) {}
+  virtual void load_extra_inputs(std::int64_t /*size*/) {}
 
   // Whether a mask is made even where the kernel's flag would say as much.
   virtual bool always_masks() const { return false; }

@@ -6,14 +6,14 @@
 
 namespace memfathom {
 
-inline Tensor run_checkpointed(const ModelSettings& settings, const Segment& segment,
+inline Tensor run_checkpointed(const ModelSettings& settings, const CheckpointedFunction& segment,
                                const Tensor& x) {
   switch (settings.checkpointing) {
     case Checkpointing::kNone: return segment(x);
     case Checkpointing::kFull:
       return settings.checkpoint_reentrant ? checkpoint_reentrant(segment, x)
                                            : checkpoint(segment, x);
-    case Checkpointing::kSelective: return checkpoint(segment, x, Keep::kSelected);
+    case Checkpointing::kSelective: return checkpoint(segment, x, CheckpointPolicy::kSelective);
   }
   return segment(x);
 }

@@ -14,17 +14,17 @@ namespace memfathom {
 using ConfigNames = std::initializer_list<std::string_view>;
 
 // No model comes near these; a file that exceeds them is wrong, or wants to exhaust us.
-inline constexpr std::int64_t kMostLayers = 10'000;
-inline constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
-inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 31;
+inline constexpr std::int64_t kMaxLayers = 10'000;
+inline constexpr std::int64_t kMaxWidth = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 31;
 
 // The first of `names` that is present and not null; nullptr when none is.
 const Node* find_any(const Node& config, ConfigNames names);
 
 // A whole number of at least 1; absent: Error(kInput) that names the key.
-std::int64_t required_count(const Node& config, ConfigNames names, std::int64_t most = kMostWidth);
+std::int64_t required_count(const Node& config, ConfigNames names, std::int64_t most = kMaxWidth);
 std::int64_t count_or(const Node& config, ConfigNames names, std::int64_t fallback,
-                      std::int64_t most = kMostWidth);
+                      std::int64_t most = kMaxWidth);
 double number_or(const Node& config, ConfigNames names, double fallback);
 // A probability: 0 up to, not including, 1.
 double probability_or(const Node& config, ConfigNames names, double fallback);

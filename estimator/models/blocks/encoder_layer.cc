@@ -9,51 +9,52 @@
 
 namespace memfathom {
 
-EncoderPlan read_encoder_plan(const Node& config, const EncoderPlan& defaults) {
-  EncoderPlan plan = defaults;
-  plan.hidden = count_or(config, {"hidden_size"}, defaults.hidden);
-  plan.layers = count_or(config, {"num_hidden_layers"}, defaults.layers, kMostLayers);
-  plan.heads = count_or(config, {"num_attention_heads"}, defaults.heads);
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.ffn = count_or(config, {"intermediate_size"}, defaults.ffn);
-  return plan;
+EncoderConfig read_encoder_config(const Node& config, const EncoderConfig& defaults) {
+  EncoderConfig cfg = defaults;
+  cfg.hidden = count_or(config, {"hidden_size"}, defaults.hidden);
+  cfg.layers = count_or(config, {"num_hidden_layers"}, defaults.layers, kMaxLayers);
+  cfg.heads = count_or(config, {"num_attention_heads"}, defaults.heads);
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.ffn = count_or(config, {"intermediate_size"}, defaults.ffn);
+  return cfg;
 }
 
-EncoderLayer::EncoderLayer(Builder& builder, const EncoderPlan& plan, const ModelSettings& settings)
-    : plan_(plan) {
-  plan_.dropout = settings.dropout.value_or(plan.dropout);
+EncoderLayer::EncoderLayer(Builder& builder, const EncoderConfig& cfg,
+                           const ModelSettings& settings)
+    : config_(cfg) {
+  config_.dropout = settings.dropout.value_or(cfg.dropout);
   style_.implementation = settings.attention;
-  style_.causal = plan.causal;
-  style_.softmax_in_fp32 = plan.softmax_in_fp32;
-  style_.dropout = settings.dropout.value_or(plan.attention_dropout);
-  style_.scale = 1 / std::sqrt(static_cast<double>(plan.head_size()));
-  const std::int64_t width = plan.hidden;
+  style_.causal = cfg.causal;
+  style_.softmax_in_fp32 = cfg.softmax_in_fp32;
+  style_.dropout = settings.dropout.value_or(cfg.attention_dropout);
+  style_.scale = 1 / std::sqrt(static_cast<double>(cfg.head_size()));
+  const std::int64_t width = cfg.hidden;
   {
-    const PathScope scope(builder, plan.names.attention);
-    const LinearOptions options{.bias = plan.qkv_bias};
+    const PathScope scope(builder, cfg.names.attention);
+    const LinearOptions options{.bias = cfg.qkv_bias};
     q_ = make_linear(builder, "q_proj", width, width, options);
     k_ = make_linear(builder, "k_proj", width, width, options);
     v_ = make_linear(builder, "v_proj", width, width, options);
-    output_ = make_linear(builder, plan.names.output, width, width);
+    output_ = make_linear(builder, cfg.names.output, width, width);
   }
-  first_norm_ = make_layer_norm(builder, plan.names.first_norm, width);
+  first_norm_ = make_layer_norm(builder, cfg.names.first_norm, width);
   {
     const PathScope scope(builder, "mlp");
-    first_ = make_linear(builder, plan.gated ? "gate_proj" : "fc1", width, plan.ffn);
-    if (plan.gated) up_ = make_linear(builder, "up_proj", width, plan.ffn);
-    second_ = make_linear(builder, plan.gated ? "down_proj" : "fc2", plan.ffn, width);
+    first_ = make_linear(builder, cfg.gated ? "gate_proj" : "fc1", width, cfg.ffn);
+    if (cfg.gated) up_ = make_linear(builder, "up_proj", width, cfg.ffn);
+    second_ = make_linear(builder, cfg.gated ? "down_proj" : "fc2", cfg.ffn, width);
   }
-  if (plan.layer_scale) {
+  if (cfg.layer_scale) {
     first_scale_ = builder.parameter("layer_scale1.lambda1", {width});
     second_scale_ = builder.parameter("layer_scale2.lambda1", {width});
   }
-  second_norm_ = make_layer_norm(builder, plan.names.second_norm, width);
+  second_norm_ = make_layer_norm(builder, cfg.names.second_norm, width);
 }
 
 Attended EncoderLayer::attention(const Tensor& x, const Tensor& mask) const {
-  const Tensor q = split_heads(q_(x), plan_.head_size());
-  const Tensor k = split_heads(k_(x), plan_.head_size());
-  const Tensor v = split_heads(v_(x), plan_.head_size());
+  const Tensor q = split_heads(q_(x), config_.head_size());
+  const Tensor k = split_heads(k_(x), config_.head_size());
+  const Tensor v = split_heads(v_(x), config_.head_size());
   Attended attended = attend(style_, q, k, v, mask);
   attended.output = merge_heads(attended.output);
   attended.output = output_(attended.output);
@@ -61,7 +62,7 @@ Attended EncoderLayer::attention(const Tensor& x, const Tensor& mask) const {
 }
 
 Tensor EncoderLayer::feed_forward(const Tensor& x) const {
-  if (plan_.gated) {
+  if (config_.gated) {
     Tensor both;
     {
       const Tensor gate = activate(Activation::kSilu, first_(x));
@@ -70,16 +71,16 @@ Tensor EncoderLayer::feed_forward(const Tensor& x) const {
     return second_(both);
   }
   Tensor hidden = first_(x);
-  hidden = activate(plan_.activation, hidden);
+  hidden = activate(config_.activation, hidden);
   return second_(hidden);
 }
 
 Tensor EncoderLayer::closed(Tensor x, const Tensor& scale) const {
-  x = dropout(x, plan_.dropout);
+  x = dropout(x, config_.dropout);
   if (scale) x = mul(x, scale);
-  if (plan_.drop_path == 0 || !x.session().training) return x;
+  if (config_.drop_path == 0 || !x.session().training) return x;
   const Tensor kept = x.session().empty({x.size(0), 1, 1}, x.dtype());
-  return mul(div_scalar(x, 1 - plan_.drop_path), kept);
+  return mul(div_scalar(x, 1 - config_.drop_path), kept);
 }
 
 Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
@@ -102,14 +103,14 @@ Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
 }
 
 std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view name,
-                                              const EncoderPlan& plan,
+                                              const EncoderConfig& cfg,
                                               const ModelSettings& settings) {
   std::vector<EncoderLayer> layers;
-  layers.reserve(static_cast<std::size_t>(plan.layers));
-  for (std::int64_t i = 0; i < plan.layers; ++i) {
+  layers.reserve(static_cast<std::size_t>(cfg.layers));
+  for (std::int64_t i = 0; i < cfg.layers; ++i) {
     const PathScope scope(builder, name, i);
-    const BlockScope block(builder, i, plan.layers, plan.hidden);
-    layers.emplace_back(builder, plan, settings);
+    const BlockScope block(builder, i, cfg.layers, cfg.hidden);
+    layers.emplace_back(builder, cfg, settings);
   }
   return layers;
 }

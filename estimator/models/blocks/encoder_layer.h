@@ -20,7 +20,7 @@ struct EncoderNames {
   std::string_view attention, output, first_norm, second_norm;
 };
 
-struct EncoderPlan {
+struct EncoderConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0;
   double dropout = 0, attention_dropout = 0;
   bool qkv_bias = true;
@@ -36,11 +36,11 @@ struct EncoderPlan {
 };
 
 // The keys that all spell alike; the rest is the caller's.
-EncoderPlan read_encoder_plan(const Node& config, const EncoderPlan& defaults);
+EncoderConfig read_encoder_config(const Node& config, const EncoderConfig& defaults);
 
 class EncoderLayer {
  public:
-  EncoderLayer(Builder& builder, const EncoderPlan& plan, const ModelSettings& settings);
+  EncoderLayer(Builder& builder, const EncoderConfig& cfg, const ModelSettings& settings);
 
   Tensor operator()(const Tensor& x, const Pass& pass) const;
 
@@ -50,7 +50,7 @@ class EncoderLayer {
   // What a part gives before the residual is added.
   Tensor closed(Tensor x, const Tensor& scale) const;
 
-  EncoderPlan plan_;
+  EncoderConfig config_;
   AttentionStyle style_;
   Linear q_, k_, v_, output_, first_, up_, second_;
   Tensor first_scale_, second_scale_;
@@ -65,7 +65,7 @@ inline void prepare_image_embeddings(const ModelSettings& settings, Tensor& embe
 }
 
 std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view name,
-                                              const EncoderPlan& plan,
+                                              const EncoderConfig& cfg,
                                               const ModelSettings& settings);
 
 }  // namespace memfathom

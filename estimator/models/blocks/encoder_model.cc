@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "estimator/models/blocks/language_loss.h"
+#include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/pass.h"
-#include "estimator/models/blocks/losses.h"
 #include "kernels/framework/layers/batch_scope.h"
 
 namespace memfathom {
@@ -28,7 +28,7 @@ Tensor EncoderModel::loss(Tensor* output) {
   const Tensor hidden = encoded();
   const ComponentScope scope(session_, Component::kLogitsLoss);
   const Tensor logits = scored(hidden);
-  Tensor result = script_makes_loss(settings_)
+  Tensor result = loss_is_in_script(settings_)
                       ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
                       : own_loss(logits, labels_);
   if (output != nullptr) *output = logits;

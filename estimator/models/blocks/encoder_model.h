@@ -17,7 +17,7 @@ class EncoderModel : public Network {
 
   void load_batch(std::int64_t size, bool targets) final;
   Tensor loss(Tensor* output) final;
-  bool output_is_named() const final { return script_makes_loss(settings_); }
+  bool script_holds_output() const final { return loss_is_in_script(settings_); }
   Tensor forward() final;
 
  protected:

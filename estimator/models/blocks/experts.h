@@ -24,12 +24,12 @@ enum class ExpertForm : std::uint8_t {
   kClampedWithBias,  // gpt-oss: gate and up clamped, every product with a bias
 };
 
-struct ExpertsPlan {
+struct ExpertsConfig {
   std::int64_t hidden = 0, ffn = 0;
   std::int64_t experts = 0, per_token = 0;
   Activation activation = Activation::kSilu;
   ExpertForm form = ExpertForm::kGated;
-  RouterPlan router;
+  RouterConfig router;
   bool mixtral_names = false;
   std::int64_t first_layer = 0;  // layers before this have no experts
   SharedExpert shared = SharedExpert::kNone;
@@ -39,12 +39,12 @@ struct ExpertsPlan {
 // The router's choices depend on data: every expert is given its even share of the tokens.
 class Experts {
  public:
-  Experts(Builder& builder, const ExpertsPlan& plan);
+  Experts(Builder& builder, const ExpertsConfig& cfg);
 
   Tensor operator()(const Tensor& x) const;
 
  private:
-  ExpertsPlan plan_;
+  ExpertsConfig config_;
   Router router_;
   std::vector<GatedMlp> experts_;
 };
@@ -61,12 +61,12 @@ struct ExpertMatrices {
 // They are no linear layers: bitsandbytes and PEFT's "all-linear" pass them by.
 class GroupedExperts {
  public:
-  GroupedExperts(Builder& builder, const ExpertsPlan& plan);
+  GroupedExperts(Builder& builder, const ExpertsConfig& cfg);
 
   Tensor operator()(const Tensor& x) const;
 
  private:
-  ExpertsPlan plan_;
+  ExpertsConfig config_;
   Router router_;
   ExpertMatrices gate_up_, down_;    // [experts, 2 ffn, hidden], [experts, hidden, ffn]
   Tensor gate_up_bias_, down_bias_;  // of a row for each expert, where the form has them
@@ -76,14 +76,14 @@ class GroupedExperts {
 class SparseMlp {
  public:
   // `grouped`: the experts as transformers 5 stores them.
-  SparseMlp(Builder& builder, const ExpertsPlan& plan, bool grouped);
+  SparseMlp(Builder& builder, const ExpertsConfig& cfg, bool grouped);
 
   Tensor operator()(const Tensor& x) const;
 
  private:
   Tensor routed(const Tensor& x) const { return experts_ ? (*experts_)(x) : (*grouped_)(x); }
 
-  ExpertsPlan plan_;
+  ExpertsConfig config_;
   std::optional<Experts> experts_;
   std::optional<GroupedExperts> grouped_;
   GatedMlp shared_;
@@ -91,9 +91,9 @@ class SparseMlp {
 };
 
 // The buffer of a router that has one.
-void make_correction(Builder& builder, const ExpertsPlan& plan, Router& router);
+void make_correction(Builder& builder, const ExpertsConfig& cfg, Router& router);
 
 // Throws Error(kInput) on a device that computes: experts are accounts only.
-void refuse_to_compute(const Session& session);
+void reject_real_device(const Session& session);
 
 }  // namespace memfathom

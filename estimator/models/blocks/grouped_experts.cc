@@ -106,39 +106,39 @@ Tensor gated_by_neighbours(const Tensor& both) {
   return mul(raised, passed);
 }
 
-Tensor gated(const ExpertsPlan& plan, const Tensor& both) {
-  if (plan.form == ExpertForm::kClampedWithBias) return gated_by_neighbours(both);
+Tensor gated(const ExpertsConfig& cfg, const Tensor& both) {
+  if (cfg.form == ExpertForm::kClampedWithBias) return gated_by_neighbours(both);
   const std::vector<Tensor> parts = chunk(both, 2, -1);
-  const Tensor gate = activate(plan.activation, parts[0]);
+  const Tensor gate = activate(cfg.activation, parts[0]);
   return mul(gate, parts[1]);
 }
 
 }  // namespace
 
-GroupedExperts::GroupedExperts(Builder& builder, const ExpertsPlan& plan) : plan_(plan) {
+GroupedExperts::GroupedExperts(Builder& builder, const ExpertsConfig& cfg) : config_(cfg) {
   const PathScope scope(builder, "mlp");
-  const bool biased = plan.form == ExpertForm::kClampedWithBias;
-  router_.plan = plan.router;
-  router_.per_token = plan.per_token;
+  const bool biased = cfg.form == ExpertForm::kClampedWithBias;
+  router_.cfg = cfg.router;
+  router_.per_token = cfg.per_token;
   {
     const PathScope gate(builder, biased ? "router" : "gate");
-    router_.gate.weight = builder.parameter("weight", {plan.experts, plan.hidden});
-    if (biased) router_.gate.bias = builder.parameter("bias", {plan.experts});
+    router_.gate.weight = builder.parameter("weight", {cfg.experts, cfg.hidden});
+    if (biased) router_.gate.bias = builder.parameter("bias", {cfg.experts});
   }
-  make_correction(builder, plan, router_);
+  make_correction(builder, cfg, router_);
   const PathScope experts(builder, "experts");
-  gate_up_ = make_matrices(builder, "gate_up_proj", plan.experts, 2 * plan.ffn, plan.hidden);
-  if (biased) gate_up_bias_ = builder.parameter("gate_up_proj_bias", {plan.experts, 2 * plan.ffn});
-  down_ = make_matrices(builder, "down_proj", plan.experts, plan.hidden, plan.ffn);
-  if (biased) down_bias_ = builder.parameter("down_proj_bias", {plan.experts, plan.hidden});
+  gate_up_ = make_matrices(builder, "gate_up_proj", cfg.experts, 2 * cfg.ffn, cfg.hidden);
+  if (biased) gate_up_bias_ = builder.parameter("gate_up_proj_bias", {cfg.experts, 2 * cfg.ffn});
+  down_ = make_matrices(builder, "down_proj", cfg.experts, cfg.hidden, cfg.ffn);
+  if (biased) down_bias_ = builder.parameter("down_proj_bias", {cfg.experts, cfg.hidden});
 }
 
 Tensor GroupedExperts::operator()(const Tensor& x) const {
   Session& session = x.session();
-  refuse_to_compute(session);
-  const Tensor tokens = view(x, {-1, plan_.hidden});
+  reject_real_device(session);
+  const Tensor tokens = view(x, {-1, config_.hidden});
   const Routing routing = route(router_, tokens);
-  const Order order = sort_by_expert(routing.chosen, plan_.experts);
+  const Order order = sort_by_expert(routing.chosen, config_.experts);
   Tensor selected;
   {
     const Tensor origins = session.empty(order.places.shape(), DType::kInt64);
@@ -154,12 +154,13 @@ Tensor GroupedExperts::operator()(const Tensor& x) const {
     return made;
   };
   Tensor result = product(selected, gate_up_, gate_up_bias_);
-  result = gated(plan_, result);
+  result = gated(config_, result);
   result = product(result, down_, down_bias_);
   Tensor weighted = mul(result, unsqueeze(weights, 1));
   const Tensor back = session.empty(order.places.shape(), DType::kInt64);
   weighted = gather_rows(weighted, back);
-  Tensor whole = sum(view(weighted, {tokens.size(0), plan_.per_token, plan_.hidden}), {1}, false);
+  Tensor whole =
+      sum(view(weighted, {tokens.size(0), config_.per_token, config_.hidden}), {1}, false);
   whole = to_dtype(whole, tokens.dtype());
   return view(whole, x.shape());
 }

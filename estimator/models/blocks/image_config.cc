@@ -10,8 +10,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMostPixels = 1 << 20;
-constexpr std::int64_t kMostLabels = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxPixels = 1 << 20;
+constexpr std::int64_t kMaxLabels = std::int64_t{1} << 24;
 
 }  // namespace
 
@@ -19,10 +19,10 @@ ConfigExtent extent_or(const Node& config, std::string_view name, std::int64_t f
   const Node* found = find_any(config, {name});
   if (found == nullptr) return {fallback, fallback};
   if (!found->is_list()) {
-    const std::int64_t size = found->as_int(1, kMostPixels);
+    const std::int64_t size = found->as_int(1, kMaxPixels);
     return {size, size};
   }
-  const std::vector<std::int64_t> size = found->as_ints(1, kMostPixels);
+  const std::vector<std::int64_t> size = found->as_ints(1, kMaxPixels);
   if (size.size() != 2) found->refuse("it must be one number or [height, width]");
   return {size[0], size[1]};
 }
@@ -36,7 +36,7 @@ bool is_architecture(const Node& config, std::string_view ending) {
 std::int64_t label_count(const Node& config, std::int64_t fallback) {
   if (const Node* labels = find_any(config, {"id2label"}); labels != nullptr && labels->is_map())
     fallback = static_cast<std::int64_t>(labels->entries().size());
-  return count_or(config, {"num_labels"}, std::max<std::int64_t>(fallback, 1), kMostLabels);
+  return count_or(config, {"num_labels"}, std::max<std::int64_t>(fallback, 1), kMaxLabels);
 }
 
 void require_config_size(const Node& config, const ModelSettings& settings,

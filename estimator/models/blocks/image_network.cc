@@ -43,7 +43,7 @@ class ImageNetwork final : public Network {
     return apply_loss(task_.loss, y, target_, settings_.label_smoothing);
   }
 
-  bool output_is_named() const override { return true; }
+  bool script_holds_output() const override { return true; }
 
   Tensor forward() override { return model_(x_); }
 

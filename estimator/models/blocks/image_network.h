@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "estimator/models/blocks/settings.h"
 #include "estimator/models/blocks/layer.h"
+#include "estimator/models/blocks/settings.h"
 #include "kernels/framework/layers/network.h"
 #include "kernels/framework/tensor/session.h"
 

@@ -14,19 +14,19 @@
 
 namespace memfathom {
 
-Layer conv_layer(const ImageContext& context, std::string_view name, const ConvPlan& plan) {
+Layer conv_layer(const ImageContext& context, std::string_view name, const ConvSpec& cfg) {
   const PathScope scope(context.builder, name);
-  const Shape shape{plan.out, plan.in / plan.groups, plan.kernel,
-                    plan.kernel_width.value_or(plan.kernel)};
+  const Shape shape{cfg.out, cfg.in / cfg.groups, cfg.kernel,
+                    cfg.kernel_width.value_or(cfg.kernel)};
   const Tensor weight = context.builder.parameter("weight", shape);
   if (context.settings.channels_last) weight.impl()->strides = channels_last_strides(shape);
   Tensor bias;
-  if (plan.bias) bias = context.builder.parameter("bias", {plan.out});
+  if (cfg.bias) bias = context.builder.parameter("bias", {cfg.out});
   ConvolutionOptions options;
-  options.stride = {plan.stride, plan.stride_width.value_or(plan.stride)};
-  options.padding = {plan.padding, plan.padding_width.value_or(plan.padding)};
+  options.stride = {cfg.stride, cfg.stride_width.value_or(cfg.stride)};
+  options.padding = {cfg.padding, cfg.padding_width.value_or(cfg.padding)};
   options.dilation = {1, 1};
-  options.groups = plan.groups;
+  options.groups = cfg.groups;
   return [=](const Tensor& x) { return convolution(x, weight, bias, options); };
 }
 
@@ -81,14 +81,14 @@ Layer average_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t 
   return [options](const Tensor& x) { return average_pool(x, options); };
 }
 
-Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan,
+Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvSpec cfg,
                       Activation activation, double eps) {
   const PathScope scope(context.builder, name);
-  plan.padding = (plan.kernel - 1) / 2;
-  plan.bias = false;
+  cfg.padding = (cfg.kernel - 1) / 2;
+  cfg.bias = false;
   std::vector<Layer> layers;
-  layers.push_back(conv_layer(context, "0", plan));
-  layers.push_back(batch_norm_layer(context, "1", plan.out, eps));
+  layers.push_back(conv_layer(context, "0", cfg));
+  layers.push_back(batch_norm_layer(context, "1", cfg.out, eps));
   if (activation != Activation::kIdentity) layers.push_back(activation_layer(activation));
   return sequential(std::move(layers));
 }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/models/blocks/settings.h"
 #include "estimator/models/blocks/layer.h"
+#include "estimator/models/blocks/settings.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/activation.h"
@@ -24,7 +24,7 @@ struct ImageContext {
   double dropout(double own) const { return settings.dropout.value_or(own); }
 };
 
-struct ConvPlan {
+struct ConvSpec {
   std::int64_t in = 0, out = 0;
   std::int64_t kernel = 3, stride = 1, padding = 0;
   std::int64_t groups = 1;
@@ -32,7 +32,7 @@ struct ConvPlan {
   std::optional<std::int64_t> kernel_width, stride_width, padding_width;  // absent: as the height's
 };
 
-Layer conv_layer(const ImageContext& context, std::string_view name, const ConvPlan& plan);
+Layer conv_layer(const ImageContext& context, std::string_view name, const ConvSpec& cfg);
 Layer batch_norm_layer(const ImageContext& context, std::string_view name, std::int64_t features,
                        double eps = 1e-5);
 Layer linear_layer(const ImageContext& context, std::string_view name, std::int64_t in,
@@ -47,7 +47,7 @@ Layer average_pool_layer(std::int64_t kernel, std::int64_t stride, std::int64_t 
 
 // Convolution without bias, batch norm, activation in place: torchvision's Conv2dNormActivation
 // with its own padding.
-Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvPlan plan,
+Layer conv_norm_layer(const ImageContext& context, std::string_view name, ConvSpec cfg,
                       Activation activation, double eps = 1e-5);
 
 Layer sequential(std::vector<Layer> layers);

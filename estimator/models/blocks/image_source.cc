@@ -25,7 +25,7 @@ void put_rows(Tensor& whole, const Tensor& places, const Tensor& rows) {
 
 }  // namespace
 
-Tensor place_images(const Tensor& embeddings, const Tensor& ids, ShownImages& shown) {
+Tensor scatter_image_features(const Tensor& embeddings, const Tensor& ids, ImageFeatures& shown) {
   Session& session = embeddings.session();
   shown.places = session.empty(ids.shape(), DType::kBool);
   Recording tape(session, "masked_scatter", {&embeddings, &shown.features});
@@ -45,7 +45,7 @@ Tensor place_images(const Tensor& embeddings, const Tensor& ids, ShownImages& sh
   return out;
 }
 
-Tensor add_deeper_images(const Tensor& hidden, const ShownImages& shown, std::size_t index) {
+Tensor add_deepstack_features(const Tensor& hidden, const ImageFeatures& shown, std::size_t index) {
   Session& session = hidden.session();
   Tensor changed = clone(hidden);
   const Tensor& rows = shown.deeper[index];

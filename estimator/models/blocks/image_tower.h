@@ -6,28 +6,28 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/models/blocks/settings.h"
 #include "estimator/models/blocks/encoder_layer.h"
-#include "estimator/models/blocks/image_parts.h"
 #include "estimator/models/blocks/image_config.h"
+#include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/blocks/settings.h"
 
 namespace memfathom {
 
 // What a tower gives: all its tokens, and the one that stands for the sample.
-struct Seen {
+struct TowerOutput {
   Tensor tokens, pooled;
   Tensor chosen;  // the tokens after the layer that was asked for
 };
 
 // The keys that both of CLIP's towers and SigLIP's spell alike.
-EncoderPlan read_tower(const Node& config, EncoderPlan defaults, std::string_view activation);
+EncoderConfig read_tower(const Node& config, EncoderConfig defaults, std::string_view activation);
 
 class ImageTower {
  public:
   // `config`: model_type siglip_vision_model, or CLIP's keys.
   ImageTower(Builder& builder, const Node& config, const ModelSettings& settings);
 
-  const EncoderPlan& plan() const { return plan_; }
+  const EncoderConfig& config() const { return config_; }
   std::int64_t tokens() const { return position_ids_.size(1); }
   std::int64_t patches_per_side() const { return image_.height / patch_; }
 
@@ -35,7 +35,7 @@ class ImageTower {
 
   // `layer` counts as Python's hidden_states do: -1 is the last layer's, -2 the one before. Images
   // that no layer is asked of leave `chosen` empty.
-  Seen operator()(std::optional<std::int64_t> layer = {}) const;
+  TowerOutput operator()(std::optional<std::int64_t> layer = {}) const;
 
  private:
   // SigLIP's: one question asked of all tokens, and a feed-forward part.
@@ -52,7 +52,7 @@ class ImageTower {
 
   Session& session_;
   ModelSettings settings_;
-  EncoderPlan plan_;
+  EncoderConfig config_;
   bool siglip_ = false;
   ConfigExtent image_;
   std::int64_t channels_ = 3, patch_ = 16;

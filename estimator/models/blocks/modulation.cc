@@ -22,7 +22,7 @@ Tensor gated_sum(const Tensor& x, const Tensor& gate, const Tensor& change) {
   return add(x, scaled);
 }
 
-Tensor turned_in_pairs(const Tensor& x, const Tensor& cos, const Tensor& sin) {
+Tensor rotated_in_pairs(const Tensor& x, const Tensor& cos, const Tensor& sin) {
   Tensor turned;
   const std::vector<Tensor> pairs =
       unbind(reshape(x, {x.size(0), x.size(1), x.size(2), x.size(3) / 2, 2}), -1);

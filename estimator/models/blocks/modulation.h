@@ -12,6 +12,6 @@ Tensor modulated_norm(const Tensor& x, const Tensor& scale, const Tensor& shift)
 Tensor gated_sum(const Tensor& x, const Tensor& gate, const Tensor& change);
 
 // Pairs of neighbours are turned; everything in fp32, the result in the input's type.
-Tensor turned_in_pairs(const Tensor& x, const Tensor& cos, const Tensor& sin);
+Tensor rotated_in_pairs(const Tensor& x, const Tensor& cos, const Tensor& sin);
 
 }  // namespace memfathom

@@ -49,15 +49,15 @@ Tensor run_reentrant(const ModelSettings& settings, const Block& block, const Te
                      const Pass& pass, Pass kept) {
   Tensor argument;
   if (kept.mask_is_positional) argument = std::move(kept.mask);
-  const JoiningSegment segment = [&settings, &block,
-                                  kept = std::move(kept)](std::span<const Tensor> given) {
-    Pass own = kept;
-    if (own.mask_is_positional) own.mask = given[1];
-    const auto weights = std::make_shared<Tensor>();
-    own.last_weights = weights;
-    Tensor output = run_adapted(settings, block, given[0], own);
-    return std::vector<Tensor>{std::move(output), std::move(*weights)};
-  };
+  const CheckpointedMultiFunction segment =
+      [&settings, &block, kept = std::move(kept)](std::span<const Tensor> given) {
+        Pass own = kept;
+        if (own.mask_is_positional) own.mask = given[1];
+        const auto weights = std::make_shared<Tensor>();
+        own.last_weights = weights;
+        Tensor output = run_adapted(settings, block, given[0], own);
+        return std::vector<Tensor>{std::move(output), std::move(*weights)};
+      };
   const Tensor inputs[] = {x, std::move(argument)};
   std::vector<Tensor> outputs = checkpoint_reentrant(segment, inputs);
   if (const auto last = pass.last_weights.lock()) *last = std::move(outputs[1]);
@@ -74,7 +74,8 @@ Tensor run_block(const ModelSettings& settings, const Block& block, const Tensor
   kept.cache = nullptr;
   if (settings.checkpointing == Checkpointing::kFull && settings.checkpoint_reentrant)
     return run_reentrant(settings, block, x, pass, std::move(kept));
-  const Segment segment = [&settings, &block, kept = std::move(kept)](const Tensor& input) {
+  const CheckpointedFunction segment = [&settings, &block,
+                                        kept = std::move(kept)](const Tensor& input) {
     return run_adapted(settings, block, input, kept);
   };
   return run_checkpointed(settings, segment, x);

@@ -107,9 +107,9 @@ Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables) {
   const Tensor cos = unsqueeze(tables.cos, 1);
   const Tensor sin = unsqueeze(tables.sin, 1);
   const std::int64_t size = cos.size(-1);
-  const Tensor turning = size < x.size(-1) ? slice(x, -1, 0, size) : x;
+  const Tensor rotary_style = size < x.size(-1) ? slice(x, -1, 0, size) : x;
   const Tensor passing = slice(x, -1, size, x.size(-1));
-  const Tensor parts[] = {apply_rotary(turning, cos, sin), passing};
+  const Tensor parts[] = {apply_rotary(rotary_style, cos, sin), passing};
   return cat(parts, -1);
 }
 
@@ -129,25 +129,25 @@ Tensor rotate_apart(const Tensor& first, const Tensor& second, const RotaryTable
   return cat(parts, -1);
 }
 
-NamedParts turn_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables) {
+NamedParts rotate_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables) {
   const std::int64_t size = tables.cos.size(-1);
-  Tensor q_turning = slice(q, -1, 0, size);
+  Tensor q_rotated_part = slice(q, -1, 0, size);
   const Tensor q_passing = slice(q, -1, size, q.size(-1));
-  Tensor k_turning = slice(k, -1, 0, size);
+  Tensor k_rotated_part = slice(k, -1, 0, size);
   const Tensor k_passing = slice(k, -1, size, k.size(-1));
   {
-    Tensor turned = rotate(q_turning, tables);
-    k_turning = rotate(k_turning, tables);
-    q_turning = std::move(turned);
+    Tensor turned = rotate(q_rotated_part, tables);
+    k_rotated_part = rotate(k_rotated_part, tables);
+    q_rotated_part = std::move(turned);
   }
-  const Tensor q_parts[] = {q_turning, q_passing};
+  const Tensor q_parts[] = {q_rotated_part, q_passing};
   q = cat(q_parts, -1);
-  const Tensor k_parts[] = {k_turning, k_passing};
+  const Tensor k_parts[] = {k_rotated_part, k_passing};
   k = cat(k_parts, -1);
-  return {q_turning, q_passing, k_turning, k_passing};
+  return {q_rotated_part, q_passing, k_rotated_part, k_passing};
 }
 
-void turn_pairs(Tensor& q, Tensor& k, const RotaryTables& tables) {
+void rotate_pairs(Tensor& q, Tensor& k, const RotaryTables& tables) {
   RotaryTables spread;
   {
     const NoGrad no_grad(q.session());
@@ -156,14 +156,14 @@ void turn_pairs(Tensor& q, Tensor& k, const RotaryTables& tables) {
   }
   const std::int64_t size = spread.cos.size(-1);
   const auto turned = [&](const Tensor& x) { return rotate(slice(x, -1, 0, size), spread); };
-  const auto joined = [&](const Tensor& turning, const Tensor& x) {
-    const Tensor parts[] = {turning, slice(x, -1, size, x.size(-1))};
+  const auto joined = [&](const Tensor& rotary_style, const Tensor& x) {
+    const Tensor parts[] = {rotary_style, slice(x, -1, size, x.size(-1))};
     return cat(parts, -1);
   };
-  const Tensor q_turned = turned(q);
-  const Tensor k_turned = turned(k);
-  q = joined(q_turned, q);
-  k = joined(k_turned, k);
+  const Tensor q_rotated = turned(q);
+  const Tensor k_rotated = turned(k);
+  q = joined(q_rotated, q);
+  k = joined(k_rotated, k);
 }
 
 }  // namespace memfathom

@@ -16,7 +16,7 @@ struct RotaryTables {
 
 // Older versions of transformers keep tables of all positions in every layer and gather the rows
 // they need, some keep them and do not use them; today's make what a forward pass needs.
-enum class RotaryForm { kMade, kMadeBesideTables, kGathered };
+enum class RotaryForm { kMade, kComputedWithTables, kGathered };
 
 class Rotary {
  public:
@@ -58,9 +58,9 @@ using NamedParts = std::vector<Tensor>;
 
 // Turns queries and keys in families that give their parts names before they join them: the parts
 // that pass through are views that keep the projections alive.
-NamedParts turn_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables);
+NamedParts rotate_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables);
 
 // Turns neighbours instead of halves: the tables are spread over pairs in every layer.
-void turn_pairs(Tensor& q, Tensor& k, const RotaryTables& tables);
+void rotate_pairs(Tensor& q, Tensor& k, const RotaryTables& tables);
 
 }  // namespace memfathom

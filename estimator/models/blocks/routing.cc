@@ -75,7 +75,7 @@ void choose_by_sigmoid(const Router& router, Routing& routing) {
   {
     const NoGrad choice(session);
     Tensor corrected = add(scores, router.correction);
-    corrected = without(corrected, mask_of_groups(corrected, router.plan.groups));
+    corrected = without(corrected, mask_of_groups(corrected, router.cfg.groups));
     const Shape shape{corrected.size(0), router.per_token};
     const Tensor values = session.empty(shape, corrected.dtype());
     routing.chosen = session.empty(shape, DType::kInt64);
@@ -84,15 +84,15 @@ void choose_by_sigmoid(const Router& router, Routing& routing) {
 }
 
 void choose(const Router& router, const Tensor& tokens, Routing& routing) {
-  switch (router.plan.kind) {
+  switch (router.cfg.kind) {
     case RouterKind::kSigmoid:
       routing.logits = wide_logits(router, tokens);
       return choose_by_sigmoid(router, routing);
     case RouterKind::kWideSoftmax: {
       routing.logits = wide_logits(router, tokens);
       Tensor scores = softmax_fp32(routing.logits);
-      if (router.plan.groups > 1)
-        scores = without(scores, mask_of_groups(scores, router.plan.groups));
+      if (router.cfg.groups > 1)
+        scores = without(scores, mask_of_groups(scores, router.cfg.groups));
       return take_top(scores, router.per_token, routing);
     }
     case RouterKind::kTopThenSoftmax:
@@ -110,17 +110,17 @@ void choose(const Router& router, const Tensor& tokens, Routing& routing) {
 }  // namespace
 
 Routing route(const Router& router, const Tensor& tokens) {
-  const RouterPlan& plan = router.plan;
+  const RouterConfig& cfg = router.cfg;
   Routing routing;
   choose(router, tokens, routing);
-  if (plan.kind == RouterKind::kTopThenSoftmax) return routing;
-  const bool wide = plan.kind != RouterKind::kSoftmax;
-  if (plan.normalized && plan.kind != RouterKind::kWideSoftmax) {
+  if (cfg.kind == RouterKind::kTopThenSoftmax) return routing;
+  const bool wide = cfg.kind != RouterKind::kSoftmax;
+  if (cfg.normalized && cfg.kind != RouterKind::kWideSoftmax) {
     const Tensor total = sum(routing.weights, {-1}, true);
     routing.weights = div(routing.weights, total);
   }
   if (wide) routing.weights = mul_scalar(routing.weights, 1);  // routed_scaling_factor
-  if (plan.narrow) routing.weights = to_dtype(routing.weights, routing.logits.dtype());
+  if (cfg.narrow) routing.weights = to_dtype(routing.weights, routing.logits.dtype());
   return routing;
 }
 

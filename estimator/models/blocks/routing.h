@@ -20,7 +20,7 @@ enum class RouterKind : std::uint8_t {
   kTopThenSoftmax,  // gpt-oss: over the largest logits
 };
 
-struct RouterPlan {
+struct RouterConfig {
   RouterKind kind = RouterKind::kSoftmax;
   bool normalized = true;   // the chosen experts' weights are divided by their sum
   bool narrow = false;      // Qwen: and cast to the logits' type
@@ -28,7 +28,7 @@ struct RouterPlan {
 };
 
 struct Router {
-  RouterPlan plan;
+  RouterConfig cfg;
   std::int64_t per_token = 0;
   Linear gate;
   Tensor correction;  // a buffer, of kSigmoid

@@ -9,7 +9,7 @@
 namespace memfathom {
 
 // layer(x) over all positions, of which x holds one GPU's part. The whole input lives only while
-// the product runs, forward and backward: what is kept is the part. Adapters and quantised weights
+// the product runs, forward and backward: what is kept is the part. Adapters and quantized weights
 // keep the whole, as their libraries know nothing of this.
 Tensor linear_over_shards(const Linear& layer, const Tensor& x, std::int64_t shards);
 

@@ -14,7 +14,7 @@ namespace memfathom {
 
 class BlockAdapters;
 
-// Parts of a model that reads pictures; those that the job freezes.
+// Parts of a model that reads images; those that the job freezes.
 struct FrozenParts {
   bool vision = false, projector = false, language = false;
 };
@@ -50,7 +50,7 @@ struct ModelSettings {
       0;  // decoder's, for encoder-decoder models; 0: the encoder's
   std::int64_t image_height = 0, image_width = 0;
   std::int64_t num_frames = 0;
-  std::optional<std::int64_t> num_images;  // pictures of a sample; absent: as the family is used
+  std::optional<std::int64_t> num_images;  // images of a sample; absent: as the family is used
   std::int64_t new_tokens = 0;
   DType precision = DType::kFp32;  // of parameters and float inputs
   AttentionImplementation attention = AttentionImplementation::kAuto;
@@ -76,7 +76,7 @@ struct ModelSettings {
 
 // Whether the script makes the loss from what the model returns, which then has a name in the
 // script: `outputs = model(...)`.
-inline bool script_makes_loss(const ModelSettings& settings) {
+inline bool loss_is_in_script(const ModelSettings& settings) {
   return settings.loss != LossKind::kModel && settings.loss != LossKind::kCrossEntropy;
 }
 

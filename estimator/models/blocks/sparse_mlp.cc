@@ -5,31 +5,31 @@
 
 namespace memfathom {
 
-SparseMlp::SparseMlp(Builder& builder, const ExpertsPlan& plan, bool grouped) : plan_(plan) {
+SparseMlp::SparseMlp(Builder& builder, const ExpertsConfig& cfg, bool grouped) : config_(cfg) {
   if (grouped) {
-    grouped_.emplace(builder, plan);
+    grouped_.emplace(builder, cfg);
   } else {
-    experts_.emplace(builder, plan);
+    experts_.emplace(builder, cfg);
   }
-  if (plan.shared == SharedExpert::kNone) return;
+  if (cfg.shared == SharedExpert::kNone) return;
   const PathScope scope(builder, "mlp");
   {
-    const bool gated = plan.shared == SharedExpert::kGated;
+    const bool gated = cfg.shared == SharedExpert::kGated;
     const PathScope shared(builder, gated ? "shared_expert" : "shared_experts");
-    shared_.activation = plan.activation;
-    shared_.gate = make_linear(builder, "gate_proj", plan.hidden, plan.shared_ffn, {.bias = false});
-    shared_.up = make_linear(builder, "up_proj", plan.hidden, plan.shared_ffn, {.bias = false});
-    shared_.down = make_linear(builder, "down_proj", plan.shared_ffn, plan.hidden, {.bias = false});
+    shared_.activation = cfg.activation;
+    shared_.gate = make_linear(builder, "gate_proj", cfg.hidden, cfg.shared_ffn, {.bias = false});
+    shared_.up = make_linear(builder, "up_proj", cfg.hidden, cfg.shared_ffn, {.bias = false});
+    shared_.down = make_linear(builder, "down_proj", cfg.shared_ffn, cfg.hidden, {.bias = false});
   }
-  if (plan.shared == SharedExpert::kGated)
-    shared_gate_ = make_linear(builder, "shared_expert_gate", plan.hidden, 1, {.bias = false});
+  if (cfg.shared == SharedExpert::kGated)
+    shared_gate_ = make_linear(builder, "shared_expert_gate", cfg.hidden, 1, {.bias = false});
 }
 
 Tensor SparseMlp::operator()(const Tensor& x) const {
-  switch (plan_.shared) {
+  switch (config_.shared) {
     case SharedExpert::kNone: break;
     case SharedExpert::kGated: {
-      const Tensor tokens = view(x, {-1, plan_.hidden});
+      const Tensor tokens = view(x, {-1, config_.hidden});
       Tensor passed = shared_(tokens);
       Tensor mixed = routed(x);
       {

@@ -6,14 +6,14 @@
 namespace memfathom {
 
 Layer squeeze_excitation_layer(const ImageContext& context, std::string_view name,
-                               const SqueezePlan& plan) {
+                               const SqueezeExcitationConfig& cfg) {
   const PathScope scope(context.builder, name);
   const Layer down = conv_layer(
-      context, "fc1", {.in = plan.channels, .out = plan.squeezed, .kernel = 1, .bias = true});
-  const Layer up = conv_layer(
-      context, "fc2", {.in = plan.squeezed, .out = plan.channels, .kernel = 1, .bias = true});
-  const Layer inner = activation_layer(plan.activation, plan.in_place);
-  const Layer gate = activation_layer(plan.gate, false);
+      context, "fc1", {.in = cfg.channels, .out = cfg.squeezed, .kernel = 1, .bias = true});
+  const Layer up = conv_layer(context, "fc2",
+                              {.in = cfg.squeezed, .out = cfg.channels, .kernel = 1, .bias = true});
+  const Layer inner = activation_layer(cfg.activation, cfg.in_place);
+  const Layer gate = activation_layer(cfg.gate, false);
   return [=](const Tensor& x) {
     Tensor scale = adaptive_average_pool(x, {1, 1});
     scale = down(scale);

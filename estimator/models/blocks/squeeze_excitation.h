@@ -5,7 +5,7 @@
 
 namespace memfathom {
 
-struct SqueezePlan {
+struct SqueezeExcitationConfig {
   std::int64_t channels = 0, squeezed = 0;
   Activation activation = Activation::kRelu;
   bool in_place = false;
@@ -13,6 +13,6 @@ struct SqueezePlan {
 };
 
 Layer squeeze_excitation_layer(const ImageContext& context, std::string_view name,
-                               const SqueezePlan& plan);
+                               const SqueezeExcitationConfig& cfg);
 
 }  // namespace memfathom

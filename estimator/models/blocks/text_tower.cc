@@ -14,7 +14,7 @@ namespace memfathom {
 namespace {
 
 struct TextDefaults {
-  EncoderPlan plan;
+  EncoderConfig cfg;
   std::string_view activation;
   std::int64_t vocabulary, positions;
 };
@@ -35,25 +35,24 @@ TextTower::TextTower(Builder& builder, const Node& config, const ModelSettings& 
                      TextTowerKind kind)
     : session_(builder.session()), settings_(settings) {
   const TextDefaults defaults = defaults_of(kind);
-  plan_ = read_tower(config, defaults.plan, defaults.activation);
-  const std::int64_t vocabulary =
-      count_or(config, {"vocab_size"}, defaults.vocabulary, kMostTokens);
-  positions_ = count_or(config, {"max_position_embeddings"}, defaults.positions, kMostTokens);
+  config_ = read_tower(config, defaults.cfg, defaults.activation);
+  const std::int64_t vocabulary = count_or(config, {"vocab_size"}, defaults.vocabulary, kMaxTokens);
+  positions_ = count_or(config, {"max_position_embeddings"}, defaults.positions, kMaxTokens);
   if (settings.sequence_length > positions_) {
     config.refuse(fmt::format(
         "it has {} positions, and training.sequence_length is {}; its texts are cut there",
         positions_, settings.sequence_length));
   }
   const PathScope scope(builder, "text_model");
-  words_ = builder.parameter("embeddings.token_embedding.weight", {vocabulary, plan_.hidden});
+  words_ = builder.parameter("embeddings.token_embedding.weight", {vocabulary, config_.hidden});
   position_table_ =
-      builder.parameter("embeddings.position_embedding.weight", {positions_, plan_.hidden});
+      builder.parameter("embeddings.position_embedding.weight", {positions_, config_.hidden});
   position_ids_ = builder.buffer("embeddings.position_ids", {1, positions_}, DType::kInt64, false);
-  layers_ = make_encoder_layers(builder, "encoder.layers", plan_, settings);
-  norm_ = make_layer_norm(builder, "final_layer_norm", plan_.hidden);
+  layers_ = make_encoder_layers(builder, "encoder.layers", config_, settings);
+  norm_ = make_layer_norm(builder, "final_layer_norm", config_.hidden);
   if (kind == TextTowerKind::kSiglip)
-    head_ = make_linear(builder, "head", plan_.hidden,
-                        count_or(config, {"projection_size"}, plan_.hidden));
+    head_ = make_linear(builder, "head", config_.hidden,
+                        count_or(config, {"projection_size"}, config_.hidden));
 }
 
 std::int64_t TextTower::tokens() const {
@@ -66,7 +65,7 @@ void TextTower::load(std::int64_t size) {
   if (settings_.padding_mask) padding_ = session_.zeros({size, tokens()}, DType::kInt64);
 }
 
-Seen TextTower::operator()() const {
+TowerOutput TextTower::operator()() const {
   Tensor embedding = embedded();  // named until the tower returns
   prepare_embeddings(settings_, embedding);
   Tensor hidden = embedding;
@@ -75,14 +74,14 @@ Seen TextTower::operator()() const {
   MaskCase mask;
   mask.batch = ids_.size(0);
   mask.queries = mask.keys = ids_.size(1);
-  mask.causal = plan_.causal;
+  mask.causal = config_.causal;
   mask.positions = false;
   mask.padding = padding_;
   mask.eager = settings_.attention == AttentionImplementation::kEager;
   mask.dtype = hidden.dtype();
   pass.mask = make_mask(session_, mask);
   for (const EncoderLayer& layer : layers_) hidden = run_block(settings_, layer, hidden, pass);
-  Seen seen;
+  TowerOutput seen;
   seen.tokens = norm_(hidden);
   seen.pooled =
       head_.weight ? head_(select(seen.tokens, 1, ids_.size(1) - 1)) : end_token(seen.tokens);
@@ -97,7 +96,7 @@ Tensor TextTower::end_token(const Tensor& tokens) const {
     const Tensor equal = session_.empty(ids_.shape(), DType::kBool);
     const Tensor counted = session_.empty(ids_.shape(), DType::kInt32);
   }
-  return gather_rows(view(tokens, {-1, plan_.hidden}), rows);
+  return gather_rows(view(tokens, {-1, config_.hidden}), rows);
 }
 
 Tensor TextTower::embedded() const {

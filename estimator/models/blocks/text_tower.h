@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/document.h"
-#include "estimator/models/blocks/settings.h"
 #include "estimator/models/blocks/encoder_layer.h"
 #include "estimator/models/blocks/image_tower.h"
+#include "estimator/models/blocks/settings.h"
 
 namespace memfathom {
 
@@ -18,13 +18,13 @@ class TextTower {
   TextTower(Builder& builder, const Node& config, const ModelSettings& settings,
             TextTowerKind kind = TextTowerKind::kClip);
 
-  const EncoderPlan& plan() const { return plan_; }
+  const EncoderConfig& config() const { return config_; }
   std::int64_t tokens() const;
   // Of what stands for a sample.
-  std::int64_t width() const { return head_.bias ? head_.bias.size(0) : plan_.hidden; }
+  std::int64_t width() const { return head_.bias ? head_.bias.size(0) : config_.hidden; }
 
   void load(std::int64_t size);
-  Seen operator()() const;
+  TowerOutput operator()() const;
 
  private:
   Tensor embedded() const;
@@ -32,7 +32,7 @@ class TextTower {
 
   Session& session_;
   ModelSettings settings_;
-  EncoderPlan plan_;
+  EncoderConfig config_;
   std::int64_t positions_ = 0;
   Tensor words_, position_table_, position_ids_;
   std::vector<EncoderLayer> layers_;

@@ -21,7 +21,7 @@ class TowerNetwork final : public Network {
     if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMean;
     if (projection == 0) return;
     const HeadScope head(builder);
-    projection_ = make_linear(builder, "projection", tower_.plan().hidden, projection,
+    projection_ = make_linear(builder, "projection", tower_.config().hidden, projection,
                               {.bias = false, .head = true});
   }
 
@@ -30,7 +30,7 @@ class TowerNetwork final : public Network {
     tower_.load(size);
     if (!targets) return;
     const Shape shape = projection_.weight ? Shape{size, projection_.weight.size(0)}
-                                           : Shape{size, tower_.tokens(), tower_.plan().hidden};
+                                           : Shape{size, tower_.tokens(), tower_.config().hidden};
     target_ = make_target(session_, settings_.loss, shape, settings_.precision);
   }
 
@@ -41,7 +41,7 @@ class TowerNetwork final : public Network {
   }
 
   Tensor forward() override {
-    const Seen seen = tower_();
+    const TowerOutput seen = tower_();
     return projection_.weight ? projection_(seen.pooled) : seen.tokens;
   }
 

@@ -151,12 +151,12 @@ DiffusionAttention make_image_attention(const ImageContext& context, const UNetS
 }
 
 SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetStyle& style,
-                                       const TransformerPlan& plan)
-    : linear_(plan.linear_projection), settings_(context.settings) {
+                                       const SpatialTransformerConfig& cfg)
+    : linear_(cfg.linear_projection), settings_(context.settings) {
   Builder& builder = context.builder;
-  const std::int64_t width = plan.channels;
+  const std::int64_t width = cfg.channels;
   norm_ = make_norm(builder, "norm", style.groups, width, 1e-6);
-  const ConvPlan projection{.in = width, .out = width, .kernel = 1, .bias = true};
+  const ConvSpec projection{.in = width, .out = width, .kernel = 1, .bias = true};
   if (linear_) {
     linear_in_ = make_linear(builder, "proj_in", width, width);
   } else {
@@ -165,7 +165,7 @@ SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetSt
   const auto attention = [&](std::string_view name, std::int64_t source) {
     const PathScope scope(builder, name);
     DiffusionAttention made;
-    made.heads = plan.heads;
+    made.heads = cfg.heads;
     made.implementation = context.settings.attention;
     made.q = make_linear(builder, "to_q", width, width, {.bias = false});
     made.k = make_linear(builder, "to_k", source, width, {.bias = false});
@@ -173,13 +173,13 @@ SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetSt
     made.out = make_linear(builder, "to_out.0", width, width);
     return made;
   };
-  for (std::int64_t i = 0; i < plan.layers; ++i) {
+  for (std::int64_t i = 0; i < cfg.layers; ++i) {
     const PathScope scope(builder, "transformer_blocks", i);
-    auto block = std::make_shared<Block>();
+    auto block = std::make_shared<UNetBlock>();
     block->norm1 = make_layer_norm(builder, "norm1", width);
     block->self = attention("attn1", width);
     block->norm2 = make_layer_norm(builder, "norm2", width);
-    block->cross = attention("attn2", plan.cross_size);
+    block->cross = attention("attn2", cfg.cross_size);
     block->norm3 = make_layer_norm(builder, "norm3", width);
     block->up = make_linear(builder, "ff.net.0.proj", width, 8 * width);
     block->down = make_linear(builder, "ff.net.2", 4 * width, width);
@@ -192,7 +192,7 @@ SpatialTransformer::SpatialTransformer(const ImageContext& context, const UNetSt
   }
 }
 
-Tensor SpatialTransformer::Block::operator()(const Tensor& input, const Tensor& text) const {
+Tensor SpatialTransformer::UNetBlock::operator()(const Tensor& input, const Tensor& text) const {
   Tensor normed = norm1(input);
   Tensor change = self(normed);
   Tensor hidden = add(change, input);
@@ -218,7 +218,7 @@ Tensor SpatialTransformer::operator()(const Tensor& input, const Tensor& text) c
   if (!linear_) hidden = conv_in_(hidden);
   hidden = reshape(permute(hidden, {0, 2, 3, 1}), {batch, height * width, channels});
   if (linear_) hidden = linear_in_(hidden);
-  for (const std::shared_ptr<const Block>& block : blocks_) {
+  for (const std::shared_ptr<const UNetBlock>& block : blocks_) {
     hidden = run_checkpointed(
         settings_, [block, text](const Tensor& x) { return (*block)(x, text); }, hidden);
   }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/models/blocks/settings.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/blocks/settings.h"
 #include "kernels/framework/layers/feed_forward.h"
 #include "kernels/framework/layers/normalization.h"
 #include "kernels/framework/ops/attention.h"
@@ -61,7 +61,7 @@ struct DiffusionAttention {
 DiffusionAttention make_image_attention(const ImageContext& context, const UNetStyle& style,
                                         std::int64_t channels, std::int64_t heads);
 
-struct TransformerPlan {
+struct SpatialTransformerConfig {
   std::int64_t channels = 0, heads = 1, layers = 1, cross_size = 0;
   bool linear_projection = false;
 };
@@ -70,11 +70,11 @@ struct TransformerPlan {
 class SpatialTransformer {
  public:
   SpatialTransformer(const ImageContext& context, const UNetStyle& style,
-                     const TransformerPlan& plan);
+                     const SpatialTransformerConfig& cfg);
   Tensor operator()(const Tensor& input, const Tensor& text) const;
 
  private:
-  struct Block {
+  struct UNetBlock {
     LayerNorm norm1, norm2, norm3;
     DiffusionAttention self, cross;
     Linear up, down;
@@ -86,7 +86,7 @@ class SpatialTransformer {
   GroupNorm norm_;
   Layer conv_in_, conv_out_;
   Linear linear_in_, linear_out_;
-  std::vector<std::shared_ptr<const Block>> blocks_;
+  std::vector<std::shared_ptr<const UNetBlock>> blocks_;
 };
 
 }  // namespace memfathom

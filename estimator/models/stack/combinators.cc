@@ -65,7 +65,9 @@ Layer checkpoint_layer(StackContext& context, const Node& spec) {
   const SharedLayers layers = shared_layers(context, spec.at("layers"));
   const bool reentrant = context.settings.checkpoint_reentrant;
   return [layers, reentrant](const Tensor& x) {
-    const Segment segment = [layers](const Tensor& input) { return run_layers(*layers, input); };
+    const CheckpointedFunction segment = [layers](const Tensor& input) {
+      return run_layers(*layers, input);
+    };
     return reentrant ? checkpoint_reentrant(segment, x) : checkpoint(segment, x);
   };
 }

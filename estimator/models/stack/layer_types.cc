@@ -23,7 +23,7 @@ const LayerType* find_type(std::string_view name) {
 }
 
 // A stack of more layers than this is a mistake or an attack.
-constexpr std::int64_t kMostLayers = 100000;
+constexpr std::int64_t kMaxLayers = 100000;
 
 }  // namespace
 
@@ -59,27 +59,27 @@ TypedLayer make_layer(StackContext& context, const Node& spec) {
 void unroll(const Node& spec, std::vector<const Node*>& specs) {
   if (spec.at("type").is_string() && spec.at("type").as_string() == "repeat") {
     spec.check_keys({"type", "times", "layers"});
-    const std::int64_t times = spec.at("times").as_int(0, kMostLayers);
+    const std::int64_t times = spec.at("times").as_int(0, kMaxLayers);
     for (std::int64_t i = 0; i < times; ++i) {
       for (const Node& inner : spec.at("layers").items()) unroll(inner, specs);
     }
     return;
   }
-  if (specs.size() >= static_cast<std::size_t>(kMostLayers))
+  if (specs.size() >= static_cast<std::size_t>(kMaxLayers))
     spec.refuse("the stack has more layers than any network; use fewer repeats");
   specs.push_back(&spec);
 }
 
-using Place = std::vector<TypedLayer>::const_iterator;
+using LayerIterator = std::vector<TypedLayer>::const_iterator;
 
-std::vector<Layer> layers_of(Place begin, Place end) {
+std::vector<Layer> layers_of(LayerIterator begin, LayerIterator end) {
   std::vector<Layer> layers;
-  for (Place place = begin; place != end; ++place) layers.push_back(place->layer);
+  for (LayerIterator place = begin; place != end; ++place) layers.push_back(place->layer);
   return layers;
 }
 
 // A module of its own, whose input has a name where it is called: it lives until the call is over.
-Layer as_module(Place begin, Place end) {
+Layer as_module(LayerIterator begin, LayerIterator end) {
   if (end - begin == 1) return begin->layer;
   const auto layers = std::make_shared<const std::vector<Layer>>(layers_of(begin, end));
   return [layers](const Tensor& x) { return run_layers(*layers, x); };
@@ -103,14 +103,14 @@ std::vector<Layer> make_layers(StackContext& context, const Node& list) {
     i += std::max<std::size_t>(length, 1);
   }
   const auto is_block = [](const TypedLayer& layer) { return layer.type == "fno_block"; };
-  const Place first = std::find_if(layers.cbegin(), layers.cend(), is_block);
+  const LayerIterator first = std::find_if(layers.cbegin(), layers.cend(), is_block);
   if (first == layers.cend()) return layers_of(layers.cbegin(), layers.cend());
-  const Place after = std::find_if(layers.crbegin(), layers.crend(), is_block).base();
-  const Place lifting = std::find_if(layers.cbegin(), first,
-                                     [](const auto& l) { return l.type != "grid_embedding"; });
+  const LayerIterator after = std::find_if(layers.crbegin(), layers.crend(), is_block).base();
+  const LayerIterator lifting = std::find_if(
+      layers.cbegin(), first, [](const auto& l) { return l.type != "grid_embedding"; });
   std::vector<Layer> parts = layers_of(layers.cbegin(), lifting);
   if (lifting != first) parts.push_back(as_module(lifting, first));
-  for (Place place = first; place != after; ++place) parts.push_back(place->layer);
+  for (LayerIterator place = first; place != after; ++place) parts.push_back(place->layer);
   if (after != layers.cend()) parts.push_back(as_module(after, layers.cend()));
   return parts;
 }

@@ -101,7 +101,7 @@ class StackNetwork final : public Network {
     forget_handed_gradient();
   }
 
-  bool output_is_named() const override {
+  bool script_holds_output() const override {
     return !input_.requires_grad || loss_ == LossKind::kNone;
   }
 

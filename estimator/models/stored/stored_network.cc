@@ -12,8 +12,8 @@
 #include "core/error.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/language_loss.h"
-#include "estimator/models/blocks/pass.h"
 #include "estimator/models/blocks/losses.h"
+#include "estimator/models/blocks/pass.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/activation.h"
@@ -255,7 +255,7 @@ class StoredNetwork final : public Network {
               tensor.shape[1], tensor.shape[0]);
   }
 
-  // Whole numbers are what quantised weights are stored as: they keep their type, and do not learn.
+  // Whole numbers are what quantized weights are stored as: they keep their type, and do not learn.
   static std::optional<Tensor> made(Builder& builder, const StoredTensor& tensor) {
     if (is_floating(tensor.dtype)) return builder.parameter(tensor.name, tensor.shape);
     builder.count_parameters(tensor.shape.elements());

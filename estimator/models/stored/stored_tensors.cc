@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's own limit
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 
 constexpr std::array<std::string_view, 2> kStems{"model", "diffusion_pytorch_model"};
 
@@ -47,13 +47,13 @@ DType type_of(const Node& node) {
   node.refuse("it is no type of safetensors that is known here (F32, F16, BF16, I8, ...)");
 }
 
-[[noreturn]] void refuse_file(const std::string& name, std::string_view why) {
+[[noreturn]] void reject_file(const std::string& name, std::string_view why) {
   throw Error(ErrorKind::kInput, fmt::format("{}: {}", name, why));
 }
 
 std::vector<StoredTensor> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse_file(path.string(), "cannot be read; its header holds the shapes of the model");
+  if (!file) reject_file(path.string(), "cannot be read; its header holds the shapes of the model");
   return read_safetensors_header(file, path.string());
 }
 
@@ -79,12 +79,12 @@ std::vector<StoredTensor> read_indexed(const fs::path& index) {
 std::vector<StoredTensor> read_safetensors_header(std::istream& file, const std::string& name) {
   std::array<unsigned char, 8> prefix{};
   file.read(reinterpret_cast<char*>(prefix.data()), prefix.size());
-  if (file.gcount() != 8) refuse_file(name, "it ends within the 8 bytes of its header's length");
+  if (file.gcount() != 8) reject_file(name, "it ends within the 8 bytes of its header's length");
   std::uint64_t length = 0;
   for (std::size_t i = prefix.size(); i-- > 0;) length = length << 8 | prefix[i];
-  if (length < 2 || length > kMostHeaderBytes)
-    refuse_file(name, fmt::format("its header would have {} bytes; safetensors allow 2 to {}",
-                                  length, kMostHeaderBytes));
+  if (length < 2 || length > kMaxHeaderBytes)
+    reject_file(name, fmt::format("its header would have {} bytes; safetensors allow 2 to {}",
+                                  length, kMaxHeaderBytes));
   // A damaged length must not make us ask for memory that the file cannot fill.
   std::string text;
   constexpr std::uint64_t kPiece = 1 << 20;
@@ -94,13 +94,13 @@ std::vector<StoredTensor> read_safetensors_header(std::istream& file, const std:
     text.resize(begin + piece);
     file.read(text.data() + begin, static_cast<std::streamsize>(piece));
     if (static_cast<std::size_t>(file.gcount()) != piece)
-      refuse_file(name, fmt::format("it ends within its header of {} bytes", length));
+      reject_file(name, fmt::format("it ends within its header of {} bytes", length));
   }
   std::vector<StoredTensor> tensors;
-  const Node header = parse_json(text, name, 0, {.max_file_bytes = std::size_t{kMostHeaderBytes}});
+  const Node header = parse_json(text, name, 0, {.max_file_bytes = std::size_t{kMaxHeaderBytes}});
   for (const Node& entry : header.entries()) {
     if (entry.key() == "__metadata__") continue;
-    const std::vector<std::int64_t> extents = entry.at("shape").as_ints(0, kMostExtent);
+    const std::vector<std::int64_t> extents = entry.at("shape").as_ints(0, kMaxExtent);
     if (extents.size() > Shape::kMaxRank)
       entry.at("shape").refuse("tensors of more than 8 dimensions are not read");
     StoredTensor tensor{std::string(entry.key()), Shape(extents), type_of(entry.at("dtype"))};

@@ -14,7 +14,7 @@ namespace {
 
 using element::AttentionTensor;
 using element::AttentionView;
-using element::Lane;
+using element::StridedSpan;
 
 // Queries done at a time: scores are [kBlock, keys].
 constexpr std::int64_t kBlock = 64;
@@ -22,8 +22,8 @@ constexpr std::int64_t kBlock = 64;
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // The rows [first, first + rows) of one head, [rows, width].
-Lane head_lane(const AttentionTensor& t, std::int64_t b, std::int64_t h, std::int64_t first,
-               std::int64_t rows, std::int64_t width) {
+StridedSpan head_lane(const AttentionTensor& t, std::int64_t b, std::int64_t h, std::int64_t first,
+                      std::int64_t rows, std::int64_t width) {
   char* data = static_cast<char*>(t.data) + t.offset(b, h, first) * element::element_bytes(t.dtype);
   return {data, t.dtype, 2, {rows, width}, {t.stride[2], t.stride[3]}};
 }
@@ -60,8 +60,8 @@ struct Block {
       if (view.mask) {
         char* data = static_cast<char*>(view.mask.data) +
                      view.mask.offset(b, h, first + r) * element::element_bytes(view.mask.dtype);
-        gather(Lane{data, view.mask.dtype, 1, {view.keys}, {view.mask.stride[3]}}, 0, view.keys,
-               mask.data());
+        gather(StridedSpan{data, view.mask.dtype, 1, {view.keys}, {view.mask.stride[3]}}, 0,
+               view.keys, mask.data());
         for (std::int64_t t = 0; t < view.keys; ++t) row[t] += mask[at(t)];
       }
       std::fill(row + view.visible_keys(first + r), row + view.keys, -INFINITY);

@@ -76,7 +76,7 @@ class Side {
 
 }  // namespace
 
-struct Convolutions::Engine {
+struct OnednnConvolutions::Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
@@ -88,10 +88,10 @@ struct Convolutions::Engine {
   }
 };
 
-Convolutions::Convolutions() : engine_(std::make_unique<Engine>()) {}
-Convolutions::~Convolutions() = default;
+OnednnConvolutions::OnednnConvolutions() : engine_(std::make_unique<Engine>()) {}
+OnednnConvolutions::~OnednnConvolutions() = default;
 
-const ConvolutionPlan& Convolutions::plan(const ConvolutionQuery& query) {
+const ConvolutionPlan& OnednnConvolutions::plan(const ConvolutionQuery& query) {
   const std::string key = to_string(query);
   const std::lock_guard lock(mutex_);
   auto& entry = plans_[key];
@@ -107,12 +107,12 @@ const ConvolutionPlan& Convolutions::plan(const ConvolutionQuery& query) {
   return *entry;
 }
 
-Bytes Convolutions::workspace(const ConvolutionQuery& query) {
+Bytes OnednnConvolutions::workspace(const ConvolutionQuery& query) {
   if (query.dtype == DType::kFp64) return Bytes{};
   return Bytes{plan(query).workspace};
 }
 
-void Convolutions::run(const ConvolutionCall& call) {
+void OnednnConvolutions::run(const ConvolutionCall& call) {
   if (call.query.dtype == DType::kFp64) return run_reference(call);
   const ConvolutionPlan& plan = this->plan(call.query);
   const ConvolutionRoles roles = roles_of(call);

@@ -1,4 +1,4 @@
-// Convolutions through oneDNN: plans by query, their workspaces, and running them.
+// OnednnConvolutions through oneDNN: plans by query, their workspaces, and running them.
 //
 // The workspace holds all that a call needs beyond its operands: oneDNN's scratchpad (which the
 // library is told to leave to us), the weights in the order its kernel wants them, and fp32 copies
@@ -16,10 +16,10 @@ namespace memfathom::cpu {
 
 struct ConvolutionPlan;
 
-class Convolutions {
+class OnednnConvolutions {
  public:
-  Convolutions();
-  ~Convolutions();
+  OnednnConvolutions();
+  ~OnednnConvolutions();
 
   // Safe to call from several threads.
   Bytes workspace(const ConvolutionQuery& query);

@@ -15,11 +15,11 @@ CpuDevice::CpuDevice(Bytes capacity) : memory_(capacity) {}
 
 Environment CpuDevice::environment() const { return cpu::host_environment(); }
 
-WorkspaceAnswer CpuDevice::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize CpuDevice::convolution(const ConvolutionQuery& query) const {
   return {convolutions_.workspace(query), Source::kExact};
 }
-WorkspaceAnswer CpuDevice::fft(const FftQuery& query) const {
-  return {cpu::Transforms::workspace(query), Source::kExact};
+WorkspaceSize CpuDevice::fft(const FftQuery& query) const {
+  return {cpu::FftwTransforms::workspace(query), Source::kExact};
 }
 
 void CpuDevice::run(const ElementwiseCall& call) { cpu::run_loops(call); }

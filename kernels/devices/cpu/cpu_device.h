@@ -27,8 +27,8 @@ class CpuDevice final : public Device {
   bool computes() const override { return true; }
   void synchronize() override {}
 
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
-  WorkspaceAnswer fft(const FftQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
 
   void run(const ElementwiseCall& call) override;
   void run(const ReduceCall& call) override;
@@ -51,9 +51,9 @@ class CpuDevice final : public Device {
 
  private:
   MmapSegments memory_;
-  mutable cpu::Convolutions convolutions_;
-  cpu::Transforms transforms_;
-  cpu::Softmaxes softmaxes_;
+  mutable cpu::OnednnConvolutions convolutions_;
+  cpu::FftwTransforms transforms_;
+  cpu::OnednnSoftmax softmaxes_;
 };
 
 }  // namespace memfathom

@@ -11,21 +11,21 @@
 namespace memfathom::cpu {
 namespace {
 
-using element::Lane;
+using element::StridedSpan;
 
 // Small enough for four stretches to stay in the first-level cache.
 constexpr std::int64_t kStretch = 1024;
 
-Lane input_lane(const Operand& operand, const Shape& shape) {
-  return operand ? element::whole(element::broadcast_to(operand, shape)) : Lane{};
+StridedSpan input_lane(const Operand& operand, const Shape& shape) {
+  return operand ? element::whole(element::broadcast_to(operand, shape)) : StridedSpan{};
 }
 
 template <typename T, typename Function>
 void apply(const ElementwiseCall& call, const Function& function) {
   const Shape& shape = call.out.shape;
-  const Lane out = element::whole(call.out);
-  const Lane inputs[3] = {input_lane(call.a, shape), input_lane(call.b, shape),
-                          input_lane(call.c, shape)};
+  const StridedSpan out = element::whole(call.out);
+  const StridedSpan inputs[3] = {input_lane(call.a, shape), input_lane(call.b, shape),
+                                 input_lane(call.c, shape)};
   const element::Scalars<T> s{T(call.scalars[0]), T(call.scalars[1]), T(call.scalars[2]),
                               T(call.scalars[3])};
   T buffers[4][kStretch] = {};
@@ -41,14 +41,14 @@ void apply(const ElementwiseCall& call, const Function& function) {
   }
 }
 
-bool is_contiguous(const Lane& lane) {
+bool is_contiguous(const StridedSpan& lane) {
   return lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
 // A copy between equal types and plain layouts moves bytes.
 bool copied_bytes(const ElementwiseCall& call) {
   if (call.op != Elementwise::kCopy || call.a.dtype != call.out.dtype) return false;
-  const Lane from = input_lane(call.a, call.out.shape), to = element::whole(call.out);
+  const StridedSpan from = input_lane(call.a, call.out.shape), to = element::whole(call.out);
   if (!is_contiguous(from) || !is_contiguous(to)) return false;
   std::memmove(to.data, from.data,
                static_cast<std::size_t>(size_of(call.out.shape, call.out.dtype).count()));

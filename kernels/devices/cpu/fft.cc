@@ -15,10 +15,10 @@
 namespace memfathom::cpu {
 namespace {
 
-using element::Lane;
+using element::StridedSpan;
 
 bool is_plain(const Operand& t) {
-  const Lane lane = element::whole(t);
+  const StridedSpan lane = element::whole(t);
   const DType plain = is_complex(t.dtype) ? DType::kComplex64 : DType::kFp32;
   return t.dtype == plain && lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
@@ -28,7 +28,7 @@ std::int64_t floats_of(const Operand& t) {
 }
 
 void copy_in(const Operand& t, float* to) {
-  const Lane lane = element::whole(t);
+  const StridedSpan lane = element::whole(t);
   const std::int64_t n = t.shape.elements();
   if (!is_complex(t.dtype)) return gather(lane, 0, n, to);
   if (is_plain(t)) {
@@ -47,7 +47,7 @@ void copy_out(const Operand& t, float* from, double scale, bool in_place) {
     for (std::int64_t i = 0; i < floats; ++i) from[i] *= factor;
   }
   if (in_place) return;
-  const Lane lane = element::whole(t);
+  const StridedSpan lane = element::whole(t);
   const std::int64_t n = t.shape.elements();
   if (!is_complex(t.dtype)) return scatter(lane, 0, n, static_cast<const float*>(from));
   const auto* values = reinterpret_cast<const element::Complex*>(from);
@@ -71,24 +71,24 @@ int product_of_last(const Shape& shape, int rank) {
 
 }  // namespace
 
-struct Transforms::Plan {
+struct FftwTransforms::Plan {
   fftwf_plan plan = nullptr;
   ~Plan() {
     if (plan != nullptr) fftwf_destroy_plan(plan);
   }
 };
 
-Transforms::Transforms() = default;
-Transforms::~Transforms() = default;
+FftwTransforms::FftwTransforms() = default;
+FftwTransforms::~FftwTransforms() = default;
 
-Bytes Transforms::workspace(const FftQuery& query) {
+Bytes FftwTransforms::workspace(const FftQuery& query) {
   if (query.kind != FftKind::kComplexToReal) return Bytes{};
   Shape shape = query.extents;
   shape[-1] = shape[-1] / 2 + 1;
   return size_of(shape, DType::kComplex64) * query.batch;
 }
 
-Transforms::Plan& Transforms::plan(const FftCall& call, std::int64_t batch) {
+FftwTransforms::Plan& FftwTransforms::plan(const FftCall& call, std::int64_t batch) {
   const std::vector<int> extents = extents_of(call);
   const std::string key = fmt::format("{} {} {} {}", to_string(call.kind), call.inverse, batch,
                                       fmt::join(extents, ","));
@@ -127,7 +127,7 @@ Transforms::Plan& Transforms::plan(const FftCall& call, std::int64_t batch) {
   return *entry;
 }
 
-void Transforms::run(const FftCall& call) {
+void FftwTransforms::run(const FftCall& call) {
   const bool halves = call.kind != FftKind::kComplexToComplex;
   const std::int64_t last =
       call.kind == FftKind::kComplexToReal ? call.in.shape[-1] : call.out.shape[-1];

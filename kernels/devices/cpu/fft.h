@@ -9,11 +9,12 @@
 
 namespace memfathom::cpu {
 
-// FFTW's planner is not safe to use from several threads: one Transforms at a time in a process.
-class Transforms {
+// FFTW's planner is not safe to use from several threads: one FftwTransforms at a time in a
+// process.
+class FftwTransforms {
  public:
-  Transforms();
-  ~Transforms();
+  FftwTransforms();
+  ~FftwTransforms();
 
   // FFTW overwrites the input of a complex-to-real transform, so that one works on a copy.
   static Bytes workspace(const FftQuery& query);

@@ -5,12 +5,12 @@
 namespace memfathom::cpu {
 namespace {
 
-using element::Lane;
+using element::StridedSpan;
 
 // Calls visit(offset in elements, stride, position in the stretch, length) for every run along the
 // last dimension.
 template <typename Visit>
-void for_each_run(const Lane& lane, std::int64_t first, std::int64_t count, Visit&& visit) {
+void for_each_run(const StridedSpan& lane, std::int64_t first, std::int64_t count, Visit&& visit) {
   const int last = lane.rank - 1;
   const std::int64_t extent = lane.extent[last], stride = lane.stride[last];
   for (std::int64_t done = 0; done < count;) {
@@ -22,7 +22,8 @@ void for_each_run(const Lane& lane, std::int64_t first, std::int64_t count, Visi
 }
 
 template <typename T, typename Element, typename Convert>
-void read_runs(const Lane& lane, std::int64_t first, std::int64_t count, T* to, Convert convert) {
+void read_runs(const StridedSpan& lane, std::int64_t first, std::int64_t count, T* to,
+               Convert convert) {
   const Element* data = static_cast<const Element*>(lane.data);
   for_each_run(lane, first, count,
                [=](std::int64_t offset, std::int64_t stride, std::int64_t done, std::int64_t n) {
@@ -39,7 +40,7 @@ void read_runs(const Lane& lane, std::int64_t first, std::int64_t count, T* to, 
 }
 
 template <typename T, typename Element, typename Convert>
-void write_runs(const Lane& lane, std::int64_t first, std::int64_t count, const T* from,
+void write_runs(const StridedSpan& lane, std::int64_t first, std::int64_t count, const T* from,
                 Convert convert) {
   Element* data = static_cast<Element*>(lane.data);
   for_each_run(lane, first, count,
@@ -57,7 +58,7 @@ void write_runs(const Lane& lane, std::int64_t first, std::int64_t count, const 
 }  // namespace
 
 template <typename T>
-void gather(const Lane& lane, std::int64_t first, std::int64_t count, T* to) {
+void gather(const StridedSpan& lane, std::int64_t first, std::int64_t count, T* to) {
   switch (lane.dtype) {
     case DType::kFp32:
       return read_runs<T, float>(lane, first, count, to, [](float v) { return v; });
@@ -76,7 +77,7 @@ void gather(const Lane& lane, std::int64_t first, std::int64_t count, T* to) {
 }
 
 template <typename T>
-void scatter(const Lane& lane, std::int64_t first, std::int64_t count, const T* from) {
+void scatter(const StridedSpan& lane, std::int64_t first, std::int64_t count, const T* from) {
   switch (lane.dtype) {
     case DType::kFp32:
       return write_runs<T, float>(lane, first, count, from, [](T v) { return float(v); });
@@ -93,9 +94,9 @@ void scatter(const Lane& lane, std::int64_t first, std::int64_t count, const T* 
   }
 }
 
-template void gather(const Lane&, std::int64_t, std::int64_t, float*);
-template void gather(const Lane&, std::int64_t, std::int64_t, double*);
-template void scatter(const Lane&, std::int64_t, std::int64_t, const float*);
-template void scatter(const Lane&, std::int64_t, std::int64_t, const double*);
+template void gather(const StridedSpan&, std::int64_t, std::int64_t, float*);
+template void gather(const StridedSpan&, std::int64_t, std::int64_t, double*);
+template void scatter(const StridedSpan&, std::int64_t, std::int64_t, const float*);
+template void scatter(const StridedSpan&, std::int64_t, std::int64_t, const double*);
 
 }  // namespace memfathom::cpu

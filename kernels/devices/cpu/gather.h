@@ -4,15 +4,16 @@
 
 #include <memory>
 
-#include "kernels/devices/element/lane.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::cpu {
 
 // T is float or double.
 template <typename T>
-void gather(const element::Lane& lane, std::int64_t first, std::int64_t count, T* to);
+void gather(const element::StridedSpan& lane, std::int64_t first, std::int64_t count, T* to);
 template <typename T>
-void scatter(const element::Lane& lane, std::int64_t first, std::int64_t count, const T* from);
+void scatter(const element::StridedSpan& lane, std::int64_t first, std::int64_t count,
+             const T* from);
 
 // A dense array with the interface of a lane, for the row functions.
 template <typename T>
@@ -41,14 +42,14 @@ constexpr DType kDTypeOf = sizeof(T) == 8 ? DType::kFp64 : DType::kFp32;
 
 // Whether a lane already is a dense array of T.
 template <typename T>
-bool is_dense(const element::Lane& lane) {
+bool is_dense(const element::StridedSpan& lane) {
   return lane.dtype == kDTypeOf<T> && lane.rank == 1 &&
          (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
 // The stretch as an array: in place if it is one, else gathered into `buffer`.
 template <typename T>
-const T* read(const element::Lane& lane, std::int64_t first, std::int64_t count, T* buffer) {
+const T* read(const element::StridedSpan& lane, std::int64_t first, std::int64_t count, T* buffer) {
   if (is_dense<T>(lane)) return static_cast<const T*>(lane.data) + first;
   gather(lane, first, count, buffer);
   return buffer;
@@ -56,11 +57,11 @@ const T* read(const element::Lane& lane, std::int64_t first, std::int64_t count,
 
 // Where to put the stretch: in place, or `buffer`, to be scattered by finish_write.
 template <typename T>
-T* begin_write(const element::Lane& lane, std::int64_t first, T* buffer) {
+T* begin_write(const element::StridedSpan& lane, std::int64_t first, T* buffer) {
   return is_dense<T>(lane) ? static_cast<T*>(lane.data) + first : buffer;
 }
 template <typename T>
-void finish_write(const element::Lane& lane, std::int64_t first, std::int64_t count,
+void finish_write(const element::StridedSpan& lane, std::int64_t first, std::int64_t count,
                   const T* buffer) {
   if (!is_dense<T>(lane)) scatter(lane, first, count, buffer);
 }

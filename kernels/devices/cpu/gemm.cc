@@ -108,7 +108,7 @@ struct Parts {
 
   explicit Parts(const Operand& t, bool conjugate = false)
       : re(scratch<float>(t.shape.elements())), im(scratch<float>(t.shape.elements())) {
-    const element::Lane lane = element::whole(t);
+    const element::StridedSpan lane = element::whole(t);
     const std::int64_t n = t.shape.elements();
     for (std::int64_t i = 0; i < n; ++i) {
       const auto value = lane.get<element::Complex>(i);
@@ -130,7 +130,7 @@ void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b,
   times(-alpha, left.im.get(), right.im.get(), 1, sum.re.get());
   times(alpha, left.re.get(), right.im.get(), beta, sum.im.get());
   times(alpha, left.im.get(), right.re.get(), 1, sum.im.get());
-  const element::Lane lane = element::whole(out);
+  const element::StridedSpan lane = element::whole(out);
   for (std::int64_t i = 0; i < m * n; ++i) {
     const auto at = static_cast<std::size_t>(i);
     lane.set<element::Complex>(i, {sum.re[at], sum.im[at]});

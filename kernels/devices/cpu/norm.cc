@@ -10,10 +10,10 @@
 namespace memfathom::cpu {
 namespace {
 
-using element::Lane;
 using element::NormColumns;
 using element::NormRows;
 using element::Rows;
+using element::StridedSpan;
 
 // Rows as fp32 arrays; the row functions then compute in fp64, so that a channel of millions keeps
 // its digits.
@@ -25,7 +25,7 @@ class RowReader {
   Dense<float> operator()(int slot, const Rows& rows, std::int64_t r) {
     if (!rows) return {};
     auto& buffer = buffers_[slot];
-    const Lane lane = rows.row(r);
+    const StridedSpan lane = rows.row(r);
     if (!buffer && !is_dense<float>(lane)) buffer = scratch<float>(length_);
     return {const_cast<float*>(read(lane, 0, length_, buffer.get()))};
   }
@@ -40,7 +40,7 @@ void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
                     const element::Moments<double>& m) {
   const double n = static_cast<double>(rows.x.length());
   const double unbiased = n > 1 ? m.variance * n / (n - 1) : m.variance;
-  const auto follow = [&call](const Lane& running, double value) {
+  const auto follow = [&call](const StridedSpan& running, double value) {
     if (running)
       running.set<double>(0, (1 - call.momentum) * running.get<double>(0) + call.momentum * value);
   };
@@ -60,7 +60,7 @@ void forward(const NormCall& call) {
     if (rows.mean) rows.mean.row(r).set<double>(0, m.mean);
     if (rows.rstd) rows.rstd.row(r).set<double>(0, rstd);
     if (call.op == Norm::kBatch) update_running(call, rows, r, m);
-    const Lane y = rows.y.row(r);
+    const StridedSpan y = rows.y.row(r);
     const Dense<float> to{begin_write(y, 0, result.get())};
     element::normalize_row<double>(n, x, m.mean, rstd, reader(1, rows.weight, r),
                                    reader(2, rows.bias, r), to);
@@ -76,7 +76,7 @@ void backward_input(const NormCall& call) {
   for (std::int64_t r = 0; r < count; ++r) {
     const double mean = rows.mean ? rows.mean.row(r).get<double>(0) : 0.0;
     const double rstd = rows.rstd.row(r).get<double>(0);
-    const Lane dx = rows.dx.row(r);
+    const StridedSpan dx = rows.dx.row(r);
     const Dense<float> to{begin_write(dx, 0, result.get())};
     element::normalize_backward_row<double>(n, reader(0, rows.dy, r), reader(1, rows.x, r), mean,
                                             rstd, reader(2, rows.weight, r), call.op == Norm::kRms,
@@ -98,7 +98,7 @@ void backward_channels(const NormCall& call) {
           element::weight_gradient<double>(n, dy, reader(1, columns.x, c),
                                            reader(2, columns.mean, c), reader(3, columns.rstd, c)));
     }
-    if (columns.dbias) columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, dy));
+    if (columns.dbias) columns.dbias.row(c).set<double>(0, element::span_sum<double>(n, dy));
   }
 }
 

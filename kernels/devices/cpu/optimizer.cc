@@ -11,15 +11,15 @@ namespace memfathom::cpu {
 namespace {
 
 using element::ElementState;
-using element::Lane;
 using element::StepOptions;
+using element::StridedSpan;
 
 constexpr std::int64_t kStretch = 1024;
 
 template <typename T, typename Step>
 void update(const OptimizerCall& call, Step step) {
-  const Lane lanes[4] = {element::whole(call.parameter), element::whole(call.gradient),
-                         element::whole(call.state1), element::whole(call.state2)};
+  const StridedSpan lanes[4] = {element::whole(call.parameter), element::whole(call.gradient),
+                                element::whole(call.state1), element::whole(call.state2)};
   const std::int64_t size = call.parameter.shape.elements();
   T buffers[4][kStretch] = {};
   for (std::int64_t first = 0; first < size; first += kStretch) {

@@ -7,8 +7,8 @@
 namespace memfathom::cpu {
 namespace {
 
-using element::Lane;
 using element::Rows;
+using element::StridedSpan;
 
 // Calls compute(source plane, result plane, plane number) for every plane of [N, C, space...].
 template <typename T, typename Compute>
@@ -18,7 +18,7 @@ void for_each_plane(const Operand& from, const Operand& to, Compute&& compute) {
   const auto source = scratch<T>(n_in);
   const auto result = scratch<T>(n_out);
   for (std::int64_t r = 0; r < planes; ++r) {
-    const Lane target = out.row(r);
+    const StridedSpan target = out.row(r);
     const Dense<const T> plane{read(in.row(r), 0, n_in, source.get())};
     const Dense<T> values{begin_write(target, 0, result.get())};
     compute(plane, values, r);
@@ -33,7 +33,7 @@ void pool(const PoolCall& call) {
   if (call.backward) {
     const std::int64_t n = element::rows_from(call.dx, 2).length();
     for_each_plane<T>(call.dy, call.dx, [&](const auto& dy, const auto& dx, std::int64_t r) {
-      const Lane chosen = call.op == Pool::kMax ? indices.row(r) : Lane{};
+      const StridedSpan chosen = call.op == Pool::kMax ? indices.row(r) : StridedSpan{};
       for (std::int64_t i = 0; i < n; ++i)
         dx.data[i] = element::pool_backward<T>(geometry, dy, chosen, i);
     });
@@ -41,7 +41,7 @@ void pool(const PoolCall& call) {
   }
   const std::int64_t n = element::rows_from(call.y, 2).length();
   for_each_plane<T>(call.x, call.y, [&](const auto& x, const auto& y, std::int64_t r) {
-    const Lane chosen = indices.row(r);
+    const StridedSpan chosen = indices.row(r);
     for (std::int64_t o = 0; o < n; ++o) {
       if (call.op != Pool::kMax) {
         y.data[o] = element::average_pool<T>(geometry, x, o);

@@ -25,7 +25,7 @@ void sum(const ReduceCall& call) {
   const int rank = call.in.shape.rank();
   const element::Rows in = element::rows_from(call.in, rank - 1);
   const Operand to = destinations(call);
-  const element::Lane starts = element::lane_over(to, 0, rank - 1);
+  const element::StridedSpan starts = element::span_over(to, 0, rank - 1);
   const bool keeps_last = to.strides[-1] != 0;
   const std::int64_t rows = in.rows(), n = in.length();
   std::vector<double> sums(static_cast<std::size_t>(call.out.shape.elements()));

@@ -13,7 +13,7 @@ namespace {
 using dnnl::memory;
 
 bool is_dense_fp32(const Operand& t) {
-  const element::Lane lane = element::whole(t);
+  const element::StridedSpan lane = element::whole(t);
   return t.dtype == DType::kFp32 && lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
@@ -26,7 +26,7 @@ bool has_form(const SoftmaxCall& call) {
 }  // namespace
 
 // oneDNN keeps the primitives it made, so making one per call costs a look-up.
-struct Softmaxes::Engine {
+struct OnednnSoftmax::Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
@@ -50,10 +50,10 @@ struct Softmaxes::Engine {
   }
 };
 
-Softmaxes::Softmaxes() : engine_(std::make_unique<Engine>()) {}
-Softmaxes::~Softmaxes() = default;
+OnednnSoftmax::OnednnSoftmax() : engine_(std::make_unique<Engine>()) {}
+OnednnSoftmax::~OnednnSoftmax() = default;
 
-bool Softmaxes::run(const SoftmaxCall& call) {
+bool OnednnSoftmax::run(const SoftmaxCall& call) {
   if (!has_form(call)) return false;
   try {
     if (call.op == Softmax::kSoftmax) {

@@ -1,4 +1,4 @@
-// Softmaxes through oneDNN: rows that lie densely in fp32, the form of nearly all of them; the
+// OnednnSoftmax through oneDNN: rows that lie densely in fp32, the form of nearly all of them; the
 // loops do the rest.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace memfathom::cpu {
 
-class Softmaxes {
+class OnednnSoftmax {
  public:
-  Softmaxes();
-  ~Softmaxes();
+  OnednnSoftmax();
+  ~OnednnSoftmax();
 
   // False when the call is not of oneDNN's form; nothing was written then.
   bool run(const SoftmaxCall& call);

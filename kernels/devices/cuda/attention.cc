@@ -14,15 +14,15 @@
 namespace memfathom::cuda {
 namespace {
 
-constexpr std::int64_t kWidestFusedHead = 128;
+constexpr std::int64_t kMaxFusedHeadSize = 128;
 constexpr Bytes kAlignment{16};  // of every tensor, as the graph promises
 
 bool is_16bit(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
 
 // cuDNN up to 9.15.0 is wrong at lengths that are no multiple of 128; PyTorch avoids it there, too.
-bool is_wrong_there(const AttentionQuery& query) {
-  constexpr std::size_t kMended = 91501;
-  return cudnnGetVersion() < kMended && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
+bool hits_unaligned_length_bug(const AttentionQuery& query) {
+  constexpr std::size_t kFirstFixedVersion = 91501;
+  return cudnnGetVersion() < kFirstFixedVersion && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
 }
 
 // NVIDIA's frontend runs no attention on 9.10.0 and 9.10.1, whose engines have known mistakes.
@@ -40,8 +40,8 @@ bool is_outside(const AttentionQuery& query) {
 
 bool is_fusable(const AttentionQuery& query) {
   const std::int64_t size = query.q[3];
-  return is_16bit(query.dtype) && size <= kWidestFusedHead && size % 8 == 0 &&
-         !is_wrong_there(query) && !is_broken_version() && !is_outside(query);
+  return is_16bit(query.dtype) && size <= kMaxFusedHeadSize && size % 8 == 0 &&
+         !hits_unaligned_length_bug(query) && !is_broken_version() && !is_outside(query);
 }
 
 // cuDNN's dropout draws other random numbers than ours, and a mask goes through the
@@ -60,12 +60,12 @@ bool is_fusable(const AttentionCall& call) {
 
 // NVIDIA's frontend hides a score behind the lowest number up to cuDNN 9.9.
 float masked_score() {
-  constexpr std::size_t kTakesInfinity = 91000;
-  return cudnnGetVersion() < kTakesInfinity ? std::numeric_limits<float>::lowest()
-                                            : -std::numeric_limits<float>::infinity();
+  constexpr std::size_t kFirstVersionWithInfinity = 91000;
+  return cudnnGetVersion() < kFirstVersionWithInfinity ? std::numeric_limits<float>::lowest()
+                                                       : -std::numeric_limits<float>::infinity();
 }
 
-Bytes given_workspace(const AttentionCall& call) {
+Bytes provided_workspace(const AttentionCall& call) {
   return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
 }
 
@@ -77,7 +77,7 @@ FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
   const cudnn::DeviceProperties& properties = dnn_.properties();
   try {
     const cudnn::Graph graph(query);
-    cudnn::ExecutionPlan plan(cudnn::first_choice(graph, properties), properties);
+    cudnn::ExecutionPlan plan(cudnn::first_engine(graph, properties), properties);
     const Bytes workspace =
         plan.workspace().rounded_up(kAlignment) + cudnn::scratch_of(query).total();
     return {std::move(plan), workspace};
@@ -102,7 +102,7 @@ bool FusedAttention::takes(const AttentionCall& call) {
   const AttentionQuery query = query_of(call);
   if (!is_fusable(query)) return false;
   const Planned& plan = planned(query);
-  return plan.plan && plan.workspace <= given_workspace(call);
+  return plan.plan && plan.workspace <= provided_workspace(call);
 }
 
 bool FusedAttention::run(const AttentionCall& call) {
@@ -112,12 +112,12 @@ bool FusedAttention::run(const AttentionCall& call) {
   auto scale = static_cast<float>(call.scale);
   float masked = masked_score();
   float one = 1;
-  std::vector<cudnn::Operand> operands{{cudnn::kQ, call.q.data},
-                                       {cudnn::kK, call.k.data},
-                                       {cudnn::kV, call.v.data},
-                                       {cudnn::kO, call.out.data},
-                                       {cudnn::kStats, call.logsumexp.data},
-                                       {cudnn::kScale, &scale}};
+  std::vector<cudnn::TensorBinding> operands{{cudnn::kQ, call.q.data},
+                                             {cudnn::kK, call.k.data},
+                                             {cudnn::kV, call.v.data},
+                                             {cudnn::kO, call.out.data},
+                                             {cudnn::kStats, call.logsumexp.data},
+                                             {cudnn::kScale, &scale}};
   if (call.causal) operands.push_back({cudnn::kMasked, &masked});
   if (call.backward) {
     char* scratch =
@@ -135,7 +135,7 @@ bool FusedAttention::run(const AttentionCall& call) {
     cudnn::execute(dnn_.handle(), plan, operands,
                    plan.workspace() > Bytes{} ? call.workspace.data : nullptr);
   } catch (const cudnn::StatusError& error) {
-    if (!cudnn::is_refusal(error.status()) || error.kind() == ErrorKind::kOutOfMemory) throw;
+    if (!cudnn::is_recoverable(error.status()) || error.kind() == ErrorKind::kOutOfMemory) throw;
     kept.plan.reset();
     return false;
   }

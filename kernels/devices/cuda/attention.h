@@ -6,7 +6,7 @@
 
 #include "core/workspace.h"
 #include "kernels/devices/cuda/cudnn/plan.h"
-#include "kernels/devices/cuda/dnn.h"
+#include "kernels/devices/cuda/cudnn_context.h"
 #include "kernels/devices/cuda/plan_cache.h"
 #include "kernels/framework/device/calls.h"
 
@@ -15,7 +15,7 @@ namespace memfathom::cuda {
 // Not for two threads at once.
 class FusedAttention {
  public:
-  explicit FusedAttention(Dnn& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
+  explicit FusedAttention(CudnnContext& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
 
   // What the caller has to bring; nothing when no engine takes it and our own kernels run.
   std::optional<Bytes> workspace(const AttentionQuery& query);
@@ -33,7 +33,7 @@ class FusedAttention {
   Planned& planned(const AttentionQuery& query);
   Planned make_plan(const AttentionQuery& query);
 
-  Dnn& dnn_;
+  CudnnContext& dnn_;
   PlanCache<Planned> plans_;
 };
 

@@ -38,7 +38,7 @@ Roles roles_of(const ConvolutionCall& call) {
 }
 
 // What execute() is given; a transposed convolution is the data gradient of a plain one.
-std::array<cudnn::Operand, 3> operands_of(const ConvolutionCall& call) {
+std::array<cudnn::TensorBinding, 3> operands_of(const ConvolutionCall& call) {
   const Roles roles = roles_of(call);
   const bool swapped = call.query.transposed;
   return {{{cudnn::kX, swapped ? roles.output.data : roles.input.data},
@@ -53,7 +53,7 @@ std::int64_t alignment_of(const void* data) {
   return alignment;
 }
 
-Bytes given_workspace(const ConvolutionCall& call) {
+Bytes provided_workspace(const ConvolutionCall& call) {
   return call.workspace ? size_of(call.workspace.shape, call.workspace.dtype) : Bytes{};
 }
 
@@ -88,9 +88,9 @@ Shape output_shape(const ConvolutionQuery& query) {
 
 // An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch
 // does.
-Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query,
-                                               const cudnn::Convolution::Alignment& alignment,
-                                               std::optional<Bytes> limit) {
+CudnnConvolutions::Planned CudnnConvolutions::make_plans(
+    const ConvolutionQuery& query, const cudnn::Convolution::Alignment& alignment,
+    std::optional<Bytes> limit) {
   cudnn::Convolution convolution = cudnn::to_cudnn(query);
   convolution.alignment = alignment;
   Planned plans{cudnn::Graph(convolution), {}};
@@ -110,10 +110,10 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query,
       if (error.kind() == ErrorKind::kOutOfMemory) kind = error.kind();
     }
   };
-  if (!query.benchmark) add(cudnn::first_choice(plans.graph, dnn_.properties()), 0);
+  if (!query.benchmark) add(cudnn::first_engine(plans.graph, dnn_.properties()), 0);
   if (plans.candidates.empty()) {
     std::size_t place = 0;
-    for (const cudnn::Engine& engine : cudnn::all_choices(plans.graph, dnn_.properties())) {
+    for (const cudnn::Engine& engine : cudnn::all_engines(plans.graph, dnn_.properties())) {
       if (query.benchmark || plans.candidates.empty()) add(engine, place);
       ++place;
     }
@@ -125,23 +125,23 @@ Convolutions::Planned Convolutions::make_plans(const ConvolutionQuery& query,
   return plans;
 }
 
-Convolutions::Planned& Convolutions::planned(const ConvolutionQuery& query) {
+CudnnConvolutions::Planned& CudnnConvolutions::planned(const ConvolutionQuery& query) {
   return plans_.get(to_string(query), [&] { return make_plans(query); });
 }
 
-Convolutions::Planned& Convolutions::planned(const ConvolutionCall& call) {
+CudnnConvolutions::Planned& CudnnConvolutions::planned(const ConvolutionCall& call) {
   const auto [x, w, y] = operands_of(call);
   const cudnn::Convolution::Alignment alignment{alignment_of(x.data), alignment_of(w.data),
                                                 alignment_of(y.data)};
   if (alignment == cudnn::Convolution::Alignment{}) return planned(call.query);
   // What a call brings changes once an engine is chosen for tensors that are aligned.
-  const Bytes given = given_workspace(call);
+  const Bytes given = provided_workspace(call);
   const std::string key = fmt::format("{} aligned to {}, {} and {}, in {} B", to_string(call.query),
                                       alignment.x, alignment.w, alignment.y, given.count());
   return plans_.get(key, [&] { return make_plans(call.query, alignment, given); });
 }
 
-Bytes Convolutions::workspace(const ConvolutionQuery& query) {
+Bytes CudnnConvolutions::workspace(const ConvolutionQuery& query) {
   const Planned& plans = planned(query);
   if (plans.candidates.size() == 1) return plans.candidates.front().workspace;
   std::size_t free = 0;
@@ -155,7 +155,7 @@ Bytes Convolutions::workspace(const ConvolutionQuery& query) {
   return largest;
 }
 
-void Convolutions::prepare(const ConvolutionCall& call) {
+void CudnnConvolutions::prepare(const ConvolutionCall& call) {
   const Roles roles = roles_of(call);
   const Shape output = output_shape(call.query);
   check_operand(call, "input", roles.input, &call.query.input);
@@ -163,21 +163,21 @@ void Convolutions::prepare(const ConvolutionCall& call) {
   check_operand(call, "output", roles.output, &output);
   const Planned& plans = planned(call);
   const auto fits = [&](const Candidate& candidate) {
-    return candidate.workspace <= given_workspace(call);
+    return candidate.workspace <= provided_workspace(call);
   };
   if (std::none_of(plans.candidates.begin(), plans.candidates.end(), fits)) {
     refuse(call,
-           fmt::format("the workspace has {} B, cuDNN wants {} B", given_workspace(call).count(),
+           fmt::format("the workspace has {} B, cuDNN wants {} B", provided_workspace(call).count(),
                        plans.candidates.front().workspace.count()));
   }
 }
 
-void Convolutions::execute(const ConvolutionCall& call, const Candidate& candidate) {
+void CudnnConvolutions::execute(const ConvolutionCall& call, const Candidate& candidate) {
   cudnn::execute(dnn_.handle(), candidate.plan, operands_of(call),
                  candidate.workspace > Bytes{} ? call.workspace.data : nullptr);
 }
 
-float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {
+float CudnnConvolutions::time_of(const ConvolutionCall& call, const Candidate& candidate) {
   const Event begin = make_event();
   const Event end = make_event();
   check(cudaEventRecord(begin.get(), dnn_.stream()), "cudaEventRecord");
@@ -189,12 +189,12 @@ float Convolutions::time_of(const ConvolutionCall& call, const Candidate& candid
   return milliseconds;
 }
 
-void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
+void CudnnConvolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
   float best = std::numeric_limits<float>::infinity();
   std::optional<Candidate> fastest;
   std::exception_ptr why;
   for (Candidate& candidate : plans.candidates) {
-    if (candidate.workspace > given_workspace(call)) continue;
+    if (candidate.workspace > provided_workspace(call)) continue;
     try {
       execute(call, candidate);  // the first run loads code, and some engines refuse only here
     } catch (const Error&) {
@@ -213,32 +213,32 @@ void Convolutions::choose_fastest(const ConvolutionCall& call, Planned& plans) {
 
 // The engines behind the one that was refused, in cuDNN's order, as PyTorch goes on. False when
 // none of them takes the call with this workspace.
-bool Convolutions::run_another(const ConvolutionCall& call, Planned& plans) {
-  std::vector<cudnn::Engine> engines = cudnn::all_choices(plans.graph, dnn_.properties());
+bool CudnnConvolutions::run_next_engine(const ConvolutionCall& call, Planned& plans) {
+  std::vector<cudnn::Engine> engines = cudnn::all_engines(plans.graph, dnn_.properties());
   for (std::size_t place = plans.candidates.front().place + 1; place < engines.size(); ++place) {
-    if (engines[place].workspace > given_workspace(call)) continue;
+    if (engines[place].workspace > provided_workspace(call)) continue;
     try {
       cudnn::ExecutionPlan plan(engines[place], dnn_.properties());
       const Bytes workspace = plan.workspace();
       Candidate candidate{std::move(plan), workspace, place};
-      if (workspace > given_workspace(call)) continue;
+      if (workspace > provided_workspace(call)) continue;
       execute(call, candidate);
       plans.candidates.front() = std::move(candidate);
       return true;
     } catch (const cudnn::StatusError& error) {
-      if (!cudnn::is_refusal(error.status())) throw;
+      if (!cudnn::is_recoverable(error.status())) throw;
     }
   }
   return false;
 }
 
-void Convolutions::run(const ConvolutionCall& call) {
+void CudnnConvolutions::run(const ConvolutionCall& call) {
   Planned& plans = planned(call);
   if (plans.candidates.size() > 1) choose_fastest(call, plans);
   try {
     execute(call, plans.candidates.front());
   } catch (const cudnn::StatusError& error) {
-    if (!cudnn::is_refusal(error.status()) || !run_another(call, plans)) throw;
+    if (!cudnn::is_recoverable(error.status()) || !run_next_engine(call, plans)) throw;
   }
 }
 

@@ -1,5 +1,5 @@
-// Convolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans are
-// kept.
+// CudnnConvolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans
+// are kept.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,18 @@
 #include "core/workspace.h"
 #include "kernels/devices/cuda/cudnn/graph.h"
 #include "kernels/devices/cuda/cudnn/plan.h"
-#include "kernels/devices/cuda/dnn.h"
+#include "kernels/devices/cuda/cudnn_context.h"
 #include "kernels/devices/cuda/plan_cache.h"
 #include "kernels/framework/device/calls.h"
 
 namespace memfathom::cuda {
 
 // Not for two threads at once.
-class Convolutions {
+class CudnnConvolutions {
  public:
   // PyTorch keeps up to 10000 plans; each may hold code of its own on the device.
-  explicit Convolutions(Dnn& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
+  explicit CudnnConvolutions(CudnnContext& dnn, std::size_t plans = 1000)
+      : dnn_(dnn), plans_(plans) {}
 
   // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not
   // chosen yet, the largest that fits in the device's free memory.
@@ -50,9 +51,9 @@ class Convolutions {
   void execute(const ConvolutionCall& call, const Candidate& candidate);
   float time_of(const ConvolutionCall& call, const Candidate& candidate);
   void choose_fastest(const ConvolutionCall& call, Planned& plans);
-  bool run_another(const ConvolutionCall& call, Planned& plans);
+  bool run_next_engine(const ConvolutionCall& call, Planned& plans);
 
-  Dnn& dnn_;
+  CudnnContext& dnn_;
   PlanCache<Planned> plans_;
 };
 

@@ -57,7 +57,7 @@ void CudaDevice::enter() const {
   check(cudaSetDevice(index_), "cudaSetDevice");
 }
 
-void CudaDevice::give_up(std::string sentence) {
+void CudaDevice::mark_unusable(std::string sentence) {
   cudaGetLastError();
   unusable_ = std::move(sentence);
   throw Error(ErrorKind::kEnvironment, fmt::format("{}: {}", name(), unusable_));
@@ -66,12 +66,12 @@ void CudaDevice::give_up(std::string sentence) {
 template <typename Status>
 void CudaDevice::expect_launched(Status status, std::string_view what) {
   if (succeeded(status)) return;
-  if (is_refusal(status)) check(status, what);
-  give_up(sentence(what, status));
+  if (is_recoverable(status)) check(status, what);
+  mark_unusable(sentence(what, status));
 }
 
 template <typename Call>
-void CudaDevice::launch_own(const Call& call, std::string_view what) {
+void CudaDevice::launch_kernel(const Call& call, std::string_view what) {
   enter();
   expect_launched(launch(call, stream_.get()), what);
 }
@@ -82,11 +82,11 @@ void CudaDevice::run_cudnn(Work work) {
   try {
     work();
   } catch (const cudnn::StatusError& error) {
-    if (cudnn::is_refusal(error.status())) throw;
-    give_up(error.what());
+    if (cudnn::is_recoverable(error.status())) throw;
+    mark_unusable(error.what());
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kOutOfMemory) throw;
-    give_up(error.what());
+    mark_unusable(error.what());
   }
 }
 
@@ -102,19 +102,23 @@ void CudaDevice::run(const ElementwiseCall& call) {
                   "a complex operand in an element-wise operation that has no complex form");
     }
   }
-  launch_own(call, "the launch of an element-wise kernel");
+  launch_kernel(call, "the launch of an element-wise kernel");
 }
 
-void CudaDevice::run(const ReduceCall& call) { launch_own(call, "the launch of a reduction"); }
-void CudaDevice::run(const SoftmaxCall& call) { launch_own(call, "the launch of a softmax"); }
-void CudaDevice::run(const NormCall& call) { launch_own(call, "the launch of a norm"); }
-void CudaDevice::run(const NllCall& call) { launch_own(call, "the launch of a loss"); }
-void CudaDevice::run(const DropoutCall& call) { launch_own(call, "the launch of a dropout"); }
-void CudaDevice::run(const PoolCall& call) { launch_own(call, "the launch of a pooling"); }
-void CudaDevice::run(const UpsampleCall& call) { launch_own(call, "the launch of an upsampling"); }
-void CudaDevice::run(const EmbeddingCall& call) { launch_own(call, "the launch of an embedding"); }
+void CudaDevice::run(const ReduceCall& call) { launch_kernel(call, "the launch of a reduction"); }
+void CudaDevice::run(const SoftmaxCall& call) { launch_kernel(call, "the launch of a softmax"); }
+void CudaDevice::run(const NormCall& call) { launch_kernel(call, "the launch of a norm"); }
+void CudaDevice::run(const NllCall& call) { launch_kernel(call, "the launch of a loss"); }
+void CudaDevice::run(const DropoutCall& call) { launch_kernel(call, "the launch of a dropout"); }
+void CudaDevice::run(const PoolCall& call) { launch_kernel(call, "the launch of a pooling"); }
+void CudaDevice::run(const UpsampleCall& call) {
+  launch_kernel(call, "the launch of an upsampling");
+}
+void CudaDevice::run(const EmbeddingCall& call) {
+  launch_kernel(call, "the launch of an embedding");
+}
 void CudaDevice::run(const OptimizerCall& call) {
-  launch_own(call, "the launch of an optimizer step");
+  launch_kernel(call, "the launch of an optimizer step");
 }
 
 void CudaDevice::run(const AttentionCall& call) {
@@ -124,18 +128,18 @@ void CudaDevice::run(const AttentionCall& call) {
     run_cudnn([&] { done = attention_.run(call); });
     if (done) return;
   }
-  if (call.q.shape[3] > kWidestHead) {
+  if (call.q.shape[3] > kMaxSupportedHeadSize) {
     throw Error(ErrorKind::kInput,
                 fmt::format("attention on {}: a head has {} features; at most {} are supported",
-                            name(), call.q.shape[3], kWidestHead));
+                            name(), call.q.shape[3], kMaxSupportedHeadSize));
   }
-  launch_own(call, "the launch of an attention");
+  launch_kernel(call, "the launch of an attention");
 }
 
 void CudaDevice::run(const GemmCall& call) {
   enter();
   if (call.out.shape.elements() == 0) return;
-  if (!reads_plainly(call)) return launch_own(call, "the launch of a strided product");
+  if (!is_blas_compatible(call)) return launch_kernel(call, "the launch of a strided product");
   const GemmLayout layout = layout_of(call);
   switch (Gemm::bias_path(call, layout)) {
     case BiasPath::kNone:
@@ -199,20 +203,20 @@ void CudaDevice::copy_to_host(void* host, const void* device, Bytes bytes) {
   expect_launched(cudaStreamSynchronize(stream_.get()), "a copy from the device");
 }
 
-WorkspaceAnswer CudaDevice::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize CudaDevice::convolution(const ConvolutionQuery& query) const {
   enter();
   return {convolutions_.workspace(query), Source::kMeasured};
 }
 
-WorkspaceAnswer CudaDevice::fft(const FftQuery& query) const {
+WorkspaceSize CudaDevice::fft(const FftQuery& query) const {
   enter();
   return {Bytes{static_cast<std::int64_t>(fft_.workspace(query))}, Source::kMeasured};
 }
 
-WorkspaceAnswer CudaDevice::attention(const AttentionQuery& query) const {
+WorkspaceSize CudaDevice::attention(const AttentionQuery& query) const {
   enter();
   const std::optional<Bytes> bytes = attention_.workspace(query);
-  return bytes ? WorkspaceAnswer{*bytes, Source::kMeasured} : WorkspaceAnswer{};
+  return bytes ? WorkspaceSize{*bytes, Source::kMeasured} : WorkspaceSize{};
 }
 
 }  // namespace memfathom::cuda

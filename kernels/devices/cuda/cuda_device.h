@@ -7,7 +7,7 @@
 
 #include "kernels/devices/cuda/attention.h"
 #include "kernels/devices/cuda/convolution.h"
-#include "kernels/devices/cuda/dnn.h"
+#include "kernels/devices/cuda/cudnn_context.h"
 #include "kernels/devices/cuda/fft.h"
 #include "kernels/devices/cuda/gemm.h"
 #include "kernels/devices/cuda/handles.h"
@@ -50,20 +50,20 @@ class CudaDevice final : public Device {
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
   // The libraries asked, for this device.
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override;
-  WorkspaceAnswer fft(const FftQuery& query) const override;
-  WorkspaceAnswer attention(const AttentionQuery& query) const override;
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+  WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
  private:
   // Makes the device current for this thread; throws when it is unusable.
   void enter() const;
-  [[noreturn]] void give_up(std::string sentence);
+  [[noreturn]] void mark_unusable(std::string sentence);
   template <typename Status>
   void expect_launched(Status status, std::string_view what);
   template <typename Work>
   void run_cudnn(Work work);
   template <typename Call>
-  void launch_own(const Call& call, std::string_view what);
+  void launch_kernel(const Call& call, std::string_view what);
 
   int index_;
   std::string unusable_;  // why, once it is
@@ -71,8 +71,8 @@ class CudaDevice final : public Device {
   Stream stream_;
   Gemm gemm_;
   mutable Fft fft_;  // answering a query makes a plan and keeps it
-  mutable Dnn dnn_;
-  mutable Convolutions convolutions_;
+  mutable CudnnContext dnn_;
+  mutable CudnnConvolutions convolutions_;
   mutable FusedAttention attention_;
 };
 

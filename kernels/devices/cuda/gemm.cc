@@ -153,7 +153,7 @@ void Gemm::set_workspace(void* workspace, std::size_t bytes) {
 
 cublasHandle_t Gemm::blas() {
   if (!blas_) {
-    BlasHandle fresh = make_blas(stream_);
+    CublasHandle fresh = make_cublas_handle(stream_);
     if (workspace_ != nullptr) {
       check(cublasSetWorkspace(fresh.get(), workspace_, workspace_bytes_), "cublasSetWorkspace");
     }
@@ -197,7 +197,7 @@ cublasStatus_t Gemm::run(const GemmCall& call, const GemmLayout& layout, double 
 }
 
 cublasStatus_t Gemm::run_with_bias(const GemmCall& call, const GemmLayout& layout) {
-  if (!blas_lt_) blas_lt_ = make_blas_lt();
+  if (!blas_lt_) blas_lt_ = make_cublaslt_handle();
   const GemmTypes types = types_of(call);
   const Scalar alpha = types.scalar(call.alpha);
   const Scalar beta = types.scalar(call.beta);

@@ -34,8 +34,8 @@ class Gemm {
   cublasHandle_t blas();
 
   cudaStream_t stream_;
-  BlasHandle blas_;
-  BlasLtHandle blas_lt_;
+  CublasHandle blas_;
+  CublasLtHandle blas_lt_;
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
 };

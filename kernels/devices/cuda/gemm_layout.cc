@@ -62,7 +62,7 @@ GemmMatrix operand_of(const Operand& operand, const Matrix& matrix, bool flipped
 
 }  // namespace
 
-bool reads_plainly(const GemmCall& call) {
+bool is_blas_compatible(const GemmCall& call) {
   for (const Operand* operand : {&call.a, &call.b, &call.out}) {
     if (is_matrix(*operand) && !dense_matrix(*operand)) return false;
   }

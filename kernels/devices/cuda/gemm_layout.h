@@ -30,7 +30,7 @@ struct GemmLayout {
 
 // Whether cuBLAS can read every operand as it lies in memory: rows or columns dense, in every
 // batch, and conjugated only where it is transposed.
-bool reads_plainly(const GemmCall& call);
+bool is_blas_compatible(const GemmCall& call);
 
 // Throws Error(kInternal) when shapes contradict each other or an operand is neither plain nor
 // transposed.

@@ -17,26 +17,26 @@ Event make_event() {
   return Event(raw);
 }
 
-BlasHandle make_blas(cudaStream_t stream) {
+CublasHandle make_cublas_handle(cudaStream_t stream) {
   cublasHandle_t raw = nullptr;
   check(cublasCreate(&raw), "cublasCreate");
-  BlasHandle handle(raw);
+  CublasHandle handle(raw);
   check(cublasSetStream(raw, stream), "cublasSetStream");
   // fp32 products stay fp32, as in PyTorch (torch.backends.cuda.matmul.allow_tf32 is false).
   check(cublasSetMathMode(raw, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
   return handle;
 }
 
-BlasLtHandle make_blas_lt() {
+CublasLtHandle make_cublaslt_handle() {
   cublasLtHandle_t raw = nullptr;
   check(cublasLtCreate(&raw), "cublasLtCreate");
-  return BlasLtHandle(raw);
+  return CublasLtHandle(raw);
 }
 
-DnnHandle make_dnn(cudaStream_t stream) {
+CudnnHandle make_cudnn_handle(cudaStream_t stream) {
   cudnnHandle_t raw = nullptr;
   cudnn::check(cudnnCreate(&raw), "cudnnCreate");
-  DnnHandle handle(raw);
+  CudnnHandle handle(raw);
   cudnn::check(cudnnSetStream(raw, stream), "cudnnSetStream");
   return handle;
 }

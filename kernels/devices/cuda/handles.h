@@ -18,27 +18,27 @@ struct DestroyStream {
 struct DestroyEvent {
   void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
 };
-struct DestroyBlas {
+struct DestroyCublas {
   void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
 };
-struct DestroyBlasLt {
+struct DestroyCublasLt {
   void operator()(cublasLtHandle_t handle) const { cublasLtDestroy(handle); }
 };
-struct DestroyDnn {
+struct DestroyCudnn {
   void operator()(cudnnHandle_t handle) const { cudnnDestroy(handle); }
 };
 
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
 using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
-using BlasHandle = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, DestroyBlas>;
-using BlasLtHandle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyBlasLt>;
-using DnnHandle = std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyDnn>;
+using CublasHandle = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, DestroyCublas>;
+using CublasLtHandle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublasLt>;
+using CudnnHandle = std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn>;
 
 // Each throws Error(kEnvironment) and leaves nothing behind when it fails.
 Stream make_stream();
 Event make_event();
-BlasHandle make_blas(cudaStream_t stream);
-BlasLtHandle make_blas_lt();
-DnnHandle make_dnn(cudaStream_t stream);
+CublasHandle make_cublas_handle(cudaStream_t stream);
+CublasLtHandle make_cublaslt_handle();
+CudnnHandle make_cudnn_handle(cudaStream_t stream);
 
 }  // namespace memfathom::cuda

@@ -22,11 +22,11 @@ cudaError_t launch(const UpsampleCall& call, cudaStream_t stream);
 cudaError_t launch(const AttentionCall& call, cudaStream_t stream);
 cudaError_t launch(const EmbeddingCall& call, cudaStream_t stream);
 cudaError_t launch(const OptimizerCall& call, cudaStream_t stream);
-// For operands that cuBLAS cannot read (reads_plainly in gemm_layout.h).
+// For operands that cuBLAS cannot read (is_blas_compatible in gemm_layout.h).
 cudaError_t launch(const GemmCall& call, cudaStream_t stream);
 
 // The widest head that launch(AttentionCall) takes: its features are spread over the registers of a
 // warp.
-constexpr std::int64_t kWidestHead = 256;
+constexpr std::int64_t kMaxSupportedHeadSize = 256;
 
 }  // namespace memfathom::cuda

@@ -35,7 +35,7 @@ const char* advice_for(cudaError_t status) {
 }
 
 // With lazy loading a kernel's code and a library's tables are allocated at the first use, so any
-// call may find a full card. Nothing was done then.
+// call may find a full GPU. Nothing was done then.
 bool is_out_of_memory(cudaError_t status) { return status == cudaErrorMemoryAllocation; }
 bool is_out_of_memory(cublasStatus_t status) { return status == CUBLAS_STATUS_ALLOC_FAILED; }
 bool is_out_of_memory(cufftResult status) { return status == CUFFT_ALLOC_FAILED; }
@@ -62,14 +62,14 @@ std::string sentence(std::string_view call, cufftResult status) {
 }
 
 // Our own launches say no only where nothing else would work either, or where there is no room.
-bool is_refusal(cudaError_t status) { return is_out_of_memory(status); }
+bool is_recoverable(cudaError_t status) { return is_out_of_memory(status); }
 
-bool is_refusal(cublasStatus_t status) {
+bool is_recoverable(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
          status == CUBLAS_STATUS_INVALID_VALUE || is_out_of_memory(status);
 }
 
-bool is_refusal(cufftResult status) {
+bool is_recoverable(cufftResult status) {
   return status == CUFFT_NOT_SUPPORTED || status == CUFFT_INVALID_VALUE ||
          status == CUFFT_INVALID_SIZE || status == CUFFT_NO_WORKSPACE || is_out_of_memory(status);
 }

@@ -17,9 +17,9 @@ std::string sentence(std::string_view call, cublasStatus_t status);
 std::string sentence(std::string_view call, cufftResult status);
 
 // Whether a library said no before anything was launched: the device is as it was.
-bool is_refusal(cudaError_t status);
-bool is_refusal(cublasStatus_t status);
-bool is_refusal(cufftResult status);
+bool is_recoverable(cudaError_t status);
+bool is_recoverable(cublasStatus_t status);
+bool is_recoverable(cufftResult status);
 
 // Throws Error(kEnvironment), or Error(kOutOfMemory) where the device has no room for what the call
 // loads or allocates by itself, unless `status` is success, and takes the error off cudart's own

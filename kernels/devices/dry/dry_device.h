@@ -15,8 +15,8 @@ class DryDevice final : public Device {
   bool computes() const override { return false; }
   void synchronize() override {}
 
-  WorkspaceAnswer convolution(const ConvolutionQuery&) const override { return {}; }
-  WorkspaceAnswer fft(const FftQuery&) const override { return {}; }
+  WorkspaceSize convolution(const ConvolutionQuery&) const override { return {}; }
+  WorkspaceSize fft(const FftQuery&) const override { return {}; }
 
   void run(const ElementwiseCall&) override {}
   void run(const ReduceCall&) override {}

@@ -6,9 +6,9 @@
 // atomics and no fixed order of threads.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
 #include "kernels/devices/element/math.h"
 #include "kernels/devices/element/random.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 

@@ -1,7 +1,7 @@
 // NLL: the negative log likelihood of one position, and the gradient of one position.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 
@@ -12,7 +12,7 @@ MEMFATHOM_HD inline bool nll_counts(int64_t target, int64_t classes, int64_t ign
 }
 
 template <typename T>
-MEMFATHOM_HD T nll_loss(const Lane& classes, int64_t target, int64_t ignore_index) {
+MEMFATHOM_HD T nll_loss(const StridedSpan& classes, int64_t target, int64_t ignore_index) {
   return nll_counts(target, classes.size(), ignore_index) ? -classes.get<T>(target) : T(0);
 }
 

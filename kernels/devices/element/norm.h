@@ -3,8 +3,8 @@
 // absent lane has null data. L is Lane or anything with its get, set and bool.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
 #include "kernels/devices/element/math.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 
@@ -91,7 +91,7 @@ MEMFATHOM_HD T weight_gradient(int64_t n, const L& dy, const L& x, const L& mean
 }
 
 template <typename T, typename L>
-MEMFATHOM_HD T lane_sum(int64_t n, const L& lane) {
+MEMFATHOM_HD T span_sum(int64_t n, const L& lane) {
   T sum = T(0);
   for (int64_t i = 0; i < n; ++i) sum += lane.template get<T>(i);
   return sum;

@@ -2,8 +2,8 @@
 // atomics).
 #pragma once
 
-#include "kernels/devices/element/lane.h"
 #include "kernels/devices/element/math.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 

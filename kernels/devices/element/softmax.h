@@ -3,8 +3,8 @@
 // same memory as an input.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
 #include "kernels/devices/element/math.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 

@@ -2,15 +2,15 @@
 // where it starts.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
+#include "kernels/devices/element/strided_span.h"
 #include "kernels/framework/device/operand.h"
 
 namespace memfathom::element {
 
 // The dimensions `first` to `last - 1` of an operand, in order, neighbours merged where the strides
 // allow.
-inline Lane lane_over(const Operand& operand, int first, int last) {
-  Lane lane;
+inline StridedSpan span_over(const Operand& operand, int first, int last) {
+  StridedSpan lane;
   lane.data = operand.data;
   lane.dtype = operand.dtype;
   lane.rank = 0;
@@ -45,11 +45,13 @@ inline Operand broadcast_to(const Operand& operand, const Shape& shape) {
   return result;
 }
 
-inline Lane whole(const Operand& operand) { return lane_over(operand, 0, operand.shape.rank()); }
+inline StridedSpan whole(const Operand& operand) {
+  return span_over(operand, 0, operand.shape.rank());
+}
 
 // Rows over dimensions from `inner` on; the dimensions before it count the rows.
 inline Rows rows_from(const Operand& operand, int inner) {
-  return {lane_over(operand, 0, inner), lane_over(operand, inner, operand.shape.rank())};
+  return {span_over(operand, 0, inner), span_over(operand, inner, operand.shape.rank())};
 }
 
 // The same elements with their dimensions in another order.

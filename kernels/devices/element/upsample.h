@@ -2,8 +2,8 @@
 // (corners not aligned), and the sums over a plane built from it, forward and (gathered) backward.
 #pragma once
 
-#include "kernels/devices/element/lane.h"
 #include "kernels/devices/element/pool.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::element {
 

@@ -36,7 +36,7 @@ struct Sums {
            p[2];
   }
   void write(const Operand& t) const {
-    const element::Lane lane = element::whole(t);
+    const element::StridedSpan lane = element::whole(t);
     for (std::size_t i = 0; i < values.size(); ++i)
       lane.set<double>(static_cast<std::int64_t>(i), values[i]);
   }

@@ -6,8 +6,8 @@
 namespace memfathom {
 
 void run_reference(const DropoutCall& call) {
-  const element::Lane x = element::whole(call.x), y = element::whole(call.y),
-                      mask = element::whole(call.mask);
+  const element::StridedSpan x = element::whole(call.x), y = element::whole(call.y),
+                             mask = element::whole(call.mask);
   const std::int64_t n = call.x.shape.elements();
   const double scale = call.p < 1 ? 1 / (1 - call.p) : 0;
   in_compute_type(computes_in_double({&call.x}), [&](auto zero) {

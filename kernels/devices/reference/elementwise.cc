@@ -7,15 +7,15 @@
 namespace memfathom {
 namespace {
 
-using element::Lane;
+using element::StridedSpan;
 
 struct Lanes {
-  Lane out, a, b, c;
+  StridedSpan out, a, b, c;
   std::int64_t size = 0;
 };
 
 // An absent operand reads as zero.
-Lane input_lane(const Operand& operand, const Shape& shape) {
+StridedSpan input_lane(const Operand& operand, const Shape& shape) {
   static constexpr double kZero = 0;
   if (!operand) return {const_cast<double*>(&kZero), DType::kFp64, 1, {1}, {0}};
   return element::whole(element::broadcast_to(operand, shape));

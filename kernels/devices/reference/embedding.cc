@@ -10,7 +10,7 @@ namespace memfathom {
 void run_reference(const EmbeddingCall& call) {
   const element::Rows table = element::rows_from(call.table, 1);
   const element::Rows out = element::rows_from(call.out, call.out.shape.rank() - 1);
-  const element::Lane index = element::whole(call.index);
+  const element::StridedSpan index = element::whole(call.index);
   const std::int64_t count = out.rows(), width = out.length(), entries = call.table.shape[0];
   in_compute_type(computes_in_double({&call.table}), [&](auto zero) {
     using T = decltype(zero);
@@ -21,7 +21,7 @@ void run_reference(const EmbeddingCall& call) {
                     fmt::format("embedding index {} is out of range; the table has {} rows", entry,
                                 entries));
       }
-      const element::Lane row = table.row(entry), value = out.row(i);
+      const element::StridedSpan row = table.row(entry), value = out.row(i);
       for (std::int64_t j = 0; j < width; ++j) {
         if (!call.backward) {
           value.set<T>(j, row.get<T>(j));

@@ -21,7 +21,7 @@ struct Grid {
 
 Grid read(const Operand& t) {
   Grid grid(t.shape);
-  const element::Lane lane = element::whole(t);
+  const element::StridedSpan lane = element::whole(t);
   for (std::size_t i = 0; i < grid.values.size(); ++i) {
     const auto value = lane.get<element::Complex>(static_cast<std::int64_t>(i));
     // fp64 input keeps its digits: Complex is two fp32.
@@ -80,7 +80,7 @@ Grid complete_spectrum(const Grid& half, std::int64_t n) {
 }
 
 void write(const Grid& grid, const Operand& t, double scale) {
-  const element::Lane lane = element::whole(t);
+  const element::StridedSpan lane = element::whole(t);
   for (std::size_t i = 0; i < grid.values.size(); ++i) {
     const Number value = grid.values[i] * scale;
     if (is_complex(t.dtype)) {

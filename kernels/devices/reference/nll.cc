@@ -21,7 +21,7 @@ void check_target(std::int64_t target, std::int64_t classes, std::int64_t ignore
 void run_reference(const NllCall& call) {
   const Operand& scores = call.backward ? call.grad_input : call.log_probabilities;
   const element::Rows positions = element::rows_along(scores, 1);
-  const element::Lane targets = element::whole(call.target);
+  const element::StridedSpan targets = element::whole(call.target);
   const std::int64_t count = positions.rows(), classes = scores.shape[1];
   in_compute_type(computes_in_double({&scores}), [&](auto zero) {
     using T = decltype(zero);

@@ -6,16 +6,16 @@
 namespace memfathom {
 namespace {
 
-using element::Lane;
 using element::NormColumns;
 using element::NormRows;
+using element::StridedSpan;
 
 // Running statistics follow the unbiased variance, as in torch.
 void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
                     const element::Moments<double>& m) {
   const double momentum = call.momentum;
   const double n = static_cast<double>(rows.x.length());
-  const Lane mean = rows.running_mean.row(r), variance = rows.running_var.row(r);
+  const StridedSpan mean = rows.running_mean.row(r), variance = rows.running_var.row(r);
   if (mean) mean.set<double>(0, (1 - momentum) * mean.get<double>(0) + momentum * m.mean);
   if (variance) {
     const double unbiased = n > 1 ? m.variance * n / (n - 1) : m.variance;
@@ -70,7 +70,7 @@ void backward_parameters(const NormCall& call) {
                                               columns.mean.row(c), columns.rstd.row(c)));
     }
     if (columns.dbias)
-      columns.dbias.row(c).set<double>(0, element::lane_sum<double>(n, columns.dy.row(c)));
+      columns.dbias.row(c).set<double>(0, element::span_sum<double>(n, columns.dy.row(c)));
   }
 }
 
@@ -80,8 +80,8 @@ NormCall with_statistics(const NormCall& call, std::vector<double>& mean,
   NormCall complete = call;
   if (!call.backward || call.op != Norm::kBatch || call.training || call.rstd) return complete;
   const std::int64_t channels = call.x.shape[1];
-  const Lane running_mean = element::whole(call.running_mean),
-             running_var = element::whole(call.running_var);
+  const StridedSpan running_mean = element::whole(call.running_mean),
+                    running_var = element::whole(call.running_var);
   for (std::int64_t c = 0; c < channels; ++c) {
     mean.push_back(running_mean.get<double>(c));
     rstd.push_back(element::reciprocal_deviation(running_var.get<double>(c), call.eps));

@@ -21,9 +21,10 @@ void step(Optimizer op, const element::StepOptions<T>& options, element::Element
 }  // namespace
 
 void run_reference(const OptimizerCall& call) {
-  const element::Lane parameter = element::whole(call.parameter),
-                      gradient = element::whole(call.gradient);
-  const element::Lane state1 = element::whole(call.state1), state2 = element::whole(call.state2);
+  const element::StridedSpan parameter = element::whole(call.parameter),
+                             gradient = element::whole(call.gradient);
+  const element::StridedSpan state1 = element::whole(call.state1),
+                             state2 = element::whole(call.state2);
   const std::int64_t n = call.parameter.shape.elements();
   in_compute_type(computes_in_double({&call.parameter}), [&](auto zero) {
     using T = decltype(zero);

@@ -14,7 +14,7 @@ void forward(const PoolCall& call) {
   const Rows indices = call.indices ? element::rows_from(call.indices, 2) : Rows{};
   const std::int64_t planes = x.rows(), outputs = y.length();
   for (std::int64_t r = 0; r < planes; ++r) {
-    const element::Lane in = x.row(r), out = y.row(r), chosen = indices.row(r);
+    const element::StridedSpan in = x.row(r), out = y.row(r), chosen = indices.row(r);
     for (std::int64_t o = 0; o < outputs; ++o) {
       if (call.op != Pool::kMax) {
         out.set<T>(o, element::average_pool<T>(geometry, in, o));
@@ -34,7 +34,7 @@ void backward(const PoolCall& call) {
   const Rows indices = call.op == Pool::kMax ? element::rows_from(call.indices, 2) : Rows{};
   const std::int64_t planes = dx.rows(), inputs = dx.length();
   for (std::int64_t r = 0; r < planes; ++r) {
-    const element::Lane gradient = dy.row(r), chosen = indices.row(r), result = dx.row(r);
+    const element::StridedSpan gradient = dy.row(r), chosen = indices.row(r), result = dx.row(r);
     for (std::int64_t i = 0; i < inputs; ++i) {
       result.set<T>(i, element::pool_backward<T>(geometry, gradient, chosen, i));
     }

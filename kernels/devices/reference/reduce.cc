@@ -6,11 +6,11 @@
 namespace memfathom {
 namespace {
 
-using element::Lane;
 using element::Rows;
+using element::StridedSpan;
 
 template <typename T>
-T reduce(Reduction op, std::int64_t n, const Lane& lane) {
+T reduce(Reduction op, std::int64_t n, const StridedSpan& lane) {
   if (op == Reduction::kMax) {
     T top = lane.get<T>(0);
     for (std::int64_t i = 1; i < n; ++i) top = element::math::max(top, lane.get<T>(i));

@@ -11,7 +11,7 @@ void run_reference(const UpsampleCall& call) {
   in_compute_type(computes_in_double({&call.in}), [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < planes; ++r) {
-      const element::Lane source = in.row(r), result = out.row(r);
+      const element::StridedSpan source = in.row(r), result = out.row(r);
       for (std::int64_t i = 0; i < size; ++i) {
         result.set<T>(i, call.backward ? element::upsample_backward<T>(geometry, source, i)
                                        : element::upsample<T>(geometry, source, i));

@@ -53,7 +53,7 @@ void compare_kinds(Harness& harness, const Variant& v, DType type, bool channels
   }
 }
 
-// cuDNN has no convolution of bf16 for cards before Ampere; other libraries have it everywhere.
+// cuDNN has no convolution of bf16 for GPUs before Ampere; other libraries have it everywhere.
 bool convolves_bf16(const Device& device) {
   const int capability = compute_capability(device.environment().architecture);
   return capability == 0 || capability >= kAmpere;

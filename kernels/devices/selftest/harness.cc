@@ -89,8 +89,8 @@ double difference_of(double got, double wanted) {
 }
 
 double largest_difference(const Operand& got, const Operand& wanted) {
-  const element::Lane a = element::whole(got);
-  const element::Lane b = element::whole(wanted);
+  const element::StridedSpan a = element::whole(got);
+  const element::StridedSpan b = element::whole(wanted);
   double worst = 0;
   for (std::int64_t i = 0; i < wanted.shape.elements(); ++i) {
     if (is_complex(got.dtype)) {
@@ -127,7 +127,7 @@ Operand Tensors::make(DType type, const Shape& shape, const Shape& strides, std:
 
 Operand Tensors::filled(DType type, const Shape& shape, double value) {
   const Operand operand = make(type, shape, element::contiguous_strides(shape), shape.elements());
-  const element::Lane lane = element::whole(operand);
+  const element::StridedSpan lane = element::whole(operand);
   for (std::int64_t i = 0; i < shape.elements(); ++i) lane.set<double>(i, value);
   return operand;
 }
@@ -136,7 +136,7 @@ namespace {
 
 template <typename Next>
 Operand fill(Operand operand, double low, double high, Next next) {
-  const element::Lane lane = element::whole(operand);
+  const element::StridedSpan lane = element::whole(operand);
   for (std::int64_t i = 0; i < operand.shape.elements(); ++i) {
     double value = low + (high - low) * next();
     if (operand.dtype == DType::kBool) value = value < (low + high) / 2 ? 0 : 1;

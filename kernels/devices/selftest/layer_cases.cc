@@ -27,11 +27,12 @@ constexpr double kManyConvolutions = 1e-1;
 constexpr double kSixteenBits = 5e-2;
 
 template <typename Made>
-Layer shared(Made made) {
+TestLayer shared(Made made) {
   return [layer = std::make_shared<Made>(std::move(made))](const Tensor& x) { return (*layer)(x); };
 }
 
-Layer transformer(Builder& builder, BlockStyle style, std::int64_t heads, std::int64_t kv_heads) {
+TestLayer transformer(Builder& builder, BlockStyle style, std::int64_t heads,
+                      std::int64_t kv_heads) {
   TransformerBlockOptions options;
   options.style = style;
   options.hidden = 16;
@@ -56,9 +57,9 @@ LayerCase sixteen_bit_case(std::string name, DType dtype, std::int64_t kv_heads)
           dtype};
 }
 
-LayerCase checkpoint_case(std::string name, Keep keep) {
-  return {std::move(name), {2, 5, 16}, [keep](Builder& builder) -> Layer {
-            const Layer block = transformer(builder, BlockStyle::kLlama, 4, 2);
+LayerCase checkpoint_case(std::string name, CheckpointPolicy keep) {
+  return {std::move(name), {2, 5, 16}, [keep](Builder& builder) -> TestLayer {
+            const TestLayer block = transformer(builder, BlockStyle::kLlama, 4, 2);
             return [=](const Tensor& x) { return checkpoint(block, x, keep); };
           }};
 }
@@ -88,7 +89,7 @@ Conv make_conv(Builder& builder, std::string_view name, std::int64_t in, std::in
   return {weight, bias ? builder.parameter("bias", {out}) : Tensor(), kernel / 2};
 }
 
-Layer conv_bn_relu_pool(Builder& builder) {
+TestLayer conv_bn_relu_pool(Builder& builder) {
   const Conv conv = make_conv(builder, "conv", 3, 4, 3, true);
   const BatchNorm norm = make_batch_norm(builder, "norm", 4);
   return [=](const Tensor& x) {
@@ -98,7 +99,7 @@ Layer conv_bn_relu_pool(Builder& builder) {
 }
 
 // ResNet's: 1x1, 3x3, 1x1, each with its norm, around a projected shortcut.
-Layer bottleneck(Builder& builder) {
+TestLayer bottleneck(Builder& builder) {
   const Conv reduce = make_conv(builder, "conv1", 4, 2, 1, false);
   const BatchNorm norm1 = make_batch_norm(builder, "bn1", 2);
   const Conv conv = make_conv(builder, "conv2", 2, 2, 3, false);
@@ -116,7 +117,7 @@ Layer bottleneck(Builder& builder) {
 
 // A diffusion U-Net's: group norm, SiLU and convolution twice, then attention over the pixels,
 // whose result lies in channels-last order; a second such block has to cope with that.
-Layer residual_block(Builder& builder, std::string_view name) {
+TestLayer residual_block(Builder& builder, std::string_view name) {
   const PathScope scope(builder, name);
   const GroupNorm norm1 = make_group_norm(builder, "norm1", 2, 8);
   const Conv conv1 = make_conv(builder, "conv1", 8, 8, 3, true);
@@ -135,9 +136,9 @@ Layer residual_block(Builder& builder, std::string_view name) {
   };
 }
 
-Layer unet_blocks(Builder& builder) {
-  const Layer first = residual_block(builder, "first");
-  const Layer second = residual_block(builder, "second");
+TestLayer unet_blocks(Builder& builder) {
+  const TestLayer first = residual_block(builder, "first");
+  const TestLayer second = residual_block(builder, "second");
   return [=](const Tensor& x) { return second(first(x)); };
 }
 
@@ -146,7 +147,7 @@ Tensor tokens(Session& session, const Shape& shape, std::int64_t token) {
 }
 
 // A language model's ends: the embedding is added to the input, the head is tied to its table.
-Layer embedding_and_head(Builder& builder) {
+TestLayer embedding_and_head(Builder& builder) {
   const Tensor table = builder.parameter("wte", {7, 16});
   const LayerNorm norm = make_layer_norm(builder, "norm", 16);
   return [=](const Tensor& x) {
@@ -158,7 +159,7 @@ Layer embedding_and_head(Builder& builder) {
 }
 
 // The same head in chunks of rows, of unequal length, with gradients made in the forward pass.
-Layer chunked_head(Builder& builder) {
+TestLayer chunked_head(Builder& builder) {
   const Tensor table = builder.parameter("lm_head", {40, 16});
   return [=](const Tensor& x) { return fused_head_loss(x, table, tokens(x.session(), {11}, 3)); };
 }
@@ -171,8 +172,8 @@ std::vector<LayerCase> layer_cases() {
       transformer_case("llama with grouped heads", BlockStyle::kLlama, 2),
       sixteen_bit_case("llama in bf16", DType::kBf16, 2),
       sixteen_bit_case("llama in fp16 with grouped heads", DType::kFp16, 1),
-      checkpoint_case("checkpointed", Keep::kNothing),
-      checkpoint_case("checkpointed selectively", Keep::kSelected),
+      checkpoint_case("checkpointed", CheckpointPolicy::kRecomputeAll),
+      checkpoint_case("checkpointed selectively", CheckpointPolicy::kSelective),
       transformer_case("gpt2", BlockStyle::kGpt2),
       transformer_case("bert", BlockStyle::kBert),
       transformer_case("vit", BlockStyle::kVit),

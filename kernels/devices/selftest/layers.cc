@@ -45,7 +45,7 @@ std::vector<std::vector<float>> run_layer(Session& session, const LayerCase& lay
                                           const std::function<void()>& after_backward) {
   Device& device = session.device();
   Builder builder(session, {.dtype = layer_case.dtype});
-  const Layer layer = layer_case.make(builder);
+  const TestLayer layer = layer_case.make(builder);
   builder.finish();
   Tensor x = session.empty(layer_case.input, layer_case.dtype);
   x.set_requires_grad(true);

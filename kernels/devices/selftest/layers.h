@@ -11,12 +11,12 @@
 
 namespace memfathom::selftest {
 
-using Layer = std::function<Tensor(const Tensor&)>;
+using TestLayer = std::function<Tensor(const Tensor&)>;
 
 struct LayerCase {
   std::string name;
   Shape input;
-  std::function<Layer(Builder&)> make;
+  std::function<TestLayer(Builder&)> make;
   double tolerance = 1e-4;
   DType dtype = DType::kFp32;  // of the input and the parameters
 };

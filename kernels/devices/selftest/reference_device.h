@@ -18,8 +18,8 @@ class ReferenceDevice final : public Device {
   bool computes() const override { return true; }
   void synchronize() override {}
 
-  WorkspaceAnswer convolution(const ConvolutionQuery&) const override { return {}; }
-  WorkspaceAnswer fft(const FftQuery&) const override { return {}; }
+  WorkspaceSize convolution(const ConvolutionQuery&) const override { return {}; }
+  WorkspaceSize fft(const FftQuery&) const override { return {}; }
 
   void run(const ElementwiseCall& call) override { run_reference(call); }
   void run(const ReduceCall& call) override { run_reference(call); }

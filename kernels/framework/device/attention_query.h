@@ -8,7 +8,7 @@ namespace memfathom {
 
 // Nothing for a tensor that lies densely as [batch, length, heads, head size], the layout of
 // PyTorch's projections, or that is absent.
-inline Shape unusual_strides(const Operand& operand) {
+inline Shape non_default_strides(const Operand& operand) {
   if (!operand) return {};
   const Shape& n = operand.shape;
   const Shape usual{n[1] * n[2] * n[3], n[3], n[1] * n[3], 1};
@@ -21,14 +21,14 @@ inline AttentionQuery query_of(const AttentionCall& call) {
           .dtype = call.q.dtype,
           .q = call.q.shape,
           .k = call.k.shape,
-          .strides = {.q = unusual_strides(call.q),
-                      .k = unusual_strides(call.k),
-                      .v = unusual_strides(call.v),
-                      .out = unusual_strides(call.out),
-                      .dout = unusual_strides(call.dout),
-                      .dq = unusual_strides(call.dq),
-                      .dk = unusual_strides(call.dk),
-                      .dv = unusual_strides(call.dv)}};
+          .strides = {.q = non_default_strides(call.q),
+                      .k = non_default_strides(call.k),
+                      .v = non_default_strides(call.v),
+                      .out = non_default_strides(call.out),
+                      .dout = non_default_strides(call.dout),
+                      .dq = non_default_strides(call.dq),
+                      .dk = non_default_strides(call.dk),
+                      .dv = non_default_strides(call.dv)}};
 }
 
 }  // namespace memfathom

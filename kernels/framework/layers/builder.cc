@@ -18,13 +18,13 @@ void add_checked(std::int64_t& count, std::int64_t more, std::string_view path,
 
 }  // namespace
 
-bool Builder::learns() const {
+bool Builder::new_parameters_trainable() const {
   if (frozen_depth_ > 0) return false;
   switch (options_.train) {
-    case Train::kFull: return true;
-    case Train::kFrozen:
-    case Train::kLora: return false;
-    case Train::kLast:
+    case TrainableSubset::kFull: return true;
+    case TrainableSubset::kFrozen:
+    case TrainableSubset::kLora: return false;
+    case TrainableSubset::kLast:
       return head_depth_ > 0 || (blocks_left_ >= 0 && blocks_left_ < options_.last_blocks);
   }
   return false;
@@ -37,7 +37,7 @@ Tensor Builder::make(const Shape& shape, DType dtype) {
 Tensor Builder::parameter(std::string_view name, const Shape& shape, std::optional<DType> dtype) {
   const ComponentScope scope(session_, Component::kParameters);
   Tensor made = make(shape, dtype.value_or(options_.dtype));
-  made.set_requires_grad(learns());
+  made.set_requires_grad(new_parameters_trainable());
   parameters_.push_back({path_ + std::string(name), made, block_});
   add_checked(parameter_count_, shape.elements(), path_, name);
   return made;
@@ -52,7 +52,8 @@ Tensor Builder::frozen_parameter(std::string_view name, const Shape& shape, DTyp
 
 Tensor Builder::buffer(std::string_view name, const Shape& shape, DType dtype, bool persistent) {
   const ComponentScope scope(session_, Component::kBuffers);
-  const bool follows = is_floating(dtype) && (persistent || options_.train == Train::kLora);
+  const bool follows =
+      is_floating(dtype) && (persistent || options_.train == TrainableSubset::kLora);
   Tensor made = session_.empty(shape, follows ? options_.dtype : dtype);
   buffers_.push_back({path_ + std::string(name), made});
   return made;

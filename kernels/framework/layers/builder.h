@@ -14,8 +14,8 @@
 
 namespace memfathom {
 
-enum class Train : std::uint8_t { kFull, kFrozen, kLora, kLast };
-// bitsandbytes quantises whole weights when they are loaded; the others are stored quantised.
+enum class TrainableSubset : std::uint8_t { kFull, kFrozen, kLora, kLast };
+// bitsandbytes quantises whole weights when they are loaded; the others are stored quantized.
 enum class Quantization : std::uint8_t {
   kNone,
   kInt8,
@@ -27,7 +27,7 @@ enum class Quantization : std::uint8_t {
   kMxfp4,  // gpt-oss: the experts' matrices alone
 };
 
-// How weights that were stored quantised are packed.
+// How weights that were stored quantized are packed.
 struct PackedWeights {
   std::int64_t bits = 4;
   std::int64_t group = 128;                  // weights of a row that share a scale; 0: all
@@ -43,7 +43,7 @@ struct LoraOptions {
 
 struct BuildOptions {
   DType dtype = DType::kFp32;  // parameters and persistent buffers
-  Train train = Train::kFull;
+  TrainableSubset train = TrainableSubset::kFull;
   std::int64_t last_blocks = 0;  // kLast: the head and that many blocks at the end learn
   std::optional<LoraOptions> lora;
   Quantization quantization = Quantization::kNone;
@@ -76,7 +76,7 @@ class Builder {
 
   // A parameter of the current scope, in the model's type unless another is given.
   Tensor parameter(std::string_view name, const Shape& shape, std::optional<DType> dtype = {});
-  // Storage of quantised weights: a parameter that never learns.
+  // Storage of quantized weights: a parameter that never learns.
   Tensor frozen_parameter(std::string_view name, const Shape& shape, DType dtype);
   // Persistent buffers follow the model's type when it is floating; others keep theirs.
   Tensor buffer(std::string_view name, const Shape& shape, DType dtype, bool persistent = true);
@@ -91,7 +91,7 @@ class Builder {
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
   std::vector<Tensor> trainable() const;
   std::int64_t parameter_count() const { return parameter_count_; }
-  // For quantised storages: the number of weights they stand for.
+  // For quantized storages: the number of weights they stand for.
   void count_parameters(std::int64_t weights) { parameter_count_ += weights; }
   const std::string& path() const { return path_; }
 
@@ -99,18 +99,18 @@ class Builder {
   std::shared_ptr<const BlockAdapter> block_adapter(std::int64_t block) const;
   std::int64_t blocks() const { return block_count_; }
 
-  bool in_frozen_part() const { return frozen_depth_ > 0; }
+  bool in_frozen_scope() const { return frozen_depth_ > 0; }
   // Beside the language model: the targets of adapters are meant as the library spells them.
-  bool beside_language() const { return beside_depth_ > 0; }
+  bool outside_language_model() const { return non_language_depth_ > 0; }
   // Whether a parameter made now would learn.
-  bool learns() const;
+  bool new_parameters_trainable() const;
 
  private:
   friend class PathScope;
   friend class BlockScope;
   friend class HeadScope;
   friend class FrozenScope;
-  friend class BesideLanguageScope;
+  friend class NonLanguageScope;
 
   Tensor make(const Shape& shape, DType dtype);
   void begin_block(std::int64_t width);
@@ -124,7 +124,7 @@ class Builder {
   std::vector<std::shared_ptr<BlockAdapter>> block_adapters_;
   int head_depth_ = 0;
   int frozen_depth_ = 0;
-  int beside_depth_ = 0;
+  int non_language_depth_ = 0;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   std::vector<std::function<void()>> after_base_;
@@ -179,12 +179,14 @@ class HeadScope {
 };
 
 // An encoder or projector beside a language model.
-class BesideLanguageScope {
+class NonLanguageScope {
  public:
-  explicit BesideLanguageScope(Builder& builder) : builder_(builder) { ++builder_.beside_depth_; }
-  ~BesideLanguageScope() { --builder_.beside_depth_; }
-  BesideLanguageScope(const BesideLanguageScope&) = delete;
-  BesideLanguageScope& operator=(const BesideLanguageScope&) = delete;
+  explicit NonLanguageScope(Builder& builder) : builder_(builder) {
+    ++builder_.non_language_depth_;
+  }
+  ~NonLanguageScope() { --builder_.non_language_depth_; }
+  NonLanguageScope(const NonLanguageScope&) = delete;
+  NonLanguageScope& operator=(const NonLanguageScope&) = delete;
 
  private:
   Builder& builder_;

@@ -36,7 +36,7 @@ void pack(Builder& builder, std::int64_t in, std::int64_t out, QuantizedWeight& 
 }
 
 // Whether the name of the matrix made now has a part that is left whole.
-bool is_left_whole(const Builder& builder) {
+bool is_excluded_from_quantization(const Builder& builder) {
   const std::string path = "." + builder.path();
   const std::vector<std::string>& whole = builder.options().packed.not_converted;
   return std::any_of(whole.begin(), whole.end(), [&](const std::string& part) {
@@ -50,7 +50,8 @@ bool is_quantized(const Builder& builder, const LinearOptions& options) {
     case Quantization::kMxfp4: return false;
     default: break;
   }
-  return (!options.head || builder.options().quantize_head) && !is_left_whole(builder);
+  return (!options.head || builder.options().quantize_head) &&
+         !is_excluded_from_quantization(builder);
 }
 
 std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in,
@@ -92,7 +93,7 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
 
 // Llama's name for a part that another family, or another version of transformers, calls otherwise:
 // jobs name parts in the words of the family they know.
-std::string_view usual_name(std::string_view name) {
+std::string_view canonical_module_name(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kUsual{{
       {"query", "q_proj"},
       {"key", "k_proj"},
@@ -123,7 +124,8 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
     const bool suffix = name.size() > target.size() && name.ends_with(target) &&
                         name[name.size() - target.size() - 1] == '.';
     if (suffix || target == name || (target == "all-linear" && !options.head)) return true;
-    return !as_spelt && (usual_name(target) == usual_name(name) || (fused && part));
+    return !as_spelt &&
+           (canonical_module_name(target) == canonical_module_name(name) || (fused && part));
   });
 }
 
@@ -169,8 +171,8 @@ Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std
   }
   if (options.bias) layer.bias = builder.parameter("bias", {out});
   const std::optional<LoraOptions>& lora = builder.options().lora;
-  if (builder.options().train == Train::kLora && lora && !builder.in_frozen_part() &&
-      is_target(*lora, name, options, builder.beside_language())) {
+  if (builder.options().train == TrainableSubset::kLora && lora && !builder.in_frozen_scope() &&
+      is_target(*lora, name, options, builder.outside_language_model())) {
     layer.lora = std::make_shared<LoraAdapter>();
     layer.lora->dropout = lora->dropout;
     builder.after_base([&builder, adapter = layer.lora, path = builder.path(), in, out] {

@@ -1,4 +1,4 @@
-// Linear: a matrix with its adapters and its quantised form, as PEFT and bitsandbytes run them.
+// Linear: a matrix with its adapters and its quantized form, as PEFT and bitsandbytes run them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct LinearOptions {
   bool bias = true;
   bool transposed = false;
   bool unfused = false;
-  bool head = false;  // the output matrix: quantised only if the options say so, never adapted by
+  bool head = false;  // the output matrix: quantized only if the options say so, never adapted by
                       // "all-linear"
 };
 

@@ -29,7 +29,7 @@ class Network {
 
   // Whether scripts for such models write `output = model(x)`: the output then lives until the next
   // one replaces it.
-  virtual bool output_is_named() const { return false; }
+  virtual bool script_holds_output() const { return false; }
 
   // One forward pass without a loss; the result is what the caller holds.
   virtual Tensor forward() = 0;

@@ -37,11 +37,11 @@ void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
     optimizer_.step();
     if (options_.observer != nullptr) options_.observer->after_step();
   }
-  if (options_.zero_grad == ZeroGrad::kAfterStep && !options_.as_scripts_do) clear_gradients();
+  if (options_.zero_grad == ZeroGrad::kAfterStep && !options_.mimic_user_script) clear_gradients();
 }
 
 void TrainingLoop::evaluate(std::int64_t batch_size) {
-  if (options_.as_scripts_do && options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
+  if (options_.mimic_user_script && options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
   session_.ledger().begin_phase("evaluate", iteration_);
   if (options_.observer != nullptr) options_.observer->before_forward();
   network_.load_batch(batch_size, true);
@@ -57,13 +57,14 @@ void TrainingLoop::evaluate(std::int64_t batch_size) {
 
 Tensor TrainingLoop::forward(std::int64_t batch_size) {
   if (options_.observer != nullptr) options_.observer->before_forward();
-  if (loaded_ != batch_size || options_.as_scripts_do) {
+  if (loaded_ != batch_size || options_.mimic_user_script) {
     network_.load_batch(batch_size, true);
     loaded_ = batch_size;
   }
   if (std::exchange(clear_before_forward_, false)) clear_gradients();
   const AutocastScope autocast(session_, options_.autocast);
-  const bool hold = options_.hold_output || (options_.as_scripts_do && network_.output_is_named());
+  const bool hold =
+      options_.hold_output || (options_.mimic_user_script && network_.script_holds_output());
   Tensor output;
   Tensor loss = network_.loss(hold ? &output : nullptr);
   if (hold) output_ = std::move(output);
@@ -72,18 +73,18 @@ Tensor TrainingLoop::forward(std::int64_t batch_size) {
 
 void TrainingLoop::backward(const Tensor& root) {
   if (options_.observer != nullptr) options_.observer->before_backward();
-  run_backward(root, options_.retain_graph ? Graph::kRetained : Graph::kFreed);
+  run_backward(root, options_.retain_graph ? GraphRetention::kRetained : GraphRetention::kFreed);
   if (options_.observer != nullptr) options_.observer->after_backward();
 }
 
 void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   clear_before_forward_ =
-      first && options_.zero_grad == ZeroGrad::kAfterStep && options_.as_scripts_do;
+      first && options_.zero_grad == ZeroGrad::kAfterStep && options_.mimic_user_script;
   if (options_.retain_graph && std::exchange(clear_before_forward_, false)) clear_gradients();
   const bool forward_is_measured = first || !options_.retain_graph;
   session_.ledger().begin_phase(forward_is_measured ? "forward" : "backward", iteration_);
   std::vector<Tensor> earlier;
-  for (std::int64_t i = 1; i < options_.passes_in_flight; ++i)
+  for (std::int64_t i = 1; i < options_.micro_batches_in_flight; ++i)
     earlier.push_back(forward(batch_size));
   loss_ = forward(batch_size);
   if (first && options_.zero_grad == ZeroGrad::kBeforeBackward) clear_gradients();

@@ -42,13 +42,13 @@ struct LoopOptions {
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
   // The loop of a real script: each iteration brings a new batch to the device, zero_grad() comes
   // between that and the forward pass, and the output has a name where such scripts give it one.
-  bool as_scripts_do = false;
+  bool mimic_user_script = false;
   // A benchmark's loop: backward keeps the graph, which dies with the step, and what is measured as
   // forward runs alone: a pass that meets gradients of an earlier one counts as backward.
   bool retain_graph = false;
   // Micro-batches whose forward passes all run before the first backward: the first stage of a
   // pipeline.
-  std::int64_t passes_in_flight = 1;
+  std::int64_t micro_batches_in_flight = 1;
   LoopObserver* observer = nullptr;
 };
 

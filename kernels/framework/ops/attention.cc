@@ -45,12 +45,12 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
 
 // What the device's library wants for a call, where it runs it; nothing of kDefault where our own
 // kernels do.
-WorkspaceAnswer library_workspace(Session& session, const AttentionCall& call) {
+WorkspaceSize library_workspace(Session& session, const AttentionCall& call) {
   if (!session.computes() || call.kernel != AttentionKernel::kFlash || call.mask ||
       call.dropout > 0) {
     return {};
   }
-  const WorkspaceAnswer answer = session.workspaces().attention(query_of(call));
+  const WorkspaceSize answer = session.workspaces().attention(query_of(call));
   if (answer.source != Source::kDefault) session.note_cudnn();
   return answer;
 }
@@ -127,7 +127,7 @@ void attention_backward(Backward& b, const KernelCase& c) {
   call.dk = dk.operand();
   call.dv = dv.operand();
   // A library's workspace stands in for the temporaries of PyTorch's own kernel.
-  const WorkspaceAnswer wanted = library_workspace(session, call);
+  const WorkspaceSize wanted = library_workspace(session, call);
   const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
   std::array<Tensor, 4> temporaries;
   if (flash && wanted.source == Source::kDefault) {

@@ -14,9 +14,9 @@ namespace {
 
 // The copy that a convolution's host code makes of what lies otherwise in memory.
 Tensor formatted(const Tensor& x, bool channels_last) {
-  if (!x.session().policy().counts_workspaces && !x.session().computes()) return x;
+  if (!x.session().policy().count_workspaces && !x.session().computes()) return x;
   if (!channels_last) return contiguous(x);
-  if (lies_in_channels_last(x)) return x;
+  if (is_channels_last_contiguous(x)) return x;
   Tensor copy = x.session().empty_strided(x.shape(), channels_last_strides(x.shape()), x.dtype());
   copy_into(copy, x);
   return copy;
@@ -54,7 +54,7 @@ void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight
   ConvolutionCall call;
   call.query = query_of(kind, x, weight, options, channels_last);
   Tensor workspace;
-  if (session.policy().counts_workspaces) {
+  if (session.policy().count_workspaces) {
     workspace = session.workspace(session.workspaces().convolution(call.query).bytes,
                                   Component::kWorkspaceCudnn);
   }

@@ -44,7 +44,7 @@ Tensor transformed(const Transform& transform, const Tensor& in, const Shape& sh
   const Tensor copied =
       to_real || is_odd ? session.kernel_temporary(in.shape(), in.dtype()) : Tensor();
   Tensor workspace;
-  if (session.policy().counts_workspaces) {
+  if (session.policy().count_workspaces) {
     const FftQuery query = query_of(transform, to_real ? out : in);
     workspace =
         session.workspace(session.workspaces().fft(query).bytes, Component::kWorkspaceCufft);

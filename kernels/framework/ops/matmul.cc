@@ -16,7 +16,7 @@ namespace {
 
 // Whether cuBLAS can read the matrices of x where they lie: rows or columns one after the other.
 // What is expanded or strided both ways it cannot.
-bool lies_in_rows_or_columns(const Tensor& x) {
+bool has_dense_rows_or_columns(const Tensor& x) {
   const std::int64_t rows = x.size(-2);
   const std::int64_t columns = x.size(-1);
   const std::int64_t down = x.strides()[-2];
@@ -30,7 +30,8 @@ bool lies_in_rows_or_columns(const Tensor& x) {
 // The copy that the host code of a gemm makes of such a factor, after its output. Only its memory:
 // devices read any strides.
 Tensor copy_for_gemm(const Tensor& x) {
-  return lies_in_rows_or_columns(x) ? Tensor() : x.session().kernel_temporary(x.shape(), x.dtype());
+  return has_dense_rows_or_columns(x) ? Tensor()
+                                      : x.session().kernel_temporary(x.shape(), x.dtype());
 }
 
 // Which factor of a product is conjugated if it is complex: in backward, the one that was saved.

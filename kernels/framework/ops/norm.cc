@@ -16,7 +16,7 @@ Tensor like(const Tensor& x) {
 // The contiguous copy that a kernel's host code makes of a strided input: autograd keeps the input
 // as it was given.
 Tensor inside_kernel(const Tensor& x) {
-  return x.session().policy().counts_workspaces || x.session().computes() ? contiguous(x) : x;
+  return x.session().policy().count_workspaces || x.session().computes() ? contiguous(x) : x;
 }
 
 // Whether the kernel works in channels-last order where its input lies so. (Batch norm follows its
@@ -30,7 +30,7 @@ Tensor inside_kernel_like(const Tensor& x, const Tensor& pattern, Norm op) {
   const bool channels_last = keeps_layout(x.session(), op) && is_channels_last(pattern);
   if (!channels_last) return inside_kernel(x);
   if (x.strides() == pattern.strides()) return x;
-  if (!x.session().policy().counts_workspaces && !x.session().computes()) return x;
+  if (!x.session().policy().count_workspaces && !x.session().computes()) return x;
   Tensor copy = like(pattern);
   copy_into(copy, x);
   return copy;

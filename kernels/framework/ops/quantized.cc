@@ -10,13 +10,13 @@
 namespace memfathom {
 namespace {
 
-// The matrix in `dtype`; scales that are quantised themselves are widened to fp32 first. Weights
-// that were quantised as fp16 come back as such, and are cast.
+// The matrix in `dtype`; scales that are quantized themselves are widened to fp32 first. Weights
+// that were quantized as fp16 come back as such, and are cast.
 Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested,
                    DType dtype) {
   Tensor widened;
   if (nested) widened = session.empty(scales, DType::kFp32);
-  if (!session.policy().bitsandbytes_quantizes_halves) return session.empty(shape, dtype);
+  if (!session.policy().bitsandbytes_quantizes_from_fp16) return session.empty(shape, dtype);
   const Tensor half = session.empty(shape, DType::kFp16);
   widened.reset();
   return to_dtype(half, dtype);
@@ -43,7 +43,7 @@ struct Narrow {
 // and is small.
 Narrow narrowed(const Tensor& x) {
   Session& session = x.session();
-  const bool older = session.policy().bitsandbytes_lays_out_int8;
+  const bool older = session.policy().bitsandbytes_tiles_int8;
   const Tensor half = to_dtype(x, DType::kFp16);
   Narrow made;
   if (older) made.columns = session.empty(x.shape(), DType::kInt8);
@@ -58,7 +58,7 @@ Narrow narrowed(const Tensor& x) {
 // return a copy.
 Tensor int8_product(const Tensor& x, const Shape& out_shape) {
   Session& session = x.session();
-  const bool older = session.policy().bitsandbytes_lays_out_int8;
+  const bool older = session.policy().bitsandbytes_tiles_int8;
   Tensor tiles;
   if (older) tiles = session.empty(x.shape(), DType::kInt8);
   const Tensor sums = session.empty(out_shape, DType::kInt32);
@@ -69,7 +69,7 @@ Tensor int8_product(const Tensor& x, const Shape& out_shape) {
 // The matrix in the input's type; from tiles by way of rows.
 Tensor widened_int8(Session& session, const Shape& shape, DType dtype) {
   Tensor rows;
-  if (session.policy().bitsandbytes_lays_out_int8) rows = session.empty(shape, DType::kInt8);
+  if (session.policy().bitsandbytes_tiles_int8) rows = session.empty(shape, DType::kInt8);
   return session.empty(shape, dtype);
 }
 
@@ -79,7 +79,7 @@ Tensor linear_int8(const Tensor& x, const QuantizedWeight& weight) {
   Session& session = x.session();
   Shape out_shape = x.shape();
   out_shape[-1] = weight.shape[0];
-  announce_use(weight.packed);
+  notify_before_use(weight.packed);
   Recording tape(session, "MatMul8bitLt", {&x});
   tape.save(x);
   Tensor out;
@@ -90,9 +90,9 @@ Tensor linear_int8(const Tensor& x, const QuantizedWeight& weight) {
     if (narrow.columns) tape.save(narrow.columns);
   }
   tape.finish(out, [packed = weight.packed, shape = weight.shape, dtype = x.dtype()](Backward& b) {
-    announce_use(packed);
+    notify_before_use(packed);
     Narrow narrow;
-    if (b.session().policy().bitsandbytes_lays_out_int8) narrow = narrowed(b.gradient());
+    if (b.session().policy().bitsandbytes_tiles_int8) narrow = narrowed(b.gradient());
     const Tensor full = widened_int8(b.session(), shape, dtype);
     b.give(0, matmul(b.gradient(), full));
   });
@@ -110,7 +110,7 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
   }
   if (weight.eight_bit && !weight.direct) return linear_int8(input, weight);
   const Tensor x = autocast_to_lower(input);
-  announce_use(weight.packed);
+  notify_before_use(weight.packed);
   Recording tape(session, "MatMul4Bit", {&x});
   if (weight.direct && !tape.wanted()) return direct_product(x, weight, bias);
   if (session.policy().bitsandbytes_keeps_input) tape.save(x);
@@ -124,7 +124,7 @@ Tensor linear_quantized(const Tensor& input, const QuantizedWeight& weight, cons
   const bool nested = weight.second_scales.defined();
   tape.finish(out, [packed = weight.packed, shape = weight.shape, scales = weight.scales.shape(),
                     nested](Backward& b) {
-    announce_use(packed);
+    notify_before_use(packed);
     const Tensor full = dequantized(b.session(), shape, scales, nested, b.gradient().dtype());
     b.give(0, matmul(b.gradient(), full));
   });

@@ -1,4 +1,4 @@
-// Products with quantised weights: dequantised into a transient matrix at each use, forward and
+// Products with quantized weights: dequantised into a transient matrix at each use, forward and
 // backward.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace memfathom {
 // A matrix as bitsandbytes, GPTQ, AWQ or an fp8 checkpoint stores it.
 struct QuantizedWeight {
   Tensor packed;         // two weights a byte, or int8; int32 of GPTQ and AWQ
-  Tensor scales;         // fp32 per 64 weights; a byte each when they are quantised themselves
+  Tensor scales;         // fp32 per 64 weights; a byte each when they are quantized themselves
   Tensor second_scales;  // fp32 per 256 of those
   Tensor zeros, order;   // of GPTQ and AWQ: packed zero points; the group of each column
   Shape shape;           // [out, in]

@@ -68,7 +68,7 @@ Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> in
   for (const Tensor* input : inputs) {
     all_contiguous = all_contiguous && input->shape() == shape && input->is_contiguous();
     all_channels_last =
-        all_channels_last && input->shape() == shape && lies_in_channels_last(*input);
+        all_channels_last && input->shape() == shape && is_channels_last_contiguous(*input);
   }
   if (all_contiguous) return contiguous_strides(shape);
   if (all_channels_last) return channels_last_strides(shape);

@@ -16,7 +16,8 @@ struct RecomputationComplete {};
 
 }  // namespace
 
-CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor& input, Keep keep)
+CheckpointFrame::CheckpointFrame(Session& session, CheckpointedFunction segment,
+                                 const Tensor& input, CheckpointPolicy keep)
     : session_(session),
       segment_(std::move(segment)),
       input_(input),
@@ -30,7 +31,7 @@ CheckpointFrame::CheckpointFrame(Session& session, Segment segment, const Tensor
 void destroy(CheckpointFrame* frame) { delete frame; }
 
 void CheckpointFrame::note_result(const char* operation, const Tensor& result) {
-  if (keep_ == Keep::kNothing || recomputing_) return;
+  if (keep_ == CheckpointPolicy::kRecomputeAll || recomputing_) return;
   const std::string_view name = operation;
   const bool product = name == "mm" || name == "addmm" || name == "linear";
   const bool attention = name.find("attention") != std::string_view::npos;
@@ -72,7 +73,7 @@ void CheckpointFrame::recompute() {
   recomputed_ = true;
 }
 
-Tensor checkpoint(const Segment& segment, const Tensor& input, Keep keep) {
+Tensor checkpoint(const CheckpointedFunction& segment, const Tensor& input, CheckpointPolicy keep) {
   Session& session = input.session();
   if (!session.grad_enabled) return segment(input);
   const Ref<CheckpointFrame> frame = make_ref<CheckpointFrame>(session, segment, input, keep);
@@ -84,7 +85,7 @@ namespace {
 
 // What the closure of a reentrant checkpoint owns: a std::function is too large to sit in a node.
 struct Reentrant {
-  JoiningSegment segment;
+  CheckpointedMultiFunction segment;
   std::size_t inputs = 0;
   std::vector<OutputMeta> outputs;  // without extents where the segment gave nothing
   std::optional<DType> autocast;
@@ -130,7 +131,7 @@ void run_again(Backward& b, const Reentrant& kept) {
 
 }  // namespace
 
-std::vector<Tensor> checkpoint_reentrant(const JoiningSegment& segment,
+std::vector<Tensor> checkpoint_reentrant(const CheckpointedMultiFunction& segment,
                                          std::span<const Tensor> inputs) {
   Session& session = inputs.front().session();
   Recording tape(session, "CheckpointFunction", inputs);
@@ -157,8 +158,8 @@ std::vector<Tensor> checkpoint_reentrant(const JoiningSegment& segment,
   return outputs;
 }
 
-Tensor checkpoint_reentrant(const Segment& segment, const Tensor& input) {
-  const JoiningSegment joining = [segment](std::span<const Tensor> inputs) {
+Tensor checkpoint_reentrant(const CheckpointedFunction& segment, const Tensor& input) {
+  const CheckpointedMultiFunction joining = [segment](std::span<const Tensor> inputs) {
     return std::vector<Tensor>{segment(inputs.front())};
   };
   return checkpoint_reentrant(joining, std::span(&input, 1)).front();

@@ -5,8 +5,8 @@
 
 namespace memfathom {
 
-void elementwise_into(Elementwise op, const Tensor& out, std::initializer_list<const Tensor*> inputs,
-                     std::array<double, 4> scalars) {
+void elementwise_into(Elementwise op, const Tensor& out,
+                      std::initializer_list<const Tensor*> inputs, std::array<double, 4> scalars) {
   Session& session = out.session();
   if (!session.computes()) return;
   ElementwiseCall call;

@@ -1,5 +1,5 @@
-// Element-wise and reducing kernels without history: what operations and the backward engine are made
-// of.
+// Element-wise and reducing kernels without history: what operations and the backward engine are
+// made of.
 #pragma once
 
 #include <array>

@@ -31,7 +31,8 @@ struct AccumulateGrad {
       if (!incoming) return;
       accumulate(b.session(), incoming);
     }
-    if (ParameterKeeper* keeper = leaf->storage->keeper()) keeper->gradient_ready(*leaf);
+    if (StorageObserver* storage_observer = leaf->storage->storage_observer())
+      storage_observer->gradient_ready(*leaf);
   }
 
   void accumulate(Session& session, const Tensor& incoming) const {
@@ -67,7 +68,7 @@ struct Task {
 // run ends.
 class Run {
  public:
-  Run(Session& session, Graph graph) : session_(session), graph_(graph) {}
+  Run(Session& session, GraphRetention graph) : session_(session), graph_(graph) {}
   ~Run() {
     for (const auto& [node, slot] : borrowed_) node->slot = slot;
   }
@@ -153,7 +154,7 @@ class Run {
       if (is_view_of(backward.results[i], task.gradients)) views |= bit(i);
     }
     task.gradients.clear();
-    if (graph_ == Graph::kFreed) node.release();
+    if (graph_ == GraphRetention::kFreed) node.release();
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
       if (node.edges[i].node)
         deliver(node.edges[i], std::move(backward.results[i]), (views & bit(i)) != 0);
@@ -198,7 +199,7 @@ class Run {
   }
 
   Session& session_;
-  Graph graph_;
+  GraphRetention graph_;
   std::vector<State> states_;
   std::vector<TapeNode*> owners_;
   std::vector<Task> waiting_;
@@ -220,7 +221,7 @@ Edge gradient_edge(const Tensor& tensor) {
   return {std::move(accumulator), 0};
 }
 
-void run_backward(const Tensor& loss, Graph graph) {
+void run_backward(const Tensor& loss, GraphRetention graph) {
   Session& session = loss.session();
   Tensor ones;
   {
@@ -230,7 +231,8 @@ void run_backward(const Tensor& loss, Graph graph) {
   run_backward(std::span(&loss, 1), std::span(&ones, 1), graph);
 }
 
-void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, Graph graph) {
+void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients,
+                  GraphRetention graph) {
   Session& session = roots.front().session();
   std::vector<Edge> edges;
   for (const Tensor& root : roots) {

@@ -15,12 +15,12 @@ Edge gradient_edge(const Tensor& tensor);
 
 // What becomes of the graph: its saved tensors are freed node by node, or kept for another backward
 // (retain_graph=True).
-enum class Graph : std::uint8_t { kFreed, kRetained };
+enum class GraphRetention : std::uint8_t { kFreed, kRetained };
 
 // loss.backward(): the root gradient is a tensor of ones. Leaves hold their gradients afterwards.
-void run_backward(const Tensor& loss, Graph graph = Graph::kFreed);
+void run_backward(const Tensor& loss, GraphRetention graph = GraphRetention::kFreed);
 // torch.autograd.backward(roots, gradients): from several tensors at once.
 void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients,
-                  Graph graph = Graph::kFreed);
+                  GraphRetention graph = GraphRetention::kFreed);
 
 }  // namespace memfathom

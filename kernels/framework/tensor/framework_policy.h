@@ -24,7 +24,7 @@ struct FrameworkPolicy {
 
   // Library workspaces and the temporaries inside kernels' host code are real allocations. The
   // accounts of `allocator.backend: none` leave them out, as every tool that looks at tensors only.
-  bool counts_workspaces = true;
+  bool count_workspaces = true;
 
   // Where nobody else can see it, the framework works in place: autograd adds a second gradient
   // into the first one's buffer, the attention fallback adds its mask. Fake tensors, and so the
@@ -48,12 +48,12 @@ struct FrameworkPolicy {
   // needs it (its change 1270).
   bool bitsandbytes_keeps_input = false;
 
-  // bitsandbytes < 0.43: 4-bit weights were quantised from fp16 whatever their type, and come back
+  // bitsandbytes < 0.43: 4-bit weights were quantized from fp16 whatever their type, and come back
   // as fp16 before they are cast to the type of the product (its change 970).
-  bool bitsandbytes_quantizes_halves = false;
+  bool bitsandbytes_quantizes_from_fp16 = false;
 
   // bitsandbytes < 0.45: int8 products worked on tiles, and narrowed their input by columns too.
-  bool bitsandbytes_lays_out_int8 = false;
+  bool bitsandbytes_tiles_int8 = false;
 
   // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the
   // default's.

@@ -7,7 +7,7 @@ namespace memfathom {
 
 // is_contiguous(channels_last): strides along extents of 1 mean nothing, so that the weight of a
 // 1x1 convolution lies in both orders.
-inline bool lies_in_channels_last(const Tensor& x) {
+inline bool is_channels_last_contiguous(const Tensor& x) {
   if (x.rank() < 4) return false;
   const Shape wanted = channels_last_strides(x.shape());
   for (int d = 0; d < x.rank(); ++d) {

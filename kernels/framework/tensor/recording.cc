@@ -17,7 +17,7 @@ Recording::Recording(Session& session, const char* name,
                      std::initializer_list<const Tensor*> inputs)
     : session_(session) {
   for (const Tensor* input : inputs) {
-    if (input != nullptr) announce_use(*input);
+    if (input != nullptr) notify_before_use(*input);
   }
   if (!session.grad_enabled) return;
   bool any = false;
@@ -32,7 +32,7 @@ Recording::Recording(Session& session, const char* name,
 
 Recording::Recording(Session& session, const char* name, std::span<const Tensor> inputs)
     : session_(session) {
-  for (const Tensor& input : inputs) announce_use(input);
+  for (const Tensor& input : inputs) notify_before_use(input);
   if (!session.grad_enabled) return;
   if (std::none_of(inputs.begin(), inputs.end(),
                    [](const Tensor& input) { return wants_gradient(&input); }))
@@ -48,7 +48,7 @@ void Recording::save(const Tensor& tensor) {
   if (!node_) return;
   if (session_.checkpoint != nullptr && tensor.defined()) {
     node_->saved.push_back(session_.checkpoint->pack(tensor));
-  } else if (session_.saved_on != nullptr && tensor.defined()) {
+  } else if (session_.offload_session != nullptr && tensor.defined()) {
     waiting_.push_back({node_->saved.size(), tensor});
     node_->saved.emplace_back(Tensor());
   } else {
@@ -57,7 +57,7 @@ void Recording::save(const Tensor& tensor) {
 }
 
 void Recording::move_to_host() {
-  for (const Waiting& one : waiting_) node_->saved[one.place] = SavedTensor(one.tensor);
+  for (const PendingOffload& one : waiting_) node_->saved[one.place] = SavedTensor(one.tensor);
   waiting_.clear();
 }
 

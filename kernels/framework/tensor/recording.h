@@ -53,7 +53,7 @@ class Recording {
   }
 
  private:
-  struct Waiting {
+  struct PendingOffload {
     std::size_t place;  // among the node's saved tensors
     Tensor tensor;
   };
@@ -62,7 +62,7 @@ class Recording {
   Session& session_;
   Ref<TapeNode> node_;
   // What goes to the host goes when the operation has run: an output has its values only then.
-  std::vector<Waiting> waiting_;
+  std::vector<PendingOffload> waiting_;
 };
 
 }  // namespace memfathom

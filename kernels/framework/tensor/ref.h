@@ -9,18 +9,18 @@ namespace memfathom {
 // Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting
 // is not atomic. Each type T beside it has a `void destroy(T*)` that deletes, defined in a .cc:
 // where compilers see the delete, they take the counts of other holders for uses after it.
-class Counted {
+class RefCounted {
  public:
-  Counted() = default;
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
 
-  std::uint32_t use_count() const { return uses_; }
+  std::uint32_t use_count() const { return ref_count_; }
 
  private:
   template <typename T>
   friend class Ref;
-  std::uint32_t uses_ = 0;
+  std::uint32_t ref_count_ = 0;
 };
 
 template <typename T>
@@ -28,7 +28,7 @@ class Ref {
  public:
   Ref() = default;
   explicit Ref(T* object) : object_(object) {
-    if (object_ != nullptr) ++object_->uses_;
+    if (object_ != nullptr) ++object_->ref_count_;
   }
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -40,7 +40,7 @@ class Ref {
 
   void reset() {
     T* object = std::exchange(object_, nullptr);
-    if (object != nullptr && --object->uses_ == 0) destroy(object);
+    if (object != nullptr && --object->ref_count_ == 0) destroy(object);
   }
 
   T* get() const { return object_; }

@@ -53,13 +53,13 @@ Tensor Session::full(const Shape& shape, DType dtype, double value) {
 }
 
 Tensor Session::workspace(Bytes bytes, Component for_what) {
-  if (!policy_.counts_workspaces || bytes.count() == 0) return {};
+  if (!policy_.count_workspaces || bytes.count() == 0) return {};
   const ComponentScope scope(*this, for_what);
   return empty({bytes.count()}, DType::kUint8);
 }
 
 Tensor Session::kernel_temporary(const Shape& shape, DType dtype) {
-  if (!policy_.counts_workspaces) return {};
+  if (!policy_.count_workspaces) return {};
   return empty(shape, dtype);
 }
 

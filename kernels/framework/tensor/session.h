@@ -42,7 +42,7 @@ class Session {
   Tensor zeros(const Shape& shape, DType dtype);
   Tensor full(const Shape& shape, DType dtype, double value);
 
-  // A tensor whose memory comes with its storage's bring_back().
+  // A tensor whose memory comes with its storage's restore_memory().
   Tensor deferred(const Shape& shape, DType dtype);
 
   // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out,
@@ -72,7 +72,7 @@ class Session {
   std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>>
       autocast_cache;  // leaf -> (leaf, its cast)
   CheckpointFrame* checkpoint = nullptr;
-  Session* saved_on = nullptr;  // where saved activations wait for backward; null: here
+  Session* offload_session = nullptr;  // where saved activations wait for backward; null: here
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;

@@ -44,10 +44,10 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor) return;
   Session& session = tensor.session();
   const Component component = tensor.impl()->storage->component();
-  if (session.saved_on != nullptr && component != Component::kParameters &&
+  if (session.offload_session != nullptr && component != Component::kParameters &&
       component != Component::kAdapterParameters) {
     home_ = &session;
-    tensor_ = moved_to(*session.saved_on, session, tensor);
+    tensor_ = moved_to(*session.offload_session, session, tensor);
     tensor_.impl()->storage->add_saved();
     return;
   }
@@ -75,7 +75,7 @@ SavedTensor::~SavedTensor() {
 
 Tensor SavedTensor::unpack() const {
   if (frame_) return frame_->unpack(index_);
-  announce_use(tensor_);
+  notify_before_use(tensor_);
   if (home_ == nullptr) return tensor_;
   const ComponentScope scope(*home_, Component::kActivations);
   return brought_back(*home_, tensor_);

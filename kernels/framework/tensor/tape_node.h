@@ -50,7 +50,7 @@ struct OutputMeta {
   DType dtype = DType::kFp32;
 };
 
-class TapeNode final : public Counted {
+class TapeNode final : public RefCounted {
  public:
   // Gradient accumulation into a leaf goes before everything else, as in PyTorch.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};

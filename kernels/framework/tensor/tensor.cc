@@ -18,34 +18,34 @@ Storage::Storage(Session& session, Bytes size, Component component, ModuleIndex 
 
 Storage::~Storage() {
   if (!resident_) return;
-  session_->ledger().remove(shown_as(), module_, accounted_bytes());
+  session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
 }
 
-void Storage::let_go() {
+void Storage::release_memory() {
   if (!resident_) return;
-  session_->ledger().remove(shown_as(), module_, accounted_bytes());
+  session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
   if (size_.count() == 0) size_ = allocation_.bytes;
   allocation_ = {};
   resident_ = false;
 }
 
-void Storage::bring_back() {
+void Storage::restore_memory() {
   if (resident_) return;
   allocation_ = session_->take(size_);
   resident_ = true;
-  session_->ledger().add(shown_as(), module_, accounted_bytes());
+  session_->ledger().add(accounted_component(), module_, accounted_bytes());
 }
 
-Component Storage::shown_as() const {
+Component Storage::accounted_component() const {
   return component_ == Component::kTemporaries && saved_ > 0 ? Component::kActivations : component_;
 }
 
 void Storage::set_component(Component component) {
-  const Component before = shown_as();
+  const Component before = accounted_component();
   component_ = component;
-  session_->ledger().move(before, shown_as(), module_, accounted_bytes());
+  session_->ledger().move(before, accounted_component(), module_, accounted_bytes());
 }
 
 void Storage::add_saved() {

@@ -26,18 +26,18 @@ void destroy(TensorImpl* tensor);
 
 // Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before
 // each use of such a storage and after a leaf got its gradient.
-class ParameterKeeper {
+class StorageObserver {
  public:
-  virtual ~ParameterKeeper() = default;
+  virtual ~StorageObserver() = default;
   virtual void before_use(Storage& storage) = 0;
   virtual void gradient_ready(TensorImpl& leaf) = 0;
 };
 
 // Device memory that tensors share; given back when the last of them goes.
-class Storage final : public Counted {
+class Storage final : public RefCounted {
  public:
   Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
-  // Without memory until bring_back().
+  // Without memory until restore_memory().
   Storage(Session& session, Bytes size, Component component, ModuleIndex module);
   ~Storage();
 
@@ -54,16 +54,18 @@ class Storage final : public Counted {
 
   // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes
   // back, on the session's current stream.
-  void let_go();
-  void bring_back();
+  void release_memory();
+  void restore_memory();
   bool resident() const { return resident_; }
   ModuleIndex module() const { return module_; }
 
-  ParameterKeeper* keeper() const { return keeper_; }
-  void set_keeper(ParameterKeeper* keeper) { keeper_ = keeper; }
+  StorageObserver* storage_observer() const { return storage_observer_; }
+  void set_storage_observer(StorageObserver* storage_observer) {
+    storage_observer_ = storage_observer;
+  }
 
  private:
-  Component shown_as() const;
+  Component accounted_component() const;
 
   Session* session_;
   Allocation allocation_;
@@ -71,8 +73,8 @@ class Storage final : public Counted {
   ModuleIndex module_;
   bool resident_ = true;
   std::uint32_t saved_ = 0;
-  Bytes size_;  // what bring_back() asks for
-  ParameterKeeper* keeper_ = nullptr;
+  Bytes size_;  // what restore_memory() asks for
+  StorageObserver* storage_observer_ = nullptr;
 };
 
 class Tensor {
@@ -112,7 +114,7 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-struct TensorImpl final : public Counted {
+struct TensorImpl final : public RefCounted {
   ~TensorImpl();
 
   Ref<Storage> storage;
@@ -142,10 +144,10 @@ inline Session& Tensor::session() const { return impl_->storage->session(); }
 inline bool Tensor::requires_grad() const { return impl_->requires_grad; }
 
 // An operation is about to read this tensor.
-inline void announce_use(const Tensor& tensor) {
+inline void notify_before_use(const Tensor& tensor) {
   if (!tensor) return;
   Storage& storage = *tensor.impl()->storage;
-  if (storage.keeper() != nullptr) storage.keeper()->before_use(storage);
+  if (storage.storage_observer() != nullptr) storage.storage_observer()->before_use(storage);
 }
 
 inline const Tensor& Tensor::grad() const { return impl_->grad; }

@@ -65,7 +65,7 @@ std::optional<std::uint64_t> ArithmeticSegments::place(std::uint64_t size) {
   size = (size + kAlignment - 1) / kAlignment * kAlignment;
   if (const auto found = holes_by_size_.lower_bound({size, 0}); found != holes_by_size_.end()) {
     const auto [hole_size, address] = *found;
-    forget_hole(holes_.find(address));
+    erase_hole(holes_.find(address));
     if (hole_size > size) {
       holes_.emplace(address + size, hole_size - size);
       holes_by_size_.emplace(hole_size - size, address + size);
@@ -83,21 +83,21 @@ void ArithmeticSegments::give_back(std::uint64_t address, std::uint64_t size) {
   auto after = holes_.lower_bound(address);
   if (after != holes_.end() && after->first == address + size) {
     size += after->second;
-    forget_hole(after++);
+    erase_hole(after++);
   }
   if (after != holes_.begin()) {
     const auto before = std::prev(after);
     if (before->first + before->second == address) {
       address = before->first;
       size += before->second;
-      forget_hole(before);
+      erase_hole(before);
     }
   }
   holes_.emplace(address, size);
   holes_by_size_.emplace(size, address);
 }
 
-void ArithmeticSegments::forget_hole(std::map<std::uint64_t, std::uint64_t>::iterator hole) {
+void ArithmeticSegments::erase_hole(std::map<std::uint64_t, std::uint64_t>::iterator hole) {
   holes_by_size_.erase({hole->second, hole->first});
   holes_.erase(hole);
 }

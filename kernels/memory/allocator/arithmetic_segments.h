@@ -34,7 +34,7 @@ class ArithmeticSegments final : public SegmentSource {
   bool fits(Bytes size) const;
   std::optional<std::uint64_t> place(std::uint64_t size);
   void give_back(std::uint64_t address, std::uint64_t size);
-  void forget_hole(std::map<std::uint64_t, std::uint64_t>::iterator hole);
+  void erase_hole(std::map<std::uint64_t, std::uint64_t>::iterator hole);
 
   std::optional<Bytes> capacity_;
   Bytes held_;

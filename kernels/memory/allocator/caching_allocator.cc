@@ -10,7 +10,7 @@ namespace memfathom {
 
 namespace {
 
-constexpr std::int64_t kLargestRequest = std::int64_t{1} << 55;
+constexpr std::int64_t kMaxRequestBytes = std::int64_t{1} << 55;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
   last_pools_ = add_pools(last_stream_);
 }
 
-CachingAllocator::~CachingAllocator() { give_everything_back(); }
+CachingAllocator::~CachingAllocator() { release_all_segments(); }
 
 Allocation CachingAllocator::allocate(Bytes size, int stream) {
   const std::int64_t requested = size.count();
@@ -36,7 +36,7 @@ Allocation CachingAllocator::allocate(Bytes size, int stream) {
     throw Error(ErrorKind::kInput,
                 fmt::format("a request for {} B of memory; it must not be negative", requested));
   }
-  if (requested > kLargestRequest) throw_out_of_memory(requested);
+  if (requested > kMaxRequestBytes) throw_out_of_memory(requested);
   const std::int64_t rounded =
       rounds_to_power2_ ? round_request(requested, options_)
                         : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
@@ -44,7 +44,7 @@ Allocation CachingAllocator::allocate(Bytes size, int stream) {
   Pool& pool = *pools_[pool_index];
   BlockId id = take_free_block(pool, rounded);
   if (id == kNone) id = acquire(pool_index, rounded);
-  id = hand_out(id, pool, rounded, requested);
+  id = alloc_found_block(id, pool, rounded, requested);
   return {blocks_[id].address, Bytes{blocks_[id].size}, id};
 }
 
@@ -211,8 +211,9 @@ bool CachingAllocator::should_split(const Block& block, const Pool& pool, std::i
 
 // Marks a block, which is in no free list any more, as allocated, and returns what is left of it to
 // the pool.
-CachingAllocator::BlockId CachingAllocator::hand_out(BlockId id, Pool& pool, std::int64_t size,
-                                                     std::int64_t requested) {
+CachingAllocator::BlockId CachingAllocator::alloc_found_block(BlockId id, Pool& pool,
+                                                              std::int64_t size,
+                                                              std::int64_t requested) {
   const bool already_split = blocks_[id].is_split();
   const bool counts_splits =
       !options_.expandable_segments;  // whose free pages can always be given back

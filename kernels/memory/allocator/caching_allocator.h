@@ -88,7 +88,7 @@ class CachingAllocator final : public Allocator {
   BlockId acquire(std::uint32_t pool, std::int64_t size);
   BlockId new_segment(std::uint32_t pool, std::int64_t size);
   bool should_split(const Block& block, const Pool& pool, std::int64_t size) const;
-  BlockId hand_out(BlockId id, Pool& pool, std::int64_t size, std::int64_t requested);
+  BlockId alloc_found_block(BlockId id, Pool& pool, std::int64_t size, std::int64_t requested);
   [[noreturn]] void throw_out_of_memory(std::int64_t size);
 
   void free_block(BlockId id);
@@ -107,7 +107,7 @@ class CachingAllocator final : public Allocator {
   void unmap_block(BlockId id);
   void unreserve_if_unmapped(BlockId id);
   std::int64_t expandable_size(const Block& block) const;
-  void give_everything_back();
+  void release_all_segments();
 
   BlockId checked(const Allocation& allocation) const;
 

@@ -69,7 +69,7 @@ void CachingAllocator::release_block(BlockId id) {
   discard(id);
 }
 
-void CachingAllocator::give_everything_back() {
+void CachingAllocator::release_all_segments() {
   for (const SegmentSnapshot& segment : snapshot().segments) {
     if (!segment.expandable) {
       source_.release(segment.address, segment.size);

@@ -39,12 +39,13 @@ WorkspaceForm form_of(std::span<const FittedNode> nodes, std::span<const Workspa
   return forms[static_cast<std::size_t>(nodes[at].right)];
 }
 
-std::vector<WorkspaceRow> ask(CudnnPlanner& planner, const std::vector<ConvolutionQuery>& queries) {
+std::vector<TreeTrainingRow> ask(CudnnPlanner& planner,
+                                 const std::vector<ConvolutionQuery>& queries) {
   const std::vector<std::optional<Bytes>> answers = planner.ask(queries);
-  std::vector<WorkspaceRow> rows;
+  std::vector<TreeTrainingRow> rows;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (!answers[i]) continue;
-    const std::optional<MeasuredConvolution> measured = measure(queries[i]);
+    const std::optional<ConvolutionProfile> measured = measure(queries[i]);
     rows.push_back({measured->features, measured->sizes, answers[i]->count()});
   }
   return rows;
@@ -58,12 +59,12 @@ Fitted fit(CudnnPlanner& planner, const GpuDescription& gpu, const DesignClass& 
                          static_cast<std::uint64_t>(of.dtype) * 2 + of.channels_last);
   std::vector<ConvolutionQuery> queries;
   for (int i = 0; i < count; ++i) queries.push_back(draw_convolution(random, of));
-  const std::vector<WorkspaceRow> rows = ask(planner, queries);
+  const std::vector<TreeTrainingRow> rows = ask(planner, queries);
   const std::size_t kept = rows.size() * 4 / 5;
   Fitted fitted;
   fitted.nodes = grow_tree(std::span(rows).first(kept), forms, leaves);
   std::vector<double> errors;
-  for (const WorkspaceRow& row : std::span(rows).subspan(kept)) {
+  for (const TreeTrainingRow& row : std::span(rows).subspan(kept)) {
     errors.push_back(
         100 * relative_error(bytes_of(form_of(fitted.nodes, forms, row.features), row.sizes), row));
   }

@@ -9,8 +9,8 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kSmallestLeaf = 10;
-constexpr std::size_t kFormsTried = 32;
+constexpr std::size_t kMinLeafRows = 10;
+constexpr std::size_t kMaxCandidateForms = 32;
 
 struct Split {
   double gain = 0;
@@ -28,10 +28,10 @@ struct GrowingNode {
 
 // The forms that come closest for the most rows: the search for a split is linear in how many are
 // tried.
-std::vector<int> frequent_forms(std::span<const WorkspaceRow> rows,
+std::vector<int> frequent_forms(std::span<const TreeTrainingRow> rows,
                                 std::span<const WorkspaceForm> forms) {
   std::vector<int> wins(forms.size());
-  for (const WorkspaceRow& row : rows) {
+  for (const TreeTrainingRow& row : rows) {
     std::size_t best = 0;
     for (std::size_t f = 1; f < forms.size(); ++f) {
       if (relative_error(bytes_of(forms[f], row.sizes), row) <
@@ -45,16 +45,16 @@ std::vector<int> frequent_forms(std::span<const WorkspaceRow> rows,
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return wins[static_cast<std::size_t>(a)] > wins[static_cast<std::size_t>(b)];
   });
-  order.resize(std::min(order.size(), kFormsTried));
+  order.resize(std::min(order.size(), kMaxCandidateForms));
   return order;
 }
 
 class Grower {
  public:
-  Grower(std::span<const WorkspaceRow> rows, std::span<const WorkspaceForm> forms)
+  Grower(std::span<const TreeTrainingRow> rows, std::span<const WorkspaceForm> forms)
       : rows_(rows), kept_(frequent_forms(rows, forms)), forms_(kept_.size()) {
     errors_.reserve(rows.size() * forms_);
-    for (const WorkspaceRow& row : rows) {
+    for (const TreeTrainingRow& row : rows) {
       for (const int form : kept_) {
         errors_.push_back(static_cast<float>(
             relative_error(bytes_of(forms[static_cast<std::size_t>(form)], row.sizes), row)));
@@ -104,11 +104,11 @@ class Grower {
         return value(a) < value(b) || (value(a) == value(b) && a < b);
       });
       std::fill(left.begin(), left.end(), 0);
-      for (std::size_t i = 0; i + kSmallestLeaf < order.size(); ++i) {
+      for (std::size_t i = 0; i + kMinLeafRows < order.size(); ++i) {
         add(left, order[i], 1);
         const float here = value(order[i]);
         const float next = value(order[i + 1]);
-        if (i + 1 < kSmallestLeaf || here == next) continue;
+        if (i + 1 < kMinLeafRows || here == next) continue;
         double left_loss = left[0];
         double right_loss = total[0] - left[0];
         for (std::size_t f = 1; f < forms_; ++f) {
@@ -122,7 +122,7 @@ class Grower {
     return best;
   }
 
-  std::span<const WorkspaceRow> rows_;
+  std::span<const TreeTrainingRow> rows_;
   std::vector<int> kept_;  // the forms tried, as indices into all forms
   std::size_t forms_;
   std::vector<float> errors_;
@@ -142,12 +142,12 @@ void write_preorder(const GrowingNode& node, std::vector<FittedNode>& into) {
 
 }  // namespace
 
-double relative_error(std::int64_t predicted, const WorkspaceRow& row) {
+double relative_error(std::int64_t predicted, const TreeTrainingRow& row) {
   const double whole = static_cast<double>(row.sizes.input + row.sizes.output + row.sizes.weight);
   return std::abs(static_cast<double>(predicted - row.bytes)) / std::max(whole, 0x1p20);
 }
 
-std::vector<FittedNode> grow_tree(std::span<const WorkspaceRow> rows,
+std::vector<FittedNode> grow_tree(std::span<const TreeTrainingRow> rows,
                                   std::span<const WorkspaceForm> forms, int leaves) {
   const Grower grower(rows, forms);
   std::vector<std::uint32_t> all(rows.size());

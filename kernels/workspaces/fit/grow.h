@@ -11,7 +11,7 @@
 
 namespace memfathom {
 
-struct WorkspaceRow {
+struct TreeTrainingRow {
   ConvolutionFeatures features;
   ConvolutionSizes sizes;
   std::int64_t bytes;  // what cuDNN wants
@@ -19,10 +19,10 @@ struct WorkspaceRow {
 
 // |predicted - wanted| as a share of input + output + weight; below 1 MiB in all, of 1 MiB: small
 // ones hardly matter.
-double relative_error(std::int64_t predicted, const WorkspaceRow& row);
+double relative_error(std::int64_t predicted, const TreeTrainingRow& row);
 
 // The tree's nodes in preorder, FittedNode::right relative to the tree's first node.
-std::vector<FittedNode> grow_tree(std::span<const WorkspaceRow> rows,
+std::vector<FittedNode> grow_tree(std::span<const TreeTrainingRow> rows,
                                   std::span<const WorkspaceForm> forms, int leaves);
 
 }  // namespace memfathom

@@ -40,9 +40,9 @@ class BenchCommandTest : public ::testing::Test {
     words.insert(words.end(), {"--db", path("bench.db"), "--quiet"});
     return run_binary(words);
   }
-  // A run of a virtual card into a file; `plant` may be empty.
-  std::string card(const std::string& file, const std::string& plant,
-                   const std::string& filter = "") const {
+  // A run of a virtual GPU into a file; `plant` may be empty.
+  std::string gpu(const std::string& file, const std::string& plant,
+                  const std::string& filter = "") const {
     std::vector<std::string> words{"run",           "--device", "virtual:card", "--out", path(file),
                                    "--repetitions", "1"};
     if (!plant.empty()) words.insert(words.end(), {"--plant", plant, "--seed", "7"});
@@ -69,8 +69,8 @@ class BenchCommandTest : public ::testing::Test {
 };
 
 TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
-  const std::string base = card("base.json", "");
-  const std::string now = card("now.json", "context=300MiB");
+  const std::string base = gpu("base.json", "");
+  const std::string now = gpu("now.json", "context=300MiB");
   EXPECT_THAT(blamed(base, now), ElementsAre("context"));
   const Outcome text = run({"compare", base, now});
   EXPECT_THAT(
@@ -81,8 +81,8 @@ TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
 }
 
 TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
-  const std::string base = card("base.json", "");
-  const std::string now = card("now.json", "workspace=1.5");
+  const std::string base = gpu("base.json", "");
+  const std::string now = gpu("now.json", "workspace=1.5");
   EXPECT_THAT(blamed(base, now), ElementsAre("workspace_cudnn", "workspace_cufft"));
   const json answer = json::parse(run({"compare", base, now, "--format", "json"}).out);
   int asking = 0;
@@ -101,19 +101,19 @@ TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
 }
 
 TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
-  const std::string base = card("base.json", "", "layer/.*/fp32");
-  EXPECT_THAT(blamed(base, card("now.json", "slack=256MiB", "layer/.*/fp32")),
+  const std::string base = gpu("base.json", "", "layer/.*/fp32");
+  EXPECT_THAT(blamed(base, gpu("now.json", "slack=256MiB", "layer/.*/fp32")),
               ElementsAre("allocator_slack"));
 }
 
-// Many runs in this process: what a card of this name reads, with `plant` and `seed`.
+// Many runs in this process: what a GPU of this name reads, with `plant` and `seed`.
 class ManyRuns {
  public:
   explicit ManyRuns(std::string folder) : folder_(std::move(folder)) {}
 
-  BenchFile of(const std::string& card, const std::string& plant, int seed) {
+  BenchFile of(const std::string& gpu, const std::string& plant, int seed) {
     BenchRunOptions options;
-    options.device = "virtual:" + card;
+    options.device = "virtual:" + gpu;
     options.plant = plant;
     options.seed = seed;
     options.filter = "startup|/fp32";
@@ -146,36 +146,36 @@ std::set<std::string> components_worse(const BenchComparison& comparison) {
   return components;
 }
 
-// Cards whose hidden constants, workspaces and scatter differ: the rules were made with none of
+// GPUs whose hidden constants, workspaces and scatter differ: the rules were made with none of
 // them.
-TEST_F(BenchCommandTest, PlantedChangesAreFoundAndNothingElseOnTenOtherCards) {
+TEST_F(BenchCommandTest, FindsOnlyPlantedChangesOnTenOtherGpus) {
   ManyRuns runs(directory_.path().string());
   for (int i = 0; i < 10; ++i) {
-    const std::string card = "another-" + std::to_string(i);
-    const BenchFile base = runs.of(card, "", 2 * i);
+    const std::string gpu = "another-" + std::to_string(i);
+    const BenchFile base = runs.of(gpu, "", 2 * i);
     const auto found = [&](const std::string& plant) {
-      return components_worse(compare(base, runs.of(card, plant, 2 * i + 1)));
+      return components_worse(compare(base, runs.of(gpu, plant, 2 * i + 1)));
     };
-    EXPECT_THAT(found("context=300MiB"), ElementsAre("context")) << card;
+    EXPECT_THAT(found("context=300MiB"), ElementsAre("context")) << gpu;
     // An FNO block asks both libraries; the one that grew more is named.
     EXPECT_THAT(found("workspace=1.5"), AnyOf(ElementsAre("workspace_cudnn"),
                                               ElementsAre("workspace_cudnn", "workspace_cufft")))
-        << card;
-    EXPECT_THAT(found("slack=256MiB"), ElementsAre("allocator_slack")) << card;
+        << gpu;
+    EXPECT_THAT(found("slack=256MiB"), ElementsAre("allocator_slack")) << gpu;
   }
 }
 
 TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
   ManyRuns runs(directory_.path().string());
   bool readings_scatter = false;
-  for (const std::string card : {"steady", "calm", "even", "level"}) {
-    const BenchFile base = runs.of(card, "", 0);
+  for (const std::string gpu : {"steady", "calm", "even", "level"}) {
+    const BenchFile base = runs.of(gpu, "", 0);
     for (int run_number = 1; run_number <= 25; ++run_number) {
-      const BenchFile now = runs.of(card, "", run_number);
+      const BenchFile now = runs.of(gpu, "", run_number);
       const BenchComparison comparison = compare(base, now);
       EXPECT_EQ(comparison.count(BenchVerdict::kSame),
                 static_cast<int>(comparison.benchmarks.size()))
-          << card << ", run " << run_number << ": " << comparison.benchmarks.front().name << ": "
+          << gpu << ", run " << run_number << ": " << comparison.benchmarks.front().name << ": "
           << comparison.benchmarks.front().reason;
       for (std::size_t i = 0; i < now.rows.size(); ++i)
         readings_scatter |= now.rows[i].counters != base.rows[i].counters;
@@ -215,28 +215,27 @@ TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
 }
 
 TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
-  const std::string whole = card("whole.json", "", "startup");
+  const std::string whole = gpu("whole.json", "", "startup");
   // As if it had been stopped after the first two rows.
   json partial = json::parse(read(whole));
   partial["benchmarks"].erase(2);
   partial["benchmarks"].erase(2);
   partial["benchmarks"][0]["context_bytes"] = 12345;
   std::ofstream(path("again.json.partial")) << partial.dump();
-  const json again = json::parse(read(card("again.json", "", "startup")));
+  const json again = json::parse(read(gpu("again.json", "", "startup")));
   EXPECT_EQ(again.at("benchmarks").size(), 4);
   EXPECT_EQ(again.at("benchmarks")[0].at("context_bytes"), 12345) << "the row was taken again";
   EXPECT_FALSE(std::filesystem::exists(path("again.json.partial")));
   // Of another run, it is not taken over.
   std::ofstream(path("other.json.partial")) << partial.dump();
-  EXPECT_NE(json::parse(read(card("other.json", "", "startup/c")))
-                .at("benchmarks")[0]
-                .at("context_bytes"),
-            12345);
+  EXPECT_NE(
+      json::parse(read(gpu("other.json", "", "startup/c"))).at("benchmarks")[0].at("context_bytes"),
+      12345);
 }
 
 TEST_F(BenchCommandTest, ThresholdsDecideTheExitCode) {
-  const std::string base = card("base.json", "", "startup/context");
-  const std::string now = card("now.json", "context=40MiB", "startup/context");
+  const std::string base = gpu("base.json", "", "startup/context");
+  const std::string now = gpu("now.json", "context=40MiB", "startup/context");
   EXPECT_EQ(run({"compare", base, now}).exit_code, 1);
   EXPECT_EQ(run({"compare", base, now, "--fail-threshold", "50%"}).exit_code, 0);
   EXPECT_EQ(run({"compare", base, now, "--fail-threshold", "50%,16MiB"}).exit_code, 1);
@@ -246,15 +245,15 @@ TEST_F(BenchCommandTest, ThresholdsDecideTheExitCode) {
 }
 
 TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
-  const std::string base = card("base.json", "", "startup");
-  const std::string now = card("now.json", "", "startup/context");
+  const std::string base = gpu("base.json", "", "startup");
+  const std::string now = gpu("now.json", "", "startup/context");
   EXPECT_EQ(run({"compare", base, now}).exit_code, 0);
   EXPECT_EQ(run({"compare", base, now, "--strict"}).exit_code, 3);
   EXPECT_THAT(run({"compare", base, now}).out, StartsWith("undecided: "));
 }
 
 TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
-  const std::string base = card("base.json", "", "startup");
+  const std::string base = gpu("base.json", "", "startup");
   ASSERT_EQ(run({"baseline", "save", "node7", base}).exit_code, 0);
   ASSERT_EQ(run({"baseline", "annotate", "node7", "before the new driver"}).exit_code, 0);
   EXPECT_THAT(run({"baseline", "list"}).out, HasSubstr("before the new driver"));
@@ -266,7 +265,7 @@ TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
 }
 
 TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
-  const std::string file = card("base.json", "", "startup");
+  const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   const auto judged = [&](const std::string& memory, int exit_code) {
     std::ofstream(path("jobs/mlp.json"))
@@ -289,7 +288,7 @@ TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
 }
 
 TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListShowsThem) {
-  const std::string file = card("base.json", "", "startup");
+  const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/hub.json"))
       << R"({"model": {"preset": "openai-community/gpt2"}, "training": {"sequence_length": 8}})";
@@ -307,7 +306,7 @@ TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListSho
 }
 
 TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
-  const std::string file = card("base.json", "", "startup");
+  const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/mlp.json"))
       << R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 8}})";
@@ -347,8 +346,8 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td>same</td>"));
   EXPECT_EQ(report({base}).exit_code, 2);
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
-  // A simulated card is not shown as a measured one.
-  const std::string simulated = card("card.json", "", "startup");
+  // A simulated GPU is not shown as a measured one.
+  const std::string simulated = gpu("card.json", "", "startup");
   EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated: nothing was measured"));
 }
 

@@ -32,7 +32,7 @@ TEST(GridTest, WithoutDimensionsThereIsOneRowThatChangesNothing) {
   EXPECT_TRUE(grid.rows.front().patch.empty());
 }
 
-TEST(GridTest, AnotherCardTakesThePlaceOfTheMemoryThatTheJobNames) {
+TEST(GridTest, AnotherGpuOverridesTheJobsMemory) {
   const Node document = parse_yaml("target: {memory: 8GiB, used_by_others: 1GiB}", "job.yaml");
   const Node changed = patched(document, make_grid({"gpu=rtx-4090"}, job()).rows.front().patch);
   EXPECT_TRUE(changed.same_value(parse_yaml("target: {gpu: rtx-4090}", "x.yaml")));

@@ -12,7 +12,7 @@
 #include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
 #include "kernels/memory/allocator/allocator.h"
-#include "tests/estimator/advise/answering.h"
+#include "tests/estimator/advise/estimate_dry.h"
 
 namespace memfathom {
 namespace {
@@ -30,7 +30,7 @@ Node job_on(const std::string& memory) {
 }
 
 TEST(RecommendTest, AJobThatFitsKeepsItsConfigurationAndHearsHowLargeItMayGrow) {
-  const Recommendation recommendation = recommend(job_on("70GiB"), answer_dry, {});
+  const Recommendation recommendation = recommend(job_on("70GiB"), estimate_dry, {});
   EXPECT_TRUE(recommendation.fits);
   EXPECT_TRUE(configuration_named(recommendation, "balanced")->changes.empty());
   EXPECT_GT(*recommendation.largest.front().largest, 32);
@@ -38,7 +38,7 @@ TEST(RecommendTest, AJobThatFitsKeepsItsConfigurationAndHearsHowLargeItMayGrow) 
 
 TEST(RecommendTest, AJobThatDoesNotFitGetsTheCheapestChangesAndEachIsNeeded) {
   const Node document = job_on("12GiB");
-  const Recommendation recommendation = recommend(document, answer_dry, {});
+  const Recommendation recommendation = recommend(document, estimate_dry, {});
   EXPECT_FALSE(recommendation.fits);
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   ASSERT_NE(balanced, nullptr);
@@ -50,20 +50,20 @@ TEST(RecommendTest, AJobThatDoesNotFitGetsTheCheapestChangesAndEachIsNeeded) {
 
 TEST(RecommendTest, TheBatchIsTheLargestThatFits) {
   const Node document = job_on("12GiB");
-  const Recommendation recommendation = recommend(document, answer_dry, {});
+  const Recommendation recommendation = recommend(document, estimate_dry, {});
   const LargestExtent& batch = recommendation.largest.front();
   ASSERT_TRUE(batch.largest);
   EXPECT_LE(batch.device_peak, *recommendation.available);
   const Patch one_more{{"training.batch_size", Node::integer(*batch.largest + 1)}};
-  EXPECT_GT(answer_dry(read_job(patched(document, one_more))).totals.device_high,
+  EXPECT_GT(estimate_dry(read_job(patched(document, one_more))).totals.device_high,
             *recommendation.available);
 }
 
 TEST(RecommendTest, ATenthIsLeftFreeUnlessTheJobSaysItsOwnMargin) {
-  EXPECT_EQ(*recommend(job_on("10GiB"), answer_dry, {}).available, Bytes{std::int64_t{9} << 30});
+  EXPECT_EQ(*recommend(job_on("10GiB"), estimate_dry, {}).available, Bytes{std::int64_t{9} << 30});
   Node document = job_on("10GiB");
   document.assign("target.margin", Node::string("4GiB"));
-  EXPECT_EQ(*recommend(document, answer_dry, {}).available, Bytes{std::int64_t{6} << 30});
+  EXPECT_EQ(*recommend(document, estimate_dry, {}).available, Bytes{std::int64_t{6} << 30});
 }
 
 // A clock would tell more of the machine than of the search: an estimate of such a job takes about
@@ -80,14 +80,14 @@ target: {gpu: rtx-4090}
   recommend(document,
             [&](const Job& job, std::optional<Bytes> ceiling) {
               ++asked;
-              return answer_dry(job, ceiling);
+              return estimate_dry(job, ceiling);
             },
             {});
   EXPECT_LT(asked, 90);
 }
 
 // What is above the limit is given up early; that must not change what is found.
-TEST(RecommendTest, AnswersThatEndAtTheCeilingFindWhatWholeOnesDo) {
+TEST(RecommendTest, EstimateCacheThatEndAtTheCeilingFindWhatWholeOnesDo) {
   std::atomic<int> ended{0};
   for (const char* parallel : {"{num_gpus: 1}", "{num_gpus: 4, pipeline: 2}"}) {
     for (const char* memory : {"6GiB", "12GiB"}) {
@@ -100,7 +100,7 @@ TEST(RecommendTest, AnswersThatEndAtTheCeilingFindWhatWholeOnesDo) {
       const Recommendation quick = recommend(document,
                                              [&](const Job& job, std::optional<Bytes> ceiling) {
                                                try {
-                                                 return answer_dry(job, ceiling);
+                                                 return estimate_dry(job, ceiling);
                                                } catch (const OutOfMemory&) {
                                                  ++ended;
                                                  throw;
@@ -108,7 +108,7 @@ TEST(RecommendTest, AnswersThatEndAtTheCeilingFindWhatWholeOnesDo) {
                                              },
                                              {});
       const Recommendation whole = recommend(
-          document, [](const Job& job, std::optional<Bytes>) { return answer_dry(job); }, {});
+          document, [](const Job& job, std::optional<Bytes>) { return estimate_dry(job); }, {});
       ASSERT_EQ(quick.configurations.size(), whole.configurations.size());
       for (std::size_t i = 0; i < whole.configurations.size(); ++i) {
         EXPECT_EQ(quick.configurations[i].changes, whole.configurations[i].changes);
@@ -128,16 +128,16 @@ training: {batch_size: 1, sequence_length: 64, precision: fp32}
 parallel: {num_gpus: 8}
 )",
                                    "job.yaml");
-  const Bytes base = answer_dry(read_job(document)).totals.device_peak;
+  const Bytes base = estimate_dry(read_job(document)).totals.device_peak;
   const Patch sharded{{"parallel.zero_stage", Node::integer(1)}};
   // With room for the upper end of the interval and what the driver keeps.
-  const Bytes enough = answer_dry(read_job(patched(document, sharded))).totals.device_high +
+  const Bytes enough = estimate_dry(read_job(patched(document, sharded))).totals.device_high +
                        Bytes{std::int64_t{1} << 30};
   ASSERT_LT(enough, base);
   Node tight = document;
   tight.assign("target.memory", Node::string(fmt::format("{}B", enough.count())));
   tight.assign("target.margin", Node::number(0));
-  const Recommendation recommendation = recommend(tight, answer_dry, {});
+  const Recommendation recommendation = recommend(tight, estimate_dry, {});
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   ASSERT_NE(balanced, nullptr);
   EXPECT_TRUE(balanced->patch.same_value(parse_yaml("parallel: {zero_stage: 1}", "x.yaml")))
@@ -147,8 +147,8 @@ parallel: {num_gpus: 8}
 TEST(RecommendTest, AProbabilityStandsInPlaceOfTheMargin) {
   RecommendOptions options;
   options.probability = 0.9;
-  EXPECT_GT(*recommend(job_on("10GiB"), answer_dry, options).available,
-            *recommend(job_on("10GiB"), answer_dry, {}).available);
+  EXPECT_GT(*recommend(job_on("10GiB"), estimate_dry, options).available,
+            *recommend(job_on("10GiB"), estimate_dry, {}).available);
 }
 
 TEST(RecommendTest, AdaptersNameTheLayersOfTheirFamily) {
@@ -170,19 +170,19 @@ TEST(RecommendTest, AnAdapterCanBeSmaller) {
       "model: {preset: gpt2}\ntraining: {batch_size: 1, sequence_length: 64, lora: {rank: 64, "
       "targets: [c_attn]}}",
       "job.yaml");
-  EXPECT_THAT(suggest(document, answer_dry),
+  EXPECT_THAT(suggest(document, estimate_dry),
               Contains(Field(&Suggestion::change, "LoRA rank 64 -> 16")));
 }
 
 TEST(RecommendTest, WithoutATargetTheSavingsAreToldAllTheSame) {
-  const Recommendation recommendation = recommend(parse_yaml(kJob, "job.yaml"), answer_dry, {});
+  const Recommendation recommendation = recommend(parse_yaml(kJob, "job.yaml"), estimate_dry, {});
   EXPECT_FALSE(recommendation.available);
   EXPECT_TRUE(recommendation.configurations.empty());
   EXPECT_THAT(recommendation.suggestions, Contains(Field(&Suggestion::name, "checkpointing")));
 }
 
 TEST(RecommendTest, WhatNothingMakesFitHasNoConfiguration) {
-  const Recommendation recommendation = recommend(job_on("300MiB"), answer_dry, {});
+  const Recommendation recommendation = recommend(job_on("300MiB"), estimate_dry, {});
   EXPECT_EQ(configuration_named(recommendation, "balanced"), nullptr);
 }
 
@@ -195,7 +195,8 @@ model:
 training: {batch_size: 1, sequence_length: 64}
 )",
                                    "job.yaml");
-  EXPECT_THAT(suggest(document, answer_dry), Contains(Field(&Suggestion::name, "freeze-encoder")));
+  EXPECT_THAT(suggest(document, estimate_dry),
+              Contains(Field(&Suggestion::name, "freeze-encoder")));
 }
 
 }  // namespace

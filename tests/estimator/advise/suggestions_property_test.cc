@@ -8,7 +8,7 @@
 #include "core/yaml_text.h"
 #include "estimator/advise/recommend.h"
 #include "estimator/job/read_job.h"
-#include "tests/estimator/advise/answering.h"
+#include "tests/estimator/advise/estimate_dry.h"
 
 namespace memfathom {
 namespace {
@@ -54,7 +54,7 @@ class RandomJobs {
   std::mt19937 random_;
 };
 
-Bytes peak_of(const Node& document) { return answer_dry(read_job(document)).totals.device_peak; }
+Bytes peak_of(const Node& document) { return estimate_dry(read_job(document)).totals.device_peak; }
 
 TEST(SuggestionsPropertyTest, EveryPatchParsesAndGivesExactlyItsFigure) {
   RandomJobs jobs(20261116);
@@ -62,7 +62,7 @@ TEST(SuggestionsPropertyTest, EveryPatchParsesAndGivesExactlyItsFigure) {
   for (int i = 0; i < 40; ++i) {
     const Node document = jobs.next();
     SCOPED_TRACE(to_yaml(document));
-    const Recommendation recommendation = recommend(document, answer_dry, {});
+    const Recommendation recommendation = recommend(document, estimate_dry, {});
     const Bytes base = peak_of(document);
     for (const Suggestion& suggestion : recommendation.suggestions) {
       SCOPED_TRACE(suggestion.change);
@@ -93,7 +93,7 @@ TEST(SuggestionsPropertyTest, EveryPatchParsesAndGivesExactlyItsFigure) {
 TEST(SuggestionsPropertyTest, SuggestionsAreOrderedByWhatTheySaveAndNoneCosts) {
   RandomJobs jobs(7);
   for (int i = 0; i < 10; ++i) {
-    const std::vector<Suggestion> suggestions = suggest(jobs.next(), answer_dry);
+    const std::vector<Suggestion> suggestions = suggest(jobs.next(), estimate_dry);
     for (std::size_t k = 0; k < suggestions.size(); ++k) {
       EXPECT_GT(suggestions[k].saves.count(), 0);
       EXPECT_LE(suggestions[k].saves, suggestions[k == 0 ? 0 : k - 1].saves);

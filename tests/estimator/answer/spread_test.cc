@@ -45,8 +45,8 @@ TEST(SpreadTest, RatiosOfInferenceSayNothingAboutTraining) {
   const Calibration calibration = of_inference();
   const Job training = small_job("train");
   const Job forward = small_job("inference");
-  EXPECT_FALSE(ratios_speak_for(calibration, training, "transformer"));
-  EXPECT_TRUE(ratios_speak_for(calibration, forward, "inference"));
+  EXPECT_FALSE(ratios_apply_to(calibration, training, "transformer"));
+  EXPECT_TRUE(ratios_apply_to(calibration, forward, "inference"));
   const Totals wide = estimate(training, &calibration, Bytes{24 * kGiB}).totals;
   const Totals narrow = estimate(forward, &calibration, Bytes{24 * kGiB}).totals;
   EXPECT_GT(wide.device_high, wide.device_peak);
@@ -57,11 +57,11 @@ TEST(SpreadTest, OtherPeoplesRatiosSpeakForTheKindsOfJobsTheyRan) {
   Calibration calibration = of_inference();
   calibration.ratios[1] = {"convolution", {}};
   const Job training = small_job("train");
-  EXPECT_TRUE(ratios_speak_for(calibration, training, "transformer"));  // a fit of one's own
+  EXPECT_TRUE(ratios_apply_to(calibration, training, "transformer"));  // a fit of one's own
   calibration.source = Source::kPublished;
-  EXPECT_TRUE(ratios_speak_for(calibration, training, "convolution"));
-  EXPECT_FALSE(ratios_speak_for(calibration, training, "transformer"));
-  EXPECT_FALSE(ratios_speak_for(calibration, small_job("generate"), "generation"));
+  EXPECT_TRUE(ratios_apply_to(calibration, training, "convolution"));
+  EXPECT_FALSE(ratios_apply_to(calibration, training, "transformer"));
+  EXPECT_FALSE(ratios_apply_to(calibration, small_job("generate"), "generation"));
 }
 
 TEST(SpreadTest, OtherPeoplesRunsOfLanguageModelsSayNothingAboutPictures) {
@@ -69,12 +69,12 @@ TEST(SpreadTest, OtherPeoplesRunsOfLanguageModelsSayNothingAboutPictures) {
   calibration.source = Source::kPublished;
   const Job forward = small_job("inference");
   DryRun run;
-  EXPECT_TRUE(ratios_speak_for(calibration, forward, job_group(forward, run)));
+  EXPECT_TRUE(ratios_apply_to(calibration, forward, job_group(forward, run)));
   run.uses_cudnn = true;
-  EXPECT_FALSE(ratios_speak_for(calibration, forward, job_group(forward, run)));
+  EXPECT_FALSE(ratios_apply_to(calibration, forward, job_group(forward, run)));
 }
 
-TEST(SpreadTest, TheProbabilityFallsAsTheCardShrinksAndIsAHalfAtTheEstimate) {
+TEST(SpreadTest, ProbabilityFallsWithGpuMemoryAndIsHalfAtTheEstimate) {
   DryRun run;
   run.reserved_peak = Bytes{10 * kGiB};
   const DefaultSpread spread(run, nullptr, Bytes{11 * kGiB});
@@ -105,7 +105,7 @@ TEST(SpreadTest, FewRatiosPromiseTheLevelThatTheyCanReach) {
 }
 
 TEST(SpreadTest, TheDocumentedDefaultsTellAProbabilityToo) {
-  Calibration defaults;  // as default/pytorch: of no card, without ratios for the job
+  Calibration defaults;  // as default/pytorch: of no GPU, without ratios for the job
   defaults.coefficients.push_back(
       {"context", 1.1e9, 5.6e8, "bytes", Source::kPublished, false, 360});
   const Estimate answer = estimate(small_job("train"), &defaults, Bytes{24 * kGiB});
@@ -118,7 +118,7 @@ TEST(SpreadTest, TwoReplaysThatDifferMakeTheIntervalWider) {
   DryRun run;
   run.reserved_peak = Bytes{10 * kGiB};
   const PredictionInterval sure = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
-  run.reserved_unsure = Bytes{2 * kGiB};
+  run.reserved_uncertainty = Bytes{2 * kGiB};
   const PredictionInterval unsure = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
   EXPECT_LT(unsure.low, Bytes{9 * kGiB});
   EXPECT_GT(unsure.high, Bytes{13 * kGiB});
@@ -147,7 +147,7 @@ TEST(SpreadTest, VaryingLengthsAreGuessedByTheirReplayWithAQuarterEitherSide) {
   EXPECT_GE(varying.device_high - varying.device_peak, Bytes{varying.reserved_peak.count() / 4});
 }
 
-TEST(SpreadTest, ACardBoundsWhatVaryingLengthsReserve) {
+TEST(SpreadTest, GpuMemoryBoundsVaryingLengthReservations) {
   const Job job = small_job("train", R"(, "lengths": "varying")");
   const Totals free = estimate(job, nullptr, Bytes{80 * kGiB}).totals;
   const Bytes small = free.device_peak - Bytes{64 << 20};
@@ -156,8 +156,8 @@ TEST(SpreadTest, ACardBoundsWhatVaryingLengthsReserve) {
   EXPECT_EQ(bounded.verdict.status, VerdictStatus::kTight);
 }
 
-// A card on which the allocator has `room`, once the context and the driver have their parts.
-Bytes card_with_room(Bytes room, const Totals& totals) {
+// A GPU on which the allocator has `room`, once the context and the driver have their parts.
+Bytes gpu_with_room(Bytes room, const Totals& totals) {
   const Bytes outside = totals.device_peak - totals.reserved_peak;
   const std::int64_t rest = (room + outside).count() + (std::int64_t{320} << 20);
   return Bytes{rest + rest / 199 + 1};
@@ -174,7 +174,7 @@ TEST(CeilingTest, ARunEndsWhenItReservesMoreAndIsUntouchedBelow) {
   EXPECT_THROW(run_dry(job, options), OutOfMemory);
 }
 
-// The cache that varying lengths leave is bounded by the card, so it says nothing of a ceiling.
+// The cache that varying lengths leave is bounded by the GPU, so it says nothing of a ceiling.
 TEST(CeilingTest, VaryingLengthsAreJudgedByTheLongestAlone) {
   const Job job = small_job("train", R"(, "lengths": "varying")");
   const DryRun whole = run_dry(job, {});
@@ -184,16 +184,16 @@ TEST(CeilingTest, VaryingLengthsAreJudgedByTheLongestAlone) {
   EXPECT_EQ(run_dry(job, options).reserved_high, whole.reserved_high);
 }
 
-TEST(FullCardTest, TheCacheIsGivenBackWhereTheTensorsFitAndItDoesNot) {
+TEST(FullGpuTest, TheCacheIsGivenBackWhereTheTensorsFitAndItDoesNot) {
   const Job job = small_job("train");
   const DryRun free = run_dry(job, {});
   EstimateContext context;
   context.capacity = Bytes{24 * kGiB};
   const Estimate wide = make_estimate(job, free, context);
-  EXPECT_FALSE(room_for_cache(job, wide, context)) << "there is room for all of it";
+  EXPECT_FALSE(memory_for_cache(job, wide, context)) << "there is room for all of it";
 
-  context.capacity = card_with_room(free.reserved_peak - Bytes{kGiB / 512}, wide.totals);
-  const std::optional<Bytes> room = room_for_cache(job, wide, context);
+  context.capacity = gpu_with_room(free.reserved_peak - Bytes{kGiB / 512}, wide.totals);
+  const std::optional<Bytes> room = memory_for_cache(job, wide, context);
   ASSERT_TRUE(room);
   DryRunOptions options;
   options.device_memory = room;
@@ -205,8 +205,8 @@ TEST(FullCardTest, TheCacheIsGivenBackWhereTheTensorsFitAndItDoesNot) {
   context.wanted = wide.totals.device_peak;
   EXPECT_EQ(make_estimate(job, squeezed, context).verdict.status, VerdictStatus::kTight);
 
-  context.capacity = card_with_room(free.allocated_peak - Bytes{kGiB / 8}, wide.totals);
-  EXPECT_FALSE(room_for_cache(job, wide, context)) << "the tensors alone do not fit";
+  context.capacity = gpu_with_room(free.allocated_peak - Bytes{kGiB / 8}, wide.totals);
+  EXPECT_FALSE(memory_for_cache(job, wide, context)) << "the tensors alone do not fit";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string line_of(const char* yaml) {
 
 std::string unsaid_of(const char* yaml) {
   const Node document = parse_yaml(yaml, "job.yaml");
-  return unsaid(document, read_job(document));
+  return unspecified_settings(document, read_job(document));
 }
 
 TEST(DescribeTest, SaysModelModeSamplePrecisionAndOptimizer) {

@@ -66,7 +66,7 @@ TEST(ReadJobTest, RefusesSizesNoJobHas) {
   }
 }
 
-TEST(ReadJobTest, AnArchitectureIsOfACardThatNoTableNames) {
+TEST(ReadJobTest, AnArchitectureDescribesAnUnlistedGpu) {
   EXPECT_THAT(refusal_of("model: {preset: gpt2}\ntarget: {memory: 24GiB, architecture: ampere}"),
               HasSubstr("sm_80"));
   EXPECT_THAT(refusal_of("model: {preset: gpt2}\ntarget: {gpu: t4, architecture: sm_75}"),

@@ -30,7 +30,7 @@ struct Bench {
 
   static FrameworkPolicy policy() {
     FrameworkPolicy made = FrameworkPolicy::for_stack("2.15", 80);
-    made.counts_workspaces = false;
+    made.count_workspaces = false;
     return made;
   }
   std::int64_t live(Component component) {
@@ -48,14 +48,14 @@ struct Bench {
   std::unique_ptr<Network> network;
 };
 
-struct Known {
+struct ReferenceModel {
   const char* name;
   std::int64_t parameters;
   const char* config;
 };
 
 // Counted by the libraries themselves from the same configs.
-constexpr Known
+constexpr ReferenceModel
     kKnown
         [] =
             {
@@ -139,7 +139,7 @@ constexpr Known
                  R"({"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 201088, "num_local_experts": 128, "num_experts_per_tok": 4, "sliding_window": 128})"},
 };
 
-class KnownModelTest : public testing::TestWithParam<Known> {};
+class KnownModelTest : public testing::TestWithParam<ReferenceModel> {};
 
 TEST_P(KnownModelTest, HasTheParametersTheLibraryCounts) {
   const Bench bench(GetParam().config);
@@ -237,7 +237,7 @@ Generated generate(KvCache kind) {
   ModelSettings settings;
   settings.kv_cache = kind;
   settings.new_tokens = 4;
-  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = TrainableSubset::kFrozen});
   const NoGrad no_grad(bench.session);
   bench.session.training = false;
   bench.network->load_batch(8, false);
@@ -260,7 +260,7 @@ TEST(GenerationTest, ATupleCacheExistsTwiceWhileADynamicOneGrowsLayerByLayer) {
 TEST(InferenceTest, APlainForwardKeepsItsCacheUntilTheNextOneIsDone) {
   ModelSettings settings;
   settings.use_cache = true;
-  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = Train::kFrozen});
+  Bench bench(kLlamaConfig, settings, {.dtype = DType::kBf16, .train = TrainableSubset::kFrozen});
   const NoGrad no_grad(bench.session);
   bench.session.training = false;
   bench.network->load_batch(8, false);
@@ -343,7 +343,7 @@ TEST(StoredQuantizedTest, Fp8AndMxfp4PackTheExpertsToo) {
 TEST(AdapterTest, TargetsAreTheLastPartsOfTheLibrariesNames) {
   const auto adapters = [](const char* config, std::vector<std::string> targets) {
     BuildOptions options;
-    options.train = Train::kLora;
+    options.train = TrainableSubset::kLora;
     options.lora = LoraOptions{.rank = 2, .targets = std::move(targets)};
     const Bench bench(config, {}, options);
     return bench.builder.trainable().size() / 2;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "estimator/models/catalogue.h"
 #include "estimator/models/factory.h"
+#include "estimator/models/model_list.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/memory/allocator/bare_allocator.h"
@@ -30,7 +30,7 @@ std::int64_t parameters_of(const std::string& preset) {
   return builder.parameter_count();
 }
 
-struct Known {
+struct ReferenceModel {
   const char* name;
   std::int64_t parameters;
 };
@@ -38,7 +38,7 @@ struct Known {
 // As transformers 5.22 and 5.23, diffusers 0.42, torchvision 0.29, timm 1.0.30 and
 // neuraloperator 2.0 count the models of these names; VGGT's is counted here, since no installed
 // library has it.
-constexpr Known kTable[] = {
+constexpr ReferenceModel kTable[] = {
     {"cogvideox-2b", 1693783872},
     {"cogvideox-5b", 5570283072},
     {"cogvideox-vae", 215583907},
@@ -234,7 +234,7 @@ constexpr Known kTable[] = {
     {"mixer_l16_224", 208196168},
 };
 
-class PresetTableTest : public testing::TestWithParam<Known> {};
+class PresetTableTest : public testing::TestWithParam<ReferenceModel> {};
 
 TEST_P(PresetTableTest, HasTheParametersItsLibraryCounts) {
   EXPECT_EQ(parameters_of(GetParam().name), GetParam().parameters);

@@ -1,4 +1,4 @@
-// Encoders of text and pictures and encoder-decoders, recorded from PyTorch 2.15 and transformers
+// Encoders of text and images and encoder-decoders, recorded from PyTorch 2.15 and transformers
 // 5.23 with fake tensors on the CPU: two samples, plain forward and backward. On the CPU a norm's
 // statistics are in the input's type, which is why 16-bit rows agree to a few KiB only.
 #include <gtest/gtest.h>
@@ -253,7 +253,7 @@ TEST(RecordedEncodersTest, EachAllocatesWhatPyTorchAllocates) {
   }
 }
 
-// By name, at the size of a picture.
+// By name, at the size of an image.
 struct RecordedClassifier {
   const char* preset;
   const char* training;

@@ -43,13 +43,13 @@ Built build(std::string_view name) {
   return built;
 }
 
-struct Known {
+struct ReferenceModel {
   const char* name;
   Built built;
 };
 
 // As the libraries count them: torchvision 0.29, timm 1.0.30 with 1000 classes, diffusers 0.42.
-constexpr Known kKnown[] = {
+constexpr ReferenceModel kKnown[] = {
     {"resnet18", {11689512, 38560}},
     {"resnet34", {21797672, 68384}},
     {"resnet50", {25557032, 212904}},
@@ -119,7 +119,7 @@ constexpr Known kKnown[] = {
 };
 
 TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
-  for (const Known& known : kKnown) {
+  for (const ReferenceModel& known : kKnown) {
     const Built built = build(known.name);
     EXPECT_EQ(built.parameters, known.built.parameters) << known.name;
     EXPECT_EQ(built.buffer_bytes, known.built.buffer_bytes) << known.name;

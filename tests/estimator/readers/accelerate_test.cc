@@ -4,7 +4,7 @@
 
 #include "core/yaml_text.h"
 #include "estimator/readers/write_back.h"
-#include "tests/estimator/readers/said.h"
+#include "tests/estimator/readers/parsed_value.h"
 
 namespace memfathom {
 namespace {
@@ -16,43 +16,44 @@ using ::testing::IsEmpty;
 Node yaml(const char* text) { return parse_yaml(text, "y.yaml"); }
 
 TEST(AccelerateTest, TheSecondFsdpSaysByAFlagWhetherItReshards) {
-  const Reading full = reading_of(
+  const ParsedFile full = parse_config(
       "{distributed_type: FSDP, num_processes: 16, num_machines: 2, fsdp_config: {fsdp_version: 2, "
       "fsdp_reshard_after_forward: true, fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP}}");
-  EXPECT_EQ(said(full, "parallel.fsdp"), "full");
-  EXPECT_EQ(said(full, "parallel.fsdp_version"), "2");
-  EXPECT_EQ(said(full, "parallel.gpus_per_node"), "8");
+  EXPECT_EQ(value_in(full, "parallel.fsdp"), "full");
+  EXPECT_EQ(value_in(full, "parallel.fsdp_version"), "2");
+  EXPECT_EQ(value_in(full, "parallel.gpus_per_node"), "8");
   EXPECT_THAT(full.not_modelled, IsEmpty());
-  const Reading kept = reading_of(
+  const ParsedFile kept = parse_config(
       "{distributed_type: FSDP, num_processes: 2, fsdp_config: {fsdp_reshard_after_forward: false, "
       "fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP}}");
   EXPECT_THAT(kept.not_modelled, Contains(HasSubstr("SHARD_GRAD_OP")));
 }
 
 TEST(AccelerateTest, WhatIsAsModelledIsNotListedAndWhatIsNotIs) {
-  const Reading usual = reading_of(
+  const ParsedFile usual = parse_config(
       "{distributed_type: DEEPSPEED, num_processes: 4, dynamo_config: {dynamo_backend: 'NO'}, "
       "deepspeed_config: {zero_stage: 3, zero3_init_flag: true}}");
   EXPECT_THAT(usual.not_modelled, IsEmpty());
-  const Reading other = reading_of(
+  const ParsedFile other = parse_config(
       "{distributed_type: DEEPSPEED, num_processes: 4, dynamo_config: {dynamo_backend: INDUCTOR}, "
       "deepspeed_config: {zero_stage: 3, zero3_init_flag: false}}");
   EXPECT_THAT(other.not_modelled, Contains(HasSubstr("torch.compile")));
   EXPECT_THAT(other.not_modelled, Contains(HasSubstr("zero3_init_flag is false")));
-  const Reading unwrapped = reading_of("{distributed_type: FSDP, num_processes: 2}");
+  const ParsedFile unwrapped = parse_config("{distributed_type: FSDP, num_processes: 2}");
   EXPECT_THAT(unwrapped.not_modelled, Contains(HasSubstr("gathers the whole model at once")));
 }
 
 TEST(AccelerateTest, EightBitComputationIsCountedAsAutocast) {
-  const Reading reading =
-      reading_of("{distributed_type: MULTI_GPU, num_processes: 8, mixed_precision: fp8}");
-  EXPECT_EQ(said(reading, "training.precision"), "amp-bf16");
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("fp8")));
+  const ParsedFile parsed =
+      parse_config("{distributed_type: MULTI_GPU, num_processes: 8, mixed_precision: fp8}");
+  EXPECT_EQ(value_in(parsed, "training.precision"), "amp-bf16");
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("fp8")));
 }
 
 // The order of a combination is that of its prices: what a change makes possible may come first.
 TEST(AccelerateTest, ACombinationIsSaidWhole) {
-  const Reading file = reading_of("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
+  const ParsedFile file =
+      parse_config("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
   const WrittenBack zero = write_back({file}, {{"parallel.offload.optimizer", Node::string("cpu")},
                                                {"parallel.offload.parameters", Node::string("cpu")},
                                                {"parallel.zero_stage", Node::integer(3)}});

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/yaml_text.h"
-#include "estimator/readers/reading.h"
-#include "tests/estimator/readers/said.h"
+#include "estimator/readers/parsed_file.h"
+#include "tests/estimator/readers/parsed_value.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 Node settings_of(const std::string& path) { return patch_tree(read_path(path).front().settings); }
 
-Reading reading_of_json(const char* json) {
+ParsedFile reading_of_json(const char* json) {
   const Node tree = parse_json(json, "x.json");
   return read_tree(tree, detect_format(tree));
 }
@@ -38,12 +38,12 @@ TEST(FormatsTest, EachFileIsRecognisedByWhatItHolds) {
 }
 
 TEST(FormatsTest, AFolderIsItsModelAndItsAdapter) {
-  const std::vector<Reading> readings = read_path(data("tiny-llama"));
-  ASSERT_EQ(readings.size(), 2U);
-  EXPECT_EQ(readings[0].format, FileFormat::kModelConfig);
-  EXPECT_EQ(readings[1].format, FileFormat::kAdapter);
+  const std::vector<ParsedFile> parsed_files = read_path(data("tiny-llama"));
+  ASSERT_EQ(parsed_files.size(), 2U);
+  EXPECT_EQ(parsed_files[0].format, FileFormat::kModelConfig);
+  EXPECT_EQ(parsed_files[1].format, FileFormat::kAdapter);
   EXPECT_TRUE(
-      patch_tree(readings[1].settings)
+      patch_tree(parsed_files[1].settings)
           .same_value(parse_yaml(
               "training: {lora: {rank: 4, targets: [q_proj, v_proj], dropout: 0.05}}", "x.yaml")));
 }
@@ -60,38 +60,38 @@ TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
 }
 
 TEST(FormatsTest, AKeyThatIsNearlyOneThatIsReadIsNamed) {
-  const Reading axolotl =
+  const ParsedFile axolotl =
       reading_of_json(R"({"base_model": "gpt2", "micro_batch_sise": 4, "sequence_len": 512})");
   EXPECT_THAT(axolotl.not_modelled, Contains("x.json:1: \"micro_batch_sise\" is not read; did you "
                                              "mean \"micro_batch_size\"?"));
-  const Reading nested = reading_of_json(
+  const ParsedFile nested = reading_of_json(
       R"({"train_micro_batch_size_per_gpu": 1,
           "zero_optimization": {"stage": 2, "reduce_buket_size": 5}})");
   EXPECT_THAT(nested.not_modelled, Contains(HasSubstr("\"reduce_bucket_size\"?")));
 }
 
 TEST(FormatsTest, TheTrainersOwnBatchOfEightIsAssumedAndSaid) {
-  const Reading reading = reading_of_json(R"({"output_dir": "x", "fp16": true})");
-  EXPECT_EQ(patch_tree(reading.settings).at("training").at("batch_size").as_int(), 8);
-  EXPECT_THAT(reading.assumptions, Contains(HasSubstr("default of 8")));
+  const ParsedFile parsed = reading_of_json(R"({"output_dir": "x", "fp16": true})");
+  EXPECT_EQ(patch_tree(parsed.settings).at("training").at("batch_size").as_int(), 8);
+  EXPECT_THAT(parsed.assumptions, Contains(HasSubstr("default of 8")));
 }
 
 TEST(FormatsTest, DeepSpeedSaysStagesBucketsAndOffloadAndLeavesAutoOpen) {
-  const Reading reading = read_path(data("deepspeed.json")).front();
-  const Node parallel = patch_tree(reading.settings).at("parallel");
+  const ParsedFile parsed = read_path(data("deepspeed.json")).front();
+  const Node parallel = patch_tree(parsed.settings).at("parallel");
   EXPECT_EQ(parallel.at("zero_stage").as_int(), 2);
   EXPECT_EQ(parallel.at("offload").at("optimizer").as_string(), "cpu");
   EXPECT_EQ(parallel.at("zero").at("allgather_bucket_size").as_int(), 200000000);
-  EXPECT_THAT(reading.autos, Contains("zero_optimization.reduce_bucket_size"));
-  EXPECT_THAT(reading.autos, Contains("bf16.enabled"));
+  EXPECT_THAT(parsed.autos, Contains("zero_optimization.reduce_bucket_size"));
+  EXPECT_THAT(parsed.autos, Contains("bf16.enabled"));
 }
 
 TEST(FormatsTest, NvmeIsCountedAsHostMemoryAndSaid) {
-  const Reading reading = reading_of_json(
+  const ParsedFile parsed = reading_of_json(
       R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}})");
-  EXPECT_EQ(patch_tree(reading.settings).at("parallel").at("offload").at("parameters").as_string(),
+  EXPECT_EQ(patch_tree(parsed.settings).at("parallel").at("offload").at("parameters").as_string(),
             "cpu");
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("NVMe")));
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("NVMe")));
 }
 
 TEST(FormatsTest, AccelerateKnowsFsdp) {
@@ -110,12 +110,12 @@ TEST(FormatsTest, AxolotlNamesItsModelByTheHub) {
 }
 
 TEST(FormatsTest, LlamaFactoryMeansAdaptersOnEveryLinearLayerAndCheckpointing) {
-  const Reading reading = reading_of_json(R"({"model_name_or_path": "Qwen/Qwen2-7B-Instruct",
+  const ParsedFile parsed = reading_of_json(R"({"model_name_or_path": "Qwen/Qwen2-7B-Instruct",
     "stage": "dpo", "finetuning_type": "lora", "lora_target": "all", "cutoff_len": 1024,
     "quantization_bit": 4, "flash_attn": "fa2", "bf16": true, "use_dora": true})");
-  EXPECT_EQ(reading.format, FileFormat::kLlamaFactory);
-  EXPECT_EQ(reading.base_model, "Qwen/Qwen2-7B-Instruct");
-  const Node training = patch_tree(reading.settings).at("training");
+  EXPECT_EQ(parsed.format, FileFormat::kLlamaFactory);
+  EXPECT_EQ(parsed.base_model, "Qwen/Qwen2-7B-Instruct");
+  const Node training = patch_tree(parsed.settings).at("training");
   EXPECT_EQ(training.at("lora").at("rank").as_int(), 8);
   EXPECT_EQ(training.at("lora").at("targets").items().front().as_string(), "all-linear");
   EXPECT_EQ(training.at("quantization").as_string(), "nf4-double");
@@ -125,7 +125,7 @@ TEST(FormatsTest, LlamaFactoryMeansAdaptersOnEveryLinearLayerAndCheckpointing) {
   EXPECT_EQ(training.at("precision").as_string(), "bf16");
   EXPECT_EQ(training.at("autocast").as_string(), "bf16");
   EXPECT_EQ(training.at("batch_size").as_int(), 8);
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("use_dora")));
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("use_dora")));
 }
 
 TEST(FormatsTest, LlamaFactoryTrainsWholeModelsInFp32UnderAutocast) {
@@ -168,11 +168,11 @@ TEST(FormatsTest, AWrongValueIsRefusedWithItsFileLineAndKey) {
 
 // Recipes of TRL keep the model's arguments beside the Trainer's.
 TEST(TrlTest, ARecipeOfDpoHasPairsAndAdaptersAndWeightsInFewBits) {
-  const Reading reading = reading_of_json(
+  const ParsedFile parsed = reading_of_json(
       R"({"model_name_or_path": "x/y-7b", "torch_dtype": "bfloat16", "attn_implementation": "flash_attention_2", "use_peft": true,
           "load_in_4bit": true, "lora_r": 128, "lora_target_modules": ["q_proj", "o_proj"], "bf16": true, "beta": 0.01,
           "max_length": 1024, "per_device_train_batch_size": 4, "output_dir": "x"})");
-  const Node training = patch_tree(reading.settings).at("training");
+  const Node training = patch_tree(parsed.settings).at("training");
   EXPECT_EQ(training.at("precision").as_string(), "bf16");
   EXPECT_EQ(training.at("autocast").as_string(), "bf16");
   EXPECT_EQ(training.at("attention").as_string(), "flash");
@@ -181,7 +181,7 @@ TEST(TrlTest, ARecipeOfDpoHasPairsAndAdaptersAndWeightsInFewBits) {
   EXPECT_EQ(training.at("lora").at("dropout").as_number(), 0.05);
   EXPECT_EQ(training.at("preference").at("method").as_string(), "dpo");
   EXPECT_EQ(training.at("preference").at("reference").as_string(), "disabled-adapter");
-  EXPECT_THAT(reading.assumptions, Contains(HasSubstr("pairs of answers")));
+  EXPECT_THAT(parsed.assumptions, Contains(HasSubstr("pairs of answers")));
 }
 
 TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
@@ -196,18 +196,19 @@ TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "precompute_ref_log_probs": true})"),
             "precomputed");
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "loss_type": "simpo"})"), "none");
-  const Reading grpo = reading_of_json(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
+  const ParsedFile grpo =
+      reading_of_json(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
   EXPECT_EQ(patch_tree(grpo.settings).at("training").find("preference"), nullptr);
   EXPECT_THAT(grpo.not_modelled, Contains(HasSubstr("generated in training")));
 }
 
 TEST(AxolotlTest, ReadsItsNewerWords) {
-  const Reading reading = reading_of_json(
+  const ParsedFile parsed = reading_of_json(
       R"({"base_model": "x/y-8b", "micro_batch_size": 1, "bf16": "auto", "attn_implementation": "flash_attention_2", "optimizer": "muon",
           "plugins": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"], "gradient_checkpointing": "offload",
           "fsdp_version": 2, "fsdp_config": {"offload_params": true}, "dp_shard_size": 4, "tensor_parallel_size": 2,
           "activation_offloading": "legacy", "rl": "orpo"})");
-  const Node job = patch_tree(reading.settings);
+  const Node job = patch_tree(parsed.settings);
   EXPECT_EQ(job.at("training").at("attention").as_string(), "flash");
   EXPECT_TRUE(job.at("training").at("fused_loss").as_bool());
   EXPECT_EQ(job.at("training").at("gradient_checkpointing").as_string(), "full");
@@ -218,7 +219,7 @@ TEST(AxolotlTest, ReadsItsNewerWords) {
   EXPECT_EQ(job.at("parallel").at("fsdp_version").as_int(), 2);
   EXPECT_EQ(job.at("parallel").at("num_gpus").as_int(), 8);
   EXPECT_EQ(job.at("parallel").at("tensor").as_int(), 2);
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("muon; they are counted as lion's")));
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("muon; they are counted as lion's")));
 }
 
 TEST(LoraTargetsTest, APatternOverPathsIsReadByTheNamesItsLastPartAllows) {
@@ -244,10 +245,10 @@ TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
   std::ofstream(example / "a.yml") << "base_model: x\ndeepspeed: deepspeed_configs/zero2.json\n";
   std::ofstream(example / "b.yml")
       << "base_model: x\ndeepspeed: deepspeed_configs/zero3_bf16_cpuoffload_all.json\n";
-  const std::vector<Reading> found = read_path((example / "a.yml").string());
+  const std::vector<ParsedFile> found = read_path((example / "a.yml").string());
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(patch_tree(found[1].settings).at("parallel").at("zero_stage").as_int(), 2);
-  const std::vector<Reading> guessed = read_path((example / "b.yml").string());
+  const std::vector<ParsedFile> guessed = read_path((example / "b.yml").string());
   ASSERT_EQ(guessed.size(), 2U);
   const Node parallel = patch_tree(guessed[1].settings).at("parallel");
   EXPECT_EQ(parallel.at("zero_stage").as_int(), 3);
@@ -257,11 +258,11 @@ TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
 
 TEST(StoredBitsTest, AreReadFromTheConfigOfAQuantizedCheckpoint) {
   const auto quantization = [](const std::string& config) {
-    const Reading reading = reading_of_json(
+    const ParsedFile parsed = reading_of_json(
         (R"({"model_type": "llama", "torch_dtype": "float16", "quantization_config": )" + config +
          "}")
             .c_str());
-    return patch_tree(reading.settings).at("training").at("quantization");
+    return patch_tree(parsed.settings).at("training").at("quantization");
   };
   const Node gptq = quantization(R"({"quant_method": "gptq", "bits": 8, "group_size": 64})");
   EXPECT_EQ(gptq.at("method").as_string(), "gptq");

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "estimator/job/read_job.h"
-#include "estimator/readers/resolve.h"
+#include "estimator/readers/resolve_auto.h"
 #include "estimator/run/dry_run.h"
-#include "tests/estimator/readers/said.h"
+#include "tests/estimator/readers/parsed_value.h"
 
 namespace memfathom {
 namespace {
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 MergedJob read_job_files(const std::vector<std::string>& paths) {
   MergedJob job = merge_files(read_paths(paths));
   keep_stored_type(job.files, job.document, job);
-  resolve_open(job.files, job.document, job);
+  resolve_auto_values(job.files, job.document, job);
   return job;
 }
 
@@ -38,8 +38,8 @@ TEST(MergeTest, ModelArgumentsAndDeepSpeedAreOneJobThatRuns) {
 
 TEST(MergeTest, AContradictionIsNamedAndTheLaterFileTaken) {
   const MergedJob job =
-      merge_files({reading_of("per_device_train_batch_size: 4\nmax_grad_norm: 0", "args.yaml"),
-                   reading_of("train_micro_batch_size_per_gpu: 8", "ds.yaml")});
+      merge_files({parse_config("per_device_train_batch_size: 4\nmax_grad_norm: 0", "args.yaml"),
+                   parse_config("train_micro_batch_size_per_gpu: 8", "ds.yaml")});
   EXPECT_THAT(
       job.warnings,
       ElementsAre("training.batch_size is 4 in args.yaml and 8 in ds.yaml; the latter was taken"));
@@ -64,9 +64,9 @@ TEST(MergeTest, BeforeTransformersFiveTheTrainersWeightsAreFp32) {
   const std::string config = "model: {config: " + data("tiny-llama/config.json") + "}\n";
   const auto precision = [&](const std::string& version) {
     MergedJob job = merge_files(
-        {reading_of((config + "target: {stack: {transformers: " + version + "}}\n").c_str(),
-                    "job.yaml"),
-         reading_of("per_device_train_batch_size: 4\nbf16: true", "args.yaml")});
+        {parse_config((config + "target: {stack: {transformers: " + version + "}}\n").c_str(),
+                      "job.yaml"),
+         parse_config("per_device_train_batch_size: 4\nbf16: true", "args.yaml")});
     keep_stored_type(job.files, job.document, job);
     return job.document.at("training").at("precision").as_string();
   };
@@ -76,14 +76,14 @@ TEST(MergeTest, BeforeTransformersFiveTheTrainersWeightsAreFp32) {
 
 TEST(MergeTest, AutoWithoutAHiddenSizeIsSaid) {
   MergedJob job = merge_files(
-      {reading_of("zero_optimization: {stage: 2, reduce_bucket_size: auto}", "ds.yaml")});
-  resolve_open(job.files, job.document, job);
+      {parse_config("zero_optimization: {stage: 2, reduce_bucket_size: auto}", "ds.yaml")});
+  resolve_auto_values(job.files, job.document, job);
   EXPECT_THAT(job.assumptions, Contains(HasSubstr("no hidden size")));
 }
 
 TEST(MergeTest, AJobFileIsTakenAsItIs) {
-  const Reading job =
-      reading_of("model: {preset: gpt2}\ntraining: {batch_size: 4, precision: bf16}", "job.yaml");
+  const ParsedFile job =
+      parse_config("model: {preset: gpt2}\ntraining: {batch_size: 4, precision: bf16}", "job.yaml");
   EXPECT_TRUE(merge_files({job}).document.same_value(job.content));
 }
 

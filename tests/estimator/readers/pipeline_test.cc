@@ -50,14 +50,14 @@ class PipelineTest : public testing::Test {
 };
 
 TEST_F(PipelineTest, WhatEncodesIsFrozenAndRunsBeforeWhatLearns) {
-  const Reading reading = read_pipeline(folder_.path());
+  const ParsedFile parsed = read_pipeline(folder_.path());
   EXPECT_THAT(names(document()), ElementsAre("text_encoder", "vae", "transformer"));
   const Node vae = document().at("model").at("modules").items()[1];
   EXPECT_EQ(vae.at("train").as_string(), "frozen");
   EXPECT_EQ(vae.at("model").at("part").as_string(), "encoder");
   EXPECT_EQ(vae.at("batch_size").as_int(), 1);  // videos are encoded one by one
-  EXPECT_THAT(reading.assumptions, Contains(HasSubstr("encodes one video at a time")));
-  EXPECT_THAT(reading.not_modelled, IsEmpty());
+  EXPECT_THAT(parsed.assumptions, Contains(HasSubstr("encodes one video at a time")));
+  EXPECT_THAT(parsed.not_modelled, IsEmpty());
 }
 
 TEST_F(PipelineTest, EveryPartHasItsOwnLines) {
@@ -66,12 +66,12 @@ TEST_F(PipelineTest, EveryPartHasItsOwnLines) {
 }
 
 TEST_F(PipelineTest, OutsideTrainingTheAutoencoderMakesPicturesAfterTheDenoiser) {
-  const std::vector<Reading> files{read_pipeline(folder_.path())};
+  const std::vector<ParsedFile> files{read_pipeline(folder_.path())};
   Node job = document();
-  aim_autoencoder(files, job);
+  select_autoencoder_part(files, job);
   EXPECT_THAT(names(job), ElementsAre("text_encoder", "vae", "transformer"));
   job.assign("training.mode", Node::string("inference"));
-  aim_autoencoder(files, job);
+  select_autoencoder_part(files, job);
   EXPECT_THAT(names(job), ElementsAre("text_encoder", "transformer", "vae"));
   const Node vae = job.at("model").at("modules").items()[2];
   EXPECT_EQ(vae.at("model").at("part").as_string(), "decoder");

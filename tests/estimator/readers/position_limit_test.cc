@@ -9,7 +9,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string warning_of(const char* yaml) { return beyond_positions(parse_yaml(yaml, "job.yaml")); }
+std::string warning_of(const char* yaml) {
+  return position_limit_warning(parse_yaml(yaml, "job.yaml"));
+}
 
 TEST(PositionLimitTest, ATableOfPositionsEnds) {
   EXPECT_THAT(warning_of("model: {preset: gpt2}\ntraining: {sequence_length: 1024}"), IsEmpty());

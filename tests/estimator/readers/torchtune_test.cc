@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "estimator/readers/merge.h"
-#include "estimator/readers/resolve.h"
-#include "tests/estimator/readers/said.h"
+#include "estimator/readers/resolve_auto.h"
+#include "tests/estimator/readers/parsed_value.h"
 
 namespace memfathom {
 namespace {
@@ -30,42 +30,42 @@ compile: true
 )";
 
 TEST(TorchtuneTest, TheBuilderNamesTheModelAndItsAdapters) {
-  const Reading reading = reading_of(kAdapters);
-  EXPECT_EQ(reading.format, FileFormat::kTorchtune);
-  EXPECT_EQ(reading.base_model, "llama3-2-1b");
-  EXPECT_EQ(said(reading, "training.lora.rank"), "16");
-  EXPECT_EQ(said(reading, "training.lora.targets"), "q_proj o_proj gate_proj down_proj up_proj");
-  EXPECT_EQ(said(reading, "training.lora.precision"), "bf16");
-  EXPECT_EQ(said(reading, "training.precision"), "bf16");
-  EXPECT_EQ(said(reading, "training.gradient_checkpointing"), "full");
-  EXPECT_EQ(said(reading, "training.sequence_length"), "1024");
-  EXPECT_EQ(said(reading, "training.optimizer.implementation"), "fused");
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("compile")));
+  const ParsedFile parsed = parse_config(kAdapters);
+  EXPECT_EQ(parsed.format, FileFormat::kTorchtune);
+  EXPECT_EQ(parsed.base_model, "llama3-2-1b");
+  EXPECT_EQ(value_in(parsed, "training.lora.rank"), "16");
+  EXPECT_EQ(value_in(parsed, "training.lora.targets"), "q_proj o_proj gate_proj down_proj up_proj");
+  EXPECT_EQ(value_in(parsed, "training.lora.precision"), "bf16");
+  EXPECT_EQ(value_in(parsed, "training.precision"), "bf16");
+  EXPECT_EQ(value_in(parsed, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value_in(parsed, "training.sequence_length"), "1024");
+  EXPECT_EQ(value_in(parsed, "training.optimizer.implementation"), "fused");
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("compile")));
 }
 
 TEST(TorchtuneTest, ItsModelIsFoundAmongThePresets) {
-  const MergedJob job = merge_files({reading_of(kAdapters)});
+  const MergedJob job = merge_files({parse_config(kAdapters)});
   EXPECT_EQ(value_at(job.document, "model.preset")->as_string(), "llama3-2-1b");
 }
 
 TEST(TorchtuneTest, SeveralGpusShardWithItsOnlyWay) {
-  MergedJob job = merge_files({reading_of(kAdapters)});
+  MergedJob job = merge_files({parse_config(kAdapters)});
   Node document = job.document;
-  resolve_open(job.files, document, job);
+  resolve_auto_values(job.files, document, job);
   EXPECT_EQ(value_at(document, "parallel.fsdp"), nullptr);
   document.assign("parallel.num_gpus", Node::integer(4));
-  resolve_open(job.files, document, job);
+  resolve_auto_values(job.files, document, job);
   EXPECT_EQ(value_at(document, "parallel.fsdp")->as_string(), "full");
   EXPECT_EQ(value_at(document, "parallel.fsdp_version")->as_int(), 2);
 }
 
 TEST(TorchtuneTest, PagedStatesAndPreferencesAreRead) {
-  const Reading reading = reading_of(
+  const ParsedFile parsed = parse_config(
       "{model: {_component_: torchtune.models.llama2.llama2_7b}, optimizer: {_component_: "
       "bitsandbytes.optim.PagedAdamW8bit}, loss: {_component_: torchtune.rlhf.loss.DPOLoss}}");
-  EXPECT_EQ(said(reading, "training.optimizer"), "adamw-8bit");
-  EXPECT_EQ(said(reading, "training.preference.reference"), "model");
-  EXPECT_THAT(reading.not_modelled, Contains(HasSubstr("paged")));
+  EXPECT_EQ(value_in(parsed, "training.optimizer"), "adamw-8bit");
+  EXPECT_EQ(value_in(parsed, "training.preference.reference"), "model");
+  EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("paged")));
 }
 
 }  // namespace

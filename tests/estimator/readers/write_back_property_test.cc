@@ -9,9 +9,9 @@
 #include "estimator/advise/recommend.h"
 #include "estimator/job/read_job.h"
 #include "estimator/readers/merge.h"
-#include "estimator/readers/resolve.h"
+#include "estimator/readers/resolve_auto.h"
 #include "estimator/readers/write_back.h"
-#include "tests/estimator/advise/answering.h"
+#include "tests/estimator/advise/estimate_dry.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {
@@ -37,7 +37,7 @@ class Dice {
 
 // A set-up: files, and what would stand on the command line.
 struct SetUp {
-  std::vector<Reading> files;
+  std::vector<ParsedFile> files;
   Patch flags;
 };
 
@@ -54,8 +54,8 @@ SetUp set_up(Dice& dice) {
 }
 
 void add_model(SetUp& setup) {
-  for (Reading& reading : read_path(model_folder() + "/config.json"))
-    setup.files.push_back(std::move(reading));
+  for (ParsedFile& parsed : read_path(model_folder() + "/config.json"))
+    setup.files.push_back(std::move(parsed));
 }
 
 std::string arguments_text(Dice& dice) {
@@ -153,17 +153,17 @@ SetUp job_yaml(Dice& dice) {
   return setup;
 }
 
-Node document_of(const std::vector<Reading>& files, const Patch& left_over, const Patch& flags) {
+Node document_of(const std::vector<ParsedFile>& files, const Patch& left_over, const Patch& flags) {
   MergedJob job = merge_files(files);
   Node document = patched(std::move(job.document), flags);
-  resolve_open(files, document, job);
+  resolve_auto_values(files, document, job);
   return patched(std::move(document), left_over);
 }
 
 // As a user would: each file's patch as text, read again, laid over the file, and the file read.
-std::vector<Reading> applied(const std::vector<Reading>& files, const WrittenBack& written) {
-  std::vector<Reading> readings;
-  for (const Reading& file : files) {
+std::vector<ParsedFile> applied(const std::vector<ParsedFile>& files, const WrittenBack& written) {
+  std::vector<ParsedFile> parsed_files;
+  for (const ParsedFile& file : files) {
     if (!file.section.empty()) continue;
     Node content = file.content;
     for (const ChangedFile& changed : written.files) {
@@ -175,12 +175,12 @@ std::vector<Reading> applied(const std::vector<Reading>& files, const WrittenBac
                   patch_of(parse_document(text, "patch" + std::string(json ? ".json" : ".yaml"))));
     }
     if (file.format == FileFormat::kModelConfig) {
-      readings.push_back(file);
+      parsed_files.push_back(file);
     } else {
-      read_with_sections(content, file.format, readings);
+      read_with_sections(content, file.format, parsed_files);
     }
   }
-  return readings;
+  return parsed_files;
 }
 
 struct Counts {
@@ -194,12 +194,12 @@ Counts check(SetUp (*make)(Dice&), std::uint32_t seed) {
     const SetUp setup = make(dice);
     const Node document = document_of(setup.files, {}, setup.flags);
     SCOPED_TRACE(to_yaml(document));
-    const Recommendation recommendation = recommend(document, answer_dry, {});
+    const Recommendation recommendation = recommend(document, estimate_dry, {});
     const auto expect = [&](const Node& patch, Bytes peak) {
       const WrittenBack written = write_back(setup.files, patch_of(patch));
       SCOPED_TRACE(to_yaml(patch));
       const Node again = document_of(applied(setup.files, written), written.left_over, setup.flags);
-      EXPECT_EQ(answer_dry(read_job(again)).totals.device_peak, peak) << to_yaml(again);
+      EXPECT_EQ(estimate_dry(read_job(again)).totals.device_peak, peak) << to_yaml(again);
       ++counts.checked;
       counts.whole += written.left_over.empty() ? 1 : 0;
     };

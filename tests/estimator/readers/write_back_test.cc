@@ -5,7 +5,7 @@
 
 #include "core/yaml_text.h"
 #include "estimator/readers/merge.h"
-#include "tests/estimator/readers/said.h"
+#include "tests/estimator/readers/parsed_value.h"
 
 namespace memfathom {
 namespace {
@@ -30,12 +30,13 @@ TEST(WriteBackTest, ChangesGoIntoTheFileThatSaidTheKeyInItsOwnWords) {
   EXPECT_TRUE(written.files[1].patch.same_value(
       yaml("zero_optimization: {stage: 3, offload_param: {device: cpu}}")));
   ASSERT_EQ(written.left_over.size(), 1U);
-  EXPECT_EQ(by_hand(written.left_over.front()), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  EXPECT_EQ(manual_setting(written.left_over.front()),
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 }
 
 TEST(WriteBackTest, AxolotlIsToldKindTargetsAndBitsOfAnAdapter) {
   const WrittenBack written = write_back(
-      {reading_of("{base_model: gpt2, micro_batch_size: 4}", "a.yaml")},
+      {parse_config("{base_model: gpt2, micro_batch_size: 4}", "a.yaml")},
       {{"training.quantization", Node::string("nf4")}, {"training.lora.rank", Node::integer(16)}});
   EXPECT_THAT(written.left_over, IsEmpty());
   ASSERT_EQ(written.files.size(), 1U);
@@ -46,7 +47,8 @@ TEST(WriteBackTest, AxolotlIsToldKindTargetsAndBitsOfAnAdapter) {
 }
 
 TEST(WriteBackTest, AccelerateBecomesAnotherKindOfRun) {
-  const Reading file = reading_of("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
+  const ParsedFile file =
+      parse_config("{distributed_type: MULTI_GPU, num_processes: 4}", "acc.yaml");
   EXPECT_TRUE(write_back({file}, {{"parallel.zero_stage", Node::integer(2)}})
                   .files.at(0)
                   .patch.same_value(
@@ -61,21 +63,21 @@ TEST(WriteBackTest, AccelerateBecomesAnotherKindOfRun) {
 TEST(WriteBackTest, TrainingArgumentsGetADeepSpeedSectionAndItIsChangedInPlace) {
   const char* text = "{per_device_train_batch_size: 4, bf16: true}";
   const WrittenBack first =
-      write_back({reading_of(text, "args.yaml")}, {{"parallel.zero_stage", Node::integer(2)}});
+      write_back({parse_config(text, "args.yaml")}, {{"parallel.zero_stage", Node::integer(2)}});
   EXPECT_THAT(first.left_over, IsEmpty());
-  std::vector<Reading> readings;
-  read_with_sections(first.files.at(0).content, FileFormat::kTrainingArguments, readings);
-  ASSERT_EQ(readings.size(), 2U);
-  const WrittenBack second = write_back(readings, {{"parallel.zero_stage", Node::integer(3)}});
+  std::vector<ParsedFile> parsed_files;
+  read_with_sections(first.files.at(0).content, FileFormat::kTrainingArguments, parsed_files);
+  ASSERT_EQ(parsed_files.size(), 2U);
+  const WrittenBack second = write_back(parsed_files, {{"parallel.zero_stage", Node::integer(3)}});
   EXPECT_TRUE(
       second.files.at(0).patch.same_value(yaml("deepspeed: {zero_optimization: {stage: 3}}")));
 }
 
 TEST(WriteBackTest, AWholeBatchGivesWayToItsParts) {
   const WrittenBack written =
-      write_back({reading_of("{train_batch_size: 64, train_micro_batch_size_per_gpu: 8, "
-                             "zero_optimization: {stage: 1}}",
-                             "ds.yaml")},
+      write_back({parse_config("{train_batch_size: 64, train_micro_batch_size_per_gpu: 8, "
+                               "zero_optimization: {stage: 1}}",
+                               "ds.yaml")},
                  {{"training.batch_size", Node::integer(4)}});
   EXPECT_THAT(written.left_over, IsEmpty());
   EXPECT_TRUE(written.files.at(0).patch.same_value(
@@ -84,11 +86,11 @@ TEST(WriteBackTest, AWholeBatchGivesWayToItsParts) {
 }
 
 TEST(WriteBackTest, AFrozenModuleIsSaidByItsName) {
-  const Reading job = reading_of(
+  const ParsedFile job = parse_config(
       "model: {modules: [{name: vggt, model: {preset: gpt2}, train: frozen, no_grad: true},"
       " {name: head, model: {preset: gpt2}}]}",
       "job.yaml");
-  const Reading own = reading_of(
+  const ParsedFile own = parse_config(
       "{model: {freeze_vggt: false}, data: {batch_size: 8, height: 64, width: 32}}", "train.yaml");
   const MergedJob merged = merge_files({job, own});
   EXPECT_EQ(merged.document.at("model").at("modules").items()[0].at("train").as_string(), "full");
@@ -105,7 +107,7 @@ TEST(WriteBackTest, AFrozenModuleIsSaidByItsName) {
 
 TEST(WriteBackTest, WhatAFormatCannotSayIsLeftOverAndTheFilesStayAsTheyAre) {
   const WrittenBack written = write_back(
-      {reading_of("{output_dir: out, bf16: true}", "args.yaml")},
+      {parse_config("{output_dir: out, bf16: true}", "args.yaml")},
       {{"training.precision", Node::string("bf16")}, {"parallel.num_gpus", Node::integer(2)}});
   EXPECT_THAT(written.files, IsEmpty());
   EXPECT_EQ(written.left_over.size(), 2U);

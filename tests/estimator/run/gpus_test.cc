@@ -13,7 +13,7 @@ std::string_view name_of(std::string_view product, std::int64_t mib) {
   return gpu != nullptr ? gpu->name : "unknown";
 }
 
-TEST(GpusTest, KnowsCardsByWhatDriversCallThem) {
+TEST(GpusTest, FindsGpusByDriverName) {
   EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 40537), "a100-40gb");
   EXPECT_EQ(name_of("NVIDIA A100 80GB PCIe", 81050), "a100-80gb");
   EXPECT_EQ(name_of("Tesla V100-SXM2-16GB", 16151), "v100-16gb");
@@ -24,7 +24,7 @@ TEST(GpusTest, KnowsCardsByWhatDriversCallThem) {
   EXPECT_EQ(name_of("NVIDIA RTX 6000 Ada Generation", 48510), "rtx-6000-ada");
 }
 
-TEST(GpusTest, TakesNoOtherCardForOneItDoesNotKnow) {
+TEST(GpusTest, ReturnsNoGpuForAnUnknownName) {
   EXPECT_EQ(name_of("NVIDIA GeForce RTX 3070 Ti", 8192), "unknown");
   EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a card";
   EXPECT_EQ(name_of("", 40537), "unknown");

@@ -56,7 +56,7 @@ TEST(LayerBenchmarkTest, ForwardOfALayerWithoutWeightsHoldsItsInputAndOutput) {
 TEST(LayerBenchmarkTest, ANormAloneKeepsFp32WeightsAndItsBackwardHoldsTheCastGradient) {
   const Job job = benchmark(R"({"type": "rms_norm", "features": 1024})", "[1024]", "bf16",
                             R"(, "batch_size": 2048, "gradient_accumulation_steps": 2)");
-  EXPECT_TRUE(benchmarks_norms_alone(job));
+  EXPECT_TRUE(is_norm_only_benchmark(job));
   DryRunOptions options;
   options.policy = FrameworkPolicy::for_stack("2.4", 80);
   // In units of a bf16 input, 4 MiB: input, gradient of the output, gradient of the input; fp32

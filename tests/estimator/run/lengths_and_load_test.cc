@@ -101,11 +101,11 @@ TEST(LoadPhaseTest, HoldsTheWeightsAndAShardAtOnce) {
     return run.phases.front();
   };
   const PhaseRecord host = load("cpu");
-  const PhaseRecord card = load("cuda");
-  ASSERT_EQ(card.name, "load");
-  EXPECT_GT(card.allocated_peak, host.allocated_peak + 800000);
-  EXPECT_LE(card.allocated_peak, host.allocated_peak + 1000000 + std::int64_t{64} * 512);
-  EXPECT_EQ(card.allocated_end, host.allocated_end);
+  const PhaseRecord gpu = load("cuda");
+  ASSERT_EQ(gpu.name, "load");
+  EXPECT_GT(gpu.allocated_peak, host.allocated_peak + 800000);
+  EXPECT_LE(gpu.allocated_peak, host.allocated_peak + 1000000 + std::int64_t{64} * 512);
+  EXPECT_EQ(gpu.allocated_end, host.allocated_end);
 }
 
 }  // namespace

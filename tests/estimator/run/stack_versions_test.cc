@@ -8,20 +8,20 @@
 namespace memfathom {
 namespace {
 
-TEST(StackVersionsTest, PyTorchBeforeTwoAsksCudnnInTheOlderWayOnEveryCard) {
-  EXPECT_TRUE(asks_older_cudnn("1.13.1", 86));
-  EXPECT_TRUE(asks_older_cudnn("1.12.1", 70));
-  EXPECT_FALSE(asks_older_cudnn("2.0.0", 86));
-  EXPECT_FALSE(asks_older_cudnn("2.4.1", 70));
+TEST(StackVersionsTest, PyTorchBeforeTwoUsesTheOlderCudnnApiOnEveryGpu) {
+  EXPECT_TRUE(uses_older_cudnn_api("1.13.1", 86));
+  EXPECT_TRUE(uses_older_cudnn_api("1.12.1", 70));
+  EXPECT_FALSE(uses_older_cudnn_api("2.0.0", 86));
+  EXPECT_FALSE(uses_older_cudnn_api("2.4.1", 70));
 }
 
-TEST(StackVersionsTest, AStackNobodyNamesIsOfTheTimeOfItsCard) {
-  EXPECT_TRUE(asks_older_cudnn("", 70));
-  EXPECT_FALSE(asks_older_cudnn("", 75));
-  EXPECT_FALSE(asks_older_cudnn("", 80));
+TEST(StackVersionsTest, AnUnspecifiedStackIsContemporaryWithTheGpu) {
+  EXPECT_TRUE(uses_older_cudnn_api("", 70));
+  EXPECT_FALSE(uses_older_cudnn_api("", 75));
+  EXPECT_FALSE(uses_older_cudnn_api("", 80));
 }
 
-TEST(StackVersionsTest, ACardOlderThanTuringRunsAPyTorchOfItsTimeUnlessOneIsNamed) {
+TEST(StackVersionsTest, AGpuBeforeTuringUsesAContemporaryPyTorchByDefault) {
   EXPECT_EQ(torch_of("", 70), "1.10");
   EXPECT_EQ(torch_of("2.4.1", 70), "2.4.1");
   EXPECT_EQ(torch_of("", 80), "");
@@ -88,11 +88,11 @@ TEST(StackVersionsTest, LibrariesOfNoGivenVersionAreOfTheTimeOfPyTorch) {
 TEST(StackVersionsTest, BitsandbytesMayBeTodaysUnlessTheJobNamesIt) {
   FrameworkPolicy policy = FrameworkPolicy::for_stack("2.1.1", 80);
   Job job;
-  apply_stack(job, policy, Bitsandbytes::kTodays);
+  apply_stack(job, policy, BitsandbytesRelease::kCurrent);
   EXPECT_LT(job.training.settings.transformers_version, 436);
   EXPECT_FALSE(policy.bitsandbytes_keeps_input);
   job.target.stack.bitsandbytes = "0.41.1";
-  apply_stack(job, policy, Bitsandbytes::kTodays);
+  apply_stack(job, policy, BitsandbytesRelease::kCurrent);
   EXPECT_TRUE(policy.bitsandbytes_keeps_input);
 }
 
@@ -104,16 +104,16 @@ TEST(StackVersionsTest, BitsandbytesIsHeldAgainstItsThirdNumberToo) {
     apply_stack(job, policy);
     return policy;
   };
-  EXPECT_TRUE(with("0.42.0").bitsandbytes_quantizes_halves);
-  EXPECT_FALSE(with("0.43.0").bitsandbytes_quantizes_halves);
+  EXPECT_TRUE(with("0.42.0").bitsandbytes_quantizes_from_fp16);
+  EXPECT_FALSE(with("0.43.0").bitsandbytes_quantizes_from_fp16);
   EXPECT_TRUE(with("0.43.1").bitsandbytes_keeps_input);
   EXPECT_FALSE(with("0.43.2").bitsandbytes_keeps_input);
   EXPECT_FALSE(with("0.43").bitsandbytes_keeps_input);  // the last of its line
-  EXPECT_TRUE(with("0.44.1").bitsandbytes_lays_out_int8);
-  EXPECT_FALSE(with("0.45.0").bitsandbytes_lays_out_int8);
+  EXPECT_TRUE(with("0.44.1").bitsandbytes_tiles_int8);
+  EXPECT_FALSE(with("0.45.0").bitsandbytes_tiles_int8);
 }
 
-// Adapters of rank 1 on a quantised model in bf16, without checkpoints.
+// Adapters of rank 1 on a quantized model in bf16, without checkpoints.
 DryRun run_quantized(const std::string& model, int tokens, const char* quantization,
                      const char* bitsandbytes) {
   Job job = read_job(

@@ -47,10 +47,10 @@ class CountingPlanner : public ConvolutionPlanner {
 
 class SevenModel : public WorkspaceModel {
  public:
-  WorkspaceAnswer convolution(const ConvolutionQuery&) const override {
+  WorkspaceSize convolution(const ConvolutionQuery&) const override {
     return {Bytes{7}, Source::kFitted};
   }
-  WorkspaceAnswer fft(const FftQuery&) const override { return {Bytes{8}, Source::kDefault}; }
+  WorkspaceSize fft(const FftQuery&) const override { return {Bytes{8}, Source::kDefault}; }
 };
 
 CachedWorkspaceModel model(CountingPlanner::Calls& calls, const std::filesystem::path& stem) {
@@ -77,7 +77,7 @@ TEST(CachedWorkspaceModelTest, ABatchAsksOnceForWhatIsUnknownAndOnlyOncePerQuery
   const CachedWorkspaceModel cached = model(calls, {});
   cached.convolution(query_of(1));
   const std::vector<ConvolutionQuery> queries{query_of(2), query_of(1), query_of(3), query_of(2)};
-  const std::vector<WorkspaceAnswer> answers = cached.convolution_batch(queries);
+  const std::vector<WorkspaceSize> answers = cached.convolution_batch(queries);
   EXPECT_EQ(calls.asks, 2);
   EXPECT_EQ(calls.queries, 3);
   ASSERT_EQ(answers.size(), 4U);
@@ -92,7 +92,7 @@ TEST(CachedWorkspaceModelTest, ARefusalIsRememberedAndAnsweredByTheFallbackWithI
   CountingPlanner::Calls calls;
   for (int process = 0; process < 2; ++process) {
     const CachedWorkspaceModel cached = model(calls, directory.path() / "cudnn");
-    const WorkspaceAnswer answer = cached.convolution(query_of(13));
+    const WorkspaceSize answer = cached.convolution(query_of(13));
     EXPECT_EQ(answer.bytes, Bytes{7});
     EXPECT_EQ(answer.source, Source::kFitted);
     EXPECT_EQ(cached.planner_failure(), "");
@@ -115,7 +115,7 @@ TEST(CachedWorkspaceModelTest, ABrokenPlannerIsAskedOnceAndItsAnswersAreNotStore
   EXPECT_EQ(model(calls, directory.path() / "cudnn").convolution(query_of(1)).bytes, Bytes{100});
 }
 
-TEST(CachedWorkspaceModelTest, PytorchsOwnKernelsWantNothingAndNobodyIsAsked) {
+TEST(CachedWorkspaceModelTest, PytorchsOwnKernelsNeedNoWorkspaceAndNoQuery) {
   CountingPlanner::Calls calls;
   const CachedWorkspaceModel cached = model(calls, {});
   ConvolutionQuery depthwise = query_of(4);

@@ -5,8 +5,8 @@
 namespace memfathom {
 namespace {
 
-WorkspaceRow row(float batch, std::int64_t bytes) {
-  WorkspaceRow made{};
+TreeTrainingRow row(float batch, std::int64_t bytes) {
+  TreeTrainingRow made{};
   made.features[0] = batch;
   made.sizes = {4 << 20, 8 << 20, 1 << 20};
   made.bytes = bytes;
@@ -14,7 +14,7 @@ WorkspaceRow row(float batch, std::int64_t bytes) {
 }
 
 TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
-  std::vector<WorkspaceRow> rows;
+  std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 100; ++i)
     rows.push_back(row(static_cast<float>(i), i < 40 ? 0 : (4 + 8 + 1) << 20));
   const auto& forms = kWorkspaceForms;
@@ -27,13 +27,13 @@ TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
 }
 
 TEST(GrowTreeTest, WhatDependsOnNothingIsOneLeaf) {
-  std::vector<WorkspaceRow> rows;
+  std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 100; ++i) rows.push_back(row(static_cast<float>(i), 4 << 20));
   EXPECT_EQ(grow_tree(rows, kWorkspaceForms, 8).size(), 1U);
 }
 
 TEST(GrowTreeTest, NoMoreLeavesThanAskedFor) {
-  std::vector<WorkspaceRow> rows;
+  std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 200; ++i)
     rows.push_back(row(static_cast<float>(i), i / 20 % 2 == 0 ? 0 : 13 << 20));
   EXPECT_EQ(grow_tree(rows, kWorkspaceForms, 4).size(), 7U);

@@ -18,8 +18,8 @@ std::string text_of(int i) {
          ",64,128,128] w[128,64,3,3] s[1,1] p[1,1] d[1,1] g1";
 }
 
-std::vector<StoredAnswer> answers(int from, int to) {
-  std::vector<StoredAnswer> all;
+std::vector<CachedWorkspace> answers(int from, int to) {
+  std::vector<CachedWorkspace> all;
   for (int i = from; i < to; ++i) all.push_back({text_of(i), std::int64_t{1000} * i});
   return all;
 }
@@ -52,13 +52,13 @@ TEST(WorkspaceStoreTest, AnswersOutliveTheStore) {
     WorkspaceStore store(stem);
     EXPECT_EQ(store.find(text_of(1)), std::nullopt);
     store.append(answers(1, 4));
-    const StoredAnswer refused{"conv refused", StoredAnswer::kRefused};
+    const CachedWorkspace refused{"conv refused", CachedWorkspace::kRefused};
     store.append(std::span(&refused, 1));
     EXPECT_EQ(store.find(text_of(2)), 2000);
   }
   const WorkspaceStore again(stem);
   EXPECT_EQ(known(again, 1, 4), 3);
-  EXPECT_EQ(again.find("conv refused"), StoredAnswer::kRefused);
+  EXPECT_EQ(again.find("conv refused"), CachedWorkspace::kRefused);
   EXPECT_EQ(again.find(text_of(4)), std::nullopt);
   EXPECT_EQ(again.find(""), std::nullopt);
 }

@@ -14,7 +14,7 @@ using enum BenchVerdict;
 
 using Counters = std::map<std::string, Bytes>;
 
-// A file of one card, a row per process.
+// A file of one GPU, a row per process.
 class FileMaker {
  public:
   FileMaker() {

@@ -29,7 +29,7 @@ void fill_part(Tensor& whole, const Tensor& x) {
 }
 
 // As complex numbers in fp32: a product with the table, and back.
-Tensor turned_as_complex(const Tensor& x, const Tensor& table) {
+Tensor rotated_as_complex(const Tensor& x, const Tensor& table) {
   Session& session = x.session();
   const Tensor wide = to_dtype(x, DType::kFp32);
   Recording tape(session, "mul", {&wide});
@@ -42,7 +42,7 @@ Tensor turned_as_complex(const Tensor& x, const Tensor& table) {
   return to_dtype(out, x.dtype());
 }
 
-Tensor turned_by_pairs(const Tensor& x, const RotaryTables& tables) {
+Tensor rotated_by_pairs(const Tensor& x, const RotaryTables& tables) {
   const std::int64_t half = x.size(-1) / 2;
   const RotaryTables halves{slice(tables.cos, -1, 0, half), slice(tables.sin, -1, 0, half)};
   const Tensor first = slice(x, -1, 0, half);
@@ -57,47 +57,47 @@ std::vector<Tensor> split_at(const Tensor& x, std::int64_t size) {
 
 }  // namespace
 
-LatentAttention::LatentAttention(Builder& builder, const LlamaPlan& plan,
+LatentAttention::LatentAttention(Builder& builder, const LlamaConfig& cfg,
                                  const AttentionStyle& style)
-    : plan_(plan), style_(style) {
-  const LatentPlan& latent = plan.latent;
+    : config_(cfg), style_(style) {
+  const LatentConfig& latent = cfg.latent;
   const PathScope scope(builder, "self_attn");
-  const std::int64_t q_width = plan.heads * plan.head_size;
+  const std::int64_t q_width = cfg.heads * cfg.head_size;
   if (latent.q_rank == 0) {
-    q_ = make_linear(builder, "q_proj", plan.hidden, q_width, {.bias = false});
+    q_ = make_linear(builder, "q_proj", cfg.hidden, q_width, {.bias = false});
   } else {
-    q_fold_ = make_linear(builder, "q_a_proj", plan.hidden, latent.q_rank, {.bias = plan.qkv_bias});
-    q_norm_ = make_norm(builder, "q_a_layernorm", plan.norm, latent.q_rank);
+    q_fold_ = make_linear(builder, "q_a_proj", cfg.hidden, latent.q_rank, {.bias = cfg.qkv_bias});
+    q_norm_ = make_norm(builder, "q_a_layernorm", cfg.norm, latent.q_rank);
     q_unfold_ = make_linear(builder, "q_b_proj", latent.q_rank, q_width, {.bias = false});
   }
-  kv_fold_ = make_linear(builder, "kv_a_proj_with_mqa", plan.hidden, latent.kv_rank + latent.turned,
-                         {.bias = plan.qkv_bias});
-  kv_norm_ = make_norm(builder, "kv_a_layernorm", plan.norm, latent.kv_rank);
+  kv_fold_ = make_linear(builder, "kv_a_proj_with_mqa", cfg.hidden, latent.kv_rank + latent.rotated,
+                         {.bias = cfg.qkv_bias});
+  kv_norm_ = make_norm(builder, "kv_a_layernorm", cfg.norm, latent.kv_rank);
   kv_unfold_ = make_linear(builder, "kv_b_proj", latent.kv_rank,
-                           plan.heads * (latent.plain + latent.values), {.bias = false});
-  output_ = make_linear(builder, "o_proj", plan.heads * latent.values, plan.hidden,
-                        {.bias = plan.output_bias});
+                           cfg.heads * (latent.plain + latent.values), {.bias = false});
+  output_ = make_linear(builder, "o_proj", cfg.heads * latent.values, cfg.hidden,
+                        {.bias = cfg.output_bias});
 }
 
 Tensor LatentAttention::queries(const Tensor& x) const {
-  if (plan_.latent.q_rank == 0) return split_heads(q_(x), plan_.head_size);
+  if (config_.latent.q_rank == 0) return split_heads(q_(x), config_.head_size);
   Tensor folded = q_fold_(x);
   folded = q_norm_(folded);
-  return split_heads(q_unfold_(folded), plan_.head_size);
+  return split_heads(q_unfold_(folded), config_.head_size);
 }
 
 void LatentAttention::turn(Tensor& q, Tensor& k, const RotaryTables& tables) const {
-  const auto turned = [&](const Tensor& x) {
-    if (plan_.latent.complex) return turned_as_complex(x, tables.cos);
-    return plan_.latent.pairs ? turned_by_pairs(x, tables) : rotate(x, tables);
+  const auto rotated = [&](const Tensor& x) {
+    if (config_.latent.complex) return rotated_as_complex(x, tables.cos);
+    return config_.latent.pairs ? rotated_by_pairs(x, tables) : rotate(x, tables);
   };
-  Tensor turned_q = turned(q);
-  k = turned(k);
-  q = std::move(turned_q);
+  Tensor rotated_q = rotated(q);
+  k = rotated(k);
+  q = std::move(rotated_q);
 }
 
 Attended LatentAttention::operator()(const Tensor& x, const Pass& pass, std::size_t index) const {
-  const LatentPlan& latent = plan_.latent;
+  const LatentConfig& latent = config_.latent;
   const Tensor q_states = queries(x);
   std::vector<Tensor> q_parts = split_at(q_states, latent.plain);
   const Tensor compressed = kv_fold_(x);
@@ -105,9 +105,9 @@ Attended LatentAttention::operator()(const Tensor& x, const Pass& pass, std::siz
   const std::int64_t length = x.size(1);
   const std::vector<Tensor> kv_parts = split_at(compressed, latent.kv_rank);
   Tensor folded = view(kv_norm_(kv_parts[0]), {batch, 1, length, latent.kv_rank});
-  Tensor k_turned = view(kv_parts[1], {batch, 1, length, latent.turned});
-  turn(q_parts[1], k_turned, pass.rotary);
-  if (pass.cache != nullptr) pass.cache->update(index, folded, k_turned);
+  Tensor k_rotated = view(kv_parts[1], {batch, 1, length, latent.rotated});
+  turn(q_parts[1], k_rotated, pass.rotary);
+  if (pass.cache != nullptr) pass.cache->update(index, folded, k_rotated);
   const Tensor q = cat(q_parts, -1);
 
   const std::int64_t seen = folded.size(2);
@@ -118,9 +118,9 @@ Attended LatentAttention::operator()(const Tensor& x, const Pass& pass, std::siz
   {
     const std::vector<Tensor> parts = split_at(unfolded, latent.plain);
     v = parts[1];
-    k = x.session().empty({batch, plan_.heads, seen, plan_.head_size}, unfolded.dtype());
+    k = x.session().empty({batch, config_.heads, seen, config_.head_size}, unfolded.dtype());
     fill_part(k, parts[0]);
-    fill_part(k, expand(k_turned, {batch, plan_.heads, seen, latent.turned}));
+    fill_part(k, expand(k_rotated, {batch, config_.heads, seen, latent.rotated}));
   }
   Attended attended = attend(style_, q, k, v, pass.mask);
   attended.output = merge_heads(attended.output);

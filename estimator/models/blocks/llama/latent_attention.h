@@ -3,7 +3,7 @@
 #pragma once
 
 #include "estimator/models/blocks/attention.h"
-#include "estimator/models/blocks/llama/llama_plan.h"
+#include "estimator/models/blocks/llama/llama_config.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/pass.h"
 #include "kernels/framework/layers/linear.h"
@@ -12,7 +12,7 @@ namespace memfathom {
 
 class LatentAttention {
  public:
-  LatentAttention(Builder& builder, const LlamaPlan& plan, const AttentionStyle& style);
+  LatentAttention(Builder& builder, const LlamaConfig& cfg, const AttentionStyle& style);
 
   Attended operator()(const Tensor& x, const Pass& pass, std::size_t index) const;
 
@@ -20,7 +20,7 @@ class LatentAttention {
   Tensor queries(const Tensor& x) const;
   void turn(Tensor& q, Tensor& k, const RotaryTables& tables) const;
 
-  LlamaPlan plan_;
+  LlamaConfig config_;
   AttentionStyle style_;
   Linear q_, q_fold_, q_unfold_, kv_fold_, kv_unfold_, output_;
   NormLayer q_norm_, kv_norm_;

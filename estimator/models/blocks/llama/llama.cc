@@ -8,8 +8,8 @@
 
 #include "estimator/models/blocks/causal_model.h"
 #include "estimator/models/blocks/llama/llama_block.h"
-#include "estimator/models/blocks/llama/llama_kin.h"
-#include "estimator/models/blocks/llama/llama_plan.h"
+#include "estimator/models/blocks/llama/llama_config.h"
+#include "estimator/models/blocks/llama/llama_variant.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/sequence_shards.h"
 #include "kernels/framework/ops/arithmetic.h"
@@ -24,43 +24,44 @@ constexpr int kGroupedExperts = 500;
 
 class Llama final : public CausalModel {
  public:
-  Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaPlan plan,
+  Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaConfig cfg,
         std::unique_ptr<ImageSource> images)
-      : CausalModel(builder, settings, plan.layers), plan_(plan), images_(std::move(images)) {
-    plan_.residual_dropout = dropout_or(plan_.residual_dropout);
-    plan_.mlp_dropout = dropout_or(plan_.mlp_dropout);
-    plan_.embedding_dropout = dropout_or(plan_.embedding_dropout);
-    const std::vector<LlamaLayer> layers = read_llama_layers(config, plan_);
-    AttentionStyle style = attention_style(plan_.attention_dropout, plan_.head_size);
-    if (plan_.attention_scale > 0) style.scale = plan_.attention_scale;
-    style.softcap = plan_.attention_softcap;
+      : CausalModel(builder, settings, cfg.layers), config_(cfg), images_(std::move(images)) {
+    config_.residual_dropout = dropout_or(config_.residual_dropout);
+    config_.mlp_dropout = dropout_or(config_.mlp_dropout);
+    config_.embedding_dropout = dropout_or(config_.embedding_dropout);
+    const std::vector<LlamaLayer> layers = read_llama_layers(config, config_);
+    AttentionStyle style = attention_style(config_.attention_dropout, config_.head_size);
+    if (config_.attention_scale > 0) style.scale = config_.attention_scale;
+    style.softcap = config_.attention_softcap;
     {
       const PathScope scope(builder, images_ ? "model.language_model" : "model");
-      embedding_ = make_embedding(builder, "embed_tokens", config, plan_.vocabulary, plan_.hidden,
-                                  plan_.tied_by_default);
-      if (plan_.scaled_embedding_buffer)
+      embedding_ = make_embedding(builder, "embed_tokens", config, config_.vocabulary,
+                                  config_.hidden, config_.tied_by_default);
+      if (config_.scaled_embedding_buffer)
         scale_ = builder.buffer("embed_tokens.embed_scale", {}, DType::kFp32, false);
-      blocks_.reserve(static_cast<std::size_t>(plan_.layers));
-      for (std::int64_t i = 0; i < plan_.layers; ++i) {
+      blocks_.reserve(static_cast<std::size_t>(config_.layers));
+      for (std::int64_t i = 0; i < config_.layers; ++i) {
         const PathScope block(builder, "layers", i);
-        const BlockScope counted(builder, i, plan_.layers, plan_.hidden);
+        const BlockScope counted(builder, i, config_.layers, config_.hidden);
         const auto index = static_cast<std::size_t>(i);
-        blocks_.emplace_back(builder, plan_, layers[index], style, index);
+        blocks_.emplace_back(builder, config_, layers[index], style, index);
       }
-      norm_ = make_norm(builder, "norm", plan_.norm, plan_.hidden);
-      if (!plan_.rotary_in_layers) {
-        rotary_.emplace(builder, plan_.rotary);
-        if (plan_.two_rotaries) window_rotary_.emplace(builder, plan_.rotary);
+      norm_ = make_norm(builder, "norm", config_.norm, config_.hidden);
+      if (!config_.rotary_in_layers) {
+        rotary_.emplace(builder, config_.rotary);
+        if (config_.two_rotaries) window_rotary_.emplace(builder, config_.rotary);
       }
     }
-    make_head(builder, config, embedding_, plan_.hidden, plan_.vocabulary, plan_.tied_by_default);
+    make_head(builder, config, embedding_, config_.hidden, config_.vocabulary,
+              config_.tied_by_default);
   }
 
  private:
   bool widened_logits() const override { return true; }
-  bool always_masks() const override { return showing_ && images_->sees_both_ways(); }
+  bool always_masks() const override { return showing_ && images_->is_bidirectional(); }
 
-  void load_beside(std::int64_t size) override {
+  void load_extra_inputs(std::int64_t size) override {
     if (images_) images_->load(size);
   }
 
@@ -71,65 +72,65 @@ class Llama final : public CausalModel {
       embeddings = mul(embeddings, factor);
     }
     prepare_embeddings(settings(), embeddings);  // what the embedding's module returns
-    if (!scale_ && plan_.embedding_multiplier != 1)
-      embeddings = mul_scalar(embeddings, plan_.embedding_multiplier);
-    ShownImages shown;  // kept by names of the model around this one
+    if (!scale_ && config_.embedding_multiplier != 1)
+      embeddings = mul_scalar(embeddings, config_.embedding_multiplier);
+    ImageFeatures shown;  // kept by names of the model around this one
     showing_ = images_ && images_->tokens() > 0 && ids.size(1) > 1;  // not with a next token
     if (showing_) {
       shown = images_->show();
-      embeddings = place_images(embeddings, ids, shown);
+      embeddings = scatter_image_features(embeddings, ids, shown);
     }
-    const std::int64_t window = plan_.window;
-    Pass pass = begin_pass(embeddings, cache, plan_.mixes_windows ? 0 : window);
-    if (plan_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
-    const bool wide = plan_.turning == Turning::kWideTables;
+    const std::int64_t window = config_.window;
+    Pass pass = begin_pass(embeddings, cache, config_.mixes_windows ? 0 : window);
+    if (config_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
+    const bool wide = config_.rotary_style == RotaryStyle::kWideTables;
     const DType table_type = wide ? DType::kFp32 : embeddings.dtype();
-    if (plan_.embedding_dropout > 0) embeddings = dropout(embeddings, plan_.embedding_dropout);
+    if (config_.embedding_dropout > 0) embeddings = dropout(embeddings, config_.embedding_dropout);
     if (rotary_) pass.rotary = tables_for(counted_positions(embeddings, pass), table_type);
     if (window_rotary_) pass.window_rotary = window_rotary_->tables(pass.positions, table_type);
-    Tensor hidden = scatter_positions(embeddings, plan_.shards);
-    if (plan_.shards > 1) embeddings.reset();
+    Tensor hidden = scatter_positions(embeddings, config_.shards);
+    if (config_.shards > 1) embeddings.reset();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       hidden = run_block(settings(), blocks_[i], hidden, pass);
-      if (i < shown.deeper.size()) hidden = add_deeper_images(hidden, shown, i);
+      if (i < shown.deeper.size()) hidden = add_deepstack_features(hidden, shown, i);
     }
     hidden = norm_(hidden);
-    return gather_positions(hidden, plan_.shards);
+    return gather_positions(hidden, config_.shards);
   }
 
-  // Where pictures have places in height and width, every sample has tables of its own.
+  // Where images have places in height and width, every sample has tables of its own.
   Tensor counted_positions(const Tensor& embeddings, const Pass& pass) const {
-    if (!images_ || !images_->counts_in_three()) return pass.positions;
+    if (!images_ || !images_->has_3d_positions()) return pass.positions;
     return session().empty({embeddings.size(0), embeddings.size(1)}, DType::kInt64);
   }
 
   RotaryTables tables_for(const Tensor& positions, DType type) const {
-    if (plan_.latent.complex) return rotary_->complex_tables(positions);
-    if (plan_.turning == Turning::kHalves) return rotary_->half_tables(positions, type);
+    if (config_.latent.complex) return rotary_->complex_tables(positions);
+    if (config_.rotary_style == RotaryStyle::kHalves) return rotary_->half_tables(positions, type);
     return rotary_->tables(positions, type);
   }
 
   Tensor head(const Tensor& hidden) override {
     Tensor logits = CausalModel::head(hidden);
-    if (plan_.scaled_logits) logits = mul_scalar(logits, 1);
-    if (plan_.logits_softcap > 0) {
-      logits = div_scalar(logits, plan_.logits_softcap);
+    if (config_.scaled_logits) logits = mul_scalar(logits, 1);
+    if (config_.logits_softcap > 0) {
+      logits = div_scalar(logits, config_.logits_softcap);
       logits = activate(Activation::kTanh, logits);
-      logits = mul_scalar(logits, plan_.logits_softcap);
+      logits = mul_scalar(logits, config_.logits_softcap);
     }
     return logits;
   }
 
-  LlamaPlan plan_;
+  LlamaConfig config_;
   std::unique_ptr<ImageSource> images_;
-  bool showing_ = false;  // pictures, in this pass
+  bool showing_ = false;  // images, in this pass
   Tensor embedding_, scale_;
   std::vector<LlamaBlock> blocks_;
   NormLayer norm_;
   std::optional<Rotary> rotary_, window_rotary_;
 };
 
-// Quantised experts are linear layers of their own in every version: these know no other.
+// Quantized experts are linear layers of their own in every version: these know no other.
 bool quantizes_each_expert(Quantization kind) {
   switch (kind) {
     case Quantization::kNone:
@@ -143,22 +144,23 @@ bool quantizes_each_expert(Quantization kind) {
 
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings) {
-  return make_seeing_llama(builder, config, settings, nullptr);
+  return make_multimodal_llama(builder, config, settings, nullptr);
 }
 
-std::unique_ptr<Network> make_seeing_llama(Builder& builder, const Node& config,
-                                           const ModelSettings& settings,
-                                           std::unique_ptr<ImageSource> images) {
+std::unique_ptr<Network> make_multimodal_llama(Builder& builder, const Node& config,
+                                               const ModelSettings& settings,
+                                               std::unique_ptr<ImageSource> images) {
   ModelSettings chosen = settings;
-  chosen.transformers_version = std::max(settings.transformers_version, llama_kin(config).since);
-  LlamaPlan plan = read_llama_plan(config, chosen);
+  chosen.transformers_version =
+      std::max(settings.transformers_version, llama_variant(config).since);
+  LlamaConfig cfg = read_llama_config(config, chosen);
   const bool apart = chosen.transformers_version < kGroupedExperts ||
                      quantizes_each_expert(builder.options().quantization);
-  plan.grouped_experts = plan.experts.form == ExpertForm::kClampedWithBias || !apart;
+  cfg.grouped_experts = cfg.experts.form == ExpertForm::kClampedWithBias || !apart;
   // No kernel of the framework knows sinks; the flash library's does.
-  if (plan.sinks && settings.attention != AttentionImplementation::kFlash)
+  if (cfg.sinks && settings.attention != AttentionImplementation::kFlash)
     chosen.attention = AttentionImplementation::kEager;
-  return std::make_unique<Llama>(builder, config, chosen, plan, std::move(images));
+  return std::make_unique<Llama>(builder, config, chosen, cfg, std::move(images));
 }
 
 }  // namespace memfathom

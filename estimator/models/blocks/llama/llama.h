@@ -16,9 +16,9 @@ namespace memfathom {
 // config's model_type.
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings);
-// The same with pictures among its tokens.
-std::unique_ptr<Network> make_seeing_llama(Builder& builder, const Node& config,
-                                           const ModelSettings& settings,
-                                           std::unique_ptr<ImageSource> images);
+// The same with images among its tokens.
+std::unique_ptr<Network> make_multimodal_llama(Builder& builder, const Node& config,
+                                               const ModelSettings& settings,
+                                               std::unique_ptr<ImageSource> images);
 
 }  // namespace memfathom

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "estimator/models/blocks/attention.h"
-#include "estimator/models/blocks/llama/llama_plan.h"
+#include "estimator/models/blocks/llama/llama_config.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/pass.h"
 #include "kernels/framework/layers/linear.h"
@@ -15,7 +15,7 @@ namespace memfathom {
 
 class LlamaAttention {
  public:
-  LlamaAttention(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
+  LlamaAttention(Builder& builder, const LlamaConfig& cfg, const LlamaLayer& layer,
                  const AttentionStyle& style);
 
   Attended operator()(const Tensor& x, const Pass& pass, std::size_t index) const;
@@ -25,7 +25,7 @@ class LlamaAttention {
   Tensor normed(const Tensor& projected, const std::vector<NormLayer>& norms) const;
   NamedParts turn(Tensor& q, Tensor& k, const RotaryTables& tables) const;
 
-  LlamaPlan plan_;
+  LlamaConfig config_;
   LlamaLayer layer_;
   AttentionStyle style_;
   Linear q_, k_, v_, output_;

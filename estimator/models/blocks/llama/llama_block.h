@@ -14,7 +14,7 @@ namespace memfathom {
 
 class LlamaBlock {
  public:
-  LlamaBlock(Builder& builder, const LlamaPlan& plan, const LlamaLayer& layer,
+  LlamaBlock(Builder& builder, const LlamaConfig& cfg, const LlamaLayer& layer,
              const AttentionStyle& style, std::size_t index);
 
   Tensor operator()(const Tensor& x, const Pass& pass) const;
@@ -25,7 +25,7 @@ class LlamaBlock {
   // residual + x, with the family's factor or dropout on x.
   Tensor joined(const Tensor& residual, const Tensor& x) const;
 
-  LlamaPlan plan_;
+  LlamaConfig config_;
   std::size_t index_;
   std::variant<LlamaAttention, LatentAttention> attention_;
   GatedMlp gated_mlp_;

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/blocks/checkpointed.h"
 #include "estimator/models/blocks/autoencoder_network.h"
-#include "estimator/models/blocks/unet_blocks.h"
+#include "estimator/models/blocks/checkpointed.h"
 #include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/unet_blocks.h"
 #include "kernels/framework/ops/activation.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/views.h"
@@ -15,9 +15,9 @@
 namespace memfathom {
 namespace {
 
-constexpr std::size_t kMostLevels = 16;
+constexpr std::size_t kMaxLevels = 16;
 
-struct Plan {
+struct AutoencoderConfig {
   std::vector<std::int64_t> channels;
   std::int64_t in_channels = 3, out_channels = 3, latents = 4, layers = 1;
   bool encoded_by_conv = true, decoded_by_conv = true, mid_attention = true;
@@ -27,27 +27,27 @@ struct Plan {
   std::int64_t compression() const { return std::int64_t{1} << (channels.size() - 1); }
 };
 
-Plan read_plan(const Node& config) {
-  Plan plan;
+AutoencoderConfig read_config(const Node& config) {
+  AutoencoderConfig cfg;
   const Node* channels = find_any(config, {"block_out_channels"});
-  plan.channels =
-      channels != nullptr ? channels->as_ints(1, kMostWidth) : std::vector<std::int64_t>{64};
-  if (plan.channels.empty() || plan.channels.size() > kMostLevels)
+  cfg.channels =
+      channels != nullptr ? channels->as_ints(1, kMaxWidth) : std::vector<std::int64_t>{64};
+  if (cfg.channels.empty() || cfg.channels.size() > kMaxLevels)
     config.at("block_out_channels").refuse("it must name the channels of 1 to 16 levels");
-  plan.in_channels = count_or(config, {"in_channels"}, 3);
-  plan.out_channels = count_or(config, {"out_channels"}, 3);
-  plan.latents = count_or(config, {"latent_channels"}, 4);
-  plan.layers = count_or(config, {"layers_per_block"}, 1, kMostLayers);
-  plan.encoded_by_conv = flag_or(config, {"use_quant_conv"}, true);
-  plan.decoded_by_conv = flag_or(config, {"use_post_quant_conv"}, true);
-  plan.mid_attention = flag_or(config, {"mid_block_add_attention"}, true);
-  plan.style.groups = count_or(config, {"norm_num_groups"}, 32);
-  plan.style.eps = 1e-6;
-  plan.style.activation = activation_or(config, {"act_fn"}, "silu");
-  for (const std::int64_t width : plan.channels) {
-    require_divides(config, {"norm_num_groups"}, plan.style.groups, width, "block_out_channels");
+  cfg.in_channels = count_or(config, {"in_channels"}, 3);
+  cfg.out_channels = count_or(config, {"out_channels"}, 3);
+  cfg.latents = count_or(config, {"latent_channels"}, 4);
+  cfg.layers = count_or(config, {"layers_per_block"}, 1, kMaxLayers);
+  cfg.encoded_by_conv = flag_or(config, {"use_quant_conv"}, true);
+  cfg.decoded_by_conv = flag_or(config, {"use_post_quant_conv"}, true);
+  cfg.mid_attention = flag_or(config, {"mid_block_add_attention"}, true);
+  cfg.style.groups = count_or(config, {"norm_num_groups"}, 32);
+  cfg.style.eps = 1e-6;
+  cfg.style.activation = activation_or(config, {"act_fn"}, "silu");
+  for (const std::int64_t width : cfg.channels) {
+    require_divides(config, {"norm_num_groups"}, cfg.style.groups, width, "block_out_channels");
   }
-  return plan;
+  return cfg;
 }
 
 Layer conv3(const ImageContext& context, std::string_view name, std::int64_t in, std::int64_t out) {
@@ -55,7 +55,7 @@ Layer conv3(const ImageContext& context, std::string_view name, std::int64_t in,
 }
 
 // Residual blocks one after the other, then the change of size where there is one.
-struct Stage {
+struct AutoencoderStage {
   std::vector<std::shared_ptr<const ResnetBlock>> resnets;
   std::optional<DiffusionAttention> attention;  // of the middle: between its two blocks
   Layer resample;
@@ -70,36 +70,36 @@ struct Stage {
   }
 };
 
-void add_resnets(const ImageContext& context, const Plan& plan, Stage& stage, std::int64_t count,
-                 std::int64_t in, std::int64_t out) {
+void add_resnets(const ImageContext& context, const AutoencoderConfig& cfg, AutoencoderStage& stage,
+                 std::int64_t count, std::int64_t in, std::int64_t out) {
   for (std::int64_t i = 0; i < count; ++i) {
     const PathScope scope(context.builder, "resnets", i);
-    stage.resnets.push_back(make_resnet_block(context, plan.style, i == 0 ? in : out, out));
+    stage.resnets.push_back(make_resnet_block(context, cfg.style, i == 0 ? in : out, out));
   }
 }
 
-Stage make_middle(const ImageContext& context, const Plan& plan) {
+AutoencoderStage make_middle(const ImageContext& context, const AutoencoderConfig& cfg) {
   const PathScope scope(context.builder, "mid_block");
-  const std::int64_t width = plan.channels.back();
-  Stage stage;
-  if (plan.mid_attention) {
+  const std::int64_t width = cfg.channels.back();
+  AutoencoderStage stage;
+  if (cfg.mid_attention) {
     const PathScope attention(context.builder, "attentions", 0);
-    stage.attention = make_image_attention(context, plan.style, width, 1);
+    stage.attention = make_image_attention(context, cfg.style, width, 1);
   }
-  add_resnets(context, plan, stage, 2, width, width);
+  add_resnets(context, cfg, stage, 2, width, width);
   return stage;
 }
 
 // An encoder or a decoder: a convolution, stages, norm, activation, a convolution.
-struct Half {
+struct AutoencoderHalf {
   Layer first, last;
-  std::vector<std::shared_ptr<const Stage>> stages;
+  std::vector<std::shared_ptr<const AutoencoderStage>> stages;
   GroupNorm norm;
   Activation activation = Activation::kSilu;
 
   Tensor operator()(const ModelSettings& settings, const Tensor& input) const {
     Tensor x = first(input);
-    for (const std::shared_ptr<const Stage>& stage : stages) {
+    for (const std::shared_ptr<const AutoencoderStage>& stage : stages) {
       x = run_checkpointed(
           settings, [stage](const Tensor& hidden) { return (*stage)(hidden); }, x);
     }
@@ -109,73 +109,73 @@ struct Half {
   }
 };
 
-Half make_encoder(const ImageContext& context, const Plan& plan) {
+AutoencoderHalf make_encoder(const ImageContext& context, const AutoencoderConfig& cfg) {
   const PathScope scope(context.builder, "encoder");
-  Half half;
-  half.activation = plan.style.activation;
-  half.first = conv3(context, "conv_in", plan.in_channels, plan.channels.front());
-  std::int64_t in = plan.channels.front();
-  for (std::size_t i = 0; i < plan.channels.size(); ++i) {
+  AutoencoderHalf half;
+  half.activation = cfg.style.activation;
+  half.first = conv3(context, "conv_in", cfg.in_channels, cfg.channels.front());
+  std::int64_t in = cfg.channels.front();
+  for (std::size_t i = 0; i < cfg.channels.size(); ++i) {
     const PathScope block(context.builder, "down_blocks", static_cast<std::int64_t>(i));
-    Stage stage;
-    add_resnets(context, plan, stage, plan.layers, in, plan.channels[i]);
-    in = plan.channels[i];
-    if (i + 1 < plan.channels.size()) stage.resample = make_downsample(context, in, 0);
-    half.stages.push_back(std::make_shared<const Stage>(std::move(stage)));
+    AutoencoderStage stage;
+    add_resnets(context, cfg, stage, cfg.layers, in, cfg.channels[i]);
+    in = cfg.channels[i];
+    if (i + 1 < cfg.channels.size()) stage.resample = make_downsample(context, in, 0);
+    half.stages.push_back(std::make_shared<const AutoencoderStage>(std::move(stage)));
   }
-  half.stages.push_back(std::make_shared<const Stage>(make_middle(context, plan)));
-  half.norm = make_group_norm(context.builder, "conv_norm_out", plan.style.groups, in);
-  half.last = conv3(context, "conv_out", in, 2 * plan.latents);
+  half.stages.push_back(std::make_shared<const AutoencoderStage>(make_middle(context, cfg)));
+  half.norm = make_group_norm(context.builder, "conv_norm_out", cfg.style.groups, in);
+  half.last = conv3(context, "conv_out", in, 2 * cfg.latents);
   return half;
 }
 
-Half make_decoder(const ImageContext& context, const Plan& plan) {
+AutoencoderHalf make_decoder(const ImageContext& context, const AutoencoderConfig& cfg) {
   const PathScope scope(context.builder, "decoder");
-  Half half;
-  half.activation = plan.style.activation;
-  std::int64_t in = plan.channels.back();
-  half.first = conv3(context, "conv_in", plan.latents, in);
-  half.stages.push_back(std::make_shared<const Stage>(make_middle(context, plan)));
-  for (std::size_t i = 0; i < plan.channels.size(); ++i) {
+  AutoencoderHalf half;
+  half.activation = cfg.style.activation;
+  std::int64_t in = cfg.channels.back();
+  half.first = conv3(context, "conv_in", cfg.latents, in);
+  half.stages.push_back(std::make_shared<const AutoencoderStage>(make_middle(context, cfg)));
+  for (std::size_t i = 0; i < cfg.channels.size(); ++i) {
     const PathScope block(context.builder, "up_blocks", static_cast<std::int64_t>(i));
-    const std::int64_t out = plan.channels[plan.channels.size() - 1 - i];
-    Stage stage;
-    add_resnets(context, plan, stage, plan.layers + 1, in, out);
-    if (i + 1 < plan.channels.size()) stage.resample = make_upsample(context, out);
-    half.stages.push_back(std::make_shared<const Stage>(std::move(stage)));
+    const std::int64_t out = cfg.channels[cfg.channels.size() - 1 - i];
+    AutoencoderStage stage;
+    add_resnets(context, cfg, stage, cfg.layers + 1, in, out);
+    if (i + 1 < cfg.channels.size()) stage.resample = make_upsample(context, out);
+    half.stages.push_back(std::make_shared<const AutoencoderStage>(std::move(stage)));
     in = out;
   }
-  half.norm = make_group_norm(context.builder, "conv_norm_out", plan.style.groups, in);
+  half.norm = make_group_norm(context.builder, "conv_norm_out", cfg.style.groups, in);
   const HeadScope head(context.builder);
-  half.last = conv3(context, "conv_out", in, plan.out_channels);
+  half.last = conv3(context, "conv_out", in, cfg.out_channels);
   return half;
 }
 
 class Autoencoder final : public AutoencoderNetwork {
  public:
   Autoencoder(Builder& builder, const Node& config, const ModelSettings& given)
-      : AutoencoderNetwork(builder.session(), given), plan_(read_plan(config)) {
+      : AutoencoderNetwork(builder.session(), given), config_(read_config(config)) {
     const std::int64_t sample = count_or(config, {"sample_size"}, 32);
     height_ = settings().image_height > 0 ? settings().image_height : sample;
     width_ = settings().image_width > 0 ? settings().image_width : sample;
-    check_sides(config, height_, width_, plan_.compression());
+    check_sides(config, height_, width_, config_.compression());
     const ImageContext context{builder, settings()};
-    encoder_ = make_encoder(context, plan_);
-    decoder_ = make_decoder(context, plan_);
+    encoder_ = make_encoder(context, config_);
+    decoder_ = make_decoder(context, config_);
     const auto conv1 = [&](std::string_view name, std::int64_t width) {
       return conv_layer(context, name, {.in = width, .out = width, .kernel = 1, .bias = true});
     };
-    if (plan_.encoded_by_conv) quantize_ = conv1("quant_conv", 2 * plan_.latents);
-    if (plan_.decoded_by_conv) dequantize_ = conv1("post_quant_conv", plan_.latents);
+    if (config_.encoded_by_conv) quantize_ = conv1("quant_conv", 2 * config_.latents);
+    if (config_.decoded_by_conv) dequantize_ = conv1("post_quant_conv", config_.latents);
   }
 
  private:
   Shape samples(std::int64_t size) const override {
-    return {size, plan_.in_channels, height_, width_};
+    return {size, config_.in_channels, height_, width_};
   }
   Shape latents(std::int64_t size) const override {
-    const std::int64_t factor = plan_.compression();
-    return {size, plan_.latents, height_ / factor, width_ / factor};
+    const std::int64_t factor = config_.compression();
+    return {size, config_.latents, height_ / factor, width_ / factor};
   }
 
   Tensor moments(const Tensor& samples) const override {
@@ -188,9 +188,9 @@ class Autoencoder final : public AutoencoderNetwork {
     return decoder_(settings(), z);
   }
 
-  Plan plan_;
+  AutoencoderConfig config_;
   std::int64_t height_ = 0, width_ = 0;
-  Half encoder_, decoder_;
+  AutoencoderHalf encoder_, decoder_;
   Layer quantize_, dequantize_;
 };
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "estimator/models/blocks/checkpointed.h"
-#include "estimator/models/families/diffusion/cogvideox_blocks.h"
-#include "estimator/models/blocks/timestep.h"
 #include "estimator/models/blocks/losses.h"
+#include "estimator/models/blocks/timestep.h"
+#include "estimator/models/families/diffusion/cogvideox_blocks.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/layers/block_adapters.h"
 #include "kernels/framework/layers/normalization.h"
@@ -26,37 +26,38 @@ class CogVideoX final : public Network {
   CogVideoX(Builder& builder, const Node& config, const ModelSettings& settings)
       : session_(builder.session()),
         settings_(settings),
-        plan_(read_cogvideox_plan(config, settings)) {
+        config_(read_cogvideox_config(config, settings)) {
     if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMse;
     read_extents(config);
-    const std::int64_t width = plan_.width();
+    const std::int64_t width = config_.width();
     make_patch_embedding(builder, width);
-    time_ = make_timestep_embedding(builder, "time_embedding", width, plan_.time_size);
-    for (std::int64_t i = 0; i < plan_.layers; ++i) {
+    time_ = make_timestep_embedding(builder, "time_embedding", width, config_.time_size);
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
       const PathScope scope(builder, "transformer_blocks", i);
-      const BlockScope block(builder, i, plan_.layers, width);
-      blocks_.push_back(
-          std::make_shared<const CogVideoXBlock>(make_cogvideox_block(builder, plan_, settings_)));
+      const BlockScope block(builder, i, config_.layers, width);
+      blocks_.push_back(std::make_shared<const CogVideoXBlock>(
+          make_cogvideox_block(builder, config_, settings_)));
     }
     norm_final_ = make_layer_norm(builder, "norm_final", width);
-    norm_out_linear_ = make_linear(builder, "norm_out.linear", plan_.time_size, 2 * width);
+    norm_out_linear_ = make_linear(builder, "norm_out.linear", config_.time_size, 2 * width);
     norm_out_ = make_layer_norm(builder, "norm_out.norm", width);
     const HeadScope head(builder);
-    const std::int64_t pixels = plan_.patch * plan_.patch * (plan_.patch_t > 0 ? plan_.patch_t : 1);
+    const std::int64_t pixels =
+        config_.patch * config_.patch * (config_.patch_t > 0 ? config_.patch_t : 1);
     proj_out_ =
-        make_linear(builder, "proj_out", width, pixels * plan_.out_channels, {.head = true});
+        make_linear(builder, "proj_out", width, pixels * config_.out_channels, {.head = true});
   }
 
   void load_batch(std::int64_t size, bool targets) override {
     const BatchScope scope(session_, {&x_, &text_, &timesteps_, &target_, &cos_, &sin_});
     const DType dtype = settings_.precision;
-    const Shape output{size, frames_, plan_.out_channels, height_, width_};
-    x_ = session_.zeros({size, frames_, plan_.in_channels, height_, width_}, dtype);
-    text_ = session_.zeros({size, plan_.text_length, plan_.text_size}, dtype);
+    const Shape output{size, frames_, config_.out_channels, height_, width_};
+    x_ = session_.zeros({size, frames_, config_.in_channels, height_, width_}, dtype);
+    text_ = session_.zeros({size, config_.text_length, config_.text_size}, dtype);
     timesteps_ = session_.zeros({size}, DType::kInt64);
     target_ = targets ? make_target(session_, settings_.loss, output, dtype) : Tensor();
-    if (!plan_.rotary) return;
-    const Shape table{plan_.tokens(frames_, height_, width_), plan_.head_size};
+    if (!config_.rotary) return;
+    const Shape table{config_.tokens(frames_, height_, width_), config_.head_size};
     cos_ = session_.zeros(table, DType::kFp32);
     sin_ = session_.zeros(table, DType::kFp32);
   }
@@ -68,15 +69,15 @@ class CogVideoX final : public Network {
   }
 
   Tensor forward() override {
-    Tensor t = timestep_embedding(timesteps_, plan_.width(), plan_.flip);
+    Tensor t = timestep_embedding(timesteps_, config_.width(), config_.flip);
     t = to_dtype(t, x_.dtype());
     const CogVideoXPass pass{time_(t), cos_, sin_};
     CogVideoXStreams streams;
     {
       Tensor hidden = embedded();
-      hidden = dropout(hidden, plan_.dropout);
-      streams.text = slice(hidden, 1, 0, plan_.text_length);
-      streams.video = slice(hidden, 1, plan_.text_length, hidden.size(1));
+      hidden = dropout(hidden, config_.dropout);
+      streams.text = slice(hidden, 1, 0, config_.text_length);
+      streams.video = slice(hidden, 1, config_.text_length, hidden.size(1));
     }
     for (const std::shared_ptr<const CogVideoXBlock>& block : blocks_)
       streams = run_block(block, streams, pass);
@@ -84,21 +85,22 @@ class CogVideoX final : public Network {
     hidden = norm_final_(hidden);
     hidden = finished(hidden, pass.time);
     hidden = proj_out_(hidden);
-    return unpatched(hidden);
+    return unpatchify(hidden);
   }
 
  private:
   void read_extents(const Node& config) {
     height_ = settings_.image_height > 0 ? settings_.image_height / kSpatialCompression
-                                         : plan_.sample_height;
+                                         : config_.sample_height;
     width_ = settings_.image_width > 0 ? settings_.image_width / kSpatialCompression
-                                       : plan_.sample_width;
+                                       : config_.sample_width;
     const std::int64_t video_frames =
-        settings_.num_frames > 0 ? settings_.num_frames : plan_.sample_frames;
-    frames_ = 1 + (video_frames - 1) / plan_.compression;
-    if (plan_.patch_t > 0) frames_ = (frames_ + plan_.patch_t - 1) / plan_.patch_t * plan_.patch_t;
-    if (height_ < plan_.patch || width_ < plan_.patch || height_ % plan_.patch != 0 ||
-        width_ % plan_.patch != 0) {
+        settings_.num_frames > 0 ? settings_.num_frames : config_.sample_frames;
+    frames_ = 1 + (video_frames - 1) / config_.compression;
+    if (config_.patch_t > 0)
+      frames_ = (frames_ + config_.patch_t - 1) / config_.patch_t * config_.patch_t;
+    if (height_ < config_.patch || width_ < config_.patch || height_ % config_.patch != 0 ||
+        width_ % config_.patch != 0) {
       config.refuse(
           "training.image_size must be a multiple of 8 times the patch size; 480 x 720 is the "
           "model's own");
@@ -107,26 +109,27 @@ class CogVideoX final : public Network {
 
   void make_patch_embedding(Builder& builder, std::int64_t width) {
     const PathScope scope(builder, "patch_embed");
-    if (plan_.patch_t > 0) {
-      patch_linear_ = make_linear(
-          builder, "proj", plan_.in_channels * plan_.patch * plan_.patch * plan_.patch_t, width);
+    if (config_.patch_t > 0) {
+      patch_linear_ =
+          make_linear(builder, "proj",
+                      config_.in_channels * config_.patch * config_.patch * config_.patch_t, width);
     } else {
-      patch_weight_ =
-          builder.parameter("proj.weight", {width, plan_.in_channels, plan_.patch, plan_.patch});
-      if (plan_.patch_bias) patch_bias_ = builder.parameter("proj.bias", {width});
+      patch_weight_ = builder.parameter("proj.weight",
+                                        {width, config_.in_channels, config_.patch, config_.patch});
+      if (config_.patch_bias) patch_bias_ = builder.parameter("proj.bias", {width});
     }
-    text_proj_ = make_linear(builder, "text_proj", plan_.text_size, width);
-    if (plan_.rotary && !plan_.learned_positions) return;
-    const std::int64_t frames = (plan_.sample_frames - 1) / plan_.compression + 1;
+    text_proj_ = make_linear(builder, "text_proj", config_.text_size, width);
+    if (config_.rotary && !config_.learned_positions) return;
+    const std::int64_t frames = (config_.sample_frames - 1) / config_.compression + 1;
     const std::int64_t patches =
-        frames * (plan_.sample_height / plan_.patch) * (plan_.sample_width / plan_.patch);
-    positions_ = builder.buffer("pos_embedding", {1, plan_.text_length + patches, width},
-                                DType::kFp64, plan_.learned_positions);
+        frames * (config_.sample_height / config_.patch) * (config_.sample_width / config_.patch);
+    positions_ = builder.buffer("pos_embedding", {1, config_.text_length + patches, width},
+                                DType::kFp64, config_.learned_positions);
   }
 
   Tensor embedded() const {
     const Tensor text = text_proj_(text_);
-    Tensor image = plan_.patch_t > 0 ? patched_in_time() : patched();
+    Tensor image = config_.patch_t > 0 ? patched_in_time() : patched();
     Tensor embeds;
     {
       const Tensor parts[] = {text, image};
@@ -137,8 +140,8 @@ class CogVideoX final : public Network {
     if (positions.size(1) != embeds.size(1)) {
       // Another size than the table's: it is computed anew, in fp64, in each forward pass.
       const Tensor grid =
-          session_.empty({embeds.size(1) - plan_.text_length, plan_.width()}, DType::kFp64);
-      positions = session_.empty({1, embeds.size(1), plan_.width()}, DType::kFp64);
+          session_.empty({embeds.size(1) - config_.text_length, config_.width()}, DType::kFp64);
+      positions = session_.empty({1, embeds.size(1), config_.width()}, DType::kFp64);
     }
     positions = to_dtype(positions, embeds.dtype());
     return add(embeds, positions);
@@ -146,24 +149,24 @@ class CogVideoX final : public Network {
 
   Tensor patched() const {
     ConvolutionOptions options;
-    options.stride = {plan_.patch, plan_.patch};
+    options.stride = {config_.patch, config_.patch};
     options.padding = {0, 0};
     options.dilation = {1, 1};
-    Tensor image = reshape(x_, {-1, plan_.in_channels, height_, width_});
+    Tensor image = reshape(x_, {-1, config_.in_channels, height_, width_});
     image = convolution(image, patch_weight_, patch_bias_, options);
-    image = view(image, {x_.size(0), frames_, plan_.width(), image.size(2) * image.size(3)});
+    image = view(image, {x_.size(0), frames_, config_.width(), image.size(2) * image.size(3)});
     image = transpose(image, 2, 3);
-    return reshape(image, {x_.size(0), -1, plan_.width()});
+    return reshape(image, {x_.size(0), -1, config_.width()});
   }
 
   Tensor patched_in_time() const {
-    const std::int64_t p = plan_.patch;
-    const std::int64_t p_t = plan_.patch_t;
+    const std::int64_t p = config_.patch;
+    const std::int64_t p_t = config_.patch_t;
     Tensor image = permute(x_, {0, 1, 3, 4, 2});
-    image = reshape(
-        image, {x_.size(0), frames_ / p_t, p_t, height_ / p, p, width_ / p, p, plan_.in_channels});
+    image = reshape(image, {x_.size(0), frames_ / p_t, p_t, height_ / p, p, width_ / p, p,
+                            config_.in_channels});
     image = permute(image, {0, 1, 3, 5, 7, 2, 4, 6});
-    image = reshape(image, {x_.size(0), plan_.tokens(frames_, height_, width_), -1});
+    image = reshape(image, {x_.size(0), config_.tokens(frames_, height_, width_), -1});
     return patch_linear_(image);
   }
 
@@ -171,7 +174,8 @@ class CogVideoX final : public Network {
                              const CogVideoXStreams& input, const CogVideoXPass& pass) const {
     // The segment's second result leaves through a slot of its own.
     const auto text = std::make_shared<Tensor>();
-    const Segment segment = [this, block, text, pass, before = input.text](const Tensor& video) {
+    const CheckpointedFunction segment = [this, block, text, pass,
+                                          before = input.text](const Tensor& video) {
       CogVideoXStreams out = (*block)({video, before}, pass);
       // Bottleneck adapters follow a block in the video's stream.
       if (settings_.adapters) out.video = settings_.adapters->after(block.get(), out.video);
@@ -199,24 +203,24 @@ class CogVideoX final : public Network {
     return add(x, unsqueeze(parts[0], 1));
   }
 
-  Tensor unpatched(const Tensor& hidden) const {
-    const std::int64_t p = plan_.patch;
+  Tensor unpatchify(const Tensor& hidden) const {
+    const std::int64_t p = config_.patch;
     const std::int64_t batch = hidden.size(0);
-    if (plan_.patch_t > 0) {
-      Tensor out = reshape(hidden, {batch, frames_ / plan_.patch_t, height_ / p, width_ / p,
-                                    plan_.out_channels, plan_.patch_t, p, p});
+    if (config_.patch_t > 0) {
+      Tensor out = reshape(hidden, {batch, frames_ / config_.patch_t, height_ / p, width_ / p,
+                                    config_.out_channels, config_.patch_t, p, p});
       out = permute(out, {0, 1, 5, 4, 2, 6, 3, 7});
-      return reshape(out, {batch, frames_, plan_.out_channels, height_, width_});
+      return reshape(out, {batch, frames_, config_.out_channels, height_, width_});
     }
     Tensor out =
-        reshape(hidden, {batch, frames_, height_ / p, width_ / p, plan_.out_channels, p, p});
+        reshape(hidden, {batch, frames_, height_ / p, width_ / p, config_.out_channels, p, p});
     out = permute(out, {0, 1, 4, 2, 5, 3, 6});
-    return reshape(out, {batch, frames_, plan_.out_channels, height_, width_});
+    return reshape(out, {batch, frames_, config_.out_channels, height_, width_});
   }
 
   Session& session_;
   ModelSettings settings_;
-  CogVideoXPlan plan_;
+  CogVideoXConfig config_;
   std::int64_t frames_ = 0, height_ = 0, width_ = 0;
   Tensor patch_weight_, patch_bias_, positions_;
   Linear patch_linear_, text_proj_;

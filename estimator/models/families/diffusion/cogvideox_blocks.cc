@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "estimator/models/blocks/modulation.h"
 #include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/modulation.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/layers/normalization.h"
 #include "kernels/framework/ops/activation.h"
@@ -52,12 +52,12 @@ struct NormZero {
   }
 };
 
-NormZero make_norm_zero(Builder& builder, std::string_view name, const CogVideoXPlan& plan) {
+NormZero make_norm_zero(Builder& builder, std::string_view name, const CogVideoXConfig& cfg) {
   const PathScope scope(builder, name);
   NormZero norm;
-  norm.linear = make_linear(builder, "linear", plan.time_size, 6 * plan.width());
-  norm.norm = make_layer_norm(builder, "norm", plan.width());
-  norm.norm.eps = plan.norm_eps;
+  norm.linear = make_linear(builder, "linear", cfg.time_size, 6 * cfg.width());
+  norm.norm = make_layer_norm(builder, "norm", cfg.width());
+  norm.norm.eps = cfg.norm_eps;
   return norm;
 }
 
@@ -108,12 +108,12 @@ struct JointAttention {
     Region region{x.shape(), x.shape()};
     for (std::int64_t& begin : region.begin) begin = 0;
     region.begin[2] = text_length;
-    const Tensor turned = turned_in_pairs(slice(x, 2, text_length, x.size(2)), cos, sin);
+    const Tensor turned = rotated_in_pairs(slice(x, 2, text_length, x.size(2)), cos, sin);
     copy_into_region(x, region, turned);
   }
 };
 
-struct Block {
+struct CogVideoXTransformerBlock {
   NormZero norm1, norm2;
   JointAttention attention;
   Linear up, down;
@@ -155,53 +155,53 @@ struct Block {
 
 }  // namespace
 
-CogVideoXBlock make_cogvideox_block(Builder& builder, const CogVideoXPlan& plan,
+CogVideoXBlock make_cogvideox_block(Builder& builder, const CogVideoXConfig& cfg,
                                     const ModelSettings& settings) {
-  Block block;
-  const std::int64_t width = plan.width();
-  block.norm1 = make_norm_zero(builder, "norm1", plan);
+  CogVideoXTransformerBlock block;
+  const std::int64_t width = cfg.width();
+  block.norm1 = make_norm_zero(builder, "norm1", cfg);
   {
     const PathScope scope(builder, "attn1");
-    block.attention.head_size = plan.head_size;
+    block.attention.head_size = cfg.head_size;
     block.attention.implementation = settings.attention;
-    block.attention.q_norm = make_layer_norm(builder, "norm_q", plan.head_size);
-    block.attention.k_norm = make_layer_norm(builder, "norm_k", plan.head_size);
-    block.attention.q = make_linear(builder, "to_q", width, width, {.bias = plan.attention_bias});
-    block.attention.k = make_linear(builder, "to_k", width, width, {.bias = plan.attention_bias});
-    block.attention.v = make_linear(builder, "to_v", width, width, {.bias = plan.attention_bias});
+    block.attention.q_norm = make_layer_norm(builder, "norm_q", cfg.head_size);
+    block.attention.k_norm = make_layer_norm(builder, "norm_k", cfg.head_size);
+    block.attention.q = make_linear(builder, "to_q", width, width, {.bias = cfg.attention_bias});
+    block.attention.k = make_linear(builder, "to_k", width, width, {.bias = cfg.attention_bias});
+    block.attention.v = make_linear(builder, "to_v", width, width, {.bias = cfg.attention_bias});
     block.attention.out = make_linear(builder, "to_out.0", width, width);
   }
-  block.norm2 = make_norm_zero(builder, "norm2", plan);
+  block.norm2 = make_norm_zero(builder, "norm2", cfg);
   block.up = make_linear(builder, "ff.net.0.proj", width, 4 * width);
   block.down = make_linear(builder, "ff.net.2", 4 * width, width);
-  block.dropout = plan.dropout;
+  block.dropout = cfg.dropout;
   return block;
 }
 
-CogVideoXPlan read_cogvideox_plan(const Node& config, const ModelSettings& settings) {
-  CogVideoXPlan plan{};
-  plan.heads = count_or(config, {"num_attention_heads"}, 30);
-  plan.head_size = count_or(config, {"attention_head_dim"}, 64);
-  plan.in_channels = count_or(config, {"in_channels"}, 16);
-  plan.out_channels = count_or(config, {"out_channels"}, 16);
-  plan.time_size = count_or(config, {"time_embed_dim"}, 512);
-  plan.text_size = count_or(config, {"text_embed_dim"}, 4096);
-  plan.layers = count_or(config, {"num_layers"}, 30, kMostLayers);
-  plan.text_length = count_or(config, {"max_text_seq_length"}, 226);
-  plan.patch = count_or(config, {"patch_size"}, 2);
-  plan.patch_t = count_or(config, {"patch_size_t"}, 0);
-  plan.sample_width = count_or(config, {"sample_width"}, 90);
-  plan.sample_height = count_or(config, {"sample_height"}, 60);
-  plan.sample_frames = count_or(config, {"sample_frames"}, 49);
-  plan.compression = count_or(config, {"temporal_compression_ratio"}, 4);
-  plan.attention_bias = flag_or(config, {"attention_bias"}, true);
-  plan.patch_bias = flag_or(config, {"patch_bias"}, true);
-  plan.rotary = flag_or(config, {"use_rotary_positional_embeddings"}, false);
-  plan.learned_positions = flag_or(config, {"use_learned_positional_embeddings"}, false);
-  plan.flip = flag_or(config, {"flip_sin_to_cos"}, true);
-  plan.dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
-  plan.norm_eps = number_or(config, {"norm_eps"}, 1e-5);
-  return plan;
+CogVideoXConfig read_cogvideox_config(const Node& config, const ModelSettings& settings) {
+  CogVideoXConfig cfg{};
+  cfg.heads = count_or(config, {"num_attention_heads"}, 30);
+  cfg.head_size = count_or(config, {"attention_head_dim"}, 64);
+  cfg.in_channels = count_or(config, {"in_channels"}, 16);
+  cfg.out_channels = count_or(config, {"out_channels"}, 16);
+  cfg.time_size = count_or(config, {"time_embed_dim"}, 512);
+  cfg.text_size = count_or(config, {"text_embed_dim"}, 4096);
+  cfg.layers = count_or(config, {"num_layers"}, 30, kMaxLayers);
+  cfg.text_length = count_or(config, {"max_text_seq_length"}, 226);
+  cfg.patch = count_or(config, {"patch_size"}, 2);
+  cfg.patch_t = count_or(config, {"patch_size_t"}, 0);
+  cfg.sample_width = count_or(config, {"sample_width"}, 90);
+  cfg.sample_height = count_or(config, {"sample_height"}, 60);
+  cfg.sample_frames = count_or(config, {"sample_frames"}, 49);
+  cfg.compression = count_or(config, {"temporal_compression_ratio"}, 4);
+  cfg.attention_bias = flag_or(config, {"attention_bias"}, true);
+  cfg.patch_bias = flag_or(config, {"patch_bias"}, true);
+  cfg.rotary = flag_or(config, {"use_rotary_positional_embeddings"}, false);
+  cfg.learned_positions = flag_or(config, {"use_learned_positional_embeddings"}, false);
+  cfg.flip = flag_or(config, {"flip_sin_to_cos"}, true);
+  cfg.dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
+  cfg.norm_eps = number_or(config, {"norm_eps"}, 1e-5);
+  return cfg;
 }
 
 }  // namespace memfathom

@@ -10,7 +10,7 @@
 
 namespace memfathom {
 
-struct CogVideoXPlan {
+struct CogVideoXConfig {
   std::int64_t heads, head_size, in_channels, out_channels, time_size, text_size, layers,
       text_length, patch, patch_t;
   std::int64_t sample_width, sample_height, sample_frames, compression;
@@ -23,7 +23,7 @@ struct CogVideoXPlan {
   }
 };
 
-CogVideoXPlan read_cogvideox_plan(const Node& config, const ModelSettings& settings);
+CogVideoXConfig read_cogvideox_config(const Node& config, const ModelSettings& settings);
 
 // What a block passes on: the video's tokens and the text's.
 struct CogVideoXStreams {
@@ -39,7 +39,7 @@ struct CogVideoXPass {
 using CogVideoXBlock =
     std::function<CogVideoXStreams(const CogVideoXStreams&, const CogVideoXPass&)>;
 
-CogVideoXBlock make_cogvideox_block(Builder& builder, const CogVideoXPlan& plan,
+CogVideoXBlock make_cogvideox_block(Builder& builder, const CogVideoXConfig& cfg,
                                     const ModelSettings& settings);
 
 }  // namespace memfathom

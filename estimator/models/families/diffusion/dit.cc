@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "estimator/models/blocks/checkpointed.h"
+#include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/modulation.h"
 #include "estimator/models/blocks/timestep.h"
 #include "estimator/models/blocks/unet_blocks.h"
-#include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/blocks/losses.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/layers/block_adapters.h"
 #include "kernels/framework/ops/activation.h"
@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kSpatialCompression = 8;
 constexpr std::int64_t kTimeChannels = 256;
 
-struct Plan {
+struct DitConfig {
   std::int64_t heads, head_size, in_channels, out_channels, layers, patch, sample, classes;
   bool attention_bias;
   double dropout;
@@ -31,19 +31,19 @@ struct Plan {
   std::int64_t width() const { return heads * head_size; }
 };
 
-Plan read_plan(const Node& config, const ModelSettings& settings) {
-  Plan plan{};
-  plan.heads = count_or(config, {"num_attention_heads"}, 16);
-  plan.head_size = count_or(config, {"attention_head_dim"}, 72);
-  plan.in_channels = count_or(config, {"in_channels"}, 4);
-  plan.out_channels = count_or(config, {"out_channels"}, plan.in_channels);
-  plan.layers = count_or(config, {"num_layers"}, 28, kMostLayers);
-  plan.patch = count_or(config, {"patch_size"}, 2);
-  plan.sample = count_or(config, {"sample_size"}, 32);
-  plan.classes = count_or(config, {"num_embeds_ada_norm"}, 1000);
-  plan.attention_bias = flag_or(config, {"attention_bias"}, true);
-  plan.dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
-  return plan;
+DitConfig read_config(const Node& config, const ModelSettings& settings) {
+  DitConfig cfg{};
+  cfg.heads = count_or(config, {"num_attention_heads"}, 16);
+  cfg.head_size = count_or(config, {"attention_head_dim"}, 72);
+  cfg.in_channels = count_or(config, {"in_channels"}, 4);
+  cfg.out_channels = count_or(config, {"out_channels"}, cfg.in_channels);
+  cfg.layers = count_or(config, {"num_layers"}, 28, kMaxLayers);
+  cfg.patch = count_or(config, {"patch_size"}, 2);
+  cfg.sample = count_or(config, {"sample_size"}, 32);
+  cfg.classes = count_or(config, {"num_embeds_ada_norm"}, 1000);
+  cfg.attention_bias = flag_or(config, {"attention_bias"}, true);
+  cfg.dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
+  return cfg;
 }
 
 // What every block makes of the time and the class for itself.
@@ -70,7 +70,7 @@ struct Condition {
   }
 };
 
-struct Block {
+struct DitBlock {
   Condition condition;
   Linear modulation, up, down;
   DiffusionAttention attention;
@@ -103,21 +103,21 @@ struct Block {
   }
 };
 
-Block make_block(Builder& builder, const Plan& plan, const ModelSettings& settings) {
-  Block block;
-  const std::int64_t width = plan.width();
+DitBlock make_block(Builder& builder, const DitConfig& cfg, const ModelSettings& settings) {
+  DitBlock block;
+  const std::int64_t width = cfg.width();
   {
     const PathScope scope(builder, "norm1");
     block.condition.time =
         make_timestep_embedding(builder, "emb.timestep_embedder", kTimeChannels, width);
     block.condition.classes =
-        builder.parameter("emb.class_embedder.embedding_table.weight", {plan.classes + 1, width});
+        builder.parameter("emb.class_embedder.embedding_table.weight", {cfg.classes + 1, width});
     block.modulation = make_linear(builder, "linear", width, 6 * width);
   }
   {
     const PathScope scope(builder, "attn1");
-    const LinearOptions options{.bias = plan.attention_bias};
-    block.attention.heads = plan.heads;
+    const LinearOptions options{.bias = cfg.attention_bias};
+    block.attention.heads = cfg.heads;
     block.attention.implementation = settings.attention;
     block.attention.q = make_linear(builder, "to_q", width, width, options);
     block.attention.k = make_linear(builder, "to_k", width, width, options);
@@ -126,43 +126,43 @@ Block make_block(Builder& builder, const Plan& plan, const ModelSettings& settin
   }
   block.up = make_linear(builder, "ff.net.0.proj", width, 4 * width);
   block.down = make_linear(builder, "ff.net.2", 4 * width, width);
-  block.dropout = plan.dropout;
+  block.dropout = cfg.dropout;
   return block;
 }
 
 class Dit final : public Network {
  public:
   Dit(Builder& builder, const Node& config, const ModelSettings& settings)
-      : session_(builder.session()), settings_(settings), plan_(read_plan(config, settings)) {
+      : session_(builder.session()), settings_(settings), config_(read_config(config, settings)) {
     if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kMse;
     read_extents(config);
-    const std::int64_t width = plan_.width();
-    const std::int64_t side = plan_.sample / plan_.patch;
+    const std::int64_t width = config_.width();
+    const std::int64_t side = config_.sample / config_.patch;
     patches_ = conv_layer({builder, settings_}, "pos_embed.proj",
-                          {.in = plan_.in_channels,
+                          {.in = config_.in_channels,
                            .out = width,
-                           .kernel = plan_.patch,
-                           .stride = plan_.patch,
+                           .kernel = config_.patch,
+                           .stride = config_.patch,
                            .bias = true});
     positions_ =
         builder.buffer("pos_embed.pos_embed", {1, side * side, width}, DType::kFp32, false);
-    for (std::int64_t i = 0; i < plan_.layers; ++i) {
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
       const PathScope scope(builder, "transformer_blocks", i);
-      const BlockScope block(builder, i, plan_.layers, width);
-      blocks_.push_back(std::make_shared<const Block>(make_block(builder, plan_, settings_)));
+      const BlockScope block(builder, i, config_.layers, width);
+      blocks_.push_back(std::make_shared<const DitBlock>(make_block(builder, config_, settings_)));
     }
     out_modulation_ = make_linear(builder, "proj_out_1", width, 2 * width);
     const HeadScope head(builder);
-    out_ = make_linear(builder, "proj_out_2", width, plan_.patch * plan_.patch * plan_.out_channels,
-                       {.head = true});
+    out_ = make_linear(builder, "proj_out_2", width,
+                       config_.patch * config_.patch * config_.out_channels, {.head = true});
   }
 
   void load_batch(std::int64_t size, bool targets) override {
     const BatchScope scope(session_, {&x_, &timesteps_, &labels_, &target_});
-    x_ = session_.zeros({size, plan_.in_channels, height_, width_}, settings_.precision);
+    x_ = session_.zeros({size, config_.in_channels, height_, width_}, settings_.precision);
     timesteps_ = session_.zeros({size}, DType::kInt64);
     labels_ = session_.zeros({size}, DType::kInt64);
-    const Shape output{size, plan_.out_channels, height_, width_};
+    const Shape output{size, config_.out_channels, height_, width_};
     target_ =
         targets ? make_target(session_, settings_.loss, output, settings_.precision) : Tensor();
   }
@@ -175,7 +175,7 @@ class Dit final : public Network {
 
   Tensor forward() override {
     Tensor hidden = embedded();
-    for (const std::shared_ptr<const Block>& block : blocks_) hidden = run_block(block, hidden);
+    for (const std::shared_ptr<const DitBlock>& block : blocks_) hidden = run_block(block, hidden);
     std::vector<Tensor> parts;
     {
       Tensor t = blocks_.front()->condition(timesteps_, labels_, hidden.dtype());
@@ -185,17 +185,17 @@ class Dit final : public Network {
     }
     hidden = modulated_norm(hidden, parts[1], parts[0]);
     hidden = out_(hidden);
-    return unpatched(hidden);
+    return unpatchify(hidden);
   }
 
  private:
   void read_extents(const Node& config) {
     const auto extent = [&](std::int64_t image) {
-      return image > 0 ? image / kSpatialCompression : plan_.sample;
+      return image > 0 ? image / kSpatialCompression : config_.sample;
     };
     height_ = extent(settings_.image_height);
     width_ = extent(settings_.image_width);
-    if (height_ != width_ || height_ < plan_.patch || height_ % plan_.patch != 0)
+    if (height_ != width_ || height_ < config_.patch || height_ % config_.patch != 0)
       config.refuse(
           "training.image_size must be a square whose side is a multiple of 8 times the patch "
           "size");
@@ -206,35 +206,35 @@ class Dit final : public Network {
     x = transpose(flatten(x, 2), 1, 2);
     Tensor positions = positions_;
     if (positions.size(1) != x.size(1))  // another size than the table's: made anew
-      positions = session_.empty({1, x.size(1), plan_.width()}, DType::kFp32);
+      positions = session_.empty({1, x.size(1), config_.width()}, DType::kFp32);
     const Tensor sum = add(x, positions);
     return to_dtype(sum, x.dtype());
   }
 
-  Tensor run_block(const std::shared_ptr<const Block>& block, const Tensor& input) const {
-    const Segment segment = [this, block, timesteps = timesteps_,
-                             labels = labels_](const Tensor& x) {
+  Tensor run_block(const std::shared_ptr<const DitBlock>& block, const Tensor& input) const {
+    const CheckpointedFunction segment = [this, block, timesteps = timesteps_,
+                                          labels = labels_](const Tensor& x) {
       const Tensor output = (*block)(x, timesteps, labels);
       return settings_.adapters ? settings_.adapters->after(block.get(), output) : output;
     };
     return run_checkpointed(settings_, segment, input);
   }
 
-  Tensor unpatched(const Tensor& hidden) const {
-    const std::int64_t p = plan_.patch;
+  Tensor unpatchify(const Tensor& hidden) const {
+    const std::int64_t p = config_.patch;
     const std::int64_t batch = hidden.size(0);
-    Tensor out = reshape(hidden, {batch, height_ / p, width_ / p, p, p, plan_.out_channels});
+    Tensor out = reshape(hidden, {batch, height_ / p, width_ / p, p, p, config_.out_channels});
     out = permute(out, {0, 5, 1, 3, 2, 4});
-    return reshape(out, {batch, plan_.out_channels, height_, width_});
+    return reshape(out, {batch, config_.out_channels, height_, width_});
   }
 
   Session& session_;
   ModelSettings settings_;
-  Plan plan_;
+  DitConfig config_;
   std::int64_t height_ = 0, width_ = 0;
   Layer patches_;
   Tensor positions_;
-  std::vector<std::shared_ptr<const Block>> blocks_;
+  std::vector<std::shared_ptr<const DitBlock>> blocks_;
   Linear out_modulation_, out_;
   Tensor x_, timesteps_, labels_, target_;
 };

@@ -28,13 +28,13 @@ struct Heads {
   Tensor q, k, v;  // [b, s, heads, head size]
 };
 
-Projections make_projections(Builder& builder, const FluxPlan& plan, bool added) {
-  const std::int64_t width = plan.width();
+Projections make_projections(Builder& builder, const FluxConfig& cfg, bool added) {
+  const std::int64_t width = cfg.width();
   const auto linear = [&](const char* own, const char* beside) {
     return make_linear(builder, added ? beside : own, width, width);
   };
   const auto norm = [&](const char* own, const char* beside) {
-    return make_rms_norm(builder, added ? beside : own, plan.head_size, false);
+    return make_rms_norm(builder, added ? beside : own, cfg.head_size, false);
   };
   Projections made;
   made.q_norm = norm("norm_q", "norm_added_q");
@@ -58,8 +58,8 @@ void norm_heads(const Projections& by, Heads& heads) {
 }
 
 Tensor attended(Heads heads, const FluxPass& pass, AttentionImplementation implementation) {
-  heads.q = turned_in_pairs(heads.q, pass.cos, pass.sin);
-  heads.k = turned_in_pairs(heads.k, pass.cos, pass.sin);
+  heads.q = rotated_in_pairs(heads.q, pass.cos, pass.sin);
+  heads.k = rotated_in_pairs(heads.k, pass.cos, pass.sin);
   AttentionOptions options;
   options.implementation = implementation;
   options.causal = false;
@@ -165,19 +165,19 @@ struct SingleBlock {
 
 }  // namespace
 
-FluxBlock make_flux_double_block(Builder& builder, const FluxPlan& plan,
+FluxBlock make_flux_double_block(Builder& builder, const FluxConfig& cfg,
                                  const ModelSettings& settings) {
-  const std::int64_t width = plan.width();
+  const std::int64_t width = cfg.width();
   DoubleBlock block;
-  block.head_size = plan.head_size;
+  block.head_size = cfg.head_size;
   block.implementation = settings.attention;
   block.image.modulation = make_linear(builder, "norm1.linear", width, 6 * width);
   block.text.modulation = make_linear(builder, "norm1_context.linear", width, 6 * width);
   {
     const PathScope scope(builder, "attn");
-    block.image.projections = make_projections(builder, plan, false);
+    block.image.projections = make_projections(builder, cfg, false);
     block.image.out = make_linear(builder, "to_out.0", width, width);
-    block.text.projections = make_projections(builder, plan, true);
+    block.text.projections = make_projections(builder, cfg, true);
     block.text.out = make_linear(builder, "to_add_out", width, width);
   }
   block.image.up = make_linear(builder, "ff.net.0.proj", width, kMlpRatio * width);
@@ -187,17 +187,17 @@ FluxBlock make_flux_double_block(Builder& builder, const FluxPlan& plan,
   return block;
 }
 
-FluxBlock make_flux_single_block(Builder& builder, const FluxPlan& plan,
+FluxBlock make_flux_single_block(Builder& builder, const FluxConfig& cfg,
                                  const ModelSettings& settings) {
-  const std::int64_t width = plan.width();
+  const std::int64_t width = cfg.width();
   SingleBlock block;
-  block.head_size = plan.head_size;
+  block.head_size = cfg.head_size;
   block.implementation = settings.attention;
   block.modulation = make_linear(builder, "norm.linear", width, 3 * width);
   block.up = make_linear(builder, "proj_mlp", width, kMlpRatio * width);
   block.out = make_linear(builder, "proj_out", (kMlpRatio + 1) * width, width);
   const PathScope scope(builder, "attn");
-  block.projections = make_projections(builder, plan, false);
+  block.projections = make_projections(builder, cfg, false);
   return block;
 }
 

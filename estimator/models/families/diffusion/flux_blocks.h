@@ -10,7 +10,7 @@
 
 namespace memfathom {
 
-struct FluxPlan {
+struct FluxConfig {
   std::int64_t heads = 24, head_size = 128, layers = 19, single_layers = 38;
   std::int64_t in_channels = 64, out_channels = 64, text_size = 4096, pooled_size = 768;
   bool guidance = false;
@@ -31,10 +31,10 @@ struct FluxPass {
 using FluxBlock = std::function<FluxStreams(const FluxStreams&, const FluxPass&)>;
 
 // Weights of their own for both streams, one attention over both.
-FluxBlock make_flux_double_block(Builder& builder, const FluxPlan& plan,
+FluxBlock make_flux_double_block(Builder& builder, const FluxConfig& cfg,
                                  const ModelSettings& settings);
 // One stream of text and image, attention and MLP side by side.
-FluxBlock make_flux_single_block(Builder& builder, const FluxPlan& plan,
+FluxBlock make_flux_single_block(Builder& builder, const FluxConfig& cfg,
                                  const ModelSettings& settings);
 
 }  // namespace memfathom

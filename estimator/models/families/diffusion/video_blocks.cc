@@ -17,7 +17,7 @@ constexpr double kEps = 1e-6;
 constexpr std::int64_t kFrames = 2;  // the dimension of time in [N, C, T, H, W]
 
 // Inputs above 2 GiB (as the library counts: two bytes an element) go through in parts of the time.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 30;
 
 Tensor frames(const Tensor& x, std::int64_t begin, std::int64_t end) {
   return slice(x, kFrames, begin, end);
@@ -27,7 +27,7 @@ Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   ConvolutionOptions options;
   options.stride = options.dilation = {1, 1, 1};
   options.padding = {0, weight.size(3) / 2, weight.size(4) / 2};
-  const std::int64_t parts = x.elements() / kMostElements + 1;
+  const std::int64_t parts = x.elements() / kMaxElements + 1;
   if (parts == 1) return convolution(x, weight, bias, options);
   const std::int64_t reach = weight.size(2) - 1;
   const std::int64_t length = x.size(kFrames);
@@ -60,7 +60,7 @@ Tensor enlarged(const Tensor& x, const Shape& size) {
 }
 
 // The first frame of an odd number stands for itself.
-bool first_stands_alone(const Tensor& x) { return x.size(kFrames) > 1 && x.size(kFrames) % 2 == 1; }
+bool has_odd_frames(const Tensor& x) { return x.size(kFrames) > 1 && x.size(kFrames) % 2 == 1; }
 
 // Every two frames become one.
 Tensor time_halved(const Tensor& x) {
@@ -84,7 +84,7 @@ Tensor time_halved(const Tensor& x) {
 Tensor time_doubled(const Tensor& x) {
   const std::int64_t length = x.size(2), height = 2 * x.size(3), width = 2 * x.size(4);
   if (length == 1) return unsqueeze(enlarged(select(x, kFrames, 0), {height, width}), kFrames);
-  if (!first_stands_alone(x)) return enlarged(x, {2 * length, height, width});
+  if (!has_odd_frames(x)) return enlarged(x, {2 * length, height, width});
   const Tensor first = unsqueeze(enlarged(select(x, kFrames, 0), {height, width}), kFrames);
   const Tensor rest = enlarged(frames(x, 1, length), {2 * (length - 1), height, width});
   const Tensor parts[] = {first, rest};
@@ -131,7 +131,7 @@ Tensor VideoNorm::operator()(const Tensor& x, const Tensor& latents, FrameCaches
   if (!scale) return norm(x);
   const std::int64_t length = x.size(2), height = x.size(3), width = x.size(4);
   Tensor wide;
-  if (first_stands_alone(x)) {
+  if (has_odd_frames(x)) {
     Tensor parts[] = {frames(latents, 0, 1), frames(latents, 1, latents.size(2))};
     parts[0] = enlarged(parts[0], {1, height, width});
     parts[1] = enlarged(parts[1], {length - 1, height, width});
@@ -199,21 +199,21 @@ Tensor VideoStage::operator()(const Tensor& input, const Tensor& latents,
   return x;
 }
 
-VideoStage make_video_stage(const ImageContext& context, const VideoStagePlan& plan) {
+VideoStage make_video_stage(const ImageContext& context, const VideoStageConfig& cfg) {
   Builder& builder = context.builder;
   VideoStage stage;
-  for (std::int64_t i = 0; i < plan.resnets; ++i) {
+  for (std::int64_t i = 0; i < cfg.resnets; ++i) {
     const PathScope scope(builder, "resnets", i);
-    const std::int64_t in = i == 0 ? plan.in : plan.out;
+    const std::int64_t in = i == 0 ? cfg.in : cfg.out;
     auto resnet = std::make_shared<VideoResnet>();
     resnet->dropout = context.dropout(0);
-    resnet->norm1 = make_video_norm(builder, "norm1", plan.groups, in, plan.latents);
-    resnet->norm2 = make_video_norm(builder, "norm2", plan.groups, plan.out, plan.latents);
-    resnet->conv1 = make_causal_conv(builder, "conv1", in, plan.out, 3);
-    resnet->conv2 = make_causal_conv(builder, "conv2", plan.out, plan.out, 3);
-    if (in != plan.out) {
-      resnet->shortcut_weight = builder.parameter("conv_shortcut.weight", {plan.out, in, 1, 1, 1});
-      resnet->shortcut_bias = builder.parameter("conv_shortcut.bias", {plan.out});
+    resnet->norm1 = make_video_norm(builder, "norm1", cfg.groups, in, cfg.latents);
+    resnet->norm2 = make_video_norm(builder, "norm2", cfg.groups, cfg.out, cfg.latents);
+    resnet->conv1 = make_causal_conv(builder, "conv1", in, cfg.out, 3);
+    resnet->conv2 = make_causal_conv(builder, "conv2", cfg.out, cfg.out, 3);
+    if (in != cfg.out) {
+      resnet->shortcut_weight = builder.parameter("conv_shortcut.weight", {cfg.out, in, 1, 1, 1});
+      resnet->shortcut_bias = builder.parameter("conv_shortcut.bias", {cfg.out});
     }
     stage.resnets.push_back(std::move(resnet));
   }

@@ -59,10 +59,10 @@ struct VideoStage {
   Tensor operator()(const Tensor& input, const Tensor& latents, FrameCaches& caches) const;
 };
 
-struct VideoStagePlan {
+struct VideoStageConfig {
   std::int64_t in = 0, out = 0, resnets = 1, groups = 32;
   std::int64_t latents = 0;  // > 0: norms that the latents scale and shift
 };
-VideoStage make_video_stage(const ImageContext& context, const VideoStagePlan& plan);
+VideoStage make_video_stage(const ImageContext& context, const VideoStageConfig& cfg);
 
 }  // namespace memfathom

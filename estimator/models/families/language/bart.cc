@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "estimator/models/families/language/bart_stack.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/gather_rows.h"
 #include "estimator/models/blocks/language_loss.h"
+#include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/pass.h"
-#include "estimator/models/blocks/losses.h"
+#include "estimator/models/families/language/bart_stack.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/convolution.h"
@@ -27,14 +27,14 @@ namespace {
 constexpr std::int64_t kPositionOffset = 2;  // BART's tables begin with two rows nobody reads
 
 // Whisper's: two convolutions over the frames of a recording, the second of every other frame.
-class Ears {
+class AudioFrontEnd {
  public:
-  Ears(Builder& builder, const BartPlan& plan) : plan_(plan) {
+  AudioFrontEnd(Builder& builder, const BartConfig& cfg) : config_(cfg) {
     const PathScope scope(builder, "encoder");
-    first_ = make_conv(builder, "conv1", plan.mel_bins);
-    second_ = make_conv(builder, "conv2", plan.hidden);
+    first_ = make_conv(builder, "conv1", cfg.mel_bins);
+    second_ = make_conv(builder, "conv2", cfg.hidden);
     const FrozenScope frozen(builder, true);  // sinusoids
-    positions_ = builder.parameter("embed_positions.weight", {plan.source_positions, plan.hidden});
+    positions_ = builder.parameter("embed_positions.weight", {cfg.source_positions, cfg.hidden});
   }
 
   Tensor operator()(const Tensor& features, double dropped) const {
@@ -42,7 +42,7 @@ class Ears {
     Tensor heard = activate(Activation::kGelu, convolved(first_, features, 1));
     heard = activate(Activation::kGelu, convolved(second_, heard, 2));
     heard = permute(heard, {0, 2, 1});
-    const Tensor all = session.empty({plan_.source_positions}, DType::kInt64);
+    const Tensor all = session.empty({config_.source_positions}, DType::kInt64);
     return dropout(add(heard, embedding(positions_, all)), dropped);
   }
 
@@ -53,8 +53,8 @@ class Ears {
 
   Conv make_conv(Builder& builder, const char* name, std::int64_t in) const {
     const PathScope scope(builder, name);
-    const Tensor weight = builder.parameter("weight", {plan_.hidden, in, 3});
-    return {weight, builder.parameter("bias", {plan_.hidden})};
+    const Tensor weight = builder.parameter("weight", {config_.hidden, in, 3});
+    return {weight, builder.parameter("bias", {config_.hidden})};
   }
 
   static Tensor convolved(const Conv& conv, const Tensor& x, std::int64_t stride) {
@@ -65,39 +65,39 @@ class Ears {
     return convolution(x, conv.weight, conv.bias, options);
   }
 
-  BartPlan plan_;
+  BartConfig config_;
   Conv first_, second_;
   Tensor positions_;
 };
 
 class Bart final : public Network {
  public:
-  Bart(Builder& builder, const Node& config, const ModelSettings& settings, const BartPlan& plan)
-      : session_(builder.session()), settings_(settings), plan_(plan) {
+  Bart(Builder& builder, const Node& config, const ModelSettings& settings, const BartConfig& cfg)
+      : session_(builder.session()), settings_(settings), config_(cfg) {
     require_sequence_length(settings_);
     require_positions(config);
     words_ = make_words(builder);
-    if (plan.hears()) {
-      ears_.emplace(builder, plan);
+    if (cfg.is_speech_model()) {
+      audio_front_end_.emplace(builder, cfg);
       target_positions_ =
-          builder.parameter("decoder.embed_positions.weight", {plan.target_positions, plan.hidden});
+          builder.parameter("decoder.embed_positions.weight", {cfg.target_positions, cfg.hidden});
     } else {
-      const Shape table{plan.source_positions + kPositionOffset, plan.hidden};
+      const Shape table{cfg.source_positions + kPositionOffset, cfg.hidden};
       source_positions_ = builder.parameter("encoder.embed_positions.weight", table);
       target_positions_ = builder.parameter("decoder.embed_positions.weight", table);
-      source_norm_ = make_layer_norm(builder, "encoder.layernorm_embedding", plan.hidden);
-      target_norm_ = make_layer_norm(builder, "decoder.layernorm_embedding", plan.hidden);
-      final_bias_ = builder.buffer("final_logits_bias", {1, plan.vocabulary}, DType::kFp32);
+      source_norm_ = make_layer_norm(builder, "encoder.layernorm_embedding", cfg.hidden);
+      target_norm_ = make_layer_norm(builder, "decoder.layernorm_embedding", cfg.hidden);
+      final_bias_ = builder.buffer("final_logits_bias", {1, cfg.vocabulary}, DType::kFp32);
     }
-    encoder_.emplace(builder, "encoder", plan, settings, false);
-    decoder_.emplace(builder, "decoder", plan, settings, true);
+    encoder_.emplace(builder, "encoder", cfg, settings, false);
+    decoder_.emplace(builder, "decoder", cfg, settings, true);
   }
 
   void load_batch(std::int64_t size, bool) override {
     const BatchScope scope(session_, {&source_, &labels_, &padding_});
-    if (plan_.hears()) {
-      source_ =
-          session_.zeros({size, plan_.mel_bins, 2 * plan_.source_positions}, settings_.precision);
+    if (config_.is_speech_model()) {
+      source_ = session_.zeros({size, config_.mel_bins, 2 * config_.source_positions},
+                               settings_.precision);
     } else {
       source_ = session_.zeros({size, settings_.sequence_length}, DType::kInt64);
       if (settings_.padding_mask) padding_ = session_.zeros(source_.shape(), DType::kInt64);
@@ -109,7 +109,7 @@ class Bart final : public Network {
     Held held;
     const Tensor logits = scored(held);
     const ComponentScope scope(session_, Component::kLogitsLoss);
-    Tensor value = script_makes_loss(settings_)
+    Tensor value = loss_is_in_script(settings_)
                        ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
                        : token_loss(logits, labels_);
     if (output != nullptr) {
@@ -119,7 +119,7 @@ class Bart final : public Network {
     return value;
   }
 
-  bool output_is_named() const override { return script_makes_loss(settings_); }
+  bool script_holds_output() const override { return loss_is_in_script(settings_); }
 
   Tensor forward() override {
     Held held;
@@ -147,16 +147,17 @@ class Bart final : public Network {
       if (tokens > most)
         config.refuse(fmt::format("it has {} positions, and {} {} tokens", most, what, tokens));
     };
-    require(target_length(), plan_.target_positions, "the labels have");
-    if (!plan_.hears())
-      require(settings_.sequence_length, plan_.source_positions, "training.sequence_length says");
+    require(target_length(), config_.target_positions, "the labels have");
+    if (!config_.is_speech_model())
+      require(settings_.sequence_length, config_.source_positions, "training.sequence_length says");
   }
 
   // Encoder, decoder and head have one table.
   Tensor make_words(Builder& builder) const {
     const HeadScope head(builder);
-    return builder.parameter(plan_.hears() ? "decoder.embed_tokens.weight" : "shared.weight",
-                             {plan_.vocabulary, plan_.hidden});
+    return builder.parameter(
+        config_.is_speech_model() ? "decoder.embed_tokens.weight" : "shared.weight",
+        {config_.vocabulary, config_.hidden});
   }
 
   Tensor mask_of(std::int64_t queries, std::int64_t keys, bool causal, const Tensor& padding,
@@ -167,7 +168,7 @@ class Bart final : public Network {
     c.keys = keys;
     c.causal = causal;
     c.cached = cached;
-    c.positions = plan_.hears();
+    c.positions = config_.is_speech_model();
     c.padding = padding;
     c.eager = settings_.attention == AttentionImplementation::kEager;
     c.dtype = words_.dtype();
@@ -178,24 +179,25 @@ class Bart final : public Network {
   Tensor scaled_words(const Tensor& ids) const {
     Tensor words = embedding(words_, ids);
     prepare_embeddings(settings_, words);
-    return plan_.hears() ? words : mul_scalar(words, 1);
+    return config_.is_speech_model() ? words : mul_scalar(words, 1);
   }
 
   Tensor encoded() const {
     BartPass pass;
-    if (plan_.hears()) return (*encoder_)((*ears_)(source_, plan_.dropout), pass);
+    if (config_.is_speech_model())
+      return (*encoder_)((*audio_front_end_)(source_, config_.dropout), pass);
     const Tensor words = scaled_words(source_);
     const Tensor positions =
         embedding(source_positions_, session_.empty(source_.shape(), DType::kInt64));
     Tensor hidden = (*source_norm_)(add(words, positions));
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     pass.mask = mask_of(source_.size(1), source_.size(1), false, padding_, false);
     return (*encoder_)(hidden, pass);
   }
 
   Tensor placed(const Tensor& words) const {
     const std::int64_t length = words.size(1);
-    if (plan_.hears()) {
+    if (config_.is_speech_model()) {
       const Tensor rows = session_.empty({words.size(0) * length}, DType::kInt64);
       const Tensor positions = gather_rows(target_positions_, rows);
       return add(words, view(positions, words.shape()));
@@ -210,8 +212,8 @@ class Bart final : public Network {
     const Tensor words = scaled_words(ids);
     const bool cached = settings_.use_cache && !checkpoints(settings_, session_);
     if (cached) {
-      held.cache.emplace(settings_.kv_cache, plan_.decoder.layers, ids.size(1));
-      held.cross_cache.emplace(settings_.kv_cache, plan_.decoder.layers, held.encoded.size(1));
+      held.cache.emplace(settings_.kv_cache, config_.decoder.layers, ids.size(1));
+      held.cross_cache.emplace(settings_.kv_cache, config_.decoder.layers, held.encoded.size(1));
     }
     BartPass pass;
     pass.encoded = held.encoded;
@@ -221,7 +223,7 @@ class Bart final : public Network {
     if (padding_)
       pass.cross_mask = mask_of(ids.size(1), held.encoded.size(1), false, padding_, false);
     Tensor hidden = placed(words);
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     return (*decoder_)(hidden, pass);
   }
 
@@ -235,9 +237,9 @@ class Bart final : public Network {
 
   Session& session_;
   ModelSettings settings_;
-  BartPlan plan_;
+  BartConfig config_;
   Tensor words_, source_positions_, target_positions_, final_bias_;
-  std::optional<Ears> ears_;
+  std::optional<AudioFrontEnd> audio_front_end_;
   std::optional<LayerNorm> source_norm_, target_norm_;
   std::optional<BartStack> encoder_, decoder_;
   Tensor source_, labels_, padding_;
@@ -248,7 +250,7 @@ class Bart final : public Network {
 
 std::unique_ptr<Network> make_bart(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
-  return std::make_unique<Bart>(builder, config, settings, read_bart_plan(config, settings));
+  return std::make_unique<Bart>(builder, config, settings, read_bart_config(config, settings));
 }
 
 }  // namespace memfathom

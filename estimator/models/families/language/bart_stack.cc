@@ -16,7 +16,7 @@ BartSide read_side(const Node& config, std::string_view side, std::int64_t hidde
   const std::string name(side);
   const std::string heads = name + "_attention_heads";
   BartSide read;
-  read.layers = count_or(config, {name + "_layers"}, 12, kMostLayers);
+  read.layers = count_or(config, {name + "_layers"}, 12, kMaxLayers);
   read.heads = count_or(config, {heads}, 16);
   require_divides(config, {heads}, read.heads, hidden, "d_model");
   read.ffn = count_or(config, {name + "_ffn_dim"}, 4096);
@@ -25,58 +25,58 @@ BartSide read_side(const Node& config, std::string_view side, std::int64_t hidde
 
 }  // namespace
 
-BartPlan read_bart_plan(const Node& config, const ModelSettings& settings) {
+BartConfig read_bart_config(const Node& config, const ModelSettings& settings) {
   const std::string& type = config.at("model_type").as_string();
-  BartPlan plan;
-  plan.hidden = required_count(config, {"d_model"});
-  plan.encoder = read_side(config, "encoder", plan.hidden);
-  plan.decoder = read_side(config, "decoder", plan.hidden);
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.norm_first = type != "bart";
+  BartConfig cfg;
+  cfg.hidden = required_count(config, {"d_model"});
+  cfg.encoder = read_side(config, "encoder", cfg.hidden);
+  cfg.decoder = read_side(config, "decoder", cfg.hidden);
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.norm_first = type != "bart";
   if (type == "whisper") {
-    plan.mel_bins = count_or(config, {"num_mel_bins"}, 80);
-    plan.source_positions = count_or(config, {"max_source_positions"}, 1500, kMostTokens);
-    plan.target_positions = count_or(config, {"max_target_positions"}, 448, kMostTokens);
+    cfg.mel_bins = count_or(config, {"num_mel_bins"}, 80);
+    cfg.source_positions = count_or(config, {"max_source_positions"}, 1500, kMaxTokens);
+    cfg.target_positions = count_or(config, {"max_target_positions"}, 448, kMaxTokens);
   } else {
-    plan.source_positions = count_or(config, {"max_position_embeddings"}, 1024, kMostTokens);
-    plan.target_positions = plan.source_positions;
+    cfg.source_positions = count_or(config, {"max_position_embeddings"}, 1024, kMaxTokens);
+    cfg.target_positions = cfg.source_positions;
   }
   const auto dropout = [&](std::string_view name, double own) {
     return settings.dropout.value_or(probability_or(config, {name}, own));
   };
-  plan.dropout = dropout("dropout", plan.hears() ? 0 : 0.1);
-  plan.attention_dropout = dropout("attention_dropout", 0);
-  plan.activation_dropout = dropout("activation_dropout", 0);
-  plan.activation = activation_or(config, {"activation_function"}, "gelu");
-  return plan;
+  cfg.dropout = dropout("dropout", cfg.is_speech_model() ? 0 : 0.1);
+  cfg.attention_dropout = dropout("attention_dropout", 0);
+  cfg.activation_dropout = dropout("activation_dropout", 0);
+  cfg.activation = activation_or(config, {"activation_function"}, "gelu");
+  return cfg;
 }
 
-BartAttention::BartAttention(Builder& builder, const char* name, const BartPlan& plan,
+BartAttention::BartAttention(Builder& builder, const char* name, const BartConfig& cfg,
                              std::int64_t heads, const ModelSettings& settings, bool causal)
-    : hears_(plan.hears()),
-      head_size_(plan.hidden / heads),
+    : is_speech_model_(cfg.is_speech_model()),
+      head_size_(cfg.hidden / heads),
       scale_(1 / std::sqrt(static_cast<double>(head_size_))) {
   style_.implementation = settings.attention;
   style_.causal = causal;
-  style_.dropout = plan.attention_dropout;
-  style_.scale = hears_ ? 1 : scale_;
+  style_.dropout = cfg.attention_dropout;
+  style_.scale = is_speech_model_ ? 1 : scale_;
   style_.softmax_in_fp32 = false;
   const PathScope scope(builder, name);
-  k_ = make_linear(builder, "k_proj", plan.hidden, plan.hidden, {.bias = !hears_});
-  v_ = make_linear(builder, "v_proj", plan.hidden, plan.hidden);
-  q_ = make_linear(builder, "q_proj", plan.hidden, plan.hidden);
-  output_ = make_linear(builder, "out_proj", plan.hidden, plan.hidden);
+  k_ = make_linear(builder, "k_proj", cfg.hidden, cfg.hidden, {.bias = !is_speech_model_});
+  v_ = make_linear(builder, "v_proj", cfg.hidden, cfg.hidden);
+  q_ = make_linear(builder, "q_proj", cfg.hidden, cfg.hidden);
+  output_ = make_linear(builder, "out_proj", cfg.hidden, cfg.hidden);
 }
 
 // Whisper copies its heads together.
 Tensor BartAttention::in_heads(const Tensor& projected) const {
   const Tensor heads = split_heads(projected, head_size_);
-  return hears_ ? contiguous(heads) : heads;
+  return is_speech_model_ ? contiguous(heads) : heads;
 }
 
 Attended BartAttention::operator()(const Tensor& x, const Tensor& source, const Tensor& mask,
                                    KeyValueCache* cache, std::size_t layer) const {
-  const Tensor q = in_heads(hears_ ? mul_scalar(q_(x), scale_) : q_(x));
+  const Tensor q = in_heads(is_speech_model_ ? mul_scalar(q_(x), scale_) : q_(x));
   Tensor k = in_heads(k_(source));
   Tensor v = in_heads(v_(source));
   if (cache != nullptr) cache->update(layer, k, v);
@@ -86,32 +86,32 @@ Attended BartAttention::operator()(const Tensor& x, const Tensor& source, const 
   return attended;
 }
 
-BartBlock::BartBlock(Builder& builder, const BartPlan& plan, const ModelSettings& settings,
+BartBlock::BartBlock(Builder& builder, const BartConfig& cfg, const ModelSettings& settings,
                      bool decoder, std::size_t index)
-    : plan_(plan),
+    : config_(cfg),
       index_(index),
-      self_(builder, "self_attn", plan, decoder ? plan.decoder.heads : plan.encoder.heads, settings,
+      self_(builder, "self_attn", cfg, decoder ? cfg.decoder.heads : cfg.encoder.heads, settings,
             decoder) {
-  self_norm_ = make_layer_norm(builder, "self_attn_layer_norm", plan.hidden);
+  self_norm_ = make_layer_norm(builder, "self_attn_layer_norm", cfg.hidden);
   if (decoder) {
-    cross_.emplace(builder, "encoder_attn", plan, plan.decoder.heads, settings, false);
-    cross_norm_ = make_layer_norm(builder, "encoder_attn_layer_norm", plan.hidden);
+    cross_.emplace(builder, "encoder_attn", cfg, cfg.decoder.heads, settings, false);
+    cross_norm_ = make_layer_norm(builder, "encoder_attn_layer_norm", cfg.hidden);
   }
-  const std::int64_t ffn = decoder ? plan.decoder.ffn : plan.encoder.ffn;
-  first_ = make_linear(builder, "fc1", plan.hidden, ffn);
-  second_ = make_linear(builder, "fc2", ffn, plan.hidden);
-  mlp_norm_ = make_layer_norm(builder, "final_layer_norm", plan.hidden);
+  const std::int64_t ffn = decoder ? cfg.decoder.ffn : cfg.encoder.ffn;
+  first_ = make_linear(builder, "fc1", cfg.hidden, ffn);
+  second_ = make_linear(builder, "fc2", ffn, cfg.hidden);
+  mlp_norm_ = make_layer_norm(builder, "final_layer_norm", cfg.hidden);
 }
 
 Tensor BartBlock::operator()(const Tensor& x, const BartPass& pass) const {
   Tensor weights;  // Python's `_` keeps eager's weights until the next attention's
   // One part of the block with its norm, dropout and the sum with what went in.
   const auto with_residual = [&](const Tensor& residual, const LayerNorm& norm, auto part) {
-    Tensor hidden = plan_.norm_first ? norm(residual) : residual;
+    Tensor hidden = config_.norm_first ? norm(residual) : residual;
     hidden = part(hidden);
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     hidden = add(residual, hidden);
-    return plan_.norm_first ? hidden : norm(hidden);
+    return config_.norm_first ? hidden : norm(hidden);
   };
   Tensor hidden = with_residual(x, self_norm_, [&](const Tensor& in) {
     Attended attended = self_(in, in, pass.mask, pass.cache, index_);
@@ -129,24 +129,24 @@ Tensor BartBlock::operator()(const Tensor& x, const BartPass& pass) const {
 }
 
 Tensor BartBlock::feed_forward(const Tensor& x) const {
-  Tensor hidden = activate(plan_.activation, first_(x));
-  hidden = dropout(hidden, plan_.activation_dropout);
+  Tensor hidden = activate(config_.activation, first_(x));
+  hidden = dropout(hidden, config_.activation_dropout);
   return second_(hidden);
 }
 
-BartStack::BartStack(Builder& builder, const char* name, const BartPlan& plan,
+BartStack::BartStack(Builder& builder, const char* name, const BartConfig& cfg,
                      const ModelSettings& settings, bool decoder)
     : settings_(settings) {
   const PathScope scope(builder, name);
-  const std::int64_t layers = decoder ? plan.decoder.layers : plan.encoder.layers;
+  const std::int64_t layers = decoder ? cfg.decoder.layers : cfg.encoder.layers;
   blocks_.reserve(static_cast<std::size_t>(layers));
   for (std::int64_t i = 0; i < layers; ++i) {
     const PathScope block(builder, "layers", i);
     // The last blocks of the whole model are the decoder's.
-    const BlockScope counted(builder, i, decoder ? layers : layers + plan.decoder.layers);
-    blocks_.emplace_back(builder, plan, settings, decoder, static_cast<std::size_t>(i));
+    const BlockScope counted(builder, i, decoder ? layers : layers + cfg.decoder.layers);
+    blocks_.emplace_back(builder, cfg, settings, decoder, static_cast<std::size_t>(i));
   }
-  if (plan.norm_first) last_norm_ = make_layer_norm(builder, "layer_norm", plan.hidden);
+  if (cfg.norm_first) last_norm_ = make_layer_norm(builder, "layer_norm", cfg.hidden);
 }
 
 Tensor BartStack::run(const BartBlock& block, const Tensor& x, const BartPass& pass) const {
@@ -159,7 +159,7 @@ Tensor BartStack::run(const BartBlock& block, const Tensor& x, const BartPass& p
   }
   const Tensor inputs[] = {x, kept.mask, kept.encoded};
   kept.mask = kept.encoded = Tensor();
-  const JoiningSegment segment = [&block, kept](std::span<const Tensor> given) {
+  const CheckpointedMultiFunction segment = [&block, kept](std::span<const Tensor> given) {
     BartPass own = kept;
     own.mask = given[1];
     own.encoded = given[2];

@@ -19,7 +19,7 @@ struct BartSide {
   std::int64_t layers = 0, heads = 0, ffn = 0;
 };
 
-struct BartPlan {
+struct BartConfig {
   std::int64_t hidden = 0, vocabulary = 0, source_positions = 0, target_positions = 0;
   BartSide encoder, decoder;
   double dropout = 0, attention_dropout = 0, activation_dropout = 0;
@@ -27,10 +27,10 @@ struct BartPlan {
   std::int64_t mel_bins = 0;  // Whisper: it hears instead of reading, and has habits of its own
   Activation activation = Activation::kGelu;
 
-  bool hears() const { return mel_bins > 0; }
+  bool is_speech_model() const { return mel_bins > 0; }
 };
 
-BartPlan read_bart_plan(const Node& config, const ModelSettings& settings);
+BartConfig read_bart_config(const Node& config, const ModelSettings& settings);
 
 // What a decoder's blocks are given beside the hidden states.
 struct BartPass {
@@ -41,7 +41,7 @@ struct BartPass {
 
 class BartAttention {
  public:
-  BartAttention(Builder& builder, const char* name, const BartPlan& plan, std::int64_t heads,
+  BartAttention(Builder& builder, const char* name, const BartConfig& cfg, std::int64_t heads,
                 const ModelSettings& settings, bool causal);
 
   Attended operator()(const Tensor& x, const Tensor& source, const Tensor& mask,
@@ -50,7 +50,7 @@ class BartAttention {
  private:
   Tensor in_heads(const Tensor& projected) const;
 
-  bool hears_;
+  bool is_speech_model_;
   std::int64_t head_size_;
   double scale_;
   AttentionStyle style_;
@@ -59,7 +59,7 @@ class BartAttention {
 
 class BartBlock {
  public:
-  BartBlock(Builder& builder, const BartPlan& plan, const ModelSettings& settings, bool decoder,
+  BartBlock(Builder& builder, const BartConfig& cfg, const ModelSettings& settings, bool decoder,
             std::size_t index);
 
   Tensor operator()(const Tensor& x, const BartPass& pass) const;
@@ -67,7 +67,7 @@ class BartBlock {
  private:
   Tensor feed_forward(const Tensor& x) const;
 
-  BartPlan plan_;
+  BartConfig config_;
   std::size_t index_;
   BartAttention self_;
   LayerNorm self_norm_, cross_norm_, mlp_norm_;
@@ -77,8 +77,8 @@ class BartBlock {
 
 class BartStack {
  public:
-  BartStack(Builder& builder, const char* name, const BartPlan& plan, const ModelSettings& settings,
-            bool decoder);
+  BartStack(Builder& builder, const char* name, const BartConfig& cfg,
+            const ModelSettings& settings, bool decoder);
 
   // Embeddings with their positions to the last hidden states.
   Tensor operator()(const Tensor& embedded, const BartPass& pass) const;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "estimator/models/blocks/attention.h"
-#include "estimator/models/blocks/bert_plan.h"
+#include "estimator/models/blocks/bert_config.h"
 #include "estimator/models/blocks/encoder_model.h"
 #include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/norm_layer.h"
@@ -26,24 +26,24 @@ constexpr int kMasksPaddingOnly = 456;
 
 class BertBlock {
  public:
-  BertBlock(Builder& builder, const BertPlan& plan, const AttentionStyle& style)
-      : head_size_(plan.hidden / plan.heads),
-        projection_dropout_(plan.projection_dropout),
-        dropout_(plan.dropout),
-        activation_(plan.activation),
+  BertBlock(Builder& builder, const BertConfig& cfg, const AttentionStyle& style)
+      : head_size_(cfg.hidden / cfg.heads),
+        projection_dropout_(cfg.projection_dropout),
+        dropout_(cfg.dropout),
+        activation_(cfg.activation),
         style_(style) {
-    const BertNames& names = plan.names;
+    const BertNames& names = cfg.names;
     {
       const PathScope scope(builder, names.attention);
-      q_ = make_linear(builder, names.q, plan.hidden, plan.hidden);
-      k_ = make_linear(builder, names.k, plan.hidden, plan.hidden);
-      v_ = make_linear(builder, names.v, plan.hidden, plan.hidden);
+      q_ = make_linear(builder, names.q, cfg.hidden, cfg.hidden);
+      k_ = make_linear(builder, names.k, cfg.hidden, cfg.hidden);
+      v_ = make_linear(builder, names.v, cfg.hidden, cfg.hidden);
     }
-    output_ = make_linear(builder, names.output, plan.hidden, plan.hidden);
-    output_norm_ = make_norm(builder, names.output_norm, NormKind::kLayer, plan.hidden);
-    first_ = make_linear(builder, names.first, plan.hidden, plan.ffn);
-    second_ = make_linear(builder, names.second, plan.ffn, plan.hidden);
-    second_norm_ = make_norm(builder, names.second_norm, NormKind::kLayer, plan.hidden);
+    output_ = make_linear(builder, names.output, cfg.hidden, cfg.hidden);
+    output_norm_ = make_norm(builder, names.output_norm, NormKind::kLayer, cfg.hidden);
+    first_ = make_linear(builder, names.first, cfg.hidden, cfg.ffn);
+    second_ = make_linear(builder, names.second, cfg.ffn, cfg.hidden);
+    second_norm_ = make_norm(builder, names.second_norm, NormKind::kLayer, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -83,24 +83,23 @@ class BertBlock {
 
 class BertEmbeddings {
  public:
-  BertEmbeddings(Builder& builder, const BertPlan& plan) : plan_(plan) {
+  BertEmbeddings(Builder& builder, const BertConfig& cfg) : config_(cfg) {
     const PathScope scope(builder, "embeddings");
     words_ = make_words(builder);
-    positions_ = builder.parameter("position_embeddings.weight", {plan.positions, plan.embedding});
-    if (plan.token_types > 0)
-      types_ =
-          builder.parameter("token_type_embeddings.weight", {plan.token_types, plan.embedding});
-    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, plan.embedding);
-    position_ids_ = builder.buffer("position_ids", {1, plan.positions}, DType::kInt64, false);
-    if (plan.token_types > 0)
-      type_ids_ = builder.buffer("token_type_ids", {1, plan.positions}, DType::kInt64, false);
+    positions_ = builder.parameter("position_embeddings.weight", {cfg.positions, cfg.embedding});
+    if (cfg.token_types > 0)
+      types_ = builder.parameter("token_type_embeddings.weight", {cfg.token_types, cfg.embedding});
+    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, cfg.embedding);
+    position_ids_ = builder.buffer("position_ids", {1, cfg.positions}, DType::kInt64, false);
+    if (cfg.token_types > 0)
+      type_ids_ = builder.buffer("token_type_ids", {1, cfg.positions}, DType::kInt64, false);
   }
 
   const Tensor& words() const { return words_; }
 
   Tensor operator()(const Tensor& ids, const ModelSettings& settings) const {
     Session& session = ids.session();
-    const Tensor position_ids = plan_.flavor == BertFlavor::kRoberta
+    const Tensor position_ids = config_.flavor == BertFlavor::kRoberta
                                     ? counted_positions(ids)
                                     : slice(position_ids_, 1, 0, ids.size(1));
     Tensor type_ids;
@@ -116,14 +115,14 @@ class BertEmbeddings {
     const Tensor positions = embedding(positions_, position_ids);
     sum = add(sum, positions);
     sum = norm_(sum);
-    return dropout(sum, plan_.dropout);
+    return dropout(sum, config_.dropout);
   }
 
  private:
   Tensor make_words(Builder& builder) const {
     const PathScope scope(builder, "word_embeddings");
-    const Shape shape{plan_.vocabulary, plan_.embedding};
-    if (plan_.labels > 0 || plan_.discriminates || !plan_.tied)
+    const Shape shape{config_.vocabulary, config_.embedding};
+    if (config_.labels > 0 || config_.discriminates || !config_.tied)
       return builder.parameter("weight", shape);
     const HeadScope head(builder);
     return builder.parameter("weight", shape);
@@ -142,7 +141,7 @@ class BertEmbeddings {
     return session.empty(ids.shape(), DType::kInt64);
   }
 
-  BertPlan plan_;
+  BertConfig config_;
   Tensor words_, positions_, types_, position_ids_, type_ids_;
   NormLayer norm_;
 };
@@ -166,18 +165,18 @@ MaskedHeadNames masked_head_names(BertFlavor flavor) {
 // Dense, activation, norm, and the words' own table with a bias.
 class MaskedHead {
  public:
-  MaskedHead(Builder& builder, const BertPlan& plan, const Tensor& words)
-      : activation_(plan.flavor == BertFlavor::kElectra ? Activation::kGelu : plan.activation) {
-    const MaskedHeadNames names = masked_head_names(plan.flavor);
-    const bool bias_first = plan.flavor == BertFlavor::kBert || plan.flavor == BertFlavor::kRoberta;
+  MaskedHead(Builder& builder, const BertConfig& cfg, const Tensor& words)
+      : activation_(cfg.flavor == BertFlavor::kElectra ? Activation::kGelu : cfg.activation) {
+    const MaskedHeadNames names = masked_head_names(cfg.flavor);
+    const bool bias_first = cfg.flavor == BertFlavor::kBert || cfg.flavor == BertFlavor::kRoberta;
     const PathScope scope(builder, names.scope);
-    if (bias_first) bias_ = make_bias(builder, plan);
-    dense_ = make_linear(builder, names.dense, plan.hidden, plan.embedding);
-    norm_ = make_norm(builder, names.norm, NormKind::kLayer, plan.embedding);
+    if (bias_first) bias_ = make_bias(builder, cfg);
+    dense_ = make_linear(builder, names.dense, cfg.hidden, cfg.embedding);
+    norm_ = make_norm(builder, names.norm, NormKind::kLayer, cfg.embedding);
     const HeadScope head(builder);
     const PathScope decoder(builder, names.decoder);
-    weight_ = plan.tied ? words : builder.parameter("weight", {plan.vocabulary, plan.embedding});
-    if (!bias_first) bias_ = make_bias(builder, plan);
+    weight_ = cfg.tied ? words : builder.parameter("weight", {cfg.vocabulary, cfg.embedding});
+    if (!bias_first) bias_ = make_bias(builder, cfg);
   }
 
   Tensor operator()(const Tensor& x) const {
@@ -188,9 +187,9 @@ class MaskedHead {
   }
 
  private:
-  static Tensor make_bias(Builder& builder, const BertPlan& plan) {
+  static Tensor make_bias(Builder& builder, const BertConfig& cfg) {
     const HeadScope head(builder);
-    return builder.parameter("bias", {plan.vocabulary});
+    return builder.parameter("bias", {cfg.vocabulary});
   }
 
   Activation activation_;
@@ -202,11 +201,11 @@ class MaskedHead {
 // ELECTRA's: a number for each token, whether it was replaced.
 class DiscriminatingHead {
  public:
-  DiscriminatingHead(Builder& builder, const BertPlan& plan) : activation_(plan.activation) {
+  DiscriminatingHead(Builder& builder, const BertConfig& cfg) : activation_(cfg.activation) {
     const PathScope scope(builder, "discriminator_predictions");
-    dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
+    dense_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden);
     const HeadScope head(builder);
-    prediction_ = make_linear(builder, "dense_prediction", plan.hidden, 1, {.head = true});
+    prediction_ = make_linear(builder, "dense_prediction", cfg.hidden, 1, {.head = true});
   }
 
   Tensor operator()(const Tensor& x) const {
@@ -224,66 +223,66 @@ class DiscriminatingHead {
 // layer.
 class ClassHead {
  public:
-  ClassHead(Builder& builder, const BertPlan& plan) : plan_(plan), own_(has_own_dense(plan)) {
+  ClassHead(Builder& builder, const BertConfig& cfg) : config_(cfg), own_(has_own_dense(cfg)) {
     if (!own_) {
-      const bool bert = plan.flavor == BertFlavor::kBert;
+      const bool bert = cfg.flavor == BertFlavor::kBert;
       dense_ =
-          make_linear(builder, bert ? "pooler.dense" : "pre_classifier", plan.hidden, plan.hidden);
+          make_linear(builder, bert ? "pooler.dense" : "pre_classifier", cfg.hidden, cfg.hidden);
     }
     const HeadScope head(builder);
     const PathScope scope(builder, own_ ? "classifier" : "");
-    if (own_) dense_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
-    classifier_ = make_linear(builder, own_ ? "out_proj" : "classifier", plan.hidden, plan.labels,
+    if (own_) dense_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden);
+    classifier_ = make_linear(builder, own_ ? "out_proj" : "classifier", cfg.hidden, cfg.labels,
                               {.head = true});
   }
 
   Tensor operator()(const Tensor& hidden) const {
     Tensor pooled = select(hidden, 1, 0);
-    if (own_) pooled = dropout(pooled, plan_.classifier_dropout);
+    if (own_) pooled = dropout(pooled, config_.classifier_dropout);
     pooled = dense_(pooled);
     pooled = activate(activation(), pooled);
-    pooled = dropout(pooled, plan_.classifier_dropout);
+    pooled = dropout(pooled, config_.classifier_dropout);
     return classifier_(pooled);
   }
 
  private:
-  static bool has_own_dense(const BertPlan& plan) {
-    return plan.flavor == BertFlavor::kRoberta || plan.flavor == BertFlavor::kElectra;
+  static bool has_own_dense(const BertConfig& cfg) {
+    return cfg.flavor == BertFlavor::kRoberta || cfg.flavor == BertFlavor::kElectra;
   }
 
   Activation activation() const {
-    switch (plan_.flavor) {
+    switch (config_.flavor) {
       case BertFlavor::kDistilBert: return Activation::kRelu;
       case BertFlavor::kElectra: return Activation::kGelu;
       default: return Activation::kTanh;
     }
   }
 
-  BertPlan plan_;
+  BertConfig config_;
   bool own_;
   Linear dense_, classifier_;
 };
 
 class Bert final : public EncoderModel {
  public:
-  Bert(Builder& builder, const ModelSettings& settings, const BertPlan& plan)
-      : EncoderModel(builder, settings, plan.labels) {
-    const AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
-    embeddings_.emplace(builder, plan);
-    if (plan.embedding != plan.hidden)
-      widening_ = make_linear(builder, "embeddings_project", plan.embedding, plan.hidden);
-    blocks_.reserve(static_cast<std::size_t>(plan.layers));
-    for (std::int64_t i = 0; i < plan.layers; ++i) {
-      const PathScope block(builder, plan.names.stack, i);
-      const BlockScope counted(builder, i, plan.layers, plan.hidden);
-      blocks_.emplace_back(builder, plan, style);
+  Bert(Builder& builder, const ModelSettings& settings, const BertConfig& cfg)
+      : EncoderModel(builder, settings, cfg.labels) {
+    const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
+    embeddings_.emplace(builder, cfg);
+    if (cfg.embedding != cfg.hidden)
+      widening_ = make_linear(builder, "embeddings_project", cfg.embedding, cfg.hidden);
+    blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+    for (std::int64_t i = 0; i < cfg.layers; ++i) {
+      const PathScope block(builder, cfg.names.stack, i);
+      const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+      blocks_.emplace_back(builder, cfg, style);
     }
-    if (plan.labels > 0) {
-      class_head_.emplace(builder, plan);
-    } else if (plan.discriminates) {
-      discriminating_head_.emplace(builder, plan);
+    if (cfg.labels > 0) {
+      class_head_.emplace(builder, cfg);
+    } else if (cfg.discriminates) {
+      discriminating_head_.emplace(builder, cfg);
     } else {
-      masked_head_.emplace(builder, plan, embeddings_->words());
+      masked_head_.emplace(builder, cfg, embeddings_->words());
     }
   }
 
@@ -326,7 +325,7 @@ class Bert final : public EncoderModel {
 
 std::unique_ptr<Network> make_bert(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
-  return std::make_unique<Bert>(builder, settings, read_bert_plan(config, settings));
+  return std::make_unique<Bert>(builder, settings, read_bert_config(config, settings));
 }
 
 }  // namespace memfathom

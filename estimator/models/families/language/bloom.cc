@@ -14,7 +14,7 @@
 namespace memfathom {
 namespace {
 
-struct BloomPlan {
+struct BloomConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, vocabulary = 0;
   double dropout = 0, attention_dropout = 0;
   bool residual_after_norm = false;
@@ -22,18 +22,17 @@ struct BloomPlan {
   std::int64_t head_size() const { return hidden / heads; }
 };
 
-BloomPlan read_plan(const Node& config) {
-  BloomPlan plan;
-  plan.hidden = required_count(config, {"hidden_size", "n_embed"});
-  plan.layers = required_count(config, {"n_layer", "num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"n_head", "num_attention_heads"});
-  require_divides(config, {"n_head", "num_attention_heads"}, plan.heads, plan.hidden,
-                  "hidden_size");
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.dropout = probability_or(config, {"hidden_dropout"}, 0);
-  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
-  plan.residual_after_norm = flag_or(config, {"apply_residual_connection_post_layernorm"}, false);
-  return plan;
+BloomConfig read_plan(const Node& config) {
+  BloomConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size", "n_embed"});
+  cfg.layers = required_count(config, {"n_layer", "num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"n_head", "num_attention_heads"});
+  require_divides(config, {"n_head", "num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.dropout = probability_or(config, {"hidden_dropout"}, 0);
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  cfg.residual_after_norm = flag_or(config, {"apply_residual_connection_post_layernorm"}, false);
+  return cfg;
 }
 
 // tanh(0.798 x (1 + 0.0447 x x))
@@ -86,25 +85,25 @@ Tensor bloom_gelu(const Tensor& x) {
 
 class BloomBlock {
  public:
-  BloomBlock(Builder& builder, const BloomPlan& plan, std::size_t index)
-      : plan_(plan), index_(index) {
-    first_norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, plan.hidden);
+  BloomBlock(Builder& builder, const BloomConfig& cfg, std::size_t index)
+      : config_(cfg), index_(index) {
+    first_norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, cfg.hidden);
     {
       const PathScope scope(builder, "self_attention");
-      qkv_ = make_linear(builder, "query_key_value", plan.hidden, 3 * plan.hidden);
-      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
+      qkv_ = make_linear(builder, "query_key_value", cfg.hidden, 3 * cfg.hidden);
+      output_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden);
     }
-    second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
+    second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, cfg.hidden);
     const PathScope scope(builder, "mlp");
-    first_ = make_linear(builder, "dense_h_to_4h", plan.hidden, 4 * plan.hidden);
-    second_ = make_linear(builder, "dense_4h_to_h", 4 * plan.hidden, plan.hidden);
+    first_ = make_linear(builder, "dense_h_to_4h", cfg.hidden, 4 * cfg.hidden);
+    second_ = make_linear(builder, "dense_4h_to_h", 4 * cfg.hidden, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
     Tensor normed = first_norm_(x);
-    const Attended attended = attention(normed, plan_.residual_after_norm ? normed : x, pass);
+    const Attended attended = attention(normed, config_.residual_after_norm ? normed : x, pass);
     normed = second_norm_(attended.output);
-    Tensor output = feed_forward(normed, plan_.residual_after_norm ? normed : attended.output);
+    Tensor output = feed_forward(normed, config_.residual_after_norm ? normed : attended.output);
     if (const auto last = pass.last_weights.lock()) *last = attended.weights;
     return output;
   }
@@ -113,30 +112,30 @@ class BloomBlock {
   Attended attention(const Tensor& x, const Tensor& residual, const Pass& pass) const {
     const std::int64_t b = x.size(0);
     const std::int64_t s = x.size(1);
-    const std::int64_t d = plan_.head_size();
-    const Tensor fused = view(qkv_(x), {b, s, plan_.heads, 3, d});
+    const std::int64_t d = config_.head_size();
+    const Tensor fused = view(qkv_(x), {b, s, config_.heads, 3, d});
     Tensor q = transpose(select(fused, 3, 0), 1, 2);
     Tensor k = transpose(select(fused, 3, 1), 1, 2);
     Tensor v = transpose(select(fused, 3, 2), 1, 2);
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     const std::int64_t keys = k.size(2);
-    q = reshape(q, {b * plan_.heads, s, d});
-    k = transpose(reshape(k, {b * plan_.heads, keys, d}), 1, 2);
-    v = reshape(v, {b * plan_.heads, keys, d});
+    q = reshape(q, {b * config_.heads, s, d});
+    k = transpose(reshape(k, {b * config_.heads, keys, d}), 1, 2);
+    v = reshape(v, {b * config_.heads, keys, d});
     // alibi.baddbmm(q, k): the biases are added inside the product.
     const Tensor scores = bmm(q, k);
-    Tensor weights = view(scores, {b, plan_.heads, s, keys});
+    Tensor weights = view(scores, {b, config_.heads, s, keys});
     if (pass.mask) weights = add(weights, pass.mask);
     Tensor probabilities;
     {
       const Tensor wide = softmax_fp32(weights);
       probabilities = to_dtype(wide, q.dtype());
     }
-    probabilities = dropout(probabilities, plan_.attention_dropout);
-    const Tensor flat = view(probabilities, {b * plan_.heads, s, keys});
+    probabilities = dropout(probabilities, config_.attention_dropout);
+    const Tensor flat = view(probabilities, {b * config_.heads, s, keys});
     Tensor context = bmm(flat, v);
-    context =
-        reshape(permute(view(context, {b, plan_.heads, s, d}), {0, 2, 1, 3}), {b, s, plan_.hidden});
+    context = reshape(permute(view(context, {b, config_.heads, s, d}), {0, 2, 1, 3}),
+                      {b, s, config_.hidden});
     Tensor output = output_(context);
     output = joined(output, residual);
     return {output, probabilities};
@@ -150,21 +149,21 @@ class BloomBlock {
   }
 
   Tensor joined(const Tensor& x, const Tensor& residual) const {
-    const Tensor dropped = dropout(x, plan_.dropout);
+    const Tensor dropped = dropout(x, config_.dropout);
     return add(residual, dropped);
   }
 
-  BloomPlan plan_;
+  BloomConfig config_;
   std::size_t index_;
   NormLayer first_norm_, second_norm_;
   Linear qkv_, output_, first_, second_;
 };
 
-DecoderOutline outline_of(const BloomPlan& plan) {
+DecoderOutline outline_of(const BloomConfig& cfg) {
   DecoderOutline outline;
-  outline.layers = plan.layers;
-  outline.hidden = plan.hidden;
-  outline.vocabulary = plan.vocabulary;
+  outline.layers = cfg.layers;
+  outline.hidden = cfg.hidden;
+  outline.vocabulary = cfg.vocabulary;
   outline.tied_by_default = true;
   outline.scope = "transformer";
   outline.embedding = "word_embeddings";
@@ -181,13 +180,11 @@ ModelSettings eager(ModelSettings settings) {
 
 class Bloom final : public Decoder<BloomBlock> {
  public:
-  Bloom(Builder& builder, const Node& config, const ModelSettings& settings, BloomPlan plan)
-      : Decoder(builder, eager(settings), outline_of(plan)),
-        heads_(plan.heads),
-        hidden_(plan.hidden) {
-    plan.dropout = dropout_or(plan.dropout);
-    plan.attention_dropout = dropout_or(plan.attention_dropout);
-    build(builder, config, [&](std::size_t index) { return BloomBlock(builder, plan, index); });
+  Bloom(Builder& builder, const Node& config, const ModelSettings& settings, BloomConfig cfg)
+      : Decoder(builder, eager(settings), outline_of(cfg)), heads_(cfg.heads), hidden_(cfg.hidden) {
+    cfg.dropout = dropout_or(cfg.dropout);
+    cfg.attention_dropout = dropout_or(cfg.attention_dropout);
+    build(builder, config, [&](std::size_t index) { return BloomBlock(builder, cfg, index); });
   }
 
  private:

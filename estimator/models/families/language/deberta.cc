@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/blocks/bert_plan.h"
+#include "estimator/models/blocks/bert_config.h"
 #include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/families/language/deberta_attention.h"
 #include "estimator/models/blocks/encoder_model.h"
 #include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/norm_layer.h"
+#include "estimator/models/families/language/deberta_attention.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/embedding.h"
 #include "kernels/framework/ops/loss.h"
@@ -20,7 +20,7 @@
 namespace memfathom {
 namespace {
 
-struct DebertaPlan {
+struct DebertaConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0;
   std::int64_t embedding = 0, token_types = 0;
   bool position_table = true, norms_distances = false, tied = true;
@@ -49,60 +49,60 @@ DebertaDistances read_distances(const Node& config, std::int64_t positions) {
   read.shared = flag_or(config, {"share_att_key"}, false);
   const auto positive = [&](std::string_view name, std::int64_t otherwise) {
     const Node* found = find_any(config, {name});
-    const std::int64_t value = found != nullptr ? found->as_int(-1, kMostTokens) : -1;
+    const std::int64_t value = found != nullptr ? found->as_int(-1, kMaxTokens) : -1;
     return value > 0 ? value : otherwise;
   };
   read.span = positive("position_buckets", positive("max_relative_positions", positions));
   return read;
 }
 
-DebertaPlan read_plan(const Node& config, const ModelSettings& settings) {
+DebertaConfig read_plan(const Node& config, const ModelSettings& settings) {
   if (const Node* conv = find_any(config, {"conv_kernel_size"});
-      conv != nullptr && conv->as_int(0, kMostWidth) > 0)
+      conv != nullptr && conv->as_int(0, kMaxWidth) > 0)
     conv->refuse("DeBERTa with a convolution (v2-xlarge) is not known");
   if (!flag_or(config, {"legacy"}, true))
     config.at("legacy").refuse("DeBERTa's newer head is not known");
-  DebertaPlan plan;
-  plan.hidden = required_count(config, {"hidden_size"});
-  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"num_attention_heads"});
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.ffn = required_count(config, {"intermediate_size"});
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.positions = count_or(config, {"max_position_embeddings"}, 512, kMostTokens);
-  plan.embedding = count_or(config, {"embedding_size"}, plan.hidden);
+  DebertaConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size"});
+  cfg.layers = required_count(config, {"num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.ffn = required_count(config, {"intermediate_size"});
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.positions = count_or(config, {"max_position_embeddings"}, 512, kMaxTokens);
+  cfg.embedding = count_or(config, {"embedding_size"}, cfg.hidden);
   const Node* types = find_any(config, {"type_vocab_size"});
-  plan.token_types = types != nullptr ? types->as_int(0, kMostTokens) : 0;
-  plan.position_table = flag_or(config, {"position_biased_input"}, true);
+  cfg.token_types = types != nullptr ? types->as_int(0, kMaxTokens) : 0;
+  cfg.position_table = flag_or(config, {"position_biased_input"}, true);
   const Node* norm = find_any(config, {"norm_rel_ebd"});
-  plan.norms_distances =
+  cfg.norms_distances =
       norm != nullptr && norm->as_string().find("layer_norm") != std::string::npos;
-  plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
-  plan.distances = read_distances(config, plan.positions);
+  cfg.tied = flag_or(config, {"tie_word_embeddings"}, true);
+  cfg.distances = read_distances(config, cfg.positions);
   const auto dropout = [&](std::string_view name, double own) {
     return settings.dropout.value_or(probability_or(config, {name}, own));
   };
-  plan.dropout = dropout("hidden_dropout_prob", 0.1);
-  plan.attention_dropout = dropout("attention_probs_dropout_prob", 0.1);
-  plan.pooler_dropout = dropout("pooler_dropout", 0);
-  plan.classifier_dropout = dropout("cls_dropout", plan.dropout);
-  plan.activation = activation_or(config, {"hidden_act"}, "gelu");
-  plan.pooler_activation = activation_or(config, {"pooler_hidden_act"}, "gelu");
-  plan.labels = sequence_labels(config);
-  return plan;
+  cfg.dropout = dropout("hidden_dropout_prob", 0.1);
+  cfg.attention_dropout = dropout("attention_probs_dropout_prob", 0.1);
+  cfg.pooler_dropout = dropout("pooler_dropout", 0);
+  cfg.classifier_dropout = dropout("cls_dropout", cfg.dropout);
+  cfg.activation = activation_or(config, {"hidden_act"}, "gelu");
+  cfg.pooler_activation = activation_or(config, {"pooler_hidden_act"}, "gelu");
+  cfg.labels = sequence_labels(config);
+  return cfg;
 }
 
 class DebertaBlock {
  public:
-  DebertaBlock(Builder& builder, const DebertaPlan& plan)
-      : dropout_(plan.dropout),
-        activation_(plan.activation),
-        attention_(make_attention(builder, plan)) {
-    output_ = make_linear(builder, "attention.output.dense", plan.hidden, plan.hidden);
-    output_norm_ = make_norm(builder, "attention.output.LayerNorm", NormKind::kLayer, plan.hidden);
-    first_ = make_linear(builder, "intermediate.dense", plan.hidden, plan.ffn);
-    second_ = make_linear(builder, "output.dense", plan.ffn, plan.hidden);
-    second_norm_ = make_norm(builder, "output.LayerNorm", NormKind::kLayer, plan.hidden);
+  DebertaBlock(Builder& builder, const DebertaConfig& cfg)
+      : dropout_(cfg.dropout),
+        activation_(cfg.activation),
+        attention_(make_attention(builder, cfg)) {
+    output_ = make_linear(builder, "attention.output.dense", cfg.hidden, cfg.hidden);
+    output_norm_ = make_norm(builder, "attention.output.LayerNorm", NormKind::kLayer, cfg.hidden);
+    first_ = make_linear(builder, "intermediate.dense", cfg.hidden, cfg.ffn);
+    second_ = make_linear(builder, "output.dense", cfg.ffn, cfg.hidden);
+    second_norm_ = make_norm(builder, "output.LayerNorm", NormKind::kLayer, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -113,9 +113,9 @@ class DebertaBlock {
   }
 
  private:
-  static DebertaAttention make_attention(Builder& builder, const DebertaPlan& plan) {
+  static DebertaAttention make_attention(Builder& builder, const DebertaConfig& cfg) {
     const PathScope scope(builder, "attention.self");
-    return {builder, plan.hidden, plan.heads, plan.distances, plan.dropout, plan.attention_dropout};
+    return {builder, cfg.hidden, cfg.heads, cfg.distances, cfg.dropout, cfg.attention_dropout};
   }
 
   // norm(dropout(dense(x)) + residual)
@@ -135,64 +135,65 @@ class DebertaBlock {
 
 class Deberta final : public EncoderModel {
  public:
-  Deberta(Builder& builder, const ModelSettings& settings, const DebertaPlan& plan)
-      : EncoderModel(builder, settings, plan.labels), plan_(plan) {
+  Deberta(Builder& builder, const ModelSettings& settings, const DebertaConfig& cfg)
+      : EncoderModel(builder, settings, cfg.labels), config_(cfg) {
     {
       const PathScope scope(builder, "embeddings");
       make_tables(builder);
     }
-    blocks_.reserve(static_cast<std::size_t>(plan.layers));
-    for (std::int64_t i = 0; i < plan.layers; ++i) {
+    blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+    for (std::int64_t i = 0; i < cfg.layers; ++i) {
       const PathScope block(builder, "encoder.layer", i);
-      const BlockScope counted(builder, i, plan.layers, plan.hidden);
-      blocks_.emplace_back(builder, plan);
+      const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+      blocks_.emplace_back(builder, cfg);
     }
-    if (plan.distances.relative)
-      distances_ = builder.parameter("encoder.rel_embeddings.weight",
-                                     {2 * plan.distances.span, plan.hidden});
-    if (plan.norms_distances)
-      distance_norm_ = make_norm(builder, "encoder.LayerNorm", NormKind::kLayer, plan.hidden);
+    if (cfg.distances.relative)
+      distances_ =
+          builder.parameter("encoder.rel_embeddings.weight", {2 * cfg.distances.span, cfg.hidden});
+    if (cfg.norms_distances)
+      distance_norm_ = make_norm(builder, "encoder.LayerNorm", NormKind::kLayer, cfg.hidden);
     make_head(builder);
   }
 
  private:
   void make_tables(Builder& builder) {
     words_ = make_words(builder);
-    if (plan_.position_table)
+    if (config_.position_table)
       positions_ =
-          builder.parameter("position_embeddings.weight", {plan_.positions, plan_.embedding});
-    if (plan_.token_types > 0)
-      types_ =
-          builder.parameter("token_type_embeddings.weight", {plan_.token_types, plan_.embedding});
-    if (plan_.embedding != plan_.hidden)
+          builder.parameter("position_embeddings.weight", {config_.positions, config_.embedding});
+    if (config_.token_types > 0)
+      types_ = builder.parameter("token_type_embeddings.weight",
+                                 {config_.token_types, config_.embedding});
+    if (config_.embedding != config_.hidden)
       widening_ =
-          make_linear(builder, "embed_proj", plan_.embedding, plan_.hidden, {.bias = false});
-    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, plan_.hidden);
-    position_ids_ = builder.buffer("position_ids", {1, plan_.positions}, DType::kInt64, false);
+          make_linear(builder, "embed_proj", config_.embedding, config_.hidden, {.bias = false});
+    norm_ = make_norm(builder, "LayerNorm", NormKind::kLayer, config_.hidden);
+    position_ids_ = builder.buffer("position_ids", {1, config_.positions}, DType::kInt64, false);
   }
 
   Tensor make_words(Builder& builder) const {
-    const Shape shape{plan_.vocabulary, plan_.embedding};
-    if (plan_.labels > 0 || !plan_.tied) return builder.parameter("word_embeddings.weight", shape);
+    const Shape shape{config_.vocabulary, config_.embedding};
+    if (config_.labels > 0 || !config_.tied)
+      return builder.parameter("word_embeddings.weight", shape);
     const HeadScope head(builder);
     return builder.parameter("word_embeddings.weight", shape);
   }
 
   void make_head(Builder& builder) {
-    if (plan_.labels > 0) {
-      dense_ = make_linear(builder, "pooler.dense", plan_.hidden, plan_.hidden);
+    if (config_.labels > 0) {
+      dense_ = make_linear(builder, "pooler.dense", config_.hidden, config_.hidden);
       const HeadScope head(builder);
-      output_ = make_linear(builder, "classifier", plan_.hidden, plan_.labels, {.head = true});
+      output_ = make_linear(builder, "classifier", config_.hidden, config_.labels, {.head = true});
       return;
     }
     const PathScope scope(builder, "cls.predictions");
-    dense_ = make_linear(builder, "transform.dense", plan_.hidden, plan_.embedding);
-    head_norm_ = make_norm(builder, "transform.LayerNorm", NormKind::kLayer, plan_.embedding);
+    dense_ = make_linear(builder, "transform.dense", config_.hidden, config_.embedding);
+    head_norm_ = make_norm(builder, "transform.LayerNorm", NormKind::kLayer, config_.embedding);
     const HeadScope head(builder);
-    output_.bias = builder.parameter("bias", {plan_.vocabulary});
-    output_.weight = plan_.tied
-                         ? words_
-                         : builder.parameter("decoder.weight", {plan_.vocabulary, plan_.embedding});
+    output_.bias = builder.parameter("bias", {config_.vocabulary});
+    output_.weight =
+        config_.tied ? words_
+                     : builder.parameter("decoder.weight", {config_.vocabulary, config_.embedding});
   }
 
   Tensor embedded(const Tensor& mask) const {
@@ -209,7 +210,7 @@ class Deberta final : public EncoderModel {
     if (widening_.weight) sum = widening_(sum);
     sum = norm_(sum);
     sum = mul(sum, to_dtype(unsqueeze(mask, 2), sum.dtype()));
-    return dropout(sum, plan_.dropout);
+    return dropout(sum, config_.dropout);
   }
 
   // build_relative_position: distances, and logarithms of the large ones.
@@ -231,7 +232,7 @@ class Deberta final : public EncoderModel {
     std::vector<Tensor> all{embedded(mask)};  // the encoder lists what every block gives
     const std::int64_t length = ids().size(1);
     pass.mask = session().empty({ids().size(0), 1, length, length}, mask.dtype());
-    if (plan_.distances.relative) {
+    if (config_.distances.relative) {
       pass.positions = relative_positions();
       pass.biases = distance_norm_ ? (*distance_norm_)(distances_) : distances_;
     }
@@ -241,22 +242,22 @@ class Deberta final : public EncoderModel {
   }
 
   Tensor scored(const Tensor& hidden) const override {
-    if (plan_.labels > 0) {
-      Tensor pooled = dropout(select(hidden, 1, 0), plan_.pooler_dropout);
-      pooled = activate(plan_.pooler_activation, dense_(pooled));
-      return output_(dropout(pooled, plan_.classifier_dropout));
+    if (config_.labels > 0) {
+      Tensor pooled = dropout(select(hidden, 1, 0), config_.pooler_dropout);
+      pooled = activate(config_.pooler_activation, dense_(pooled));
+      return output_(dropout(pooled, config_.classifier_dropout));
     }
     Tensor x = dense_(hidden);
-    x = activate(plan_.activation, x);
+    x = activate(config_.activation, x);
     x = head_norm_(x);
     return linear(x, output_.weight, output_.bias);
   }
 
   Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
-    return plan_.labels > 0 ? masked_lm_loss(logits, labels) : token_loss(logits, labels);
+    return config_.labels > 0 ? masked_lm_loss(logits, labels) : token_loss(logits, labels);
   }
 
-  DebertaPlan plan_;
+  DebertaConfig config_;
   Tensor words_, positions_, types_, position_ids_, distances_;
   Linear widening_, dense_, output_;
   NormLayer norm_, head_norm_;

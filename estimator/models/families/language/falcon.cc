@@ -15,7 +15,7 @@
 namespace memfathom {
 namespace {
 
-struct FalconPlan {
+struct FalconConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0;
   double dropout = 0, attention_dropout = 0;
   bool bias = false, parallel = true, multi_query = true, grouped = false, alibi = false,
@@ -30,28 +30,28 @@ struct FalconPlan {
   }
 };
 
-FalconPlan read_plan(const Node& config) {
-  FalconPlan plan;
-  plan.hidden = required_count(config, {"hidden_size"});
-  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"num_attention_heads"});
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.kv_heads = count_or(config, {"num_kv_heads", "n_head_kv"}, plan.heads);
-  require_divides(config, {"num_kv_heads", "n_head_kv"}, plan.kv_heads, plan.heads,
+FalconConfig read_plan(const Node& config) {
+  FalconConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size"});
+  cfg.layers = required_count(config, {"num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.kv_heads = count_or(config, {"num_kv_heads", "n_head_kv"}, cfg.heads);
+  require_divides(config, {"num_kv_heads", "n_head_kv"}, cfg.kv_heads, cfg.heads,
                   "num_attention_heads");
-  plan.ffn = count_or(config, {"ffn_hidden_size"}, 4 * plan.hidden, 4 * kMostWidth);
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.dropout = probability_or(config, {"hidden_dropout"}, 0);
-  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
-  plan.bias = flag_or(config, {"bias"}, false);
-  plan.parallel = flag_or(config, {"parallel_attn"}, true);
-  plan.multi_query = flag_or(config, {"multi_query"}, true);
-  plan.grouped = flag_or(config, {"new_decoder_architecture"}, false);
-  plan.alibi = flag_or(config, {"alibi"}, false);
-  plan.two_norms =
-      plan.parallel && plan.grouped && count_or(config, {"num_ln_in_parallel_attn"}, 2, 2) == 2;
-  plan.activation = activation_or(config, {"activation"}, "gelu");
-  return plan;
+  cfg.ffn = count_or(config, {"ffn_hidden_size"}, 4 * cfg.hidden, 4 * kMaxWidth);
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.dropout = probability_or(config, {"hidden_dropout"}, 0);
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  cfg.bias = flag_or(config, {"bias"}, false);
+  cfg.parallel = flag_or(config, {"parallel_attn"}, true);
+  cfg.multi_query = flag_or(config, {"multi_query"}, true);
+  cfg.grouped = flag_or(config, {"new_decoder_architecture"}, false);
+  cfg.alibi = flag_or(config, {"alibi"}, false);
+  cfg.two_norms =
+      cfg.parallel && cfg.grouped && count_or(config, {"num_ln_in_parallel_attn"}, 2, 2) == 2;
+  cfg.activation = activation_or(config, {"activation"}, "gelu");
+  return cfg;
 }
 
 // x[..., [i], :] along `dim`: a copy of one slice, as indexing with a list makes.
@@ -61,44 +61,44 @@ Tensor picked(const Tensor& x, int dim, std::int64_t index) {
 
 class FalconBlock {
  public:
-  FalconBlock(Builder& builder, const FalconPlan& plan, const AttentionStyle& style,
+  FalconBlock(Builder& builder, const FalconConfig& cfg, const AttentionStyle& style,
               std::size_t index)
-      : plan_(plan), style_(style), index_(index) {
+      : config_(cfg), style_(style), index_(index) {
     {
       const PathScope scope(builder, "self_attention");
-      qkv_ = make_linear(builder, "query_key_value", plan.hidden, plan.qkv_width(),
-                         {.bias = plan.bias, .unfused = true});
-      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden,
-                            {.bias = plan.bias, .unfused = true});
+      qkv_ = make_linear(builder, "query_key_value", cfg.hidden, cfg.qkv_width(),
+                         {.bias = cfg.bias, .unfused = true});
+      output_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden,
+                            {.bias = cfg.bias, .unfused = true});
     }
     {
       const PathScope scope(builder, "mlp");
-      mlp_.activation = plan.activation;
-      mlp_.first = make_linear(builder, "dense_h_to_4h", plan.hidden, plan.ffn,
-                               {.bias = plan.bias, .unfused = true});
-      mlp_.second = make_linear(builder, "dense_4h_to_h", plan.ffn, plan.hidden,
-                                {.bias = plan.bias, .unfused = true});
+      mlp_.activation = cfg.activation;
+      mlp_.first = make_linear(builder, "dense_h_to_4h", cfg.hidden, cfg.ffn,
+                               {.bias = cfg.bias, .unfused = true});
+      mlp_.second = make_linear(builder, "dense_4h_to_h", cfg.ffn, cfg.hidden,
+                                {.bias = cfg.bias, .unfused = true});
     }
-    if (!plan.parallel)
-      second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, plan.hidden);
-    first_norm_ = make_norm(builder, plan.two_norms ? "ln_attn" : "input_layernorm",
-                            NormKind::kLayer, plan.hidden);
-    if (plan.two_norms) second_norm_ = make_norm(builder, "ln_mlp", NormKind::kLayer, plan.hidden);
+    if (!cfg.parallel)
+      second_norm_ = make_norm(builder, "post_attention_layernorm", NormKind::kLayer, cfg.hidden);
+    first_norm_ = make_norm(builder, cfg.two_norms ? "ln_attn" : "input_layernorm",
+                            NormKind::kLayer, cfg.hidden);
+    if (cfg.two_norms) second_norm_ = make_norm(builder, "ln_mlp", NormKind::kLayer, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
     const Tensor normed = first_norm_(x);
-    Tensor mlp_input = plan_.two_norms ? second_norm_(x) : normed;
+    Tensor mlp_input = config_.two_norms ? second_norm_(x) : normed;
     const Attended attended = attention(normed, pass);
     Tensor residual = x;
-    if (!plan_.parallel && !plan_.grouped) {
-      const Tensor dropped = dropout(attended.output, plan_.attention_dropout);
+    if (!config_.parallel && !config_.grouped) {
+      const Tensor dropped = dropout(attended.output, config_.attention_dropout);
       residual = add(residual, dropped);
       mlp_input = second_norm_(residual);
     }
     Tensor fed = mlp_(mlp_input);
-    if (plan_.parallel || plan_.grouped) add_in_place(fed, attended.output);
-    const Tensor dropped = dropout(fed, plan_.dropout);
+    if (config_.parallel || config_.grouped) add_in_place(fed, attended.output);
+    const Tensor dropped = dropout(fed, config_.dropout);
     Tensor output = add(residual, dropped);
     if (const auto last = pass.last_weights.lock()) *last = attended.weights;
     return output;
@@ -109,28 +109,28 @@ class FalconBlock {
   void split(const Tensor& fused, Tensor& q, Tensor& k, Tensor& v) const {
     const std::int64_t b = fused.size(0);
     const std::int64_t s = fused.size(1);
-    const std::int64_t d = plan_.head_size();
-    if (plan_.grouped) {
-      const std::int64_t group = plan_.heads / plan_.kv_heads;
-      const Tensor qkv = view(fused, {b, s, plan_.kv_heads, group + 2, d});
-      const Shape wide{b, s, plan_.kv_heads, group, d};
+    const std::int64_t d = config_.head_size();
+    if (config_.grouped) {
+      const std::int64_t group = config_.heads / config_.kv_heads;
+      const Tensor qkv = view(fused, {b, s, config_.kv_heads, group + 2, d});
+      const Shape wide{b, s, config_.kv_heads, group, d};
       const Tensor q_part = slice(qkv, 3, 0, group);
       const Tensor k_part = expand(picked(qkv, 3, group), wide);
       const Tensor v_part = expand(picked(qkv, 3, group + 1), wide);
-      const Shape flat{b, s, plan_.heads, d};
+      const Shape flat{b, s, config_.heads, d};
       q = reshape(q_part, flat);
       k = reshape(k_part, flat);
       v = reshape(v_part, flat);
       return;
     }
-    if (plan_.multi_query) {
-      const Tensor qkv = view(fused, {b, s, plan_.heads + 2, d});
-      q = slice(qkv, 2, 0, plan_.heads);
-      k = picked(qkv, 2, plan_.heads);
-      v = picked(qkv, 2, plan_.heads + 1);
+    if (config_.multi_query) {
+      const Tensor qkv = view(fused, {b, s, config_.heads + 2, d});
+      q = slice(qkv, 2, 0, config_.heads);
+      k = picked(qkv, 2, config_.heads);
+      v = picked(qkv, 2, config_.heads + 1);
       return;
     }
-    const Tensor qkv = view(fused, {b, s, plan_.heads, 3, d});
+    const Tensor qkv = view(fused, {b, s, config_.heads, 3, d});
     q = select(qkv, 3, 0);
     k = select(qkv, 3, 1);
     v = select(qkv, 3, 2);
@@ -145,10 +145,10 @@ class FalconBlock {
     q = transpose(q, 1, 2);
     k = transpose(k, 1, 2);
     v = transpose(v, 1, 2);
-    if (!plan_.alibi) {
-      Tensor turned = rotate(q, pass.rotary);
+    if (!config_.alibi) {
+      Tensor rotated = rotate(q, pass.rotary);
       k = rotate(k, pass.rotary);
-      q = std::move(turned);
+      q = std::move(rotated);
     }
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     Attended attended = style_.implementation == AttentionImplementation::kEager
@@ -162,7 +162,7 @@ class FalconBlock {
   // The model calls PyTorch's function itself: keys of one head for all queries stay one head.
   Attended attend_by_kernel(const Tensor& q, const Tensor& k, const Tensor& v,
                             const Tensor& mask) const {
-    if (!plan_.one_key_head()) return attend(style_, q, k, v, mask);
+    if (!config_.one_key_head()) return attend(style_, q, k, v, mask);
     AttentionOptions options;
     options.implementation = style_.implementation;
     options.scale = style_.scale;
@@ -180,7 +180,7 @@ class FalconBlock {
       const Tensor keys = repeat_interleave_heads(k, groups);
       steps.push_back(matmul(q, transpose(keys, 2, 3)));
     }
-    if (plan_.alibi) {
+    if (config_.alibi) {
       steps.push_back(to_dtype(steps.back(), DType::kFp32));
       steps.push_back(add(steps.back(), pass.biases));
     }
@@ -190,14 +190,14 @@ class FalconBlock {
       const Tensor sum = add(steps.back(), pass.mask);
       weights = hidden == DType::kFp32 ? softmax_fp32(sum) : softmax(to_dtype(sum, hidden));
     }
-    if (!plan_.alibi) steps.clear();
+    if (!config_.alibi) steps.clear();
     weights = dropout(weights, style_.dropout);
     Tensor output = matmul(weights, repeat_interleave_heads(v, groups));
     output = contiguous(transpose(output, 1, 2));
     return {output, weights};
   }
 
-  FalconPlan plan_;
+  FalconConfig config_;
   AttentionStyle style_;
   std::size_t index_;
   Linear qkv_, output_;
@@ -205,12 +205,12 @@ class FalconBlock {
   PlainMlp mlp_;
 };
 
-DecoderOutline outline_of(const FalconPlan& plan) {
+DecoderOutline outline_of(const FalconConfig& cfg) {
   DecoderOutline outline;
-  outline.layers = plan.layers;
-  outline.hidden = plan.hidden;
-  outline.vocabulary = plan.vocabulary;
-  outline.rotary = plan.head_size();
+  outline.layers = cfg.layers;
+  outline.hidden = cfg.hidden;
+  outline.vocabulary = cfg.vocabulary;
+  outline.rotary = cfg.head_size();
   outline.tied_by_default = true;
   outline.scope = "transformer";
   outline.embedding = "word_embeddings";
@@ -221,14 +221,13 @@ DecoderOutline outline_of(const FalconPlan& plan) {
 
 class Falcon final : public Decoder<FalconBlock> {
  public:
-  Falcon(Builder& builder, const Node& config, const ModelSettings& settings, FalconPlan plan)
-      : Decoder(builder, settings, outline_of(plan)), heads_(plan.heads), alibi_(plan.alibi) {
-    plan.dropout = dropout_or(plan.dropout);
-    AttentionStyle style =
-        attention_style(plan.alibi ? plan.attention_dropout : 0, plan.head_size());
+  Falcon(Builder& builder, const Node& config, const ModelSettings& settings, FalconConfig cfg)
+      : Decoder(builder, settings, outline_of(cfg)), heads_(cfg.heads), alibi_(cfg.alibi) {
+    cfg.dropout = dropout_or(cfg.dropout);
+    AttentionStyle style = attention_style(cfg.alibi ? cfg.attention_dropout : 0, cfg.head_size());
     style.softmax_in_fp32 = false;
     build(builder, config,
-          [&](std::size_t index) { return FalconBlock(builder, plan, style, index); });
+          [&](std::size_t index) { return FalconBlock(builder, cfg, style, index); });
   }
 
  private:

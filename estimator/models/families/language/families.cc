@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/models/blocks/llama/llama.h"
+#include "estimator/models/blocks/llama/llama_variant.h"
 #include "estimator/models/families/language/bart.h"
 #include "estimator/models/families/language/bert.h"
 #include "estimator/models/families/language/bloom.h"
@@ -11,8 +13,6 @@
 #include "estimator/models/families/language/gpt2.h"
 #include "estimator/models/families/language/gpt_neox.h"
 #include "estimator/models/families/language/litgpt.h"
-#include "estimator/models/blocks/llama/llama.h"
-#include "estimator/models/blocks/llama/llama_kin.h"
 #include "estimator/models/families/language/modernbert.h"
 #include "estimator/models/families/language/opt.h"
 #include "estimator/models/families/language/phi.h"
@@ -22,12 +22,12 @@
 namespace memfathom {
 namespace {
 
-struct Family {
+struct LanguageFamily {
   std::string_view model_type;
   std::unique_ptr<Network> (*make)(Builder&, const Node&, const ModelSettings&);
 };
 
-constexpr Family kFamilies[] = {
+constexpr LanguageFamily kFamilies[] = {
     {"bart", make_bart},
     {"bert", make_bert},
     {"bloom", make_bloom},
@@ -52,10 +52,10 @@ constexpr Family kFamilies[] = {
 
 std::unique_ptr<Network> (*maker_of(std::string_view type))(Builder&, const Node&,
                                                             const ModelSettings&) {
-  for (const Family& family : kFamilies) {
+  for (const LanguageFamily& family : kFamilies) {
     if (family.model_type == type) return family.make;
   }
-  const std::vector<std::string_view> kin = llama_kin_types();
+  const std::vector<std::string_view> kin = llama_variant_types();
   return std::find(kin.begin(), kin.end(), type) != kin.end() ? make_llama : nullptr;
 }
 
@@ -74,8 +74,8 @@ std::unique_ptr<Network> make_language_model(Builder& builder, const Node& confi
 }
 
 std::vector<std::string_view> language_model_types() {
-  std::vector<std::string_view> types = llama_kin_types();
-  for (const Family& family : kFamilies) types.push_back(family.model_type);
+  std::vector<std::string_view> types = llama_variant_types();
+  for (const LanguageFamily& family : kFamilies) types.push_back(family.model_type);
   std::sort(types.begin(), types.end());
   return types;
 }

@@ -19,7 +19,7 @@
 namespace memfathom {
 namespace {
 
-struct Gpt2Plan {
+struct Gpt2Config {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0;
   double residual_dropout = 0.1, embedding_dropout = 0.1, attention_dropout = 0.1;
   bool scales = true, upcasts = false;
@@ -32,50 +32,50 @@ struct Gpt2Plan {
   std::int64_t key_width() const { return multi_query ? head_size() : hidden; }
 };
 
-Gpt2Plan read_plan(const Node& config) {
-  Gpt2Plan plan;
-  plan.hidden = required_count(config, {"n_embd", "hidden_size"});
-  plan.layers = required_count(config, {"n_layer", "num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"n_head", "num_attention_heads"});
-  require_divides(config, {"n_head", "num_attention_heads"}, plan.heads, plan.hidden, "n_embd");
-  plan.ffn = count_or(config, {"n_inner", "intermediate_size"}, 4 * plan.hidden, 4 * kMostWidth);
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.positions = count_or(config, {"n_positions", "max_position_embeddings"}, 1024, kMostTokens);
-  plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0.1);
-  plan.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0.1);
-  plan.attention_dropout = probability_or(config, {"attn_pdrop"}, 0.1);
-  plan.scales = flag_or(config, {"scale_attn_weights"}, true);
-  plan.upcasts = flag_or(config, {"reorder_and_upcast_attn"}, false);
-  plan.bigcode = config.at("model_type").as_string() == "gpt_bigcode";
-  plan.multi_query = plan.bigcode && flag_or(config, {"multi_query"}, true);
-  plan.activation = activation_or(config, {"activation_function"},
-                                  plan.bigcode ? "gelu_pytorch_tanh" : "gelu_new");
-  return plan;
+Gpt2Config read_plan(const Node& config) {
+  Gpt2Config cfg;
+  cfg.hidden = required_count(config, {"n_embd", "hidden_size"});
+  cfg.layers = required_count(config, {"n_layer", "num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"n_head", "num_attention_heads"});
+  require_divides(config, {"n_head", "num_attention_heads"}, cfg.heads, cfg.hidden, "n_embd");
+  cfg.ffn = count_or(config, {"n_inner", "intermediate_size"}, 4 * cfg.hidden, 4 * kMaxWidth);
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.positions = count_or(config, {"n_positions", "max_position_embeddings"}, 1024, kMaxTokens);
+  cfg.residual_dropout = probability_or(config, {"resid_pdrop"}, 0.1);
+  cfg.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0.1);
+  cfg.attention_dropout = probability_or(config, {"attn_pdrop"}, 0.1);
+  cfg.scales = flag_or(config, {"scale_attn_weights"}, true);
+  cfg.upcasts = flag_or(config, {"reorder_and_upcast_attn"}, false);
+  cfg.bigcode = config.at("model_type").as_string() == "gpt_bigcode";
+  cfg.multi_query = cfg.bigcode && flag_or(config, {"multi_query"}, true);
+  cfg.activation = activation_or(config, {"activation_function"},
+                                 cfg.bigcode ? "gelu_pytorch_tanh" : "gelu_new");
+  return cfg;
 }
 
 class Gpt2Block {
  public:
-  Gpt2Block(Builder& builder, const Gpt2Plan& plan, const AttentionStyle& style, std::size_t index)
-      : hidden_(plan.hidden),
-        head_size_(plan.head_size()),
-        key_width_(plan.key_width()),
-        interleaved_(plan.bigcode && !plan.multi_query),
-        dropout_(plan.residual_dropout),
+  Gpt2Block(Builder& builder, const Gpt2Config& cfg, const AttentionStyle& style, std::size_t index)
+      : hidden_(cfg.hidden),
+        head_size_(cfg.head_size()),
+        key_width_(cfg.key_width()),
+        interleaved_(cfg.bigcode && !cfg.multi_query),
+        dropout_(cfg.residual_dropout),
         style_(style),
-        upcasts_(plan.upcasts && style.implementation == AttentionImplementation::kEager),
+        upcasts_(cfg.upcasts && style.implementation == AttentionImplementation::kEager),
         index_(index) {
-    const LinearOptions kind{.transposed = !plan.bigcode};
-    norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, plan.hidden);
+    const LinearOptions kind{.transposed = !cfg.bigcode};
+    norm1_ = make_norm(builder, "ln_1", NormKind::kLayer, cfg.hidden);
     {
       const PathScope scope(builder, "attn");
-      qkv_ = make_linear(builder, "c_attn", plan.hidden, plan.hidden + 2 * plan.key_width(), kind);
-      output_ = make_linear(builder, "c_proj", plan.hidden, plan.hidden, kind);
+      qkv_ = make_linear(builder, "c_attn", cfg.hidden, cfg.hidden + 2 * cfg.key_width(), kind);
+      output_ = make_linear(builder, "c_proj", cfg.hidden, cfg.hidden, kind);
     }
-    norm2_ = make_norm(builder, "ln_2", NormKind::kLayer, plan.hidden);
+    norm2_ = make_norm(builder, "ln_2", NormKind::kLayer, cfg.hidden);
     const PathScope scope(builder, "mlp");
-    mlp_.activation = plan.activation;
-    mlp_.first = make_linear(builder, "c_fc", plan.hidden, plan.ffn, kind);
-    mlp_.second = make_linear(builder, "c_proj", plan.ffn, plan.hidden, kind);
+    mlp_.activation = cfg.activation;
+    mlp_.first = make_linear(builder, "c_fc", cfg.hidden, cfg.ffn, kind);
+    mlp_.second = make_linear(builder, "c_proj", cfg.ffn, cfg.hidden, kind);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -159,28 +159,28 @@ class Gpt2Block {
 
 class Gpt2 final : public CausalModel {
  public:
-  Gpt2(Builder& builder, const Node& config, const ModelSettings& settings, Gpt2Plan plan)
-      : CausalModel(builder, settings, plan.layers), dropout_(dropout_or(plan.embedding_dropout)) {
-    plan.residual_dropout = dropout_or(plan.residual_dropout);
-    AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size());
-    if (!plan.scales) style.scale = 1;
-    style.softmax_in_fp32 = plan.bigcode;
-    style.weights_in_values_type = !plan.bigcode;
+  Gpt2(Builder& builder, const Node& config, const ModelSettings& settings, Gpt2Config cfg)
+      : CausalModel(builder, settings, cfg.layers), dropout_(dropout_or(cfg.embedding_dropout)) {
+    cfg.residual_dropout = dropout_or(cfg.residual_dropout);
+    AttentionStyle style = attention_style(cfg.attention_dropout, cfg.head_size());
+    if (!cfg.scales) style.scale = 1;
+    style.softmax_in_fp32 = cfg.bigcode;
+    style.weights_in_values_type = !cfg.bigcode;
     {
       const PathScope scope(builder, "transformer");
-      tokens_ = make_embedding(builder, "wte", config, plan.vocabulary, plan.hidden, true);
-      positions_ = builder.parameter("wpe.weight", {plan.positions, plan.hidden});
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
+      tokens_ = make_embedding(builder, "wte", config, cfg.vocabulary, cfg.hidden, true);
+      positions_ = builder.parameter("wpe.weight", {cfg.positions, cfg.hidden});
+      blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+      for (std::int64_t i = 0; i < cfg.layers; ++i) {
         const PathScope block(builder, "h", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+        const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+        blocks_.emplace_back(builder, cfg, style, static_cast<std::size_t>(i));
       }
-      norm_ = make_norm(builder, "ln_f", NormKind::kLayer, plan.hidden);
-      if (plan.bigcode)
-        triangle_ = builder.buffer("bias", {plan.positions, plan.positions}, DType::kBool, false);
+      norm_ = make_norm(builder, "ln_f", NormKind::kLayer, cfg.hidden);
+      if (cfg.bigcode)
+        triangle_ = builder.buffer("bias", {cfg.positions, cfg.positions}, DType::kBool, false);
     }
-    make_head(builder, config, tokens_, plan.hidden, plan.vocabulary, true);
+    make_head(builder, config, tokens_, cfg.hidden, cfg.vocabulary, true);
   }
 
  private:

@@ -7,9 +7,9 @@
 
 #include "estimator/models/blocks/attention.h"
 #include "estimator/models/blocks/feed_forward.h"
-#include "estimator/models/families/language/litgpt_plan.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/pass.h"
+#include "estimator/models/families/language/litgpt_config.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/attention.h"
@@ -25,60 +25,60 @@ constexpr std::int64_t kChunk = 128;
 
 class LitgptBlock {
  public:
-  LitgptBlock(Builder& builder, const LitgptPlan& plan, const AttentionStyle& style,
+  LitgptBlock(Builder& builder, const LitgptConfig& cfg, const AttentionStyle& style,
               std::size_t index)
-      : plan_(plan), style_(style), index_(index) {
-    attention_norm_ = make_norm(builder, "norm_1", plan.norm, plan.hidden);
+      : config_(cfg), style_(style), index_(index) {
+    attention_norm_ = make_norm(builder, "norm_1", cfg.norm, cfg.hidden);
     // Parts have the names that transformers gives them: adapters are aimed at those.
-    qkv_ = make_linear(builder, "qkv", plan.hidden, plan.qkv_width(),
-                       {.bias = plan.bias || plan.qkv_bias});
-    output_ = make_linear(builder, "o_proj", plan.heads * plan.head_size, plan.hidden,
-                          {.bias = plan.bias});
-    if (!plan.shared_norm) mlp_norm_ = make_norm(builder, "norm_2", plan.norm, plan.hidden);
+    qkv_ = make_linear(builder, "qkv", cfg.hidden, cfg.qkv_width(),
+                       {.bias = cfg.bias || cfg.qkv_bias});
+    output_ =
+        make_linear(builder, "o_proj", cfg.heads * cfg.head_size, cfg.hidden, {.bias = cfg.bias});
+    if (!cfg.shared_norm) mlp_norm_ = make_norm(builder, "norm_2", cfg.norm, cfg.hidden);
     const auto in = [&](const char* name) {
-      return make_linear(builder, name, plan.hidden, plan.ffn, {.bias = plan.bias});
+      return make_linear(builder, name, cfg.hidden, cfg.ffn, {.bias = cfg.bias});
     };
-    if (plan.gated) {
-      gated_.activation = plan.activation;
+    if (cfg.gated) {
+      gated_.activation = cfg.activation;
       gated_.gate = in("gate_proj");
       gated_.up = in("up_proj");
     } else {
-      plain_.activation = plan.activation;
+      plain_.activation = cfg.activation;
       plain_.first = in("up_proj");
     }
-    (plan.gated ? gated_.down : plain_.second) =
-        make_linear(builder, "down_proj", plan.ffn, plan.hidden, {.bias = plan.bias});
+    (cfg.gated ? gated_.down : plain_.second) =
+        make_linear(builder, "down_proj", cfg.ffn, cfg.hidden, {.bias = cfg.bias});
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
     Tensor normed = attention_norm_(x);
     const Tensor attended = attention(normed, pass);
-    if (plan_.parallel && !plan_.shared_norm) normed = mlp_norm_(x);
+    if (config_.parallel && !config_.shared_norm) normed = mlp_norm_(x);
     const Tensor joined = add(attended, x);
-    if (!plan_.parallel) normed = mlp_norm_(joined);
-    const Tensor fed = plan_.gated ? gated_(normed) : plain_(normed);
+    if (!config_.parallel) normed = mlp_norm_(joined);
+    const Tensor fed = config_.gated ? gated_(normed) : plain_(normed);
     return add(fed, joined);
   }
 
  private:
   // Queries, keys and values are views of one product; values stay one where heads have their own.
   Tensor attention(const Tensor& x, const Pass& pass) const {
-    const std::int64_t width = plan_.groups * plan_.head_size;
-    const std::int64_t sizes[] = {plan_.heads * plan_.head_size, width, width};
+    const std::int64_t width = config_.groups * config_.head_size;
+    const std::int64_t sizes[] = {config_.heads * config_.head_size, width, width};
     const std::vector<Tensor> parts = split(qkv_(x), sizes, -1);
-    const auto turned = [&](const Tensor& part) {
-      return rotate_and_join(split_heads(part, plan_.head_size), pass.rotary);
+    const auto rotated = [&](const Tensor& part) {
+      return rotate_and_join(split_heads(part, config_.head_size), pass.rotary);
     };
-    const Tensor q = turned(parts[0]);
-    Tensor k = turned(parts[1]);
-    Tensor v = split_heads(parts[2], plan_.head_size);
+    const Tensor q = rotated(parts[0]);
+    Tensor k = rotated(parts[1]);
+    Tensor v = split_heads(parts[2], config_.head_size);
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
-    k = repeat_interleave_heads(k, plan_.heads / plan_.groups);
-    v = repeat_interleave_heads(v, plan_.heads / plan_.groups);
+    k = repeat_interleave_heads(k, config_.heads / config_.groups);
+    v = repeat_interleave_heads(v, config_.heads / config_.groups);
     return output_(merge_heads(attend(style_, q, k, v, pass.mask).output));
   }
 
-  LitgptPlan plan_;
+  LitgptConfig config_;
   AttentionStyle style_;
   std::size_t index_;
   NormLayer attention_norm_, mlp_norm_;
@@ -89,27 +89,27 @@ class LitgptBlock {
 
 class Litgpt final : public Network {
  public:
-  Litgpt(Builder& builder, const LitgptPlan& plan, const ModelSettings& settings)
-      : session_(builder.session()), plan_(plan), settings_(settings) {
+  Litgpt(Builder& builder, const LitgptConfig& cfg, const ModelSettings& settings)
+      : session_(builder.session()), config_(cfg), settings_(settings) {
     require_sequence_length(settings_);
     AttentionStyle style;
     style.implementation = settings.attention;
-    style.scale = 1 / std::sqrt(static_cast<double>(plan.head_size));
+    style.scale = 1 / std::sqrt(static_cast<double>(cfg.head_size));
     {
       const HeadScope scope(builder);
-      head_ = make_linear(builder, "lm_head", plan.hidden, plan.vocabulary,
-                          {.bias = plan.head_bias, .head = true});
+      head_ = make_linear(builder, "lm_head", cfg.hidden, cfg.vocabulary,
+                          {.bias = cfg.head_bias, .head = true});
     }
-    embedding_ = builder.parameter("wte.weight", {plan.vocabulary, plan.hidden});
-    blocks_.reserve(static_cast<std::size_t>(plan.layers));
-    for (std::int64_t i = 0; i < plan.layers; ++i) {
+    embedding_ = builder.parameter("wte.weight", {cfg.vocabulary, cfg.hidden});
+    blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+    for (std::int64_t i = 0; i < cfg.layers; ++i) {
       const PathScope block(builder, "h", i);
-      const BlockScope counted(builder, i, plan.layers, plan.hidden);
-      blocks_.emplace_back(builder, plan_, style, static_cast<std::size_t>(i));
+      const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+      blocks_.emplace_back(builder, config_, style, static_cast<std::size_t>(i));
     }
-    norm_ = make_norm(builder, "ln_f", plan.norm, plan.hidden);
-    cos_ = builder.buffer("cos", {positions(), plan.rotary}, builder.options().dtype, false);
-    sin_ = builder.buffer("sin", {positions(), plan.rotary}, builder.options().dtype, false);
+    norm_ = make_norm(builder, "ln_f", cfg.norm, cfg.hidden);
+    cos_ = builder.buffer("cos", {positions(), cfg.rotary}, builder.options().dtype, false);
+    sin_ = builder.buffer("sin", {positions(), cfg.rotary}, builder.options().dtype, false);
   }
 
   void load_batch(std::int64_t size, bool targets) override {
@@ -137,7 +137,7 @@ class Litgpt final : public Network {
     const std::vector<Tensor> wanted = split(labels_, sizes, 1);
     Tensor sum;
     for (std::size_t i = 0; i < logits_.size(); ++i) {
-      const Tensor part = cross_entropy(view(logits_[i], {-1, plan_.vocabulary}),
+      const Tensor part = cross_entropy(view(logits_[i], {-1, config_.vocabulary}),
                                         view(contiguous(wanted[i]), {-1}));
       sum = sum ? add(sum, part) : part;
     }
@@ -147,7 +147,7 @@ class Litgpt final : public Network {
   Tensor forward() override { return logits_of(body(ids_, nullptr)); }
 
   Tensor prefill() override {
-    cache_ = std::make_unique<KeyValueCache>(KvCache::kStatic, plan_.layers, positions());
+    cache_ = std::make_unique<KeyValueCache>(KvCache::kStatic, config_.layers, positions());
     return next_token(ids_);
   }
 
@@ -187,7 +187,7 @@ class Litgpt final : public Network {
 
   Tensor body(const Tensor& ids, KeyValueCache* cache) {
     Tensor hidden = embedding(embedding_, ids);
-    if (plan_.scaled_embeddings) hidden = mul_scalar(hidden, 1);
+    if (config_.scaled_embeddings) hidden = mul_scalar(hidden, 1);
     prepare_embeddings(settings_, hidden);
     Pass pass;
     pass.cache = cache;
@@ -200,7 +200,7 @@ class Litgpt final : public Network {
   }
 
   Session& session_;
-  LitgptPlan plan_;
+  LitgptConfig config_;
   ModelSettings settings_;
   Linear head_;
   Tensor embedding_, cos_, sin_;
@@ -215,7 +215,7 @@ class Litgpt final : public Network {
 
 std::unique_ptr<Network> make_litgpt(Builder& builder, const Node& config,
                                      const ModelSettings& settings) {
-  auto made = std::make_unique<Litgpt>(builder, read_litgpt_plan(config), settings);
+  auto made = std::make_unique<Litgpt>(builder, read_litgpt_config(config), settings);
   builder.finish();
   return made;
 }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/blocks/bert_plan.h"
+#include "estimator/models/blocks/bert_config.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/encoder_model.h"
 #include "estimator/models/blocks/language_loss.h"
@@ -21,7 +21,7 @@
 namespace memfathom {
 namespace {
 
-struct ModernBertPlan {
+struct ModernBertConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0;
   std::int64_t window = 64;  // to each side, in layers that have one
   std::vector<bool> windowed;
@@ -39,7 +39,7 @@ struct ModernBertPlan {
 std::vector<bool> windowed_layers(const Node& config, std::int64_t layers) {
   std::vector<bool> windowed;
   windowed.reserve(static_cast<std::size_t>(layers));
-  const std::int64_t every = count_or(config, {"global_attn_every_n_layers"}, 3, kMostLayers);
+  const std::int64_t every = count_or(config, {"global_attn_every_n_layers"}, 3, kMaxLayers);
   const Node* types = find_any(config, {"layer_types"});
   if (types != nullptr && static_cast<std::int64_t>(types->items().size()) != layers)
     types->refuse("it must name as many layers as num_hidden_layers says");
@@ -51,39 +51,39 @@ std::vector<bool> windowed_layers(const Node& config, std::int64_t layers) {
   return windowed;
 }
 
-ModernBertPlan read_plan(const Node& config, const ModelSettings& settings) {
-  ModernBertPlan plan;
-  plan.hidden = count_or(config, {"hidden_size"}, 768);
-  plan.layers = count_or(config, {"num_hidden_layers"}, 22, kMostLayers);
-  plan.heads = count_or(config, {"num_attention_heads"}, 12);
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.ffn = count_or(config, {"intermediate_size"}, 1152);
-  plan.vocabulary = count_or(config, {"vocab_size"}, 50368, kMostTokens);
-  plan.window = count_or(config, {"local_attention"}, 128, kMostTokens) / 2;
-  plan.windowed = windowed_layers(config, plan.layers);
-  plan.norm_bias = flag_or(config, {"norm_bias"}, false);
-  plan.attention_bias = flag_or(config, {"attention_bias"}, false);
-  plan.mlp_bias = flag_or(config, {"mlp_bias"}, false);
-  plan.classifier_bias = flag_or(config, {"classifier_bias"}, false);
-  plan.decoder_bias = flag_or(config, {"decoder_bias"}, true);
-  plan.tied = flag_or(config, {"tie_word_embeddings"}, true);
+ModernBertConfig read_plan(const Node& config, const ModelSettings& settings) {
+  ModernBertConfig cfg;
+  cfg.hidden = count_or(config, {"hidden_size"}, 768);
+  cfg.layers = count_or(config, {"num_hidden_layers"}, 22, kMaxLayers);
+  cfg.heads = count_or(config, {"num_attention_heads"}, 12);
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.ffn = count_or(config, {"intermediate_size"}, 1152);
+  cfg.vocabulary = count_or(config, {"vocab_size"}, 50368, kMaxTokens);
+  cfg.window = count_or(config, {"local_attention"}, 128, kMaxTokens) / 2;
+  cfg.windowed = windowed_layers(config, cfg.layers);
+  cfg.norm_bias = flag_or(config, {"norm_bias"}, false);
+  cfg.attention_bias = flag_or(config, {"attention_bias"}, false);
+  cfg.mlp_bias = flag_or(config, {"mlp_bias"}, false);
+  cfg.classifier_bias = flag_or(config, {"classifier_bias"}, false);
+  cfg.decoder_bias = flag_or(config, {"decoder_bias"}, true);
+  cfg.tied = flag_or(config, {"tie_word_embeddings"}, true);
   const auto dropout = [&](std::string_view name) {
     return settings.dropout.value_or(probability_or(config, {name}, 0));
   };
-  plan.attention_dropout = dropout("attention_dropout");
-  plan.mlp_dropout = dropout("mlp_dropout");
-  plan.embedding_dropout = dropout("embedding_dropout");
-  plan.classifier_dropout = dropout("classifier_dropout");
-  plan.activation = activation_or(config, {"hidden_activation"}, "gelu");
-  plan.classifier_activation = activation_or(config, {"classifier_activation"}, "gelu");
-  plan.labels = sequence_labels(config);
+  cfg.attention_dropout = dropout("attention_dropout");
+  cfg.mlp_dropout = dropout("mlp_dropout");
+  cfg.embedding_dropout = dropout("embedding_dropout");
+  cfg.classifier_dropout = dropout("classifier_dropout");
+  cfg.activation = activation_or(config, {"hidden_activation"}, "gelu");
+  cfg.classifier_activation = activation_or(config, {"classifier_activation"}, "gelu");
+  cfg.labels = sequence_labels(config);
   const Node* pooling = find_any(config, {"classifier_pooling"});
-  plan.pools_mean = pooling != nullptr && pooling->as_choice({"cls", "mean"}) == 1;
-  return plan;
+  cfg.pools_mean = pooling != nullptr && pooling->as_choice({"cls", "mean"}) == 1;
+  return cfg;
 }
 
-NormLayer make_plain_norm(Builder& builder, const char* name, const ModernBertPlan& plan) {
-  return make_norm(builder, name, NormKind::kLayer, plan.hidden, plan.norm_bias);
+NormLayer make_plain_norm(Builder& builder, const char* name, const ModernBertConfig& cfg) {
+  return make_norm(builder, name, NormKind::kLayer, cfg.hidden, cfg.norm_bias);
 }
 
 // x * cos + rotated(x) * sin, each factor in fp32 of its own, and back.
@@ -104,21 +104,21 @@ Tensor turned(const Tensor& x, const RotaryTables& tables) {
 
 class ModernBertBlock {
  public:
-  ModernBertBlock(Builder& builder, const ModernBertPlan& plan, std::int64_t index,
+  ModernBertBlock(Builder& builder, const ModernBertConfig& cfg, std::int64_t index,
                   const AttentionStyle& style)
-      : head_size_(plan.head_size()),
-        windowed_(plan.windowed[static_cast<std::size_t>(index)]),
-        mlp_dropout_(plan.mlp_dropout),
-        activation_(plan.activation),
+      : head_size_(cfg.head_size()),
+        windowed_(cfg.windowed[static_cast<std::size_t>(index)]),
+        mlp_dropout_(cfg.mlp_dropout),
+        activation_(cfg.activation),
         style_(style) {
-    if (index > 0) first_norm_ = make_plain_norm(builder, "attn_norm", plan);
-    const LinearOptions attention{.bias = plan.attention_bias};
-    const LinearOptions mlp{.bias = plan.mlp_bias};
-    qkv_ = make_linear(builder, "attn.Wqkv", plan.hidden, 3 * plan.hidden, attention);
-    output_ = make_linear(builder, "attn.Wo", plan.hidden, plan.hidden, attention);
-    second_norm_ = make_plain_norm(builder, "mlp_norm", plan);
-    up_ = make_linear(builder, "mlp.Wi", plan.hidden, 2 * plan.ffn, mlp);
-    down_ = make_linear(builder, "mlp.Wo", plan.ffn, plan.hidden, mlp);
+    if (index > 0) first_norm_ = make_plain_norm(builder, "attn_norm", cfg);
+    const LinearOptions attention{.bias = cfg.attention_bias};
+    const LinearOptions mlp{.bias = cfg.mlp_bias};
+    qkv_ = make_linear(builder, "attn.Wqkv", cfg.hidden, 3 * cfg.hidden, attention);
+    output_ = make_linear(builder, "attn.Wo", cfg.hidden, cfg.hidden, attention);
+    second_norm_ = make_plain_norm(builder, "mlp_norm", cfg);
+    up_ = make_linear(builder, "mlp.Wi", cfg.hidden, 2 * cfg.ffn, mlp);
+    down_ = make_linear(builder, "mlp.Wo", cfg.ffn, cfg.hidden, mlp);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -172,48 +172,49 @@ class ModernBertBlock {
 
 class ModernBert final : public EncoderModel {
  public:
-  ModernBert(Builder& builder, const ModelSettings& settings, ModernBertPlan plan)
-      : EncoderModel(builder, settings, plan.labels), plan_(std::move(plan)) {
+  ModernBert(Builder& builder, const ModelSettings& settings, ModernBertConfig cfg)
+      : EncoderModel(builder, settings, cfg.labels), config_(std::move(cfg)) {
     {
       const PathScope model(builder, "model");
       make_body(builder);
     }
-    dense_ = make_linear(builder, "head.dense", plan_.hidden, plan_.hidden,
-                         {.bias = plan_.classifier_bias});
-    head_norm_ = make_plain_norm(builder, "head.norm", plan_);
+    dense_ = make_linear(builder, "head.dense", config_.hidden, config_.hidden,
+                         {.bias = config_.classifier_bias});
+    head_norm_ = make_plain_norm(builder, "head.norm", config_);
     const HeadScope head(builder);
-    if (plan_.labels > 0) {
-      output_ = make_linear(builder, "classifier", plan_.hidden, plan_.labels, {.head = true});
-    } else if (plan_.tied) {
+    if (config_.labels > 0) {
+      output_ = make_linear(builder, "classifier", config_.hidden, config_.labels, {.head = true});
+    } else if (config_.tied) {
       output_.weight = words_;
-      if (plan_.decoder_bias) output_.bias = builder.parameter("decoder.bias", {plan_.vocabulary});
+      if (config_.decoder_bias)
+        output_.bias = builder.parameter("decoder.bias", {config_.vocabulary});
     } else {
-      output_ = make_linear(builder, "decoder", plan_.hidden, plan_.vocabulary,
-                            {.bias = plan_.decoder_bias, .head = true});
+      output_ = make_linear(builder, "decoder", config_.hidden, config_.vocabulary,
+                            {.bias = config_.decoder_bias, .head = true});
     }
   }
 
  private:
   void make_body(Builder& builder) {
     words_ = make_words(builder);
-    embedding_norm_ = make_plain_norm(builder, "embeddings.norm", plan_);
-    AttentionStyle style = attention_style(plan_.attention_dropout, plan_.head_size());
+    embedding_norm_ = make_plain_norm(builder, "embeddings.norm", config_);
+    AttentionStyle style = attention_style(config_.attention_dropout, config_.head_size());
     style.softmax_in_fp32 = true;
-    blocks_.reserve(static_cast<std::size_t>(plan_.layers));
-    for (std::int64_t i = 0; i < plan_.layers; ++i) {
+    blocks_.reserve(static_cast<std::size_t>(config_.layers));
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
       const PathScope block(builder, "layers", i);
-      const BlockScope counted(builder, i, plan_.layers, plan_.hidden);
-      blocks_.emplace_back(builder, plan_, i, style);
+      const BlockScope counted(builder, i, config_.layers, config_.hidden);
+      blocks_.emplace_back(builder, config_, i, style);
     }
-    last_norm_ = make_plain_norm(builder, "final_norm", plan_);
-    rotary_.emplace(builder, plan_.head_size());
-    window_rotary_.emplace(builder, plan_.head_size());
+    last_norm_ = make_plain_norm(builder, "final_norm", config_);
+    rotary_.emplace(builder, config_.head_size());
+    window_rotary_.emplace(builder, config_.head_size());
   }
 
   Tensor make_words(Builder& builder) const {
-    const Shape shape{plan_.vocabulary, plan_.hidden};
+    const Shape shape{config_.vocabulary, config_.hidden};
     constexpr const char* kName = "embeddings.tok_embeddings.weight";
-    if (plan_.labels > 0 || !plan_.tied) return builder.parameter(kName, shape);
+    if (config_.labels > 0 || !config_.tied) return builder.parameter(kName, shape);
     const HeadScope head(builder);
     return builder.parameter(kName, shape);
   }
@@ -227,9 +228,9 @@ class ModernBert final : public EncoderModel {
     Tensor hidden = embedding(words_, ids());
     prepare_embeddings(settings(), hidden);
     hidden = embedding_norm_(hidden);
-    hidden = dropout(hidden, plan_.embedding_dropout);
+    hidden = dropout(hidden, config_.embedding_dropout);
     pass.mask = mask_for(hidden.dtype());
-    pass.window_mask = mask_for(hidden.dtype(), plan_.window);
+    pass.window_mask = mask_for(hidden.dtype(), config_.window);
     pass.rotary = rotary_->tables(pass.positions, hidden.dtype());
     pass.window_rotary = window_rotary_->tables(pass.positions, hidden.dtype());
     for (const ModernBertBlock& block : blocks_)
@@ -238,28 +239,28 @@ class ModernBert final : public EncoderModel {
   }
 
   Tensor scored(const Tensor& hidden) const override {
-    Tensor x = plan_.labels > 0 ? pooled(hidden) : hidden;
+    Tensor x = config_.labels > 0 ? pooled(hidden) : hidden;
     x = dense_(x);
-    x = activate(plan_.classifier_activation, x);
+    x = activate(config_.classifier_activation, x);
     x = head_norm_(x);
-    if (plan_.labels > 0) x = dropout(x, plan_.classifier_dropout);
+    if (config_.labels > 0) x = dropout(x, config_.classifier_dropout);
     return output_(x);
   }
 
   Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
-    return plan_.labels > 0 ? token_loss(logits, labels) : masked_lm_loss(logits, labels);
+    return config_.labels > 0 ? token_loss(logits, labels) : masked_lm_loss(logits, labels);
   }
 
   // The first token, or the mean of those that are no padding.
   Tensor pooled(const Tensor& hidden) const {
-    if (!plan_.pools_mean) return select(hidden, 1, 0);
+    if (!config_.pools_mean) return select(hidden, 1, 0);
     const Tensor counted = padding() ? padding() : session().empty(ids().shape(), DType::kBool);
     const Tensor total = sum(mul(hidden, unsqueeze(counted, -1)), {1}, false);
     const Tensor count = session().empty({hidden.size(0), 1}, DType::kInt64);
     return div(total, count);
   }
 
-  ModernBertPlan plan_;
+  ModernBertConfig config_;
   Tensor words_;
   NormLayer embedding_norm_, last_norm_, head_norm_;
   std::vector<ModernBertBlock> blocks_;

@@ -19,7 +19,7 @@ namespace {
 // OPT's table begins two rows before the first position.
 constexpr std::int64_t kPositionOffset = 2;
 
-struct OptPlan {
+struct OptConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0,
                embedding = 0;
   double dropout = 0.1, attention_dropout = 0;
@@ -27,71 +27,71 @@ struct OptPlan {
   Activation activation = Activation::kRelu;
 };
 
-OptPlan read_plan(const Node& config) {
-  OptPlan plan;
-  plan.hidden = required_count(config, {"hidden_size"});
-  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"num_attention_heads"});
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.ffn = required_count(config, {"ffn_dim"});
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.positions = count_or(config, {"max_position_embeddings"}, 2048, kMostTokens);
-  plan.embedding = count_or(config, {"word_embed_proj_dim"}, plan.hidden);
-  plan.dropout = probability_or(config, {"dropout"}, 0.1);
-  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
-  plan.bias = flag_or(config, {"enable_bias"}, true);
-  plan.norm_first = flag_or(config, {"do_layer_norm_before"}, true);
-  plan.final_norm = plan.norm_first && !flag_or(config, {"_remove_final_layer_norm"}, false);
-  plan.activation = activation_or(config, {"activation_function"}, "relu");
-  return plan;
+OptConfig read_plan(const Node& config) {
+  OptConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size"});
+  cfg.layers = required_count(config, {"num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.ffn = required_count(config, {"ffn_dim"});
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.positions = count_or(config, {"max_position_embeddings"}, 2048, kMaxTokens);
+  cfg.embedding = count_or(config, {"word_embed_proj_dim"}, cfg.hidden);
+  cfg.dropout = probability_or(config, {"dropout"}, 0.1);
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  cfg.bias = flag_or(config, {"enable_bias"}, true);
+  cfg.norm_first = flag_or(config, {"do_layer_norm_before"}, true);
+  cfg.final_norm = cfg.norm_first && !flag_or(config, {"_remove_final_layer_norm"}, false);
+  cfg.activation = activation_or(config, {"activation_function"}, "relu");
+  return cfg;
 }
 
 class OptBlock {
  public:
-  OptBlock(Builder& builder, const OptPlan& plan, const AttentionStyle& style, std::size_t index)
-      : plan_(plan), style_(style), index_(index) {
+  OptBlock(Builder& builder, const OptConfig& cfg, const AttentionStyle& style, std::size_t index)
+      : config_(cfg), style_(style), index_(index) {
     {
       const PathScope scope(builder, "self_attn");
-      k_ = make_linear(builder, "k_proj", plan.hidden, plan.hidden, {.bias = plan.bias});
-      v_ = make_linear(builder, "v_proj", plan.hidden, plan.hidden, {.bias = plan.bias});
-      q_ = make_linear(builder, "q_proj", plan.hidden, plan.hidden, {.bias = plan.bias});
-      output_ = make_linear(builder, "out_proj", plan.hidden, plan.hidden, {.bias = plan.bias});
+      k_ = make_linear(builder, "k_proj", cfg.hidden, cfg.hidden, {.bias = cfg.bias});
+      v_ = make_linear(builder, "v_proj", cfg.hidden, cfg.hidden, {.bias = cfg.bias});
+      q_ = make_linear(builder, "q_proj", cfg.hidden, cfg.hidden, {.bias = cfg.bias});
+      output_ = make_linear(builder, "out_proj", cfg.hidden, cfg.hidden, {.bias = cfg.bias});
     }
-    attention_norm_ = make_norm(builder, "self_attn_layer_norm", NormKind::kLayer, plan.hidden);
-    mlp_.activation = plan.activation;
-    mlp_.first = make_linear(builder, "fc1", plan.hidden, plan.ffn, {.bias = plan.bias});
-    mlp_.second = make_linear(builder, "fc2", plan.ffn, plan.hidden, {.bias = plan.bias});
-    mlp_norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
+    attention_norm_ = make_norm(builder, "self_attn_layer_norm", NormKind::kLayer, cfg.hidden);
+    mlp_.activation = cfg.activation;
+    mlp_.first = make_linear(builder, "fc1", cfg.hidden, cfg.ffn, {.bias = cfg.bias});
+    mlp_.second = make_linear(builder, "fc2", cfg.ffn, cfg.hidden, {.bias = cfg.bias});
+    mlp_norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
-    Tensor hidden = plan_.norm_first ? attention_norm_(x) : x;
+    Tensor hidden = config_.norm_first ? attention_norm_(x) : x;
     Tensor weights;
     {
       Attended attended = attention(hidden, pass);
       hidden = std::move(attended.output);
       weights = std::move(attended.weights);
     }
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     hidden = add(x, hidden);
-    if (!plan_.norm_first) hidden = attention_norm_(hidden);
-    hidden = reshape(hidden, {-1, plan_.hidden});
+    if (!config_.norm_first) hidden = attention_norm_(hidden);
+    hidden = reshape(hidden, {-1, config_.hidden});
     const Tensor residual = hidden;
-    if (plan_.norm_first) hidden = mlp_norm_(hidden);
+    if (config_.norm_first) hidden = mlp_norm_(hidden);
     // No module of its own: nobody holds the norm's result while the activation runs.
     hidden = mlp_.first(hidden);
     hidden = activate(mlp_.activation, hidden);
     hidden = mlp_.second(hidden);
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     hidden = add(residual, hidden);
     hidden = view(hidden, x.shape());
-    if (!plan_.norm_first) hidden = mlp_norm_(hidden);
+    if (!config_.norm_first) hidden = mlp_norm_(hidden);
     return hidden;
   }
 
  private:
   Attended attention(const Tensor& x, const Pass& pass) const {
-    const std::int64_t head_size = plan_.hidden / plan_.heads;
+    const std::int64_t head_size = config_.hidden / config_.heads;
     Tensor q = q_(x);
     q = mul_scalar(q, style_.scale);
     q = split_heads(q, head_size);
@@ -106,7 +106,7 @@ class OptBlock {
     return attended;
   }
 
-  OptPlan plan_;
+  OptConfig config_;
   AttentionStyle style_;
   std::size_t index_;
   Linear q_, k_, v_, output_;
@@ -116,32 +116,32 @@ class OptBlock {
 
 class Opt final : public CausalModel {
  public:
-  Opt(Builder& builder, const Node& config, const ModelSettings& settings, OptPlan plan)
-      : CausalModel(builder, settings, plan.layers) {
-    plan.dropout = dropout_or(plan.dropout);
-    const AttentionStyle style = attention_style(plan.attention_dropout, plan.hidden / plan.heads);
+  Opt(Builder& builder, const Node& config, const ModelSettings& settings, OptConfig cfg)
+      : CausalModel(builder, settings, cfg.layers) {
+    cfg.dropout = dropout_or(cfg.dropout);
+    const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
     {
       const PathScope scope(builder, "model.decoder");
       tokens_ =
-          make_embedding(builder, "embed_tokens", config, plan.vocabulary, plan.embedding, true);
+          make_embedding(builder, "embed_tokens", config, cfg.vocabulary, cfg.embedding, true);
       positions_ = builder.parameter("embed_positions.weight",
-                                     {plan.positions + kPositionOffset, plan.hidden});
-      if (plan.embedding != plan.hidden) {
+                                     {cfg.positions + kPositionOffset, cfg.hidden});
+      if (cfg.embedding != cfg.hidden) {
         project_out_ =
-            make_linear(builder, "project_out", plan.hidden, plan.embedding, {.bias = false});
+            make_linear(builder, "project_out", cfg.hidden, cfg.embedding, {.bias = false});
         project_in_ =
-            make_linear(builder, "project_in", plan.embedding, plan.hidden, {.bias = false});
+            make_linear(builder, "project_in", cfg.embedding, cfg.hidden, {.bias = false});
       }
-      if (plan.final_norm)
-        norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, plan.hidden);
-      blocks_.reserve(static_cast<std::size_t>(plan.layers));
-      for (std::int64_t i = 0; i < plan.layers; ++i) {
+      if (cfg.final_norm)
+        norm_ = make_norm(builder, "final_layer_norm", NormKind::kLayer, cfg.hidden);
+      blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+      for (std::int64_t i = 0; i < cfg.layers; ++i) {
         const PathScope block(builder, "layers", i);
-        const BlockScope counted(builder, i, plan.layers, plan.hidden);
-        blocks_.emplace_back(builder, plan, style, static_cast<std::size_t>(i));
+        const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+        blocks_.emplace_back(builder, cfg, style, static_cast<std::size_t>(i));
       }
     }
-    make_head(builder, config, tokens_, plan.embedding, plan.vocabulary, true);
+    make_head(builder, config, tokens_, cfg.embedding, cfg.vocabulary, true);
   }
 
  private:

@@ -14,7 +14,7 @@
 namespace memfathom {
 namespace {
 
-struct PhiPlan {
+struct PhiConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0,
                vocabulary = 0, rotary = 0;
   double residual_dropout = 0, embedding_dropout = 0, attention_dropout = 0;
@@ -22,72 +22,71 @@ struct PhiPlan {
   Activation activation = Activation::kGeluNew;
 };
 
-PhiPlan read_plan(const Node& config) {
-  PhiPlan plan;
-  plan.hidden = required_count(config, {"hidden_size"});
-  plan.layers = required_count(config, {"num_hidden_layers"}, kMostLayers);
-  plan.heads = required_count(config, {"num_attention_heads"});
-  require_divides(config, {"num_attention_heads"}, plan.heads, plan.hidden, "hidden_size");
-  plan.kv_heads = count_or(config, {"num_key_value_heads"}, plan.heads);
-  require_divides(config, {"num_key_value_heads"}, plan.kv_heads, plan.heads,
-                  "num_attention_heads");
-  plan.head_size = plan.hidden / plan.heads;
-  plan.ffn = required_count(config, {"intermediate_size"});
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.rotary = rotary_size(config, plan.head_size, 0.5);
-  plan.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
-  plan.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0);
-  plan.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
-  plan.qk_norm = flag_or(config, {"qk_layernorm"}, false);
-  plan.activation = activation_or(config, {"hidden_act"}, "gelu_new");
-  return plan;
+PhiConfig read_plan(const Node& config) {
+  PhiConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size"});
+  cfg.layers = required_count(config, {"num_hidden_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads"});
+  require_divides(config, {"num_attention_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  cfg.kv_heads = count_or(config, {"num_key_value_heads"}, cfg.heads);
+  require_divides(config, {"num_key_value_heads"}, cfg.kv_heads, cfg.heads, "num_attention_heads");
+  cfg.head_size = cfg.hidden / cfg.heads;
+  cfg.ffn = required_count(config, {"intermediate_size"});
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.rotary = rotary_size(config, cfg.head_size, 0.5);
+  cfg.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
+  cfg.embedding_dropout = probability_or(config, {"embd_pdrop"}, 0);
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  cfg.qk_norm = flag_or(config, {"qk_layernorm"}, false);
+  cfg.activation = activation_or(config, {"hidden_act"}, "gelu_new");
+  return cfg;
 }
 
 class PhiBlock {
  public:
-  PhiBlock(Builder& builder, const PhiPlan& plan, const AttentionStyle& style, std::size_t index)
-      : plan_(plan), style_(style), index_(index) {
+  PhiBlock(Builder& builder, const PhiConfig& cfg, const AttentionStyle& style, std::size_t index)
+      : config_(cfg), style_(style), index_(index) {
     {
       const PathScope scope(builder, "self_attn");
-      const std::int64_t kv_width = plan.kv_heads * plan.head_size;
-      q_ = make_linear(builder, "q_proj", plan.hidden, plan.hidden);
-      k_ = make_linear(builder, "k_proj", plan.hidden, kv_width);
-      v_ = make_linear(builder, "v_proj", plan.hidden, kv_width);
-      output_ = make_linear(builder, "dense", plan.hidden, plan.hidden);
-      if (plan.qk_norm) {
-        q_norm_ = make_norm(builder, "q_layernorm", NormKind::kLayer, plan.head_size);
-        k_norm_ = make_norm(builder, "k_layernorm", NormKind::kLayer, plan.head_size);
+      const std::int64_t kv_width = cfg.kv_heads * cfg.head_size;
+      q_ = make_linear(builder, "q_proj", cfg.hidden, cfg.hidden);
+      k_ = make_linear(builder, "k_proj", cfg.hidden, kv_width);
+      v_ = make_linear(builder, "v_proj", cfg.hidden, kv_width);
+      output_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden);
+      if (cfg.qk_norm) {
+        q_norm_ = make_norm(builder, "q_layernorm", NormKind::kLayer, cfg.head_size);
+        k_norm_ = make_norm(builder, "k_layernorm", NormKind::kLayer, cfg.head_size);
       }
     }
     {
       const PathScope scope(builder, "mlp");
-      mlp_.activation = plan.activation;
-      mlp_.first = make_linear(builder, "fc1", plan.hidden, plan.ffn);
-      mlp_.second = make_linear(builder, "fc2", plan.ffn, plan.hidden);
+      mlp_.activation = cfg.activation;
+      mlp_.first = make_linear(builder, "fc1", cfg.hidden, cfg.ffn);
+      mlp_.second = make_linear(builder, "fc2", cfg.ffn, cfg.hidden);
     }
-    norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, plan.hidden);
+    norm_ = make_norm(builder, "input_layernorm", NormKind::kLayer, cfg.hidden);
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
     const Tensor hidden = norm_(x);
     Attended attended = attention(hidden, pass);
-    attended.output = dropout(attended.output, plan_.residual_dropout);
+    attended.output = dropout(attended.output, config_.residual_dropout);
     Tensor fed = mlp_(hidden);
-    fed = dropout(fed, plan_.residual_dropout);
+    fed = dropout(fed, config_.residual_dropout);
     const Tensor both = add(attended.output, fed);
     return add(both, x);
   }
 
  private:
   Attended attention(const Tensor& x, const Pass& pass) const {
-    Tensor q = split_heads(q_(x), plan_.head_size);
-    Tensor k = split_heads(k_(x), plan_.head_size);
-    Tensor v = split_heads(v_(x), plan_.head_size);
-    if (plan_.qk_norm) {
+    Tensor q = split_heads(q_(x), config_.head_size);
+    Tensor k = split_heads(k_(x), config_.head_size);
+    Tensor v = split_heads(v_(x), config_.head_size);
+    if (config_.qk_norm) {
       q = q_norm_(q);
       k = k_norm_(k);
     }
-    const NamedParts named = turn_named_parts(q, k, pass.rotary);
+    const NamedParts named = rotate_named_parts(q, k, pass.rotary);
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     Attended attended = attend(style_, q, k, v, pass.mask);
     attended.output = merge_heads(attended.output);
@@ -95,7 +94,7 @@ class PhiBlock {
     return attended;
   }
 
-  PhiPlan plan_;
+  PhiConfig config_;
   AttentionStyle style_;
   std::size_t index_;
   Linear q_, k_, v_, output_;
@@ -103,13 +102,13 @@ class PhiBlock {
   PlainMlp mlp_;
 };
 
-DecoderOutline outline_of(const PhiPlan& plan) {
+DecoderOutline outline_of(const PhiConfig& cfg) {
   DecoderOutline outline;
-  outline.layers = plan.layers;
-  outline.hidden = plan.hidden;
-  outline.vocabulary = plan.vocabulary;
-  outline.rotary = plan.rotary;
-  outline.embedding_dropout = plan.embedding_dropout;
+  outline.layers = cfg.layers;
+  outline.hidden = cfg.hidden;
+  outline.vocabulary = cfg.vocabulary;
+  outline.rotary = cfg.rotary;
+  outline.embedding_dropout = cfg.embedding_dropout;
   outline.head_bias = true;
   outline.last_norm = "final_layernorm";
   return outline;
@@ -117,12 +116,11 @@ DecoderOutline outline_of(const PhiPlan& plan) {
 
 class Phi final : public Decoder<PhiBlock> {
  public:
-  Phi(Builder& builder, const Node& config, const ModelSettings& settings, PhiPlan plan)
-      : Decoder(builder, settings, outline_of(plan)) {
-    plan.residual_dropout = dropout_or(plan.residual_dropout);
-    const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
-    build(builder, config,
-          [&](std::size_t index) { return PhiBlock(builder, plan, style, index); });
+  Phi(Builder& builder, const Node& config, const ModelSettings& settings, PhiConfig cfg)
+      : Decoder(builder, settings, outline_of(cfg)) {
+    cfg.residual_dropout = dropout_or(cfg.residual_dropout);
+    const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.head_size);
+    build(builder, config, [&](std::size_t index) { return PhiBlock(builder, cfg, style, index); });
   }
 
  private:

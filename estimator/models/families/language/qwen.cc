@@ -13,43 +13,43 @@
 namespace memfathom {
 namespace {
 
-struct QwenPlan {
+struct QwenConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
   double attention_dropout = 0, embedding_dropout = 0;
   bool bias = false;
 };
 
-QwenPlan read_plan(const Node& config) {
-  QwenPlan plan;
-  plan.hidden = required_count(config, {"hidden_size", "n_embd"});
-  plan.layers = required_count(config, {"num_hidden_layers", "n_layer"}, kMostLayers);
-  plan.heads = required_count(config, {"num_attention_heads", "n_head"});
-  plan.head_size = count_or(config, {"kv_channels"}, 128);
+QwenConfig read_plan(const Node& config) {
+  QwenConfig cfg;
+  cfg.hidden = required_count(config, {"hidden_size", "n_embd"});
+  cfg.layers = required_count(config, {"num_hidden_layers", "n_layer"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads", "n_head"});
+  cfg.head_size = count_or(config, {"kv_channels"}, 128);
   // Two matrices share the stated width.
-  plan.ffn = required_count(config, {"intermediate_size", "ffn_hidden_size"}, 2 * kMostWidth) / 2;
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.attention_dropout = probability_or(config, {"attn_dropout_prob", "attn_pdrop"}, 0);
-  plan.embedding_dropout = probability_or(config, {"emb_dropout_prob", "embd_pdrop"}, 0);
-  plan.bias = !flag_or(config, {"no_bias"}, true);
-  return plan;
+  cfg.ffn = required_count(config, {"intermediate_size", "ffn_hidden_size"}, 2 * kMaxWidth) / 2;
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.attention_dropout = probability_or(config, {"attn_dropout_prob", "attn_pdrop"}, 0);
+  cfg.embedding_dropout = probability_or(config, {"emb_dropout_prob", "embd_pdrop"}, 0);
+  cfg.bias = !flag_or(config, {"no_bias"}, true);
+  return cfg;
 }
 
 class QwenBlock {
  public:
-  QwenBlock(Builder& builder, const QwenPlan& plan, const AttentionStyle& style, std::size_t index)
-      : plan_(plan), style_(style), index_(index) {
-    const std::int64_t inner = plan.heads * plan.head_size;
-    first_norm_ = make_norm(builder, "ln_1", NormKind::kRms, plan.hidden);
+  QwenBlock(Builder& builder, const QwenConfig& cfg, const AttentionStyle& style, std::size_t index)
+      : config_(cfg), style_(style), index_(index) {
+    const std::int64_t inner = cfg.heads * cfg.head_size;
+    first_norm_ = make_norm(builder, "ln_1", NormKind::kRms, cfg.hidden);
     {
       const PathScope scope(builder, "attn");
-      qkv_ = make_linear(builder, "c_attn", plan.hidden, 3 * inner);
-      output_ = make_linear(builder, "c_proj", inner, plan.hidden, {.bias = plan.bias});
+      qkv_ = make_linear(builder, "c_attn", cfg.hidden, 3 * inner);
+      output_ = make_linear(builder, "c_proj", inner, cfg.hidden, {.bias = cfg.bias});
     }
-    second_norm_ = make_norm(builder, "ln_2", NormKind::kRms, plan.hidden);
+    second_norm_ = make_norm(builder, "ln_2", NormKind::kRms, cfg.hidden);
     const PathScope scope(builder, "mlp");
-    linear_part_ = make_linear(builder, "w1", plan.hidden, plan.ffn, {.bias = plan.bias});
-    gate_ = make_linear(builder, "w2", plan.hidden, plan.ffn, {.bias = plan.bias});
-    down_ = make_linear(builder, "c_proj", plan.ffn, plan.hidden, {.bias = plan.bias});
+    linear_part_ = make_linear(builder, "w1", cfg.hidden, cfg.ffn, {.bias = cfg.bias});
+    gate_ = make_linear(builder, "w2", cfg.hidden, cfg.ffn, {.bias = cfg.bias});
+    down_ = make_linear(builder, "c_proj", cfg.ffn, cfg.hidden, {.bias = cfg.bias});
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
@@ -63,12 +63,12 @@ class QwenBlock {
 
  private:
   Attended attention(const Tensor& x, const Pass& pass) const {
-    const std::int64_t inner = plan_.heads * plan_.head_size;
+    const std::int64_t inner = config_.heads * config_.head_size;
     const std::int64_t sizes[] = {inner, inner, inner};
     std::vector<Tensor> parts = split(qkv_(x), sizes, 2);
-    Tensor q = split_heads(parts[0], plan_.head_size);
-    Tensor k = split_heads(parts[1], plan_.head_size);
-    Tensor v = split_heads(parts[2], plan_.head_size);
+    Tensor q = split_heads(parts[0], config_.head_size);
+    Tensor k = split_heads(parts[1], config_.head_size);
+    Tensor v = split_heads(parts[2], config_.head_size);
     parts.clear();
     q = turned(q, pass.rotary);
     k = turned(k, pass.rotary);
@@ -97,21 +97,21 @@ class QwenBlock {
     return down_(product);
   }
 
-  QwenPlan plan_;
+  QwenConfig config_;
   AttentionStyle style_;
   std::size_t index_;
   NormLayer first_norm_, second_norm_;
   Linear qkv_, output_, linear_part_, gate_, down_;
 };
 
-DecoderOutline outline_of(const QwenPlan& plan) {
+DecoderOutline outline_of(const QwenConfig& cfg) {
   DecoderOutline outline;
-  outline.layers = plan.layers;
-  outline.hidden = plan.hidden;
-  outline.vocabulary = plan.vocabulary;
-  outline.rotary = plan.head_size;
+  outline.layers = cfg.layers;
+  outline.hidden = cfg.hidden;
+  outline.vocabulary = cfg.vocabulary;
+  outline.rotary = cfg.head_size;
   outline.rotary_type = DType::kFp32;
-  outline.embedding_dropout = plan.embedding_dropout;
+  outline.embedding_dropout = cfg.embedding_dropout;
   outline.norm = NormKind::kRms;
   outline.scope = "transformer";
   outline.embedding = "wte";
@@ -122,11 +122,11 @@ DecoderOutline outline_of(const QwenPlan& plan) {
 
 class Qwen final : public Decoder<QwenBlock> {
  public:
-  Qwen(Builder& builder, const Node& config, const ModelSettings& settings, const QwenPlan& plan)
-      : Decoder(builder, settings, outline_of(plan)) {
-    const AttentionStyle style = attention_style(plan.attention_dropout, plan.head_size);
+  Qwen(Builder& builder, const Node& config, const ModelSettings& settings, const QwenConfig& cfg)
+      : Decoder(builder, settings, outline_of(cfg)) {
+    const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.head_size);
     build(builder, config,
-          [&](std::size_t index) { return QwenBlock(builder, plan, style, index); });
+          [&](std::size_t index) { return QwenBlock(builder, cfg, style, index); });
   }
 };
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "estimator/models/blocks/language_loss.h"
-#include "estimator/models/families/language/t5_stack.h"
 #include "estimator/models/blocks/losses.h"
+#include "estimator/models/families/language/t5_stack.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
 
@@ -14,18 +14,18 @@ namespace {
 
 class T5 final : public Network {
  public:
-  T5(Builder& builder, const ModelSettings& settings, const T5Plan& plan)
-      : session_(builder.session()), settings_(settings), plan_(plan) {
+  T5(Builder& builder, const ModelSettings& settings, const T5Config& cfg)
+      : session_(builder.session()), settings_(settings), config_(cfg) {
     require_sequence_length(settings_);
     shared_ = make_shared_table(builder);
-    encoder_.emplace(builder, "encoder", plan, settings, false);
-    if (plan.encoder_only) return;
-    decoder_.emplace(builder, "decoder", plan, settings, true);
+    encoder_.emplace(builder, "encoder", cfg, settings, false);
+    if (cfg.encoder_only) return;
+    decoder_.emplace(builder, "decoder", cfg, settings, true);
     const HeadScope scope(builder);
-    if (plan.tied) {
+    if (cfg.tied) {
       head_.weight = shared_;
     } else {
-      head_ = make_linear(builder, "lm_head", plan.hidden, plan.vocabulary,
+      head_ = make_linear(builder, "lm_head", cfg.hidden, cfg.vocabulary,
                           {.bias = false, .head = true});
     }
   }
@@ -79,8 +79,8 @@ class T5 final : public Network {
   }
 
   Tensor make_shared_table(Builder& builder) const {
-    const Shape shape{plan_.vocabulary, plan_.hidden};
-    if (!plan_.tied || plan_.encoder_only) return builder.parameter("shared.weight", shape);
+    const Shape shape{config_.vocabulary, config_.hidden};
+    if (!config_.tied || config_.encoder_only) return builder.parameter("shared.weight", shape);
     const HeadScope head(builder);
     return builder.parameter("shared.weight", shape);
   }
@@ -91,14 +91,14 @@ class T5 final : public Network {
   }
 
   Tensor scaled(const Tensor& hidden) const {
-    return plan_.scales_output
-               ? mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(plan_.hidden)))
+    return config_.scales_output
+               ? mul_scalar(hidden, 1 / std::sqrt(static_cast<double>(config_.hidden)))
                : hidden;
   }
 
   Session& session_;
   ModelSettings settings_;
-  T5Plan plan_;
+  T5Config config_;
   Tensor shared_;
   std::optional<T5Stack> encoder_, decoder_;
   Linear head_;
@@ -110,7 +110,7 @@ class T5 final : public Network {
 
 std::unique_ptr<Network> make_t5(Builder& builder, const Node& config,
                                  const ModelSettings& settings) {
-  return std::make_unique<T5>(builder, settings, read_t5_plan(config, settings));
+  return std::make_unique<T5>(builder, settings, read_t5_config(config, settings));
 }
 
 }  // namespace memfathom

@@ -119,52 +119,51 @@ Tensor clamped(const Tensor& x) {
 
 }  // namespace
 
-T5Plan read_t5_plan(const Node& config, const ModelSettings& settings) {
-  T5Plan plan;
-  plan.hidden = required_count(config, {"d_model"});
-  plan.layers = required_count(config, {"num_layers"}, kMostLayers);
-  plan.decoder_layers = count_or(config, {"num_decoder_layers"}, plan.layers, kMostLayers);
-  plan.heads = required_count(config, {"num_heads"});
-  plan.head_size = required_count(config, {"d_kv"});
-  plan.ffn = required_count(config, {"d_ff"});
-  plan.vocabulary = required_count(config, {"vocab_size"}, kMostTokens);
-  plan.buckets = count_or(config, {"relative_attention_num_buckets"}, 32, kMostWidth);
-  plan.dropout = settings.dropout.value_or(probability_or(config, {"dropout_rate"}, 0.1));
+T5Config read_t5_config(const Node& config, const ModelSettings& settings) {
+  T5Config cfg;
+  cfg.hidden = required_count(config, {"d_model"});
+  cfg.layers = required_count(config, {"num_layers"}, kMaxLayers);
+  cfg.decoder_layers = count_or(config, {"num_decoder_layers"}, cfg.layers, kMaxLayers);
+  cfg.heads = required_count(config, {"num_heads"});
+  cfg.head_size = required_count(config, {"d_kv"});
+  cfg.ffn = required_count(config, {"d_ff"});
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.buckets = count_or(config, {"relative_attention_num_buckets"}, 32, kMaxWidth);
+  cfg.dropout = settings.dropout.value_or(probability_or(config, {"dropout_rate"}, 0.1));
   // Untied in the configuration, T5 1.1 does not scale its output; since 5.0 it is tied all the
   // same.
   const bool said_tied = flag_or(config, {"tie_word_embeddings"}, true);
-  plan.tied = said_tied || settings.transformers_version >= kAlwaysTied;
-  plan.scales_output = said_tied && flag_or(config, {"scale_decoder_outputs"}, true);
+  cfg.tied = said_tied || settings.transformers_version >= kAlwaysTied;
+  cfg.scales_output = said_tied && flag_or(config, {"scale_decoder_outputs"}, true);
   const Node* projection = find_any(config, {"feed_forward_proj"});
   const std::string kind = projection != nullptr ? projection->as_string() : "relu";
-  plan.gated = kind.rfind("gated-", 0) == 0;
+  cfg.gated = kind.rfind("gated-", 0) == 0;
   // "gated-gelu" means the tanh form in elementary operations.
-  const std::string act = plan.gated ? kind.substr(6) : kind;
-  const std::string curve = plan.gated && act == "gelu" ? "gelu_new" : act;
+  const std::string act = cfg.gated ? kind.substr(6) : kind;
+  const std::string curve = cfg.gated && act == "gelu" ? "gelu_new" : act;
   // The library works dense_act_fn out of feed_forward_proj whenever it reads a configuration.
   const std::optional<Activation> named = parse_activation(curve);
   if (!named) projection->refuse("it must be an activation such as relu, or gated-gelu");
-  plan.activation =
-      projection != nullptr ? *named : activation_or(config, {"dense_act_fn"}, "relu");
+  cfg.activation = projection != nullptr ? *named : activation_or(config, {"dense_act_fn"}, "relu");
   if (const Node* architectures = find_any(config, {"architectures"});
       architectures != nullptr && !architectures->items().empty()) {
-    plan.encoder_only =
+    cfg.encoder_only =
         architectures->items().front().as_string().find("EncoderModel") != std::string::npos;
   }
-  return plan;
+  return cfg;
 }
 
-T5Attention::T5Attention(Builder& builder, const char* name, const T5Plan& plan,
+T5Attention::T5Attention(Builder& builder, const char* name, const T5Config& cfg,
                          const AttentionStyle& style, bool has_bias, bool checkpointed)
-    : checkpointed_(checkpointed), head_size_(plan.head_size), style_(style) {
+    : checkpointed_(checkpointed), head_size_(cfg.head_size), style_(style) {
   const PathScope scope(builder, name);
-  const std::int64_t inner = plan.heads * plan.head_size;
-  q_ = make_linear(builder, "q", plan.hidden, inner, {.bias = false});
-  k_ = make_linear(builder, "k", plan.hidden, inner, {.bias = false});
-  v_ = make_linear(builder, "v", plan.hidden, inner, {.bias = false});
-  output_ = make_linear(builder, "o", inner, plan.hidden, {.bias = false});
+  const std::int64_t inner = cfg.heads * cfg.head_size;
+  q_ = make_linear(builder, "q", cfg.hidden, inner, {.bias = false});
+  k_ = make_linear(builder, "k", cfg.hidden, inner, {.bias = false});
+  v_ = make_linear(builder, "v", cfg.hidden, inner, {.bias = false});
+  output_ = make_linear(builder, "o", inner, cfg.hidden, {.bias = false});
   if (has_bias)
-    table_ = builder.parameter("relative_attention_bias.weight", {plan.buckets, plan.heads});
+    table_ = builder.parameter("relative_attention_bias.weight", {cfg.buckets, cfg.heads});
 }
 
 Tensor T5Attention::make_bias(const Tensor& q, const Tensor& k) const {
@@ -195,37 +194,36 @@ Attended T5Attention::operator()(const Tensor& x, const Tensor& source, const Te
   return attended;
 }
 
-T5Block::T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
+T5Block::T5Block(Builder& builder, const T5Config& cfg, const AttentionStyle& style,
                  const AttentionStyle& cross_style, bool decoder, bool first, bool checkpointed)
-    : plan_(plan), self_(builder, "layer.0.SelfAttention", plan, style, first, checkpointed) {
-  self_norm_ = make_norm(builder, "layer.0.layer_norm", NormKind::kRmsMixed, plan.hidden);
+    : config_(cfg), self_(builder, "layer.0.SelfAttention", cfg, style, first, checkpointed) {
+  self_norm_ = make_norm(builder, "layer.0.layer_norm", NormKind::kRmsMixed, cfg.hidden);
   if (decoder) {
-    cross_.emplace_back(builder, "layer.1.EncDecAttention", plan, cross_style, false, checkpointed);
-    cross_norm_ = make_norm(builder, "layer.1.layer_norm", NormKind::kRmsMixed, plan.hidden);
+    cross_.emplace_back(builder, "layer.1.EncDecAttention", cfg, cross_style, false, checkpointed);
+    cross_norm_ = make_norm(builder, "layer.1.layer_norm", NormKind::kRmsMixed, cfg.hidden);
   }
   const PathScope scope(builder, decoder ? "layer.2" : "layer.1");
   {
     const PathScope dense(builder, "DenseReluDense");
-    first_ =
-        make_linear(builder, plan.gated ? "wi_0" : "wi", plan.hidden, plan.ffn, {.bias = false});
-    if (plan.gated) gate_ = make_linear(builder, "wi_1", plan.hidden, plan.ffn, {.bias = false});
-    second_ = make_linear(builder, "wo", plan.ffn, plan.hidden, {.bias = false});
+    first_ = make_linear(builder, cfg.gated ? "wi_0" : "wi", cfg.hidden, cfg.ffn, {.bias = false});
+    if (cfg.gated) gate_ = make_linear(builder, "wi_1", cfg.hidden, cfg.ffn, {.bias = false});
+    second_ = make_linear(builder, "wo", cfg.ffn, cfg.hidden, {.bias = false});
   }
-  mlp_norm_ = make_norm(builder, "layer_norm", NormKind::kRmsMixed, plan.hidden);
+  mlp_norm_ = make_norm(builder, "layer_norm", NormKind::kRmsMixed, cfg.hidden);
 }
 
 Tensor T5Block::feed_forward(const Tensor& x) const {
   Tensor hidden = first_(x);
-  hidden = activate(plan_.activation, hidden);
-  if (plan_.gated) {
+  hidden = activate(config_.activation, hidden);
+  if (config_.gated) {
     const Tensor active = hidden;
     const Tensor linear_part = gate_(x);
     hidden = mul(active, linear_part);
-    hidden = dropout(hidden, plan_.dropout);
+    hidden = dropout(hidden, config_.dropout);
     hidden = to_dtype(hidden, second_.weight ? second_.weight.dtype() : hidden.dtype());
     return second_(hidden);
   }
-  hidden = dropout(hidden, plan_.dropout);
+  hidden = dropout(hidden, config_.dropout);
   hidden = to_dtype(hidden, second_.weight ? second_.weight.dtype() : hidden.dtype());
   return second_(hidden);
 }
@@ -235,7 +233,7 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass, T5Biases& biases
   Tensor cross_weights;
   // residual + dropout(part)
   const auto joined = [&](const Tensor& residual, const Tensor& part) {
-    const Tensor dropped = dropout(part, plan_.dropout);
+    const Tensor dropped = dropout(part, config_.dropout);
     return add(residual, dropped);
   };
   Tensor hidden;
@@ -260,29 +258,29 @@ Tensor T5Block::operator()(const Tensor& x, const T5Pass& pass, T5Biases& biases
   return clamped(hidden);
 }
 
-T5Stack::T5Stack(Builder& builder, const char* name, const T5Plan& plan,
+T5Stack::T5Stack(Builder& builder, const char* name, const T5Config& cfg,
                  const ModelSettings& settings, bool decoder)
-    : plan_(plan), settings_(settings), decoder_(decoder) {
+    : config_(cfg), settings_(settings), decoder_(decoder) {
   const PathScope scope(builder, name);
   AttentionStyle style;
   style.implementation = settings.attention;
-  style.dropout = plan.dropout;
+  style.dropout = cfg.dropout;
   style.scale = 1;
   style.softmax_in_fp32 = false;
   AttentionStyle cross_style = style;
   style.causal = decoder;
   cross_style.causal = false;
-  const std::int64_t layers = decoder ? plan.decoder_layers : plan.layers;
+  const std::int64_t layers = decoder ? cfg.decoder_layers : cfg.layers;
   blocks_.reserve(static_cast<std::size_t>(layers));
   for (std::int64_t i = 0; i < layers; ++i) {
     const PathScope block(builder, "block", i);
     // The last blocks of the whole model are the decoder's.
     const BlockScope counted(builder, i,
-                             decoder || plan.encoder_only ? layers : layers + plan.decoder_layers);
-    blocks_.emplace_back(builder, plan, style, cross_style, decoder, i == 0,
+                             decoder || cfg.encoder_only ? layers : layers + cfg.decoder_layers);
+    blocks_.emplace_back(builder, cfg, style, cross_style, decoder, i == 0,
                          settings.checkpointing != Checkpointing::kNone);
   }
-  norm_ = make_norm(builder, "final_layer_norm", NormKind::kRmsMixed, plan.hidden);
+  norm_ = make_norm(builder, "final_layer_norm", NormKind::kRmsMixed, cfg.hidden);
 }
 
 Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
@@ -303,7 +301,7 @@ Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
     return output;
   }
   const Tensor inputs[] = {x, pass.mask, biases.self, pass.encoded, pass.cross_mask, biases.cross};
-  const JoiningSegment segment = [&block](std::span<const Tensor> given) {
+  const CheckpointedMultiFunction segment = [&block](std::span<const Tensor> given) {
     T5Pass own;
     own.mask = given[1];
     own.encoded = given[3];
@@ -340,11 +338,11 @@ Tensor T5Stack::operator()(const Tensor& table, const Tensor& ids, const Tensor&
     c.padding = padding;
     pass.cross_mask = make_mask(session, c);
   }
-  Tensor hidden = dropout(embedded, plan_.dropout);
+  Tensor hidden = dropout(embedded, config_.dropout);
   T5Biases biases;
   for (const T5Block& block : blocks_) hidden = run(block, hidden, pass, biases);
   hidden = norm_(hidden);
-  hidden = dropout(hidden, plan_.dropout);
+  hidden = dropout(hidden, config_.dropout);
   return hidden;
 }
 

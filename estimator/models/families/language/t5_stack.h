@@ -15,7 +15,7 @@
 
 namespace memfathom {
 
-struct T5Plan {
+struct T5Config {
   std::int64_t hidden = 0, layers = 0, decoder_layers = 0, heads = 0, head_size = 0, ffn = 0,
                vocabulary = 0;
   std::int64_t buckets = 32;
@@ -24,11 +24,11 @@ struct T5Plan {
   Activation activation = Activation::kRelu;
 };
 
-T5Plan read_t5_plan(const Node& config, const ModelSettings& settings);
+T5Config read_t5_config(const Node& config, const ModelSettings& settings);
 
 class T5Attention {
  public:
-  T5Attention(Builder& builder, const char* name, const T5Plan& plan, const AttentionStyle& style,
+  T5Attention(Builder& builder, const char* name, const T5Config& cfg, const AttentionStyle& style,
               bool has_bias, bool checkpointed);
 
   // The first layer that is given no bias makes one, and those after it get it.
@@ -59,7 +59,7 @@ struct T5Biases {
 
 class T5Block {
  public:
-  T5Block(Builder& builder, const T5Plan& plan, const AttentionStyle& style,
+  T5Block(Builder& builder, const T5Config& cfg, const AttentionStyle& style,
           const AttentionStyle& cross_style, bool decoder, bool first, bool checkpointed);
 
   Tensor operator()(const Tensor& x, const T5Pass& pass, T5Biases& biases) const;
@@ -67,7 +67,7 @@ class T5Block {
  private:
   Tensor feed_forward(const Tensor& x) const;
 
-  T5Plan plan_;
+  T5Config config_;
   T5Attention self_;
   NormLayer self_norm_;
   std::vector<T5Attention> cross_;  // of a decoder: one
@@ -78,7 +78,7 @@ class T5Block {
 
 class T5Stack {
  public:
-  T5Stack(Builder& builder, const char* name, const T5Plan& plan, const ModelSettings& settings,
+  T5Stack(Builder& builder, const char* name, const T5Config& cfg, const ModelSettings& settings,
           bool decoder);
 
   // Token ids to hidden states. `encoded` and `padding` (of the encoder's tokens) where there are
@@ -89,7 +89,7 @@ class T5Stack {
  private:
   Tensor run(const T5Block& block, const Tensor& x, const T5Pass& pass, T5Biases& biases) const;
 
-  T5Plan plan_;
+  T5Config config_;
   ModelSettings settings_;
   bool decoder_;
   std::vector<T5Block> blocks_;

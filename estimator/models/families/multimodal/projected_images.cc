@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/image_tower.h"
+#include "estimator/models/blocks/norm_layer.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/matmul.h"
 #include "kernels/framework/ops/pool.h"
@@ -21,7 +21,7 @@ std::string type_of(const Node& config) {
   return type != nullptr && type->is_string() ? type->as_string() : std::string();
 }
 
-// The tower is made for one size; a processor brings every picture to it.
+// The tower is made for one size; a processor brings every image to it.
 ModelSettings of_own_size(ModelSettings settings) {
   settings.image_height = settings.image_width = 0;
   return settings;
@@ -39,11 +39,11 @@ class ProjectedImages : public ImageSource {
   void load(std::int64_t samples) final {
     if (images_ > 0) tower_->load(samples * images_);
   }
-  std::int64_t tokens() const final { return images_ * tokens_of_one(); }
+  std::int64_t tokens() const final { return images_ * tokens_per_sample(); }
 
  protected:
   const ImageTower& tower() const { return *tower_; }
-  virtual std::int64_t tokens_of_one() const = 0;
+  virtual std::int64_t tokens_per_sample() const = 0;
 
  private:
   std::int64_t images_;
@@ -66,20 +66,20 @@ class LlavaImages final : public ProjectedImages {
     const Node* layer = find_any(config, {"vision_feature_layer"});
     if (layer != nullptr) {
       if (!layer->is_int()) layer->refuse("only one layer's features are built, not a list's");
-      layer_ = layer->as_int(-tower().plan().layers - 1, tower().plan().layers);
+      layer_ = layer->as_int(-tower().config().layers - 1, tower().config().layers);
     }
     const Node* select = find_any(config, {"vision_feature_select_strategy"});
     drops_first_ = select == nullptr || select->as_string() == "default";
     const ProjectorScope scope(builder, settings);
     const LinearOptions biased{.bias = flag_or(config, {"multimodal_projector_bias"}, true)};
     activation_ = activation_or(config, {"projector_hidden_act"}, "gelu");
-    first_ = make_linear(builder, "linear_1", tower().plan().hidden, hidden, biased);
+    first_ = make_linear(builder, "linear_1", tower().config().hidden, hidden, biased);
     second_ = make_linear(builder, "linear_2", hidden, hidden, biased);
   }
 
-  ShownImages show() override {
-    Seen seen = tower()(layer_);
-    ShownImages shown;
+  ImageFeatures show() override {
+    TowerOutput seen = tower()(layer_);
+    ImageFeatures shown;
     Tensor x = seen.chosen;
     if (drops_first_) x = slice(x, 1, 1, x.size(1));
     x = second_(activate(activation_, first_(x)));
@@ -90,7 +90,9 @@ class LlavaImages final : public ProjectedImages {
   }
 
  private:
-  std::int64_t tokens_of_one() const override { return tower().tokens() - (drops_first_ ? 1 : 0); }
+  std::int64_t tokens_per_sample() const override {
+    return tower().tokens() - (drops_first_ ? 1 : 0);
+  }
 
   std::int64_t layer_ = -2;
   bool drops_first_ = true;
@@ -105,20 +107,20 @@ class PaliGemmaImages final : public ProjectedImages {
       : ProjectedImages(builder, config, settings) {
     const ProjectorScope scope(builder, settings);
     const std::int64_t width = count_or(config.at("vision_config"), {"projection_dim"}, hidden);
-    linear_ = make_linear(builder, "linear", tower().plan().hidden, width);
+    linear_ = make_linear(builder, "linear", tower().config().hidden, width);
   }
 
-  ShownImages show() override {
-    Seen seen = tower()();
-    ShownImages shown;
+  ImageFeatures show() override {
+    TowerOutput seen = tower()();
+    ImageFeatures shown;
     shown.features = linear_(seen.tokens);
     shown.held = {seen.tokens, seen.pooled};
     return shown;
   }
-  bool sees_both_ways() const override { return true; }
+  bool is_bidirectional() const override { return true; }
 
  private:
-  std::int64_t tokens_of_one() const override { return tower().tokens(); }
+  std::int64_t tokens_per_sample() const override { return tower().tokens(); }
 
   Linear linear_;
 };
@@ -133,12 +135,12 @@ class GemmaImages final : public ProjectedImages {
     if (side_ > tower().patches_per_side())
       config.at("mm_tokens_per_image").refuse("a picture has fewer patches than that");
     const ProjectorScope scope(builder, settings);
-    weight_ = builder.parameter("mm_input_projection_weight", {tower().plan().hidden, hidden});
-    norm_ = make_norm(builder, "mm_soft_emb_norm", NormKind::kRmsOne, tower().plan().hidden);
+    weight_ = builder.parameter("mm_input_projection_weight", {tower().config().hidden, hidden});
+    norm_ = make_norm(builder, "mm_soft_emb_norm", NormKind::kRmsOne, tower().config().hidden);
   }
 
-  ShownImages show() override {
-    Seen seen = tower()();
+  ImageFeatures show() override {
+    TowerOutput seen = tower()();
     const std::int64_t patches = tower().patches_per_side();
     const std::int64_t kernel = patches / side_;
     Tensor x = transpose(seen.tokens, 1, 2);
@@ -146,15 +148,15 @@ class GemmaImages final : public ProjectedImages {
     const Tensor reshaped = x;  // the projector's names, until it returns
     const Tensor pooled = average_pool(x, {{kernel, kernel}, {kernel, kernel}, {0, 0}, false});
     const Tensor normed = norm_(transpose(flatten(pooled, 2), 1, 2));
-    ShownImages shown;
+    ImageFeatures shown;
     shown.features = matmul(normed, weight_);
     shown.held = {seen.tokens, seen.pooled};
     return shown;
   }
-  bool sees_both_ways() const override { return true; }
+  bool is_bidirectional() const override { return true; }
 
  private:
-  std::int64_t tokens_of_one() const override { return side_ * side_; }
+  std::int64_t tokens_per_sample() const override { return side_ * side_; }
 
   std::int64_t side_ = 16;
   Tensor weight_;
@@ -173,7 +175,7 @@ bool has_projected_images(const Node& config) {
 std::unique_ptr<ImageSource> make_projected_images(Builder& builder, const Node& config,
                                                    std::int64_t hidden,
                                                    const ModelSettings& settings) {
-  const BesideLanguageScope beside(builder);
+  const NonLanguageScope beside(builder);
   const std::string type = type_of(config);
   if (type == "gemma3") return std::make_unique<GemmaImages>(builder, config, hidden, settings);
   if (type == "paligemma")

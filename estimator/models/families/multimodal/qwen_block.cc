@@ -8,23 +8,23 @@
 
 namespace memfathom {
 
-QwenVisionBlock::QwenVisionBlock(Builder& builder, const QwenVisionPlan& plan,
+QwenVisionBlock::QwenVisionBlock(Builder& builder, const QwenVisionConfig& cfg,
                                  const ModelSettings& settings)
-    : plan_(plan) {
+    : config_(cfg) {
   style_.implementation = settings.attention;
   style_.causal = false;
-  style_.scale = 1 / std::sqrt(static_cast<double>(plan.head_size()));
-  first_norm_ = make_norm(builder, "norm1", plan.norm, plan.hidden);
-  second_norm_ = make_norm(builder, "norm2", plan.norm, plan.hidden);
+  style_.scale = 1 / std::sqrt(static_cast<double>(cfg.head_size()));
+  first_norm_ = make_norm(builder, "norm1", cfg.norm, cfg.hidden);
+  second_norm_ = make_norm(builder, "norm2", cfg.norm, cfg.hidden);
   {
     const PathScope scope(builder, "attn");
-    qkv_ = make_linear(builder, "qkv", plan.hidden, 3 * plan.hidden);
-    output_ = make_linear(builder, "proj", plan.hidden, plan.hidden);
+    qkv_ = make_linear(builder, "qkv", cfg.hidden, 3 * cfg.hidden);
+    output_ = make_linear(builder, "proj", cfg.hidden, cfg.hidden);
   }
   const PathScope scope(builder, "mlp");
-  if (plan.gated) gate_ = make_linear(builder, "gate_proj", plan.hidden, plan.ffn);
-  first_ = make_linear(builder, plan.gated ? "up_proj" : plan.first, plan.hidden, plan.ffn);
-  second_ = make_linear(builder, plan.gated ? "down_proj" : plan.second, plan.ffn, plan.hidden);
+  if (cfg.gated) gate_ = make_linear(builder, "gate_proj", cfg.hidden, cfg.ffn);
+  first_ = make_linear(builder, cfg.gated ? "up_proj" : cfg.first, cfg.hidden, cfg.ffn);
+  second_ = make_linear(builder, cfg.gated ? "down_proj" : cfg.second, cfg.ffn, cfg.hidden);
 }
 
 Tensor QwenVisionBlock::operator()(const Tensor& x, const Pass& pass) const {
@@ -33,8 +33,8 @@ Tensor QwenVisionBlock::operator()(const Tensor& x, const Pass& pass) const {
 }
 
 Tensor QwenVisionBlock::mlp(const Tensor& x) const {
-  if (!plan_.gated) return second_(activate(plan_.activation, first_(x)));
-  const Tensor gate = activate(plan_.activation, gate_(x));
+  if (!config_.gated) return second_(activate(config_.activation, first_(x)));
+  const Tensor gate = activate(config_.activation, gate_(x));
   return second_(mul(gate, first_(x)));
 }
 
@@ -42,7 +42,7 @@ Tensor QwenVisionBlock::attention(const Tensor& x, const RotaryTables& tables) c
   const std::int64_t patches = x.size(0);
   Tensor q, k, v;
   {
-    const Tensor qkv = reshape(qkv_(x), {patches, 3, plan_.heads, plan_.head_size()});
+    const Tensor qkv = reshape(qkv_(x), {patches, 3, config_.heads, config_.head_size()});
     // [3, heads, patches, head size]
     const std::vector<Tensor> parts = unbind(permute(qkv, {1, 2, 0, 3}), 0);
     q = unsqueeze(parts[0], 0);
@@ -52,10 +52,10 @@ Tensor QwenVisionBlock::attention(const Tensor& x, const RotaryTables& tables) c
   {
     const Tensor wide_q = to_dtype(q, DType::kFp32);
     const Tensor wide_k = to_dtype(k, DType::kFp32);
-    const Tensor turned_q = rotate(wide_q, tables);
-    const Tensor turned_k = rotate(wide_k, tables);
-    q = to_dtype(turned_q, v.dtype());
-    k = to_dtype(turned_k, v.dtype());
+    const Tensor rotated_q = rotate(wide_q, tables);
+    const Tensor rotated_k = rotate(wide_k, tables);
+    q = to_dtype(rotated_q, v.dtype());
+    k = to_dtype(rotated_k, v.dtype());
   }
   Tensor attended;
   if (style_.implementation == AttentionImplementation::kFlash) {

@@ -1,4 +1,4 @@
-// QwenVisionBlock: a block of Qwen's vision towers: all pictures in one row, attention for each
+// QwenVisionBlock: a block of Qwen's vision towers: all images in one row, attention for each
 // apart.
 #pragma once
 
@@ -7,14 +7,14 @@
 
 #include "estimator/models/blocks/attention.h"
 #include "estimator/models/blocks/pass.h"
-#include "estimator/models/families/multimodal/qwen_plan.h"
+#include "estimator/models/families/multimodal/qwen_vision_config.h"
 #include "kernels/framework/layers/linear.h"
 
 namespace memfathom {
 
 class QwenVisionBlock {
  public:
-  QwenVisionBlock(Builder& builder, const QwenVisionPlan& plan, const ModelSettings& settings);
+  QwenVisionBlock(Builder& builder, const QwenVisionConfig& cfg, const ModelSettings& settings);
 
   // The lengths that attention sees at a time; they live as long as the block is used.
   void see(const std::vector<std::int64_t>& lengths) { lengths_ = &lengths; }
@@ -26,7 +26,7 @@ class QwenVisionBlock {
   Tensor attention(const Tensor& x, const RotaryTables& tables) const;
   Tensor mlp(const Tensor& x) const;
 
-  QwenVisionPlan plan_;
+  QwenVisionConfig config_;
   AttentionStyle style_;
   NormLayer first_norm_, second_norm_;
   Linear qkv_, output_, gate_, first_, second_;

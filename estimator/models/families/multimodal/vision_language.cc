@@ -11,21 +11,21 @@
 #include "core/error.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/llama/llama.h"
-#include "estimator/models/blocks/llama/llama_kin.h"
+#include "estimator/models/blocks/llama/llama_variant.h"
 #include "estimator/models/families/multimodal/projected_images.h"
 #include "estimator/models/families/multimodal/qwen_images.h"
-#include "estimator/models/families/multimodal/text_part.h"
+#include "estimator/models/families/multimodal/text_config.h"
 
 namespace memfathom {
 namespace {
 
-struct Family {
+struct MultimodalFamily {
   std::string_view type;
   int since;  // the version of transformers that first had it
   bool qwen = false;
 };
 
-constexpr Family kFamilies[] = {
+constexpr MultimodalFamily kFamilies[] = {
     {"gemma3", 450},
     {"llava", 436},
     {"paligemma", 441},
@@ -39,17 +39,17 @@ std::string counted(std::int64_t pictures) {
   return fmt::format("{} picture{}", pictures, pictures == 1 ? "" : "s");
 }
 
-const Family* family_of(const Node& config) {
+const MultimodalFamily* family_of(const Node& config) {
   const Node* type = config.find("model_type");
   if (type == nullptr || !type->is_string()) return nullptr;
-  const auto* found =
-      std::find_if(std::begin(kFamilies), std::end(kFamilies),
-                   [&](const Family& family) { return family.type == type->as_string(); });
+  const auto* found = std::find_if(
+      std::begin(kFamilies), std::end(kFamilies),
+      [&](const MultimodalFamily& family) { return family.type == type->as_string(); });
   return found == std::end(kFamilies) ? nullptr : found;
 }
 
-bool is_llama_kin(const Node& text) {
-  const std::vector<std::string_view> kin = llama_kin_types();
+bool is_llama_variant(const Node& text) {
+  const std::vector<std::string_view> kin = llama_variant_types();
   return std::find(kin.begin(), kin.end(), text.at("model_type").as_string()) != kin.end();
 }
 
@@ -63,7 +63,7 @@ void require_room(const ImageSource& images, const ModelSettings& settings) {
                   images.tokens(), settings.sequence_length));
 }
 
-std::string shown_in_words(const ImageSource& images, const ModelSettings& settings, bool qwen) {
+std::string image_assumption(const ImageSource& images, const ModelSettings& settings, bool qwen) {
   if (images.tokens() == 0)
     return "text alone: the image tower only lies on the card; training.num_images says how many "
            "pictures a sample shows";
@@ -76,16 +76,16 @@ std::string shown_in_words(const ImageSource& images, const ModelSettings& setti
 }  // namespace
 
 bool is_vision_language(const Node& config) {
-  const Family* family = family_of(config);
+  const MultimodalFamily* family = family_of(config);
   if (family == nullptr || (!family->qwen && !has_projected_images(config))) return false;
   const std::optional<Node> text = text_part(config);
-  return text && is_llama_kin(*text);
+  return text && is_llama_variant(*text);
 }
 
 std::unique_ptr<Network> make_vision_language(Builder& builder, const Node& config,
                                               const ModelSettings& given,
                                               std::vector<std::string>& assumptions) {
-  const Family& family = *family_of(config);
+  const MultimodalFamily& family = *family_of(config);
   const Node text = *text_part(config);
   ModelSettings settings = given;
   // Gemma 3 is a language model that can see; the others are used for it.
@@ -96,9 +96,9 @@ std::unique_ptr<Network> make_vision_language(Builder& builder, const Node& conf
           ? make_qwen_images(builder, config, settings)
           : make_projected_images(builder, config, required_count(text, {"hidden_size"}), settings);
   require_room(*images, settings);
-  assumptions.push_back(shown_in_words(*images, settings, family.qwen));
+  assumptions.push_back(image_assumption(*images, settings, family.qwen));
   const FrozenScope frozen(builder, settings.frozen.language);
-  return make_seeing_llama(builder, text, settings, std::move(images));
+  return make_multimodal_llama(builder, text, settings, std::move(images));
 }
 
 }  // namespace memfathom

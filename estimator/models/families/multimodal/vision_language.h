@@ -16,8 +16,8 @@ namespace memfathom {
 // known here.
 bool is_vision_language(const Node& config);
 
-// The tokens of settings.num_images pictures are part of sequence_length. What had to be assumed of
-// the pictures is appended to `assumptions`.
+// The tokens of settings.num_images images are part of sequence_length. What had to be assumed of
+// the images is appended to `assumptions`.
 std::unique_ptr<Network> make_vision_language(Builder& builder, const Node& config,
                                               const ModelSettings& settings,
                                               std::vector<std::string>& assumptions);

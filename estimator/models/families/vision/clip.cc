@@ -39,9 +39,9 @@ class Clip final : public Network {
     const HeadScope head(builder);
     const LinearOptions options{.bias = false, .head = true};
     vision_projection_ =
-        make_linear(builder, "visual_projection", vision_->plan().hidden, width, options);
+        make_linear(builder, "visual_projection", vision_->config().hidden, width, options);
     text_projection_ =
-        make_linear(builder, "text_projection", text_->plan().hidden, width, options);
+        make_linear(builder, "text_projection", text_->config().hidden, width, options);
     scale_ = builder.parameter("logit_scale", {});
   }
 
@@ -72,7 +72,7 @@ class Clip final : public Network {
  private:
   // What is in the output object beside the logits.
   struct Parts {
-    Seen image, text;
+    TowerOutput image, text;
     Tensor pictures, words;
   };
 

@@ -56,11 +56,11 @@ Layer make_block(const ImageContext& context, std::int64_t width, double drop) {
 
 }  // namespace
 
-Layer make_convnext(const ImageContext& context, std::int64_t classes, const ConvNextPlan& plan) {
-  const std::array<std::int64_t, 4> counts{3, 3, plan.third_stage, 3};
-  const double total = static_cast<double>(9 + plan.third_stage);
+Layer make_convnext(const ImageContext& context, std::int64_t classes, const ConvNextConfig& cfg) {
+  const std::array<std::int64_t, 4> counts{3, 3, cfg.third_stage, 3};
+  const double total = static_cast<double>(9 + cfg.third_stage);
   std::int64_t done = 0;
-  std::int64_t width = plan.width;
+  std::int64_t width = cfg.width;
   std::vector<Layer> features;
   {
     const PathScope scope(context.builder, "features");
@@ -76,7 +76,7 @@ Layer make_convnext(const ImageContext& context, std::int64_t classes, const Con
       std::vector<Layer> blocks;
       for (std::int64_t i = 0; i < counts[stage]; ++i, ++done) {
         const PathScope block(context.builder, fmt::format("{}.{}", features.size(), i));
-        const double drop = plan.stochastic_depth * static_cast<double>(done) / (total - 1);
+        const double drop = cfg.stochastic_depth * static_cast<double>(done) / (total - 1);
         blocks.push_back(block_layer(context, make_block(context, width, drop)));
       }
       features.push_back(sequential(std::move(blocks)));

@@ -66,9 +66,9 @@ Layer make_transition(const ImageContext& context, std::int64_t in) {
 
 }  // namespace
 
-Layer make_densenet(const ImageContext& context, std::int64_t classes, const DenseNetPlan& plan) {
+Layer make_densenet(const ImageContext& context, std::int64_t classes, const DenseNetConfig& cfg) {
   std::vector<Layer> features;
-  std::int64_t channels = plan.stem;
+  std::int64_t channels = cfg.stem;
   {
     const PathScope scope(context.builder, "features");
     features.push_back(conv_layer(
@@ -76,14 +76,14 @@ Layer make_densenet(const ImageContext& context, std::int64_t classes, const Den
     features.push_back(batch_norm_layer(context, "norm0", channels));
     features.push_back(activation_layer(Activation::kRelu));
     features.push_back(max_pool_layer(3, 2, 1));
-    for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
+    for (std::size_t i = 0; i < cfg.blocks.size(); ++i) {
       {
         const PathScope block(context.builder, fmt::format("denseblock{}", i + 1));
         features.push_back(
-            block_layer(context, make_dense_block(context, channels, plan.growth, plan.blocks[i])));
+            block_layer(context, make_dense_block(context, channels, cfg.growth, cfg.blocks[i])));
       }
-      channels += plan.blocks[i] * plan.growth;
-      if (i + 1 == plan.blocks.size()) break;
+      channels += cfg.blocks[i] * cfg.growth;
+      if (i + 1 == cfg.blocks.size()) break;
       const PathScope transition(context.builder, fmt::format("transition{}", i + 1));
       features.push_back(make_transition(context, channels));
       channels /= 2;

@@ -7,9 +7,9 @@
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/encoder_layer.h"
+#include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
-#include "estimator/models/blocks/image_config.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/views.h"
@@ -18,22 +18,22 @@
 namespace memfathom {
 namespace {
 
-EncoderPlan read_plan(const Node& config) {
-  EncoderPlan plan =
-      read_encoder_plan(config, {.hidden = 768, .layers = 12, .heads = 12, .ffn = 3072});
-  const auto inner = static_cast<std::int64_t>(static_cast<double>(plan.hidden) *
+EncoderConfig read_plan(const Node& config) {
+  EncoderConfig cfg =
+      read_encoder_config(config, {.hidden = 768, .layers = 12, .heads = 12, .ffn = 3072});
+  const auto inner = static_cast<std::int64_t>(static_cast<double>(cfg.hidden) *
                                                number_or(config, {"mlp_ratio"}, 4));
-  plan.gated = flag_or(config, {"use_swiglu_ffn"}, false);
+  cfg.gated = flag_or(config, {"use_swiglu_ffn"}, false);
   // Two thirds, since there are three matrices, and a multiple of 8.
-  plan.ffn = plan.gated ? (inner * 2 / 3 + 7) / 8 * 8 : inner;
-  plan.attention_dropout = probability_or(config, {"attention_probs_dropout_prob"}, 0);
-  plan.drop_path = probability_or(config, {"drop_path_rate"}, 0);
-  plan.qkv_bias = flag_or(config, {"qkv_bias"}, true);
-  plan.layer_scale = true;
-  plan.softmax_in_fp32 = false;
-  plan.activation = activation_or(config, {"hidden_act"}, "gelu");
-  plan.names = {"attention", "o_proj", "norm1", "norm2"};
-  return plan;
+  cfg.ffn = cfg.gated ? (inner * 2 / 3 + 7) / 8 * 8 : inner;
+  cfg.attention_dropout = probability_or(config, {"attention_probs_dropout_prob"}, 0);
+  cfg.drop_path = probability_or(config, {"drop_path_rate"}, 0);
+  cfg.qkv_bias = flag_or(config, {"qkv_bias"}, true);
+  cfg.layer_scale = true;
+  cfg.softmax_in_fp32 = false;
+  cfg.activation = activation_or(config, {"hidden_act"}, "gelu");
+  cfg.names = {"attention", "o_proj", "norm1", "norm2"};
+  return cfg;
 }
 
 // Bicubic, in fp32: [1, dim, from, from] to [1, dim, height, width], where the channels lie next to
@@ -110,7 +110,7 @@ struct Dino {
 std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
                                      const ModelSettings& settings) {
   const bool registered = config.at("model_type").as_string() == "dinov2_with_registers";
-  const EncoderPlan plan = read_plan(config);
+  const EncoderConfig cfg = read_plan(config);
   const ConfigExtent table = extent_or(config, "image_size", 224);
   const ConfigExtent patch = extent_or(config, "patch_size", registered ? 16 : 14);
   const ConfigExtent image =
@@ -123,33 +123,33 @@ std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
   dino->dropout = settings.dropout.value_or(probability_or(config, {"hidden_dropout_prob"}, 0));
   dino->rows = table.height / patch.height;
   dino->columns = table.width / patch.width;
-  const Shape one{1, 1, plan.hidden};
+  const Shape one{1, 1, cfg.hidden};
   dino->class_token = builder.parameter("embeddings.cls_token", one);
   if (registered || flag_or(config, {"use_mask_token"}, true))
-    builder.parameter("embeddings.mask_token", {1, plan.hidden});
+    builder.parameter("embeddings.mask_token", {1, cfg.hidden});
   dino->positions = builder.parameter("embeddings.position_embeddings",
-                                      {1, dino->rows * dino->columns + 1, plan.hidden});
+                                      {1, dino->rows * dino->columns + 1, cfg.hidden});
   if (registered)
     dino->registers =
         builder.parameter("embeddings.register_tokens",
-                          {1, count_or(config, {"num_register_tokens"}, 4), plan.hidden});
+                          {1, count_or(config, {"num_register_tokens"}, 4), cfg.hidden});
   dino->patches = conv_layer({builder, settings}, "embeddings.patch_embeddings.projection",
                              {.in = channels,
-                              .out = plan.hidden,
+                              .out = cfg.hidden,
                               .kernel = patch.height,
                               .stride = patch.height,
                               .bias = true,
                               .kernel_width = patch.width,
                               .stride_width = patch.width});
-  dino->layers = make_encoder_layers(builder, "encoder.layer", plan, settings);
-  dino->norm = make_layer_norm(builder, "layernorm", plan.hidden);
+  dino->layers = make_encoder_layers(builder, "encoder.layer", cfg, settings);
+  dino->norm = make_layer_norm(builder, "layernorm", cfg.hidden);
   const std::int64_t tokens = 1 + (dino->registers ? dino->registers.size(1) : 0) +
                               (image.height / patch.height) * (image.width / patch.width);
-  ImageTask task{{channels, image.height, image.width}, {tokens, plan.hidden}, LossKind::kMean};
+  ImageTask task{{channels, image.height, image.width}, {tokens, cfg.hidden}, LossKind::kMean};
   if (is_architecture(config, "ForImageClassification")) {
     const HeadScope head(builder);
     const std::int64_t labels = label_count(config, 2);
-    dino->head = make_linear(builder, "classifier", 2 * plan.hidden, labels, {.head = true});
+    dino->head = make_linear(builder, "classifier", 2 * cfg.hidden, labels, {.head = true});
     task.output = {labels};
     task.loss = LossKind::kCrossEntropy;
   }

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "estimator/models/families/vision/classifiers.h"
 #include "estimator/models/blocks/squeeze_excitation.h"
+#include "estimator/models/families/vision/classifiers.h"
 #include "kernels/framework/ops/arithmetic.h"
 
 namespace memfathom {
@@ -15,77 +15,76 @@ namespace {
 
 constexpr double kStochasticDepth = 0.2;
 
-struct Stage {
+struct EfficientNetStage {
   std::int64_t expansion, kernel, stride, in, out, count;
   bool fused =
       false;  // V2's: one dense convolution for the wide and the deep one, nothing squeezed
 };
-constexpr Stage kStages[] = {{1, 3, 1, 32, 16, 1},  {6, 3, 2, 16, 24, 2},  {6, 5, 2, 24, 40, 2},
-                             {6, 3, 2, 40, 80, 3},  {6, 5, 1, 80, 112, 3}, {6, 5, 2, 112, 192, 4},
-                             {6, 3, 1, 192, 320, 1}};
+constexpr EfficientNetStage kStages[] = {
+    {1, 3, 1, 32, 16, 1},  {6, 3, 2, 16, 24, 2},   {6, 5, 2, 24, 40, 2},  {6, 3, 2, 40, 80, 3},
+    {6, 5, 1, 80, 112, 3}, {6, 5, 2, 112, 192, 4}, {6, 3, 1, 192, 320, 1}};
 
-constexpr Stage kSmall[] = {{1, 3, 1, 24, 24, 2, true}, {4, 3, 2, 24, 48, 4, true},
-                            {4, 3, 2, 48, 64, 4, true}, {4, 3, 2, 64, 128, 6},
-                            {6, 3, 1, 128, 160, 9},     {6, 3, 2, 160, 256, 15}};
-constexpr Stage kMedium[] = {{1, 3, 1, 24, 24, 3, true}, {4, 3, 2, 24, 48, 5, true},
-                             {4, 3, 2, 48, 80, 5, true}, {4, 3, 2, 80, 160, 7},
-                             {6, 3, 1, 160, 176, 14},    {6, 3, 2, 176, 304, 18},
-                             {6, 3, 1, 304, 512, 5}};
-constexpr Stage kLarge[] = {{1, 3, 1, 32, 32, 4, true}, {4, 3, 2, 32, 64, 7, true},
-                            {4, 3, 2, 64, 96, 7, true}, {4, 3, 2, 96, 192, 10},
-                            {6, 3, 1, 192, 224, 19},    {6, 3, 2, 224, 384, 25},
-                            {6, 3, 1, 384, 640, 7}};
+constexpr EfficientNetStage kSmall[] = {{1, 3, 1, 24, 24, 2, true}, {4, 3, 2, 24, 48, 4, true},
+                                        {4, 3, 2, 48, 64, 4, true}, {4, 3, 2, 64, 128, 6},
+                                        {6, 3, 1, 128, 160, 9},     {6, 3, 2, 160, 256, 15}};
+constexpr EfficientNetStage kMedium[] = {{1, 3, 1, 24, 24, 3, true}, {4, 3, 2, 24, 48, 5, true},
+                                         {4, 3, 2, 48, 80, 5, true}, {4, 3, 2, 80, 160, 7},
+                                         {6, 3, 1, 160, 176, 14},    {6, 3, 2, 176, 304, 18},
+                                         {6, 3, 1, 304, 512, 5}};
+constexpr EfficientNetStage kLarge[] = {{1, 3, 1, 32, 32, 4, true}, {4, 3, 2, 32, 64, 7, true},
+                                        {4, 3, 2, 64, 96, 7, true}, {4, 3, 2, 96, 192, 10},
+                                        {6, 3, 1, 192, 224, 19},    {6, 3, 2, 224, 384, 25},
+                                        {6, 3, 1, 384, 640, 7}};
 
-std::vector<Layer> fused_layers(const ImageContext& context, const Stage& plan,
+std::vector<Layer> fused_layers(const ImageContext& context, const EfficientNetStage& cfg,
                                 std::int64_t expanded, double eps) {
-  const bool widens = expanded != plan.in;
-  const ConvPlan dense{.in = plan.in,
-                       .out = widens ? expanded : plan.out,
-                       .kernel = plan.kernel,
-                       .stride = plan.stride};
+  const bool widens = expanded != cfg.in;
+  const ConvSpec dense{
+      .in = cfg.in, .out = widens ? expanded : cfg.out, .kernel = cfg.kernel, .stride = cfg.stride};
   std::vector<Layer> layers;
   layers.push_back(conv_norm_layer(context, "0", dense, Activation::kSilu, eps));
   if (widens) {
-    layers.push_back(conv_norm_layer(context, "1", {.in = expanded, .out = plan.out, .kernel = 1},
+    layers.push_back(conv_norm_layer(context, "1", {.in = expanded, .out = cfg.out, .kernel = 1},
                                      Activation::kIdentity, eps));
   }
   return layers;
 }
 
-std::vector<Layer> separated_layers(const ImageContext& context, const Stage& plan,
+std::vector<Layer> separated_layers(const ImageContext& context, const EfficientNetStage& cfg,
                                     std::int64_t expanded, double eps) {
   std::vector<Layer> layers;
   const auto name = [&] { return fmt::format("{}", layers.size()); };
-  if (expanded != plan.in) {
-    layers.push_back(conv_norm_layer(context, name(), {.in = plan.in, .out = expanded, .kernel = 1},
+  if (expanded != cfg.in) {
+    layers.push_back(conv_norm_layer(context, name(), {.in = cfg.in, .out = expanded, .kernel = 1},
                                      Activation::kSilu, eps));
   }
   layers.push_back(conv_norm_layer(context, name(),
                                    {.in = expanded,
                                     .out = expanded,
-                                    .kernel = plan.kernel,
-                                    .stride = plan.stride,
+                                    .kernel = cfg.kernel,
+                                    .stride = cfg.stride,
                                     .groups = expanded},
                                    Activation::kSilu, eps));
   layers.push_back(squeeze_excitation_layer(context, name(),
                                             {.channels = expanded,
-                                             .squeezed = std::max<std::int64_t>(1, plan.in / 4),
+                                             .squeezed = std::max<std::int64_t>(1, cfg.in / 4),
                                              .activation = Activation::kSilu,
                                              .in_place = true}));
-  layers.push_back(conv_norm_layer(context, name(), {.in = expanded, .out = plan.out, .kernel = 1},
+  layers.push_back(conv_norm_layer(context, name(), {.in = expanded, .out = cfg.out, .kernel = 1},
                                    Activation::kIdentity, eps));
   return layers;
 }
 
-Layer make_block(const ImageContext& context, const Stage& plan, double drop, double eps) {
-  const std::int64_t expanded = divisible_channels(static_cast<double>(plan.in * plan.expansion));
+Layer make_block(const ImageContext& context, const EfficientNetStage& cfg, double drop,
+                 double eps) {
+  const std::int64_t expanded = divisible_channels(static_cast<double>(cfg.in * cfg.expansion));
   std::vector<Layer> layers;
   {
     const PathScope scope(context.builder, "block");
-    layers = plan.fused ? fused_layers(context, plan, expanded, eps)
-                        : separated_layers(context, plan, expanded, eps);
+    layers = cfg.fused ? fused_layers(context, cfg, expanded, eps)
+                       : separated_layers(context, cfg, expanded, eps);
   }
-  const bool residual = plan.stride == 1 && plan.in == plan.out;
+  const bool residual = cfg.stride == 1 && cfg.in == cfg.out;
   return [layers = std::move(layers), residual, drop](const Tensor& x) {
     Tensor result = run_layers(layers, x);
     if (!residual) return result;
@@ -96,15 +95,15 @@ Layer make_block(const ImageContext& context, const Stage& plan, double drop, do
 }
 
 // What the versions differ in beside their stages.
-struct Frame {
+struct StemAndHead {
   std::int64_t last;  // channels before the classifier
   double dropout, eps;
 };
 
-Layer make_staged(const ImageContext& context, std::int64_t classes, std::span<const Stage> stages,
-                  const Frame& frame) {
+Layer make_staged(const ImageContext& context, std::int64_t classes,
+                  std::span<const EfficientNetStage> stages, const StemAndHead& frame) {
   std::int64_t total = 0;
-  for (const Stage& stage : stages) total += stage.count;
+  for (const EfficientNetStage& stage : stages) total += stage.count;
   std::vector<Layer> features;
   std::int64_t done = 0;
   {
@@ -113,12 +112,12 @@ Layer make_staged(const ImageContext& context, std::int64_t classes, std::span<c
     features.push_back(conv_norm_layer(
         context, name(), {.in = 3, .out = stages.front().in, .kernel = 3, .stride = 2},
         Activation::kSilu, frame.eps));
-    for (const Stage& stage : stages) {
+    for (const EfficientNetStage& stage : stages) {
       const PathScope stage_scope(context.builder, name());
       std::vector<Layer> blocks;
       for (std::int64_t i = 0; i < stage.count; ++i, ++done) {
         const PathScope block(context.builder, fmt::format("{}", i));
-        Stage own = stage;
+        EfficientNetStage own = stage;
         if (i > 0) {
           own.in = stage.out;
           own.stride = 1;
@@ -146,16 +145,16 @@ Layer make_staged(const ImageContext& context, std::int64_t classes, std::span<c
 }  // namespace
 
 Layer make_efficientnet(const ImageContext& context, std::int64_t classes,
-                        const EfficientNetPlan& plan) {
-  std::vector<Stage> stages(std::begin(kStages), std::end(kStages));
-  for (Stage& stage : stages) {
-    stage.in = divisible_channels(static_cast<double>(stage.in) * plan.width);
-    stage.out = divisible_channels(static_cast<double>(stage.out) * plan.width);
+                        const EfficientNetConfig& cfg) {
+  std::vector<EfficientNetStage> stages(std::begin(kStages), std::end(kStages));
+  for (EfficientNetStage& stage : stages) {
+    stage.in = divisible_channels(static_cast<double>(stage.in) * cfg.width);
+    stage.out = divisible_channels(static_cast<double>(stage.out) * cfg.width);
     stage.count =
-        static_cast<std::int64_t>(std::ceil(static_cast<double>(stage.count) * plan.depth));
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(stage.count) * cfg.depth));
   }
-  const double eps = plan.width >= 1.6 ? 1e-3 : 1e-5;  // B5 to B7
-  return make_staged(context, classes, stages, {4 * stages.back().out, plan.dropout, eps});
+  const double eps = cfg.width >= 1.6 ? 1e-3 : 1e-5;  // B5 to B7
+  return make_staged(context, classes, stages, {4 * stages.back().out, cfg.dropout, eps});
 }
 
 Layer make_efficientnet_v2(const ImageContext& context, std::int64_t classes,

@@ -33,11 +33,11 @@ struct Step {
 // Convolution without bias, batch norm, ReLU in place.
 Layer unit(const ImageContext& context, std::int64_t in, const Step& step) {
   const PathScope scope(context.builder, step.name);
-  ConvPlan plan{.in = in, .out = step.out, .kernel = step.kernel.height, .stride = step.stride};
-  plan.kernel_width = step.kernel.width;
-  plan.padding = step.padded ? step.kernel.height / 2 : 0;
-  plan.padding_width = step.padded ? step.kernel.width / 2 : 0;
-  return sequential({conv_layer(context, "conv", plan),
+  ConvSpec cfg{.in = in, .out = step.out, .kernel = step.kernel.height, .stride = step.stride};
+  cfg.kernel_width = step.kernel.width;
+  cfg.padding = step.padded ? step.kernel.height / 2 : 0;
+  cfg.padding_width = step.padded ? step.kernel.width / 2 : 0;
+  return sequential({conv_layer(context, "conv", cfg),
                      batch_norm_layer(context, "bn", step.out, kEps),
                      activation_layer(Activation::kRelu)});
 }

@@ -40,26 +40,26 @@ struct MixerBlock {
 
 }  // namespace
 
-Layer make_mixer(const ImageContext& context, std::int64_t classes, const VitPlan& plan) {
+Layer make_mixer(const ImageContext& context, std::int64_t classes, const VitConfig& cfg) {
   Builder& builder = context.builder;
-  const std::int64_t side = plan.image_size / plan.patch;
+  const std::int64_t side = cfg.image_size / cfg.patch;
   const Layer patches = conv_layer(
       context, "stem.proj",
-      {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
+      {.in = 3, .out = cfg.width, .kernel = cfg.patch, .stride = cfg.patch, .bias = true});
   std::vector<Layer> blocks;
-  for (std::int64_t i = 0; i < plan.depth; ++i) {
+  for (std::int64_t i = 0; i < cfg.depth; ++i) {
     const PathScope scope(builder, "blocks", i);
-    const BlockScope counted(builder, i, plan.depth);
+    const BlockScope counted(builder, i, cfg.depth);
     MixerBlock block;
-    block.norm1 = make_layer_norm(builder, "norm1", plan.width);
-    block.tokens = make_mlp(builder, "mlp_tokens", side * side, plan.width / 2);
-    block.norm2 = make_layer_norm(builder, "norm2", plan.width);
-    block.channels = make_mlp(builder, "mlp_channels", plan.width, 4 * plan.width);
+    block.norm1 = make_layer_norm(builder, "norm1", cfg.width);
+    block.tokens = make_mlp(builder, "mlp_tokens", side * side, cfg.width / 2);
+    block.norm2 = make_layer_norm(builder, "norm2", cfg.width);
+    block.channels = make_mlp(builder, "mlp_channels", cfg.width, 4 * cfg.width);
     blocks.push_back(block_layer(context, std::move(block)));
   }
-  const LayerNorm norm = make_layer_norm(builder, "norm", plan.width);
+  const LayerNorm norm = make_layer_norm(builder, "norm", cfg.width);
   const HeadScope head_scope(builder);
-  const Linear head = make_linear(builder, "head", plan.width, classes, {.head = true});
+  const Linear head = make_linear(builder, "head", cfg.width, classes, {.head = true});
   return [=](const Tensor& image) {
     Tensor x = patches(image);
     x = transpose(flatten(x, 2), 1, 2);

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "estimator/models/families/vision/classifiers.h"
 #include "estimator/models/blocks/squeeze_excitation.h"
+#include "estimator/models/families/vision/classifiers.h"
 #include "kernels/framework/ops/arithmetic.h"
 
 namespace memfathom {
@@ -57,36 +57,36 @@ constexpr Bottleneck kSmall[] = {
     {5, 576, 96, true, true, 1}, {5, 576, 96, true, true, 1},
 };
 
-Layer make_bottleneck(const ImageContext& context, std::int64_t in, const Bottleneck& plan) {
-  const Activation activation = plan.hard_swish ? Activation::kHardswish : Activation::kRelu;
+Layer make_bottleneck(const ImageContext& context, std::int64_t in, const Bottleneck& cfg) {
+  const Activation activation = cfg.hard_swish ? Activation::kHardswish : Activation::kRelu;
   std::vector<Layer> layers;
   {
     const PathScope scope(context.builder, "block");
     const auto name = [&] { return fmt::format("{}", layers.size()); };
-    if (plan.expanded != in) {
+    if (cfg.expanded != in) {
       layers.push_back(conv_norm_layer(context, name(),
-                                       {.in = in, .out = plan.expanded, .kernel = 1}, activation,
+                                       {.in = in, .out = cfg.expanded, .kernel = 1}, activation,
                                        kThirdVersionEps));
     }
     layers.push_back(conv_norm_layer(context, name(),
-                                     {.in = plan.expanded,
-                                      .out = plan.expanded,
-                                      .kernel = plan.kernel,
-                                      .stride = plan.stride,
-                                      .groups = plan.expanded},
+                                     {.in = cfg.expanded,
+                                      .out = cfg.expanded,
+                                      .kernel = cfg.kernel,
+                                      .stride = cfg.stride,
+                                      .groups = cfg.expanded},
                                      activation, kThirdVersionEps));
-    if (plan.squeezes) {
-      const std::int64_t quarter = plan.expanded / 4;
+    if (cfg.squeezes) {
+      const std::int64_t quarter = cfg.expanded / 4;
       const std::int64_t squeezed = divisible_channels(static_cast<double>(quarter));
       layers.push_back(squeeze_excitation_layer(
           context, name(),
-          {.channels = plan.expanded, .squeezed = squeezed, .gate = Activation::kHardsigmoid}));
+          {.channels = cfg.expanded, .squeezed = squeezed, .gate = Activation::kHardsigmoid}));
     }
     layers.push_back(conv_norm_layer(context, name(),
-                                     {.in = plan.expanded, .out = plan.out, .kernel = 1},
+                                     {.in = cfg.expanded, .out = cfg.out, .kernel = 1},
                                      Activation::kIdentity, kThirdVersionEps));
   }
-  const bool residual = plan.stride == 1 && in == plan.out;
+  const bool residual = cfg.stride == 1 && in == cfg.out;
   return [layers = std::move(layers), residual](const Tensor& x) {
     Tensor result = run_layers(layers, x);
     if (residual) add_in_place(result, x);
@@ -97,11 +97,11 @@ Layer make_bottleneck(const ImageContext& context, std::int64_t in, const Bottle
 }  // namespace
 
 Layer make_mobilenet_v2(const ImageContext& context, std::int64_t classes) {
-  struct Stage {
+  struct MobileNetStage {
     std::int64_t expansion, out, count, stride;
   };
-  constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
-                               {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+  constexpr MobileNetStage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                                        {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   constexpr std::int64_t kLast = 1280;
   std::vector<Layer> features;
   {
@@ -110,7 +110,7 @@ Layer make_mobilenet_v2(const ImageContext& context, std::int64_t classes) {
     features.push_back(conv_norm_layer(
         context, name(), {.in = 3, .out = 32, .kernel = 3, .stride = 2}, Activation::kRelu6));
     std::int64_t in = 32;
-    for (const Stage& stage : kStages) {
+    for (const MobileNetStage& stage : kStages) {
       for (std::int64_t i = 0; i < stage.count; ++i) {
         const PathScope block(context.builder, name());
         features.push_back(block_layer(
@@ -143,10 +143,10 @@ Layer make_mobilenet_v3(const ImageContext& context, std::int64_t classes, bool 
     features.push_back(conv_norm_layer(context, name(),
                                        {.in = 3, .out = in, .kernel = 3, .stride = 2},
                                        Activation::kHardswish, kThirdVersionEps));
-    for (const Bottleneck& plan : plans) {
+    for (const Bottleneck& cfg : plans) {
       const PathScope block(context.builder, name());
-      features.push_back(block_layer(context, make_bottleneck(context, in, plan)));
-      in = plan.out;
+      features.push_back(block_layer(context, make_bottleneck(context, in, cfg)));
+      in = cfg.out;
     }
     features.push_back(conv_norm_layer(context, name(), {.in = in, .out = 6 * in, .kernel = 1},
                                        Activation::kHardswish, kThirdVersionEps));

@@ -16,10 +16,10 @@ struct ResNetBlock {
   std::vector<Layer> convolutions, norms;
   Layer shortcut;  // absent: the input itself
 
-  void add(const ImageContext& context, const ConvPlan& plan) {
+  void add(const ImageContext& context, const ConvSpec& cfg) {
     const std::size_t number = convolutions.size() + 1;
-    convolutions.push_back(conv_layer(context, fmt::format("conv{}", number), plan));
-    norms.push_back(batch_norm_layer(context, fmt::format("bn{}", number), plan.out));
+    convolutions.push_back(conv_layer(context, fmt::format("conv{}", number), cfg));
+    norms.push_back(batch_norm_layer(context, fmt::format("bn{}", number), cfg.out));
   }
 
   Tensor operator()(const Tensor& x) const {
@@ -37,19 +37,19 @@ struct ResNetBlock {
   }
 };
 
-ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std::int64_t in,
+ResNetBlock make_block(const ImageContext& context, const ResNetConfig& cfg, std::int64_t in,
                        std::int64_t planes, std::int64_t stride) {
   ResNetBlock block;
-  const std::int64_t out = planes * (plan.bottleneck ? kBottleneckExpansion : 1);
-  if (plan.bottleneck) {
-    const std::int64_t width = planes * plan.width_per_group / 64 * plan.groups;
+  const std::int64_t out = planes * (cfg.bottleneck ? kBottleneckExpansion : 1);
+  if (cfg.bottleneck) {
+    const std::int64_t width = planes * cfg.width_per_group / 64 * cfg.groups;
     block.add(context, {.in = in, .out = width, .kernel = 1});
     block.add(context, {.in = width,
                         .out = width,
                         .kernel = 3,
                         .stride = stride,
                         .padding = 1,
-                        .groups = plan.groups});
+                        .groups = cfg.groups});
     block.add(context, {.in = width, .out = out, .kernel = 1});
   } else {
     block.add(context, {.in = in, .out = planes, .kernel = 3, .stride = stride, .padding = 1});
@@ -68,7 +68,7 @@ ResNetBlock make_block(const ImageContext& context, const ResNetPlan& plan, std:
 
 }  // namespace
 
-Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNetPlan& plan) {
+Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNetConfig& cfg) {
   std::vector<Layer> layers;
   layers.push_back(
       conv_layer(context, "conv1", {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3}));
@@ -79,11 +79,11 @@ Layer make_resnet(const ImageContext& context, std::int64_t classes, const ResNe
   for (std::int64_t stage = 0; stage < 4; ++stage) {
     const std::int64_t planes = std::int64_t{64} << stage;
     std::vector<Layer> blocks;
-    for (std::int64_t i = 0; i < plan.blocks[static_cast<std::size_t>(stage)]; ++i) {
+    for (std::int64_t i = 0; i < cfg.blocks[static_cast<std::size_t>(stage)]; ++i) {
       const PathScope scope(context.builder, fmt::format("layer{}", stage + 1), i);
       const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
-      blocks.push_back(block_layer(context, make_block(context, plan, in, planes, stride)));
-      in = planes * (plan.bottleneck ? kBottleneckExpansion : 1);
+      blocks.push_back(block_layer(context, make_block(context, cfg, in, planes, stride)));
+      in = planes * (cfg.bottleneck ? kBottleneckExpansion : 1);
     }
     layers.push_back(sequential(std::move(blocks)));
   }

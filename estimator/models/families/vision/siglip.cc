@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/image_tower.h"
+#include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/text_tower.h"
 #include "estimator/models/blocks/tower_network.h"
 #include "kernels/framework/layers/batch_scope.h"
@@ -66,7 +66,7 @@ class Siglip final : public Network {
         text_(builder, part_of(config, "text_config", "siglip_text_model"), settings,
               TextTowerKind::kSiglip),
         vision_(builder, vision_part(config), settings) {
-    if (vision_.plan().hidden != text_.width())
+    if (vision_.config().hidden != text_.width())
       config.refuse("its two towers end in vectors of different widths");
     const HeadScope head(builder);
     scale_ = builder.parameter("logit_scale", {1});
@@ -100,7 +100,7 @@ class Siglip final : public Network {
  private:
   // What is in the output object beside the logits.
   struct Parts {
-    Seen image, text;
+    TowerOutput image, text;
     Tensor pictures, words;
   };
 
@@ -130,8 +130,8 @@ class SiglipClassifier final : public Network {
         vision_(builder, vision_part(config), settings) {
     if (settings_.loss == LossKind::kModel) settings_.loss = LossKind::kCrossEntropy;
     const HeadScope head(builder);
-    classifier_ = make_linear(builder, "classifier", vision_.plan().hidden, label_count(config, 2),
-                              {.head = true});
+    classifier_ = make_linear(builder, "classifier", vision_.config().hidden,
+                              label_count(config, 2), {.head = true});
   }
 
   void load_batch(std::int64_t size, bool targets) override {
@@ -148,10 +148,10 @@ class SiglipClassifier final : public Network {
     return apply_loss(settings_.loss, logits, target_, settings_.label_smoothing);
   }
 
-  bool output_is_named() const override { return true; }
+  bool script_holds_output() const override { return true; }
 
   Tensor forward() override {
-    const Seen seen = vision_();
+    const TowerOutput seen = vision_();
     return classifier_(mean(seen.tokens, {1}, false));
   }
 

@@ -11,7 +11,7 @@
 namespace memfathom {
 
 // model_type siglip (both towers with the sigmoid loss, or the image classifier where
-// `architectures` names it), siglip_text_model or siglip_vision_model. SigLIP 2 of a fixed picture
+// `architectures` names it), siglip_text_model or siglip_vision_model. SigLIP 2 of a fixed image
 // size is the same network under the same names.
 std::unique_ptr<Network> make_siglip(Builder& builder, const Node& config,
                                      const ModelSettings& settings);

@@ -149,10 +149,10 @@ Layer make_merging(const ImageContext& context, std::int64_t width) {
 
 }  // namespace
 
-Layer make_swin(const ImageContext& context, std::int64_t classes, const SwinPlan& plan) {
-  const std::array<std::int64_t, 4> counts{2, 2, plan.third_stage, 2};
-  const double total = static_cast<double>(6 + plan.third_stage);
-  std::int64_t done = 0, width = plan.width, heads = plan.heads;
+Layer make_swin(const ImageContext& context, std::int64_t classes, const SwinConfig& cfg) {
+  const std::array<std::int64_t, 4> counts{2, 2, cfg.third_stage, 2};
+  const double total = static_cast<double>(6 + cfg.third_stage);
+  std::int64_t done = 0, width = cfg.width, heads = cfg.heads;
   std::vector<Layer> features;
   {
     const PathScope scope(context.builder, "features");
@@ -170,7 +170,7 @@ Layer make_swin(const ImageContext& context, std::int64_t classes, const SwinPla
       std::vector<Layer> blocks;
       for (std::int64_t i = 0; i < counts[stage]; ++i, ++done) {
         const PathScope block(context.builder, fmt::format("{}.{}", features.size(), i));
-        const double drop = plan.stochastic_depth * static_cast<double>(done) / (total - 1);
+        const double drop = cfg.stochastic_depth * static_cast<double>(done) / (total - 1);
         blocks.push_back(block_layer(context, make_block(context, width, heads, i % 2 == 1, drop)));
       }
       features.push_back(sequential(std::move(blocks)));

@@ -63,9 +63,9 @@ Layer make_alexnet(const ImageContext& context, std::int64_t classes) {
   std::vector<Layer> features;
   {
     const PathScope scope(context.builder, "features");
-    const auto conv = [&](std::string_view name, ConvPlan plan) {
-      plan.bias = true;
-      features.push_back(conv_layer(context, name, plan));
+    const auto conv = [&](std::string_view name, ConvSpec cfg) {
+      cfg.bias = true;
+      features.push_back(conv_layer(context, name, cfg));
       features.push_back(activation_layer(Activation::kRelu));
     };
     conv("0", {.in = 3, .out = 64, .kernel = 11, .stride = 4, .padding = 2});

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "estimator/models/families/vision/dpt_head.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/families/vision/dpt_head.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/layers/normalization.h"
 #include "kernels/framework/ops/arithmetic.h"
@@ -50,13 +50,13 @@ Tensor rotated(const Tensor& x) {
   return cat(parts, 3);
 }
 
-struct BlockPlan {
+struct VggtBlockConfig {
   std::int64_t width = kWidth;
   bool norms_heads = false, rotates = false;
 };
 
-struct Block {
-  BlockPlan plan;
+struct VggtBlock {
+  VggtBlockConfig cfg;
   LayerNorm norm1, norm2, q_norm, k_norm;
   Linear qkv, projection, up, down;
   Tensor scale1, scale2;
@@ -78,15 +78,15 @@ struct Block {
   Tensor attended(const Tensor& input) const {
     const std::int64_t batch = input.size(0), length = input.size(1);
     const Tensor packed = permute(
-        reshape(qkv(input), {batch, length, 3, kHeads, plan.width / kHeads}), {2, 0, 3, 1, 4});
+        reshape(qkv(input), {batch, length, 3, kHeads, cfg.width / kHeads}), {2, 0, 3, 1, 4});
     const std::vector<Tensor> parts = unbind(packed, 0);
     Tensor q = parts[0];
     Tensor k = parts[1];
-    if (plan.norms_heads) {
+    if (cfg.norms_heads) {
       q = q_norm(q);
       k = k_norm(k);
     }
-    if (plan.rotates) {
+    if (cfg.rotates) {
       q = rotated(q);
       k = rotated(k);
     }
@@ -105,15 +105,15 @@ struct Block {
   }
 };
 
-Layer make_block(const ImageContext& context, const BlockPlan& plan) {
+Layer make_block(const ImageContext& context, const VggtBlockConfig& cfg) {
   Builder& builder = context.builder;
-  const std::int64_t width = plan.width;
-  Block block;
-  block.plan = plan;
+  const std::int64_t width = cfg.width;
+  VggtBlock block;
+  block.cfg = cfg;
   block.implementation = context.settings.attention;
   block.norm1 = make_layer_norm(builder, "norm1", width);
   block.qkv = make_linear(builder, "attn.qkv", width, 3 * width);
-  if (plan.norms_heads) {
+  if (cfg.norms_heads) {
     block.q_norm = make_layer_norm(builder, "attn.q_norm", width / kHeads);
     block.k_norm = make_layer_norm(builder, "attn.k_norm", width / kHeads);
   }
@@ -127,11 +127,11 @@ Layer make_block(const ImageContext& context, const BlockPlan& plan) {
 }
 
 std::vector<Layer> make_blocks(const ImageContext& context, std::string_view name,
-                               std::int64_t count, const BlockPlan& plan) {
+                               std::int64_t count, const VggtBlockConfig& cfg) {
   std::vector<Layer> blocks;
   for (std::int64_t i = 0; i < count; ++i) {
     const PathScope scope(context.builder, name, i);
-    blocks.push_back(make_block(context, plan));
+    blocks.push_back(make_block(context, cfg));
   }
   return blocks;
 }
@@ -205,9 +205,9 @@ class Vggt final : public Network {
       dino_ = make_blocks(context, "blocks", kDepth, {});
       dino_norm_ = make_layer_norm(builder, "norm", kWidth);
     }
-    const BlockPlan plan{kWidth, true, true};
-    frame_blocks_ = make_blocks(context, "frame_blocks", kDepth, plan);
-    global_blocks_ = make_blocks(context, "global_blocks", kDepth, plan);
+    const VggtBlockConfig cfg{kWidth, true, true};
+    frame_blocks_ = make_blocks(context, "frame_blocks", kDepth, cfg);
+    global_blocks_ = make_blocks(context, "global_blocks", kDepth, cfg);
     camera_token_ = builder.parameter("camera_token", {1, 2, 1, kWidth});
     register_token_ = builder.parameter("register_token", {1, 2, kRegisters, kWidth});
     mean_ = builder.buffer("_resnet_mean", {1, 1, 3, 1, 1}, DType::kFp32, false);

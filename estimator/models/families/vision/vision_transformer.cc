@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/encoder_layer.h"
+#include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
 #include "kernels/framework/ops/arithmetic.h"
@@ -17,20 +17,19 @@
 namespace memfathom {
 namespace {
 
-
-EncoderPlan read_plan(const Node& config) {
-  EncoderPlan defaults;
+EncoderConfig read_plan(const Node& config) {
+  EncoderConfig defaults;
   defaults.hidden = 768;
   defaults.layers = 12;
   defaults.heads = 12;
   defaults.ffn = 3072;
-  EncoderPlan plan = read_encoder_plan(config, defaults);
-  plan.dropout = probability_or(config, {"hidden_dropout_prob"}, 0);
-  plan.attention_dropout = probability_or(config, {"attention_probs_dropout_prob"}, 0);
-  plan.qkv_bias = flag_or(config, {"qkv_bias"}, true);
-  plan.activation = activation_or(config, {"hidden_act"}, "gelu");
-  plan.names = {"attention", "o_proj", "layernorm_before", "layernorm_after"};
-  return plan;
+  EncoderConfig cfg = read_encoder_config(config, defaults);
+  cfg.dropout = probability_or(config, {"hidden_dropout_prob"}, 0);
+  cfg.attention_dropout = probability_or(config, {"attention_probs_dropout_prob"}, 0);
+  cfg.qkv_bias = flag_or(config, {"qkv_bias"}, true);
+  cfg.activation = activation_or(config, {"hidden_act"}, "gelu");
+  cfg.names = {"attention", "o_proj", "layernorm_before", "layernorm_after"};
+  return cfg;
 }
 
 struct Vit {
@@ -74,7 +73,7 @@ struct Vit {
 
 std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& config,
                                                  const ModelSettings& settings) {
-  const EncoderPlan plan = read_plan(config);
+  const EncoderConfig cfg = read_plan(config);
   const ConfigExtent image = extent_or(config, "image_size", 224);
   const ConfigExtent patch = extent_or(config, "patch_size", 16);
   require_config_size(config, settings, image);
@@ -82,28 +81,28 @@ std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& c
   const std::int64_t count = (image.height / patch.height) * (image.width / patch.width);
   auto vit = std::make_shared<Vit>();
   vit->settings = settings;
-  vit->dropout = settings.dropout.value_or(plan.dropout);
+  vit->dropout = settings.dropout.value_or(cfg.dropout);
   {
     const PathScope scope(builder, "vit");
-    vit->class_token = builder.parameter("embeddings.cls_token", {1, 1, plan.hidden});
+    vit->class_token = builder.parameter("embeddings.cls_token", {1, 1, cfg.hidden});
     vit->positions =
-        builder.parameter("embeddings.position_embeddings", {1, count + 1, plan.hidden});
+        builder.parameter("embeddings.position_embeddings", {1, count + 1, cfg.hidden});
     vit->patches = conv_layer({builder, settings}, "embeddings.patch_embeddings.projection",
                               {.in = channels,
-                               .out = plan.hidden,
+                               .out = cfg.hidden,
                                .kernel = patch.height,
                                .stride = patch.height,
                                .bias = true,
                                .kernel_width = patch.width,
                                .stride_width = patch.width});
-    vit->layers = make_encoder_layers(builder, "layers", plan, settings);
-    vit->norm = make_layer_norm(builder, "layernorm", plan.hidden);
+    vit->layers = make_encoder_layers(builder, "layers", cfg, settings);
+    vit->norm = make_layer_norm(builder, "layernorm", cfg.hidden);
   }
   vit->pools = is_architecture(config, "ViTModel");
   const HeadScope head(builder);
   const std::int64_t outputs =
-      vit->pools ? count_or(config, {"pooler_output_size"}, plan.hidden) : label_count(config, 2);
-  vit->head = make_linear(builder, vit->pools ? "pooler.dense" : "classifier", plan.hidden, outputs,
+      vit->pools ? count_or(config, {"pooler_output_size"}, cfg.hidden) : label_count(config, 2);
+  vit->head = make_linear(builder, vit->pools ? "pooler.dense" : "classifier", cfg.hidden, outputs,
                           {.head = true});
   return make_image_network(builder.session(), settings,
                             [vit](const Tensor& x) { return (*vit)(x); },

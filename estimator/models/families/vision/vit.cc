@@ -81,21 +81,21 @@ struct VitBlock {
   }
 };
 
-VitBlock make_vit_block(const ImageContext& context, const VitPlan& plan) {
+VitBlock make_vit_block(const ImageContext& context, const VitConfig& cfg) {
   Builder& builder = context.builder;
   VitBlock block;
-  block.norm1 = make_vit_norm(builder, "norm1", plan.width);
+  block.norm1 = make_vit_norm(builder, "norm1", cfg.width);
   {
     const PathScope scope(builder, "attn");
-    block.attention.heads = plan.heads;
+    block.attention.heads = cfg.heads;
     block.attention.implementation = context.settings.attention;
-    block.attention.qkv = make_linear(builder, "qkv", plan.width, 3 * plan.width);
-    block.attention.projection = make_linear(builder, "proj", plan.width, plan.width);
+    block.attention.qkv = make_linear(builder, "qkv", cfg.width, 3 * cfg.width);
+    block.attention.projection = make_linear(builder, "proj", cfg.width, cfg.width);
   }
-  block.norm2 = make_vit_norm(builder, "norm2", plan.width);
+  block.norm2 = make_vit_norm(builder, "norm2", cfg.width);
   const PathScope scope(builder, "mlp");
-  block.mlp.up = make_linear(builder, "fc1", plan.width, 4 * plan.width);
-  block.mlp.down = make_linear(builder, "fc2", 4 * plan.width, plan.width);
+  block.mlp.up = make_linear(builder, "fc1", cfg.width, 4 * cfg.width);
+  block.mlp.down = make_linear(builder, "fc2", 4 * cfg.width, cfg.width);
   return block;
 }
 
@@ -125,20 +125,20 @@ struct EncoderBlock {
   }
 };
 
-EncoderBlock make_encoder_block(const ImageContext& context, const VitPlan& plan) {
+EncoderBlock make_encoder_block(const ImageContext& context, const VitConfig& cfg) {
   Builder& builder = context.builder;
   EncoderBlock block;
   block.dropout = context.dropout(0);
-  block.norm1 = make_vit_norm(builder, "ln_1", plan.width);
+  block.norm1 = make_vit_norm(builder, "ln_1", cfg.width);
   {
     const PathScope scope(builder, "self_attention");
-    block.attention = make_multihead_attention(builder, plan.width, plan.heads);
+    block.attention = make_multihead_attention(builder, cfg.width, cfg.heads);
     block.attention.dropout = block.dropout;
     block.attention.implementation = context.settings.attention;
   }
-  block.norm2 = make_vit_norm(builder, "ln_2", plan.width);
-  block.up = make_linear(builder, "mlp.0", plan.width, 4 * plan.width);
-  block.down = make_linear(builder, "mlp.3", 4 * plan.width, plan.width);
+  block.norm2 = make_vit_norm(builder, "ln_2", cfg.width);
+  block.up = make_linear(builder, "mlp.0", cfg.width, 4 * cfg.width);
+  block.down = make_linear(builder, "mlp.3", 4 * cfg.width, cfg.width);
   return block;
 }
 
@@ -169,35 +169,35 @@ Layer adapted_layer(const ImageContext& context, Layer block) {
 }
 
 template <typename MakeBlock>
-std::vector<Layer> make_blocks(const ImageContext& context, const VitPlan& plan,
+std::vector<Layer> make_blocks(const ImageContext& context, const VitConfig& cfg,
                                std::string_view name, MakeBlock make_block) {
   std::vector<Layer> blocks;
-  for (std::int64_t i = 0; i < plan.depth; ++i) {
+  for (std::int64_t i = 0; i < cfg.depth; ++i) {
     const PathScope scope(context.builder, name, i);
-    const BlockScope block(context.builder, i, plan.depth, plan.width);
-    blocks.push_back(block_layer(context, adapted_layer(context, make_block(context, plan))));
+    const BlockScope block(context.builder, i, cfg.depth, cfg.width);
+    blocks.push_back(block_layer(context, adapted_layer(context, make_block(context, cfg))));
   }
   return blocks;
 }
 
-std::int64_t patch_count(const VitPlan& plan) {
-  const std::int64_t side = plan.image_size / plan.patch;
+std::int64_t patch_count(const VitConfig& cfg) {
+  const std::int64_t side = cfg.image_size / cfg.patch;
   return side * side;
 }
 
 }  // namespace
 
-Layer make_vit(const ImageContext& context, std::int64_t classes, const VitPlan& plan) {
+Layer make_vit(const ImageContext& context, std::int64_t classes, const VitConfig& cfg) {
   Builder& builder = context.builder;
-  const Tensor class_token = builder.parameter("cls_token", {1, 1, plan.width});
-  const Tensor positions = builder.parameter("pos_embed", {1, patch_count(plan) + 1, plan.width});
+  const Tensor class_token = builder.parameter("cls_token", {1, 1, cfg.width});
+  const Tensor positions = builder.parameter("pos_embed", {1, patch_count(cfg) + 1, cfg.width});
   const Layer patches = conv_layer(
       context, "patch_embed.proj",
-      {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
-  const std::vector<Layer> blocks = make_blocks(context, plan, "blocks", make_vit_block);
-  const LayerNorm norm = make_vit_norm(builder, "norm", plan.width);
+      {.in = 3, .out = cfg.width, .kernel = cfg.patch, .stride = cfg.patch, .bias = true});
+  const std::vector<Layer> blocks = make_blocks(context, cfg, "blocks", make_vit_block);
+  const LayerNorm norm = make_vit_norm(builder, "norm", cfg.width);
   const HeadScope head_scope(builder);
-  const Linear head = make_linear(builder, "head", plan.width, classes, {.head = true});
+  const Linear head = make_linear(builder, "head", cfg.width, classes, {.head = true});
   return [=](const Tensor& image) {
     Tensor x = embedded(patches, image);
     x = with_positions(class_token, positions, x);
@@ -208,19 +208,19 @@ Layer make_vit(const ImageContext& context, std::int64_t classes, const VitPlan&
   };
 }
 
-Layer make_torchvision_vit(const ImageContext& context, std::int64_t classes, const VitPlan& plan) {
+Layer make_torchvision_vit(const ImageContext& context, std::int64_t classes,
+                           const VitConfig& cfg) {
   Builder& builder = context.builder;
-  const Tensor class_token = builder.parameter("class_token", {1, 1, plan.width});
+  const Tensor class_token = builder.parameter("class_token", {1, 1, cfg.width});
   const Layer patches = conv_layer(
       context, "conv_proj",
-      {.in = 3, .out = plan.width, .kernel = plan.patch, .stride = plan.patch, .bias = true});
+      {.in = 3, .out = cfg.width, .kernel = cfg.patch, .stride = cfg.patch, .bias = true});
   const Tensor positions =
-      builder.parameter("encoder.pos_embedding", {1, patch_count(plan) + 1, plan.width});
-  const std::vector<Layer> blocks =
-      make_blocks(context, plan, "encoder.layers", make_encoder_block);
-  const LayerNorm norm = make_vit_norm(builder, "encoder.ln", plan.width);
+      builder.parameter("encoder.pos_embedding", {1, patch_count(cfg) + 1, cfg.width});
+  const std::vector<Layer> blocks = make_blocks(context, cfg, "encoder.layers", make_encoder_block);
+  const LayerNorm norm = make_vit_norm(builder, "encoder.ln", cfg.width);
   const HeadScope head_scope(builder);
-  const Linear head = make_linear(builder, "heads.head", plan.width, classes, {.head = true});
+  const Linear head = make_linear(builder, "heads.head", cfg.width, classes, {.head = true});
   const double p = context.dropout(0);
   return [=](const Tensor& image) {
     Tensor x = embedded(patches, image);

@@ -44,11 +44,13 @@ class AttentionTensors {
   Value fp32(TensorId id, const Shape& extents) {
     return builder_.tensor(id, CUDNN_DATA_FLOAT, extents, dense(extents));
   }
-  Value unseen(const Shape& extents) { return builder_.unseen(extents, dense(extents)); }
+  Value virtual_tensor(const Shape& extents) {
+    return builder_.virtual_tensor(extents, dense(extents));
+  }
 
   // scale Q K^T.
   Value scaled_scores(const Value& q, const Value& kt, const Value& scale) {
-    const Value product = unseen(scores());
+    const Value product = virtual_tensor(scores());
     builder_.matmul(q, kt, product);
     return builder_.pointwise(CUDNN_POINTWISE_MUL, product, &scale);
   }
@@ -76,16 +78,16 @@ void build_forward(GraphBuilder& builder, const AttentionQuery& attention) {
   const Value scale = builder.scalar(kScale);
   const Value scores = t.masked(t.scaled_scores(q, kt, scale));
 
-  const Value largest = t.unseen(t.rows());
+  const Value largest = t.virtual_tensor(t.rows());
   builder.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, largest);
   const Value shifted = builder.pointwise(CUDNN_POINTWISE_SUB, scores, &largest);
   const Value exponentials = builder.pointwise(CUDNN_POINTWISE_EXP, shifted);
-  const Value sum = t.unseen(t.rows());
+  const Value sum = t.virtual_tensor(t.rows());
   builder.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, sum);
   const Value logarithm = builder.pointwise(CUDNN_POINTWISE_LOG, sum);
   const Value stats = t.fp32(kStats, t.rows());
   builder.pointwise(CUDNN_POINTWISE_ADD, largest, &logarithm, stats);
-  const Value weights = builder.unseen(scores.extents, scores.strides, t.type());
+  const Value weights = builder.virtual_tensor(scores.extents, scores.strides, t.type());
   builder.pointwise(CUDNN_POINTWISE_DIV, exponentials, &sum, weights);
 
   builder.matmul(weights, v, t.given(kO, t.queries(), attention.strides.out));
@@ -95,10 +97,11 @@ void build_forward(GraphBuilder& builder, const AttentionQuery& attention) {
 // added.
 void add_up(GraphBuilder& builder, AttentionTensors& t, const Value& a, const Value& b,
             const Value& c) {
-  const Value turned = builder.unseen(transposed(a.extents), transposed(a.strides), t.type());
+  const Value turned =
+      builder.virtual_tensor(transposed(a.extents), transposed(a.strides), t.type());
   builder.reshape(a, turned);
   if (c.extents[1] == a.extents[1]) return builder.matmul(turned, b, c);
-  const Value of_every_head = builder.unseen(t.all_keys(), dense(t.all_keys()), t.type());
+  const Value of_every_head = builder.virtual_tensor(t.all_keys(), dense(t.all_keys()), t.type());
   builder.matmul(turned, b, of_every_head);
   builder.reduce(CUDNN_REDUCE_TENSOR_ADD, of_every_head, c);
 }
@@ -116,7 +119,7 @@ void build_backward(GraphBuilder& builder, const AttentionQuery& attention) {
 
   // The softmax's part of the gradient: sum(dO * O) of each row.
   const Value products = builder.pointwise(CUDNN_POINTWISE_MUL, d_o, &o);
-  const Value sums = t.unseen(t.rows());
+  const Value sums = t.virtual_tensor(t.rows());
   builder.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
   const Value row_sums = t.fp32(kRowSums, t.rows());
   builder.pointwise(CUDNN_POINTWISE_MUL, sums, &one, row_sums);
@@ -126,14 +129,14 @@ void build_backward(GraphBuilder& builder, const AttentionQuery& attention) {
   const Value weights = builder.pointwise(CUDNN_POINTWISE_EXP, logs);
   add_up(builder, t, weights, d_o, t.given(kDV, t.keys(), attention.strides.dv));
 
-  const Value d_weights = t.unseen(t.scores());
+  const Value d_weights = t.virtual_tensor(t.scores());
   builder.matmul(d_o, vt, d_weights);
   const Value centred = builder.pointwise(CUDNN_POINTWISE_SUB, d_weights, &row_sums);
   const Value d_logs = builder.pointwise(CUDNN_POINTWISE_MUL, centred, &weights);
   const Value d_scores = builder.pointwise(CUDNN_POINTWISE_MUL, d_logs, &scale);
   add_up(builder, t, d_scores, q, t.given(kDK, t.keys(), attention.strides.dk));
 
-  const Value k = builder.unseen(transposed(kt.extents), transposed(kt.strides), t.type());
+  const Value k = builder.virtual_tensor(transposed(kt.extents), transposed(kt.strides), t.type());
   builder.reshape(kt, k);
   const Value dq_sums = t.fp32(kDQSums, t.queries());
   builder.matmul(d_scores, k, dq_sums);

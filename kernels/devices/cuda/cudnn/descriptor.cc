@@ -24,7 +24,7 @@ void check(cudnnStatus_t status, const char* call, const char* what) {
 
 }  // namespace
 
-bool is_refusal(cudnnStatus_t status) {
+bool is_recoverable(cudnnStatus_t status) {
   const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
   return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED ||
          status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;

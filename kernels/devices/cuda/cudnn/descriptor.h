@@ -34,7 +34,7 @@ class StatusError final : public Error {
 
 // Whether cuDNN said no before anything was launched (a parameter it does not take, something it
 // does not support, no room on the device): the device is as it was.
-bool is_refusal(cudnnStatus_t status);
+bool is_recoverable(cudnnStatus_t status);
 
 // Throws a StatusError naming the call, cuDNN's status and its own last message, unless `status` is
 // success.

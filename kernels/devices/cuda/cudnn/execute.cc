@@ -5,11 +5,11 @@
 
 namespace memfathom::cudnn {
 
-void execute(cudnnHandle_t handle, const ExecutionPlan& plan, std::span<const Operand> operands,
-             void* workspace) {
+void execute(cudnnHandle_t handle, const ExecutionPlan& plan,
+             std::span<const TensorBinding> operands, void* workspace) {
   std::vector<std::int64_t> ids;
   std::vector<void*> pointers;
-  for (const Operand& operand : operands) {
+  for (const TensorBinding& operand : operands) {
     ids.push_back(operand.id);
     pointers.push_back(operand.data);
   }

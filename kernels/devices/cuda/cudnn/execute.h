@@ -11,14 +11,14 @@
 
 namespace memfathom::cudnn {
 
-struct Operand {
+struct TensorBinding {
   TensorId id;
   void* data;  // device memory; a value on the host for tensors passed by value
 };
 
 // Runs `plan` on the handle's stream. `workspace` is device memory of at least plan.workspace()
 // bytes, or null for none.
-void execute(cudnnHandle_t handle, const ExecutionPlan& plan, std::span<const Operand> operands,
-             void* workspace);
+void execute(cudnnHandle_t handle, const ExecutionPlan& plan,
+             std::span<const TensorBinding> operands, void* workspace);
 
 }  // namespace memfathom::cudnn

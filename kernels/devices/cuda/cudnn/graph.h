@@ -28,11 +28,11 @@ enum TensorId : std::int64_t {
   kDV = 'V',
   kDO = 'O',
   kScale = 'a',
-  kMasked = 'm',       // by value: what a masked score becomes
-  kOne = '1',          // by value
-  kRowSums = 'r',      // fp32 [batch, heads, queries, 1], in the workspace
-  kDQSums = 'u',       // fp32, the query gradient while it is added up, in the workspace
-  kFirstUnseen = 1000  // values that never reach memory are numbered from here
+  kMasked = 'm',        // by value: what a masked score becomes
+  kOne = '1',           // by value
+  kRowSums = 'r',       // fp32 [batch, heads, queries, 1], in the workspace
+  kDQSums = 'u',        // fp32, the query gradient while it is added up, in the workspace
+  kFirstVirtual = 1000  // values that never reach memory are numbered from here
 };
 
 // PyTorch tells the alignment of its pointers, at most this; blocks of a caching allocator have

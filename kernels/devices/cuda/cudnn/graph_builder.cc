@@ -35,31 +35,32 @@ void GraphBuilder::finish() {
 }
 
 Value GraphBuilder::add_tensor(std::int64_t id, cudnnDataType_t type, const Shape& extents,
-                               const Shape& strides, Place place, std::int64_t alignment) {
+                               const Shape& strides, Placement place, std::int64_t alignment) {
   Descriptor& tensor = part(CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor");
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const std::int64_t>(extents));
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const std::int64_t>(strides));
-  if (place == Place::kByValue) tensor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
-  if (place == Place::kNowhere) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+  if (place == Placement::kByValue) tensor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
+  if (place == Placement::kVirtualTensor) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finalize();
   return {&tensor, extents, strides};
 }
 
 Value GraphBuilder::tensor(TensorId id, cudnnDataType_t type, const Shape& extents,
                            const Shape& strides, std::int64_t alignment) {
-  return add_tensor(id, type, extents, strides, Place::kMemory, alignment);
+  return add_tensor(id, type, extents, strides, Placement::kMemory, alignment);
 }
 
 Value GraphBuilder::scalar(TensorId id) {
   const Shape one{1, 1, 1, 1};
-  return add_tensor(id, CUDNN_DATA_FLOAT, one, one, Place::kByValue);
+  return add_tensor(id, CUDNN_DATA_FLOAT, one, one, Placement::kByValue);
 }
 
-Value GraphBuilder::unseen(const Shape& extents, const Shape& strides, cudnnDataType_t type) {
-  return add_tensor(next_unseen_++, type, extents, strides, Place::kNowhere);
+Value GraphBuilder::virtual_tensor(const Shape& extents, const Shape& strides,
+                                   cudnnDataType_t type) {
+  return add_tensor(next_virtual_++, type, extents, strides, Placement::kVirtualTensor);
 }
 
 void GraphBuilder::add(const Pointwise& pointwise) {
@@ -80,7 +81,7 @@ void GraphBuilder::add(const Pointwise& pointwise) {
 }
 
 Value GraphBuilder::pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b) {
-  const Value y = unseen(x.extents, x.strides);
+  const Value y = virtual_tensor(x.extents, x.strides);
   pointwise(mode, x, b, y);
   return y;
 }
@@ -91,7 +92,7 @@ void GraphBuilder::pointwise(cudnnPointwiseMode_t mode, const Value& x, const Va
 }
 
 Value GraphBuilder::position(const Value& x, std::int64_t axis) {
-  const Value y = unseen(x.extents, x.strides, CUDNN_DATA_INT32);
+  const Value y = virtual_tensor(x.extents, x.strides, CUDNN_DATA_INT32);
   add(Pointwise{.mode = CUDNN_POINTWISE_GEN_INDEX,
                 .x = x,
                 .y = y,
@@ -101,14 +102,14 @@ Value GraphBuilder::position(const Value& x, std::int64_t axis) {
 }
 
 Value GraphBuilder::at_least(const Value& x, const Value& b) {
-  const Value y = unseen(x.extents, x.strides, CUDNN_DATA_BOOLEAN);
+  const Value y = virtual_tensor(x.extents, x.strides, CUDNN_DATA_BOOLEAN);
   add(Pointwise{
       .mode = CUDNN_POINTWISE_CMP_GE, .x = x, .b = &b, .y = y, .precision = CUDNN_DATA_BOOLEAN});
   return y;
 }
 
 Value GraphBuilder::select(const Value& condition, const Value& yes, const Value& no) {
-  const Value y = unseen(yes.extents, yes.strides);
+  const Value y = virtual_tensor(yes.extents, yes.strides);
   add(Pointwise{
       .mode = CUDNN_POINTWISE_BINARY_SELECT, .x = yes, .b = &no, .t = &condition, .y = y});
   return y;

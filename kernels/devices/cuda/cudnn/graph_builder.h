@@ -31,7 +31,8 @@ class GraphBuilder {
   // A single fp32 number, handed over with the pointers, from host memory.
   Value scalar(TensorId id);
   // A value between two operations that never reaches memory.
-  Value unseen(const Shape& extents, const Shape& strides, cudnnDataType_t type = CUDNN_DATA_FLOAT);
+  Value virtual_tensor(const Shape& extents, const Shape& strides,
+                       cudnnDataType_t type = CUDNN_DATA_FLOAT);
 
   // y = mode(x, b), b broadcast to x; the first form makes y: fp32, of x's extents.
   Value pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b = nullptr);
@@ -54,9 +55,9 @@ class GraphBuilder {
   void finish();
 
  private:
-  enum class Place { kMemory, kByValue, kNowhere };
+  enum class Placement { kMemory, kByValue, kVirtualTensor };
   Value add_tensor(std::int64_t id, cudnnDataType_t type, const Shape& extents,
-                   const Shape& strides, Place place, std::int64_t alignment = kFullAlignment);
+                   const Shape& strides, Placement place, std::int64_t alignment = kFullAlignment);
 
   struct Pointwise {
     cudnnPointwiseMode_t mode;
@@ -70,7 +71,7 @@ class GraphBuilder {
   void add(const Pointwise& pointwise);
 
   Graph& graph_;
-  std::int64_t next_unseen_ = kFirstUnseen;
+  std::int64_t next_virtual_ = kFirstVirtual;
 };
 
 }  // namespace memfathom::cudnn

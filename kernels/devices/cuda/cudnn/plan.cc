@@ -102,7 +102,7 @@ DeviceProperties DeviceProperties::from_handle(cudnnHandle_t handle) {
   return DeviceProperties(std::move(descriptor));
 }
 
-Engine first_choice(const Graph& graph, const DeviceProperties& device,
+Engine first_engine(const Graph& graph, const DeviceProperties& device,
                     const PlanOptions& options) {
   std::vector<Engine> engines;
   std::string why;
@@ -120,7 +120,7 @@ Engine first_choice(const Graph& graph, const DeviceProperties& device,
   no_engine(why);
 }
 
-std::vector<Engine> all_choices(const Graph& graph, const DeviceProperties& device,
+std::vector<Engine> all_engines(const Graph& graph, const DeviceProperties& device,
                                 const PlanOptions& options) {
   std::vector<Engine> engines;
   std::string why;

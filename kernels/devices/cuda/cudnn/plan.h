@@ -51,11 +51,11 @@ struct Engine {
 
 // The first engine PyTorch would try. Throws Error(kEnvironment) when no engine takes the graph on
 // this device.
-Engine first_choice(const Graph& graph, const DeviceProperties& device,
+Engine first_engine(const Graph& graph, const DeviceProperties& device,
                     const PlanOptions& options = {});
 
 // Every engine of mode A, then of the fallback list, in order: what benchmark mode tries.
-std::vector<Engine> all_choices(const Graph& graph, const DeviceProperties& device,
+std::vector<Engine> all_engines(const Graph& graph, const DeviceProperties& device,
                                 const PlanOptions& options = {});
 
 // The largest workspace among them: what benchmark mode allocates where memory is no obstacle.

@@ -52,12 +52,12 @@ Bytes workspace(const std::string& line, const DeviceProperties& device,
                 const PlanOptions& options) {
   if (line.starts_with("attention ")) {
     const AttentionQuery query = parse_attention(line);
-    return first_choice(Graph(query), device, options).workspace + scratch_of(query).total();
+    return first_engine(Graph(query), device, options).workspace + scratch_of(query).total();
   }
   const ConvolutionQuery query = parse_convolution_query(line);
   const Graph graph(to_cudnn(query));
-  return query.benchmark ? largest_workspace(all_choices(graph, device, options))
-                         : first_choice(graph, device, options).workspace;
+  return query.benchmark ? largest_workspace(all_engines(graph, device, options))
+                         : first_engine(graph, device, options).workspace;
 }
 
 std::string on_one_line(std::string text) {

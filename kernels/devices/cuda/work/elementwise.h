@@ -15,7 +15,7 @@ namespace memfathom::cuda {
 template <typename T>
 struct ElementwiseWork {
   Elementwise op;
-  element::Lane out, a, b, c;
+  element::StridedSpan out, a, b, c;
   element::Scalars<T> scalars;
 
   struct Apply {
@@ -50,7 +50,7 @@ void submit_as(Executor& executor, const ElementwiseCall& call) {
   const auto& s = call.scalars;
   const auto input = [&](const Operand& operand) {
     return operand ? element::whole(element::broadcast_to(operand, call.out.shape))
-                   : element::Lane{};
+                   : element::StridedSpan{};
   };
   executor.each(call.out.shape.elements(),
                 ElementwiseWork<T>{call.op,
@@ -78,7 +78,7 @@ template <typename T>
 struct DropoutWork {
   double p;
   uint64_t seed, offset;
-  element::Lane x, y, mask;
+  element::StridedSpan x, y, mask;
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     const bool keeps = element::dropout_keeps(seed, offset, uint64_t(i), p);
@@ -101,7 +101,7 @@ template <typename T>
 struct OptimizerWork {
   Optimizer op;
   element::StepOptions<T> options;
-  element::Lane parameter, gradient, state1, state2;
+  element::StridedSpan parameter, gradient, state1, state2;
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     element::ElementState<T> e{parameter.template get<T>(i), gradient.template get<T>(i),

@@ -31,7 +31,7 @@ struct GemmWork {
   bool reads_out;  // beta is not 0; otherwise the old output may hold anything
   bool conjugate_a, conjugate_b;
 
-  MEMFATHOM_HD static T turned(T value, bool conjugated) {
+  MEMFATHOM_HD static T conjugate_if(T value, bool conjugated) {
     return conjugated ? element::conjugate(value) : value;
   }
 
@@ -39,8 +39,8 @@ struct GemmWork {
     const int64_t c = i % columns, r = i / columns % rows, batch = i / columns / rows;
     T sum{};
     for (int64_t k = 0; k < depth; ++k) {
-      sum = sum + turned(a.template get<T>(batch, r, k), conjugate_a) *
-                      turned(b.template get<T>(batch, k, c), conjugate_b);
+      sum = sum + conjugate_if(a.template get<T>(batch, r, k), conjugate_a) *
+                      conjugate_if(b.template get<T>(batch, k, c), conjugate_b);
     }
     sum = alpha * sum;
     if (bias.data != nullptr) sum = sum + bias.template get<T>(0, 0, c);

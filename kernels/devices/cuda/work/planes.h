@@ -83,7 +83,7 @@ template <typename T>
 struct EmbeddingWork {
   EmbeddingShape shape;
   element::Rows table, out;
-  element::Lane index;
+  element::StridedSpan index;
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     const int64_t position = i / shape.width;
@@ -101,7 +101,7 @@ template <typename T>
 struct EmbeddingBackwardWork {
   EmbeddingShape shape;
   element::Rows table, out;
-  element::Lane index;
+  element::StridedSpan index;
 
   MEMFATHOM_HD void operator()(int64_t feature) const {
     for (int64_t position = 0; position < shape.positions; ++position) {
@@ -119,7 +119,7 @@ void submit(Executor& executor, const EmbeddingCall& call) {
                              call.padding_index};
   const element::Rows table = element::rows_from(call.table, 1);
   const element::Rows out = element::rows_from(call.out, call.out.shape.rank() - 1);
-  const element::Lane index = element::whole(call.index);
+  const element::StridedSpan index = element::whole(call.index);
   const auto run = [&]<typename T>(T) {
     if (call.backward) {
       executor.each(shape.width, EmbeddingBackwardWork<T>{shape, table, out, index});

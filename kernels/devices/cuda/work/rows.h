@@ -13,7 +13,7 @@ template <typename T>
 struct ReduceWork {
   Reduction op;
   element::Rows in;
-  element::Lane out;
+  element::StridedSpan out;
 
   template <typename Team>
   MEMFATHOM_HD void operator()(const Team& team, int64_t r) const {
@@ -122,7 +122,7 @@ template <typename T>
 struct NllWork {
   int64_t ignore_index;
   element::Rows classes;  // a row per position
-  element::Lane target, loss, total_weight;
+  element::StridedSpan target, loss, total_weight;
 
   template <typename Team>
   MEMFATHOM_HD void operator()(const Team& team, int64_t) const {
@@ -148,7 +148,7 @@ template <typename T>
 struct NllBackwardWork {
   int64_t ignore_index;
   element::Rows gradient;
-  element::Lane target, grad_loss, total_weight;
+  element::StridedSpan target, grad_loss, total_weight;
 
   MEMFATHOM_HD void operator()(int64_t i) const {
     element::nll_backward<T>(row_of(gradient, i), target.get<int64_t>(i), ignore_index,
@@ -158,7 +158,7 @@ struct NllBackwardWork {
 
 template <typename Executor>
 void submit(Executor& executor, const NllCall& call) {
-  const element::Lane target = element::whole(call.target);
+  const element::StridedSpan target = element::whole(call.target);
   const auto run = [&]<typename T>(T) {
     if (call.backward) {
       executor.each(

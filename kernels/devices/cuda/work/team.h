@@ -3,7 +3,7 @@
 // warp or a block (grid.cuh).
 #pragma once
 
-#include "kernels/devices/element/lane.h"
+#include "kernels/devices/element/strided_span.h"
 
 namespace memfathom::cuda {
 
@@ -23,7 +23,7 @@ struct SingleTeam {
 
 // One row of Rows, without copying its extents.
 struct RowRef {
-  const element::Lane& lane;
+  const element::StridedSpan& lane;
   void* data;
 
   MEMFATHOM_HD explicit operator bool() const { return data != nullptr; }

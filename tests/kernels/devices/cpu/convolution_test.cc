@@ -59,7 +59,7 @@ TEST_P(CpuConvolutionTest, AllThreeKindsAgreeWithTheReference) {
     call.y = y;
     call.dx = dx;
     call.dw = dw;
-    const WorkspaceAnswer answer = device.convolution(call.query);
+    const WorkspaceSize answer = device.convolution(call.query);
     EXPECT_EQ(answer.source, Source::kExact);
     HostTensor workspace({answer.bytes.count()}, DType::kUint8);
     call.workspace = workspace;

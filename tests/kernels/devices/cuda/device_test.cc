@@ -17,7 +17,7 @@ using testing::StrEq;
 
 class CudaDeviceTest : public DoubledTest {};
 
-TEST_F(CudaDeviceTest, TheEnvironmentNamesTheCardAndTheLibraries) {
+TEST_F(CudaDeviceTest, TheEnvironmentNamesTheGpuAndTheLibraries) {
   doubles::reset({.name = "NVIDIA L4", .major = 8, .minor = 9, .memory = std::size_t{22} << 30});
   const CudaDevice device(0);
   const Environment environment = device.environment();

@@ -41,7 +41,7 @@ TEST_F(DoublesTest, DeviceMemoryIsNotHostMemory) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-TEST_F(DoublesTest, AnErrorNobodyAskedForIsFound) {
+TEST_F(DoublesTest, FindsAnUncheckedError) {
   EXPECT_EQ(cudaFree(reinterpret_cast<void*>(8)), cudaErrorInvalidValue);
   EXPECT_THAT(doubles::leaks(), Contains(HasSubstr("an error nobody asked for")));
   EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
@@ -103,7 +103,7 @@ TEST_F(DoublesTest, CublasRefusesWrongLeadingDimensionsForeignMemoryAndStaleHand
   float host[16] = {};
   const float one = 1;
   const Stream stream = make_stream();
-  BlasHandle handle = make_blas(stream.get());
+  CublasHandle handle = make_cublas_handle(stream.get());
   const auto multiply = [&](cublasHandle_t h, const void* a, cudaDataType type, int lda,
                             cublasComputeType_t compute) {
     return cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 3, 3, 3, &one, a, type, lda, device, type, 3,

@@ -214,7 +214,7 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   }
 }
 
-// An old card has no product of bf16, a library no transform of that length: the next call works.
+// An old GPU has no product of bf16, a library no transform of that length: the next call works.
 TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
   CudaDevice device(0);
   Work work(device);
@@ -234,7 +234,7 @@ TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
   device.synchronize();
 }
 
-// With lazy loading the first launch of a kernel allocates its code: on a nearly full card that is
+// With lazy loading the first launch of a kernel allocates its code: on a nearly full GPU that is
 // an answer, not the end of the device.
 TEST_F(CudaFailureTest, ACallWhoseCodeFindsNoRoomIsOutOfMemoryAndLeavesTheDeviceUsable) {
   CudaDevice device(0);

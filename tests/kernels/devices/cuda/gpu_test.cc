@@ -17,14 +17,14 @@ namespace {
 using namespace literals;
 
 // $MEMFATHOM_TEST_DEVICE ("cuda:1"), as scripts/gpu-day sets it; else the first.
-int tested_card() {
+int tested_gpu() {
   const char* given = std::getenv("MEMFATHOM_TEST_DEVICE");
   const std::string name = given != nullptr ? given : "cuda:0";
   return std::stoi(name.substr(name.find(':') + 1));
 }
 
 TEST(GpuTest, EveryCallAgreesWithTheReferenceLoops) {
-  const std::unique_ptr<Device> device = open_cuda_device(tested_card());
+  const std::unique_ptr<Device> device = open_cuda_device(tested_gpu());
   const SelftestReport report = compare_with_reference(*device);
   for (const SelftestCase& result : report.cases) {
     EXPECT_TRUE(result.passed()) << result.name << ": " << result.difference << " over "
@@ -32,15 +32,15 @@ TEST(GpuTest, EveryCallAgreesWithTheReferenceLoops) {
   }
 }
 
-TEST(GpuTest, TheEnvironmentNamesTheCard) {
-  const Environment environment = open_cuda_device(tested_card())->environment();
+TEST(GpuTest, TheEnvironmentNamesTheGpu) {
+  const Environment environment = open_cuda_device(tested_gpu())->environment();
   EXPECT_FALSE(environment.gpu.empty());
   EXPECT_THAT(environment.architecture, testing::StartsWith("sm_"));
   EXPECT_GT(environment.memory_total, 1_GiB);
 }
 
-TEST(GpuTest, MoreMemoryThanTheCardHasIsOutOfMemoryAndTheDeviceGoesOn) {
-  const std::unique_ptr<Device> device = open_cuda_device(tested_card());
+TEST(GpuTest, AllocatingMoreThanTheGpuHasIsOutOfMemoryAndLeavesTheDeviceUsable) {
+  const std::unique_ptr<Device> device = open_cuda_device(tested_gpu());
   CachingAllocator allocator(device->memory());
   allocator.free(allocator.allocate(30_MiB));
   EXPECT_THROW(allocator.allocate(*device->memory().capacity() + 1_GiB), OutOfMemory);
@@ -54,7 +54,7 @@ TEST(GpuTest, MoreMemoryThanTheCardHasIsOutOfMemoryAndTheDeviceGoesOn) {
 }
 
 TEST(GpuTest, ATensorSpansThePagesOfAnExpandableSegment) {
-  const std::unique_ptr<Device> device = open_cuda_device(tested_card());
+  const std::unique_ptr<Device> device = open_cuda_device(tested_gpu());
   AllocatorOptions options;
   options.expandable_segments = true;
   CachingAllocator allocator(device->memory(), options);

@@ -32,11 +32,11 @@ using selftest::LayerCase;
 class NotingWorkspaces final : public WorkspaceModel {
  public:
   explicit NotingWorkspaces(const Device& device) : device_(device) {}
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override {
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override {
     return note(device_.convolution(query));
   }
-  WorkspaceAnswer fft(const FftQuery& query) const override { return note(device_.fft(query)); }
-  WorkspaceAnswer attention(const AttentionQuery& query) const override {
+  WorkspaceSize fft(const FftQuery& query) const override { return note(device_.fft(query)); }
+  WorkspaceSize attention(const AttentionQuery& query) const override {
     return note(device_.attention(query));
   }
   bool take(Bytes size) const {
@@ -46,7 +46,7 @@ class NotingWorkspaces final : public WorkspaceModel {
   }
 
  private:
-  WorkspaceAnswer note(WorkspaceAnswer answer) const {
+  WorkspaceSize note(WorkspaceSize answer) const {
     answered_ = answer.bytes;
     return answer;
   }
@@ -90,13 +90,13 @@ struct Outcome {
   std::vector<std::int64_t> events;
 };
 
-Outcome run_layer(Device& device, const LayerCase& layer_case, Session* saved_on = nullptr) {
+Outcome run_layer(Device& device, const LayerCase& layer_case, Session* offload_session = nullptr) {
   Outcome outcome;
   CachingAllocator caching(device.memory());
   const NotingWorkspaces workspaces(device);
   NotingAllocator allocator(caching, workspaces);
   Session session(device, allocator, workspaces, FrameworkPolicy{});
-  session.saved_on = saved_on;
+  session.offload_session = offload_session;
   outcome.values =
       selftest::run_layer(session, layer_case, [&] { outcome.events = allocator.events; });
   return outcome;
@@ -148,7 +148,7 @@ TEST_F(CudaLayersTest, ProductsOfRealFactorsAreLeftToCublasHoweverTheyLie) {
   EXPECT_EQ(doubles::calls_of("cublasGemmStridedBatchedEx"), 3);
 }
 
-// On a card without fused engines: with them the workspace stands in for the temporaries of flash
+// On a GPU without fused engines: with them the workspace stands in for the temporaries of flash
 // attention.
 TEST_F(CudaLayersTest, TheSameLayerAllocatesAlikeOnCpuCudaAndDry) {
   doubles::reset({.major = 7, .minor = 5});
@@ -293,7 +293,7 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {
   run_layer(device, layer_cases().front());
   CachingAllocator allocator(device.memory());
   FrameworkPolicy policy;
-  policy.counts_workspaces = false;
+  policy.count_workspaces = false;
   Session session(device, allocator, device, policy);
   Builder builder(session, {});
   const Linear layer = make_linear(builder, "linear", 4, 4);

@@ -46,12 +46,12 @@ TEST(CudaLoaderTest, AModuleOfAnotherBuildIsRefused) {
 
 TEST(CudaLoaderTest, TheEnvironmentVariableNamesTheModule) {
   setenv("MEMFATHOM_CUDA_MODULE", MEMFATHOM_DOUBLED_MODULE, 1);
-  EXPECT_THAT(cuda_module_places(), testing::ElementsAre(MEMFATHOM_DOUBLED_MODULE));
+  EXPECT_THAT(cuda_module_search_paths(), testing::ElementsAre(MEMFATHOM_DOUBLED_MODULE));
   EXPECT_EQ(open_cuda_device(0)->name(), "cuda:0");
   unsetenv("MEMFATHOM_CUDA_MODULE");
 }
 
-TEST(CudaLoaderTest, CardsAreCountedByTheirPciBusUnlessTheUserDecidedOtherwise) {
+TEST(CudaLoaderTest, NumbersGpusByPciBusUnlessTheUserOverridesIt) {
   unsetenv("CUDA_DEVICE_ORDER");
   load_cuda_module({MEMFATHOM_DOUBLED_MODULE});
   EXPECT_STREQ(std::getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
@@ -63,7 +63,7 @@ TEST(CudaLoaderTest, CardsAreCountedByTheirPciBusUnlessTheUserDecidedOtherwise) 
 
 TEST(CudaLoaderTest, WithoutItTheModuleIsLookedForBesideTheProgramFirst) {
   unsetenv("MEMFATHOM_CUDA_MODULE");
-  const auto places = cuda_module_places();
+  const auto places = cuda_module_search_paths();
   ASSERT_EQ(places.size(), 3U);
   EXPECT_EQ(places[0],
             std::filesystem::canonical("/proc/self/exe").parent_path() / "libmemfathom_cuda.so");

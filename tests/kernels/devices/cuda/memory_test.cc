@@ -78,7 +78,7 @@ TEST_F(CudaMemoryTest, ReleasingASegmentTwiceIsABugOfOurs) {
               HasSubstr("internal: a segment of 2.00 MiB"));
 }
 
-TEST_F(CudaMemoryTest, SegmentsNobodyReleasedGoBackWithTheDevice) {
+TEST_F(CudaMemoryTest, ReleasesLeftoverSegmentsWithTheDevice) {
   CudaDevice device(0);
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }

@@ -32,7 +32,7 @@ TEST(CudaStatusTest, EveryStatusOfCufftHasItsName) {
   }
 }
 
-TEST(CudaStatusTest, ACardThatTheModuleHasNoCodeForIsToldWhatToDo) {
+TEST(CudaStatusTest, ExplainsWhatToDoForAGpuWithoutCompiledKernels) {
   EXPECT_THAT(sentence("the launch of a norm", cudaErrorNoKernelImageForDevice),
               HasSubstr("build memfathom on this machine"));
   EXPECT_THAT(sentence("cudaSetDevice", cudaErrorDevicesUnavailable), HasSubstr("to itself"));
@@ -102,22 +102,22 @@ TEST_F(CudnnPlanningTest, AConvolutionThatContradictsItselfIsNeverAsked) {
 TEST_F(CudnnPlanningTest, EnginesThatRoundTheirInputsOrSayNothingAreLeftOut) {
   const auto device = cudnn::DeviceProperties::from_json(to_cudnn_json(describe_gpu("sm_80")));
   const cudnn::Graph graph(cudnn::to_cudnn(good_query()));
-  EXPECT_EQ(cudnn::first_choice(graph, device).workspace, Bytes{1 << 20});
-  const auto all = cudnn::all_choices(graph, device);
+  EXPECT_EQ(cudnn::first_engine(graph, device).workspace, Bytes{1 << 20});
+  const auto all = cudnn::all_engines(graph, device);
   EXPECT_EQ(all.size(), 3U);
   EXPECT_EQ(cudnn::largest_workspace(all), Bytes{1 << 22});
-  EXPECT_EQ(cudnn::first_choice(graph, device, {.allow_tf32 = false}).workspace, Bytes{1 << 22});
-  EXPECT_EQ(cudnn::all_choices(graph, device, {.deterministic = true}).size(), 2U);
+  EXPECT_EQ(cudnn::first_engine(graph, device, {.allow_tf32 = false}).workspace, Bytes{1 << 22});
+  EXPECT_EQ(cudnn::all_engines(graph, device, {.deterministic = true}).size(), 2U);
 }
 
 TEST_F(CudnnPlanningTest, WithoutAnEngineTheReasonOfTheFirstListIsTold) {
   doubles::fail_always("cudnnBackendFinalize(heuristics)", CUDNN_STATUS_NOT_SUPPORTED);
   const auto device = cudnn::DeviceProperties::from_json(to_cudnn_json(describe_gpu("sm_80")));
   const cudnn::Graph graph(cudnn::to_cudnn(good_query()));
-  EXPECT_THAT(error_of([&] { cudnn::first_choice(graph, device); }),
+  EXPECT_THAT(error_of([&] { cudnn::first_engine(graph, device); }),
               HasSubstr("cuDNN has no engine for this operation on this device (cuDNN: "
                         "cudnnBackendFinalize(heuristics) failed"));
-  EXPECT_THAT(error_of([&] { cudnn::all_choices(graph, device); }), HasSubstr("has no engine"));
+  EXPECT_THAT(error_of([&] { cudnn::all_engines(graph, device); }), HasSubstr("has no engine"));
 }
 
 TEST_F(CudnnPlanningTest, TheVersionIsWrittenAsPeopleWriteIt) {

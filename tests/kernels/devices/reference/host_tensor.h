@@ -81,7 +81,7 @@ class HostTensor {
   const Operand& operand() const { return operand_; }
   operator const Operand&() const { return operand_; }
   std::int64_t size() const { return operand_.shape.elements(); }
-  element::Lane lane() const { return element::whole(operand_); }
+  element::StridedSpan lane() const { return element::whole(operand_); }
   double get(std::int64_t i) const { return lane().get<double>(i); }
   void set(std::int64_t i, double value) { lane().set<double>(i, value); }
   // Real and imaginary parts one after the other for complex types.

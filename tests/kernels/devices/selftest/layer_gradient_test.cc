@@ -65,7 +65,7 @@ class Subject {
   CachingAllocator allocator_{device_.memory()};
   Session session_{device_, allocator_, device_, FrameworkPolicy{}};
   Builder builder_;
-  Layer layer_;
+  TestLayer layer_;
   std::vector<Tensor> learned_;
 };
 

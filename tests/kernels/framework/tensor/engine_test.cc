@@ -25,7 +25,7 @@ class EngineTest : public testing::Test {
 
   FrameworkPolicy policy_ = [] {
     FrameworkPolicy policy;
-    policy.counts_workspaces = false;
+    policy.count_workspaces = false;
     return policy;
   }();
   DryDevice device_;
@@ -33,7 +33,7 @@ class EngineTest : public testing::Test {
   Session session_{device_, allocator_, device_, policy_};
 };
 
-TEST_F(EngineTest, AProductSavesAnOperandOnlyWhenTheOtherLearns) {
+TEST_F(EngineTest, SavesAnOperandOfAProductOnlyWhenTheOtherIsTrainable) {
   const Tensor weight = leaf({64, 64});
   Tensor frozen = session_.empty({64, 64}, DType::kFp32);
   const std::int64_t before = live();
@@ -59,9 +59,9 @@ TEST_F(EngineTest, ARetainedGraphCanBeRunBackwardAgain) {
   const Tensor weight = leaf({16, 16});
   const Tensor loss = sum_all(pow_scalar(linear(x, weight), 2));
   const std::int64_t with_graph = live();
-  run_backward(loss, Graph::kRetained);
+  run_backward(loss, GraphRetention::kRetained);
   EXPECT_EQ(live(), with_graph + std::int64_t{16} * 16 * 4);  // the gradient
-  run_backward(loss, Graph::kFreed);
+  run_backward(loss, GraphRetention::kFreed);
   EXPECT_LT(live(), with_graph);
 }
 

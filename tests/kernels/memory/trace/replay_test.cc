@@ -50,10 +50,10 @@ TEST(ReplayTest, ReportsThePeaksOfEveryPhase) {
 
 class FixedWorkspace final : public WorkspaceModel {
  public:
-  WorkspaceAnswer convolution(const ConvolutionQuery& query) const override {
+  WorkspaceSize convolution(const ConvolutionQuery& query) const override {
     return {query.kind == ConvolutionKind::kDataGradient ? 10_MiB : 30_MiB, Source::kMeasured};
   }
-  WorkspaceAnswer fft(const FftQuery&) const override { return {}; }
+  WorkspaceSize fft(const FftQuery&) const override { return {}; }
 };
 
 TEST(ReplayTest, TakesWorkspacesWhereTheCallsWereRecorded) {

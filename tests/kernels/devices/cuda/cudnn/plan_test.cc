@@ -28,7 +28,7 @@ ConvolutionQuery example(ConvolutionKind kind, DType dtype, bool channels_last) 
 }
 
 Bytes first_workspace(const ConvolutionQuery& query, const DeviceProperties& on) {
-  return first_choice(Graph(to_cudnn(query)), on).workspace;
+  return first_engine(Graph(to_cudnn(query)), on).workspace;
 }
 
 constexpr std::int64_t kInput = std::int64_t{8} * 64 * 128 * 128 * 4;
@@ -82,8 +82,8 @@ TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
 TEST(CudnnPlanTest, BenchmarkModeSeesTheFirstChoiceAmongManyAndItsLargestIsNoSmaller) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
-  const std::vector<Engine> all = all_choices(graph, a100);
-  const Engine first = first_choice(graph, a100);
+  const std::vector<Engine> all = all_engines(graph, a100);
+  const Engine first = first_engine(graph, a100);
   ASSERT_GT(all.size(), 5U);
   EXPECT_EQ(all.front().workspace, first.workspace);
   EXPECT_GT(largest_workspace(all), first.workspace);
@@ -92,23 +92,23 @@ TEST(CudnnPlanTest, BenchmarkModeSeesTheFirstChoiceAmongManyAndItsLargestIsNoSma
 TEST(CudnnPlanTest, WithoutTf32Fp32ConvolutionsTakeEnginesOffTheTensorCores) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
-  EXPECT_LT(all_choices(graph, a100, {.allow_tf32 = false}).size(),
-            all_choices(graph, a100).size());
-  EXPECT_NE(first_choice(graph, a100, {.allow_tf32 = false}).workspace,
-            first_choice(graph, a100).workspace);
+  EXPECT_LT(all_engines(graph, a100, {.allow_tf32 = false}).size(),
+            all_engines(graph, a100).size());
+  EXPECT_NE(first_engine(graph, a100, {.allow_tf32 = false}).workspace,
+            first_engine(graph, a100).workspace);
 }
 
 TEST(CudnnPlanTest, DeterminismLeavesFewerEngines) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kWeightGradient, DType::kFp32, false)));
-  EXPECT_LT(all_choices(graph, a100, {.deterministic = true}).size(),
-            all_choices(graph, a100).size());
+  EXPECT_LT(all_engines(graph, a100, {.deterministic = true}).size(),
+            all_engines(graph, a100).size());
 }
 
 TEST(CudnnPlanTest, AnExecutionPlanWantsWhatItsEngineSaid) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
-  const Engine engine = first_choice(graph, a100);
+  const Engine engine = first_engine(graph, a100);
   EXPECT_EQ(ExecutionPlan(engine, a100).workspace(), engine.workspace);
 }
 

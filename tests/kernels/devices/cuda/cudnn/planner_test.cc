@@ -56,7 +56,7 @@ TEST(CudnnPlannerTest, ARefusedGraphIsNoAnswerAndItsReasonASentence) {
   query.dtype = DType::kBf16;
   EXPECT_EQ(planner.ask(std::span(&query, 1)).front(), std::nullopt);
   const std::vector<std::string> lines{to_string(query), "conv nonsense", to_string(example())};
-  const std::vector<std::string> answers = planner.ask_lines(lines);
+  const std::vector<std::string> answers = planner.query_lines(lines);
   EXPECT_THAT(answers[0], HasSubstr("refused cuDNN has no engine"));
   EXPECT_THAT(answers[1], HasSubstr("refused \"conv nonsense\" is not a convolution query"));
   EXPECT_THAT(answers[2], ::testing::Not(HasSubstr("refused")));
@@ -66,10 +66,10 @@ TEST(CudnnPlannerTest, AttentionIsPlannedOnlyWhereALibcudaWasOpenedInTheChild) {
   const std::vector<std::string> lines{"attention forward fp16 2 8 8 512 512 64",
                                        "attention forward"};
   CudnnPlanner without({.gpu = "sm_90", .program = {}, .library_directory = {}, .libcuda = {}});
-  EXPECT_THAT(without.ask_lines(lines)[0], HasSubstr("refused cuDNN has no engine"));
+  EXPECT_THAT(without.query_lines(lines)[0], HasSubstr("refused cuDNN has no engine"));
   CudnnPlanner with(
       {.gpu = "sm_90", .program = {}, .library_directory = {}, .libcuda = MEMFATHOM_LIBCUDA_STUB});
-  const std::vector<std::string> answers = with.ask_lines(lines);
+  const std::vector<std::string> answers = with.query_lines(lines);
   EXPECT_LT(std::stoll(answers[0]), 1 << 20);
   EXPECT_THAT(answers[1], HasSubstr("is not an attention query"));
 }
@@ -86,10 +86,10 @@ TEST(CudnnPlannerTest, CudnnTakesOurAttentionGraphsFromAmpereToBlackwell) {
                                        "attention backward fp16 2 8 8 512 512 128 causal",
                                        "attention backward bf16 2 8 2 500 77 40"};
   for (const char* gpu : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
-    for (const std::string& answer : attention_planner(gpu).ask_lines(lines))
+    for (const std::string& answer : attention_planner(gpu).query_lines(lines))
       EXPECT_THAT(answer, ::testing::Not(HasSubstr("refused"))) << gpu;
   }
-  for (const std::string& answer : attention_planner("sm_75").ask_lines(lines))
+  for (const std::string& answer : attention_planner("sm_75").query_lines(lines))
     EXPECT_THAT(answer, HasSubstr("refused cuDNN has no engine"));
 }
 
@@ -98,7 +98,7 @@ TEST(CudnnPlannerTest, CudnnTakesOurAttentionGraphsFromAmpereToBlackwell) {
 TEST(CudnnPlannerTest, OnHopperTheBackwardWorkspaceIsWhatFlashAttentionAllocates) {
   const std::vector<std::string> lines{"attention backward bf16 2 8 8 512 512 64 causal",
                                        "attention backward bf16 2 8 2 512 512 64 causal"};
-  const std::vector<std::string> answers = attention_planner("sm_90").ask_lines(lines);
+  const std::vector<std::string> answers = attention_planner("sm_90").query_lines(lines);
   const std::int64_t rows = std::int64_t{2} * 8 * 512;
   const std::int64_t flash = rows * 64 * 4 + rows * 4;
   EXPECT_NEAR(std::stod(answers[0]), static_cast<double>(flash), 512);
@@ -158,10 +158,10 @@ TEST(OpenWorkspaceModelTest, TheSecondModelAnswersFromTheCacheWithoutAPlanner) {
   setenv("MEMFATHOM_CUDNN_PLANNER", "/nonexistent/planner", 1);
   const OpenedWorkspaceModel second = open_workspace_model(
       {.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
-  const WorkspaceAnswer cached = second.model->convolution(example());
+  const WorkspaceSize cached = second.model->convolution(example());
   ConvolutionQuery other = example();
   other.input = {8, 64, 96, 96};
-  const WorkspaceAnswer unknown = second.model->convolution(other);
+  const WorkspaceSize unknown = second.model->convolution(other);
   unsetenv("MEMFATHOM_CUDNN_PLANNER");
   EXPECT_EQ(cached.bytes, Bytes{33849360});
   EXPECT_EQ(cached.source, Source::kExact);

@@ -1,0 +1,46 @@
+// Work shared among the cores: each index once, in no particular order.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace memfathom {
+
+// Calls work(i) for 0 <= i < count, from several threads, or from as many as can be started. What
+// work throws is thrown again when all is done: that of the lowest index.
+template <typename Work>
+void parallel_for(std::size_t count, Work work) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::exception_ptr> failures(count);
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  const std::size_t threads =
+      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
+  {
+    std::vector<std::jthread> others;  // joined at the end of the block, whatever happens
+    others.reserve(threads);
+    try {
+      while (others.size() + 1 < threads) others.emplace_back(take);
+    } catch (const std::system_error&) {
+      // A container that allows no more threads: those that run do the work.
+    }
+    take();
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace memfathom

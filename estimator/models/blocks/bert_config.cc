@@ -1,0 +1,73 @@
+#include "estimator/models/blocks/bert_config.h"
+
+#include "estimator/models/blocks/config_reader.h"
+
+namespace memfathom {
+namespace {
+
+constexpr BertNames kBertNames{"encoder.layer",
+                               "attention.self",
+                               "query",
+                               "key",
+                               "value",
+                               "attention.output.dense",
+                               "attention.output.LayerNorm",
+                               "intermediate.dense",
+                               "output.dense",
+                               "output.LayerNorm"};
+constexpr BertNames kDistilNames{
+    "transformer.layer", "attention",     "q_lin",    "k_lin",    "v_lin",
+    "attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"};
+
+// Whether the first of `architectures` is called so.
+bool is_named(const Node& config, std::string_view part) {
+  const Node* architectures = find_any(config, {"architectures"});
+  if (architectures == nullptr || architectures->items().empty()) return false;
+  return architectures->items().front().as_string().find(part) != std::string::npos;
+}
+
+}  // namespace
+
+std::int64_t sequence_labels(const Node& config) {
+  if (!is_named(config, "SequenceClassification")) return 0;
+  if (const Node* count = find_any(config, {"num_labels"})) return count->as_int(1, kMaxWidth);
+  const Node* names = find_any(config, {"id2label"});
+  return names != nullptr && !names->entries().empty()
+             ? static_cast<std::int64_t>(names->entries().size())
+             : 2;
+}
+
+BertConfig read_bert_config(const Node& config, const ModelSettings& settings) {
+  const std::string& type = config.at("model_type").as_string();
+  BertConfig cfg;
+  cfg.flavor = type == "distilbert" ? BertFlavor::kDistilBert
+               : type == "bert"     ? BertFlavor::kBert
+               : type == "electra"  ? BertFlavor::kElectra
+                                    : BertFlavor::kRoberta;
+  const bool distilled = cfg.flavor == BertFlavor::kDistilBert;
+  cfg.names = distilled ? kDistilNames : kBertNames;
+  cfg.hidden = required_count(config, {"hidden_size", "dim"});
+  cfg.layers = required_count(config, {"num_hidden_layers", "n_layers"}, kMaxLayers);
+  cfg.heads = required_count(config, {"num_attention_heads", "n_heads"});
+  require_divides(config, {"num_attention_heads", "n_heads"}, cfg.heads, cfg.hidden, "hidden_size");
+  const bool electra = cfg.flavor == BertFlavor::kElectra;
+  cfg.embedding = electra ? count_or(config, {"embedding_size"}, 128) : cfg.hidden;
+  cfg.ffn = required_count(config, {"intermediate_size", "hidden_dim"});
+  cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
+  cfg.positions = count_or(config, {"max_position_embeddings"}, 512, kMaxTokens);
+  cfg.token_types = distilled ? 0 : count_or(config, {"type_vocab_size"}, 2, kMaxTokens);
+  cfg.dropout =
+      settings.dropout.value_or(probability_or(config, {"hidden_dropout_prob", "dropout"}, 0.1));
+  cfg.projection_dropout = distilled ? 0 : cfg.dropout;
+  cfg.attention_dropout = settings.dropout.value_or(
+      probability_or(config, {"attention_probs_dropout_prob", "attention_dropout"}, 0.1));
+  cfg.classifier_dropout = settings.dropout.value_or(probability_or(
+      config, {"classifier_dropout", "seq_classif_dropout"}, distilled ? 0.2 : cfg.dropout));
+  cfg.activation = activation_or(config, {"hidden_act", "activation"}, "gelu");
+  cfg.tied = flag_or(config, {"tie_word_embeddings"}, true);
+  cfg.labels = sequence_labels(config);
+  cfg.discriminates = electra && is_named(config, "ForPreTraining");
+  return cfg;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,326 @@
+#include "estimator/models/blocks/llama/llama_variant.h"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+#include "estimator/models/blocks/config_reader.h"
+
+namespace memfathom {
+namespace {
+
+// The library's default applies only where the key is absent; null switches the cap off.
+double softcap(const Node& config, std::string_view name, double fallback) {
+  const Node* found = config.find(name);
+  if (found == nullptr) return fallback;
+  return found->is_null() ? 0 : found->as_number(0, 1e9);
+}
+
+void read_window(const Node& config, LlamaConfig& cfg) {
+  const Node* given = find_any(config, {"sliding_window"});
+  cfg.window = given != nullptr ? given->as_int(0, kMaxTokens) : 0;
+}
+
+void read_mistral(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  read_window(config, cfg);
+  cfg.qkv_bias = cfg.output_bias = false;
+}
+
+void read_mixtral(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_mistral(config, settings, cfg);
+  cfg.experts.experts = required_count(config, {"num_local_experts"}, kMaxLayers);
+  cfg.experts.per_token = count_or(config, {"num_experts_per_tok"}, 2, cfg.experts.experts);
+  cfg.experts.ffn = cfg.ffn;
+  cfg.experts.mixtral_names = true;
+}
+
+void read_phi3(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_mistral(config, settings, cfg);
+  cfg.fused_qkv = true;
+  cfg.mlp = MlpForm::kFusedGated;
+  cfg.rotary_style = RotaryStyle::kJoined;
+  cfg.residual_dropout = probability_or(config, {"resid_pdrop"}, 0);
+}
+
+void read_gemma(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kRmsOne;
+  cfg.tied_by_default = true;
+  cfg.scaled_embedding_buffer = settings.transformers_version >= 500;
+  cfg.embedding_multiplier = std::sqrt(static_cast<double>(cfg.hidden));
+  cfg.activation = activation_or(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
+}
+
+void read_gemma2(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_gemma(config, settings, cfg);
+  cfg.placement = NormPlacement::kBoth;
+  cfg.mixes_windows = true;
+  cfg.window = count_or(config, {"sliding_window"}, 4096, kMaxTokens);
+  cfg.attention_scale = 1 / std::sqrt(number_or(config, {"query_pre_attn_scalar"}, 256));
+  cfg.attention_softcap = softcap(config, "attn_logit_softcapping", 50);
+  cfg.logits_softcap = softcap(config, "final_logit_softcapping", 30);
+}
+
+void read_gemma3(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_gemma2(config, settings, cfg);
+  cfg.qk_norm = QkNorm::kPerHead;
+  cfg.two_rotaries = true;
+  cfg.attention_softcap = 0;  // read, but not handed to the attention
+  cfg.logits_softcap = softcap(config, "final_logit_softcapping", 0);
+}
+
+void read_granite(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.attention_scale = number_or(config, {"attention_multiplier"}, 1);
+  cfg.embedding_multiplier = number_or(config, {"embedding_multiplier"}, 1);
+  cfg.residual_multiplier = number_or(config, {"residual_multiplier"}, 1);
+  cfg.scaled_logits = true;
+}
+
+void read_some_windows(const Node& config, LlamaConfig& cfg) {
+  if (!flag_or(config, {"use_sliding_window"}, false)) return;
+  cfg.mixes_windows = true;
+  cfg.window = count_or(config, {"sliding_window"}, 4096, kMaxTokens);
+}
+
+void read_qwen2(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qkv_bias = true;
+  cfg.output_bias = false;
+  read_some_windows(config, cfg);
+}
+
+void read_qwen3(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qk_norm = QkNorm::kPerHead;
+  read_some_windows(config, cfg);
+}
+
+void read_qwen_experts(const Node& config, std::int64_t experts, std::int64_t per_token,
+                       std::int64_t ffn, LlamaConfig& cfg) {
+  cfg.experts.experts = count_or(config, {"num_experts", "num_local_experts"}, experts, kMaxLayers);
+  cfg.experts.per_token = count_or(config, {"num_experts_per_tok"}, per_token, cfg.experts.experts);
+  cfg.experts.ffn = count_or(config, {"moe_intermediate_size"}, ffn);
+  cfg.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, false);
+  cfg.experts.router.narrow = true;
+}
+
+void read_qwen3_moe(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_qwen3(config, settings, cfg);
+  read_qwen_experts(config, 128, 8, 768, cfg);
+}
+
+void read_qwen2_moe(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_qwen2(config, settings, cfg);
+  cfg.qkv_bias = flag_or(config, {"qkv_bias"}, true);
+  read_qwen_experts(config, 60, 4, 1408, cfg);
+  cfg.experts.shared_ffn = count_or(config, {"shared_expert_intermediate_size"}, 5632);
+  cfg.experts.shared = SharedExpert::kGated;
+}
+
+void read_olmo(const Node& /*config*/, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.rotary_style = RotaryStyle::kWideTables;
+  cfg.norm = NormKind::kLayerPlain;
+}
+
+void read_olmo2(const Node& /*config*/, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.rotary_style = RotaryStyle::kWideTables;
+  cfg.norm = NormKind::kRmsWide;
+  cfg.qk_norm = QkNorm::kWhole;
+  cfg.placement = NormPlacement::kAfter;
+}
+
+void read_olmo3(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_olmo2(config, settings, cfg);
+  cfg.mixes_windows = cfg.two_rotaries = true;
+  cfg.window = count_or(config, {"sliding_window"}, 4096, kMaxTokens);
+}
+
+void read_starcoder2(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kLayer;
+  cfg.mlp = MlpForm::kPlain;
+  cfg.names.up = "c_fc";
+  cfg.names.down = "c_proj";
+  cfg.tied_by_default = true;
+  cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = flag_or(config, {"use_bias"}, true);
+  cfg.activation = activation_or(config, {"hidden_act"}, "gelu_pytorch_tanh");
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
+  cfg.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
+  cfg.embedding_dropout = probability_or(config, {"embedding_dropout"}, 0);
+  read_window(config, cfg);
+}
+
+void read_stablelm(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kLayer;
+  cfg.rotary_style = RotaryStyle::kNamedParts;
+  cfg.keeps_attention_locals = true;
+  cfg.qkv_bias = flag_or(config, {"use_qkv_bias"}, false);
+  cfg.output_bias = cfg.mlp_bias = false;
+  if (flag_or(config, {"qk_layernorm"}, false)) cfg.qk_norm = QkNorm::kEachHead;
+  cfg.parallel = flag_or(config, {"use_parallel_residual"}, false);
+  cfg.mlp_dropout = probability_or(config, {"hidden_dropout"}, 0);
+}
+
+void read_cohere(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kLayerWide;
+  cfg.rotary_style = RotaryStyle::kWideHeads;
+  cfg.parallel = cfg.tied_by_default = cfg.scaled_logits = true;
+  if (flag_or(config, {"use_qk_norm"}, false)) cfg.qk_norm = QkNorm::kPerHead;
+  cfg.mlp_bias = false;
+}
+
+void read_cohere2(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_cohere(config, settings, cfg);
+  cfg.qk_norm = QkNorm::kNone;
+  cfg.mixes_windows = true;
+  cfg.window = count_or(config, {"sliding_window"}, 4096, kMaxTokens);
+}
+
+void read_glm(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.rotary_style = RotaryStyle::kPairs;
+  cfg.mlp = MlpForm::kFusedGated;
+  cfg.qkv_bias = flag_or(config, {"attention_bias"}, true);
+  cfg.output_bias = cfg.mlp_bias = false;
+}
+
+void read_glm4(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_glm(config, settings, cfg);
+  cfg.placement = NormPlacement::kBoth;
+}
+
+void read_smollm3(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.tied_by_default = true;
+  read_some_windows(config, cfg);
+}
+
+void read_seed_oss(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qkv_bias = flag_or(config, {"attention_bias"}, true);
+  cfg.output_bias = flag_or(config, {"attention_out_bias"}, false);
+  cfg.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
+}
+
+void read_latent(const Node& config, LlamaConfig& cfg) {
+  LatentConfig& latent = cfg.latent;
+  latent.kv_rank = count_or(config, {"kv_lora_rank"}, 512);
+  const Node* ranks = config.find("q_lora_rank");  // null: queries are not folded
+  if (ranks == nullptr) latent.q_rank = 1536;
+  if (ranks != nullptr && !ranks->is_null()) latent.q_rank = ranks->as_int(1, kMaxWidth);
+  latent.plain = count_or(config, {"qk_nope_head_dim"}, 128);
+  latent.rotated = count_or(config, {"qk_rope_head_dim"}, 64);
+  if (latent.rotated % 2 != 0) config.at("qk_rope_head_dim").refuse("it must be even");
+  latent.values = count_or(config, {"v_head_dim"}, 128);
+  cfg.head_size = latent.plain + latent.rotated;
+  cfg.rotary = latent.rotated;
+  cfg.qkv_bias = cfg.output_bias = flag_or(config, {"attention_bias"}, false);
+  cfg.mlp_bias = false;
+}
+
+void read_deepseek_experts(const Node& config, std::int64_t experts, std::int64_t per_token,
+                           std::int64_t ffn, std::int64_t shared, LlamaConfig& cfg) {
+  ExpertsConfig& made = cfg.experts;
+  made.experts = count_or(config, {"n_routed_experts"}, experts, kMaxLayers);
+  made.per_token = count_or(config, {"num_experts_per_tok"}, per_token, made.experts);
+  made.ffn = count_or(config, {"moe_intermediate_size"}, ffn);
+  made.shared = SharedExpert::kPlain;
+  made.shared_ffn = made.ffn * count_or(config, {"n_shared_experts"}, shared, kMaxLayers);
+  made.router.groups = count_or(config, {"n_group"}, 1, made.experts);
+  require_divides(config, {"n_group"}, made.router.groups, made.experts, "n_routed_experts");
+}
+
+void read_deepseek2(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  read_latent(config, cfg);
+  cfg.latent.complex = true;
+  read_deepseek_experts(config, 64, 6, 1407, 2, cfg);
+  cfg.experts.router.kind = RouterKind::kWideSoftmax;
+  const Node* method = find_any(config, {"topk_method"});
+  if (method == nullptr || method->as_string() == "greedy") cfg.experts.router.groups = 1;
+}
+
+void read_deepseek3(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  read_latent(config, cfg);
+  cfg.latent.pairs = flag_or(config, {"rope_interleave"}, true);
+  if (find_any(config, {"first_k_dense_replace"}) == nullptr) cfg.experts.first_layer = 3;
+  read_deepseek_experts(config, 256, 8, 2048, 1, cfg);
+  cfg.experts.router.kind = RouterKind::kSigmoid;
+  cfg.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, true);
+}
+
+void read_gpt_oss(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kRmsWide;
+  cfg.qkv_bias = cfg.output_bias = flag_or(config, {"attention_bias"}, true);
+  cfg.rotary_style = RotaryStyle::kHalves;
+  cfg.sinks = true;
+  cfg.mixes_windows = true;
+  cfg.window = count_or(config, {"sliding_window"}, 128, kMaxTokens);
+  cfg.experts.experts = count_or(config, {"num_local_experts", "num_experts"}, 128, kMaxLayers);
+  cfg.experts.per_token =
+      count_or(config, {"num_experts_per_tok", "experts_per_token"}, 4, cfg.experts.experts);
+  cfg.experts.ffn = cfg.ffn;
+  cfg.experts.form = ExpertForm::kClampedWithBias;
+  cfg.experts.router.kind = RouterKind::kTopThenSoftmax;
+}
+
+// InternLM 2 is the code of its own repository: Llama's layers, one matrix for query, key and
+// value.
+void read_internlm2(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.fused_qkv = true;
+  cfg.qkv_bias = cfg.output_bias = flag_or(config, {"bias"}, false);
+  cfg.names = {.attention = "attention",
+               .qkv = "wqkv",
+               .output = "wo",
+               .mlp = "feed_forward",
+               .gate = "w1",
+               .up = "w3",
+               .down = "w2"};
+}
+
+constexpr RotaryHistory kLlamaRotaryHistory{438, 441, 443};
+
+constexpr LlamaVariant kLlamaVariants[] = {
+    {.type = "cohere", .read = read_cohere, .rotary = {.per_model = 445}},
+    {.type = "cohere2",
+     .read = read_cohere2,
+     .since = 448,
+     .window_pattern = 4,
+     .rotary_in_windows_only = true},
+    {.type = "deepseek_v2", .read = read_deepseek2, .since = 454},
+    {.type = "deepseek_v3", .read = read_deepseek3, .since = 451},
+    {.type = "gemma", .read = read_gemma, .rotary = {.per_model = 448}},
+    {.type = "gemma2", .read = read_gemma2, .rotary = {.per_model = 448}, .window_pattern = 2},
+    {.type = "gemma3_text", .read = read_gemma3, .since = 450, .window_pattern = 6},
+    {.type = "glm", .read = read_glm, .since = 446, .rotary_fraction = 0.5},
+    {.type = "glm4", .read = read_glm4, .since = 451, .rotary_fraction = 0.5},
+    {.type = "gpt_oss", .read = read_gpt_oss, .since = 455, .window_pattern = 2},
+    {.type = "granite", .read = read_granite},
+    {.type = "internlm2", .read = read_internlm2, .rotary = kLlamaRotaryHistory},
+    {.type = "llama", .rotary = kLlamaRotaryHistory},
+    {.type = "mistral", .read = read_mistral, .rotary = {442, 442, 448}},
+    {.type = "mixtral", .read = read_mixtral, .rotary = {448, 448, 448}},
+    {.type = "olmo", .read = read_olmo, .rotary = {440, 441, 448}},
+    {.type = "olmo2", .read = read_olmo2, .since = 447, .rotary = {.per_model = 448}},
+    {.type = "olmo3", .read = read_olmo3, .since = 457, .window_pattern = 4},
+    {.type = "phi3", .read = read_phi3, .rotary = {.per_model = 448}},
+    {.type = "qwen2", .read = read_qwen2, .rotary = {445, 445, 445}},
+    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {445, 445, 445}},
+    {.type = "qwen3", .read = read_qwen3, .since = 451},
+    {.type = "qwen3_moe", .read = read_qwen3_moe, .since = 451},
+    {.type = "seed_oss", .read = read_seed_oss, .since = 456},
+    {.type = "smollm3", .read = read_smollm3, .since = 453, .has_no_rope_layers = true},
+    {.type = "stablelm", .read = read_stablelm, .rotary = {445, 445, 445}, .rotary_fraction = 0.25},
+    {.type = "starcoder2", .read = read_starcoder2, .rotary = {445, 445, 445}},
+};
+
+}  // namespace
+
+const LlamaVariant& llama_variant(const Node& config) {
+  const std::string& type = config.at("model_type").as_string();
+  for (const LlamaVariant& variant : kLlamaVariants) {
+    if (variant.type == type) return variant;
+  }
+  throw Error(ErrorKind::kInternal,
+              "a model of another kind was taken for one of Llama's: " + type);
+}
+
+std::vector<std::string_view> llama_variant_types() {
+  std::vector<std::string_view> types;
+  for (const LlamaVariant& variant : kLlamaVariants) types.push_back(variant.type);
+  return types;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,76 @@
+#include "estimator/readers/language_model_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/models/families/language/families.h"
+#include "estimator/models/families/multimodal/text_config.h"
+#include "estimator/models/families/multimodal/vision_language.h"
+#include "estimator/readers/model_config.h"
+#include "estimator/readers/parsed_file.h"
+
+namespace memfathom {
+namespace {
+
+bool is_known(std::string_view type) {
+  const std::vector<std::string_view> known = language_model_types();
+  return std::binary_search(known.begin(), known.end(), type);
+}
+
+// The ranks of these hold parts of a language model's blocks; a tower has no place among them yet.
+bool is_split(const Node& document) {
+  for (const char* key : {"parallel.tensor", "parallel.pipeline"}) {
+    const Node* ways = value_at(document, key);
+    if (ways != nullptr && ways->is_int() && ways->as_int() > 1) return true;
+  }
+  return false;
+}
+
+void name_head(const Node& config, const std::string& file, MergedJob& notes) {
+  static constexpr std::array<std::string_view, 6> kFamiliesWithTaskHeads{
+      "bert", "camembert", "distilbert", "roberta", "xlm-roberta", "t5"};
+  if (std::find(kFamiliesWithTaskHeads.begin(), kFamiliesWithTaskHeads.end(),
+                text_at(config, "model_type")) != kFamiliesWithTaskHeads.end())
+    return;
+  const Node* named = value_at(config, "architectures");
+  if (named == nullptr || !named->is_list() || named->items().empty()) return;
+  const Node& first = named->items().front();
+  if (!first.is_string() || (first.as_string().find("Classification") == std::string::npos &&
+                             first.as_string().find("RewardModel") == std::string::npos))
+    return;
+  notes.not_modelled.push_back(
+      fmt::format("{}: the head of {}; a language model's head and loss over the vocabulary are "
+                  "counted, which take more",
+                  file, first.as_string()));
+}
+
+}  // namespace
+
+void replace_by_language_model(Node& document, MergedJob& notes) {
+  if (value_at(document, "model.config") == nullptr) return;
+  const Node config = model_config(document);
+  if (!config.is_map()) return;
+  const std::string type = text_at(config, "model_type");
+  const std::string file = config.file();
+  if (is_known(type)) return name_head(config, file, notes);
+  if (type == "clip" ||
+      (value_at(config, "text_config") == nullptr && value_at(config, "vision_config") == nullptr))
+    return;
+  if (is_vision_language(config) && !is_split(document)) return;
+  std::optional<Node> part = text_part(config);
+  if (!part) return;
+  const std::string inner = text_at(*part, "model_type");
+  document.assign("model.config", std::move(*part));
+  notes.not_modelled.push_back(
+      fmt::format("{}: what {} has beside its language model, a {}; images count as tokens of the "
+                  "sequence, their encoder does not",
+                  file, type, inner));
+}
+
+}  // namespace memfathom

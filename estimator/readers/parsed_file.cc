@@ -1,0 +1,331 @@
+#include "estimator/readers/parsed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "estimator/readers/formats.h"
+
+namespace memfathom {
+namespace {
+
+constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    // ours, the Trainer's: the first of each is what is written
+    {"adamw", "adamw_torch"},
+    {"adamw", "adamw_hf"},
+    {"adamw", "adamw_apex_fused"},
+    {"adamw", "paged_adamw"},
+    {"adamw", "paged_adamw_32bit"},
+    {"adamw", "schedule_free_adamw"},
+    {"adamw", "stable_adamw"},
+    {"adamw", "optimi_adamw"},
+    {"adamw-8bit", "adamw_bnb_8bit"},
+    {"adamw-8bit", "adamw_8bit"},
+    {"adamw-8bit", "paged_adamw_8bit"},
+    {"adamw-8bit", "adamw_torch_8bit"},
+    {"adamw-8bit", "ao_adamw_8bit"},
+    {"adamw-8bit", "ao_adamw_fp8"},
+    {"adafactor", "adafactor"},
+    {"sgd", "sgd"},
+    {"rmsprop", "rmsprop"},
+    {"adagrad", "adagrad"},
+    {"lion", "lion_32bit"},
+    {"lion", "lion"},
+    {"lion", "lion_pytorch"},
+    {"lion", "paged_lion_32bit"},
+});
+
+// Those whose states have another size; ours, theirs.
+constexpr auto kNearOptimizers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"adamw-8bit", "adamw_torch_4bit"},
+    {"adamw-8bit", "ao_adamw_4bit"},
+    {"lion", "lion_8bit"},
+    {"lion", "paged_lion_8bit"},
+    {"lion", "muon"},
+    {"lion", "dion"},
+});
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// A name, or a section that has one: {name: adamw, lr: 1e-4}, {_target_: torch.optim.AdamW}.
+std::string optimizer_in(const Node& value) {
+  if (!value.is_map()) return value.as_string();
+  for (const char* key : {"name", "type", "_target_"}) {
+    const std::string name = text_at(value, key);
+    if (!name.empty()) return name.substr(name.rfind('.') + 1);
+  }
+  return "";
+}
+
+Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) {
+  switch (field.kind) {
+    case FieldKind::kCheckpointing:
+      return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
+    case FieldKind::kFlash: return value.as_bool() ? Node::string("flash") : Node();
+    case FieldKind::kFlag: return Node::boolean(value.as_bool());
+    case FieldKind::kGibibytes: return Node::string(fmt::format("{}GiB", value.as_number(0, 1e9)));
+    case FieldKind::kOptimizer: {
+      std::string name = lower(optimizer_in(value));
+      if (name.empty()) return {};
+      if (name.starts_with("optimizernames.")) name.erase(0, 15);
+      if (name.find("paged") != std::string::npos)
+        parsed.not_modelled.emplace_back(
+            "paged optimizer states are counted as if they stayed on the card");
+      if (name.ends_with("_fused")) {
+        Node optimizer = Node::map();
+        optimizer.set("name", Node::string("adamw"));
+        optimizer.set("implementation", Node::string("fused"));
+        return optimizer;
+      }
+      for (const auto& [ours, theirs] : kOptimizers) {
+        if (name == theirs || name == ours) return Node::string(std::string(ours));
+      }
+      std::string_view near = "adamw";
+      for (const auto& [ours, theirs] : kNearOptimizers) {
+        if (name == theirs) near = ours;
+      }
+      parsed.not_modelled.push_back(fmt::format(
+          "{}: the states of the optimizer {}; they are counted as {}'s", parsed.file, name, near));
+      return Node::string(std::string(near));
+    }
+    // Any way of offloading, where it has a name.
+    case FieldKind::kOffload:
+      return Node::string(value.is_string() || value.as_bool() ? "cpu" : "none");
+    case FieldKind::kDevice: {
+      const std::string& device = value.as_string();
+      if (device == "nvme")
+        parsed.not_modelled.emplace_back(
+            "offloading to NVMe is counted as offloading to host memory");
+      return Node::string(device == "none" ? "none" : "cpu");
+    }
+    case FieldKind::kPlain: break;
+  }
+  return value;
+}
+
+[[noreturn]] void reject_unknown_format(const Node& tree) {
+  const bool is_index = value_at(tree, "weight_map") != nullptr;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: {}", tree.file(),
+                          is_index ? "this is the index of a model's weights; name its folder, "
+                                     "which has a config.json"
+                                   : "nothing in it is known here: it is neither a job "
+                                     "(docs/jobs.md) nor one of the files of docs/your-files.md"));
+}
+
+// A key that nobody reads and that looks like one that somebody would: the estimate would be of
+// another job, and nobody would know.
+void list_misspelled_keys(std::span<const Field> fields, ParsedFile& parsed) {
+  for (const Field& field : fields) {
+    if (value_at(parsed.content, field.file) != nullptr) continue;
+    const std::size_t dot = field.file.rfind('.');
+    const bool is_nested = dot != std::string_view::npos;
+    const Node* parent =
+        is_nested ? value_at(parsed.content, field.file.substr(0, dot)) : &parsed.content;
+    if (parent == nullptr || !parent->is_map()) continue;
+    const std::string_view own = is_nested ? field.file.substr(dot + 1) : field.file;
+    const std::string_view path = field.file.substr(0, field.file.size() - own.size());
+    for (const Node& entry : parent->entries()) {
+      const auto is_read = [&](const Field& known) {
+        return known.file.starts_with(path) && known.file.substr(path.size()) == entry.key();
+      };
+      if (!is_likely_typo(entry.key(), own) || std::any_of(fields.begin(), fields.end(), is_read))
+        continue;
+      parsed.not_modelled.push_back(fmt::format("{}: \"{}\" is not read; did you mean \"{}\"?",
+                                                entry.where(), entry.key(), own));
+    }
+  }
+}
+
+}  // namespace
+
+const char* to_string(FileFormat format) {
+  static constexpr std::array<const char*, 10> kNames{"job",
+                                                      "model configuration",
+                                                      "adapter configuration",
+                                                      "TrainingArguments",
+                                                      "DeepSpeed",
+                                                      "accelerate",
+                                                      "axolotl",
+                                                      "LLaMA-Factory",
+                                                      "torchtune",
+                                                      "training YAML"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed) {
+  for (const std::string_view key : keys) {
+    if (!is_true_at(parsed.content, key)) continue;
+    parsed.set("training.lengths", Node::string("fixed"));
+    return;
+  }
+}
+
+void read_fields(std::span<const Field> fields, ParsedFile& parsed) {
+  for (const Field& field : fields) {
+    const Node* value = value_at(parsed.content, field.file);
+    if (value == nullptr) continue;
+    const auto decided = [&](const KeyChange& change) { return change.key == field.job; };
+    if (std::any_of(parsed.settings.begin(), parsed.settings.end(), decided))
+      continue;  // another spelling of the same
+    if (value->is_string() && value->as_string() == "auto") {
+      parsed.autos.emplace_back(field.file);
+      continue;
+    }
+    Node ours = from_file_value(field, *value, parsed);
+    if (!ours.is_null()) parsed.set(field.job, std::move(ours));
+  }
+  list_misspelled_keys(fields, parsed);
+}
+
+void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parsed) {
+  for (const std::string_view key : keys) {
+    const Node* value = value_at(parsed.content, key);
+    // Work that is divided by one is not divided.
+    const bool divides =
+        key.ends_with("_size") || key.ends_with("_degree") || key.ends_with("_dim");
+    if (value == nullptr || (value->is_bool() && !value->as_bool()) ||
+        (value->is_number() && value->unchecked_number() <= (divides ? 1 : 0)))
+      continue;
+    if ((value->is_string() && (value->as_string().empty() || value->as_string() == "auto")) ||
+        (value->is_list() && value->items().empty()) ||
+        (value->is_map() && value->entries().empty()))
+      continue;
+    parsed.not_modelled.emplace_back(
+        fmt::format("{}: \"{}\" is {}", parsed.file, key, value->shown()));
+  }
+}
+
+Node to_file_value(FieldKind kind, const Node& value) {
+  switch (kind) {
+    case FieldKind::kCheckpointing:
+      return Node::boolean(value.is_bool() ? value.as_bool() : value.as_string() != "none");
+    case FieldKind::kFlash: return Node::boolean(value.as_string() == "flash");
+    case FieldKind::kGibibytes: {
+      const double gibibytes = static_cast<double>(value.as_bytes().count()) / (1 << 30);
+      return Node::number(gibibytes);
+    }
+    case FieldKind::kOptimizer: {
+      const std::string name = value.is_map() ? value.at("name").as_string() : value.as_string();
+      const Node* form = value.is_map() ? value.find("implementation") : nullptr;
+      if (name == "adamw" && form != nullptr && form->as_string() == "fused")
+        return Node::string("adamw_torch_fused");
+      for (const auto& [ours, theirs] : kOptimizers) {
+        if (name == ours) return Node::string(std::string(theirs));
+      }
+      return Node::string(name);
+    }
+    case FieldKind::kOffload: return Node::boolean(value.as_string() == "cpu");
+    case FieldKind::kDevice:
+    case FieldKind::kFlag:
+    case FieldKind::kPlain: break;
+  }
+  return value;
+}
+
+FileFormat detect_format(const Node& tree) {
+  const auto has = [&](std::string_view key) { return value_at(tree, key) != nullptr; };
+  if (!tree.is_map()) tree.refuse("a job or a training configuration is a map of keys and values");
+  if (has("peft_type")) return FileFormat::kAdapter;
+  if (has("compute_environment") || has("distributed_type") ||
+      has("fsdp_config.fsdp_sharding_strategy"))
+    return FileFormat::kAccelerate;
+  if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") ||
+      has("fp16.enabled"))
+    return FileFormat::kDeepSpeed;
+  if (has("base_model")) return FileFormat::kAxolotl;
+  if (has("finetuning_type") || has("cutoff_len")) return FileFormat::kLlamaFactory;
+  if (text_at(tree, "model._component_").find("torchtune") != std::string::npos)
+    return FileFormat::kTorchtune;
+  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")))
+    return FileFormat::kTrainingArguments;
+  if (has("model_type") || has("_class_name") || has("architectures"))
+    return FileFormat::kModelConfig;
+  if (const Node* model = tree.find("model"); model != nullptr && model->is_map()) {
+    const auto freezes = [](const Node& entry) { return entry.key().starts_with("freeze_"); };
+    if (std::any_of(model->entries().begin(), model->entries().end(), freezes))
+      return FileFormat::kTrainYaml;
+  }
+  static constexpr std::array<std::string_view, 6> kJobKeys{"id",       "model",     "training",
+                                                            "parallel", "allocator", "target"};
+  const bool only_ours =
+      std::all_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
+        return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
+      });
+  if (only_ours) return FileFormat::kJob;
+  const Node* model = tree.find("model");
+  const auto says = [&](std::string_view key) {
+    return model != nullptr && model->is_map() && model->find(key) != nullptr;
+  };
+  if (says("preset") || says("config") || says("layers") || says("modules") || says("trace") ||
+      says("parameters") || says("family"))
+    return FileFormat::kJob;
+  for (const Field& field : train_yaml_fields()) {
+    if (has(field.file)) return FileFormat::kTrainYaml;
+  }
+  const bool partly_ours =
+      std::any_of(tree.entries().begin(), tree.entries().end(), [](const Node& entry) {
+        return std::find(kJobKeys.begin(), kJobKeys.end(), entry.key()) != kJobKeys.end();
+      });
+  if (!partly_ours) reject_unknown_format(tree);
+  return FileFormat::kJob;
+}
+
+std::span<const Field> fields_of(FileFormat format) {
+  switch (format) {
+    case FileFormat::kTrainingArguments: return training_arguments_fields();
+    case FileFormat::kDeepSpeed: return deepspeed_fields();
+    case FileFormat::kAccelerate: return accelerate_fields();
+    case FileFormat::kAxolotl: return axolotl_fields();
+    case FileFormat::kLlamaFactory: return llama_factory_fields();
+    case FileFormat::kTorchtune: return torchtune_fields();
+    case FileFormat::kTrainYaml: return train_yaml_fields();
+    case FileFormat::kAdapter: return adapter_fields();
+    case FileFormat::kJob:
+    case FileFormat::kModelConfig: break;
+  }
+  return {};
+}
+
+ParsedFile read_tree(const Node& tree, FileFormat format) {
+  ParsedFile parsed;
+  parsed.file = tree.file();
+  parsed.format = format;
+  parsed.content = tree;
+  switch (format) {
+    case FileFormat::kJob: break;  // merged as it is
+    case FileFormat::kModelConfig: read_model_config(parsed); break;
+    case FileFormat::kAdapter: read_adapter(parsed); break;
+    case FileFormat::kTrainingArguments: read_training_arguments(parsed); break;
+    case FileFormat::kDeepSpeed: read_deepspeed(parsed); break;
+    case FileFormat::kAccelerate: read_accelerate(parsed); break;
+    case FileFormat::kAxolotl: read_axolotl(parsed); break;
+    case FileFormat::kLlamaFactory: read_llama_factory(parsed); break;
+    case FileFormat::kTorchtune: read_torchtune(parsed); break;
+    case FileFormat::kTrainYaml: read_train_yaml(parsed); break;
+  }
+  return parsed;
+}
+
+void read_with_sections(const Node& tree, FileFormat format,
+                        std::vector<ParsedFile>& parsed_files) {
+  parsed_files.push_back(read_tree(tree, format));
+  if (format != FileFormat::kTrainingArguments && format != FileFormat::kAxolotl &&
+      format != FileFormat::kLlamaFactory)
+    return;
+  const Node* deepspeed = value_at(tree, "deepspeed");
+  if (deepspeed == nullptr || !deepspeed->is_map()) return;
+  parsed_files.push_back(read_tree(*deepspeed, FileFormat::kDeepSpeed));
+  parsed_files.back().file = tree.file();
+  parsed_files.back().section = "deepspeed";
+}
+
+}  // namespace memfathom

@@ -1,0 +1,91 @@
+// ParsedFile: what one file of somebody's training set-up says about the job.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/document.h"
+#include "core/document_path.h"
+#include "estimator/job/patch.h"
+
+namespace memfathom {
+
+enum class FileFormat : std::uint8_t {
+  kJob,                // our own
+  kModelConfig,        // config.json of transformers or diffusers, or a folder with one
+  kAdapter,            // adapter_config.json of PEFT
+  kTrainingArguments,  // of transformers' Trainer, as JSON
+  kDeepSpeed,
+  kAccelerate,
+  kAxolotl,
+  kLlamaFactory,
+  kTorchtune,
+  kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
+};
+
+const char* to_string(FileFormat format);
+
+// How a value of the file and the job's value of the same meaning correspond.
+enum class FieldKind : std::uint8_t {
+  kPlain,          // the same value
+  kCheckpointing,  // true | false and full | none
+  kDevice,         // cpu | none | nvme and cpu | none
+  kOffload,        // true | false and cpu | none
+  kOptimizer,      // the library's name and ours
+  kFlash,          // true and flash
+  kFlag,           // true | false
+  kGibibytes,      // 24 and 24GiB
+};
+
+struct Field {
+  std::string_view job;   // "training.batch_size"
+  std::string_view file;  // "train_micro_batch_size_per_gpu"; dotted
+  FieldKind kind = FieldKind::kPlain;
+};
+
+struct ParsedFile {
+  std::string file;
+  FileFormat format = FileFormat::kJob;
+  Node content;                    // the file's own tree, or that of the section
+  Patch settings;                  // keys of the job that it decides
+  std::vector<std::string> autos;  // keys of the file that are left to the integration
+  std::string base_model;          // the name of the model it is for, as the file writes it
+  std::vector<std::string> assumptions;
+  std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
+  std::string section;  // a DeepSpeed configuration inside another file: the key it stands under
+
+  void set(std::string_view key, Node value) {
+    settings.push_back({std::string(key), std::move(value)});
+  }
+};
+
+// Where one of these keys is true, samples are packed or padded: all have the greatest length.
+void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed);
+
+// Takes every field that the file has; "auto" goes to `autos`.
+void read_fields(std::span<const Field> fields, ParsedFile& parsed);
+// Lists the keys of the file that are set (and not false, 0 or empty) but not modelled.
+void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parsed);
+
+// The job's value as the file says it.
+Node to_file_value(FieldKind kind, const Node& value);
+
+// Which format a tree has. Nothing of it recognised: Error(kInput).
+FileFormat detect_format(const Node& tree);
+// The fields of a format, for writing changes back; empty for kJob, whose keys are the job's.
+std::span<const Field> fields_of(FileFormat format);
+
+// `tree` is the whole file. Throws Error(kInput).
+ParsedFile read_tree(const Node& tree, FileFormat format);
+
+// The reading and those of what it holds: a DeepSpeed configuration in a Trainer's file.
+void read_with_sections(const Node& tree, FileFormat format, std::vector<ParsedFile>& parsed_files);
+
+// A file, or a folder with a model in it (then perhaps several readings: config and adapter).
+std::vector<ParsedFile> read_path(const std::string& path);
+
+}  // namespace memfathom
