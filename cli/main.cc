@@ -1,16 +1,3 @@
-#include <unistd.h>
+#include "memfathom/memfathom.h"
 
-#include <iostream>
-#include <string>
-#include <vector>
-
-#include "cli/program.h"
-#include "core/table.h"
-
-int main(int argc, char** argv) {
-  std::ios::sync_with_stdio(false);
-  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const memfathom::ExitCode code =
-      memfathom::run_program(words, std::cout, std::cerr, memfathom::wants_colour(STDOUT_FILENO));
-  return static_cast<int>(code);
-}
+int main(int argc, char** argv) { return memfathom_main(argc, argv); }

@@ -4,8 +4,8 @@
 
 #include <random>
 
+#include "core/name_lookup.h"
 #include "db/calibration_file.h"
-#include "db/lookup.h"
 #include "db/rows.h"
 
 namespace memfathom {

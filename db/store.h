@@ -85,7 +85,7 @@ class Store {
   std::optional<Calibration> newest_of_device(const Environment& environment) const;
   // The newest usable one of every other device of this architecture, with the same framework.
   std::vector<Calibration> architecture_siblings(const Environment& environment) const;
-  // By name, id or the beginning of one: db/lookup.h.
+  // By name, id or the beginning of one: core/name_lookup.h.
   std::optional<Calibration> find_calibration(std::string_view name_or_id) const;
 
   // Baselines of `bench`, and annotations.

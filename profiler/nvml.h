@@ -10,18 +10,11 @@
 
 #include "core/bytes.h"
 #include "core/environment.h"
+#include "core/live_gpu.h"
 
 namespace memfathom {
 
 struct NvmlLibrary;
-
-struct GpuProcess {
-  std::int64_t pid = 0;
-  std::string name;           // empty when it may not be asked
-  std::optional<Bytes> used;  // unknown on some systems
-
-  bool operator==(const GpuProcess&) const = default;
-};
 
 struct GpuStatus {
   std::string name;

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "api/local_session.h"
+#include "cli/database.h"
+#include "cli/job/job_source.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -36,9 +37,10 @@ std::vector<JobVerdictChange> compare_job_verdicts(const std::string& folder,
                                                    const std::string& before,
                                                    const std::string& after,
                                                    const Context& context) {
-  const Estimation estimation(context);
-  estimation.require_calibration(before);
-  estimation.require_calibration(after);
+  const LocalSession session(database_path(context));
+  const Estimator& estimator = session.estimator();
+  estimator.require_calibration(before);
+  estimator.require_calibration(after);
   std::vector<JobVerdictChange> judged;
   for (const std::string& file : job_files(folder)) {
     JobVerdictChange result;
@@ -46,9 +48,9 @@ std::vector<JobVerdictChange> compare_job_verdicts(const std::string& folder,
     try {
       Job job = read_job_file(file).job;
       job.target.calibration = before;
-      const Estimate old = estimation.answer(job);
+      const Estimate old = estimator.estimate(job);
       job.target.calibration = after;
-      const Estimate now = estimation.answer(job);
+      const Estimate now = estimator.estimate(job);
       result.before = old.totals.device_peak;
       result.after = now.totals.device_peak;
       result.available = now.verdict.available.value_or(Bytes{});

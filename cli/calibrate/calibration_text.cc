@@ -6,7 +6,7 @@
 
 #include "core/coefficients.h"
 #include "core/error.h"
-#include "db/lookup.h"
+#include "core/name_lookup.h"
 #include "db/published.h"
 
 namespace memfathom {

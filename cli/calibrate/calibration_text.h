@@ -20,8 +20,8 @@ struct ListedCalibration {
 // Those of the database, then the published ones.
 std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& store);
 
-// By name, id or the beginning of one (db/lookup.h), among all of them; by name, the database's
-// before a published one. Throws Error(kInput).
+// By name, id or the beginning of one (core/name_lookup.h), among all of them; by name, the
+// database's before a published one. Throws Error(kInput).
 ListedCalibration lookup_calibration(const std::string& wanted, const std::optional<Store>& store);
 
 using TextRows = std::vector<std::vector<std::string>>;

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "api/local_session.h"
 #include "cli/clock.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/database.h"
+#include "cli/job/job_source.h"
 #include "core/document.h"
 #include "core/error.h"
-#include "estimator/gpus.h"
+#include "core/gpus.h"
 #include "estimator/run/replayed_job.h"
 
 namespace memfathom {
@@ -47,13 +48,13 @@ Bytes capacity_of(const Job& job) {
 
 // The job of an observation, replayed on the stack it was measured on.
 FitRow row_of(const Observation& observation, const ObservationFit& what,
-              const Estimation& estimation, int number) {
+              const Estimator& estimator, int number) {
   Job job = complete_job(parse_json(observation.job, fmt::format("observation {}", number), 0)).job;
   for (const std::string& version : {observation.framework_version, what.framework_version}) {
     if (job.target.stack.version.empty()) job.target.stack.version = version;
   }
   job.target.calibration = "none";
-  const DryRun run = estimation.dry_run(job);
+  const DryRun run = estimator.dry_run(job);
   FitRow row;
   row.id = fmt::format("{}/{}", observation.group, number);
   row.family = job_group(job, run);
@@ -98,11 +99,12 @@ std::vector<IndexedObservation> wanted_observations(const Store& store, const Gp
 
 FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store,
                   const Context& context) {
-  const Estimation estimation(context);
+  const LocalSession session(database_path(context));
+  const Estimator& estimator = session.estimator();
   FitInput input;
   for (const auto& [number, observation] : wanted_observations(store, gpu)) {
     try {
-      input.rows.push_back(row_of(observation, what, estimation, number));
+      input.rows.push_back(row_of(observation, what, estimator, number));
       if (gpu == nullptr) input.rows.back().family = stack_of(observation);
     } catch (const Error& error) {
       input.skipped.push_back(fmt::format("observation {}: {}", number, error.what()));

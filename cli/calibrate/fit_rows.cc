@@ -8,7 +8,7 @@
 #include "cli/calibrate/estimator_runner.h"
 #include "core/error.h"
 #include "core/fitted_workspaces.h"
-#include "estimator/gpus.h"
+#include "core/gpus.h"
 #include "estimator/run/dry_run.h"
 #include "estimator/run/replayed_job.h"
 #include "estimator/run/stack_versions.h"

@@ -11,14 +11,15 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
-#include "cli/estimate/estimate_text.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/database.h"
 #include "cli/interrupt.h"
+#include "cli/job/job_source.h"
 #include "cli/observe/observation_file.h"
 #include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
+#include "cli/text/estimate_text.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -180,7 +181,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.flag("--strict", strict);
   parser.parse(arguments);
   const JobInput input = source.read("check");
-  Estimate estimate = Estimation(context).estimate_as_run(input.job);
+  Estimate estimate = LocalSession(database_path(context)).estimator().estimate_as_run(input.job);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;

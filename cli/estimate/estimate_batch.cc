@@ -9,7 +9,7 @@
 #include "core/document.h"
 #include "core/error.h"
 #include "core/parallel_for.h"
-#include "estimator/answer/estimate_json.h"
+#include "estimator/json/batch_line.h"
 
 namespace memfathom {
 namespace {
@@ -21,41 +21,16 @@ constexpr std::size_t kBlock = 256;
 struct BatchLine {
   std::string text;
   int number = 0;
-  std::string answer;
-  bool failed = false;
-  bool undecided = false;
+  BatchAnswer answer;
 };
 
-// The id of a line that may be no job at all.
-std::string id_of(const Node& document) {
-  const Node* id = document.is_map() ? document.find("id") : nullptr;
-  if (id == nullptr) return "";
-  return id->is_string() ? id->as_string() : id->shown();
-}
-
-void answer(BatchLine& line, const std::string& name, const BatchOptions& question,
-            const Estimation& estimation) {
-  std::string id;
-  try {
-    const Node document = parse_json(line.text, name, line.number);
-    id = id_of(document);
-    // Either a job, or an object that holds one beside its id.
-    const Node* inner = document.is_map() ? document.find("job") : nullptr;
-    const JobInput input = question.read(inner != nullptr ? *inner : document);
-    Estimate estimate = estimation.estimate_as_run(input.job, question.explains);
-    input.annotate(estimate);
-    if (estimate.id.empty()) estimate.id = id;
-    line.undecided = is_undecided(estimate);
-    line.answer = to_json_text(estimate, false);
-  } catch (const Error& error) {
-    line.failed = true;
-    line.answer = error_json_line(id, error.what(), error.kind());
-  }
-}
-
-void answer_all(std::vector<BatchLine>& lines, const std::string& name,
-                const BatchOptions& question, const Estimation& estimation) {
-  parallel_for(lines.size(), [&](std::size_t i) { answer(lines[i], name, question, estimation); });
+void answer_all(std::vector<BatchLine>& lines, const std::string& name, const BatchOptions& options,
+                const Estimator& estimator) {
+  parallel_for(lines.size(), [&](std::size_t i) {
+    BatchLine& line = lines[i];
+    line.answer =
+        answer_line(line.text, name, line.number, options.read, options.explains, estimator);
+  });
 }
 
 // The next line without its end; of one that is longer than any job only the beginning, which is
@@ -75,18 +50,18 @@ bool read_line(std::istream& input, std::string& text) {
 
 }  // namespace
 
-ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& question,
-                        const Estimation& estimation, Context& context) {
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& options,
+                        const Estimator& estimator, Context& context) {
   bool failed = false;
   bool undecided = false;
   int number = 0;
   std::vector<BatchLine> lines;
   const auto flush = [&] {
-    answer_all(lines, name, question, estimation);
+    answer_all(lines, name, options, estimator);
     for (const BatchLine& line : lines) {
-      context.out << line.answer << '\n';
-      failed = failed || line.failed;
-      undecided = undecided || line.undecided;
+      context.out << line.answer.text << '\n';
+      failed = failed || line.answer.failed;
+      undecided = undecided || line.answer.undecided;
     }
     lines.clear();
   };
@@ -94,12 +69,12 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Batc
   while (read_line(input, text)) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    lines.push_back({std::move(text), number, {}, false, false});
+    lines.push_back({std::move(text), number, {}});
     if (lines.size() == kBlock) flush();
   }
   if (!lines.empty()) flush();
   if (failed) return ExitCode::kUsage;
-  return question.strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
+  return options.strict && undecided ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
 }  // namespace memfathom

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "core/document.h"
+#include "estimator/session/estimator.h"
+#include "estimator/session/job_input.h"
 
 namespace memfathom {
 
@@ -19,7 +20,7 @@ struct BatchOptions {
 
 // Exit code kUsage when a line could not be answered; the others are answered all the same. With
 // strict, else kUndecided when one of them is. Whether jobs fit stands in their lines.
-ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& question,
-                        const Estimation& estimation, Context& context);
+ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& options,
+                        const Estimator& estimator, Context& context);
 
 }  // namespace memfathom

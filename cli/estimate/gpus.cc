@@ -1,72 +1,22 @@
-#include "estimator/gpus.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <ostream>
+#include <string>
 #include <vector>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/database.h"
+#include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
-#include "core/error.h"
-#include "core/parallel_for.h"
-#include "estimator/job/read_job.h"
+#include "estimator/json/estimate_json.h"
+#include "estimator/json/lists_json.h"
+#include "estimator/session/gpus_for_job.h"
 
 namespace memfathom {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-struct GpuFit {
-  Gpu gpu;
-  std::optional<Estimate> estimate;  // of the job, on this GPU
-};
-
-bool fits(const Estimate& estimate) {
-  return estimate.verdict.status == VerdictStatus::kFits ||
-         estimate.verdict.status == VerdictStatus::kTight;
-}
-
-// The job on every GPU, smallest memory first; those it does not fit on are left out.
-std::vector<GpuFit> gpus_for(Node document, const Context& context) {
-  const Estimation estimation(context);
-  std::vector<GpuFit> gpus;
-  for (const char* key : {"memory", "device", "used_by_others"}) {
-    const Node* target = document.find("target");
-    if (target == nullptr || target->find(key) == nullptr) continue;
-    Node changed = *target;
-    changed.erase(key);  // what was said about another GPU
-    document.set("target", std::move(changed));
-  }
-  for (const Gpu& gpu : gpus_by_memory()) gpus.push_back({gpu, std::nullopt});
-  parallel_for(gpus.size(), [&](std::size_t i) {
-    Node placed = document;
-    placed.assign("target.gpu", Node::string(std::string(gpus[i].gpu.name)));
-    gpus[i].estimate = estimation.answer(read_job(placed));
-  });
-  std::erase_if(gpus, [](const GpuFit& gpu) { return !fits(*gpu.estimate); });
-  return gpus;
-}
-
-Json to_json(const GpuFit& gpu) {
-  Json json{{"name", gpu.gpu.name},
-            {"memory_bytes", gpu.gpu.memory().count()},
-            {"architecture", gpu.gpu.architecture},
-            {"vendor", gpu.gpu.vendor},
-            {"product", gpu.gpu.product},
-            {"kind", gpu.gpu.kind},
-            {"memory_as_shown_by_driver", gpu.gpu.as_shown}};
-  if (gpu.estimate) {
-    json["device_peak_bytes"] = gpu.estimate->totals.device_peak.count();
-    json["headroom_bytes"] = gpu.estimate->verdict.headroom->count();
-    json["verdict"] = to_string(gpu.estimate->verdict.status);
-  }
-  return json;
-}
 
 // `exact`: sizes as bytes, for programs.
 Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact) {
@@ -105,15 +55,14 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
 
   std::vector<GpuFit> gpus;
   if (only_fitting || source.given()) {
-    gpus = gpus_for(source.read("gpus --fits").document, context);
+    const JobInput input = source.read("gpus --fits");
+    gpus = gpus_for_job(input.document, LocalSession(database_path(context)).estimator());
     only_fitting = true;
   } else {
-    for (const Gpu& gpu : gpus_by_memory()) gpus.push_back({gpu, std::nullopt});
+    gpus = list_gpus();
   }
   if (context.format == Format::kJson) {
-    Json list = Json::array();
-    for (const GpuFit& gpu : gpus) list.push_back(to_json(gpu));
-    context.out << Json{{"gpus", std::move(list)}}.dump(2) << '\n';
+    context.out << to_text(gpus_json(gpus), kIndented) << '\n';
   } else if (gpus.empty()) {
     context.note(
         "the job fits on no card that is known here; memfathom recommend says what would make it "

@@ -4,24 +4,21 @@
 #include <ostream>
 
 #include "cli/commands.h"
-#include "cli/estimate/count_text.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
+#include "cli/text/count_text.h"
+#include "estimator/json/estimate_json.h"
+#include "estimator/json/lists_json.h"
 #include "estimator/models/model_list.h"
 
 namespace memfathom {
+
 ExitCode run_models(const Arguments& arguments, Context& context) {
   OptionParser parser("models");
   parser.parse(arguments);
   const std::vector<CataloguedModel> models = model_catalogue();
   if (context.format == Format::kJson) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const CataloguedModel& model : models) {
-      list.push_back({{"name", model.name},
-                      {"parameters", model.parameters},
-                      {"description", model.description}});
-    }
-    context.out << nlohmann::ordered_json{{"models", std::move(list)}}.dump(2) << '\n';
+    context.out << to_text(models_json(models), kIndented) << '\n';
     return ExitCode::kYes;
   }
   Table table({{"name"}, {"parameters", Align::kRight}, {"description"}});

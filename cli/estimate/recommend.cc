@@ -3,21 +3,24 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/database.h"
 #include "cli/estimate/recommend_tables.h"
 #include "cli/estimate/recommend_text.h"
+#include "cli/job/job_source.h"
 #include "cli/option_parser.h"
-#include "cli/status/gpu_text.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/yaml_text.h"
-#include "estimator/advise/preflight.h"
 #include "estimator/job/patch.h"
+#include "estimator/json/answer_json.h"
+#include "estimator/json/estimate_json.h"
 #include "estimator/readers/write_back.h"
+#include "estimator/session/answer_job.h"
 
 namespace memfathom {
 namespace {
@@ -66,7 +69,7 @@ void RecommendSettings::declare(OptionParser& parser) {
 }
 
 ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
-                       const Estimation& estimation, Context& context) {
+                       const Estimator& estimator, Context& context) {
   RecommendOptions options;
   options.probability = settings.probability;
   if (options.probability && (*options.probability <= 0 || *options.probability >= 1)) {
@@ -74,20 +77,17 @@ ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
                 fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
                             *options.probability));
   }
-  const EstimateFunction answer = estimation.search_function();
+  const EstimateFunction search = estimator.search_function();
   if (!settings.grid.empty())
-    return print_largest_batches(input, settings.grid, answer, options, context);
-  if (settings.by_memory) return print_by_memory(input, answer, options, context);
-  Recommendation recommendation = recommend(input.document, answer, options);
-  input.annotate(recommendation.base);
-  const LiveGpu* gpu = estimation.live_target(input.job);
-  const std::vector<PreflightItem> list =
-      preflight(input.document, input.job, recommendation,
-                gpu != nullptr ? std::optional(process_descriptions(*gpu)) : std::nullopt);
+    return print_largest_batches(input, settings.grid, search, options, context);
+  if (settings.by_memory) return print_by_memory(input, search, options, context);
+  const RecommendAnswer answer = answer_recommend(input, options, estimator);
+  const Recommendation& recommendation = answer.recommendation;
   if (context.format == Format::kJson) {
-    context.out << recommendation_json(recommendation, list, gpu, input) << '\n';
+    context.out << to_text(answer_json(answer, input), kIndented) << '\n';
   } else {
-    context.out << recommendation_text(recommendation, list, gpu, input, context);
+    context.out << recommendation_text(recommendation, answer.checklist, answer.gpu, input,
+                                       context);
   }
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   if (settings.file && balanced != nullptr)
@@ -105,7 +105,8 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   settings.declare(parser);
   parser.flag("--recommend", ignored);  // so that a line of `estimate --recommend` works here too
   parser.parse(arguments);
-  return recommend_for(source.read("recommend"), settings, Estimation(context), context);
+  const JobInput input = source.read("recommend");
+  return recommend_for(input, settings, LocalSession(database_path(context)).estimator(), context);
 }
 
 }  // namespace memfathom

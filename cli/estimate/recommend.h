@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
 #include "cli/option_parser.h"
+#include "estimator/session/estimator.h"
+#include "estimator/session/job_input.h"
 
 namespace memfathom {
 
@@ -25,6 +25,6 @@ struct RecommendSettings {
 
 // 0: the job fits, or some configuration does; 1: none.
 ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
-                       const Estimation& estimation, Context& context);
+                       const Estimator& estimator, Context& context);
 
 }  // namespace memfathom

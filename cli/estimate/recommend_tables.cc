@@ -14,6 +14,7 @@
 #include "estimator/advise/changes.h"
 #include "estimator/advise/grid.h"
 #include "estimator/advise/largest_extent.h"
+#include "estimator/json/recommendation_json.h"
 
 namespace memfathom {
 namespace {

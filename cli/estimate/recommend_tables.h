@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/estimate/job_source.h"
 #include "estimator/advise/recommend.h"
+#include "estimator/session/job_input.h"
 
 namespace memfathom {
 

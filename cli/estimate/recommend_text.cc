@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "cli/estimate/count_text.h"
-#include "cli/estimate/estimate_text.h"
 #include "cli/render.h"
-#include "cli/status/gpu_text.h"
+#include "cli/text/count_text.h"
+#include "cli/text/estimate_text.h"
+#include "cli/text/gpu_text.h"
 #include "core/yaml_text.h"
-#include "estimator/answer/estimate_json.h"
 #include "estimator/job/describe.h"
 #include "estimator/readers/write_back.h"
 
 namespace memfathom {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string heading(const char* words, const Context& context) {
   return context.format == Format::kMarkdown ? fmt::format("\n### {}\n\n", words)
@@ -51,20 +46,6 @@ std::string in_source_format(const Patch& patch, const JobInput& input, const Co
   return text;
 }
 
-void add_source_format(const Patch& patch, const JobInput& input, Json& json) {
-  if (!input.has_foreign_files()) return;
-  const WrittenBack written = write_back(input.files.files, patch);
-  json["file_patches"] = Json::array();
-  for (const ChangedFile& file : written.files) {
-    json["file_patches"].push_back({{"file", file.file},
-                                    {"format", to_string(file.format)},
-                                    {"patch", Json::parse(to_json(file.patch).dump())}});
-  }
-  json["by_hand"] = Json::array();
-  for (const KeyChange& change : written.left_over)
-    json["by_hand"].push_back(manual_setting(change));
-}
-
 std::string largest_text(const Recommendation& recommendation, const Context& context) {
   Table table({{"largest that fits"},
                {"now", Align::kRight},
@@ -78,18 +59,6 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
                    extent.largest ? to_string(extent.device_peak) : ""});
   }
   return rendered(table, context);
-}
-
-Json to_json(const LargestExtent& extent) {
-  Json json{{"name", extent.name},
-            {"now", extent.now},
-            {"largest", extent.largest ? Json(*extent.largest) : Json(nullptr)}};
-  if (extent.largest) {
-    json["at_least"] = extent.at_least;
-    json["device_peak_bytes"] = extent.device_peak.count();
-    json["patch"] = Json::parse(to_json(extent.patch).dump());
-  }
-  return json;
 }
 
 // Whether the job as it is fits; where its estimate would but what may come would not, why.
@@ -168,23 +137,6 @@ std::string configuration_text(const Configuration& configuration, const std::st
                      : block(to_yaml(configuration.patch), "yaml", context));
 }
 
-Json configuration_json(const Configuration& configuration, const JobInput& input) {
-  Json json{{"name", configuration.name},
-            {"aim", configuration.aim},
-            {"changes", configuration.changes},
-            {"device_peak_bytes", configuration.device_peak.count()},
-            {"used_fraction", configuration.used_fraction},
-            {"effective_batch", configuration.effective_batch},
-            {"patch", Json::parse(to_json(configuration.patch).dump())},
-            {"yaml", to_yaml(configuration.patch)}};
-  if (configuration.host_peak) {
-    json["host_peak_bytes"] = configuration.host_peak->count();
-    json["host_node_bytes"] = configuration.host_of_node->count();
-  }
-  add_source_format(patch_of(configuration.patch), input, json);
-  return json;
-}
-
 std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
   Table table({{"", Align::kRight},
                {"change"},
@@ -224,37 +176,6 @@ std::string recommendation_text(const Recommendation& recommendation,
   const std::string remarks = remarks_text(recommendation.base);
   if (!remarks.empty()) text += "\n" + remarks;
   return text;
-}
-
-std::string recommendation_json(const Recommendation& recommendation,
-                                const std::vector<PreflightItem>& list, const LiveGpu* gpu,
-                                const JobInput& input) {
-  const Verdict& verdict = recommendation.base.verdict;
-  Json json{{"schema", "memfathom.recommend/1"},
-            {"job", describe(input.document, input.job)},
-            {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
-            {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
-            {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},
-            {"available_bytes",
-             recommendation.available ? Json(recommendation.available->count()) : Json(nullptr)},
-            {"calibration", to_string(recommendation.base.calibration.status)}};
-  if (gpu != nullptr) json["device"] = gpu_json(*gpu);
-  json["suggestions"] = Json::parse(suggestions_json_text(recommendation.suggestions));
-  for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i)
-    add_source_format(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
-  json["largest"] = Json::array();
-  for (const LargestExtent& extent : recommendation.largest)
-    json["largest"].push_back(to_json(extent));
-  json["configurations"] = Json::array();
-  for (const Configuration& configuration : recommendation.configurations)
-    json["configurations"].push_back(configuration_json(configuration, input));
-  json["checklist"] = Json::array();
-  for (const PreflightItem& item : list)
-    json["checklist"].push_back({{"name", item.name}, {"done", item.done}, {"text", item.text}});
-  json["assumptions"] = recommendation.base.assumptions;
-  json["not_modelled"] = recommendation.base.not_modelled;
-  json["warnings"] = recommendation.base.warnings;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace memfathom

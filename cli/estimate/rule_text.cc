@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 namespace memfathom {
 
 // The old calculator's words beside ours: it counted one kind of memory and set the rest to 30 %.
@@ -14,16 +12,6 @@ std::string rule_text(const RuleOfThumb& rule, const Estimate& estimate) {
     text += fmt::format(" of {} (70 % of the card): {}", to_string(*rule.limit),
                         rule.safe ? "safe" : "over");
   return text + fmt::format("; the estimate is {}\n", to_string(estimate.totals.device_peak));
-}
-
-nlohmann::ordered_json rule_json(const RuleOfThumb& rule) {
-  nlohmann::ordered_json json{{"per_layer_bytes", rule.per_layer.count()},
-                              {"activations_bytes", rule.activations.count()}};
-  if (rule.limit) {
-    json["limit_bytes"] = rule.limit->count();
-    json["safe"] = rule.safe;
-  }
-  return json;
 }
 
 }  // namespace memfathom

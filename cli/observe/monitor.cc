@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/database.h"
 #include "cli/interrupt.h"
+#include "cli/job/job_source.h"
 #include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
@@ -111,7 +112,7 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   }
   MonitorOutcome outcome{*peak, {}, {}};
   if (input) {
-    outcome.estimate = Estimation(context).estimate_as_run(input->job);
+    outcome.estimate = LocalSession(database_path(context)).estimator().estimate_as_run(input->job);
     outcome.kept = observation_of(*peak, watch, to_json(input->document).dump());
     if (framework_version) outcome.kept->framework_version = *framework_version;
     store_observations({*outcome.kept}, context);

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
-#include "cli/estimate/job_source.h"
-#include "cli/observe/absolute_paths.h"
+#include "cli/job/job_source.h"
 #include "core/document.h"
 #include "core/error.h"
+#include "estimator/job/absolute_paths.h"
 
 namespace memfathom {
 namespace {

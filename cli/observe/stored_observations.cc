@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cli/database.h"
+#include "core/gpus.h"
 #include "db/store.h"
-#include "estimator/gpus.h"
 
 namespace memfathom {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/estimate/estimate_text.h"
 #include "cli/report/chart.h"
 #include "cli/report/html.h"
+#include "cli/text/estimate_text.h"
 #include "core/yaml_text.h"
 #include "estimator/job/describe.h"
 

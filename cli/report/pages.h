@@ -6,7 +6,7 @@
 
 #include "cli/bench/compare.h"
 #include "cli/calibrate/calibration_text.h"
-#include "cli/estimate/job_source.h"
+#include "cli/job/job_source.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/run/timeline.h"
 

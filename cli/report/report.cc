@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
-#include "cli/estimate/estimation.h"
-#include "cli/estimate/job_source.h"
+#include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "cli/report/pages.h"
 #include "core/error.h"
@@ -25,12 +25,13 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   source.declare(parser);
   parser.parse(arguments);
   const JobInput input = source.read("report estimate");
-  const Estimation estimation(context);
-  Estimate estimate = estimation.estimate_as_run(input.job, true);
+  const LocalSession session(database_path(context));
+  const Estimator& estimator = session.estimator();
+  Estimate estimate = estimator.estimate_as_run(input.job, true);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
-    estimate.suggestions = suggest(input.document, estimation.search_function());
-  context.out << report_page(input, estimate, estimation.timeline(input.job));
+    estimate.suggestions = suggest(input.document, estimator.search_function());
+  context.out << report_page(input, estimate, estimator.timeline(input.job));
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }
 

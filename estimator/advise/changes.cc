@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "estimator/gpus.h"
+#include "core/gpus.h"
 #include "estimator/job/describe.h"
 
 namespace memfathom {

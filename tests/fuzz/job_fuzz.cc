@@ -6,9 +6,9 @@
 #include "core/document.h"
 #include "core/error.h"
 #include "estimator/answer/estimate.h"
-#include "estimator/answer/estimate_json.h"
 #include "estimator/job/read_job.h"
 #include "estimator/job_model/built_model.h"
+#include "estimator/json/estimate_json.h"
 #include "estimator/run/dry_run.h"
 
 namespace {

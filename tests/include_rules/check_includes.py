@@ -12,7 +12,8 @@ FOLDERS = {
     "profiler": {"core", "kernels", "profiler"},
     "fitter": {"core", "fitter"},
     "estimator": {"core", "kernels", "estimator"},
-    "cli": {"core", "kernels", "db", "profiler", "fitter", "estimator", "cli"},
+    "api": {"core", "kernels", "db", "profiler", "estimator", "api"},
+    "cli": {"core", "kernels", "db", "profiler", "fitter", "estimator", "api", "cli"},
 }
 
 # Inside a folder: which sub-folders a sub-folder may include, by the longest prefix that matches. A sub-folder that is not

@@ -1,8 +1,8 @@
 // Answering: estimates without any calibration, as the tests of advise/ need them.
 #pragma once
 
+#include "core/gpus.h"
 #include "estimator/answer/estimate.h"
-#include "estimator/gpus.h"
 #include "estimator/job/job.h"
 #include "estimator/run/dry_run.h"
 

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// As estimate --from does it (cli/estimate/job_source.cc).
+// As estimate --from does it (cli/job/job_source.cc).
 MergedJob read_job_files(const std::vector<std::string>& paths) {
   MergedJob job = merge_files(read_paths(paths));
   keep_stored_type(job.files, job.document, job);

@@ -1,0 +1,27 @@
+// Requests: JSON in, JSON out, for each question of the public API (include/memfathom/memfathom.h
+// says what a request may hold).
+//
+// Results are the texts that the commands print with --format json. Bad requests throw
+// Error(kInput).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "estimator/session/estimator.h"
+
+namespace memfathom {
+
+std::string estimate_request(std::string_view request, const Estimator& estimator);
+// JSON lines in, JSON lines out, in order, on all cores; a line that cannot be answered becomes an
+// error object.
+std::string batch_request(std::string_view lines, std::string_view options,
+                          const Estimator& estimator);
+std::string recommend_request(std::string_view request, const Estimator& estimator);
+std::string compare_request(std::string_view request, const Estimator& estimator);
+std::string models_request();
+// An empty request lists all GPUs; a job those that it fits on.
+std::string gpus_request(std::string_view request, const Estimator& estimator);
+std::string accuracy_request(std::string_view request, const Estimator& estimator);
+
+}  // namespace memfathom

@@ -1,0 +1,285 @@
+#include "cli/job/job_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "core/error.h"
+#include "estimator/readers/named_model.h"
+#include "estimator/readers/parsed_file.h"
+
+namespace memfathom {
+namespace {
+
+// A flag whose value goes to one key of the job as it is.
+struct PlainFlag {
+  const char* names;
+  const char* key;
+};
+
+constexpr auto kIntegers = std::to_array<PlainFlag>({
+    {"--batch-size,--micro-batch-size,--per-device-train-batch-size", "training.batch_size"},
+    {"--sequence-length,--seq-length,--seq-len,--max-seq-length,--max-length",
+     "training.sequence_length"},
+    {"--image-size", "training.image_size"},
+    {"--num-frames", "training.num_frames"},
+    {"--num-images", "training.num_images"},
+    {"--new-tokens", "training.new_tokens"},
+    {"--gradient-accumulation-steps", "training.gradient_accumulation_steps"},
+    {"--zero-stage", "parallel.zero_stage"},
+    {"--num-gpus", "parallel.num_gpus"},
+    {"--tensor-parallel-size", "parallel.tensor"},
+    {"--pipeline-parallel-size", "parallel.pipeline"},
+});
+
+constexpr auto kTexts = std::to_array<PlainFlag>({
+    {"--attention,--attn-implementation", "training.attention"},
+    {"--optimizer,--optim", "training.optimizer"},
+    {"--quantization", "training.quantization"},
+    {"--mode", "training.mode"},
+    {"--margin", "target.margin"},
+});
+
+// What a word on the command line would be in a YAML file.
+Node value_of(const std::string& text) { return parse_yaml(text, "command line", 0); }
+
+std::string precision_name(std::string dtype) {
+  constexpr std::string_view kTorch = "torch.";  // as torch prints it
+  if (dtype.starts_with(kTorch)) dtype.erase(0, kTorch.size());
+  if (dtype == "float32" || dtype == "fp32") return "fp32";
+  if (dtype == "float16" || dtype == "fp16" || dtype == "half") return "fp16";
+  if (dtype == "bfloat16" || dtype == "bf16") return "bf16";
+  return dtype;
+}
+
+// "24" of the old calculators is GiB; a size with a unit is taken as it is.
+std::string memory_size(const std::string& text) {
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  return bare ? text + "GiB" : text;
+}
+
+constexpr double kMaxBillions = 1e6;  // of parameters: more was meant as a plain count
+
+}  // namespace
+
+// What the values that are YAML say.
+struct JobOptions::ParsedValues {
+  std::vector<std::pair<std::string, Node>> texts, sets;  // key, value
+  std::optional<Node> fsdp;
+  bool model_is_path = false;
+};
+
+struct JobOptions::Values {
+  std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
+  std::array<std::optional<std::string>, kTexts.size()> texts;
+  std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu,
+      gpu_memory, calibration;
+  std::optional<double> total_params;
+  std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
+  std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
+  std::vector<std::string> target_modules, sets;
+
+  // Each writes its flags into the job.
+  void apply_model(bool is_path, Node& job) const;
+  void apply_plain(const ParsedValues& words, Node& job) const;
+  void apply_extents(Node& job) const;
+  void apply_precision(Node& job) const;
+  void apply_training(Node& job) const;
+  void apply_parallel(const ParsedValues& words, Node& job) const;
+  void apply_target(Node& job) const;
+  bool has_precision_flag() const;
+};
+
+JobOptions::JobOptions() : values_(std::make_unique<Values>()) {}
+JobOptions::~JobOptions() = default;
+
+void JobOptions::declare(OptionParser& parser) {
+  Values& v = *values_;
+  for (std::size_t i = 0; i < kIntegers.size(); ++i)
+    parser.option(kIntegers[i].names, v.integers[i]);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) parser.option(kTexts[i].names, v.texts[i]);
+  parser.option("--model,--preset,--model-path", v.model);
+  parser.option("--dtype,--precision", v.dtype);
+  parser.option("--mixed-precision", v.mixed_precision);
+  parser.option("--preference", v.preference);
+  parser.option("--reference", v.reference);
+  parser.option("--fsdp", v.fsdp);
+  parser.option("--gpu", v.gpu);
+  parser.option("--calibration", v.calibration);
+  parser.option("--total-params", v.total_params);
+  parser.option("--gpu-memory", v.gpu_memory);
+  parser.option("--height", v.height);
+  parser.option("--width", v.width);
+  parser.option("--hidden-dim,--hidden-size", v.hidden_dim);
+  parser.option("--num-layers", v.num_layers);
+  parser.option("--lora-rank,--lora-r", v.lora_rank);
+  parser.option("--device-id", v.device_id);
+  parser.flag("--use-fp16", v.use_fp16);
+  parser.flag("--gradient-checkpointing", v.gradient_checkpointing);
+  parser.flag("--load-in-4bit", v.load_in_4bit);
+  parser.flag("--load-in-8bit", v.load_in_8bit);
+  parser.flag("--cpu-offload,--use-cpu-offload", v.cpu_offload);
+  parser.list_option("--target-modules", v.target_modules);
+  parser.option("--set", v.sets);
+}
+
+std::optional<std::string> JobOptions::model_path() const {
+  std::error_code ignored;  // a name too long to be a path is no path
+  if (!values_->model || std::filesystem::exists(*values_->model, ignored)) return values_->model;
+  // A pipeline of the local cache has no config.json of its own to be named in a job.
+  const std::optional<NamedModel> named = find_named_model(*values_->model, huggingface_cache());
+  const bool is_pipeline =
+      named && named->form == "config" &&
+      std::filesystem::exists(std::filesystem::path(named->value) / "model_index.json", ignored);
+  return is_pipeline ? std::optional(named->value) : std::nullopt;
+}
+
+// Another model takes the place of the files'; what learns of it stays.
+void JobOptions::Values::apply_model(bool is_path, Node& job) const {
+  const auto say = [&](const char* form, Node value) {
+    Node changed = Node::map();
+    if (const Node* train = value_at(job, "model.train")) changed.set("train", *train);
+    changed.set(form, std::move(value));
+    job.assign("model", std::move(changed));
+  };
+  if (model && !is_path) say("preset", Node::string(*model));
+  if (total_params) say("parameters", Node::number(*total_params * 1e9));
+}
+
+void JobOptions::Values::apply_plain(const ParsedValues& words, Node& job) const {
+  for (std::size_t i = 0; i < kIntegers.size(); ++i) {
+    if (integers[i]) job.assign(kIntegers[i].key, Node::integer(*integers[i]));
+  }
+  for (const auto& [key, value] : words.texts) job.assign(key, value);
+}
+
+void JobOptions::Values::apply_extents(Node& job) const {
+  if (height || width) {
+    Node size = Node::list();
+    size.append(Node::integer(height.value_or(width.value_or(0))));
+    size.append(Node::integer(width.value_or(height.value_or(0))));
+    job.assign("training.image_size", std::move(size));
+  }
+  if (hidden_dim) job.assign("model.config.hidden_size", Node::integer(*hidden_dim));
+  if (num_layers) job.assign("model.config.num_hidden_layers", Node::integer(*num_layers));
+}
+
+bool JobOptions::Values::has_precision_flag() const {
+  const auto sets_it = [](const std::string& set) {
+    return set.starts_with("training.precision=");
+  };
+  return dtype || use_fp16 || mixed_precision || std::any_of(sets.begin(), sets.end(), sets_it);
+}
+
+// Who says a precision means the whole of it.
+void JobOptions::Values::apply_precision(Node& job) const {
+  if (const Node* training = job.find("training");
+      training != nullptr && training->is_map() && has_precision_flag()) {
+    Node changed = *training;
+    changed.erase("autocast");
+    job.set("training", std::move(changed));
+  }
+  if (dtype) job.assign("training.precision", Node::string(precision_name(*dtype)));
+  if (use_fp16 && *use_fp16) job.assign("training.precision", Node::string("amp-fp16"));
+  if (mixed_precision && *mixed_precision != "no") {
+    job.assign("training.precision", Node::string("amp-" + precision_name(*mixed_precision)));
+  }
+}
+
+void JobOptions::Values::apply_training(Node& job) const {
+  if (preference) job.assign("training.preference.method", Node::string(*preference));
+  if (reference) job.assign("training.preference.reference", Node::string(*reference));
+  if (gradient_checkpointing)
+    job.assign("training.gradient_checkpointing", Node::boolean(*gradient_checkpointing));
+  if (lora_rank) job.assign("training.lora.rank", Node::integer(*lora_rank));
+  if (!target_modules.empty()) {
+    Node targets = Node::list();
+    for (const std::string& words : target_modules) {
+      std::istringstream listed(words);
+      for (std::string target; std::getline(listed, target, ',');)
+        if (!target.empty()) targets.append(Node::string(target));
+    }
+    job.assign("training.lora.targets", std::move(targets));
+  }
+  if (load_in_4bit && *load_in_4bit) job.assign("training.quantization", Node::string("nf4"));
+  if (load_in_8bit && *load_in_8bit) job.assign("training.quantization", Node::string("int8"));
+}
+
+void JobOptions::Values::apply_parallel(const ParsedValues& words, Node& job) const {
+  if (words.fsdp) job.assign("parallel.fsdp", *words.fsdp);
+  if (!cpu_offload || !*cpu_offload) return;
+  job.assign("parallel.offload.optimizer", Node::string("cpu"));
+  // ZeRO-1 and ZeRO-2 have their weights on the GPU.
+  const Node* stage = value_at(job, "parallel.zero_stage");
+  if (stage == nullptr || stage->as_int() % 3 == 0)
+    job.assign("parallel.offload.parameters", Node::string("cpu"));
+}
+
+void JobOptions::Values::apply_target(Node& job) const {
+  if (gpu) job.assign("target.gpu", Node::string(*gpu));  // "4090" is a name
+  if (calibration)  // the beginning of an id may look like a number
+    job.assign("target.calibration", Node::string(*calibration));
+  if (gpu_memory) job.assign("target.memory", Node::string(memory_size(*gpu_memory)));
+  if (device_id) job.assign("target.device", Node::string(fmt::format("cuda:{}", *device_id)));
+}
+
+JobOptions::ParsedValues JobOptions::words() const {
+  const Values& v = *values_;
+  ParsedValues words;
+  words.model_is_path = model_path().has_value();
+  if (v.total_params && *v.total_params > kMaxBillions) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
+                            "8,000,000,000 parameters",
+                            *v.total_params));
+  }
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));
+  }
+  if (v.fsdp) words.fsdp = value_of(*v.fsdp);
+  for (const std::string& set : v.sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format(
+              "--set {}: write --set key.path=value, for example --set training.batch_size=8",
+              set));
+    }
+    words.sets.emplace_back(set.substr(0, equals), value_of(set.substr(equals + 1)));
+  }
+  return words;
+}
+
+Node JobOptions::edited(Node job, const ParsedValues& words) const {
+  values_->apply_model(words.model_is_path, job);
+  values_->apply_plain(words, job);
+  values_->apply_extents(job);
+  values_->apply_precision(job);
+  values_->apply_training(job);
+  values_->apply_parallel(words, job);
+  values_->apply_target(job);
+  for (const auto& [key, value] : words.sets) job.assign(key, value);
+  return job;
+}
+
+Node JobOptions::document(Node job) const { return edited(std::move(job), words()); }
+
+std::function<Node(Node)> JobOptions::editor() const {
+  return [this, words = words()](Node job) { return edited(std::move(job), words); };
+}
+
+bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }
+
+bool JobOptions::any_given() const {
+  return values_->model.has_value() || values_->total_params.has_value() ||
+         values_->hidden_dim.has_value();
+}
+
+}  // namespace memfathom

@@ -1,0 +1,89 @@
+#include "cli/job/job_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "estimator/readers/merge.h"
+
+namespace memfathom {
+namespace {
+
+bool is_whole_number(const std::string& text) {
+  return !text.empty() && text.size() < 19 &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+}  // namespace
+
+void JobSource::declare(OptionParser& parser) {
+  options_.declare(parser);
+  parser.positional("JOB", file_);
+  parser.list_option("--config,--from", from_);
+  parser.option("--batch", batch_);
+  parser.flag("--frozen-copy", frozen_copy_);
+}
+
+bool JobSource::given() const { return file_ || !from_.empty() || options_.any_given(); }
+
+std::optional<std::string> JobSource::batch_file() const {
+  if (!batch_ || is_whole_number(*batch_)) return std::nullopt;
+  if (file_) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--batch {} answers the jobs of that file, and {} is one more; put it "
+                            "in the file or leave --batch out",
+                            *batch_, *file_));
+  }
+  return batch_;
+}
+
+// What --from names, then what --model does.
+std::vector<ParsedFile> JobSource::other_files() const {
+  std::vector<ParsedFile> parsed_files = read_paths(from_);
+  if (const std::optional<std::string> model = options_.model_path()) {
+    for (ParsedFile& parsed : read_path(*model)) parsed_files.push_back(std::move(parsed));
+  }
+  return parsed_files;
+}
+
+JobInput JobSource::read(const std::string& command) const {
+  if (!given()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} needs a job: a YAML or JSON file, --from FILE..., or --model NAME "
+                            "(see memfathom estimate --help)",
+                            command));
+  }
+  std::vector<ParsedFile> parsed_files;
+  if (file_) parsed_files = read_path(*file_);
+  for (ParsedFile& parsed : other_files()) parsed_files.push_back(std::move(parsed));
+  JobInput input;
+  input.files = merge_files(std::move(parsed_files));
+  input.document = options_.document(input.files.document);
+  if (batch_ && is_whole_number(*batch_))
+    input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  complete(input, {options_.sets_precision(), frozen_copy_});
+  return input;
+}
+
+std::function<JobInput(Node)> JobSource::reader() const {
+  return [this, others = other_files(), edit = options_.editor()](Node line) {
+    JobInput input;
+    if (others.empty()) {
+      input.document = edit(std::move(line));
+    } else {
+      std::vector<ParsedFile> parsed_files(1);
+      parsed_files.front().file = line.where();
+      parsed_files.front().content = std::move(line);
+      parsed_files.insert(parsed_files.end(), others.begin(), others.end());
+      input.files = merge_files(std::move(parsed_files));
+      input.document = edit(input.files.document);
+    }
+    complete(input, {options_.sets_precision(), frozen_copy_});
+    return input;
+  };
+}
+
+}  // namespace memfathom

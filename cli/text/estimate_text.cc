@@ -1,0 +1,191 @@
+#include "cli/text/estimate_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/render.h"
+#include "cli/text/count_text.h"
+
+namespace memfathom {
+namespace {
+
+std::string percent(Bytes part, Bytes whole) {
+  if (whole.count() <= 0) return "";
+  return fmt::format(
+      "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+}
+
+// For programs: every figure a number, one meaning a column.
+Table components_csv(const Estimate& estimate) {
+  Table table({{"component"}, {"module"}, {"bytes"}, {"source"}, {"coefficient"}});
+  for (const ComponentLine& line : estimate.components) {
+    table.add_row({std::string(to_string(line.component)), line.module,
+                   fmt::format("{}", line.bytes.count()), to_string(line.source),
+                   line.coefficient});
+  }
+  table.add_row(
+      {"device_peak", "", fmt::format("{}", estimate.totals.device_peak.count()), "", ""});
+  return table;
+}
+
+// The largest first; what would show as 0.0 % is one line, unless everything was asked for.
+Table components_table(const Estimate& estimate, bool all) {
+  Table table({{"component"}, {"memory", Align::kRight}, {"share", Align::kRight}, {"source"}});
+  const Bytes whole = estimate.totals.device_peak;
+  std::vector<ComponentLine> lines = estimate.components;
+  std::stable_sort(lines.begin(), lines.end(), [](const ComponentLine& a, const ComponentLine& b) {
+    return a.bytes > b.bytes;
+  });
+  const auto small = [&](const ComponentLine& line) {
+    return line.bytes.count() >= 0 && line.bytes.count() < whole.count() / 2000;
+  };
+  const auto first_small = std::find_if(lines.begin(), lines.end(), small);
+  const auto end = all || lines.end() - first_small < 2 ? lines.end() : first_small;
+  for (auto line = lines.begin(); line != end; ++line) {
+    table.add_row({component_name(*line), to_string(line->bytes), percent(line->bytes, whole),
+                   to_string(line->source)});
+  }
+  if (end != lines.end()) {
+    Bytes rest;
+    for (auto line = end; line != lines.end(); ++line) rest += line->bytes;
+    table.add_row({fmt::format("{} smaller components", lines.end() - end), to_string(rest),
+                   percent(rest, whole), "see --explain"});
+  }
+  table.add_rule();
+  table.add_row({{"device peak", Style::kBold},
+                 {to_string(estimate.totals.device_peak), Style::kBold},
+                 "100.0 %",
+                 ""});
+  return table;
+}
+
+// The phase of the steady state in which the allocated peak lies; empty where none is known.
+std::string phase_of_peak(const Estimate& estimate) {
+  for (const PhaseLine& line : estimate.phases) {
+    if (line.iteration != 1 && line.allocated_peak == estimate.totals.allocated_peak)
+      return " in " + line.name;
+  }
+  return "";
+}
+
+std::string host_text(const Totals& totals) {
+  if (!totals.host_peak) return "";
+  std::string text = fmt::format("host memory for offloading: {}", to_string(*totals.host_peak));
+  if (totals.ranks_per_node > 1)
+    text += fmt::format(" per GPU process, {} for the {} processes of a node",
+                        to_string(*totals.host_of_node()), totals.ranks_per_node);
+  return text + "\n";
+}
+
+std::string phases_text(const Estimate& estimate, const Context& context) {
+  Table table({{"phase"},
+               {"iteration", Align::kRight},
+               {"allocated peak", Align::kRight},
+               {"reserved", Align::kRight}});
+  for (const PhaseLine& line : estimate.phases) {
+    table.add_row({line.name,
+                   line.iteration == 0   ? ""
+                   : line.iteration == 1 ? "first"
+                                         : "steady",
+                   to_string(line.allocated_peak), to_string(line.reserved)});
+  }
+  return rendered(table, context);
+}
+
+std::string explanation(const Estimate& estimate) {
+  std::string text;
+  for (const Explanation& line : estimate.explanations) {
+    text += line.name;
+    if (!line.module.empty()) text += fmt::format(" ({})", line.module);
+    text += fmt::format(": {}\n", line.text);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict_sentence(const Estimate& estimate, bool colour) {
+  const Verdict& verdict = estimate.verdict;
+  if (verdict.status == VerdictStatus::kUnknown) {
+    return "no target given: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
+  }
+  const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
+  const std::string word = verdict.status == VerdictStatus::kFits ? "fits"
+                           : fits                                 ? "tight"
+                                                                  : "does not fit";
+  const Style style = verdict.status == VerdictStatus::kFits ? Style::kGood
+                      : fits                                 ? Style::kWarning
+                                                             : Style::kBad;
+  std::string text = styled(word, style, colour);
+  if (!verdict.gpu.empty()) text += " on " + verdict.gpu;
+  text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak),
+                      to_string(*verdict.available));
+  const bool left = verdict.headroom->count() >= 0;
+  const Bytes rest = left ? *verdict.headroom : -*verdict.headroom;
+  text += fmt::format(", {} ({}) {}", to_string(rest), percent(rest, *verdict.available),
+                      left ? "left" : "too much");
+  if (verdict.probability_fits)
+    text += fmt::format("; probability of fitting {}", probability_text(*verdict.probability_fits));
+  return text + "\n";
+}
+
+std::string totals_sentence(const Estimate& estimate) {
+  const Totals& totals = estimate.totals;
+  std::string text = "device " + to_string(totals.device_peak);
+  if (totals.device_high > totals.device_low) {
+    text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval,
+                        to_string(totals.device_low), to_string(totals.device_high));
+  }
+  return text + fmt::format(", reserved {}, allocated {}{}\n", to_string(totals.reserved_peak),
+                            to_string(totals.allocated_peak), phase_of_peak(estimate));
+}
+
+std::string calibration_sentence(const CalibrationNote& note) {
+  const std::string day = note.created.substr(0, 10);
+  switch (note.status) {
+    case CalibrationStatus::kCalibrated: return fmt::format("{}, measured on {}", note.name, day);
+    case CalibrationStatus::kStale:
+      return fmt::format("{}, measured on {}, now stale", note.name, day);
+    case CalibrationStatus::kPublished:
+      return fmt::format("{}, from published measurements", note.name);
+    case CalibrationStatus::kNone: break;
+  }
+  return "none for this card; documented defaults are used "
+         "(memfathom calibrate --framework pytorch measures it)";
+}
+
+std::string component_name(const ComponentLine& line) {
+  std::string name(to_string(line.component));
+  if (!line.module.empty()) name += " (" + line.module + ")";
+  if (!line.coefficient.empty() && line.coefficient != to_string(line.component))
+    name += ": " + line.coefficient;
+  return name;
+}
+
+std::string job_text(const std::string& line, const Estimate& estimate) {
+  std::string text = line;
+  if (estimate.parameter_count > 0)
+    text += fmt::format("; {} parameters", count_text(estimate.parameter_count));
+  if (estimate.trainable_count > 0 && estimate.trainable_count < estimate.parameter_count)
+    text += fmt::format(", {} of them trained", count_text(estimate.trainable_count));
+  return text + "\n\n";
+}
+
+std::string estimate_text(const Estimate& estimate, const std::string& job, const Context& context,
+                          bool explain) {
+  if (context.format == Format::kCsv) return components_csv(estimate).csv();
+  std::string text = job_text(job, estimate) + verdict_sentence(estimate, context.colour);
+  text += totals_sentence(estimate) + host_text(estimate.totals);
+  text += "\n" + rendered(components_table(estimate, explain), context) + "\n";
+  text += fmt::format("calibration: {}\n", calibration_sentence(estimate.calibration));
+  for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
+  for (const std::string& sentence : estimate.not_modelled)
+    text += "not modelled: " + sentence + "\n";
+  for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
+  if (explain) text += "\n" + phases_text(estimate, context) + "\n" + explanation(estimate);
+  return text;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,232 @@
+#include "core/gpus.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <vector>
+
+#include "core/architecture.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::string_view kDataCentre = "data centre";
+constexpr std::string_view kWorkstation = "workstation";
+constexpr std::string_view kConsumer = "consumer";
+constexpr std::string_view kLaptop = "laptop";
+
+// Memory as nvidia-smi prints it where that is known (true), else the data sheet's size (false).
+constexpr auto kGpus = std::to_array<Gpu>({
+    {"gtx-1650-4gb", "NVIDIA GeForce GTX 1650", "nvidia", "sm_75", kConsumer, 4096, false},
+    {"rtx-3050-4gb-laptop", "NVIDIA GeForce RTX 3050 Laptop", "nvidia", "sm_86", kLaptop, 4096,
+     true},
+    {"gtx-1660-6gb", "NVIDIA GeForce GTX 1660", "nvidia", "sm_75", kConsumer, 6144, false},
+    {"rtx-2060-6gb", "NVIDIA GeForce RTX 2060", "nvidia", "sm_75", kConsumer, 6144, false},
+    {"rtx-3060-6gb-laptop", "NVIDIA GeForce RTX 3060 Laptop", "nvidia", "sm_86", kLaptop, 6144,
+     true},
+    {"rtx-4050-6gb-laptop", "NVIDIA GeForce RTX 4050 Laptop", "nvidia", "sm_89", kLaptop, 6141,
+     true},
+    {"rtx-2070", "NVIDIA GeForce RTX 2070", "nvidia", "sm_75", kConsumer, 8192, false},
+    {"rtx-2080", "NVIDIA GeForce RTX 2080", "nvidia", "sm_75", kConsumer, 8192, false},
+    {"rtx-3050-8gb", "NVIDIA GeForce RTX 3050", "nvidia", "sm_86", kConsumer, 8192, true},
+    {"rtx-3060-ti", "NVIDIA GeForce RTX 3060 Ti", "nvidia", "sm_86", kConsumer, 8192, true},
+    {"rtx-3070", "NVIDIA GeForce RTX 3070", "nvidia", "sm_86", kConsumer, 8192, true},
+    {"rtx-3070-8gb-laptop", "NVIDIA GeForce RTX 3070 Laptop", "nvidia", "sm_86", kLaptop, 8192,
+     true},
+    {"rtx-4060", "NVIDIA GeForce RTX 4060", "nvidia", "sm_89", kConsumer, 8188, true},
+    {"rtx-4060-8gb-laptop", "NVIDIA GeForce RTX 4060 Laptop", "nvidia", "sm_89", kLaptop, 8188,
+     true},
+    {"rtx-4070-8gb-laptop", "NVIDIA GeForce RTX 4070 Laptop", "nvidia", "sm_89", kLaptop, 8188,
+     true},
+    {"rtx-5060", "NVIDIA GeForce RTX 5060", "nvidia", "sm_120", kConsumer, 8151, true},
+    {"p4", "NVIDIA Tesla P4", "nvidia", "sm_61", kDataCentre, 7680, false},
+    {"rtx-3080-10gb", "NVIDIA GeForce RTX 3080", "nvidia", "sm_86", kConsumer, 10240, true},
+    {"gtx-1080-ti", "NVIDIA GeForce GTX 1080 Ti", "nvidia", "sm_61", kConsumer, 11264, false},
+    {"rtx-2080-ti", "NVIDIA GeForce RTX 2080 Ti", "nvidia", "sm_75", kConsumer, 11264, true},
+    {"rtx-3060-12gb", "NVIDIA GeForce RTX 3060", "nvidia", "sm_86", kConsumer, 12288, true},
+    {"rtx-3080-12gb", "NVIDIA GeForce RTX 3080 12GB", "nvidia", "sm_86", kConsumer, 12288, true},
+    {"rtx-3080-ti", "NVIDIA GeForce RTX 3080 Ti", "nvidia", "sm_86", kConsumer, 12288, true},
+    {"rtx-4070", "NVIDIA GeForce RTX 4070", "nvidia", "sm_89", kConsumer, 12282, true},
+    {"rtx-4070-ti", "NVIDIA GeForce RTX 4070 Ti", "nvidia", "sm_89", kConsumer, 12282, true},
+    {"rtx-4080-12gb-laptop", "NVIDIA GeForce RTX 4080 Laptop", "nvidia", "sm_89", kLaptop, 12282,
+     true},
+    {"rtx-5070", "NVIDIA GeForce RTX 5070", "nvidia", "sm_120", kConsumer, 12227, true},
+    {"rtx-a2000-12gb", "NVIDIA RTX A2000 12GB", "nvidia", "sm_86", kWorkstation, 12288, false},
+    {"t4", "NVIDIA T4", "nvidia", "sm_75", kDataCentre, 15360, true},
+    {"p100-16gb", "NVIDIA Tesla P100", "nvidia", "sm_60", kDataCentre, 16384, false},
+    {"v100-16gb", "NVIDIA V100 16GB", "nvidia", "sm_70", kDataCentre, 16384, true},
+    {"a2", "NVIDIA A2", "nvidia", "sm_86", kDataCentre, 15356, true},
+    {"rtx-a4000", "NVIDIA RTX A4000", "nvidia", "sm_86", kWorkstation, 16376, true},
+    {"rtx-4060-ti-16gb", "NVIDIA GeForce RTX 4060 Ti 16GB", "nvidia", "sm_89", kConsumer, 16380,
+     true},
+    {"rtx-4070-ti-super", "NVIDIA GeForce RTX 4070 Ti SUPER", "nvidia", "sm_89", kConsumer, 16376,
+     true},
+    {"rtx-4080", "NVIDIA GeForce RTX 4080", "nvidia", "sm_89", kConsumer, 16376, true},
+    {"rtx-4090-16gb-laptop", "NVIDIA GeForce RTX 4090 Laptop", "nvidia", "sm_89", kLaptop, 16376,
+     true},
+    {"rtx-5060-ti-16gb", "NVIDIA GeForce RTX 5060 Ti 16GB", "nvidia", "sm_120", kConsumer, 16311,
+     true},
+    {"rtx-5070-ti", "NVIDIA GeForce RTX 5070 Ti", "nvidia", "sm_120", kConsumer, 16303, true},
+    {"rtx-5080", "NVIDIA GeForce RTX 5080", "nvidia", "sm_120", kConsumer, 16303, true},
+    {"rtx-4000-ada", "NVIDIA RTX 4000 Ada", "nvidia", "sm_89", kWorkstation, 20475, true},
+    {"a10", "NVIDIA A10", "nvidia", "sm_86", kDataCentre, 23028, true},
+    {"a10g", "NVIDIA A10G", "nvidia", "sm_86", kDataCentre, 23028, true},
+    {"l4", "NVIDIA L4", "nvidia", "sm_89", kDataCentre, 23034, true},
+    {"a30", "NVIDIA A30", "nvidia", "sm_80", kDataCentre, 24576, true},
+    {"titan-rtx", "NVIDIA TITAN RTX", "nvidia", "sm_75", kWorkstation, 24576, true},
+    {"rtx-3090", "NVIDIA GeForce RTX 3090", "nvidia", "sm_86", kConsumer, 24576, true},
+    {"rtx-3090-ti", "NVIDIA GeForce RTX 3090 Ti", "nvidia", "sm_86", kConsumer, 24564, true},
+    {"rtx-4090", "NVIDIA GeForce RTX 4090", "nvidia", "sm_89", kConsumer, 24564, true},
+    {"rtx-a5000", "NVIDIA RTX A5000", "nvidia", "sm_86", kWorkstation, 24564, true},
+    {"rtx-5090-24gb-laptop", "NVIDIA GeForce RTX 5090 Laptop", "nvidia", "sm_120", kLaptop, 24463,
+     true},
+    {"p40", "NVIDIA Tesla P40", "nvidia", "sm_61", kDataCentre, 24576, false},
+    {"v100-32gb", "NVIDIA V100 32GB", "nvidia", "sm_70", kDataCentre, 32768, true},
+    {"rtx-5000-ada", "NVIDIA RTX 5000 Ada", "nvidia", "sm_89", kWorkstation, 32760, true},
+    {"rtx-5090", "NVIDIA GeForce RTX 5090", "nvidia", "sm_120", kConsumer, 32607, true},
+    {"a100-40gb", "NVIDIA A100 40GB", "nvidia", "sm_80", kDataCentre, 40960, true},
+    {"l40", "NVIDIA L40", "nvidia", "sm_89", kDataCentre, 46068, true},
+    {"l40s", "NVIDIA L40S", "nvidia", "sm_89", kDataCentre, 46068, true},
+    {"a40", "NVIDIA A40", "nvidia", "sm_86", kDataCentre, 46068, true},
+    {"rtx-a6000", "NVIDIA RTX A6000", "nvidia", "sm_86", kWorkstation, 49140, true},
+    {"rtx-6000-ada", "NVIDIA RTX 6000 Ada", "nvidia", "sm_89", kWorkstation, 49140, true},
+    {"rtx-8000", "NVIDIA Quadro RTX 8000", "nvidia", "sm_75", kWorkstation, 49152, false},
+    {"a100-80gb", "NVIDIA A100 80GB", "nvidia", "sm_80", kDataCentre, 81920, true},
+    {"a800-80gb", "NVIDIA A800 80GB", "nvidia", "sm_80", kDataCentre, 81920, false},
+    {"h100-80gb", "NVIDIA H100 80GB", "nvidia", "sm_90", kDataCentre, 81559, true},
+    {"h800-80gb", "NVIDIA H800 80GB", "nvidia", "sm_90", kDataCentre, 81559, false},
+    {"rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell", "nvidia", "sm_120", kWorkstation, 97887,
+     true},
+    {"h100-94gb", "NVIDIA H100 NVL", "nvidia", "sm_90", kDataCentre, 95830, true},
+    {"h100-96gb", "NVIDIA GH200 96GB", "nvidia", "sm_90", kDataCentre, 97871, true},
+    {"h20", "NVIDIA H20", "nvidia", "sm_90", kDataCentre, 97871, true},
+    {"h200", "NVIDIA H200", "nvidia", "sm_90", kDataCentre, 143771, true},
+    {"b200", "NVIDIA B200", "nvidia", "sm_100", kDataCentre, 183359, true},
+    {"b300", "NVIDIA B300", "nvidia", "sm_103", kDataCentre, 294912, false},
+    {"rx-7900-xtx", "AMD Radeon RX 7900 XTX", "amd", "gfx1100", kConsumer, 24560, false},
+    {"rx-7900-xt", "AMD Radeon RX 7900 XT", "amd", "gfx1100", kConsumer, 20464, false},
+    {"w7900", "AMD Radeon PRO W7900", "amd", "gfx1100", kWorkstation, 49136, false},
+    {"mi100", "AMD Instinct MI100", "amd", "gfx908", kDataCentre, 32768, false},
+    {"mi210", "AMD Instinct MI210", "amd", "gfx90a", kDataCentre, 65536, false},
+    {"mi250x", "AMD Instinct MI250X (one die)", "amd", "gfx90a", kDataCentre, 65536, false},
+    {"mi300x", "AMD Instinct MI300X", "amd", "gfx942", kDataCentre, 196608, false},
+    {"mi325x", "AMD Instinct MI325X", "amd", "gfx942", kDataCentre, 262144, false},
+});
+
+std::string folded(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c != '-' && c != '_' && c != ' ')
+      text.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+  }
+  return text;
+}
+
+// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that tell GPUs apart.
+std::vector<std::string> identifying_words(std::string_view product) {
+  static constexpr auto kIdle = std::to_array<std::string_view>(
+      {"nvidia", "geforce", "tesla", "quadro", "gpu", "generation", "pcie", "sxm", "sxm2", "sxm3",
+       "sxm4", "sxm5", "hbm2", "hbm2e", "hbm3", "hbm3e"});
+  std::vector<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty() && std::find(kIdle.begin(), kIdle.end(), word) == kIdle.end())
+      words.push_back(word);
+    word.clear();
+  };
+  for (const char c : product) {
+    if (c == ' ' || c == '-') {
+      end_word();
+    } else {
+      word.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+    }
+  }
+  end_word();
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+bool is_memory_size(std::string_view word) { return word.ends_with("gb"); }
+
+// Drivers leave the size out of some names and tables out of others: the memory itself decides.
+std::vector<std::string> without_sizes(std::vector<std::string> words) {
+  std::erase_if(words, [](const std::string& word) { return is_memory_size(word); });
+  return words;
+}
+
+// What somebody may have meant: "a100" is part of two names; else the nearest name.
+std::string names_like(std::string_view name) {
+  std::vector<std::string_view> names, with_it;
+  const std::string wanted = folded(name);
+  for (const Gpu& gpu : kGpus) {
+    names.push_back(gpu.name);
+    if (wanted.size() >= 2 && folded(gpu.name).find(wanted) != std::string::npos)
+      with_it.push_back(gpu.name);
+  }
+  if (!with_it.empty()) return fmt::format("{}", fmt::join(with_it, " or "));
+  return std::string(nearest_name(name, names).value_or(std::string_view()));
+}
+
+const std::vector<Gpu>& sorted() {
+  static const std::vector<Gpu> kSorted = [] {
+    std::vector<Gpu> all(kGpus.begin(), kGpus.end());
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Gpu& a, const Gpu& b) { return a.memory_mib < b.memory_mib; });
+    return all;
+  }();
+  return kSorted;
+}
+
+}  // namespace
+
+int Gpu::compute_capability() const { return memfathom::compute_capability(architecture); }
+
+std::span<const Gpu> gpus_by_memory() { return sorted(); }
+
+const Gpu* find_gpu(std::string_view name) {
+  const std::string wanted = folded(name);
+  for (const Gpu& gpu : kGpus) {
+    if (folded(gpu.name) == wanted) return &gpu;
+  }
+  // As the driver calls it: "NVIDIA A100-SXM4-80GB".
+  const std::vector<std::string> words = identifying_words(name);
+  for (const Gpu& gpu : kGpus) {
+    if (identifying_words(gpu.product) == words) return &gpu;
+  }
+  return nullptr;
+}
+
+const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {
+  constexpr double kDifference = 0.06;  // what drivers and data sheets keep from programs
+  const std::vector<std::string> words = without_sizes(identifying_words(product));
+  const Gpu* nearest = nullptr;
+  double least = kDifference;
+  for (const Gpu& gpu : kGpus) {
+    if (without_sizes(identifying_words(gpu.product)) != words) continue;
+    const double difference = std::abs(
+        static_cast<double>(memory.count()) / static_cast<double>(gpu.memory().count()) - 1);
+    if (difference <= least) {
+      nearest = &gpu;
+      least = difference;
+    }
+  }
+  return nearest;
+}
+
+const Gpu& gpu_named(std::string_view name, const std::string& where) {
+  if (const Gpu* gpu = find_gpu(name)) return *gpu;
+  const std::string meant = names_like(name);
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, "
+                          "or give target.memory, for example 24GiB",
+                          where.empty() ? "" : where + ": ", name,
+                          meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));
+}
+
+}  // namespace memfathom

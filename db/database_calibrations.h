@@ -1,0 +1,28 @@
+// DatabaseCalibrations: the calibrations of a SQLite store, and the embedded published ones.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/calibration_source.h"
+
+namespace memfathom {
+
+class DatabaseCalibrations : public CalibrationSource {
+ public:
+  // Reads the store once. Without a path, or where no file exists, there are no stored
+  // calibrations; those of virtual devices are left out.
+  explicit DatabaseCalibrations(const std::optional<std::filesystem::path>& database);
+
+  const std::vector<Calibration>& stored() const override { return stored_; }
+  const std::vector<Calibration>& published() const override;
+  std::string location() const override { return location_; }
+
+ private:
+  std::string location_;
+  std::vector<Calibration> stored_;
+};
+
+}  // namespace memfathom

@@ -1,0 +1,43 @@
+// Accuracy: errors, coverage and verdicts of scored jobs, by data set or group.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/accuracy/measured_jobs.h"
+#include "estimator/session/estimator.h"
+
+namespace memfathom {
+
+struct AccuracyRequest {
+  std::string data;  // a file of measured jobs, or a folder of them
+  MeasuredJobsFilter filter;
+  bool by_group = false;
+  std::size_t anchors = 0;  // runs that calibrate each group first; 0: none
+  std::size_t folds = 0;    // calibrate out of fold; 0: not
+};
+
+// What is said of one data set and metric; what was not measured is absent.
+struct AccuracyRow {
+  std::string name;  // "timm_a100:device"
+  int rows = 0, answered = 0;
+  std::optional<double> median, p90, under;
+  std::optional<double> coverage, width;  // of device figures: their 90 % intervals
+  std::optional<double> spread;           // of the errors: what nine in ten lie within
+  std::optional<double> right;            // share of correct verdicts
+};
+
+struct AccuracyReport {
+  std::vector<AccuracyRow> rows;
+  std::vector<std::string> refusals;  // "id: why it was not answered"
+};
+
+// Throws Error(kInput) if the data cannot be read.
+AccuracyReport measure_accuracy(const AccuracyRequest& request, const Estimator& estimator);
+
+nlohmann::json accuracy_json(const AccuracyReport& report);
+
+}  // namespace memfathom

@@ -1,0 +1,63 @@
+#include "estimator/accuracy/scored_job.h"
+
+#include "core/error.h"
+#include "core/parallel_for.h"
+
+namespace memfathom {
+namespace {
+
+std::optional<Bytes> figure_of(const Estimate& estimate, const MeasuredJob& row) {
+  if (!row.phase.empty()) {
+    for (const PhaseLine& phase : estimate.phases) {
+      if (phase.name == row.phase)
+        return row.metric == Metric::kAllocated ? phase.allocated_peak : phase.reserved;
+    }
+    return std::nullopt;
+  }
+  switch (row.metric) {
+    case Metric::kAllocated: return estimate.totals.allocated_peak;
+    case Metric::kReserved: return estimate.totals.reserved_peak;
+    case Metric::kDevice: return estimate.totals.device_peak;
+  }
+  return std::nullopt;
+}
+
+void compare(const Estimate& estimate, ScoredJob& scored) {
+  const MeasuredJob& row = *scored.row;
+  if (row.fits) {
+    scored.answered = estimate.verdict.status != VerdictStatus::kUnknown;
+    scored.verdict_right = (estimate.verdict.status != VerdictStatus::kDoesNotFit) == *row.fits;
+    return;
+  }
+  const std::optional<Bytes> figure = figure_of(estimate, row);
+  if (!figure || row.bytes->count() == 0) return;
+  const Totals& totals = estimate.totals;
+  const double measured = static_cast<double>(row.bytes->count());
+  scored.answered = true;
+  scored.outside = static_cast<double>((totals.device_peak - totals.reserved_peak).count());
+  scored.error = (static_cast<double>(figure->count()) - measured) / measured;
+  scored.covered = *row.bytes >= totals.device_low && *row.bytes <= totals.device_high;
+  scored.width = static_cast<double>((totals.device_high - totals.device_low).count()) / measured;
+}
+
+}  // namespace
+
+ScoredJob score(const MeasuredJob& row, const Estimator& estimator) {
+  ScoredJob scored;
+  scored.row = &row;
+  try {
+    compare(estimator.estimate_as_run(row.job), scored);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal) throw;
+    scored.refusal = error.what();
+  }
+  return scored;
+}
+
+std::vector<ScoredJob> score_all(const std::vector<MeasuredJob>& rows, const Estimator& estimator) {
+  std::vector<ScoredJob> scores(rows.size());
+  parallel_for(rows.size(), [&](std::size_t i) { scores[i] = score(rows[i], estimator); });
+  return scores;
+}
+
+}  // namespace memfathom

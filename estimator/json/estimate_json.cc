@@ -1,0 +1,140 @@
+#include "estimator/json/estimate_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json_io.h"
+
+namespace memfathom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T, typename F>
+Json nullable(const std::optional<T>& value, F convert) {
+  return value ? Json(convert(*value)) : Json(nullptr);
+}
+
+Json nullable(const std::optional<Bytes>& bytes) {
+  return nullable(bytes, [](Bytes b) { return b.count(); });
+}
+
+Json nullable(const std::optional<double>& value) {
+  return nullable(value, [](double v) { return v; });
+}
+
+Json totals_json(const Totals& totals) {
+  Json json{{"allocated_peak_bytes", totals.allocated_peak.count()},
+            {"reserved_peak_bytes", totals.reserved_peak.count()},
+            {"device_peak_bytes", totals.device_peak.count()},
+            {"device_low_bytes", totals.device_low.count()},
+            {"device_high_bytes", totals.device_high.count()},
+            {"interval", totals.interval},
+            {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
+  if (!totals.rank.empty()) json["rank"] = totals.rank;
+  if (totals.host_peak) {
+    json["host_peak_bytes"] = totals.host_peak->count();
+    json["host_node_bytes"] = totals.host_of_node()->count();
+    json["ranks_per_node"] = totals.ranks_per_node;
+  }
+  return json;
+}
+
+Json components_json(const std::vector<ComponentLine>& lines) {
+  Json list = Json::array();
+  for (const ComponentLine& line : lines) {
+    Json json{{"name", to_string(line.component)},
+              {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
+              {"bytes", line.bytes.count()},
+              {"source", to_string(line.source)}};
+    if (!line.coefficient.empty()) json["coefficient"] = line.coefficient;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json phases_json(const std::vector<PhaseLine>& lines) {
+  Json list = Json::array();
+  for (const PhaseLine& line : lines) {
+    Json live = Json::object();
+    for (std::size_t c = 0; c < kComponentCount; ++c) {
+      if (line.live_at_peak[c] != 0) live[std::string(kComponentNames[c])] = line.live_at_peak[c];
+    }
+    list.push_back({{"name", line.name},
+                    {"iteration", line.iteration},
+                    {"allocated_peak_bytes", line.allocated_peak.count()},
+                    {"reserved_bytes", line.reserved.count()},
+                    {"live_at_peak", std::move(live)}});
+  }
+  return list;
+}
+
+Json explanations_json(const Estimate& estimate) {
+  Json list = Json::array();
+  for (const Explanation& line : estimate.explanations) {
+    list.push_back({{"name", line.name},
+                    {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
+                    {"text", line.text}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json suggestions_json(const std::vector<Suggestion>& suggestions) {
+  Json list = Json::array();
+  for (const Suggestion& suggestion : suggestions) {
+    list.push_back({{"change", suggestion.change},
+                    {"name", suggestion.name},
+                    {"costs", suggestion.costs},
+                    {"saves_bytes", suggestion.saves.count()},
+                    {"device_peak_bytes", suggestion.device_peak.count()},
+                    {"fits", suggestion.fits},
+                    {"patch", Json(to_json(suggestion.patch))}});
+  }
+  return list;
+}
+
+Json estimate_json(const Estimate& estimate) {
+  Json json{{"schema", "memfathom.estimate/1"}};
+  if (!estimate.id.empty()) json["id"] = estimate.id;
+  json["totals"] = totals_json(estimate.totals);
+  json["components"] = components_json(estimate.components);
+  json["phases"] = phases_json(estimate.phases);
+  const Verdict& verdict = estimate.verdict;
+  json["verdict"] = {{"status", to_string(verdict.status)},
+                     {"card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu)},
+                     {"probability_fits", nullable(verdict.probability_fits)},
+                     {"capacity_bytes", nullable(verdict.capacity)},
+                     {"available_bytes", nullable(verdict.available)},
+                     {"headroom_bytes", nullable(verdict.headroom)}};
+  json["suggestions"] = suggestions_json(estimate.suggestions);
+  const CalibrationNote& note = estimate.calibration;
+  json["calibration"] = {{"id", note.id.empty() ? Json(nullptr) : Json(note.id)},
+                         {"name", note.name.empty() ? Json(nullptr) : Json(note.name)},
+                         {"status", to_string(note.status)},
+                         {"created", note.created.empty() ? Json(nullptr) : Json(note.created)},
+                         {"environment", Json(to_json(note.environment))},
+                         {"samples", note.samples},
+                         {"held_out_median_error", nullable(note.held_out_median_error)}};
+  json["parameters"] = {{"total", estimate.parameter_count},
+                        {"trainable", estimate.trainable_count}};
+  json["assumptions"] = estimate.assumptions;
+  json["not_modelled"] = estimate.not_modelled;
+  json["warnings"] = estimate.warnings;
+  if (!estimate.explanations.empty()) json["explanation"] = explanations_json(estimate);
+  return json;
+}
+
+std::string to_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string error_json_line(const std::string& id, const std::string& sentence, ErrorKind kind) {
+  const Json json{{"schema", "memfathom.error/1"},
+                  {"id", id.empty() ? Json(nullptr) : Json(id)},
+                  {"error", sentence},
+                  {"kind", to_string(kind)}};
+  return to_text(json, kOneLine);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,44 @@
+#include "estimator/session/answer_job.h"
+
+#include <fmt/format.h>
+
+namespace memfathom {
+namespace {
+
+// Beyond this (a linear layer for each of thousands of experts) each change takes seconds.
+constexpr std::int64_t kMaxLayersToSuggest = 6000;
+
+}  // namespace
+
+EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& request,
+                               const Estimator& estimator) {
+  EstimateAnswer answer;
+  Estimate& estimate = answer.estimate;
+  estimate = estimator.estimate_as_run(input.job, request.explains);
+  input.annotate(estimate);
+  const bool does_not_fit = estimate.verdict.status == VerdictStatus::kDoesNotFit;
+  if (does_not_fit && estimate.layers > kMaxLayersToSuggest) {
+    estimate.warnings.push_back(fmt::format(
+        "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
+        estimate.layers));
+  } else if (does_not_fit) {
+    estimate.suggestions = suggest(input.document, estimator.search_function());
+  }
+  if (request.rule_of_thumb) answer.rule = rule_of_thumb(input.document, estimate);
+  answer.gpu = estimator.live_target(input.job);
+  return answer;
+}
+
+RecommendAnswer answer_recommend(const JobInput& input, const RecommendOptions& options,
+                                 const Estimator& estimator) {
+  RecommendAnswer answer;
+  answer.recommendation = recommend(input.document, estimator.search_function(), options);
+  input.annotate(answer.recommendation.base);
+  answer.gpu = estimator.live_target(input.job);
+  answer.checklist = preflight(
+      input.document, input.job, answer.recommendation,
+      answer.gpu != nullptr ? std::optional(process_descriptions(*answer.gpu)) : std::nullopt);
+  return answer;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,254 @@
+#include "estimator/session/estimator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/gpus.h"
+#include "estimator/run/stack_versions.h"
+#include "kernels/memory/allocator/allocator.h"
+
+namespace memfathom {
+namespace {
+
+// A job that names no GPU is run for the most common architecture of this field, and for one
+// without TF32, with which cuDNN's choices in fp32 differ most.
+constexpr int kAssumedCapability = 80;
+constexpr int kWithoutTf32 = 75;
+
+constexpr const char* kCurrentCudnnTable = "9.19";
+constexpr const char* kEarlierCudnnTable = "9.8";
+
+std::optional<Bytes> capacity_of(const Job& job) {
+  if (job.target.memory) return job.target.memory;
+  if (!job.target.gpu.empty()) return gpu_named(job.target.gpu, "target.gpu").memory();
+  return std::nullopt;
+}
+
+// The cuDNN of a published calibration's runs is unknown, and the choices of one version say little
+// about those of another: neither the installed library nor any other single version is used.
+bool has_unrecorded_cudnn(const Job& job, const CalibrationChoice& choice) {
+  return choice.status == CalibrationStatus::kPublished &&
+         choice.calibration->environment.cudnn.empty() && job.target.stack.cudnn.empty() &&
+         job.allocator.backend == Backend::kCaching;
+}
+
+std::string older_gpu_sentence(const std::string& version) {
+  return fmt::format(
+      "the card is older than Turing and nobody names its stack: PyTorch {} of its time is assumed "
+      "(zero_grad() keeps gradients, softmax its input, cuDNN is asked the older way); "
+      "target.stack.version says otherwise",
+      version);
+}
+
+std::string published_stack_sentence(const std::string& version) {
+  return fmt::format(
+      "PyTorch {} of the published runs, with libraries of its time; target.stack (version, "
+      "transformers, ...) names yours",
+      version);
+}
+
+// The reserved memory depends on the order and sizes of workspaces in a way that no workspace
+// between two others shows: the replays are averaged, not the workspaces. `why` takes both figures.
+void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, std::string> why) {
+  const Bytes low = std::min(run.reserved_peak, other.reserved_peak);
+  const Bytes high = std::max(run.reserved_peak, other.reserved_peak);
+  if (low == high) return;
+  run.reserved_uncertainty = Bytes{(high - low).count() / 2};
+  run.reserved_peak = std::max(low + run.reserved_uncertainty, run.allocated_peak);
+  run.assumptions.push_back(fmt::format(why, to_string(low), to_string(high)));
+}
+
+}  // namespace
+
+Estimator::Estimator(const CalibrationSource& calibrations, const GpuInventory& gpus,
+                     const WorkspaceSource& workspaces)
+    : chooser_(calibrations), gpus_(gpus), workspaces_(workspaces) {}
+
+const LiveGpu* Estimator::live_target(const Job& job) const {
+  const TargetSpec& target = job.target;
+  if (target.device.empty() && (target.memory || !target.gpu.empty())) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto known = live_.find(target.device);
+  if (known != live_.end()) return known->second ? &*known->second : nullptr;
+  std::optional<LiveGpu> found =
+      target.device.empty() ? gpus_.first() : std::optional(gpus_.find(target.device));
+  if (found) live_.emplace(found->device, found);
+  const auto at = live_.insert_or_assign(target.device, std::move(found)).first;
+  return at->second ? &*at->second : nullptr;
+}
+
+bool Estimator::has_known_architecture(const Job& job) const {
+  return !job.target.gpu.empty() || job.target.compute_capability > 0 ||
+         live_target(job) != nullptr;
+}
+
+int Estimator::capability_of(const Job& job) const {
+  int capability = job.target.compute_capability;
+  if (capability > 0) return capability;
+  if (!job.target.gpu.empty()) {
+    capability = gpu_named(job.target.gpu, "target.gpu").compute_capability();
+  } else if (const LiveGpu* live = live_target(job)) {
+    capability = live->compute_capability;
+  }
+  return capability > 0 ? capability : kAssumedCapability;
+}
+
+CalibrationChoice Estimator::choose_calibration(const Job& job) const {
+  return chooser_.choose(job, job.target.gpu.empty() ? live_target(job) : nullptr);
+}
+
+DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
+                      DryRunOptions options) const {
+  std::string version = job.target.stack.version;
+  const bool assumes_version = version.empty() && choice.calibration;
+  if (assumes_version) version = choice.calibration->environment.framework_version;
+  const int capability = capability_of(job);
+  const std::string named = std::exchange(version, torch_of(version, capability));
+  const bool is_older_gpu = version != named;
+  options.policy = FrameworkPolicy::for_stack(version, capability);
+  Job with_versions = job;
+  // The libraries of a published calibration's runs are contemporary with its PyTorch. Quantized
+  // weights took no part in those runs.
+  const bool from_published_runs =
+      assumes_version && choice.status == CalibrationStatus::kPublished;
+  apply_stack(
+      with_versions, options.policy,
+      from_published_runs ? BitsandbytesRelease::kCurrent : BitsandbytesRelease::kContemporary);
+  const auto run_with = [&](int planned_for, const char* cudnn_table) {
+    OpenedWorkspaces opened{nullptr, planned_for};
+    if (job.allocator.backend != Backend::kNone) {
+      opened =
+          workspaces_.open({planned_for, uses_older_cudnn_api(version, planned_for), cudnn_table});
+    }
+    options.workspaces = opened.model;
+    DryRun run = run_dry(with_versions, options);
+    if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
+    if (from_published_runs && !named.empty())
+      run.assumptions.push_back(published_stack_sentence(named));
+    return run;
+  };
+  const bool is_unrecorded = has_unrecorded_cudnn(job, choice);
+  // A mean of two replays exceeds the ceiling only if one of them exceeds twice the ceiling.
+  if (options.ceiling && (is_unrecorded || !has_known_architecture(job)))
+    options.ceiling = *options.ceiling * 2;
+  if (is_unrecorded) {
+    DryRun current = run_with(capability, kCurrentCudnnTable);
+    if (!current.uses_cudnn) return current;
+    options.timeline = nullptr;
+    average(current, run_with(capability, kEarlierCudnnTable),
+            "the cuDNN of the published runs is not recorded: the reserved memory is the mean of "
+            "{} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead");
+    return current;
+  }
+  DryRun run = run_with(capability, "");
+  if (!run.uses_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
+  options.timeline = nullptr;
+  average(run, run_with(kWithoutTf32, ""),
+          "no card is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
+          "workspaces lead on cards without TF32 and with it; target.gpu names yours");
+  return run;
+}
+
+DryRun Estimator::run_unlimited(const Job& job, const CalibrationChoice& choice,
+                                std::optional<Bytes> ceiling) const {
+  DryRunOptions options;
+  options.ceiling = ceiling;
+  try {
+    return run(job, choice, options);
+  } catch (const OutOfMemory& full) {
+    if (ceiling) throw;
+    throw Error(ErrorKind::kInput,
+                fmt::format("the job takes more memory than anything can address ({} when it was "
+                            "given up); check its batch, sequence, image and layer sizes",
+                            to_string(full.reserved())));
+  }
+}
+
+DryRun Estimator::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
+
+Timeline Estimator::timeline(const Job& given) const {
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
+  Timeline timeline;
+  DryRunOptions options;
+  options.timeline = &timeline;
+  run(job, choose_calibration(job), options);
+  return timeline;
+}
+
+Estimate Estimator::estimate(const Job& job, bool explains) const {
+  return answer(job, AnswerOptions{explains, false, {}});
+}
+
+Estimate Estimator::estimate_as_run(const Job& job, bool explains) const {
+  return answer(job, AnswerOptions{explains, true, {}});
+}
+
+EstimateFunction Estimator::search_function() const {
+  return [this](const Job& job, std::optional<Bytes> ceiling) {
+    return answer(job, AnswerOptions{false, false, ceiling});
+  };
+}
+
+Estimate Estimator::answer(const Job& given, const AnswerOptions& question) const {
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
+  CalibrationChoice choice = choose_calibration(job);
+  if (choice.status == CalibrationStatus::kCalibrated)
+    choice.stale = stale_reason(choice.calibration->environment, job, live);
+  if (!choice.stale.empty()) choice.status = CalibrationStatus::kStale;
+  EstimateContext context;
+  context.calibration = choice.calibration ? &*choice.calibration : nullptr;
+  context.status = choice.status;
+  context.capacity = capacity_of(job);
+  context.explains = question.explains;
+  Estimate estimate = make_estimate(job, run_unlimited(job, choice, question.ceiling), context);
+  const std::optional<Bytes> room =
+      question.as_run ? memory_for_cache(job, estimate, context) : std::optional<Bytes>();
+  if (room) {
+    try {
+      DryRunOptions options;
+      options.device_memory = room;
+      const DryRun squeezed = run(job, choice, options);
+      context.wanted = estimate.totals.device_peak;
+      estimate = make_estimate(job, squeezed, context);
+      estimate.assumptions.push_back(
+          fmt::format("the card is full: the allocator gives its cache back ({} times in the "
+                      "replay) and goes on, which is slow; on a larger card the job takes {}",
+                      squeezed.retries, to_string(context.wanted)));
+    } catch (const OutOfMemory&) {
+      // It would fail even so: the first answer stands.
+    }
+  }
+  if (live != nullptr) estimate.assumptions.push_back(live->sentence());
+  if (!choice.stale.empty()) {
+    estimate.warnings.push_back(
+        fmt::format("the calibration {} is stale: {}; `memfathom calibrate` renews it",
+                    choice.calibration->name, choice.stale));
+  }
+  if (!job.target.gpu.empty() && gpu_named(job.target.gpu, "target.gpu").vendor == "amd") {
+    estimate.warnings.emplace_back(
+        "AMD cards are known here as capacities only: kernels, workspaces and context are those of "
+        "an NVIDIA card, and nothing is calibrated");
+  }
+  return estimate;
+}
+
+bool is_undecided(const Estimate& estimate) {
+  return estimate.verdict.status == VerdictStatus::kTight ||
+         estimate.calibration.status == CalibrationStatus::kNone;
+}
+
+Job with_live_gpu(const LiveGpu& gpu, Job job) {
+  TargetSpec& target = job.target;
+  target.device = gpu.device;
+  if (target.gpu.empty()) target.gpu = gpu.gpu;
+  if (!target.memory) target.memory = gpu.total;
+  if (target.used_by_others.count() == 0) target.used_by_others = gpu.used;
+  return job;
+}
+
+}  // namespace memfathom

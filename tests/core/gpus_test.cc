@@ -1,0 +1,53 @@
+#include "core/gpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+std::string_view name_of(std::string_view product, std::int64_t mib) {
+  const Gpu* gpu = find_gpu_of_driver(product, Bytes{mib} * (1 << 20));
+  return gpu != nullptr ? gpu->name : "unknown";
+}
+
+TEST(GpusTest, FindsGpusByDriverName) {
+  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 40537), "a100-40gb");
+  EXPECT_EQ(name_of("NVIDIA A100 80GB PCIe", 81050), "a100-80gb");
+  EXPECT_EQ(name_of("Tesla V100-SXM2-16GB", 16151), "v100-16gb");
+  EXPECT_EQ(name_of("Tesla T4", 14914), "t4");
+  EXPECT_EQ(name_of("NVIDIA H100 80GB HBM3", 81106), "h100-80gb");
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 3080", 12044), "rtx-3080-12gb");
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 4090 Laptop GPU", 16375), "rtx-4090-16gb-laptop");
+  EXPECT_EQ(name_of("NVIDIA RTX 6000 Ada Generation", 48510), "rtx-6000-ada");
+}
+
+TEST(GpusTest, ReturnsNoGpuForAnUnknownName) {
+  EXPECT_EQ(name_of("NVIDIA GeForce RTX 3070 Ti", 8192), "unknown");
+  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a card";
+  EXPECT_EQ(name_of("", 40537), "unknown");
+}
+
+TEST(GpusTest, AreFoundByTheirNameHoweverItIsWritten) {
+  for (const char* name : {"rtx-4090", "RTX 4090", "rtx_4090", "NVIDIA GeForce RTX 4090"}) {
+    ASSERT_NE(find_gpu(name), nullptr) << name;
+    EXPECT_EQ(find_gpu(name)->name, "rtx-4090");
+  }
+  ASSERT_NE(find_gpu("NVIDIA A100-SXM4-80GB"), nullptr);
+  EXPECT_EQ(find_gpu("NVIDIA A100-SXM4-80GB")->name, "a100-80gb");
+  EXPECT_EQ(find_gpu(""), nullptr);
+}
+
+TEST(GpusTest, OfANameThatSeveralHaveAllAreNamed) {
+  try {
+    gpu_named("a100", "target.gpu");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("(did you mean a100-40gb or a100-80gb?)"));
+  }
+}
+
+}  // namespace
+}  // namespace memfathom
