@@ -28,7 +28,9 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MEMFATHOM_LAUNCHER})
 endif()
 
-include(unity)
+# Called by kernels/cuda/CMakeLists.txt; goes with that call. Every source is compiled by itself.
+function(memfathom_unity)
+endfunction()
 
 # memfathom_library(name SOURCES a.cc b.cc DEPENDS memfathom::core ...): a static library with alias memfathom::name.
 function(memfathom_library name)
@@ -39,7 +41,6 @@ function(memfathom_library name)
   target_include_directories(memfathom_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/memfathom>)
   target_link_libraries(memfathom_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
   memfathom_flags(memfathom_${name})
-  memfathom_unity(memfathom_${name} ${ARG_SOURCES})
   string(FIND "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests" in_tests)
   if(in_tests EQUAL -1)
     set_property(GLOBAL APPEND PROPERTY MEMFATHOM_LIBRARIES memfathom_${name})  # cmake/install.cmake
@@ -48,9 +49,7 @@ endfunction()
 
 # memfathom_flags(target): the warnings, and what the sanitizers and the fuzzer of this build ask for.
 function(memfathom_flags target)
-  # Of files that are compiled as one, a local name of the one may be a global name of the other.
-  set(shadow $<IF:$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${MEMFATHOM_UNITY}>>,-Wshadow=local,-Wshadow>)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion ${shadow}
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow
                                            $<$<BOOL:${MEMFATHOM_WERROR}>:-Werror>
                                            -Wno-missing-field-initializers>)  # designated ones leave out the defaults
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -93,7 +92,6 @@ function(memfathom_test name)
   # Test code runs once: what is saved is compile time (the code under test keeps its flags), with sanitizers more than half.
   target_compile_options(${name} PRIVATE -O0)
   memfathom_flags(${name})
-  memfathom_unity(${name} ${ARG_SOURCES} ${ARG_SHARED_SOURCES})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()

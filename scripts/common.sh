@@ -51,13 +51,12 @@ has_gpu() { [ "$cuda" = ON ] && nvidia-smi -L >/dev/null 2>&1; }
 # configure PRESET CUDA: makes the build tree when there is none yet, or when the choice of CUDA or of the tests on a real GPU
 # changed (Ninja runs CMake again by itself when a list of sources changed). A tree that was made by hand stays as it is.
 configure() {
-  local preset=$1 with_cuda=$2 tree="build/$1" gpu_tests=OFF unity=()
+  local preset=$1 with_cuda=$2 tree="build/$1" gpu_tests=OFF
   ! has_gpu || gpu_tests=ON
-  if [ ! -f "$tree/build.ninja" ]; then unity=(-DMEMFATHOM_UNITY=ON)
-  elif grep -q "^MEMFATHOM_CUDA:.*=$with_cuda$" "$tree/CMakeCache.txt" &&
+  if [ -f "$tree/build.ninja" ] && grep -q "^MEMFATHOM_CUDA:.*=$with_cuda$" "$tree/CMakeCache.txt" &&
     ! grep "^MEMFATHOM_GPU_TESTS:" "$tree/CMakeCache.txt" | grep -qv "=$gpu_tests$"; then return; fi
   mkdir -p build
-  cmake --preset "$preset" -DMEMFATHOM_CUDA="$with_cuda" -DMEMFATHOM_GPU_TESTS="$gpu_tests" "${unity[@]}" >"$tree.configure.log" 2>&1 ||
+  cmake --preset "$preset" -DMEMFATHOM_CUDA="$with_cuda" -DMEMFATHOM_GPU_TESTS="$gpu_tests" >"$tree.configure.log" 2>&1 ||
     { cat "$tree.configure.log" >&2; exit 1; }
 }
 
