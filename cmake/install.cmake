@@ -5,6 +5,14 @@ include(CMakePackageConfigHelpers)
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/memfathom")
 get_property(libraries GLOBAL PROPERTY MEMFATHOM_LIBRARIES)
 
+# Binaries that are installed are linked with their final RUNPATH. CMake would otherwise rewrite it at installation and
+# reserve room for that with a trailing ":", an empty element, by which the loader searches the current directory.
+foreach(target memfathom memfathom_cuda memfathom_cudnn_planner)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  endif()
+endforeach()
+
 install(TARGETS memfathom RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
 install(TARGETS ${libraries} EXPORT memfathom-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 # Headers but those that say they are private to their folder, and the CUDA module's own: nobody links that.
