@@ -3,7 +3,6 @@ option(MEMFATHOM_CUDA "Build the CUDA module (needs nvcc)" OFF)
 option(MEMFATHOM_TESTS "Build the tests" ON)
 option(MEMFATHOM_BENCHMARKS "Build the benchmarks" ON)
 option(MEMFATHOM_FUZZ "Build the fuzz targets of tests/fuzz (needs clang)" OFF)
-option(MEMFATHOM_PCH "Precompile the headers that most tests include" ON)
 option(MEMFATHOM_WERROR "Warnings are errors; packagers with compilers of their own turn it off" ON)
 set(MEMFATHOM_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Reference data that is not part of the project")
 set(MEMFATHOM_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
@@ -31,6 +30,8 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MEMFATHOM_LAUNCHER})
 endif()
 
+include(precompiled_headers)
+
 # Called by kernels/cuda/CMakeLists.txt; goes with that call. Every source is compiled by itself.
 function(memfathom_unity)
 endfunction()
@@ -44,6 +45,7 @@ function(memfathom_library name)
   target_include_directories(memfathom_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/memfathom>)
   target_link_libraries(memfathom_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
   memfathom_flags(memfathom_${name})
+  memfathom_use_library_headers(memfathom_${name})
   string(FIND "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests" in_tests)
   if(in_tests EQUAL -1)
     set_property(GLOBAL APPEND PROPERTY MEMFATHOM_LIBRARIES memfathom_${name})  # cmake/install.cmake
@@ -79,27 +81,6 @@ function(memfathom_patience variable seconds)
   set(${variable} ${seconds} PARENT_SCOPE)
 endfunction()
 
-# memfathom_test_headers(target): what most tests include, compiled once for all of them. Tests still include what they use:
-# clang-tidy reads them without this header (scripts/lint).
-function(memfathom_test_headers target)
-  if(NOT MEMFATHOM_PCH)
-    return()
-  endif()
-  if(NOT TARGET memfathom_test_headers)
-    set(main "${PROJECT_BINARY_DIR}/test_headers.cc")
-    file(CONFIGURE OUTPUT "${main}" CONTENT "int main() {}\n")
-    # An executable with the flags of the tests, since a precompiled header serves only equal flags.
-    add_executable(memfathom_test_headers EXCLUDE_FROM_ALL "${main}")
-    target_link_libraries(memfathom_test_headers PRIVATE GTest::gtest GTest::gmock)
-    target_compile_options(memfathom_test_headers PRIVATE -O0)
-    memfathom_flags(memfathom_test_headers)
-    # Without nlohmann/json.hpp: loading it costs every test 0.4 s, and most do not use it.
-    target_precompile_headers(memfathom_test_headers PRIVATE <algorithm> <cmath> <cstdint> <filesystem> <fstream> <functional>
-      <map> <memory> <optional> <set> <span> <sstream> <string> <string_view> <vector> <gmock/gmock.h> <gtest/gtest.h>)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM memfathom_test_headers)
-endfunction()
-
 # memfathom_test(name SOURCES a_test.cc DEPENDS memfathom::core): a GoogleTest program, its cases known to CTest.
 # SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
 function(memfathom_test name)
@@ -116,7 +97,7 @@ function(memfathom_test name)
   # Test code runs once: what is saved is compile time (the code under test keeps its flags), with sanitizers more than half.
   target_compile_options(${name} PRIVATE -O0)
   memfathom_flags(${name})
-  memfathom_test_headers(${name})
+  memfathom_use_test_headers(${name})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
