@@ -1,9 +1,8 @@
-# What `cmake --install` and the packages contain: the program, the libraries with their headers, and the CMake package.
+# What `cmake --install` and the packages contain: the program, libmemfathom with its public headers, and the CMake package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/memfathom")
-get_property(libraries GLOBAL PROPERTY MEMFATHOM_LIBRARIES)
 
 # Binaries that are installed are linked with their final RUNPATH. CMake would otherwise rewrite it at installation and
 # reserve room for that with a trailing ":", an empty element, by which the loader searches the current directory.
@@ -14,16 +13,12 @@ foreach(target memfathom memfathom_shared memfathom_cpu memfathom_cuda memfathom
 endforeach()
 
 install(TARGETS memfathom RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
-install(TARGETS ${libraries} EXPORT memfathom-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-# Headers but those that say they are private to their folder, and the CUDA module's own: nobody links that.
-foreach(folder core kernels db profiler fitter estimator)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/memfathom"
-          COMPONENT development FILES_MATCHING PATTERN "*.h"
-          PATTERN "core/tree_builder.h" EXCLUDE PATTERN "db/connection.h" EXCLUDE PATTERN "db/migration.h" EXCLUDE
-          PATTERN "db/query.h" EXCLUDE PATTERN "db/rows.h" EXCLUDE PATTERN "kernels/cuda" EXCLUDE)
-endforeach()
+install(TARGETS memfathom_shared EXPORT memfathom-targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT program NAMELINK_COMPONENT development)
+# The public headers are the only ones: everything else is linked into libmemfathom and stays inside.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/memfathom" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
 install(EXPORT memfathom-targets NAMESPACE memfathom:: DESTINATION "${package_directory}" COMPONENT development)
-set(MEMFATHOM_PACKAGE_DEPENDENCIES fmt nlohmann_json yaml-cpp Threads ZLIB SQLiteCpp Ceres)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/memfathom-config.cmake.in"
   "${PROJECT_BINARY_DIR}/memfathom-config.cmake" INSTALL_DESTINATION "${package_directory}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/memfathom-config-version.cmake" COMPATIBILITY SameMinorVersion)

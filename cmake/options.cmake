@@ -32,24 +32,15 @@ endif()
 
 include(precompiled_headers)
 
-# Called by kernels/cuda/CMakeLists.txt; goes with that call. Every source is compiled by itself.
-function(memfathom_unity)
-endfunction()
-
 # memfathom_library(name SOURCES a.cc b.cc DEPENDS memfathom::core ...): a static library with alias memfathom::name.
 function(memfathom_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(memfathom_${name} STATIC ${ARG_SOURCES})
   add_library(memfathom::${name} ALIAS memfathom_${name})
-  set_target_properties(memfathom_${name} PROPERTIES EXPORT_NAME ${name})
-  target_include_directories(memfathom_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/memfathom>)
+  target_include_directories(memfathom_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(memfathom_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
   memfathom_flags(memfathom_${name})
   memfathom_use_library_headers(memfathom_${name})
-  string(FIND "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests" in_tests)
-  if(in_tests EQUAL -1)
-    set_property(GLOBAL APPEND PROPERTY MEMFATHOM_LIBRARIES memfathom_${name})  # cmake/install.cmake
-  endif()
 endfunction()
 
 # memfathom_flags(target): the warnings, and what the sanitizers and the fuzzer of this build ask for.

@@ -56,6 +56,8 @@ def complaint(path: str, line: str) -> str | None:
             return f"{folder} may not include {target}"
         if folder == "estimator" and re.match(r"kernels/devices/(cpu|cuda)/", header):
             return "estimator sees the layers only, no device but the dry one"
+        if header.startswith("cli/estimate/") and not path.startswith("cli/estimate/"):
+            return "cli/estimate is a leaf: what others need of it belongs to estimator, cli/job or cli/text"
         if room and target != "core" and not any(header.startswith(name + "/") for name in ROOMS[room]):
             return f"{room} may include {', '.join(['core', *sorted(ROOMS[room])])} only"
         return None

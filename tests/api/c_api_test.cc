@@ -1,0 +1,164 @@
+// The C interface as a caller sees it: through the shared library alone.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "memfathom/memfathom.h"
+
+namespace {
+
+using nlohmann::json;
+
+struct Answer {
+  memfathom_status status = MEMFATHOM_OK;
+  std::string text;
+
+  json parsed() const { return json::parse(text); }
+};
+
+template <typename F>
+Answer ask(F call) {
+  char* text = nullptr;
+  Answer answer;
+  answer.status = call(&text);
+  if (text != nullptr) answer.text = text;
+  memfathom_free(text);
+  return answer;
+}
+
+class CApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Answer opened = ask([&](char** result) {
+      return memfathom_open(R"({"database": null, "live_gpus": false})", &session_, result);
+    });
+    ASSERT_EQ(opened.status, MEMFATHOM_OK) << opened.text;
+    EXPECT_EQ(opened.text, "");
+  }
+  void TearDown() override { memfathom_close(session_); }
+
+  Answer estimate(const std::string& request) const {
+    return ask([&](char** result) {
+      return memfathom_estimate(session_, request.c_str(), result);
+    });
+  }
+
+  memfathom_session* session_ = nullptr;
+};
+
+constexpr const char* kJob =
+    R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 256, "batch_size": 2}, "target": {"gpu": "rtx-4090"}})";
+
+TEST_F(CApiTest, EstimatesAJob) {
+  const Answer answer = estimate(kJob);
+  ASSERT_EQ(answer.status, MEMFATHOM_OK) << answer.text;
+  const json result = answer.parsed();
+  EXPECT_EQ(result["schema"], "memfathom.estimate/1");
+  EXPECT_EQ(result["verdict"]["status"], "fits");
+  EXPECT_EQ(result["parameters"]["total"], 124439808);
+}
+
+TEST_F(CApiTest, ARequestSetsKeysOverItsJob) {
+  const json request{{"job", "model: {preset: gpt2}\ntraining: {sequence_length: 256}\n"},
+                     {"set", {{"training.batch_size", 2}, {"target.gpu", "rtx-4090"}}},
+                     {"explain", true}};
+  const Answer answer = estimate(request.dump());
+  ASSERT_EQ(answer.status, MEMFATHOM_OK) << answer.text;
+  const json result = answer.parsed();
+  EXPECT_EQ(result["totals"], estimate(kJob).parsed()["totals"]);
+  EXPECT_FALSE(result["explanation"].empty());
+}
+
+TEST_F(CApiTest, AMistakeIsAnErrorObjectWithOneSentence) {
+  for (const char* request :
+       {"", "{", "[]", "3", "{\"model\": {\"preset\": \"lama\"}}", "{\"jobb\": {}}", "{\"job\": 3}",
+        "{\"files\": [\"/nonexistent\"]}", "{\"job\": {\"modell\": 1}}"}) {
+    const Answer answer = estimate(request);
+    EXPECT_EQ(answer.status, MEMFATHOM_INPUT) << request << answer.text;
+    const json error = answer.parsed();
+    EXPECT_EQ(error["schema"], "memfathom.error/1") << request;
+    EXPECT_EQ(error["kind"], "input") << request;
+    EXPECT_FALSE(error["error"].get<std::string>().empty()) << request;
+  }
+}
+
+TEST_F(CApiTest, NullArgumentsAreErrorsAndNotCrashes) {
+  EXPECT_EQ(ask([&](char** r) { return memfathom_estimate(nullptr, kJob, r); }).status,
+            MEMFATHOM_INPUT);
+  EXPECT_EQ(ask([&](char** r) { return memfathom_estimate(session_, nullptr, r); }).status,
+            MEMFATHOM_INPUT);
+  EXPECT_EQ(memfathom_estimate(session_, kJob, nullptr), MEMFATHOM_INPUT);
+  EXPECT_EQ(ask([&](char** r) { return memfathom_open("{}", nullptr, r); }).status,
+            MEMFATHOM_INPUT);
+  memfathom_close(nullptr);
+  memfathom_free(nullptr);
+}
+
+TEST_F(CApiTest, OpeningWithAnUnknownOptionNamesTheNearestOne) {
+  memfathom_session* session = nullptr;
+  const Answer answer =
+      ask([&](char** r) { return memfathom_open(R"({"databse": null})", &session, r); });
+  EXPECT_EQ(answer.status, MEMFATHOM_INPUT);
+  EXPECT_EQ(session, nullptr);
+  EXPECT_NE(answer.text.find("database"), std::string::npos) << answer.text;
+}
+
+TEST_F(CApiTest, ABatchAnswersEveryLineInOrder) {
+  const std::string lines =
+      std::string(kJob) + "\n\nnonsense\n{\"id\": \"b\", \"job\": " + kJob + "}\n";
+  const Answer answer = ask([&](char** result) {
+    return memfathom_estimate_batch(session_, lines.c_str(), nullptr, result);
+  });
+  ASSERT_EQ(answer.status, MEMFATHOM_OK);
+  std::vector<json> results;
+  for (std::size_t start = 0; start < answer.text.size();) {
+    const std::size_t end = answer.text.find('\n', start);
+    results.push_back(json::parse(answer.text.substr(start, end - start)));
+    start = end + 1;
+  }
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[0]["schema"], "memfathom.estimate/1");
+  EXPECT_EQ(results[1]["schema"], "memfathom.error/1");
+  EXPECT_NE(results[1]["error"].get<std::string>().find("request:3"), std::string::npos)
+      << results[1];
+  EXPECT_EQ(results[2]["id"], "b");
+}
+
+TEST_F(CApiTest, RecommendsComparesAndLists) {
+  const Answer advice = ask([&](char** r) { return memfathom_recommend(session_, kJob, r); });
+  ASSERT_EQ(advice.status, MEMFATHOM_OK) << advice.text;
+  EXPECT_EQ(advice.parsed()["schema"], "memfathom.recommend/1");
+  const json request{{"job", json::parse(kJob)},
+                     {"strategies", {"checkpointing"}},
+                     {"patches", {{"half", {{"training", {{"batch_size", 1}}}}}}}};
+  const Answer comparison =
+      ask([&](char** r) { return memfathom_compare(session_, request.dump().c_str(), r); });
+  ASSERT_EQ(comparison.status, MEMFATHOM_OK) << comparison.text;
+  EXPECT_EQ(comparison.parsed()["strategies"].size(), 3U);
+  const Answer models = ask([&](char** r) { return memfathom_models(session_, r); });
+  EXPECT_GT(models.parsed()["models"].size(), 100U);
+  const Answer gpus = ask([&](char** r) { return memfathom_gpus(session_, nullptr, r); });
+  const Answer fitting = ask([&](char** r) { return memfathom_gpus(session_, kJob, r); });
+  EXPECT_GE(gpus.parsed()["gpus"].size(), fitting.parsed()["gpus"].size());
+  EXPECT_FALSE(fitting.parsed()["gpus"].empty());
+  const Answer accuracy =
+      ask([&](char** r) { return memfathom_accuracy(session_, "{\"data\": \"/none\"}", r); });
+  EXPECT_EQ(accuracy.status, MEMFATHOM_INPUT);
+}
+
+TEST_F(CApiTest, ASessionAnswersSeveralThreadsAlike) {
+  const std::string expected = estimate(kJob).text;
+  std::vector<std::string> texts(4);
+  std::vector<std::thread> threads;
+  for (std::string& text : texts)
+    threads.emplace_back([&] { text = estimate(kJob).text; });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : texts) EXPECT_EQ(text, expected);
+}
+
+TEST(CApiVersionTest, IsTheProjects) { EXPECT_STREQ(memfathom_version(), "0.1.0"); }
+
+}  // namespace
