@@ -47,11 +47,11 @@ LlamaConfig read_llama_config(const Node& config, const ModelSettings& settings)
   const LlamaVariant& variant = llama_variant(config);
   LlamaConfig cfg;
   read_sizes(config, variant.rotary_fraction, cfg);
-  const int version = settings.transformers_version;
-  cfg.rotary_in_layers = version < variant.rotary.per_model;
-  cfg.rotary_form = version < variant.rotary.made     ? RotaryForm::kGathered
-                    : version < variant.rotary.tables ? RotaryForm::kComputedWithTables
-                                                      : RotaryForm::kMade;
+  const TransformersPolicy& library = settings.transformers;
+  cfg.rotary_in_layers = library.has_rotary_in_layers(variant.rotary);
+  cfg.rotary_form = library.gathers_rotary(variant.rotary)        ? RotaryForm::kGathered
+                    : library.keeps_rotary_tables(variant.rotary) ? RotaryForm::kComputedWithTables
+                                                                  : RotaryForm::kMade;
   cfg.shards = settings.sequence_shards;
   cfg.qkv_bias = cfg.output_bias = flag_or(config, {"attention_bias"}, false);
   cfg.mlp_bias = flag_or(config, {"mlp_bias"}, false);
