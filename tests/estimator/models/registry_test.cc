@@ -1,12 +1,17 @@
 #include "estimator/models/registry.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 #include <utility>
 
+#include "core/key_recorder.h"
 #include "estimator/models/presets.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/memory/allocator/bare_allocator.h"
+#include "tests/support/registered_model.h"
 
 namespace memfathom {
 namespace {
@@ -57,6 +62,23 @@ TEST(RegistryTest, AnUnknownFamilyHasTheTraitsOfTheOneItsNameBeginsWith) {
   EXPECT_EQ(traits_of(config_with("model_type", "t5gemma")).lora_targets, (LoraTargets{"q", "v"}));
   EXPECT_EQ(traits_of(config_with("model_type", "mamba")).lora_targets,
             (LoraTargets{"q_proj", "v_proj"}));
+}
+
+// What a later command needs to name the keys of a config.json that an estimate does not use.
+TEST(RegistryTest, TheKeysThatAFamilyReadsCanBeRecorded) {
+  const Node config = parse_json(
+      R"({"model_type": "phi", "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "vocab_size": 100, "torch_dtype": "float16", "wobble": 3})",
+      "config.json");
+  DryDevice device;
+  BareAllocator allocator;
+  Session session(device, allocator, device, FrameworkPolicy{});
+  Builder builder(session, {});
+  ModelSettings settings;
+  settings.sequence_length = 8;
+  const KeyRecorder recorder;
+  EXPECT_NE(make_registered_model(builder, config, settings), nullptr);
+  EXPECT_THAT(recorder.unread_keys(config), testing::ElementsAre("torch_dtype", "wobble"));
 }
 
 TEST(PresetFilesTest, NameSourceAndLicenceOfAModelOfARegisteredFamily) {
