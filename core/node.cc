@@ -8,6 +8,7 @@
 
 #include "core/document.h"
 #include "core/error.h"
+#include "core/key_recorder.h"
 #include "core/suggest.h"
 #include "core/utf8.h"
 
@@ -147,6 +148,7 @@ const std::vector<Node>& Node::entries() const {
 }
 
 const Node* Node::find(std::string_view key) const {
+  KeyRecorder::note(path_, key);
   const std::vector<Node>& all = entries();
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const Node& entry) { return entry.key() == key; });

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/document_path.h"
 #include "estimator/advise/changes.h"
+#include "estimator/models/grid_presets.h"
+#include "estimator/models/registry.h"
 #include "estimator/readers/model_config.h"
 
 namespace memfathom {
@@ -13,36 +14,13 @@ namespace {
 constexpr std::int64_t kDefaultLoraRank = 16;
 constexpr std::int64_t kSmallRank = 4;
 
-// What PEFT adapts where one names nothing: queries and values, by the names each family has.
-struct LoraFamily {
-  std::string_view type;  // how model_type, _class_name or the preset's name begins
-  std::array<std::string_view, 2> targets;
-};
-constexpr auto kFamilies = std::to_array<LoraFamily>({
-    {"gpt2", {"c_attn", ""}},
-    {"gpt_neox", {"query_key_value", ""}},
-    {"falcon", {"query_key_value", ""}},
-    {"bloom", {"query_key_value", ""}},
-    {"bert", {"query", "value"}},
-    {"roberta", {"query", "value"}},
-    {"t5", {"q", "v"}},
-    {"CogVideoX", {"to_q", "to_v"}},
-    {"UNet2D", {"to_q", "to_v"}},
-    {"cogvideox-", {"to_q", "to_v"}},
-    {"sd", {"to_q", "to_v"}},
-    {"vit_", {"qkv", ""}},
-});
-
-std::array<std::string_view, 2> targets_of(const Node& holder) {
+// The modules that PEFT would adapt in this model.
+LoraTargets targets_of(const Node& holder) {
   const Node config = model_config(holder);
-  for (const Node* type : {value_at(config, "model_type"), value_at(config, "_class_name"),
-                           value_at(holder, "model.preset")}) {
-    if (type == nullptr || !type->is_string()) continue;
-    for (const LoraFamily& family : kFamilies) {
-      if (type->as_string().starts_with(family.type)) return family.targets;
-    }
-  }
-  return {"q_proj", "v_proj"};
+  if (config.is_map()) return traits_of(config).lora_targets;
+  const Node* preset = value_at(holder, "model.preset");
+  return preset != nullptr && preset->is_string() ? preset_lora_targets(preset->as_string())
+                                                  : FamilyTraits{}.lora_targets;
 }
 
 bool is_trained(const Node& module) {

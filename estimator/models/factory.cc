@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "core/error.h"
-#include "estimator/models/families/language/families.h"
-#include "estimator/models/families/multimodal/vision_language.h"
-#include "estimator/models/grid_families.h"
+#include "estimator/models/grid_presets.h"
 #include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
+#include "estimator/models/registry.h"
 #include "estimator/models/stack/stack_network.h"
 #include "estimator/models/stored/stored_network.h"
 #include "estimator/models/stored/stored_tensors.h"
@@ -39,11 +38,8 @@ std::filesystem::path folder_of(const Node& config) {
 std::unique_ptr<Network> from_config(Builder& builder, const Node& config,
                                      const ModelSettings& settings,
                                      std::vector<std::string>& assumptions) {
-  if (std::unique_ptr<Network> network = make_language_model(builder, config, settings))
+  if (std::unique_ptr<Network> network = make_from_family(builder, config, settings, assumptions))
     return network;
-  if (std::unique_ptr<Network> network = make_grid_model(builder, config, settings)) return network;
-  if (is_vision_language(config))
-    return make_vision_language(builder, config, settings, assumptions);
   if (!config.file().empty()) {
     const std::vector<StoredTensor> tensors = stored_tensors(folder_of(config));
     if (!tensors.empty())

@@ -4,7 +4,7 @@
 
 #include "core/document.h"
 #include "estimator/models/factory.h"
-#include "estimator/models/grid_families.h"
+#include "estimator/models/grid_presets.h"
 #include "estimator/models/presets.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/builder.h"
@@ -36,8 +36,9 @@ std::int64_t count_parameters(const std::string& preset) {
 std::vector<CataloguedModel> model_catalogue() {
   std::vector<CataloguedModel> models;
   for (const Preset& preset : presets()) {
+    if (preset.is_partial) continue;  // among the grid presets
     const std::string name(preset.name);
-    models.push_back({name, std::string(preset.what), count_parameters(name)});
+    models.push_back({name, std::string(preset.description), count_parameters(name)});
   }
   for (const GridPreset& preset : grid_presets()) {
     const std::string name(preset.name);

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/suggest.h"
-#include "estimator/models/grid_families.h"
+#include "estimator/models/grid_presets.h"
 #include "estimator/models/preset_names.h"
 
 namespace memfathom {
@@ -52,22 +52,11 @@ double parameters_of(const KnownShape& s, double layers) {
 
 }  // namespace
 
-const std::vector<Preset>& presets() {
-  static const std::vector<Preset> kAll = [] {
-    std::vector<Preset> all;
-    for (const std::span<const Preset> some :
-         {language_presets(), encoder_presets(), vision_language_presets()})
-      all.insert(all.end(), some.begin(), some.end());
-    return all;
-  }();
-  return kAll;
-}
-
 std::optional<Node> preset_config(std::string_view name) {
   const auto found = [&](auto form) -> const Preset* {
     const std::string wanted = form(name);
     for (const Preset& preset : presets()) {
-      if (form(preset.name) == wanted) return &preset;
+      if (!preset.is_partial && form(preset.name) == wanted) return &preset;
     }
     return nullptr;
   };
@@ -89,7 +78,9 @@ bool is_preset(std::string_view name) {
 
 std::string unknown_preset(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Preset& preset : presets()) names.push_back(preset.name);
+  for (const Preset& preset : presets()) {
+    if (!preset.is_partial) names.push_back(preset.name);
+  }
   for (const GridPreset& preset : grid_presets()) names.push_back(preset.name);
   std::string meant;
   if (const std::optional<std::string_view> near = nearest_name(name, names)) {

@@ -1,4 +1,5 @@
-// Presets: models people ask about by name, as the configurations their authors published.
+// Presets: models by name, with the configurations their authors published. The classifiers of
+// torchvision and timm, which have none, are in grid_presets.h.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,19 @@ namespace memfathom {
 
 struct Preset {
   std::string_view name;
-  std::string_view what;    // one line
-  std::string_view config;  // JSON
+  std::string_view description;  // one line
+  std::string_view source;       // of the configuration
+  std::string_view licence;      // of the published model
+  std::int64_t parameters;       // 0: counted by building it
+  bool is_partial;               // `config` has only the keys that differ from the defaults
+  std::string_view config;       // JSON
 };
 
-// All of them: language models first, then encoders and those that see.
-const std::vector<Preset>& presets();
-std::span<const Preset> language_presets();
-std::span<const Preset> encoder_presets();
-std::span<const Preset> vision_language_presets();
+// The presets of estimator/models/presets/*.json, in the order in which they are listed.
+std::span<const Preset> presets();
 
-// The configuration behind a name (hyphens, underscores, dots and case aside); nothing when
-// unknown.
+// The configuration behind a name (hyphens, underscores, dots and case aside); nothing if the name
+// is unknown or the preset's configuration is partial.
 std::optional<Node> preset_config(std::string_view name);
 
 bool is_preset(std::string_view name);  // of any kind of network

@@ -36,66 +36,61 @@ set(MODEL_SOURCES
   models/blocks/text_tower.cc
   models/blocks/timestep.cc
   models/blocks/unet_blocks.cc
-  models/encoder_presets.cc
   models/factory.cc
   models/families/diffusion/autoencoder.cc
-  models/families/diffusion/cogvideox.cc
-  models/families/diffusion/cogvideox_blocks.cc
+  models/families/diffusion/cogvideox/cogvideox.cc
+  models/families/diffusion/cogvideox/cogvideox_blocks.cc
   models/families/diffusion/dit.cc
-  models/families/diffusion/flux.cc
-  models/families/diffusion/flux_blocks.cc
+  models/families/diffusion/flux/flux.cc
+  models/families/diffusion/flux/flux_blocks.cc
   models/families/diffusion/unet.cc
-  models/families/diffusion/video_autoencoder.cc
-  models/families/diffusion/video_blocks.cc
-  models/families/language/bart.cc
-  models/families/language/bart_stack.cc
+  models/families/diffusion/video_autoencoder/video_autoencoder.cc
+  models/families/diffusion/video_autoencoder/video_blocks.cc
+  models/families/language/bart/bart.cc
+  models/families/language/bart/bart_stack.cc
   models/families/language/bert.cc
   models/families/language/bloom.cc
-  models/families/language/deberta.cc
-  models/families/language/deberta_attention.cc
+  models/families/language/deberta/deberta.cc
+  models/families/language/deberta/deberta_attention.cc
   models/families/language/falcon.cc
-  models/families/language/families.cc
   models/families/language/gpt2.cc
   models/families/language/gpt_neox.cc
-  models/families/language/litgpt.cc
-  models/families/language/litgpt_config.cc
+  models/families/language/litgpt/litgpt.cc
+  models/families/language/litgpt/litgpt_config.cc
   models/families/language/modernbert.cc
   models/families/language/opt.cc
   models/families/language/phi.cc
   models/families/language/qwen.cc
-  models/families/language/t5.cc
-  models/families/language/t5_stack.cc
+  models/families/language/t5/t5.cc
+  models/families/language/t5/t5_stack.cc
   models/families/multimodal/projected_images.cc
-  models/families/multimodal/qwen_block.cc
-  models/families/multimodal/qwen_images.cc
-  models/families/multimodal/qwen_vision_config.cc
-  models/families/multimodal/text_config.cc
-  models/families/multimodal/vision_language.cc
+  models/families/multimodal/qwen_vl/qwen_block.cc
+  models/families/multimodal/qwen_vl/qwen_images.cc
+  models/families/multimodal/qwen_vl/qwen_vision_config.cc
   models/families/vision/builtin_families.cc
-  models/families/vision/classifier_presets.cc
+  models/families/vision/classifiers/classifier_presets.cc
+  models/families/vision/classifiers/convnext.cc
+  models/families/vision/classifiers/densenet.cc
+  models/families/vision/classifiers/efficientnet.cc
+  models/families/vision/classifiers/inception.cc
+  models/families/vision/classifiers/mixer.cc
+  models/families/vision/classifiers/mobilenet.cc
+  models/families/vision/classifiers/resnet.cc
+  models/families/vision/classifiers/squeezenet.cc
+  models/families/vision/classifiers/swin.cc
+  models/families/vision/classifiers/vgg.cc
+  models/families/vision/classifiers/vit.cc
   models/families/vision/clip.cc
-  models/families/vision/convnext.cc
-  models/families/vision/densenet.cc
   models/families/vision/dinov2.cc
-  models/families/vision/dpt_head.cc
-  models/families/vision/efficientnet.cc
-  models/families/vision/inception.cc
-  models/families/vision/mixer.cc
-  models/families/vision/mobilenet.cc
-  models/families/vision/resnet.cc
   models/families/vision/siglip.cc
-  models/families/vision/squeezenet.cc
-  models/families/vision/swin.cc
-  models/families/vision/vgg.cc
-  models/families/vision/vggt.cc
+  models/families/vision/vggt/dpt_head.cc
+  models/families/vision/vggt/vggt.cc
   models/families/vision/vision_transformer.cc
-  models/families/vision/vit.cc
-  models/grid_families.cc
   models/grid_presets.cc
-  models/language_presets.cc
   models/model_list.cc
   models/preset_names.cc
   models/presets.cc
+  models/registry.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
   models/stack/dense_block.cc
@@ -107,6 +102,54 @@ set(MODEL_SOURCES
   models/stack/stack_network.cc
   models/stored/stored_network.cc
   models/stored/stored_tensors.cc
-  models/vision_language_presets.cc
+  models/text_config.cc
+  models/vision_language.cc
 )
 list(TRANSFORM MODEL_SOURCES PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")
+
+# Presets, a file per family; order.txt is the order in which `memfathom models` lists them.
+set(MODEL_PRESETS
+  models/presets/autoencoder.json
+  models/presets/bart.json
+  models/presets/bert.json
+  models/presets/bloom.json
+  models/presets/clip.json
+  models/presets/cogvideox.json
+  models/presets/deberta.json
+  models/presets/deepseek.json
+  models/presets/dinov2.json
+  models/presets/distilbert.json
+  models/presets/dit.json
+  models/presets/electra.json
+  models/presets/falcon.json
+  models/presets/flux.json
+  models/presets/fno.json
+  models/presets/gemma.json
+  models/presets/glm.json
+  models/presets/gpt2.json
+  models/presets/gpt_neox.json
+  models/presets/gpt_oss.json
+  models/presets/granite.json
+  models/presets/llama.json
+  models/presets/llava.json
+  models/presets/mistral.json
+  models/presets/mixtral.json
+  models/presets/modernbert.json
+  models/presets/olmo2.json
+  models/presets/opt.json
+  models/presets/paligemma.json
+  models/presets/phi.json
+  models/presets/phi3.json
+  models/presets/qwen2.json
+  models/presets/qwen3.json
+  models/presets/qwen_vl.json
+  models/presets/roberta.json
+  models/presets/siglip.json
+  models/presets/smollm3.json
+  models/presets/starcoder2.json
+  models/presets/t5.json
+  models/presets/unet.json
+  models/presets/whisper.json
+)
+list(TRANSFORM MODEL_PRESETS PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")
+set(MODEL_PRESET_ORDER "${CMAKE_CURRENT_LIST_DIR}/presets/order.txt")

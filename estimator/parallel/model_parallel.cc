@@ -3,21 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "core/error.h"
 #include "estimator/models/factory.h"
+#include "estimator/models/registry.h"
 
 namespace memfathom {
 namespace {
 
 constexpr std::int64_t kMax = std::int64_t{1} << 40;
-
-// Families whose blocks take the size of a head apart from the hidden size.
-constexpr std::array<std::string_view, 12> kSplittable{"llama",  "mistral", "mixtral", "qwen2",
-                                                       "qwen3",  "phi3",    "granite", "gemma",
-                                                       "gemma2", "olmo",    "olmo2",   "codellama"};
 
 std::int64_t divided(const Node& config, std::string_view key, std::int64_t by) {
   const Node& value = config.at(key);
@@ -29,8 +24,8 @@ std::int64_t divided(const Node& config, std::string_view key, std::int64_t by) 
 
 void split_tensors(Node& config, std::int64_t by) {
   const Node* type = config.find("model_type");
-  if (type == nullptr ||
-      std::find(kSplittable.begin(), kSplittable.end(), type->as_string()) == kSplittable.end()) {
+  const ModelFamily* family = type != nullptr ? find_language_family(type->as_string()) : nullptr;
+  if (family == nullptr || !family->traits.has_tensor_parallel) {
     throw Error(ErrorKind::kInput,
                 "parallel.tensor splits models of the Llama kind (llama, mistral, qwen2, phi3, "
                 "gemma, granite, ...); this one is not of it, use 1");

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
 
+#include "estimator/models/registry.h"
 #include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFamilies{"fno", "unet", "cnn", "mlp"};
 constexpr std::int64_t kDefaultModes = 12;
 
 bool is_family(const Node* name) {
@@ -41,7 +41,10 @@ std::int64_t modes_for(const Node& document) {
 }  // namespace
 
 bool is_builtin_family(std::string_view name) {
-  return std::find(kFamilies.begin(), kFamilies.end(), name) != kFamilies.end();
+  const std::span<const ModelFamily> known = model_families();
+  return std::any_of(known.begin(), known.end(), [&](const ModelFamily& family) {
+    return family.kind == ModelKind::kBuiltin && family.name == name;
+  });
 }
 
 void complete_builtin_family(Node& document, std::vector<std::string>& assumptions) {

@@ -2,26 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "estimator/models/families/language/families.h"
-#include "estimator/models/families/multimodal/text_config.h"
-#include "estimator/models/families/multimodal/vision_language.h"
+#include "estimator/models/registry.h"
+#include "estimator/models/text_config.h"
+#include "estimator/models/vision_language.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/parsed_file.h"
 
 namespace memfathom {
 namespace {
-
-bool is_known(std::string_view type) {
-  const std::vector<std::string_view> known = language_model_types();
-  return std::binary_search(known.begin(), known.end(), type);
-}
 
 // The ranks of these hold parts of a language model's blocks; a tower has no place among them yet.
 bool is_split(const Node& document) {
@@ -33,11 +24,7 @@ bool is_split(const Node& document) {
 }
 
 void name_head(const Node& config, const std::string& file, MergedJob& notes) {
-  static constexpr std::array<std::string_view, 6> kFamiliesWithTaskHeads{
-      "bert", "camembert", "distilbert", "roberta", "xlm-roberta", "t5"};
-  if (std::find(kFamiliesWithTaskHeads.begin(), kFamiliesWithTaskHeads.end(),
-                text_at(config, "model_type")) != kFamiliesWithTaskHeads.end())
-    return;
+  if (traits_of(config).has_task_heads) return;
   const Node* named = value_at(config, "architectures");
   if (named == nullptr || !named->is_list() || named->items().empty()) return;
   const Node& first = named->items().front();
@@ -58,7 +45,7 @@ void replace_by_language_model(Node& document, MergedJob& notes) {
   if (!config.is_map()) return;
   const std::string type = text_at(config, "model_type");
   const std::string file = config.file();
-  if (is_known(type)) return name_head(config, file, notes);
+  if (find_language_family(type) != nullptr) return name_head(config, file, notes);
   if (type == "clip" ||
       (value_at(config, "text_config") == nullptr && value_at(config, "vision_config") == nullptr))
     return;

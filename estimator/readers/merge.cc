@@ -7,7 +7,8 @@
 #include <map>
 #include <string_view>
 
-#include "core/version_number.h"
+#include "core/version.h"
+#include "estimator/models/blocks/transformers_policy.h"
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/named_model.h"
@@ -156,10 +157,11 @@ MergedJob merge_files(std::vector<ParsedFile> files) {
 
 // Engines that shard keep weights of their own.
 void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, MergedJob& notes) {
-  constexpr int kFirstLoadingConfigDtype = 500;
   const Node* precision = value_at(document, "training.precision");
   const Node* stack = value_at(document, "target.stack.transformers");
-  const bool older = stack != nullptr && version_number(shown(*stack)) < kFirstLoadingConfigDtype;
+  const bool older =
+      stack != nullptr && !TransformersPolicy(Version::parse(shown(*stack)).value_or(Version{}))
+                               .loads_configured_type();
   if (older || precision == nullptr || !precision->is_string() ||
       !has_format(files, FileFormat::kTrainingArguments) ||
       has_format(files, FileFormat::kDeepSpeed) ||

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/grid_families.h"
+#include "estimator/models/registry.h"
 #include "estimator/readers/frozen_modules.h"
 
 namespace memfathom {
@@ -56,7 +56,8 @@ Node text_encoder(const char* name, const Node& config, const Node& denoiser) {
 }
 
 void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
-  if (!is_autoencoder(config)) {
+  const ModelFamily* family = find_family(config);
+  if (family == nullptr || family->autoencoder == AutoencoderInput::kNone) {
     parsed.not_modelled.push_back(
         fmt::format("{}: the VAE, a {}", parsed.file, text_at(config, "_class_name")));
     return;
@@ -64,7 +65,7 @@ void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
   Node module = frozen_module(kAutoencoder, config);
   module.assign("model.part", Node::string("encoder"));
   // diffusers' scripts encode images by the batch, videos one after the other.
-  const bool videos = text_at(config, "_class_name") != "AutoencoderKL";
+  const bool videos = family->autoencoder == AutoencoderInput::kVideos;
   if (videos) module.set("batch_size", Node::integer(1));
   parsed.assumptions.push_back(fmt::format(
       "{}: the VAE stays on the card: in training it encodes {} in every step, else it decodes at "

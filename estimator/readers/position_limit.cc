@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <string_view>
 
+#include "estimator/models/registry.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/parsed_file.h"
 
@@ -18,36 +17,16 @@ std::int64_t count_at(const Node& tree, std::string_view key) {
   return value != nullptr && value->is_int() ? value->as_int() : 0;
 }
 
-struct PositionFamily {
-  std::string_view type;
-  std::int64_t reserved;  // places of the table that no token can have
-};
-
-// Their table of positions ends, and so does the library's patience.
-constexpr auto kTables = std::to_array<PositionFamily>({{"gpt2", 0},
-                                                        {"opt", 0},
-                                                        {"bert", 0},
-                                                        {"distilbert", 0},
-                                                        {"roberta", 2},
-                                                        {"xlm-roberta", 2},
-                                                        {"camembert", 2}});
-
-// The places that the model has for tokens, and whether its library refuses more; 0: not known.
+// The positions that the model has for tokens, and whether its library refuses more; 0: unknown.
 struct PositionLimits {
   std::int64_t count = 0;
   bool table = false;
 };
 
 PositionLimits position_limits_of(const Node& config) {
-  const Node* type = value_at(config, "model_type");
-  const std::string name = type != nullptr && type->is_string() ? type->as_string() : "";
-  const auto* family =
-      std::find_if(kTables.begin(), kTables.end(),
-                   [&](const PositionFamily& known) { return known.type == name; });
-  const bool table = family != kTables.end();
-  const std::int64_t count =
-      count_at(config, name == "gpt2" ? "n_positions" : "max_position_embeddings");
-  return {count - (table ? family->reserved : 0), table};
+  const ModelFamily* family = find_family(config);
+  const PositionLimit limit = family != nullptr ? family->traits.positions : PositionLimit{};
+  return {count_at(config, limit.key) - limit.reserved, limit.is_table};
 }
 
 }  // namespace

@@ -1,45 +1,38 @@
 #include "estimator/run/stack_versions.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 
-#include "core/version_number.h"
+#include "core/version.h"
 
 namespace memfathom {
 namespace {
 
-// Past key values were tuples, copied whole at each step, before transformers 4.36 made them a
-// cache object.
-constexpr int kCacheObjects = 436;
-// bitsandbytes: quantized whole weights in their own type, stopped keeping the inputs of 4-bit
-// products, and no longer laid int8 out in tiles.
-constexpr int kFirstKeepingHalfDtype = 4300;
-constexpr int kInputsDropped = 4302;
-constexpr int kRowsOfInt8 = 4500;
 // PyTorch asks cuDNN through its graphs and their heuristics, zero_grad() drops gradients where it
 // had filled them with zeros, and optimizers go over all parameters at once: 2.0.
-constexpr int kTwo = 200;
+constexpr Version kTorchTwo{2, 0};
 constexpr int kTuring = 75;
 constexpr std::string_view kTorchBeforeTuring = "1.10";
 
 struct ReleaseVersions {
-  int torch;
-  int transformers;
-  int bitsandbytes;  // with its last number: release_number
+  Version torch, transformers, bitsandbytes;
 };
 
 // Releases that were current together (release dates of the three projects).
-constexpr auto kReleaseVersions = std::to_array<ReleaseVersions>({{200, 428, 3800},
-                                                                  {201, 435, 4101},
-                                                                  {202, 438, 4200},
-                                                                  {203, 441, 4301},
-                                                                  {204, 444, 4302},
-                                                                  {205, 446, 4401},
-                                                                  {206, 449, 4501},
-                                                                  {207, 452, 4505},
-                                                                  {208, 456, 4601},
-                                                                  {209, 457, 4801},
-                                                                  {210, 500, 4901}});
+constexpr auto kReleaseVersions = std::to_array<ReleaseVersions>({
+    {{2, 0}, {4, 28}, {0, 38, 0}},
+    {{2, 1}, {4, 35}, {0, 41, 1}},
+    {{2, 2}, {4, 38}, {0, 42, 0}},
+    {{2, 3}, {4, 41}, {0, 43, 1}},
+    {{2, 4}, {4, 44}, {0, 43, 2}},
+    {{2, 5}, {4, 46}, {0, 44, 1}},
+    {{2, 6}, {4, 49}, {0, 45, 1}},
+    {{2, 7}, {4, 52}, {0, 45, 5}},
+    {{2, 8}, {4, 56}, {0, 46, 1}},
+    {{2, 9}, {4, 57}, {0, 48, 1}},
+    {{2, 10}, {5, 0}, {0, 49, 1}},
+});
 
 // LitGPT's recipe: adapters of the model's type, which need no autocast, and a dropout before them.
 void adapt_to_litgpt(TrainingSpec& training) {
@@ -54,39 +47,39 @@ void adapt_to_litgpt(TrainingSpec& training) {
 }  // namespace
 
 std::string torch_of(std::string_view version, int compute_capability) {
-  if (version_number(version) > 0 || compute_capability >= kTuring) return std::string(version);
+  if (Version::parse(version) || compute_capability >= kTuring) return std::string(version);
   return std::string(kTorchBeforeTuring);
 }
 
 bool uses_older_cudnn_api(std::string_view torch_version, int compute_capability) {
-  const int version = version_number(torch_of(torch_version, compute_capability));
-  return version > 0 && version < kTwo;
+  const std::optional<Version> version =
+      Version::parse(torch_of(torch_version, compute_capability));
+  return version && *version < kTorchTwo;
 }
 
 void apply_stack(Job& job, FrameworkPolicy& policy, BitsandbytesRelease unnamed) {
   const StackSpec& stack = job.target.stack;
-  ReleaseVersions era{policy.torch_version, job.training.settings.transformers_version,
+  ReleaseVersions era{policy.torch_version, job.training.settings.transformers.version(),
                       kReleaseVersions.back().bitsandbytes};
   for (auto known = kReleaseVersions.rbegin(); known != kReleaseVersions.rend(); ++known) {
-    if (policy.torch_version <= known->torch) era = *known;
+    if (policy.torch_version.series() <= known->torch) era = *known;
   }
   if (unnamed == BitsandbytesRelease::kCurrent)
     era.bitsandbytes = kReleaseVersions.back().bitsandbytes;
-  if (const int given = version_number(stack.transformers); given > 0) era.transformers = given;
-  if (const int given = release_number(stack.bitsandbytes); given > 0) era.bitsandbytes = given;
-  job.training.settings.transformers_version = era.transformers;
+  era.transformers = Version::parse(stack.transformers).value_or(era.transformers);
+  era.bitsandbytes = Version::parse_latest(stack.bitsandbytes).value_or(era.bitsandbytes);
+  const TransformersPolicy transformers(era.transformers);
+  job.training.settings.transformers = transformers;
   job.training.settings.library = stack.library;
   if (stack.library == ModelLibrary::kLitgpt) adapt_to_litgpt(job.training);
-  if (!job.training.kv_cache_given && era.transformers < kCacheObjects) {
+  if (!job.training.kv_cache_given && !transformers.has_cache_objects()) {
     job.training.settings.kv_cache = KvCache::kTuple;
   }
-  if (policy.torch_version < kTwo) {
+  if (policy.torch_version < kTorchTwo) {
     if (!job.training.zero_grad_given) job.training.zero_grad = ZeroGrad::kInPlace;
     if (!job.training.optimizer_form_given) job.training.optimizer.form = OptimizerForm::kForLoop;
   }
-  policy.bitsandbytes_keeps_input = era.bitsandbytes < kInputsDropped;
-  policy.bitsandbytes_quantizes_from_fp16 = era.bitsandbytes < kFirstKeepingHalfDtype;
-  policy.bitsandbytes_tiles_int8 = era.bitsandbytes < kRowsOfInt8;
+  policy.set_bitsandbytes(era.bitsandbytes);
 }
 
 }  // namespace memfathom

@@ -33,11 +33,20 @@ LIBRARIES = [
     (r"(cuda|cublas|cudnn|cufft|curand|cusparse|nvml|nvtx|cub/|thrust/)", r"/cuda/", "CUDA headers only in */cuda"),
     (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
-    (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/cpu"),
+    (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/devices/cpu"),
 ]
+
+# Model families never include each other: what two of them need is a block.
+FAMILIES = "estimator/models/families/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CUDA_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(MEMFATHOM_\w*CUDA\w*|USE_CUDA|WITH_CUDA)\b")
+
+
+def family_of(path: str) -> str:
+    """The family of a file: language/gpt2 of language/gpt2.cc, language/t5 of language/t5/t5_stack.h; "" of what all share."""
+    parts = path.removeprefix(FAMILIES).split("/")
+    return "/".join(parts[:2]).rsplit(".", 1)[0] if len(parts) > 1 else ""
 
 
 def complaint(path: str, line: str) -> str | None:
@@ -58,6 +67,8 @@ def complaint(path: str, line: str) -> str | None:
             return "estimator sees the layers only, no device but the dry one"
         if header.startswith("cli/estimate/") and not path.startswith("cli/estimate/"):
             return "cli/estimate is a leaf: what others need of it belongs to estimator, cli/job or cli/text"
+        if path.startswith(FAMILIES) and header.startswith(FAMILIES) and family_of(header) not in {"", family_of(path)}:
+            return f"{family_of(path)} may not include another family; what they share is a block"
         if room and target != "core" and not any(header.startswith(name + "/") for name in ROOMS[room]):
             return f"{room} may include {', '.join(['core', *sorted(ROOMS[room])])} only"
         return None

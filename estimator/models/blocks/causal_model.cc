@@ -12,12 +12,6 @@
 #include "kernels/framework/ops/views.h"
 
 namespace memfathom {
-namespace {
-
-// Until 4.44 every forward of most families made fp32 logits of all positions.
-constexpr int kFirstWithoutLogitsUpcast = 445;
-
-}  // namespace
 
 void require_sequence_length(const ModelSettings& settings) {
   if (settings.sequence_length > 0) return;
@@ -117,7 +111,7 @@ Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
 }
 
 bool CausalModel::widens_logits() const {
-  return widened_logits() && settings_.transformers_version < kFirstWithoutLogitsUpcast;
+  return widened_logits() && settings_.transformers.upcasts_logits();
 }
 
 Tensor CausalModel::loss(Tensor* output) {
@@ -130,7 +124,7 @@ Tensor CausalModel::loss(Tensor* output) {
   if (settings_.fused_loss && head_.weight) return fused_causal_loss(hidden, head_.weight, labels_);
   Tensor logits = logits_of_last(hidden, 0);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
-  const CausalLoss form{settings_.transformers_version, widened_logits()};
+  const CausalLoss form{settings_.transformers.loss_shifts_logits(), widened_logits()};
   Tensor result = loss_is_in_script(settings_)
                       ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
                       : causal_lm_loss(logits, labels_, form);
@@ -157,7 +151,7 @@ Tensor CausalModel::forward() {
 Tensor CausalModel::next_token(const Tensor& ids) {
   const Tensor hidden = body(ids, cache_.get());
   cache_->advance(ids.size(1));
-  const bool all = settings_.transformers_version < kFirstWithoutLogitsUpcast;
+  const bool all = settings_.transformers.generates_all_logits();
   Tensor logits = logits_of_last(hidden, all ? 0 : 1);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const ComponentScope scope(session_, Component::kInputs);

@@ -18,7 +18,7 @@ namespace memfathom {
 // What tells such families apart outside their blocks.
 struct DecoderOutline {
   std::int64_t layers = 0, hidden = 0, vocabulary = 0;
-  std::int64_t rotary = 0;           // extent of a head that is turned; 0: positions are not turned
+  std::int64_t rotary = 0;           // extent of a head that is rotated; 0: none
   std::optional<DType> rotary_type;  // of the tables; absent: the embeddings'
   double embedding_dropout = 0;
   NormKind norm = NormKind::kLayer;

@@ -9,8 +9,6 @@
 namespace memfathom {
 namespace {
 
-constexpr int kLabelsArePadded = 448;
-
 // labels[..., 1:].contiguous(): a copy, but for a single row.
 Tensor from_second(const Tensor& labels) { return contiguous(slice(labels, 1, 1, labels.size(1))); }
 
@@ -23,10 +21,9 @@ Tensor padded_by_one(const Tensor& labels) {
 
 Tensor causal_lm_loss(const Tensor& logits_in, const Tensor& labels, const CausalLoss& form) {
   const std::int64_t vocabulary = logits_in.size(-1);
-  const bool shifts_logits = form.transformers_version < kLabelsArePadded;
   Tensor logits = logits_in;
-  if (form.always_fp32 || !shifts_logits) logits = to_dtype(logits, DType::kFp32);
-  if (shifts_logits) {
+  if (form.always_fp32 || !form.shifts_logits) logits = to_dtype(logits, DType::kFp32);
+  if (form.shifts_logits) {
     const Tensor shifted = contiguous(slice(logits, 1, 0, logits.size(1) - 1));
     const Tensor wanted = from_second(labels);
     return cross_entropy(view(shifted, {-1, vocabulary}), view(wanted, {-1}));

@@ -8,12 +8,13 @@
 namespace memfathom {
 
 struct CausalLoss {
-  int transformers_version = 0;
-  bool always_fp32 = true;  // whether the family's own code made fp32 logits before 4.48
+  bool shifts_logits = false;  // see TransformersPolicy
+  bool always_fp32 = true;     // whether the family's own code makes fp32 logits
 };
 
-// ForCausalLMLoss: logits [b, s, V] in fp32 against labels shifted by one. Versions before 4.48
-// shift, and so copy, the logits instead, in the type that the family's own code gives them.
+// ForCausalLMLoss: logits [b, s, V] in fp32 against labels shifted by one. Older
+// releases shift, and so copy, the logits instead, in the type that the family's own code gives
+// them.
 Tensor causal_lm_loss(const Tensor& logits, const Tensor& labels, const CausalLoss& form);
 
 // Cross entropy of logits [b, s, V] in their own type against labels [b, s].

@@ -11,7 +11,7 @@ Tensor modulated_norm(const Tensor& x, const Tensor& scale, const Tensor& shift)
 // x + gate * change, with a row of gates per sample.
 Tensor gated_sum(const Tensor& x, const Tensor& gate, const Tensor& change);
 
-// Pairs of neighbours are turned; everything in fp32, the result in the input's type.
+// Pairs of neighbours are rotated; everything in fp32, the result in the input's type.
 Tensor rotated_in_pairs(const Tensor& x, const Tensor& cos, const Tensor& sin);
 
 }  // namespace memfathom

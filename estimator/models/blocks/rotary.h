@@ -50,7 +50,7 @@ Tensor rotate(const Tensor& x, const RotaryTables& tables);
 // copy, its heads one after the other.
 Tensor rotate_and_join(const Tensor& x, const RotaryTables& tables);
 
-// The two parts of a head, turned and joined, by tables of half its size.
+// The two parts of a head, rotated and joined, by tables of half its size.
 Tensor rotate_apart(const Tensor& first, const Tensor& second, const RotaryTables& tables);
 
 // What Python's locals keep alive until the attention returns.

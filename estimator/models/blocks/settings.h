@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "estimator/models/blocks/transformers_policy.h"
 #include "kernels/framework/ops/attention.h"
 
 namespace memfathom {
@@ -71,7 +72,7 @@ struct ModelSettings {
   KvCache kv_cache = KvCache::kDynamic;
   std::shared_ptr<BlockAdapters> adapters;  // after each block, where the job wants them
   ModelLibrary library = ModelLibrary::kTransformers;
-  int transformers_version = 522;  // major * 100 + minor of the library imitated: 4.31 is 431
+  TransformersPolicy transformers;
 };
 
 // Whether the script makes the loss from what the model returns, which then has a name in the

@@ -205,7 +205,7 @@ class StoredNetwork final : public Network {
     if (output != nullptr) *output = result;
     const ComponentScope scope(session_, Component::kLogitsLoss);
     if (!head_) return mean_all(result);
-    return causal_lm_loss(result, labels_, {settings_.transformers_version, true});
+    return causal_lm_loss(result, labels_, {settings_.transformers.loss_shifts_logits(), true});
   }
 
   Tensor forward() override {

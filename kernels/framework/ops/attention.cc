@@ -263,15 +263,14 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy,
                                          const AttentionOptions& options, DType dtype,
                                          std::int64_t head_size, bool grouped) {
   if (options.implementation != AttentionImplementation::kAuto) return options.implementation;
-  if (policy.torch_version < 200) return AttentionImplementation::kMath;
+  if (!policy.has_fused_attention) return AttentionImplementation::kMath;
   const bool flash_possible = is_16bit_float(dtype) && policy.compute_capability >= 80 &&
                               !options.mask && head_size <= 256 &&
                               (!grouped || policy.attention_has_gqa);
   if (flash_possible) return AttentionImplementation::kFlash;
   // The memory-efficient kernel loads 16 bytes of a head at a time.
   const bool aligned = head_size * bits_of(dtype) % 128 == 0;
-  // Fewer key heads than query heads: 2.13 refuses them, 2.15 takes them.
-  const bool grouped_possible = !grouped || policy.torch_version >= 214;
+  const bool grouped_possible = !grouped || policy.efficient_attention_has_gqa;
   return grouped_possible && aligned ? AttentionImplementation::kEfficient
                                      : AttentionImplementation::kMath;
 }

@@ -2,17 +2,15 @@
 // stand elsewhere.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "core/bytes.h"
+#include "core/version.h"
 
 namespace memfathom {
 
 struct FrameworkPolicy {
-  // PyTorch's version as major * 100 + minor: 2.6 is 206.
-  int torch_version = 215;
+  Version torch_version{2, 15};
   // Compute capability as major * 10 + minor: 8.0 is 80.
   int compute_capability = 80;
 
@@ -30,6 +28,13 @@ struct FrameworkPolicy {
   // into the first one's buffer, the attention fallback adds its mask. Fake tensors, and so the
   // tensor-level accounts, never do.
   bool in_place_shortcuts = true;
+
+  // torch >= 2.0: scaled_dot_product_attention has fused kernels.
+  bool has_fused_attention = true;
+
+  // torch >= 2.14: the memory-efficient kernel takes fewer key heads than query heads; 2.13 refuses
+  // them.
+  bool efficient_attention_has_gqa = true;
 
   // torch >= 2.5: scaled_dot_product_attention keeps grouped k/v unexpanded with enable_gqa.
   bool attention_has_gqa = true;
@@ -54,6 +59,9 @@ struct FrameworkPolicy {
 
   // bitsandbytes < 0.45: int8 products worked on tiles, and narrowed their input by columns too.
   bool bitsandbytes_tiles_int8 = false;
+
+  // Sets the three above.
+  void set_bitsandbytes(Version version);
 
   // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the
   // default's.

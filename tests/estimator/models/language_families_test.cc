@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/error.h"
-#include "estimator/models/families/language/families.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/training_loop.h"
 #include "kernels/memory/allocator/bare_allocator.h"
+#include "tests/support/registered_model.h"
 
 namespace memfathom {
 namespace {
@@ -25,7 +25,7 @@ struct Bench {
   explicit Bench(const std::string& config, ModelSettings wanted = {}, BuildOptions options = {})
       : settings(std::move(wanted)), builder(session, std::move(options)) {
     if (settings.sequence_length == 0) settings.sequence_length = 16;
-    network = make_language_model(builder, parse_json(config, "config.json"), settings);
+    network = make_registered_model(builder, parse_json(config, "config.json"), settings);
   }
 
   static FrameworkPolicy policy() {
@@ -216,7 +216,7 @@ TEST(LanguageConfigTest, AsksForTheSequenceLength) {
   Session session(device, allocator, device, Bench::policy());
   Builder builder(session, {});
   try {
-    make_language_model(builder, parse_json(kLlamaConfig, "config.json"), {});
+    make_registered_model(builder, parse_json(kLlamaConfig, "config.json"), {});
     FAIL() << "a model without a sequence length was built";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("training.sequence_length"));

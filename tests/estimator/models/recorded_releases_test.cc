@@ -12,7 +12,7 @@ namespace {
 
 struct Release {
   const char* type;
-  int version;        // of transformers, 440 for 4.40
+  Version version;    // of transformers
   const char* extra;  // of the config
   std::int64_t forward, backward, step, parameters;
 };
@@ -20,18 +20,23 @@ struct Release {
 // All tokens go to both experts, so that the recorded figures do not depend on the router's
 // weights.
 constexpr Release kReleases[] = {
-    {"llama", 440, "", 34273280, 34263040, 32901120, 1564992},
-    {"mistral", 440, "", 34273280, 34263040, 32901120, 1564992},
-    {"qwen2", 440, "", 34296320, 34286080, 32936448, 1565952},
-    {"gemma", 440, R"("head_dim": 32, )", 30403584, 30393344, 27487744, 1372992},
-    {"olmo", 440, "", 33180160, 33169920, 32861696, 1563648},
-    {"starcoder2", 440, "", 24992256, 24982016, 23301632, 1083072},
-    {"stablelm", 440, "", 31995392, 31985152, 31760896, 1566336},
-    {"cohere", 440, "", 29614080, 29603840, 27470848, 1372416},
-    {"llama", 446, "", 32649728, 32639488, 31328768, 1564992},
-    {"mistral", 446, "", 32700416, 32690176, 31328256, 1564992},
-    {"mixtral", 446, R"("num_local_experts": 2, "num_experts_per_tok": 2, )", 52643840, 52633600,
-     50625024, 2450880},
+    {"llama", {4, 40}, "", 34273280, 34263040, 32901120, 1564992},
+    {"mistral", {4, 40}, "", 34273280, 34263040, 32901120, 1564992},
+    {"qwen2", {4, 40}, "", 34296320, 34286080, 32936448, 1565952},
+    {"gemma", {4, 40}, R"("head_dim": 32, )", 30403584, 30393344, 27487744, 1372992},
+    {"olmo", {4, 40}, "", 33180160, 33169920, 32861696, 1563648},
+    {"starcoder2", {4, 40}, "", 24992256, 24982016, 23301632, 1083072},
+    {"stablelm", {4, 40}, "", 31995392, 31985152, 31760896, 1566336},
+    {"cohere", {4, 40}, "", 29614080, 29603840, 27470848, 1372416},
+    {"llama", {4, 46}, "", 32649728, 32639488, 31328768, 1564992},
+    {"mistral", {4, 46}, "", 32700416, 32690176, 31328256, 1564992},
+    {"mixtral",
+     {4, 46},
+     R"("num_local_experts": 2, "num_experts_per_tok": 2, )",
+     52643840,
+     52633600,
+     50625024,
+     2450880},
 };
 
 class RecordedReleasesTest : public ::testing::TestWithParam<Release> {};
@@ -47,7 +52,7 @@ TEST_P(RecordedReleasesTest, AllocatesWhatItAllocated) {
              "optimizer": {"name": "adamw", "implementation": "foreach"}},
              "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
       "job.json"));
-  job.training.settings.transformers_version = release.version;
+  job.training.settings.transformers = TransformersPolicy(release.version);
   DryRunOptions options;
   options.policy = FrameworkPolicy::for_stack("2.15", 80);
   const DryRun run = run_dry(job, options);
@@ -59,8 +64,9 @@ TEST_P(RecordedReleasesTest, AllocatesWhatItAllocated) {
 
 INSTANTIATE_TEST_SUITE_P(Releases, RecordedReleasesTest, ::testing::ValuesIn(kReleases),
                          [](const ::testing::TestParamInfo<Release>& tested) {
-                           return std::string(tested.param.type) +
-                                  std::to_string(tested.param.version);
+                           const Version& version = tested.param.version;
+                           return std::string(tested.param.type) + std::to_string(version.major) +
+                                  std::to_string(version.minor);
                          });
 
 }  // namespace

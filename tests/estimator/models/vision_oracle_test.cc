@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/models/grid_families.h"
+#include "estimator/models/grid_presets.h"
 #include "estimator/models/preset_names.h"
 #include "tests/support/oracle_check.h"
 #include "tests/support/paths.h"
+#include "tests/support/registered_model.h"
 
 namespace memfathom {
 namespace {
@@ -43,7 +44,7 @@ std::vector<OracleRow> vision_rows(std::string_view group) {
 std::unique_ptr<Network> make_vision(Builder& builder, const Node& model,
                                      const ModelSettings& settings) {
   const Node* preset = model.find("preset");
-  if (preset == nullptr) return make_grid_model(builder, model.at("config"), settings);
+  if (preset == nullptr) return make_registered_model(builder, model.at("config"), settings);
   return make_grid_preset(builder, normalized_preset(preset->as_string()), model, settings);
 }
 
@@ -118,9 +119,9 @@ TEST_P(OwnFamilyTest, IsTheOraclesNetworkOfThatShape) {
   }
   ASSERT_EQ(rows.size(), 1u) << tested.row;
   rows[0].config = parse_json(tested.config, tested.name);
-  expect_rows_agree(rows, make_grid_model);
+  expect_rows_agree(rows, make_registered_model);
   if (tested.trace != nullptr)
-    expect_trace_agrees(tested.trace, rows, make_grid_model, tested.order);
+    expect_trace_agrees(tested.trace, rows, make_registered_model, tested.order);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OwnFamilyTest, testing::ValuesIn(kFamilies),

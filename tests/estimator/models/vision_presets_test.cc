@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/document.h"
-#include "estimator/models/grid_families.h"
+#include "estimator/models/grid_presets.h"
 #include "estimator/models/preset_names.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/tensor/engine.h"

@@ -81,7 +81,7 @@ TEST(StackVersionsTest, LibrariesOfNoGivenVersionAreOfTheTimeOfPyTorch) {
   FrameworkPolicy policy = FrameworkPolicy::for_stack("2.1.1", 80);
   Job job;
   apply_stack(job, policy);
-  EXPECT_LT(job.training.settings.transformers_version, 436);
+  EXPECT_LT(job.training.settings.transformers.version(), (Version{4, 36}));
   EXPECT_TRUE(policy.bitsandbytes_keeps_input);
 }
 
@@ -89,7 +89,7 @@ TEST(StackVersionsTest, BitsandbytesMayBeTodaysUnlessTheJobNamesIt) {
   FrameworkPolicy policy = FrameworkPolicy::for_stack("2.1.1", 80);
   Job job;
   apply_stack(job, policy, BitsandbytesRelease::kCurrent);
-  EXPECT_LT(job.training.settings.transformers_version, 436);
+  EXPECT_LT(job.training.settings.transformers.version(), (Version{4, 36}));
   EXPECT_FALSE(policy.bitsandbytes_keeps_input);
   job.target.stack.bitsandbytes = "0.41.1";
   apply_stack(job, policy, BitsandbytesRelease::kCurrent);

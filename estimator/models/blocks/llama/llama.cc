@@ -20,8 +20,6 @@
 namespace memfathom {
 namespace {
 
-constexpr int kGroupedExperts = 500;
-
 class Llama final : public CausalModel {
  public:
   Llama(Builder& builder, const Node& config, const ModelSettings& settings, LlamaConfig cfg,
@@ -151,10 +149,9 @@ std::unique_ptr<Network> make_multimodal_llama(Builder& builder, const Node& con
                                                const ModelSettings& settings,
                                                std::unique_ptr<ImageSource> images) {
   ModelSettings chosen = settings;
-  chosen.transformers_version =
-      std::max(settings.transformers_version, llama_variant(config).since);
+  chosen.transformers = settings.transformers.at_least(llama_variant(config).family.since);
   LlamaConfig cfg = read_llama_config(config, chosen);
-  const bool apart = chosen.transformers_version < kGroupedExperts ||
+  const bool apart = !chosen.transformers.groups_experts() ||
                      quantizes_each_expert(builder.options().quantization);
   cfg.grouped_experts = cfg.experts.form == ExpertForm::kClampedWithBias || !apart;
   // No kernel of the framework knows sinks; the flash library's does.

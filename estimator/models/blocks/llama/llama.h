@@ -1,4 +1,4 @@
-// Llama and its kin: pre-norm decoders with rotary positions and a gated MLP, as transformers
+// Llama and its variants: pre-norm decoders with rotary positions and a gated MLP, as transformers
 // writes them.
 #pragma once
 
@@ -12,8 +12,7 @@
 
 namespace memfathom {
 
-// llama, mistral, mixtral, qwen2, qwen3, phi3, gemma, gemma2, granite, olmo, olmo2: told apart by
-// config's model_type.
+// One of the families of llama_variants(), which the config's model_type names.
 std::unique_ptr<Network> make_llama(Builder& builder, const Node& config,
                                     const ModelSettings& settings);
 // The same with images among its tokens.

@@ -1,4 +1,4 @@
-// LlamaAttention: grouped-query attention with rotary positions, as Llama's kin have it.
+// LlamaAttention: grouped-query attention with rotary positions, as the Llama variants have it.
 #pragma once
 
 #include <cstdint>

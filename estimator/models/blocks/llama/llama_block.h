@@ -1,4 +1,5 @@
-// LlamaBlock: attention and MLP, or experts, with the norms around them, as Llama's kin have them.
+// LlamaBlock: attention and MLP, or experts, with the norms around them, as the Llama variants have
+// them.
 #pragma once
 
 #include <cstdint>

@@ -47,11 +47,11 @@ LlamaConfig read_llama_config(const Node& config, const ModelSettings& settings)
   const LlamaVariant& variant = llama_variant(config);
   LlamaConfig cfg;
   read_sizes(config, variant.rotary_fraction, cfg);
-  const int version = settings.transformers_version;
-  cfg.rotary_in_layers = version < variant.rotary.per_model;
-  cfg.rotary_form = version < variant.rotary.made     ? RotaryForm::kGathered
-                    : version < variant.rotary.tables ? RotaryForm::kComputedWithTables
-                                                      : RotaryForm::kMade;
+  const TransformersPolicy& library = settings.transformers;
+  cfg.rotary_in_layers = library.has_rotary_in_layers(variant.rotary);
+  cfg.rotary_form = library.gathers_rotary(variant.rotary)        ? RotaryForm::kGathered
+                    : library.keeps_rotary_tables(variant.rotary) ? RotaryForm::kComputedWithTables
+                                                                  : RotaryForm::kMade;
   cfg.shards = settings.sequence_shards;
   cfg.qkv_bias = cfg.output_bias = flag_or(config, {"attention_bias"}, false);
   cfg.mlp_bias = flag_or(config, {"mlp_bias"}, false);
@@ -72,7 +72,7 @@ std::vector<LlamaLayer> read_llama_layers(const Node& config, const LlamaConfig&
       config, {"sliding_window_pattern", "_sliding_window_pattern"}, variant.window_pattern);
   const Node* before = find_any(config, {"max_window_layers"});
   const std::int64_t full = before != nullptr ? before->as_int(0, kMaxLayers) : variant.full_layers;
-  const std::int64_t unturned = count_or(config, {"no_rope_layer_interval"}, 4);
+  const std::int64_t interval = count_or(config, {"no_rope_layer_interval"}, 4);
   const std::int64_t step = count_or(config, {"decoder_sparse_step"}, 1);
   const Node* dense = find_any(config, {"mlp_only_layers"});
   std::vector<LlamaLayer> layers(static_cast<std::size_t>(cfg.layers));
@@ -87,7 +87,7 @@ std::vector<LlamaLayer> read_llama_layers(const Node& config, const LlamaConfig&
     if (variant.has_no_rope_layers) {
       layer.rotated = rotated != nullptr
                           ? rotated->items()[static_cast<std::size_t>(i)].as_int(0, 1) != 0
-                          : (i + 1) % unturned != 0;
+                          : (i + 1) % interval != 0;
     }
     if (variant.rotary_in_windows_only) layer.rotated = layer.windowed;
     layer.sparse = cfg.experts.experts > 0 && (i + 1) % step == 0 &&

@@ -18,14 +18,14 @@ enum class QkNorm : std::uint8_t { kNone, kPerHead, kWhole, kEachHead };
 // Where a block's norms stand: before each part (Llama), after it (OLMo 2), or both (Gemma 2).
 enum class NormPlacement : std::uint8_t { kBefore, kAfter, kBoth };
 
-// How queries and keys are turned by their positions.
+// How queries and keys are rotated by their positions.
 enum class RotaryStyle : std::uint8_t {
   kPlain,
   kJoined,      // Phi 3: see rotate_and_join
   kNamedParts,  // StableLM: see rotate_named_parts
   kPairs,       // GLM: neighbours are a pair; see rotate_pairs
   kHalves,      // gpt-oss: tables of half a head; see rotate_apart
-  kWideTables,  // OLMo: fp32 tables, the turned heads cast back
+  kWideTables,  // OLMo: fp32 tables, the rotated heads cast back
   kWideHeads,   // Cohere: heads widened to fp32, and cast back
 };
 
@@ -34,7 +34,7 @@ enum class MlpForm : std::uint8_t { kGated, kFusedGated, kPlain };
 // What differs between the layers of one model.
 struct LlamaLayer {
   bool windowed = false;  // sees the tokens of its sliding window only
-  bool rotated = true;    // knows positions by turned queries and keys
+  bool rotated = true;    // knows positions by rotated queries and keys
   bool sparse = false;    // experts in place of the MLP
 };
 
@@ -54,7 +54,7 @@ struct LatentConfig {
   std::int64_t kv_rank = 0;                         // of the latent; 0: ordinary attention
   std::int64_t q_rank = 0;                          // of the queries' own; 0: they have none
   std::int64_t plain = 0, rotated = 0, values = 0;  // extents of a head
-  bool pairs = true;                                // neighbours are turned, not halves
+  bool pairs = true;                                // neighbours are rotated, not halves
   bool complex = false;                             // V2: as complex numbers, in fp32
 };
 

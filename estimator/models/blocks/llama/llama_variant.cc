@@ -1,6 +1,8 @@
 #include "estimator/models/blocks/llama/llama_variant.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include "core/error.h"
@@ -45,7 +47,7 @@ void read_phi3(const Node& config, const ModelSettings& settings, LlamaConfig& c
 void read_gemma(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
   cfg.norm = NormKind::kRmsOne;
   cfg.tied_by_default = true;
-  cfg.scaled_embedding_buffer = settings.transformers_version >= 500;
+  cfg.scaled_embedding_buffer = settings.transformers.embedding_scale_is_a_buffer();
   cfg.embedding_multiplier = std::sqrt(static_cast<double>(cfg.hidden));
   cfg.activation = activation_or(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
 }
@@ -270,40 +272,75 @@ void read_internlm2(const Node& config, const ModelSettings& /*settings*/, Llama
                .down = "w2"};
 }
 
-constexpr RotaryHistory kLlamaRotaryHistory{438, 441, 443};
+constexpr RotaryHistory kLlamaRotaryHistory{{4, 38}, {4, 41}, {4, 43}};
+
+constexpr FamilyTraits kTensorParallel{.has_tensor_parallel = true};
 
 constexpr LlamaVariant kLlamaVariants[] = {
-    {.type = "cohere", .read = read_cohere, .rotary = {.per_model = 445}},
+    {.type = "cohere", .read = read_cohere, .rotary = {.per_model = {4, 45}}},
     {.type = "cohere2",
      .read = read_cohere2,
-     .since = 448,
+     .family = {.since = {4, 48}},
      .window_pattern = 4,
      .rotary_in_windows_only = true},
-    {.type = "deepseek_v2", .read = read_deepseek2, .since = 454},
-    {.type = "deepseek_v3", .read = read_deepseek3, .since = 451},
-    {.type = "gemma", .read = read_gemma, .rotary = {.per_model = 448}},
-    {.type = "gemma2", .read = read_gemma2, .rotary = {.per_model = 448}, .window_pattern = 2},
-    {.type = "gemma3_text", .read = read_gemma3, .since = 450, .window_pattern = 6},
-    {.type = "glm", .read = read_glm, .since = 446, .rotary_fraction = 0.5},
-    {.type = "glm4", .read = read_glm4, .since = 451, .rotary_fraction = 0.5},
-    {.type = "gpt_oss", .read = read_gpt_oss, .since = 455, .window_pattern = 2},
-    {.type = "granite", .read = read_granite},
+    {.type = "deepseek_v2", .read = read_deepseek2, .family = {.since = {4, 54}}},
+    {.type = "deepseek_v3", .read = read_deepseek3, .family = {.since = {4, 51}}},
+    {.type = "gemma",
+     .read = read_gemma,
+     .family = kTensorParallel,
+     .rotary = {.per_model = {4, 48}}},
+    {.type = "gemma2",
+     .read = read_gemma2,
+     .family = kTensorParallel,
+     .rotary = {.per_model = {4, 48}},
+     .window_pattern = 2},
+    {.type = "gemma3_text", .read = read_gemma3, .family = {.since = {4, 50}}, .window_pattern = 6},
+    {.type = "glm", .read = read_glm, .family = {.since = {4, 46}}, .rotary_fraction = 0.5},
+    {.type = "glm4", .read = read_glm4, .family = {.since = {4, 51}}, .rotary_fraction = 0.5},
+    {.type = "gpt_oss", .read = read_gpt_oss, .family = {.since = {4, 55}}, .window_pattern = 2},
+    {.type = "granite", .read = read_granite, .family = kTensorParallel},
     {.type = "internlm2", .read = read_internlm2, .rotary = kLlamaRotaryHistory},
-    {.type = "llama", .rotary = kLlamaRotaryHistory},
-    {.type = "mistral", .read = read_mistral, .rotary = {442, 442, 448}},
-    {.type = "mixtral", .read = read_mixtral, .rotary = {448, 448, 448}},
-    {.type = "olmo", .read = read_olmo, .rotary = {440, 441, 448}},
-    {.type = "olmo2", .read = read_olmo2, .since = 447, .rotary = {.per_model = 448}},
-    {.type = "olmo3", .read = read_olmo3, .since = 457, .window_pattern = 4},
-    {.type = "phi3", .read = read_phi3, .rotary = {.per_model = 448}},
-    {.type = "qwen2", .read = read_qwen2, .rotary = {445, 445, 445}},
-    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {445, 445, 445}},
-    {.type = "qwen3", .read = read_qwen3, .since = 451},
-    {.type = "qwen3_moe", .read = read_qwen3_moe, .since = 451},
-    {.type = "seed_oss", .read = read_seed_oss, .since = 456},
-    {.type = "smollm3", .read = read_smollm3, .since = 453, .has_no_rope_layers = true},
-    {.type = "stablelm", .read = read_stablelm, .rotary = {445, 445, 445}, .rotary_fraction = 0.25},
-    {.type = "starcoder2", .read = read_starcoder2, .rotary = {445, 445, 445}},
+    {.type = "llama", .family = kTensorParallel, .rotary = kLlamaRotaryHistory},
+    {.type = "mistral",
+     .read = read_mistral,
+     .family = kTensorParallel,
+     .rotary = {{4, 42}, {4, 42}, {4, 48}}},
+    {.type = "mixtral",
+     .read = read_mixtral,
+     .family = kTensorParallel,
+     .rotary = {{4, 48}, {4, 48}, {4, 48}}},
+    {.type = "olmo",
+     .read = read_olmo,
+     .family = kTensorParallel,
+     .rotary = {{4, 40}, {4, 41}, {4, 48}}},
+    {.type = "olmo2",
+     .read = read_olmo2,
+     .family = {.since = {4, 47}, .has_tensor_parallel = true},
+     .rotary = {.per_model = {4, 48}}},
+    {.type = "olmo3", .read = read_olmo3, .family = {.since = {4, 57}}, .window_pattern = 4},
+    {.type = "phi3",
+     .read = read_phi3,
+     .family = kTensorParallel,
+     .rotary = {.per_model = {4, 48}}},
+    {.type = "qwen2",
+     .read = read_qwen2,
+     .family = kTensorParallel,
+     .rotary = {{4, 45}, {4, 45}, {4, 45}}},
+    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {{4, 45}, {4, 45}, {4, 45}}},
+    {.type = "qwen3",
+     .read = read_qwen3,
+     .family = {.since = {4, 51}, .has_tensor_parallel = true}},
+    {.type = "qwen3_moe", .read = read_qwen3_moe, .family = {.since = {4, 51}}},
+    {.type = "seed_oss", .read = read_seed_oss, .family = {.since = {4, 56}}},
+    {.type = "smollm3",
+     .read = read_smollm3,
+     .family = {.since = {4, 53}},
+     .has_no_rope_layers = true},
+    {.type = "stablelm",
+     .read = read_stablelm,
+     .rotary = {{4, 45}, {4, 45}, {4, 45}},
+     .rotary_fraction = 0.25},
+    {.type = "starcoder2", .read = read_starcoder2, .rotary = {{4, 45}, {4, 45}, {4, 45}}},
 };
 
 }  // namespace
@@ -317,10 +354,14 @@ const LlamaVariant& llama_variant(const Node& config) {
               "a model of another kind was taken for one of Llama's: " + type);
 }
 
-std::vector<std::string_view> llama_variant_types() {
-  std::vector<std::string_view> types;
-  for (const LlamaVariant& variant : kLlamaVariants) types.push_back(variant.type);
-  return types;
+std::span<const LlamaVariant> llama_variants() { return kLlamaVariants; }
+
+bool is_llama_variant(const Node& config) {
+  const Node* type = config.find("model_type");
+  if (type == nullptr || !type->is_string()) return false;
+  return std::any_of(
+      std::begin(kLlamaVariants), std::end(kLlamaVariants),
+      [&](const LlamaVariant& variant) { return variant.type == type->as_string(); });
 }
 
 }  // namespace memfathom

@@ -1,5 +1,4 @@
-#include "estimator/models/families/diffusion/autoencoder.h"
-
+// Autoencoder: diffusers' AutoencoderKL, which turns images into latents and back.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "estimator/models/blocks/checkpointed.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/unet_blocks.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/activation.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/views.h"
@@ -196,6 +196,8 @@ class Autoencoder final : public AutoencoderNetwork {
 
 }  // namespace
 
+// The whole of it is trained to give its input back; `model.part` runs only the encoder (as the
+// training of a diffusion model does) or the decoder. image_size is the image's.
 std::unique_ptr<Network> make_autoencoder(Builder& builder, const Node& config,
                                           const ModelSettings& settings) {
   return std::make_unique<Autoencoder>(builder, config, settings);

@@ -1,5 +1,4 @@
-#include "estimator/models/families/diffusion/dit.h"
-
+// DiT: diffusers' class-conditional diffusion transformer (DiTTransformer2DModel).
 #include <utility>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "estimator/models/blocks/modulation.h"
 #include "estimator/models/blocks/timestep.h"
 #include "estimator/models/blocks/unet_blocks.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/layers/block_adapters.h"
 #include "kernels/framework/ops/activation.h"
@@ -241,6 +241,7 @@ class Dit final : public Network {
 
 }  // namespace
 
+// Trained to predict noise. image_size is the image's, 8 times the latents'.
 std::unique_ptr<Network> make_dit(Builder& builder, const Node& config,
                                   const ModelSettings& settings) {
   return std::make_unique<Dit>(builder, config, settings);

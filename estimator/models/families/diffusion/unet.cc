@@ -1,5 +1,4 @@
-#include "estimator/models/families/diffusion/unet.h"
-
+// U-Net: diffusers' UNet2DModel (DDPM) and UNet2DConditionModel (Stable Diffusion 1.x, 2.x, XL).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/timestep.h"
 #include "estimator/models/blocks/unet_blocks.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/pool.h"
@@ -409,6 +409,8 @@ class UNet final : public Network {
 
 }  // namespace
 
+// Trained to predict noise. image_size is that of the samples for UNet2DModel, of the image (8
+// times the latents') for UNet2DConditionModel; sequence_length is the text's there.
 std::unique_ptr<Network> make_unet(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
   return std::make_unique<UNet>(builder, config, settings);

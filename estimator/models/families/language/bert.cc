@@ -1,5 +1,4 @@
-#include "estimator/models/families/language/bert.h"
-
+// BERT, RoBERTa and DistilBERT: encoders with a head for masked words or for classes of sequences.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/pass.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/embedding.h"
@@ -19,10 +19,6 @@
 
 namespace memfathom {
 namespace {
-
-// Before transformers 4.56 scores were always masked, by a row of the parameters' type: under
-// autocast that makes them fp32.
-constexpr int kMasksPaddingOnly = 456;
 
 class BertBlock {
  public:
@@ -293,7 +289,7 @@ class Bert final : public EncoderModel {
     const bool eager = settings().attention == AttentionImplementation::kEager;
     Pass pass;
     pass.mask =
-        eager && settings().transformers_version < kMasksPaddingOnly && !padding()
+        eager && settings().transformers.encoders_always_mask() && !padding()
             ? session().empty({ids().size(0), 1, 1, ids().size(1)}, embeddings_->words().dtype())
             : mask_for(embedded.dtype());
     pass.mask_is_positional = true;
@@ -323,6 +319,8 @@ class Bert final : public EncoderModel {
 
 }  // namespace
 
+// The head is what "architectures" names: ...ForSequenceClassification, or else the masked language
+// model.
 std::unique_ptr<Network> make_bert(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
   return std::make_unique<Bert>(builder, settings, read_bert_config(config, settings));

@@ -1,9 +1,9 @@
-#include "estimator/models/families/language/bloom.h"
-
+// BLOOM: a decoder with position biases on the scores instead of position embeddings.
 #include <utility>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/decoder.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/activation.h"
 #include "kernels/framework/ops/arithmetic.h"

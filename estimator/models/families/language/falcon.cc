@@ -1,11 +1,11 @@
-#include "estimator/models/families/language/falcon.h"
-
+// Falcon: one key-value head for all queries, or groups of them, beside a plain MLP.
 #include <utility>
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/decoder.h"
 #include "estimator/models/blocks/feed_forward.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/attention.h"
 #include "kernels/framework/ops/loss.h"

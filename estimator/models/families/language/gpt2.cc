@@ -1,5 +1,4 @@
-#include "estimator/models/families/language/gpt2.h"
-
+// GPT-2 and its kin GPTBigCode (SantaCoder, StarCoder), as transformers writes them.
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "estimator/models/blocks/feed_forward.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/norm_layer.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/embedding.h"
 #include "kernels/framework/ops/loss.h"

@@ -1,11 +1,11 @@
-#include "estimator/models/families/language/gpt_neox.h"
-
+// GPT-NeoX and Pythia: fused qkv per head, part of it rotated, attention and MLP side by side.
 #include <utility>
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/decoder.h"
 #include "estimator/models/blocks/feed_forward.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/views.h"

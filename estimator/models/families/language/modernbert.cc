@@ -1,5 +1,5 @@
-#include "estimator/models/families/language/modernbert.h"
-
+// ModernBERT: an encoder with rotary positions, gated feed-forward parts, and windows in most
+// layers.
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/pass.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/embedding.h"
@@ -270,6 +271,7 @@ class ModernBert final : public EncoderModel {
 
 }  // namespace
 
+// ModernBertForMaskedLM; a sequence classifier where `architectures` names it.
 std::unique_ptr<Network> make_modernbert(Builder& builder, const Node& config,
                                          const ModelSettings& settings) {
   return std::make_unique<ModernBert>(builder, settings, read_plan(config, settings));

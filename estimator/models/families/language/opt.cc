@@ -1,5 +1,4 @@
-#include "estimator/models/families/language/opt.h"
-
+// OPT: learned positions, layer norms, plain MLP; its widest models project a narrower embedding.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/feed_forward.h"
 #include "estimator/models/blocks/norm_layer.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/embedding.h"
 #include "kernels/framework/ops/loss.h"

@@ -1,11 +1,11 @@
-#include "estimator/models/families/language/phi.h"
-
+// Phi (1, 1.5, 2): attention and MLP side by side on one layer norm, part of each head rotated.
 #include <utility>
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/decoder.h"
 #include "estimator/models/blocks/feed_forward.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/attention.h"
 #include "kernels/framework/ops/loss.h"
@@ -22,7 +22,7 @@ struct PhiConfig {
   Activation activation = Activation::kGeluNew;
 };
 
-PhiConfig read_plan(const Node& config) {
+PhiConfig read_phi_config(const Node& config) {
   PhiConfig cfg;
   cfg.hidden = required_count(config, {"hidden_size"});
   cfg.layers = required_count(config, {"num_hidden_layers"}, kMaxLayers);
@@ -131,7 +131,7 @@ class Phi final : public Decoder<PhiBlock> {
 
 std::unique_ptr<Network> make_phi(Builder& builder, const Node& config,
                                   const ModelSettings& settings) {
-  return std::make_unique<Phi>(builder, config, settings, read_plan(config));
+  return std::make_unique<Phi>(builder, config, settings, read_phi_config(config));
 }
 
 }  // namespace memfathom

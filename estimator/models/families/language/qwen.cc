@@ -1,10 +1,10 @@
-#include "estimator/models/families/language/qwen.h"
-
+// Qwen (the first): fused qkv with a bias, an MLP of half the stated width, rotation in fp32.
 #include <utility>
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/decoder.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/attention.h"
 #include "kernels/framework/ops/loss.h"

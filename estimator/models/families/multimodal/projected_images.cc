@@ -1,5 +1,4 @@
-#include "estimator/models/families/multimodal/projected_images.h"
-
+// Projected images: a CLIP or SigLIP tower and the projector behind it: LLaVA, Gemma 3, PaliGemma.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/image_tower.h"
 #include "estimator/models/blocks/norm_layer.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/matmul.h"
 #include "kernels/framework/ops/pool.h"
@@ -165,6 +165,7 @@ class GemmaImages final : public ProjectedImages {
 
 }  // namespace
 
+// Whether the tower in `config` is one of those.
 bool has_projected_images(const Node& config) {
   const Node* tower = find_any(config, {"vision_config"});
   if (tower == nullptr || !tower->is_map()) return false;
@@ -172,6 +173,7 @@ bool has_projected_images(const Node& config) {
   return kind == "clip_vision_model" || kind == "siglip_vision_model";
 }
 
+// `config` is the whole model's, `hidden` the language model's width.
 std::unique_ptr<ImageSource> make_projected_images(Builder& builder, const Node& config,
                                                    std::int64_t hidden,
                                                    const ModelSettings& settings) {

@@ -1,5 +1,5 @@
-#include "estimator/models/families/vision/builtin_families.h"
-
+// Own families: mlp, cnn, unet and fno by a few keys (docs/models.md), written out as a stack of
+// layers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
+#include "estimator/models/families/families.h"
 #include "estimator/models/stack/stack_network.h"
 
 namespace memfathom {
@@ -187,6 +188,7 @@ StackText fno_text(const Node& config, const ModelSettings& settings) {
 
 }  // namespace
 
+// nullptr when model_type is none of them.
 std::unique_ptr<Network> make_builtin_family(Builder& builder, const Node& config,
                                              const ModelSettings& settings) {
   const Node* type = config.find("model_type");

@@ -1,5 +1,4 @@
-#include "estimator/models/families/vision/clip.h"
-
+// CLIP: transformers' text and vision towers, and the two trained against each other.
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "estimator/models/blocks/image_tower.h"
 #include "estimator/models/blocks/text_tower.h"
 #include "estimator/models/blocks/tower_network.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/matmul.h"
@@ -110,6 +110,9 @@ std::int64_t projection_of(const Node& config) {
 
 }  // namespace
 
+// model_type clip (both towers, contrastive loss), clip_text_model or clip_vision_model. A tower on
+// its own has a projection where `architectures` says WithProjection. Texts have
+// training.sequence_length tokens, by default as many as there are positions.
 std::unique_ptr<Network> make_clip(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
   const std::string& type = config.at("model_type").as_string();

@@ -1,5 +1,4 @@
-#include "estimator/models/families/vision/dinov2.h"
-
+// DINOv2: transformers' image encoder, with or without registers, by its config.json.
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/views.h"
@@ -107,6 +107,9 @@ struct Dino {
 
 }  // namespace
 
+// model_type dinov2 or dinov2_with_registers: the image classifier where `architectures` names it,
+// else the tokens. Pictures may have another size than the config says: the positions are
+// interpolated.
 std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
                                      const ModelSettings& settings) {
   const bool registered = config.at("model_type").as_string() == "dinov2_with_registers";

@@ -1,5 +1,4 @@
-#include "estimator/models/families/vision/siglip.h"
-
+// SigLIP: transformers' text and vision towers, trained against each other pair by pair.
 #include <string>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/text_tower.h"
 #include "estimator/models/blocks/tower_network.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/activation.h"
 #include "kernels/framework/ops/arithmetic.h"
@@ -165,6 +165,9 @@ class SiglipClassifier final : public Network {
 
 }  // namespace
 
+// model_type siglip (both towers with the sigmoid loss, or the image classifier where
+// `architectures` names it), siglip_text_model or siglip_vision_model. SigLIP 2 of a fixed image
+// size is the same network under the same names.
 std::unique_ptr<Network> make_siglip(Builder& builder, const Node& config,
                                      const ModelSettings& settings) {
   const std::string& type = config.at("model_type").as_string();

@@ -1,5 +1,4 @@
-#include "estimator/models/families/vision/vision_transformer.h"
-
+// Vision transformer: transformers' ViT by its config.json.
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,6 +9,7 @@
 #include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/views.h"
@@ -71,6 +71,7 @@ struct Vit {
 
 }  // namespace
 
+// ViTForImageClassification; ViTModel with its pooler where `architectures` names it.
 std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& config,
                                                  const ModelSettings& settings) {
   const EncoderConfig cfg = read_plan(config);

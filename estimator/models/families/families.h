@@ -1,0 +1,119 @@
+// Families: the makers of all model families and their rows of the registry.
+//
+// To add a family, define its maker in a file of its own under families/, declare it here and add a
+// row per model_type or _class_name (docs/adding-a-model.md). Families whose models are Llama's
+// with differences have their rows in blocks/llama/llama_variant.cc instead.
+#pragma once
+
+#include "estimator/models/blocks/model_family.h"
+
+namespace memfathom {
+
+// Language models of transformers.
+ModelMaker make_bart;
+ModelMaker make_bert;
+ModelMaker make_bloom;
+ModelMaker make_deberta;
+ModelMaker make_falcon;
+ModelMaker make_gpt2;
+ModelMaker make_gpt_neox;
+ModelMaker make_modernbert;
+ModelMaker make_opt;
+ModelMaker make_phi;
+ModelMaker make_qwen;
+ModelMaker make_t5;
+
+// LitGPT's code for the models of several families above and of Llama.
+ModelMaker make_litgpt;
+
+// Image models of transformers.
+ModelMaker make_clip;
+ModelMaker make_dinov2;
+ModelMaker make_siglip;
+ModelMaker make_vision_transformer;
+
+// Models of diffusers.
+ModelMaker make_autoencoder;
+ModelMaker make_cogvideox;
+ModelMaker make_dit;
+ModelMaker make_flux;
+ModelMaker make_unet;
+ModelMaker make_video_autoencoder;
+
+// Images for language models.
+ImageSourceMaker make_projected_images;  // LLaVA, Gemma 3, PaliGemma
+ImageSourceMaker make_qwen_images;       // Qwen2-VL, Qwen2.5-VL, Qwen3-VL
+bool has_projected_images(const Node& config);
+
+// memfathom's own.
+ModelMaker make_builtin_family;
+
+// Only by the name of its preset; `config` is the job's `model`.
+ModelMaker make_vggt;
+
+inline constexpr LoraTargets kQueryKeyValue{"query_key_value", ""};
+inline constexpr LoraTargets kQueryAndValue{"query", "value"};
+inline constexpr LoraTargets kToQueryAndValue{"to_q", "to_v"};
+inline constexpr PositionLimit kPositionTable{.is_table = true};
+inline constexpr PositionLimit kPaddedPositionTable{.reserved = 2, .is_table = true};
+inline constexpr ImageTraits kProjectedImages{make_projected_images, has_projected_images};
+inline constexpr ImageTraits kQwenImages{.make = make_qwen_images, .any_size = true};
+
+// clang-format off
+inline constexpr ModelFamily kModelFamilies[] = {
+    {"bart", ModelKind::kLanguage, make_bart, {}},
+    {"bert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
+    {"bloom", ModelKind::kLanguage, make_bloom, {.lora_targets = kQueryKeyValue}},
+    {"camembert", ModelKind::kLanguage, make_bert, {.positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"deberta-v2", ModelKind::kLanguage, make_deberta, {}},
+    {"distilbert", ModelKind::kLanguage, make_bert, {.positions = kPositionTable, .has_task_heads = true}},
+    {"electra", ModelKind::kLanguage, make_bert, {}},
+    {"falcon", ModelKind::kLanguage, make_falcon, {.lora_targets = kQueryKeyValue}},
+    {"gpt2", ModelKind::kLanguage, make_gpt2, {.lora_targets = {"c_attn", ""}, .positions = {.key = "n_positions", .is_table = true}}},
+    {"gpt_bigcode", ModelKind::kLanguage, make_gpt2, {}},
+    {"gpt_neox", ModelKind::kLanguage, make_gpt_neox, {.lora_targets = kQueryKeyValue}},
+    {"mbart", ModelKind::kLanguage, make_bart, {}},
+    {"modernbert", ModelKind::kLanguage, make_modernbert, {}},
+    {"opt", ModelKind::kLanguage, make_opt, {.positions = kPositionTable}},
+    {"phi", ModelKind::kLanguage, make_phi, {}},
+    {"qwen", ModelKind::kLanguage, make_qwen, {}},
+    {"roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"t5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}, .has_task_heads = true}},
+    {"whisper", ModelKind::kLanguage, make_bart, {}},
+    {"xlm-roberta", ModelKind::kLanguage, make_bert, {.positions = kPaddedPositionTable, .has_task_heads = true}},
+
+    {"clip", ModelKind::kVision, make_clip, {}},
+    {"clip_text_model", ModelKind::kVision, make_clip, {}},
+    {"clip_vision_model", ModelKind::kVision, make_clip, {}},
+    {"dinov2", ModelKind::kVision, make_dinov2, {}},
+    {"dinov2_with_registers", ModelKind::kVision, make_dinov2, {}},
+    {"siglip", ModelKind::kVision, make_siglip, {}},
+    {"siglip_text_model", ModelKind::kVision, make_siglip, {}},
+    {"siglip_vision_model", ModelKind::kVision, make_siglip, {}},
+    {"vit", ModelKind::kVision, make_vision_transformer, {}},
+
+    {"AutoencoderKL", ModelKind::kDiffusion, make_autoencoder, {.lora_targets = kToQueryAndValue}, AutoencoderInput::kImages},
+    {"AutoencoderKLCogVideoX", ModelKind::kDiffusion, make_video_autoencoder, {.lora_targets = kToQueryAndValue}, AutoencoderInput::kVideos},
+    {"CogVideoXTransformer3DModel", ModelKind::kDiffusion, make_cogvideox, {.lora_targets = kToQueryAndValue}},
+    {"DiTTransformer2DModel", ModelKind::kDiffusion, make_dit, {}},
+    {"FluxTransformer2DModel", ModelKind::kDiffusion, make_flux, {}},
+    {"UNet2DConditionModel", ModelKind::kDiffusion, make_unet, {.lora_targets = kToQueryAndValue}},
+    {"UNet2DModel", ModelKind::kDiffusion, make_unet, {.lora_targets = kToQueryAndValue}},
+
+    // Gemma 3 is a language model that can read images; the others are used for it.
+    {"gemma3", ModelKind::kMultimodal, nullptr, {.since = {4, 50}}, {}, {make_projected_images, has_projected_images, 0}},
+    {"llava", ModelKind::kMultimodal, nullptr, {.since = {4, 36}}, {}, kProjectedImages},
+    {"paligemma", ModelKind::kMultimodal, nullptr, {.since = {4, 41}}, {}, kProjectedImages},
+    {"qwen2_vl", ModelKind::kMultimodal, nullptr, {.since = {4, 45}}, {}, kQwenImages},
+    {"qwen2_5_vl", ModelKind::kMultimodal, nullptr, {.since = {4, 49}}, {}, kQwenImages},
+    {"qwen3_vl", ModelKind::kMultimodal, nullptr, {.since = {4, 57}}, {}, kQwenImages},
+    {"qwen3_vl_moe", ModelKind::kMultimodal, nullptr, {.since = {4, 57}}, {}, kQwenImages},
+
+    {"cnn", ModelKind::kBuiltin, make_builtin_family, {}},
+    {"fno", ModelKind::kBuiltin, make_builtin_family, {}},
+    {"mlp", ModelKind::kBuiltin, make_builtin_family, {}},
+    {"unet", ModelKind::kBuiltin, make_builtin_family, {}},
+};
+// clang-format on
+
+}  // namespace memfathom
