@@ -140,9 +140,10 @@ std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling,
   switch (name.kind) {
     case DeviceKind::kCpu: return std::make_unique<CpuTarget>(ceiling);
     case DeviceKind::kCuda: return std::make_unique<CudaTarget>(name.index, ceiling);
-    case DeviceKind::kVirtual: break;
+    case DeviceKind::kVirtual: return std::make_unique<VirtualTarget>(name.name, ceiling, seed);
+    case DeviceKind::kDry: break;
   }
-  return std::make_unique<VirtualTarget>(name.name, ceiling, seed);
+  throw Error(ErrorKind::kUsage, "the dry device has no memory to measure");
 }
 
 }  // namespace memfathom

@@ -21,9 +21,7 @@ namespace {
 
 using namespace literals;
 
-bool is_cpu(const Environment& environment) {
-  return !environment.is_virtual() && !environment.architecture.starts_with("sm_");
-}
+bool is_cpu(const Environment& environment) { return environment.kind() == DeviceKind::kCpu; }
 
 WorkspaceRow workspace_row(const WorkspaceRequest& request) {
   WorkspaceRow row;
