@@ -31,7 +31,7 @@ class CpuTarget final : public ProbeTarget {
     memory_.emplace(device_->memory(), ceiling_);
   }
   Device& device() override { return *device_; }
-  const WorkspaceModel& workspaces() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return device_->workspaces(); }
   SegmentSource& memory() override { return *memory_; }
   Environment environment() override { return device_->environment(); }
   Bytes memory_free() override { return device_->memory().capacity().value_or(Bytes{}); }
@@ -59,7 +59,7 @@ class CudaTarget final : public ProbeTarget {
     memory_.emplace(device_->memory(), ceiling_);
   }
   Device& device() override { return *device_; }
-  const WorkspaceModel& workspaces() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return device_->workspaces(); }
   SegmentSource& memory() override { return *memory_; }
   Environment environment() override {
     Environment environment = device_->environment();

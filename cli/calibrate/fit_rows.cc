@@ -139,7 +139,7 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
   replay.workspaces = &fitted;
   if (is_cpu(environment) && !samples.empty()) {
     cpu = open_cpu_device();
-    replay.workspaces = cpu.get();
+    replay.workspaces = &cpu->workspaces();
   } else if (environment.kind() == DeviceKind::kCuda && environment.framework == "pytorch" &&
              !samples.empty()) {
     asked = workspaces_of(environment, input.notes);
