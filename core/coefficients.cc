@@ -3,23 +3,12 @@
 namespace memfathom {
 namespace {
 
-constexpr double kMiB = 1 << 20;
-
 struct Meaning {
   std::string_view name;
   const char* words;
 };
 
-constexpr std::array<Meaning, 14> kMeanings{{
-    {"context",
-     "the CUDA context: driver structures, stacks of all resident threads, kernel images loaded at "
-     "start"},
-    {"framework",
-     "what the framework holds outside its allocator beyond the bare context: its own kernels and "
-     "pools"},
-    {"module.cublas", "kernel images of cuBLAS, loaded when the first matrix product runs"},
-    {"module.cudnn", "kernel images of cuDNN, loaded when the first convolution runs"},
-    {"module.cufft", "kernel images of cuFFT, loaded when the first transform runs"},
+constexpr std::array<Meaning, 9> kMeanings{{
     {"theta.states",
      "diagnostic factor on parameters, gradients and optimizer state; 1 when the replay is right"},
     {"theta.activations", "diagnostic factor on saved activations; 1 when the replay is right"},
@@ -38,18 +27,6 @@ constexpr std::array<Meaning, 14> kMeanings{{
 
 }  // namespace
 
-const char* constant_name(ConstantIndex index) {
-  switch (index) {
-    case kContext: return "context";
-    case kFramework: return "framework";
-    case kModuleCublas: return "module.cublas";
-    case kModuleCudnn: return "module.cudnn";
-    case kModuleCufft: return "module.cufft";
-    case kConstantCount: break;
-  }
-  return "";
-}
-
 const char* theta_name(ThetaIndex index) {
   switch (index) {
     case kStates: return "theta.states";
@@ -64,6 +41,9 @@ const char* theta_name(ThetaIndex index) {
 }
 
 std::string describe_coefficient(std::string_view coefficient) {
+  for (const LibraryConstant& constant : kLibraryConstants) {
+    if (constant.name == coefficient) return std::string(constant.description);
+  }
   for (const Meaning& meaning : kMeanings) {
     if (meaning.name == coefficient) return meaning.words;
   }
@@ -75,38 +55,21 @@ std::string describe_coefficient(std::string_view coefficient) {
   return "";
 }
 
-// Lazily loaded contexts were reported between 250 and 650 MiB, one paired measurement shows 90 MiB
-// more after the first forward pass, and cuDNN added about 300 MiB on an A100. Nothing is published
-// for cuFFT: none is assumed.
-DefaultConstant default_constant(ConstantIndex index, std::string_view framework) {
-  switch (index) {
-    case kContext: return {400 * kMiB, 200 * kMiB};
-    case kFramework:
-      return framework == "memfathom" ? DefaultConstant{0, 0}
-                                      : DefaultConstant{100 * kMiB, 300 * kMiB};
-    case kModuleCublas: return {90 * kMiB, 60 * kMiB};
-    case kModuleCudnn: return {300 * kMiB, 200 * kMiB};
-    case kModuleCufft: return {0, 100 * kMiB};
-    case kConstantCount: break;
-  }
-  return {0, 0};
+const DefaultConstant& default_of(const LibraryConstant& constant, std::string_view framework) {
+  return framework == "memfathom" ? constant.with_memfathom : constant.with_pytorch;
 }
 
 Constants default_constants(std::string_view framework) {
   Constants constants{};
-  for (int i = 0; i < kConstantCount; ++i) {
-    constants[static_cast<std::size_t>(i)] =
-        default_constant(static_cast<ConstantIndex>(i), framework).value;
-  }
+  for (std::size_t i = 0; i < kConstantCount; ++i)
+    constants[i] = default_of(kLibraryConstants[i], framework).value;
   return constants;
 }
 
 Constants constants_of(const Calibration& calibration) {
   Constants constants = default_constants(calibration.environment.framework);
-  for (int i = 0; i < kConstantCount; ++i) {
-    double& value = constants[static_cast<std::size_t>(i)];
-    value = calibration.value_of(constant_name(static_cast<ConstantIndex>(i)), value);
-  }
+  for (std::size_t i = 0; i < kConstantCount; ++i)
+    constants[i] = calibration.value_of(kLibraryConstants[i].name, constants[i]);
   return constants;
 }
 

@@ -11,21 +11,15 @@
 
 namespace memfathom {
 
-// "context", "framework", "module.cublas", "module.cudnn", "module.cufft".
-const char* constant_name(ConstantIndex index);
 // "theta.states", "theta.activations", ...
 const char* theta_name(ThetaIndex index);
 
 // What a coefficient is physically, in one phrase: "CUDA context: driver structures, ...".
 std::string describe_coefficient(std::string_view coefficient);
 
-// What is assumed of a GPU nobody calibrated, with how far off that may be. Bytes.
-struct DefaultConstant {
-  double value;
-  double standard_error;
-};
-DefaultConstant default_constant(ConstantIndex index, std::string_view framework);
+const DefaultConstant& default_of(const LibraryConstant& constant, std::string_view framework);
 
+// One value per row of kLibraryConstants, in bytes.
 using Constants = std::array<double, kConstantCount>;
 
 // The constants of a calibration, ready for predict_device(); what it lacks is filled from the

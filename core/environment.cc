@@ -2,7 +2,23 @@
 
 #include <fmt/format.h>
 
+#include "core/architecture.h"
+#include "core/error.h"
+
 namespace memfathom {
+
+DeviceKind Environment::kind() const {
+  if (is_virtual()) return DeviceKind::kVirtual;
+  if (architecture == "dry") return DeviceKind::kDry;
+  if (compute_capability(architecture) > 0) return DeviceKind::kCuda;
+  // The names of hosts' architectures are open-ended; the CPU says what it is in its name.
+  if (gpu.ends_with("(cpu)")) return DeviceKind::kCpu;
+  throw Error(ErrorKind::kInput,
+              fmt::format("the device \"{}\" with the architecture \"{}\" is of an unknown kind; "
+                          "known are CUDA GPUs (sm_NN), the CPU (a name that ends in \"(cpu)\"), "
+                          "virtual and dry devices",
+                          gpu, architecture));
+}
 
 std::string Environment::device_key() const {
   // Whole GiB: drivers disagree by a few MiB about the same GPU, and it stays the same GPU.

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "core/device_kind.h"
 
 namespace memfathom {
 
 struct Environment {
   std::string gpu;           // "NVIDIA A100-SXM4-40GB", "AMD EPYC 7B13 (cpu)", "virtual:NAME"
-  std::string architecture;  // "sm_80", "x86_64", "virtual"
+  std::string architecture;  // "sm_80", "x86_64", "virtual", "dry"
   Bytes memory_total;
   bool ecc = false;
   std::string mig;  // the MIG profile, empty when off
@@ -24,6 +25,9 @@ struct Environment {
 
   bool operator==(const Environment&) const = default;
 
+  // Derived from `gpu` and `architecture`, which are what is stored. Throws Error(kInput) for a
+  // device of no kind that we know.
+  DeviceKind kind() const;
   bool is_virtual() const { return architecture == "virtual"; }
   // What the GPU is: GPU, architecture, memory, ECC, MIG. Baselines compare within it.
   std::string device_key() const;

@@ -53,4 +53,8 @@ WorkspaceSize FittedWorkspaces::fft(const FftQuery& query) const {
   return fallback_ != nullptr ? fallback_->fft(query) : WorkspaceSize{};
 }
 
+WorkspaceSize FittedWorkspaces::attention(const AttentionQuery& query) const {
+  return fallback_ != nullptr ? fallback_->attention(query) : WorkspaceSize{};
+}
+
 }  // namespace memfathom

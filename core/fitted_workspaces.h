@@ -20,6 +20,7 @@ class FittedWorkspaces final : public WorkspaceModel {
 
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
   WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
  private:
   const WorkspaceFeatures* model_of(Library library, const std::string& operation) const;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/bytes.h"
+#include "core/library_constants.h"
 
 namespace memfathom {
 
@@ -24,26 +26,32 @@ struct ReplayedJob {
   Bytes slack() const { return reserved_peak - allocated_peak; }
 };
 
-enum ConstantIndex {
-  kContext,
-  kFramework,
-  kModuleCublas,
-  kModuleCudnn,
-  kModuleCufft,
-  kConstantCount
-};
 enum ThetaIndex { kStates, kActivations, kTemporaries, kLogits, kWorkspaces, kSlack, kThetaCount };
 
-// Device bytes with the replay at coefficient 1: C + sum of the modules of the libraries used +
-// reserved.
+constexpr bool applies_to(ConstantCondition condition, const ReplayedJob& job) {
+  switch (condition) {
+    case ConstantCondition::kAlways: return true;
+    case ConstantCondition::kUsesCublas: return job.uses_cublas;
+    case ConstantCondition::kUsesCudnn: return job.uses_cudnn;
+    case ConstantCondition::kUsesCufft: return job.uses_cufft;
+  }
+  return false;
+}
+
+// The constants that the job pays for; `constants` has one value per row of kLibraryConstants.
+template <typename T>
+T add_constants(const ReplayedJob& job, const T* constants) {
+  T total(0);
+  for (std::size_t i = 0; i < kConstantCount; ++i) {
+    if (applies_to(kLibraryConstants[i].condition, job)) total += constants[i];
+  }
+  return total;
+}
+
+// Device bytes with the replay at coefficient 1: the job's constants and the reserved peak.
 template <typename T>
 T predict_device(const ReplayedJob& job, const T* constants) {
-  T total = constants[kContext] + constants[kFramework] +
-            T(static_cast<double>(job.reserved_peak.count()));
-  if (job.uses_cublas) total += constants[kModuleCublas];
-  if (job.uses_cudnn) total += constants[kModuleCudnn];
-  if (job.uses_cufft) total += constants[kModuleCufft];
-  return total;
+  return add_constants(job, constants) + T(static_cast<double>(job.reserved_peak.count()));
 }
 
 // What factors theta (neutral at 1) would add to it: never part of the answer, shown as

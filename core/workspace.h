@@ -72,14 +72,23 @@ struct WorkspaceSize {
 };
 
 // Where workspaces come from: the library asked, a measured table, a fitted model. Implementations
-// are deterministic and may be called from several threads.
+// are deterministic and may be called from several threads; only what Device::workspaces() returns
+// belongs to the thread that uses the device. A model that wraps another one forwards every query.
 class WorkspaceModel {
  public:
   virtual ~WorkspaceModel() = default;
   virtual WorkspaceSize convolution(const ConvolutionQuery& query) const = 0;
   virtual WorkspaceSize fft(const FftQuery& query) const = 0;
-  // Beside the temporaries of PyTorch's own kernel. kDefault: no library runs it.
-  virtual WorkspaceSize attention(const AttentionQuery&) const { return {}; }
+  // In addition to the temporaries of PyTorch's own kernel. kDefault: no library runs it.
+  virtual WorkspaceSize attention(const AttentionQuery& query) const = 0;
+};
+
+// NoWorkspaces: no library asks for anything.
+class NoWorkspaces final : public WorkspaceModel {
+ public:
+  WorkspaceSize convolution(const ConvolutionQuery&) const override { return {}; }
+  WorkspaceSize fft(const FftQuery&) const override { return {}; }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
 // A workspace that a library really asked for, as recorded by a profile.

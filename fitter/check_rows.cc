@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "fitter/folds.h"
 
@@ -38,12 +37,14 @@ std::string problem_with(const FitRow& row, const FitOptions& options) {
   return "";
 }
 
-const char* library_name(int parameter) {
-  switch (parameter) {
-    case kCublas: return "cuBLAS";
-    case kCudnn: return "cuDNN";
-    default: return "cuFFT";
+const char* library_name(ConstantCondition condition) {
+  switch (condition) {
+    case ConstantCondition::kAlways: return "any library";
+    case ConstantCondition::kUsesCublas: return "cuBLAS";
+    case ConstantCondition::kUsesCudnn: return "cuDNN";
+    case ConstantCondition::kUsesCufft: return "cuFFT";
   }
+  return "";
 }
 
 // Two libraries that come together or not at all: only the sum of their modules is in the rows.
@@ -52,8 +53,8 @@ std::string confounded_libraries(const std::vector<const FitRow*>& device_rows,
   const std::vector<std::pair<int, int>> pairs =
       confounded_modules(device_rows, options.min_rows_per_module);
   if (pairs.empty()) return "";
-  const char* one = library_name(pairs.front().first);
-  const char* other = library_name(pairs.front().second);
+  const char* one = library_name(module_of(pairs.front().first).condition);
+  const char* other = library_name(module_of(pairs.front().second).condition);
   return fmt::format(
       "the rows are collinear: the jobs that use {0} are those that use {1}, so that nobody can "
       "tell what either loads; add {2} jobs that use one of the two",
@@ -73,22 +74,18 @@ std::string impossible_row(const std::vector<FitRow>& rows, const FitOptions& op
 
 std::string too_little_data(const std::vector<const FitRow*>& device_rows,
                             const FitOptions& options) {
-  std::set<std::tuple<std::int64_t, bool, bool, bool>> jobs;
+  std::set<std::pair<std::int64_t, int>> jobs;
   int measured = 0;
   for (const FitRow* row : device_rows) {
     if (row->is_censored() || row->weight <= 0) continue;
     ++measured;
-    jobs.emplace(row->replay.reserved_peak.count(), row->replay.uses_cublas, row->replay.uses_cudnn,
-                 row->replay.uses_cufft);
+    jobs.emplace(row->replay.reserved_peak.count(), row->library_pattern());
   }
   if (measured < options.min_samples) {
     return fmt::format(
         "{} measured device totals are too few; at least {} are needed: profile more jobs",
         measured, options.min_samples);
   }
-  const auto [least, most] = std::minmax_element(
-      jobs.begin(), jobs.end(),
-      [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
   const int distinct = static_cast<int>(jobs.size());
   if (distinct < options.min_distinct_jobs) {
     return fmt::format(
@@ -96,7 +93,7 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
         "from a slope",
         measured, distinct, distinct == 1 ? "" : "s", options.min_distinct_jobs);
   }
-  const Bytes spread{std::get<0>(*most) - std::get<0>(*least)};
+  const Bytes spread{jobs.rbegin()->first - jobs.begin()->first};
   if (spread < kMinSpreadPages * options.quantum) {
     return fmt::format(
         "the sizes of all {} samples lie within {} of each other: a constant is collinear with "

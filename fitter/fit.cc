@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string_view>
 
 #include "core/coefficients.h"
 #include "core/error.h"
@@ -58,7 +60,7 @@ SolverSetup first_setup(const RowList& rows, const ConstantPriors& prior_set,
   setup.common_noise = options.for_unseen_families;
   setup.free = identifiable_constants(rows, options.min_rows_per_module);
   setup.start[kBase] = first_base(rows);
-  for (int p = kCublas; p < kParameterCount; ++p) {
+  for (int p = kFirstModule; p < kParameterCount; ++p) {
     const auto at = static_cast<std::size_t>(p);
     setup.start[at] =
         p < kSolvedConstants ? (setup.free[at] ? 0 : prior_set.priors[at].mean) : neutral(p);
@@ -66,7 +68,7 @@ SolverSetup first_setup(const RowList& rows, const ConstantPriors& prior_set,
   return setup;
 }
 
-std::string unseparable_note(const char* name, double bytes) {
+std::string unseparable_note(std::string_view name, double bytes) {
   return fmt::format(
       "{} cannot be told from the other terms by these rows: held at its prior, {:.0f} MiB", name,
       bytes / (1 << 20));
@@ -80,11 +82,21 @@ double shift_variance(const Diagnosis& diagnosis, int parameter) {
   return shift * shift;
 }
 
+std::optional<Library> library_of(ConstantCondition condition) {
+  switch (condition) {
+    case ConstantCondition::kAlways: return std::nullopt;
+    case ConstantCondition::kUsesCublas: return Library::kCublas;
+    case ConstantCondition::kUsesCudnn: return Library::kCudnn;
+    case ConstantCondition::kUsesCufft: return Library::kCufft;
+  }
+  return std::nullopt;
+}
+
 // An error of a library's workspace models is common to its jobs and looks like a part of its
 // module.
 double workspace_variance(const RowList& rows, const WorkspaceFit& workspaces, int parameter) {
-  if (parameter != kCudnn && parameter != kCufft) return 0;
-  const Library library = parameter == kCudnn ? Library::kCudnn : Library::kCufft;
+  const ConstantCondition condition = module_of(parameter).condition;
+  const std::optional<Library> library = library_of(condition);
   double error = 0;
   int requests = 0;
   for (const WorkspaceModelFit& model : workspaces.models) {
@@ -94,8 +106,8 @@ double workspace_variance(const RowList& rows, const WorkspaceFit& workspaces, i
   }
   std::vector<double> held;
   for (const FitRow* row : rows) {
-    const bool uses = parameter == kCudnn ? row->replay.uses_cudnn : row->replay.uses_cufft;
-    if (uses) held.push_back(static_cast<double>(row->replay.workspaces.count()));
+    if (applies_to(condition, row->replay))
+      held.push_back(static_cast<double>(row->replay.workspaces.count()));
   }
   const double shift = requests == 0 ? 0 : error / requests * median(std::move(held));
   return shift * shift;
@@ -119,8 +131,9 @@ double family_variance(const RowList& rows, const Solution& solution, const FitO
   return of_the_next * of_the_next;
 }
 
-// What the solver saw as one base is two coefficients: the context where a sibling under our own
-// framework tells it.
+// What the solver saw as one base is a coefficient for each constant of every job: the context
+// where a sibling under our own framework tells it, and the framework; any other is a part of these
+// two.
 std::vector<Coefficient> base_coefficients(const RowList& device, const Solution& solution,
                                            const Diagnosis& diagnosis,
                                            const ConstantPriors& prior_set,
@@ -135,20 +148,36 @@ std::vector<Coefficient> base_coefficients(const RowList& device, const Solution
   const int rows = solution.rows_bearing[kBase];
   const bool mostly_prior = solution.pull[kBase] > kMostlyPrior;
   const Source source = mostly_prior ? Source::kDefault : Source::kFitted;
+  std::vector<Coefficient> coefficients;
+  for (std::size_t i = 0; i < kAlwaysCount; ++i) {
+    coefficients.push_back(
+        {std::string(kLibraryConstants[i].name), 0, 0, "bytes", Source::kDefault, true, 0});
+  }
+  const auto set = [&](std::size_t constant, double value, double error, Source from,
+                       bool prior_only, int samples) {
+    coefficients[constant] = {std::string(kLibraryConstants[constant].name),
+                              value,
+                              error,
+                              "bytes",
+                              from,
+                              prior_only,
+                              samples};
+  };
   if (options.environment.framework == "memfathom" || !prior_set.context_known) {
     if (options.environment.framework != "memfathom") {
       notes->push_back(
           "context and framework are seen only together with one framework: their sum stands in "
           "context");
     }
-    return {{"context", base, std::sqrt(variance), "bytes", source, mostly_prior, rows},
-            {"framework", 0, 0, "bytes", Source::kDefault, true, 0}};
+    set(kContext, base, std::sqrt(variance), source, mostly_prior, rows);
+    return coefficients;
   }
   const double context = std::min(prior_set.context.mean, base);
-  return {{"context", context, prior_set.context.sigma, "bytes", Source::kFitted, true, 0},
-          {"framework", base - context,
-           std::sqrt(variance + prior_set.context.sigma * prior_set.context.sigma), "bytes", source,
-           mostly_prior, rows}};
+  set(kContext, context, prior_set.context.sigma, Source::kFitted, true, 0);
+  set(kFramework, base - context,
+      std::sqrt(variance + prior_set.context.sigma * prior_set.context.sigma), source, mostly_prior,
+      rows);
+  return coefficients;
 }
 
 // The covariance over the coefficients: the constants' block from the solver, the others on the
@@ -171,8 +200,8 @@ void fill_covariance(const Solution& solution, Calibration* calibration) {
   for (int p = kBase; p < kSolvedConstants; ++p) {
     for (int q = kBase; q < kSolvedConstants; ++q) {
       if (p == q) continue;
-      const std::size_t i = p == kBase ? base : static_cast<std::size_t>(p) + 1;
-      const std::size_t j = q == kBase ? base : static_cast<std::size_t>(q) + 1;
+      const std::size_t i = p == kBase ? base : constant_of(p);
+      const std::size_t j = q == kBase ? base : constant_of(q);
       covariance[i * n + j] = solution.covariance_of(p, q);
     }
   }
@@ -185,9 +214,9 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
   Calibration& calibration = summary->result;
   calibration.coefficients =
       base_coefficients(rows, solution, summary->diagnosis, prior_set, options, &summary->notes);
-  for (int p = kCublas; p < kSolvedConstants; ++p) {
+  for (int p = kFirstModule; p < kSolvedConstants; ++p) {
     const auto at = static_cast<std::size_t>(p);
-    const char* name = constant_name(static_cast<ConstantIndex>(p + 1));
+    const std::string_view name = module_of(p).name;
     const bool determined = identified.free[at] && solution.pull[at] <= kMostlyPrior;
     // A module that the selection left out is 0 as far as these rows can tell; its error is what
     // the larger model says.
@@ -198,8 +227,9 @@ void add_coefficients(const RowList& rows, const Solution& solution, const Solut
     const double prior_error = prior_set.priors[at].sigma;
     const double page = static_cast<double>(options.quantum.count());
     calibration.coefficients.push_back(
-        {name, solution.value[at], determined ? std::sqrt(variance + page * page / 3) : prior_error,
-         "bytes", determined ? Source::kFitted : Source::kDefault, !determined,
+        {std::string(name), solution.value[at],
+         determined ? std::sqrt(variance + page * page / 3) : prior_error, "bytes",
+         determined ? Source::kFitted : Source::kDefault, !determined,
          determined ? everything.rows_bearing[at] : 0});
     if (!determined) summary->notes.push_back(unseparable_note(name, solution.value[at]));
   }
@@ -275,7 +305,7 @@ FitSummary fit(const std::vector<FitRow>& rows, const WorkspaceFit& workspaces,
   const Selection selection = select_modules(split.device, setup, options);
   summary.selection = selection.steps;
   setup.noise = nullptr;
-  for (std::size_t p = kCublas; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
+  for (std::size_t p = kFirstModule; p < static_cast<std::size_t>(kSolvedConstants); ++p) {
     if (identified.free[p] && !selection.free[p]) setup.start[p] = 0;
   }
   setup.free = selection.free;

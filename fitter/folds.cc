@@ -18,7 +18,7 @@ void shuffle(std::vector<T>* values, std::uint64_t seed) {
     std::swap((*values)[i - 1], (*values)[random() % i]);
 }
 
-constexpr int kPatterns = 8;  // of library use
+constexpr int kPatterns = 1 << kModuleCount;  // of FitRow::library_pattern()
 
 // A column of the design over the patterns, each pattern weighted by the root of its rows.
 using Column = std::array<double, kPatterns>;
@@ -33,7 +33,8 @@ struct Direction {
 };
 
 // The constants in turn, each as far as those before do not explain it. `confounded` gets the pairs
-// of modules of which the second has no rows beside those of the first.
+// of modules of which the second has no rows beside those of the first. Two constants of one
+// library are no such pair: they come together by definition, and the second is held at its prior.
 std::vector<Direction> independent_columns(const RowList& rows, int min_rows_per_module,
                                            std::vector<std::pair<int, int>>* confounded) {
   Column count{};
@@ -45,7 +46,7 @@ std::vector<Direction> independent_columns(const RowList& rows, int min_rows_per
   for (int parameter = kBase; parameter < kSolvedConstants; ++parameter) {
     Column column{};
     for (int pattern = 0; pattern < kPatterns; ++pattern) {
-      const bool present = parameter == kBase || (pattern >> (parameter - 1) & 1) != 0;
+      const bool present = parameter == kBase || (pattern >> (parameter - kFirstModule) & 1) != 0;
       column[static_cast<std::size_t>(pattern)] =
           present ? std::sqrt(count[static_cast<std::size_t>(pattern)]) : 0;
     }
@@ -59,7 +60,8 @@ std::vector<Direction> independent_columns(const RowList& rows, int min_rows_per
     // What is left, squared, is the number of rows that speak for this term alone.
     const double rows_left = dot(column, column);
     if (rows_left < needed) {
-      if (confounded != nullptr && last_used != kBase)
+      if (confounded != nullptr && last_used != kBase &&
+          module_of(last_used).condition != module_of(parameter).condition)
         confounded->emplace_back(last_used, parameter);
       continue;
     }

@@ -3,25 +3,34 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <limits>
 
 #include "core/predictor.h"
 
 namespace memfathom {
 
-// Context and framework enter every device total together, so the solver sees their sum; fit.cc
-// tells them apart.
+// Constants of every job (context, framework) enter every device total together, so the solver sees
+// their sum, the base; fit.cc tells them apart. Each of the others, the modules, is a parameter.
+inline constexpr std::size_t kModuleCount = kConstantCount - kAlwaysCount;
+
 enum Parameter {
   kBase,
-  kCublas,
-  kCudnn,
-  kCufft,
-  kSolvedConstants,
+  kFirstModule,
+  kSolvedConstants = kFirstModule + static_cast<int>(kModuleCount),
   kTheta = kSolvedConstants,  // kThetaCount factors on groups of the peak
   kThetaReplay = kTheta + static_cast<int>(kThetaCount),  // one factor on the whole reserved peak
   kPerLayer,                                              // bytes for every layer
   kParameterCount
 };
+
+// Where the constant of a module's parameter stands in kLibraryConstants.
+constexpr std::size_t constant_of(int parameter) {
+  return static_cast<std::size_t>(parameter - kFirstModule) + kAlwaysCount;
+}
+constexpr const LibraryConstant& module_of(int parameter) {
+  return kLibraryConstants[constant_of(parameter)];
+}
 
 template <typename T>
 using PerParameter = std::array<T, kParameterCount>;

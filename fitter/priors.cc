@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "core/coefficients.h"
 
@@ -12,11 +13,7 @@ namespace {
 
 constexpr double kMinSiblingSpread = 16 << 20;  // bytes: siblings never agree better than this
 
-ConstantIndex constant_of(int parameter) {
-  return static_cast<ConstantIndex>(parameter - kCublas + static_cast<int>(kModuleCublas));
-}
-
-const Coefficient* find(const Calibration& calibration, const char* name) {
+const Coefficient* find(const Calibration& calibration, std::string_view name) {
   const auto at = std::find_if(calibration.coefficients.begin(), calibration.coefficients.end(),
                                [&](const Coefficient& c) { return c.name == name; });
   return at == calibration.coefficients.end() ? nullptr : &*at;
@@ -31,12 +28,16 @@ Prior widened(double value, double error, double sibling_spread) {
 ConstantPriors constant_priors(const FitOptions& options, const Calibration* parent) {
   ConstantPriors prior_set;
   const std::string& framework = options.environment.framework;
-  const DefaultConstant context = default_constant(kContext, framework);
-  const DefaultConstant extra = default_constant(kFramework, framework);
-  prior_set.priors[kBase] = {context.value + extra.value,
-                             3 * std::hypot(context.standard_error, extra.standard_error)};
-  for (int p = kCublas; p < kSolvedConstants; ++p) {
-    const DefaultConstant module = default_constant(constant_of(p), framework);
+  double base = 0;
+  double base_error = 0;
+  for (std::size_t i = 0; i < kAlwaysCount; ++i) {
+    const DefaultConstant& constant = default_of(kLibraryConstants[i], framework);
+    base += constant.value;
+    base_error = std::hypot(base_error, constant.standard_error);
+  }
+  prior_set.priors[kBase] = {base, 3 * base_error};
+  for (int p = kFirstModule; p < kSolvedConstants; ++p) {
+    const DefaultConstant& module = default_of(module_of(p), framework);
     prior_set.priors[static_cast<std::size_t>(p)] = {module.value, 3 * module.standard_error};
   }
   if (parent == nullptr) return prior_set;
@@ -47,11 +48,11 @@ ConstantPriors constant_priors(const FitOptions& options, const Calibration* par
                     parent->environment.architecture, options.environment.architecture));
     return prior_set;
   }
-  const Coefficient* parent_context = find(*parent, "context");
-  const Coefficient* parent_framework = find(*parent, "framework");
+  const Coefficient* parent_context = find(*parent, kLibraryConstants[kContext].name);
   if (parent->environment.framework == framework && parent_context != nullptr) {
-    const double value =
-        parent_context->value + (parent_framework != nullptr ? parent_framework->value : 0);
+    double value = 0;
+    for (std::size_t i = 0; i < kAlwaysCount; ++i)
+      value += parent->value_of(kLibraryConstants[i].name, 0);
     prior_set.priors[kBase] =
         widened(value, parent_context->standard_error, options.sibling_spread);
   }
@@ -61,8 +62,8 @@ ConstantPriors constant_priors(const FitOptions& options, const Calibration* par
         widened(parent_context->value, parent_context->standard_error, options.sibling_spread);
     prior_set.context_known = true;
   }
-  for (int p = kCublas; p < kSolvedConstants; ++p) {
-    const Coefficient* module = find(*parent, constant_name(constant_of(p)));
+  for (int p = kFirstModule; p < kSolvedConstants; ++p) {
+    const Coefficient* module = find(*parent, module_of(p).name);
     if (module == nullptr || module->prior_only) continue;
     prior_set.priors[static_cast<std::size_t>(p)] =
         widened(module->value, module->standard_error, options.sibling_spread);

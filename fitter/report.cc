@@ -26,12 +26,12 @@ void add_coefficient_lines(const FitSummary& summary, std::string* text) {
   *text += "\nCoefficients (value +- standard error, samples, pull of the prior)\n";
   for (const Coefficient& c : summary.result.coefficients) {
     std::string pull;
-    if (c.name == "context" || c.name == "framework")
-      pull = fmt::format("{:.3f}", summary.pull[kBase]);
-    for (int p = kCublas; p < kSolvedConstants; ++p) {
-      if (c.name == constant_name(static_cast<ConstantIndex>(p + 1))) {
+    for (std::size_t i = 0; i < kAlwaysCount; ++i) {
+      if (c.name == kLibraryConstants[i].name) pull = fmt::format("{:.3f}", summary.pull[kBase]);
+    }
+    for (int p = kFirstModule; p < kSolvedConstants; ++p) {
+      if (c.name == module_of(p).name)
         pull = fmt::format("{:.3f}", summary.pull[static_cast<std::size_t>(p)]);
-      }
     }
     if (c.name.rfind("theta.", 0) == 0) {
       for (int g = 0; g < kThetaCount; ++g) {

@@ -18,9 +18,11 @@ T predict_row(const FitRow& row, const T* p, int parameters) {
   T replayed(static_cast<double>(
       (row.metric == Metric::kAllocated ? job.allocated_peak : job.reserved_peak).count()));
   if (row.metric == Metric::kDevice) {
-    const std::array<T, kConstantCount> constants{
-        p[kBase] * unit_of(kBase), T(0.0), p[kCublas] * unit_of(kCublas),
-        p[kCudnn] * unit_of(kCudnn), p[kCufft] * unit_of(kCufft)};
+    std::array<T, kConstantCount> constants;
+    constants.fill(T(0.0));
+    constants[kContext] = p[kBase] * unit_of(kBase);
+    for (int m = kFirstModule; m < kSolvedConstants; ++m)
+      constants[constant_of(m)] = p[m] * unit_of(m);
     total = predict_device(job, constants.data());
   } else {
     total = replayed;

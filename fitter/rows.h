@@ -12,6 +12,7 @@
 #include "core/source.h"
 #include "core/workspace.h"
 #include "core/workspace_features.h"
+#include "fitter/parameters.h"
 
 namespace memfathom {
 
@@ -32,9 +33,13 @@ struct FitRow {
   bool validation = false;  // never fitted
 
   bool is_censored() const { return !measured.has_value(); }
-  // Which libraries the job loads, as a number 0..7: cuBLAS 1, cuDNN 2, cuFFT 4.
+  // Which modules the job pays for: bit i is the module of parameter kFirstModule + i.
   int library_pattern() const {
-    return (replay.uses_cublas ? 1 : 0) | (replay.uses_cudnn ? 2 : 0) | (replay.uses_cufft ? 4 : 0);
+    int pattern = 0;
+    for (int p = kFirstModule; p < kSolvedConstants; ++p) {
+      if (applies_to(module_of(p).condition, replay)) pattern |= 1 << (p - kFirstModule);
+    }
+    return pattern;
   }
   // Rows of one class scatter alike: what cuDNN and cuFFT load and ask for is known less well than
   // a bare matrix product. 0 no library, 1 cuBLAS alone, 2 with cuDNN, 3 with cuFFT, 4 with both.

@@ -3,22 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/coefficients.h"
-
 namespace memfathom {
 namespace {
 
 constexpr int kSelectionFolds = 5;
 
-const char* module_name(int parameter) {
-  return constant_name(
-      static_cast<ConstantIndex>(parameter - kCublas + static_cast<int>(kModuleCublas)));
-}
-
 std::string model_name(const PerParameter<bool>& free) {
   std::string name = "constant";
-  for (int p = kCublas; p < kSolvedConstants; ++p) {
-    if (free[static_cast<std::size_t>(p)]) name += std::string(" + ") + module_name(p);
+  for (int p = kFirstModule; p < kSolvedConstants; ++p) {
+    if (free[static_cast<std::size_t>(p)]) name.append(" + ").append(module_of(p).name);
   }
   return name;
 }
@@ -66,7 +59,7 @@ double gain_of(const std::vector<double>& before, const std::vector<double>& aft
 Selection select_modules(const RowList& rows, const SolverSetup& setup, const FitOptions& options) {
   Selection selection;
   selection.free = setup.free;
-  for (int p = kCublas; p < kSolvedConstants; ++p)
+  for (int p = kFirstModule; p < kSolvedConstants; ++p)
     selection.free[static_cast<std::size_t>(p)] = false;
   std::vector<double> losses = held_out_losses(rows, setup, setup.free, selection.free, options);
   selection.steps.push_back({model_name(selection.free), mean(losses), 0, true});
@@ -74,7 +67,7 @@ Selection select_modules(const RowList& rows, const SolverSetup& setup, const Fi
     PerParameter<bool> best_free = selection.free;
     std::vector<double> best = losses;
     std::size_t best_step = 0;
-    for (int p = kCublas; p < kSolvedConstants; ++p) {
+    for (int p = kFirstModule; p < kSolvedConstants; ++p) {
       const auto at = static_cast<std::size_t>(p);
       if (!setup.free[at] || selection.free[at]) continue;
       PerParameter<bool> candidate = selection.free;

@@ -31,7 +31,7 @@ class CpuTarget final : public ProbeTarget {
     memory_.emplace(device_->memory(), ceiling_);
   }
   Device& device() override { return *device_; }
-  const WorkspaceModel& workspaces() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return device_->workspaces(); }
   SegmentSource& memory() override { return *memory_; }
   Environment environment() override { return device_->environment(); }
   Bytes memory_free() override { return device_->memory().capacity().value_or(Bytes{}); }
@@ -59,7 +59,7 @@ class CudaTarget final : public ProbeTarget {
     memory_.emplace(device_->memory(), ceiling_);
   }
   Device& device() override { return *device_; }
-  const WorkspaceModel& workspaces() override { return *device_; }
+  const WorkspaceModel& workspaces() override { return device_->workspaces(); }
   SegmentSource& memory() override { return *memory_; }
   Environment environment() override {
     Environment environment = device_->environment();
@@ -140,9 +140,10 @@ std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling,
   switch (name.kind) {
     case DeviceKind::kCpu: return std::make_unique<CpuTarget>(ceiling);
     case DeviceKind::kCuda: return std::make_unique<CudaTarget>(name.index, ceiling);
-    case DeviceKind::kVirtual: break;
+    case DeviceKind::kVirtual: return std::make_unique<VirtualTarget>(name.name, ceiling, seed);
+    case DeviceKind::kDry: break;
   }
-  return std::make_unique<VirtualTarget>(name.name, ceiling, seed);
+  throw Error(ErrorKind::kUsage, "the dry device has no memory to measure");
 }
 
 }  // namespace memfathom

@@ -6,13 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "core/device_kind.h"
 #include "kernels/framework/device/device.h"
 #include "kernels/memory/allocator/allocator.h"
 #include "profiler/meter.h"
 
 namespace memfathom {
-
-enum class DeviceKind { kCpu, kCuda, kVirtual };
 
 // "cpu", "cuda:1", "virtual:NAME".
 struct DeviceName {

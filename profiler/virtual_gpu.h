@@ -33,6 +33,7 @@ class VirtualGpu final : public WorkspaceModel {
 
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
   WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
   // What nvidia-smi would show of a true use: in whole pages, with a little scatter that depends on
   // `seed` only.

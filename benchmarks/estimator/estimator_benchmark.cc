@@ -95,7 +95,7 @@ void warm_iteration(benchmark::State& state, const Job& job) {
   for (auto _ : state) {
     DryDevice device;
     CachingAllocator allocator(device.memory());
-    Session session(device, allocator, device, FrameworkPolicy{});
+    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
     double last = 0;
     double seconds = 0;
     int steps = 0;
@@ -115,7 +115,7 @@ void allocator_alone(benchmark::State& state, const Job& job) {
   std::vector<RecordingAllocator::Event> events;
   std::size_t count = 0;
   {
-    Session session(device, recording, device, FrameworkPolicy{});
+    Session session(device, recording, device.workspaces(), FrameworkPolicy{});
     int steps = 0;
     run_in(session, job, [&](std::string_view stage) {
       if (stage == "step" && ++steps == 2) {

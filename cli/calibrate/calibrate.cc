@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/database.h"
 #include "cli/render.h"
-#include "core/architecture.h"
 #include "core/json_io.h"
 
 namespace memfathom {
@@ -71,9 +70,7 @@ void print_result(const ProfileResult& profiled, const FitResult& fitted, Contex
 // What was measured is not what people estimate.
 void suggest_pytorch(const PreparedProfile& prepared, const Context& context) {
   const Environment& environment = prepared.environment;
-  if (environment.framework != "memfathom" || compute_capability(environment.architecture) == 0 ||
-      environment.is_virtual())
-    return;
+  if (environment.framework != "memfathom" || environment.kind() != DeviceKind::kCuda) return;
   context.note(fmt::format(
       "these are memfathom's own layers; estimates are of PyTorch jobs: memfathom calibrate "
       "--device {} --framework pytorch [--python PATH] measures yours",

@@ -10,10 +10,15 @@ Job job_of(const std::string& text) { return read_job(parse_json(text, "job")); 
 
 FrameworkPolicy policy_of(const Environment& environment) {
   const bool is_torch = environment.framework == "pytorch";
-  if (const int capability = compute_capability(environment.architecture))
-    return FrameworkPolicy::for_stack(is_torch ? environment.framework_version : "", capability);
   FrameworkPolicy policy;
-  if (!environment.is_virtual()) policy.cublas_workspace = Bytes{};  // the cpu has no cuBLAS
+  switch (environment.kind()) {
+    case DeviceKind::kCuda:
+      return FrameworkPolicy::for_stack(is_torch ? environment.framework_version : "",
+                                        compute_capability(environment.architecture));
+    case DeviceKind::kCpu: policy.cublas_workspace = Bytes{}; break;  // it has no cuBLAS
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
   return policy;
 }
 

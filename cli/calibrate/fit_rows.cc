@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cli/calibrate/estimator_runner.h"
+#include "core/architecture.h"
 #include "core/error.h"
 #include "core/fitted_workspaces.h"
 #include "core/gpus.h"
@@ -13,6 +14,7 @@
 #include "estimator/run/replayed_job.h"
 #include "estimator/run/stack_versions.h"
 #include "kernels/devices/cpu/open.h"
+#include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
 #include "kernels/workspaces/convolution_text.h"
 
@@ -21,9 +23,7 @@ namespace {
 
 using namespace literals;
 
-bool is_cpu(const Environment& environment) {
-  return !environment.is_virtual() && !environment.architecture.starts_with("sm_");
-}
+bool is_cpu(const Environment& environment) { return environment.kind() == DeviceKind::kCpu; }
 
 WorkspaceRow workspace_row(const WorkspaceRequest& request) {
   WorkspaceRow row;
@@ -93,11 +93,17 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
 }
 
 // What PyTorch's libraries ask for cannot be seen from outside; cuDNN is asked, as for estimates.
-std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment) {
+std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
+                                              std::vector<std::string>& notes) {
+  const int capability = compute_capability(environment.architecture);
+  const NearestArchitecture nearest = nearest_known_architecture(capability);
+  if (nearest.differs) {
+    notes.push_back(fmt::format("cuDNN's workspaces of {} are unknown: those of {} are replayed",
+                                environment.architecture, nearest.architecture));
+  }
   WorkspaceModelOptions options;
-  options.gpu = environment.architecture;
-  options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version,
-                                              policy_of(environment).compute_capability);
+  options.gpu = nearest.architecture;
+  options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version, capability);
   options.cache_directory = default_cache_directory();
   return open_workspace_model(options).model;
 }
@@ -133,9 +139,10 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
   replay.workspaces = &fitted;
   if (is_cpu(environment) && !samples.empty()) {
     cpu = open_cpu_device();
-    replay.workspaces = cpu.get();
-  } else if (environment.framework == "pytorch" && !samples.empty()) {
-    asked = workspaces_of(environment);
+    replay.workspaces = &cpu->workspaces();
+  } else if (environment.kind() == DeviceKind::kCuda && environment.framework == "pytorch" &&
+             !samples.empty()) {
+    asked = workspaces_of(environment, input.notes);
     replay.workspaces = asked.get();
   }
   for (const StoredSample& stored : samples) {

@@ -16,6 +16,7 @@ namespace memfathom {
 struct FitInput {
   std::vector<FitRow> rows;          // one per distinct job: its newest good sample
   std::vector<std::string> skipped;  // a sentence each: samples that could not be replayed
+  std::vector<std::string> notes;    // a sentence each: what the replay had to assume
   WorkspaceFit workspaces;
   int failed = 0;  // samples of other statuses
 };

@@ -51,6 +51,7 @@ FitResult fit_and_save(Store& store, const Environment& environment, const Conte
   const FitOptions options = fit_options(environment);
   fitted.input = fit_input(store, environment, options);
   for (const std::string& sentence : fitted.input.skipped) context.warn(sentence);
+  for (const std::string& sentence : fitted.input.notes) context.warn(sentence);
   const std::optional<Calibration> parent = parent_of(store, environment);
   fitted.summary =
       fit(fitted.input.rows, fitted.input.workspaces, options, parent ? &*parent : nullptr);

@@ -25,7 +25,8 @@ std::unique_ptr<Device> open_device(const std::string& text) {
   switch (name.kind) {
     case DeviceKind::kCpu: return open_cpu_device();
     case DeviceKind::kCuda: return open_cuda_device(name.index);
-    case DeviceKind::kVirtual: break;
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("--device is \"{}\"; a simulated card computes nothing that could be "

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/coefficients.h"
+#include "estimator/run/replayed_job.h"
 
 namespace memfathom {
 namespace {
@@ -16,28 +17,22 @@ constexpr double kNormalQuantile90 = 1.6449;  // of a normal distribution, in st
 constexpr double kShareBelow = 0.06 / kNormalQuantile90;
 constexpr double kShareAbove = 0.20 / kNormalQuantile90;
 
-double standard_error(const Calibration* calibration, ConstantIndex index) {
+double standard_error(const Calibration* calibration, const LibraryConstant& constant) {
   if (calibration != nullptr) {
     for (const Coefficient& coefficient : calibration->coefficients) {
-      if (coefficient.name == constant_name(index)) return coefficient.standard_error;
+      if (coefficient.name == constant.name) return coefficient.standard_error;
     }
   }
-  return default_constant(index, "pytorch").standard_error;
+  return default_of(constant, "pytorch").standard_error;
 }
 
-// Without module.cublas, although its value is in every total: nearly every job multiplies
-// matrices, so a fit sees only its sum with the context, and the context's standard error is the
-// sum's (the default's 540 MiB are the spread of whole constants from stack to stack). The share
-// that the prior of module.cublas has in it would be counted twice.
 double variance_of_constants(const DryRun& run, const Calibration* calibration) {
+  const ReplayedJob job = replayed(run);
   double variance = 0;
-  const auto add = [&](ConstantIndex index, bool used) {
-    if (used) variance += std::pow(standard_error(calibration, index), 2);
-  };
-  add(kContext, true);
-  add(kFramework, true);
-  add(kModuleCudnn, run.uses_cudnn);
-  add(kModuleCufft, run.uses_cufft);
+  for (const LibraryConstant& constant : kLibraryConstants) {
+    if (constant.widens_intervals && applies_to(constant.condition, job))
+      variance += std::pow(standard_error(calibration, constant), 2);
+  }
   return variance;
 }
 

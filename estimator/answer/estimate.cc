@@ -1,12 +1,15 @@
 #include "estimator/answer/estimate.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "core/coefficients.h"
 #include "core/interval.h"
 #include "core/predictor.h"
 #include "estimator/answer/default_spread.h"
 #include "estimator/answer/explain.h"
+#include "estimator/run/replayed_job.h"
 
 namespace memfathom {
 namespace {
@@ -47,22 +50,32 @@ Source constant_source(const Calibration* calibration, std::string_view name) {
   return Source::kDefault;
 }
 
-// Context, modules of the libraries used, framework: the constants outside the allocator.
-void add_constants(const DryRun& run, const Calibration* calibration,
-                   std::vector<ComponentLine>& lines) {
+// Whole bytes, so that the lines of an answer add up to its total.
+using ConstantBytes = std::array<std::int64_t, kConstantCount>;
+
+// What the job pays for each constant; nothing under an allocator that we only trace.
+ConstantBytes constant_bytes(const Job& job, const Calibration* calibration) {
+  ConstantBytes bytes{};
+  if (job.allocator.backend != Backend::kCaching) return bytes;
   const Constants constants =
       calibration != nullptr ? constants_of(*calibration) : default_constants("pytorch");
-  const auto add = [&](ConstantIndex index, Component component, bool used) {
-    if (!used) return;
-    const Bytes bytes{static_cast<std::int64_t>(constants[index])};
-    add_line(lines, {component, "", bytes, constant_source(calibration, constant_name(index)),
-                     constant_name(index)});
-  };
-  add(kContext, Component::kContext, true);
-  add(kModuleCublas, Component::kContext, run.uses_cublas);
-  add(kModuleCudnn, Component::kContext, run.uses_cudnn);
-  add(kModuleCufft, Component::kContext, run.uses_cufft);
-  add(kFramework, Component::kFramework, true);
+  std::transform(constants.begin(), constants.end(), bytes.begin(),
+                 [](double constant) { return static_cast<std::int64_t>(constant); });
+  return bytes;
+}
+
+// One line per constant that the job pays for, in the order of the components.
+std::vector<ComponentLine> constant_lines(const ReplayedJob& job, const ConstantBytes& bytes,
+                                          const Calibration* calibration) {
+  std::vector<ComponentLine> lines;
+  for (std::size_t i = 0; i < kConstantCount; ++i) {
+    const LibraryConstant& constant = kLibraryConstants[i];
+    if (!applies_to(constant.condition, job)) continue;
+    add_line(lines, {constant.component, "", Bytes{bytes[i]},
+                     constant_source(calibration, constant.name), std::string(constant.name)});
+  }
+  std::ranges::stable_sort(lines, {}, &ComponentLine::component);
+  return lines;
 }
 
 // What the driver keeps of the memory that nvidia-smi calls total; no process can have it. The
@@ -197,16 +210,18 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   totals.ranks_per_node = std::min(job.parallel.num_gpus, job.parallel.gpus_per_node);
 
   estimate.components = allocated_lines(run);
-  std::vector<ComponentLine> outside;
-  if (job.allocator.backend == Backend::kCaching) add_constants(run, context.calibration, outside);
-  add_line(outside, {Component::kCommunication, "", run.communication, Source::kDefault, ""});
-  Bytes outside_bytes;
-  for (const ComponentLine& line : outside) outside_bytes += line.bytes;
-  totals.reserved_peak = expected_reserved(run, outside_bytes, available_to(job, context));
-  totals.device_peak = totals.reserved_peak + outside_bytes;
+  ReplayedJob replay = replayed(run);
+  const ConstantBytes constants = constant_bytes(job, context.calibration);
+  const Bytes outside = Bytes{add_constants(replay, constants.data())} + run.communication;
+  replay.reserved_peak = expected_reserved(run, outside, available_to(job, context));
+  totals.reserved_peak = replay.reserved_peak;
+  totals.device_peak = Bytes{predict_device(replay, constants.data())} + run.communication;
   add_line(estimate.components, {Component::kAllocatorSlack, "",
                                  totals.reserved_peak - run.allocated_peak, Source::kExact, ""});
-  estimate.components.insert(estimate.components.end(), outside.begin(), outside.end());
+  std::ranges::move(constant_lines(replay, constants, context.calibration),
+                    std::back_inserter(estimate.components));
+  add_line(estimate.components,
+           {Component::kCommunication, "", run.communication, Source::kDefault, ""});
 
   const std::string group = job_group(job, run);
   const DefaultSpread spread(run, context.calibration, totals.device_peak);

@@ -268,7 +268,7 @@ BuiltModel build_model(Session& session, const Job& job, const BuildOverrides& p
 std::int64_t count_parameters(const Job& job) {
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, device, FrameworkPolicy{});
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
   std::vector<std::string> assumptions;
   BuildOverrides plan;
   plan.deferred = true;

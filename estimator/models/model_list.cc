@@ -18,7 +18,7 @@ namespace {
 std::int64_t count_parameters(const std::string& preset) {
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, device, FrameworkPolicy{});
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
   Builder builder(session, BuildOptions{});
   ModelSettings settings;
   settings.sequence_length = 8;

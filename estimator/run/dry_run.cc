@@ -53,7 +53,7 @@ class HostMemory {
  private:
   DryDevice device_;
   BareAllocator allocator_;
-  Session session_{device_, allocator_, device_, FrameworkPolicy{}};
+  Session session_{device_, allocator_, device_.workspaces(), FrameworkPolicy{}};
 };
 
 // `vary`: every iteration has another length, where the usual ones all have the longest.
@@ -119,7 +119,8 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
 DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
   DryDevice device;
   SimulatedMemory memory(job, options);
-  const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
+  const WorkspaceModel& workspaces =
+      options.workspaces != nullptr ? *options.workspaces : device.workspaces();
   Timeline unused;
   const bool watches = options.timeline != nullptr && !vary;
   if (watches) *options.timeline = {};

@@ -125,7 +125,8 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
   const Trace trace = load_trace(trace_path(job.model.at("trace")));
   DryDevice device;
   SimulatedMemory memory(job, options);
-  const WorkspaceModel& workspaces = options.workspaces != nullptr ? *options.workspaces : device;
+  const WorkspaceModel& workspaces =
+      options.workspaces != nullptr ? *options.workspaces : device.workspaces();
   Timeline unused;
   WatchedAllocator watched(memory.allocator(),
                            options.timeline != nullptr ? *options.timeline : unused);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "core/error.h"
 
@@ -63,6 +64,15 @@ const GpuDescription& describe_gpu(std::string_view architecture_or_key) {
 }
 
 std::string architecture_of(const GpuDescription& gpu) { return fmt::format("sm_{}", gpu.compute); }
+
+NearestArchitecture nearest_known_architecture(int capability) {
+  const GpuDescription* nearest = &kGpus.front();
+  for (const GpuDescription& gpu : kGpus) {
+    if (std::abs(gpu.compute - capability) < std::abs(nearest->compute - capability))
+      nearest = &gpu;
+  }
+  return {architecture_of(*nearest), nearest->compute != capability};
+}
 
 std::string to_cudnn_json(const GpuDescription& gpu) {
   return fmt::format(

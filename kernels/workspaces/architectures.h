@@ -32,6 +32,14 @@ const GpuDescription& describe_gpu(std::string_view architecture_or_key);
 
 std::string architecture_of(const GpuDescription& gpu);  // "sm_90"
 
+// The architecture whose workspaces stand in for compute capability `capability`: itself where a
+// GPU of it is described, else the closest one; of two equally close ones the older.
+struct NearestArchitecture {
+  std::string architecture;  // "sm_75", as describe_gpu() takes it
+  bool differs = false;      // from the one that was asked for
+};
+NearestArchitecture nearest_known_architecture(int capability);
+
 // cuDNN's JSON text of the device.
 std::string to_cudnn_json(const GpuDescription& gpu);
 

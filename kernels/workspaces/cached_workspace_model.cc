@@ -114,6 +114,10 @@ WorkspaceSize CachedWorkspaceModel::fft(const FftQuery& query) const {
   return fallback_->fft(query);
 }
 
+WorkspaceSize CachedWorkspaceModel::attention(const AttentionQuery& query) const {
+  return fallback_->attention(query);
+}
+
 std::string CachedWorkspaceModel::planner_failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;

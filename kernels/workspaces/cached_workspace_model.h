@@ -33,6 +33,7 @@ class CachedWorkspaceModel : public WorkspaceModel {
 
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
   WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
   // The same answers; the planner is asked once for all that are not known.
   std::vector<WorkspaceSize> convolution_batch(std::span<const ConvolutionQuery> queries) const;

@@ -26,4 +26,8 @@ WorkspaceSize EarlyCudnn9Model::convolution(const ConvolutionQuery& query) const
 
 WorkspaceSize EarlyCudnn9Model::fft(const FftQuery& query) const { return later_->fft(query); }
 
+WorkspaceSize EarlyCudnn9Model::attention(const AttentionQuery& query) const {
+  return later_->attention(query);
+}
+
 }  // namespace memfathom

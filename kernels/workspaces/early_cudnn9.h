@@ -19,6 +19,7 @@ class EarlyCudnn9Model final : public WorkspaceModel {
 
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
   WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
  private:
   std::unique_ptr<WorkspaceModel> later_;

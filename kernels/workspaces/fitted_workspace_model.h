@@ -23,6 +23,9 @@ class FittedWorkspaceModel : public WorkspaceModel {
   // transformed data. Source kDefault.
   WorkspaceSize fft(const FftQuery& query) const override;
 
+  // PyTorch's own kernels run it, without a library. Source kDefault.
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
+
  private:
   int compute_;
   const FittedTable& table_;

@@ -51,4 +51,8 @@ WorkspaceSize LegacyCudnnModel::fft(const FftQuery& query) const {
   return without_tf32_->fft(query);
 }
 
+WorkspaceSize LegacyCudnnModel::attention(const AttentionQuery& query) const {
+  return without_tf32_->attention(query);
+}
+
 }  // namespace memfathom

@@ -22,6 +22,7 @@ class LegacyCudnnModel final : public WorkspaceModel {
 
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
   WorkspaceSize fft(const FftQuery& query) const override;
+  WorkspaceSize attention(const AttentionQuery& query) const override;
 
  private:
   std::unique_ptr<WorkspaceModel> without_tf32_;

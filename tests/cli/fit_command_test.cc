@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/calibrate/estimator_runner.h"
+#include "cli/calibrate/fit_rows.h"
+#include "core/error.h"
 #include "estimator/run/dry_run.h"
 #include "tests/cli/profiling_fixture.h"
 
@@ -131,6 +133,20 @@ TEST_F(FitCommandTest, ObservationsThatAreNoNumbersOrNegativeAreNotTaken) {
                         "bad", 3, [&](int) { return std::string(bytes); }, [](int) { return 4; })});
     EXPECT_EQ(outcome.exit_code, 2) << bytes << outcome.out;
   }
+}
+
+TEST(FitOptionsTest, TakeOnlyTheCpuForTheCpu) {
+  Environment environment;
+  environment.framework = "memfathom";
+  environment.gpu = "AMD EPYC 7B13, 2 cores (cpu)";
+  environment.architecture = "x86_64";
+  EXPECT_EQ(fit_options(environment).name, "cpu/memfathom");
+  EXPECT_EQ(fit_options(environment).quantum, Bytes{4096});
+
+  environment.gpu = "AMD Instinct MI250X";
+  environment.architecture = "gfx90a";
+  EXPECT_THROW(fit_options(environment), Error);
+  EXPECT_THROW(policy_of(environment), Error);
 }
 
 }  // namespace

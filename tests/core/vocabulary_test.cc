@@ -101,6 +101,35 @@ Environment a100() {
   return environment;
 }
 
+TEST(EnvironmentTest, KnowsTheKindOfEveryDevice) {
+  const auto kind = [](std::string gpu, std::string architecture) {
+    Environment environment;
+    environment.gpu = std::move(gpu);
+    environment.architecture = std::move(architecture);
+    return environment.kind();
+  };
+  EXPECT_EQ(a100().kind(), DeviceKind::kCuda);
+  EXPECT_EQ(kind("NVIDIA B300", "sm_103"), DeviceKind::kCuda);
+  EXPECT_EQ(kind("AMD EPYC 7B13, 2 cores (cpu)", "x86_64"), DeviceKind::kCpu);
+  EXPECT_EQ(kind("unknown, 8 cores (cpu)", "aarch64"), DeviceKind::kCpu);
+  EXPECT_EQ(kind("virtual:blue", "virtual"), DeviceKind::kVirtual);
+  EXPECT_EQ(kind("dry", "dry"), DeviceKind::kDry);
+}
+
+TEST(EnvironmentTest, AnUnknownKindOfDeviceIsAnErrorAndNotTheCpu) {
+  Environment environment = a100();
+  for (const char* architecture : {"gfx90a", "", "sm_", "xe_hpc"}) {
+    environment.architecture = architecture;
+    try {
+      environment.kind();
+      FAIL() << architecture;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      EXPECT_NE(std::string(error.what()).find("of an unknown kind"), std::string::npos);
+    }
+  }
+}
+
 TEST(EnvironmentTest, AnotherDriverIsTheSameDeviceOnAnotherStack) {
   Environment upgraded = a100();
   upgraded.driver = "570.10";

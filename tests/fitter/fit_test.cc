@@ -76,7 +76,7 @@ TEST(FitTest, ReportsATermThatTheRowsCannotTellAsPrior) {
   EXPECT_TRUE(cublas.prior_only);
   EXPECT_EQ(cublas.source, Source::kDefault);
   EXPECT_EQ(cublas.samples, 0);
-  EXPECT_EQ(cublas.value, default_constant(kModuleCublas, "memfathom").value);
+  EXPECT_EQ(cublas.value, default_of(module_of(kFirstModule), "memfathom").value);
   EXPECT_NEAR((coefficient(summary, "context").value + cublas.value) / kMiB, 1000, 5)
       << "the sum is what the rows know";
   const Coefficient& cufft = coefficient(summary, "module.cufft");

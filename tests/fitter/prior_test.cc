@@ -84,8 +84,8 @@ TEST(PriorTest, OurOwnCalibrationSeparatesContextFromFramework) {
 TEST(PriorTest, NeverFitsARealGpuToVirtualSamples) {
   Calibration parent = sibling("memfathom");
   parent.environment.architecture = "virtual";
-  EXPECT_EQ(constant_priors(simple_options(), &parent).priors[kCudnn].mean,
-            default_constant(kModuleCudnn, "memfathom").value);
+  EXPECT_EQ(constant_priors(simple_options(), &parent).priors[kFirstModule + 1].mean,
+            default_of(module_of(kFirstModule + 1), "memfathom").value);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!model.at("config").is_map()) return 0;  // a path would be opened
     DryDevice device;
     BareAllocator allocator;
-    Session session(device, allocator, device, FrameworkPolicy{});
+    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
     Builder builder(session, {});
     ModelSettings settings;
     settings.sequence_length = 8;

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<StoredTensor> tensors = read_safetensors_header(input, "fuzz");
     DryDevice device;
     BareAllocator allocator;
-    Session session(device, allocator, device, FrameworkPolicy{});
+    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
     Builder builder(session, {});
     ModelSettings settings;
     settings.sequence_length = 4;

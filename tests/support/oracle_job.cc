@@ -119,7 +119,7 @@ OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make, bool
   EventList list(result.events);
   TracingAllocator tracing(bare, list);
   Allocator& allocator = with_events ? static_cast<Allocator&>(tracing) : bare;
-  Session session(device, allocator, device, policy);
+  Session session(device, allocator, device.workspaces(), policy);
   Builder builder(session, build_options(training, row.job.at("model")));
   const std::unique_ptr<Network> network = make(builder, row.config, training.settings);
   builder.finish();

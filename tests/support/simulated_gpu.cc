@@ -251,6 +251,7 @@ class SimulatedGpu::HiddenWorkspaces final : public WorkspaceModel {
     const bool power_of_two = (query.extents[0] & (query.extents[0] - 1)) == 0;
     return {bytes(features_of(query)[kTermLowered] * (power_of_two ? 1 : 2)), Source::kMeasured};
   }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
  private:
   const SimulatedGpu& gpu_;

@@ -15,10 +15,10 @@ CpuDevice::CpuDevice(Bytes capacity) : memory_(capacity) {}
 
 Environment CpuDevice::environment() const { return cpu::host_environment(); }
 
-WorkspaceSize CpuDevice::convolution(const ConvolutionQuery& query) const {
+WorkspaceSize CpuDevice::Workspaces::convolution(const ConvolutionQuery& query) const {
   return {convolutions_.workspace(query), Source::kExact};
 }
-WorkspaceSize CpuDevice::fft(const FftQuery& query) const {
+WorkspaceSize CpuDevice::Workspaces::fft(const FftQuery& query) const {
   return {cpu::FftwTransforms::workspace(query), Source::kExact};
 }
 

@@ -2,7 +2,7 @@
 // mapped.
 //
 // Calls are done when run() returns. 16-bit operands are storage: they are computed in fp32. What
-// oneDNN and FFTW need beyond operands comes from the caller as a workspace (convolution(), fft());
+// oneDNN and FFTW need beyond operands comes from the caller as a workspace (workspaces());
 // matrix products and attention on 16-bit operands use fp32 scratch of their own, freed when the
 // call returns.
 #pragma once
@@ -27,8 +27,7 @@ class CpuDevice final : public Device {
   bool computes() const override { return true; }
   void synchronize() override {}
 
-  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
-  WorkspaceSize fft(const FftQuery& query) const override;
+  const WorkspaceModel& workspaces() const override { return workspaces_; }
 
   void run(const ElementwiseCall& call) override;
   void run(const ReduceCall& call) override;
@@ -50,10 +49,23 @@ class CpuDevice final : public Device {
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
  private:
+  // What oneDNN and FFTW ask for; attention has scratch memory of its own.
+  class Workspaces final : public WorkspaceModel {
+   public:
+    explicit Workspaces(cpu::OnednnConvolutions& convolutions) : convolutions_(convolutions) {}
+    WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+    WorkspaceSize fft(const FftQuery& query) const override;
+    WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
+
+   private:
+    cpu::OnednnConvolutions& convolutions_;  // answering a query makes a primitive and keeps it
+  };
+
   MmapSegments memory_;
-  mutable cpu::OnednnConvolutions convolutions_;
+  cpu::OnednnConvolutions convolutions_;
   cpu::FftwTransforms transforms_;
   cpu::OnednnSoftmax softmaxes_;
+  Workspaces workspaces_{convolutions_};
 };
 
 }  // namespace memfathom

@@ -203,19 +203,19 @@ void CudaDevice::copy_to_host(void* host, const void* device, Bytes bytes) {
   expect_launched(cudaStreamSynchronize(stream_.get()), "a copy from the device");
 }
 
-WorkspaceSize CudaDevice::convolution(const ConvolutionQuery& query) const {
-  enter();
-  return {convolutions_.workspace(query), Source::kMeasured};
+WorkspaceSize CudaDevice::Workspaces::convolution(const ConvolutionQuery& query) const {
+  device_.enter();
+  return {device_.convolutions_.workspace(query), Source::kMeasured};
 }
 
-WorkspaceSize CudaDevice::fft(const FftQuery& query) const {
-  enter();
-  return {Bytes{static_cast<std::int64_t>(fft_.workspace(query))}, Source::kMeasured};
+WorkspaceSize CudaDevice::Workspaces::fft(const FftQuery& query) const {
+  device_.enter();
+  return {Bytes{static_cast<std::int64_t>(device_.fft_.workspace(query))}, Source::kMeasured};
 }
 
-WorkspaceSize CudaDevice::attention(const AttentionQuery& query) const {
-  enter();
-  const std::optional<Bytes> bytes = attention_.workspace(query);
+WorkspaceSize CudaDevice::Workspaces::attention(const AttentionQuery& query) const {
+  device_.enter();
+  const std::optional<Bytes> bytes = device_.attention_.workspace(query);
   return bytes ? WorkspaceSize{*bytes, Source::kMeasured} : WorkspaceSize{};
 }
 

@@ -29,6 +29,7 @@ class CudaDevice final : public Device {
   SegmentSource& memory() override { return segments_; }
   bool computes() const override { return true; }
   void synchronize() override;
+  const WorkspaceModel& workspaces() const override { return workspaces_; }
 
   void run(const ElementwiseCall& call) override;
   void run(const ReduceCall& call) override;
@@ -49,12 +50,19 @@ class CudaDevice final : public Device {
   void copy_from_host(void* device, const void* host, Bytes bytes) override;
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
-  // The libraries asked, for this device.
-  WorkspaceSize convolution(const ConvolutionQuery& query) const override;
-  WorkspaceSize fft(const FftQuery& query) const override;
-  WorkspaceSize attention(const AttentionQuery& query) const override;
-
  private:
+  // The libraries asked, for this device. Answering a query makes a plan and keeps it.
+  class Workspaces final : public WorkspaceModel {
+   public:
+    explicit Workspaces(CudaDevice& device) : device_(device) {}
+    WorkspaceSize convolution(const ConvolutionQuery& query) const override;
+    WorkspaceSize fft(const FftQuery& query) const override;
+    WorkspaceSize attention(const AttentionQuery& query) const override;
+
+   private:
+    CudaDevice& device_;
+  };
+
   // Makes the device current for this thread; throws when it is unusable.
   void enter() const;
   [[noreturn]] void mark_unusable(std::string sentence);
@@ -70,10 +78,11 @@ class CudaDevice final : public Device {
   CudaSegments segments_;
   Stream stream_;
   Gemm gemm_;
-  mutable Fft fft_;  // answering a query makes a plan and keeps it
-  mutable CudnnContext dnn_;
-  mutable CudnnConvolutions convolutions_;
-  mutable FusedAttention attention_;
+  Fft fft_;
+  CudnnContext dnn_;
+  CudnnConvolutions convolutions_;
+  FusedAttention attention_;
+  Workspaces workspaces_{*this};
 };
 
 }  // namespace memfathom::cuda

@@ -15,8 +15,7 @@ class DryDevice final : public Device {
   bool computes() const override { return false; }
   void synchronize() override {}
 
-  WorkspaceSize convolution(const ConvolutionQuery&) const override { return {}; }
-  WorkspaceSize fft(const FftQuery&) const override { return {}; }
+  const WorkspaceModel& workspaces() const override { return workspaces_; }
 
   void run(const ElementwiseCall&) override {}
   void run(const ReduceCall&) override {}
@@ -38,6 +37,7 @@ class DryDevice final : public Device {
 
  private:
   ArithmeticSegments segments_;
+  NoWorkspaces workspaces_;
 };
 
 }  // namespace memfathom

@@ -23,7 +23,7 @@ Operand heads_of(Tensors& t, DType type, std::int64_t heads, std::int64_t length
 }
 
 Bytes wanted(const Device& device, const AttentionCall& call) {
-  return device.attention(query_of(call)).bytes;
+  return device.workspaces().attention(query_of(call)).bytes;
 }
 
 void compare_variant(Harness& harness, const Variant& v, DType type, AttentionKernel kernel) {

@@ -47,7 +47,7 @@ void compare_kinds(Harness& harness, const Variant& v, DType type, bool channels
     harness.compare_with_workspace(
         name, call,
         [](const Device& device, const ConvolutionCall& c) {
-          return device.convolution(c.query).bytes;
+          return device.workspaces().convolution(c.query).bytes;
         },
         {&ConvolutionCall::y, &ConvolutionCall::dx, &ConvolutionCall::dw}, kTolerance);
   }

@@ -14,7 +14,7 @@ Bytes work_area(const Device& device, const FftCall& call) {
     else
       query.extents.push_back(real.shape[d]);
   }
-  return device.fft(query).bytes;
+  return device.workspaces().fft(query).bytes;
 }
 
 }  // namespace

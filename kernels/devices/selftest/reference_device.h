@@ -18,8 +18,7 @@ class ReferenceDevice final : public Device {
   bool computes() const override { return true; }
   void synchronize() override {}
 
-  WorkspaceSize convolution(const ConvolutionQuery&) const override { return {}; }
-  WorkspaceSize fft(const FftQuery&) const override { return {}; }
+  const WorkspaceModel& workspaces() const override { return workspaces_; }
 
   void run(const ElementwiseCall& call) override { run_reference(call); }
   void run(const ReduceCall& call) override { run_reference(call); }
@@ -46,6 +45,7 @@ class ReferenceDevice final : public Device {
 
  private:
   MmapSegments memory_;
+  NoWorkspaces workspaces_;
 };
 
 }  // namespace memfathom::selftest

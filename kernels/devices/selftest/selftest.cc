@@ -15,7 +15,7 @@ SelftestCase compare_layer(Device& device, const selftest::LayerCase& layer_case
   SelftestCase result{"layer " + layer_case.name, 0, layer_case.tolerance, ""};
   const auto run_on = [&](Device& where) {
     CachingAllocator allocator(where.memory());
-    Session session(where, allocator, where, FrameworkPolicy{});
+    Session session(where, allocator, where.workspaces(), FrameworkPolicy{});
     return selftest::run_layer(session, layer_case);
   };
   try {

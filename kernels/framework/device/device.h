@@ -15,8 +15,10 @@
 
 namespace memfathom {
 
-class Device : public WorkspaceModel {
+class Device {
  public:
+  virtual ~Device() = default;
+
   // "cpu", "cuda:0", "dry".
   virtual std::string name() const = 0;
   virtual Environment environment() const = 0;
@@ -24,6 +26,8 @@ class Device : public WorkspaceModel {
   // False for dry: buffers have addresses but no contents, and calls need not be made.
   virtual bool computes() const = 0;
   virtual void synchronize() = 0;
+  // What the device's own libraries ask for. Used by the thread that uses the device.
+  virtual const WorkspaceModel& workspaces() const = 0;
 
   virtual void run(const ElementwiseCall& call) = 0;
   virtual void run(const ReduceCall& call) = 0;

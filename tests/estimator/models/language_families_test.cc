@@ -42,7 +42,7 @@ struct Bench {
 
   DryDevice device;
   BareAllocator allocator;
-  Session session{device, allocator, device, policy()};
+  Session session{device, allocator, device.workspaces(), policy()};
   ModelSettings settings;
   Builder builder;
   std::unique_ptr<Network> network;
@@ -213,7 +213,7 @@ TEST(LanguageConfigTest, NamesTheKeyTheValueAndTheRemedyOfAHostileConfig) {
 TEST(LanguageConfigTest, AsksForTheSequenceLength) {
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, device, Bench::policy());
+  Session session(device, allocator, device.workspaces(), Bench::policy());
   Builder builder(session, {});
   try {
     make_registered_model(builder, parse_json(kLlamaConfig, "config.json"), {});

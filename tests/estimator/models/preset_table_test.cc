@@ -18,7 +18,7 @@ namespace {
 std::int64_t parameters_of(const std::string& preset) {
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, device, FrameworkPolicy{});
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
   Builder builder(session, {.deferred = true});
   ModelSettings settings;
   settings.sequence_length = 8;

@@ -23,7 +23,7 @@ struct PresetNetwork {
 
   DryDevice device;
   BareAllocator allocator;
-  Session session{device, allocator, device, FrameworkPolicy::for_stack("2.15", 80)};
+  Session session{device, allocator, device.workspaces(), FrameworkPolicy::for_stack("2.15", 80)};
   Builder builder{session, {}};
   std::unique_ptr<Network> network;
 };
@@ -161,7 +161,7 @@ TEST(VisionPresetsTest, ABatchGoesBeforeTheNextOneComes) {
 TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, device, FrameworkPolicy::for_stack("2.15", 80));
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy::for_stack("2.15", 80));
   Builder builder(session, {});
   ModelSettings settings;
   settings.num_frames = 10;

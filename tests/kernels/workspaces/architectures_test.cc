@@ -20,5 +20,44 @@ TEST(ArchitecturesTest, WhatIsNotDescribedIsRefused) {
     EXPECT_THROW(describe_gpu(name), Error) << name;
 }
 
+TEST(ArchitecturesTest, AnArchitectureWithoutADescriptionIsAnsweredByTheNearest) {
+  struct Case {
+    int capability;
+    const char* nearest;
+  };
+  for (const Case& c : std::initializer_list<Case>{{50, "sm_75"},
+                                                   {52, "sm_75"},
+                                                   {60, "sm_75"},
+                                                   {61, "sm_75"},
+                                                   {62, "sm_75"},
+                                                   {70, "sm_75"},
+                                                   {72, "sm_75"},
+                                                   {75, "sm_75"},
+                                                   {80, "sm_80"},
+                                                   {86, "sm_86"},
+                                                   {87, "sm_86"},
+                                                   {89, "sm_89"},
+                                                   {90, "sm_90"},
+                                                   {100, "sm_100"},
+                                                   {101, "sm_100"},
+                                                   {103, "sm_100"},
+                                                   {110, "sm_100"},
+                                                   {120, "sm_120"},
+                                                   {121, "sm_120"}}) {
+    const NearestArchitecture found = nearest_known_architecture(c.capability);
+    EXPECT_EQ(found.architecture, c.nearest) << c.capability;
+    EXPECT_EQ(found.differs, describe_gpu(c.nearest).compute != c.capability) << c.capability;
+    EXPECT_EQ(architecture_of(describe_gpu(found.architecture)), c.nearest);
+  }
+}
+
+TEST(ArchitecturesTest, EveryDescribedArchitectureIsItsOwnNearest) {
+  for (const GpuDescription& gpu : known_gpus()) {
+    const NearestArchitecture found = nearest_known_architecture(gpu.compute);
+    EXPECT_EQ(found.architecture, architecture_of(gpu));
+    EXPECT_FALSE(found.differs);
+  }
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -59,7 +59,7 @@ TEST_P(CpuConvolutionTest, AllThreeKindsAgreeWithTheReference) {
     call.y = y;
     call.dx = dx;
     call.dw = dw;
-    const WorkspaceSize answer = device.convolution(call.query);
+    const WorkspaceSize answer = device.workspaces().convolution(call.query);
     EXPECT_EQ(answer.source, Source::kExact);
     HostTensor workspace({answer.bytes.count()}, DType::kUint8);
     call.workspace = workspace;
@@ -239,11 +239,11 @@ TEST(CpuConvolutionWorkspaceTest, A16BitConvolutionNeedsRoomForItsFp32Copies) {
   CpuDevice device{Bytes{1 << 20}};
   ConvolutionQuery query{
       ConvolutionKind::kForward, {2, 16, 8, 8}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {}, {1, 1}};
-  const Bytes plain = device.convolution(query).bytes;
+  const Bytes plain = device.workspaces().convolution(query).bytes;
   query.dtype = DType::kBf16;
   const Bytes copies =
       size_of({2, 16, 8, 8}, DType::kFp32) * 2 + size_of({16, 16, 3, 3}, DType::kFp32);
-  EXPECT_EQ(device.convolution(query).bytes, plain + copies);
+  EXPECT_EQ(device.workspaces().convolution(query).bytes, plain + copies);
 }
 
 TEST(CpuConvolutionWorkspaceTest, AnImpossibleConvolutionIsRefusedWithItsText) {
@@ -251,7 +251,7 @@ TEST(CpuConvolutionWorkspaceTest, AnImpossibleConvolutionIsRefusedWithItsText) {
   const ConvolutionQuery query{
       ConvolutionKind::kForward, {1, 3, 2, 2}, {4, 5, 3, 3}, {1, 1}, {0, 0}, {}, {1, 1}};
   try {
-    device.convolution(query);
+    device.workspaces().convolution(query);
     FAIL() << "three channels under a filter of five were accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);

@@ -45,8 +45,8 @@ TEST(CpuFftTest, AllKindsRanksAndLayoutsAgreeWithTheReference) {
 
 TEST(CpuFftTest, OnlyTheInverseRealTransformAsksForAWorkspaceAndWorksInIt) {
   CpuDevice device{Bytes{1 << 20}};
-  EXPECT_EQ(device.fft({FftKind::kRealToComplex, {6, 10}, 4}).bytes.count(), 0);
-  const Bytes bytes = device.fft({FftKind::kComplexToReal, {6, 10}, 4}).bytes;
+  EXPECT_EQ(device.workspaces().fft({FftKind::kRealToComplex, {6, 10}, 4}).bytes.count(), 0);
+  const Bytes bytes = device.workspaces().fft({FftKind::kComplexToReal, {6, 10}, 4}).bytes;
   EXPECT_EQ(bytes.count(), 4 * 6 * 6 * 8);
   const HostTensor in = HostTensor::random({4, 6, 6}, 1, DType::kComplex64);
   HostTensor workspace({bytes.count()}, DType::kUint8), out({4, 6, 10}, DType::kFp32),

@@ -44,7 +44,7 @@ class Twins {
     for (const auto member : {&AttentionCall::dk, &AttentionCall::dv}) add(member, keys());
   }
   Bytes bring_workspace() {
-    const Bytes bytes = device_.attention(query_of(on_device)).bytes;
+    const Bytes bytes = device_.workspaces().attention(query_of(on_device)).bytes;
     if (bytes > Bytes{}) on_device.workspace = tensors_.bytes(bytes.count());
     return bytes;
   }
@@ -137,7 +137,7 @@ TEST_F(CudaAttentionTest, TheWorkspaceIsCudnnsAndBackwardTheQueryGradientInFp32A
   CudaDevice device(0);
   Twins twins(device, {}, true);
   EXPECT_EQ(twins.bring_workspace(), Bytes{1 << 20});
-  EXPECT_EQ(device.attention(query_of(twins.on_device)).source, Source::kMeasured);
+  EXPECT_EQ(device.workspaces().attention(query_of(twins.on_device)).source, Source::kMeasured);
   twins.add_gradients();
   const std::int64_t rows = std::int64_t{2} * 2 * 5;
   EXPECT_EQ(twins.bring_workspace(), Bytes{(1 << 20) + rows * 8 * 4 + rows * 4});
@@ -223,11 +223,11 @@ TEST_F(CudaAttentionTest, AnOldCudnnRunsLengthsOf128) {
 TEST_F(CudaAttentionTest, MoreHeadsThanAGridHasRoomForAreNotAskedOfCudnn) {
   CudaDevice device(0);
   AttentionQuery query{.dtype = DType::kBf16, .q = {1, 65535, 8, 8}, .k = {1, 65535, 8, 8}};
-  EXPECT_GT(device.attention(query).bytes, Bytes{});
+  EXPECT_GT(device.workspaces().attention(query).bytes, Bytes{});
   query.q[1] = query.k[1] = 65536;
-  EXPECT_EQ(device.attention(query).bytes, Bytes{});
+  EXPECT_EQ(device.workspaces().attention(query).bytes, Bytes{});
   query.q = query.k = {65536, 1, 8, 8};
-  EXPECT_EQ(device.attention(query).bytes, Bytes{});
+  EXPECT_EQ(device.workspaces().attention(query).bytes, Bytes{});
 }
 
 // A slice of a tensor may start anywhere; cuDNN was promised 16 bytes.
@@ -249,7 +249,7 @@ TEST_F(CudaAttentionTest, AnEngineThatCannotBeBuiltIsNoneAndIsNotTriedAgain) {
   Twins twins(device, {}, false);
   doubles::fail("cudnnBackendFinalize(plan)", 1, CUDNN_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(twins.bring_workspace(), Bytes{});
-  EXPECT_EQ(device.attention(query_of(twins.on_device)).source, Source::kDefault);
+  EXPECT_EQ(device.workspaces().attention(query_of(twins.on_device)).source, Source::kDefault);
   twins.run();
   EXPECT_EQ(launches(), 1);
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 1);
@@ -307,7 +307,7 @@ TEST_F(CudaAttentionTest, ConvolutionsAndAttentionShareOneHandle) {
   query.weight = {1, 1, 1, 1};
   query.stride = query.dilation = {1, 1};
   query.padding = {0, 0};
-  device.convolution(query);
+  device.workspaces().convolution(query);
   EXPECT_EQ(doubles::calls_of("cudnnCreate"), 1);
 }
 

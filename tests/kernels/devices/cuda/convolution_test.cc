@@ -29,8 +29,8 @@ TEST_F(CudaConvolutionTest, TheWorkspaceIsThatOfTheFirstEngine) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
-  EXPECT_EQ(device.convolution(call.query).bytes, 1_MiB);
-  EXPECT_EQ(device.convolution(call.query).source, Source::kMeasured);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 1_MiB);
+  EXPECT_EQ(device.workspaces().convolution(call.query).source, Source::kMeasured);
 }
 
 TEST_F(CudaConvolutionTest, AWorkspaceThatIsTooSmallIsRefusedBeforeTheLaunch) {
@@ -87,7 +87,7 @@ TEST_F(CudaConvolutionTest, AViewIsToldWithItsOwnAlignment) {
         .op = Elementwise::kFill, .out = operand, .a = {}, .b = {}, .c = {}, .scalars = {0.5}});
   }
   call.x.data = static_cast<char*>(joined.data) + 1176;
-  call.workspace = tensors.bytes(device.convolution(call.query).bytes.count());
+  call.workspace = tensors.bytes(device.workspaces().convolution(call.query).bytes.count());
   device.run(call);
   device.run(call);
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
@@ -125,7 +125,7 @@ TEST_F(CudaConvolutionTest, AnEngineThatCannotBeBuiltGivesWayToTheNext) {
   const ConvolutionCall call = small_call(tensors);
   doubles::fail("cudnnBackendFinalize(plan)", 1, CUDNN_STATUS_NOT_SUPPORTED);
   doubles::fail("cudnnBackendFinalize(plan)", 2, CUDNN_STATUS_NOT_SUPPORTED);
-  EXPECT_EQ(device.convolution(call.query).bytes, 4_MiB);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 4_MiB);
 }
 
 TEST_F(CudaConvolutionTest, AnEngineThatIsRefusedWhenItRunsGivesWayToTheNextThatFits) {
@@ -137,7 +137,7 @@ TEST_F(CudaConvolutionTest, AnEngineThatIsRefusedWhenItRunsGivesWayToTheNextThat
   device.run(call);
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
   // The engine of 4 MiB came next and did not fit.
-  EXPECT_EQ(device.convolution(call.query).bytes, 0_B);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 0_B);
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 2);
   device.run(call);
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3);
@@ -160,23 +160,24 @@ TEST_F(CudaConvolutionTest, WhenNoEngineCanBeBuiltTheSentenceSaysSo) {
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
   doubles::fail_always("cudnnBackendFinalize(plan)", CUDNN_STATUS_NOT_SUPPORTED);
-  EXPECT_THAT(error_of([&] { device.convolution(call.query); }),
+  EXPECT_THAT(error_of([&] { device.workspaces().convolution(call.query); }),
               HasSubstr("cuDNN could build none of its engines"));
   doubles::stop_failing();
-  EXPECT_EQ(device.convolution(call.query).bytes, 1_MiB);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 1_MiB);
 }
 
 TEST_F(CudaConvolutionTest, BenchmarkModeAsksForTheLargestWorkspaceAndKeepsTheFastestEngine) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors, true);
-  EXPECT_EQ(device.convolution(call.query).bytes, 4_MiB);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 4_MiB);
   call.workspace = tensors.bytes(4 << 20);
   doubles::set_elapsed({3, 1, 2});  // engines of 1 MiB, 4 MiB and 0
   device.run(call);
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3 * 2 + 1);
-  EXPECT_EQ(device.convolution(call.query).bytes, 4_MiB);  // now because it was the fastest
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes,
+            4_MiB);  // now because it was the fastest
   device.run(call);
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3 * 2 + 2);
 }
@@ -190,7 +191,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutAnEngineThatDoesNotRun) {
   doubles::fail("cudnnBackendExecute", 1, CUDNN_STATUS_NOT_SUPPORTED);
   device.run(call);
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
-  EXPECT_EQ(device.convolution(call.query).bytes,
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes,
             0_B);  // the third engine was faster than the second
 }
 
@@ -202,14 +203,14 @@ TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyWhatFitsInTheWorkspace) {
   doubles::set_elapsed({2, 1});
   device.run(call);
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 2 * 2 + 1);
-  EXPECT_EQ(device.convolution(call.query).bytes, 0_B);
+  EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 0_B);
 }
 
 TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutWhatTheDeviceHasNoRoomFor) {
   doubles::reset({.memory = std::size_t{3} << 20, .context = 0});
   CudaDevice device(0);
   DeviceTensors tensors(device);
-  EXPECT_EQ(device.convolution(small_call(tensors, true).query).bytes, 1_MiB);
+  EXPECT_EQ(device.workspaces().convolution(small_call(tensors, true).query).bytes, 1_MiB);
 }
 
 TEST_F(CudaConvolutionTest, AFailureWhileBenchmarkingMakesTheDeviceUnusableAndLeaksNothing) {
@@ -233,12 +234,12 @@ TEST_F(CudaConvolutionTest, PlansAreKeptUpToALimit) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionQuery query = small_call(tensors).query;
-  device.convolution(query);
+  device.workspaces().convolution(query);
   const int planned = doubles::calls_of("cudnnBackendFinalize(plan)");
-  device.convolution(query);
+  device.workspaces().convolution(query);
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), planned);
   query.input = {2, 1, 2, 2};
-  device.convolution(query);
+  device.workspaces().convolution(query);
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), planned + 1);
 }
 

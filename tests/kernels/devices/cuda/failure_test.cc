@@ -205,8 +205,8 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
                 [&] { device.copy_to_host(host.data(), work.gemm.a.data, Bytes{16}); }),
             std::function<void()>(
                 [&] { device.copy_from_host(work.gemm.a.data, host.data(), Bytes{16}); }),
-            std::function<void()>([&] { device.convolution(work.convolution.query); }),
-            std::function<void()>([&] { device.fft({}); })}) {
+            std::function<void()>([&] { device.workspaces().convolution(work.convolution.query); }),
+            std::function<void()>([&] { device.workspaces().fft({}); })}) {
         EXPECT_THAT(error_of(next), HasSubstr("cuda:0 is unusable since "));
       }
     }

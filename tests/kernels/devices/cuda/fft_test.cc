@@ -22,7 +22,7 @@ TEST_F(CudaFftTest, AWorkAreaThatIsMissingOrTooSmallIsRefusedBeforeTheLaunch) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   FftCall call = call_of(tensors);
-  EXPECT_EQ(device.fft(query_of(call)).bytes, Bytes{256});
+  EXPECT_EQ(device.workspaces().fft(query_of(call)).bytes, Bytes{256});
   EXPECT_THAT(error_of([&] { device.run(call); }),
               HasSubstr("the work area has 0 B, cuFFT wants 256 B"));
   call.workspace = tensors.bytes(255);

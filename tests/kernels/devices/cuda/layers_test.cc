@@ -33,11 +33,13 @@ class NotingWorkspaces final : public WorkspaceModel {
  public:
   explicit NotingWorkspaces(const Device& device) : device_(device) {}
   WorkspaceSize convolution(const ConvolutionQuery& query) const override {
-    return note(device_.convolution(query));
+    return note(device_.workspaces().convolution(query));
   }
-  WorkspaceSize fft(const FftQuery& query) const override { return note(device_.fft(query)); }
+  WorkspaceSize fft(const FftQuery& query) const override {
+    return note(device_.workspaces().fft(query));
+  }
   WorkspaceSize attention(const AttentionQuery& query) const override {
-    return note(device_.attention(query));
+    return note(device_.workspaces().attention(query));
   }
   bool take(Bytes size) const {
     if (answered_ != size || size == Bytes{}) return false;
@@ -138,7 +140,7 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
 TEST_F(CudaLayersTest, ProductsOfRealFactorsAreLeftToCublasHoweverTheyLie) {
   CudaDevice device(0);
   CachingAllocator allocator(device.memory());
-  Session session(device, allocator, device, FrameworkPolicy{});
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
   Tensor queries = session.zeros({2, 3, 4}, DType::kFp32);
   Tensor keys = session.zeros({2, 5, 4}, DType::kFp32);
   queries.set_requires_grad(true);
@@ -191,7 +193,7 @@ TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
     SCOPED_TRACE(layer_case.name);
     CpuDevice cpu;
     CachingAllocator host_memory(cpu.memory());
-    Session host(cpu, host_memory, cpu, FrameworkPolicy{});
+    Session host(cpu, host_memory, cpu.workspaces(), FrameworkPolicy{});
     CudaDevice cuda(0);
     for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&cuda)}) {
       const Outcome wanted = run_layer(*device, layer_case);
@@ -251,7 +253,7 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenByASessionThatBeginsWithABias) {
   CachingAllocator allocator(device.memory());
   FrameworkPolicy policy;
   policy.cublaslt_workspace = Bytes{1 << 20};
-  Session session(device, allocator, device, policy);
+  Session session(device, allocator, device.workspaces(), policy);
   Builder builder(session, {});
   const Linear layer = make_linear(builder, "linear", 4, 4);
   const Tensor x = session.zeros({2, 4}, DType::kFp32);
@@ -294,7 +296,7 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {
   CachingAllocator allocator(device.memory());
   FrameworkPolicy policy;
   policy.count_workspaces = false;
-  Session session(device, allocator, device, policy);
+  Session session(device, allocator, device.workspaces(), policy);
   Builder builder(session, {});
   const Linear layer = make_linear(builder, "linear", 4, 4);
   const Tensor x = session.zeros({2, 4}, DType::kFp32);

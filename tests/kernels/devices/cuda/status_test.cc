@@ -94,7 +94,7 @@ TEST_F(CudnnPlanningTest, AConvolutionThatContradictsItselfIsNeverAsked) {
   for (const auto& [words, change] : changes) {
     ConvolutionQuery query = good_query();
     change(query);
-    EXPECT_THAT(error_of([&] { device.convolution(query); }), HasSubstr(words));
+    EXPECT_THAT(error_of([&] { device.workspaces().convolution(query); }), HasSubstr(words));
   }
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 0);
 }

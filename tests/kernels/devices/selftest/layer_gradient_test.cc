@@ -63,7 +63,7 @@ class Subject {
 
   ReferenceDevice device_;
   CachingAllocator allocator_{device_.memory()};
-  Session session_{device_, allocator_, device_, FrameworkPolicy{}};
+  Session session_{device_, allocator_, device_.workspaces(), FrameworkPolicy{}};
   Builder builder_;
   TestLayer layer_;
   std::vector<Tensor> learned_;

@@ -30,7 +30,7 @@ class EngineTest : public testing::Test {
   }();
   DryDevice device_;
   BareAllocator allocator_;
-  Session session_{device_, allocator_, device_, policy_};
+  Session session_{device_, allocator_, device_.workspaces(), policy_};
 };
 
 TEST_F(EngineTest, SavesAnOperandOfAProductOnlyWhenTheOtherIsTrainable) {

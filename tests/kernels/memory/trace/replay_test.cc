@@ -54,6 +54,7 @@ class FixedWorkspace final : public WorkspaceModel {
     return {query.kind == ConvolutionKind::kDataGradient ? 10_MiB : 30_MiB, Source::kMeasured};
   }
   WorkspaceSize fft(const FftQuery&) const override { return {}; }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
 TEST(ReplayTest, TakesWorkspacesWhereTheCallsWereRecorded) {
