@@ -50,6 +50,12 @@ std::string published_stack_sentence(const std::string& version) {
       version);
 }
 
+std::string nearest_architecture_sentence(int wanted, const OpenedWorkspaces& opened) {
+  return fmt::format(
+      "cuDNN's workspaces are those of sm_{}, the nearest architecture that is known for sm_{}",
+      opened.compute_capability, wanted);
+}
+
 // The reserved memory depends on the order and sizes of workspaces in a way that no workspace
 // between two others shows: the replays are averaged, not the workspaces. `why` takes both figures.
 void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, std::string> why) {
@@ -125,6 +131,8 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     }
     options.workspaces = opened.model;
     DryRun run = run_dry(with_versions, options);
+    if (run.uses_cudnn && opened.compute_capability != planned_for)
+      run.assumptions.push_back(nearest_architecture_sentence(planned_for, opened));
     if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
     if (from_published_runs && !named.empty())
       run.assumptions.push_back(published_stack_sentence(named));

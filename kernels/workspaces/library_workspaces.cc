@@ -2,16 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "core/architecture.h"
 #include "core/error.h"
+#include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
 #include "kernels/workspaces/fitted_table.h"
 #include "kernels/workspaces/workspace_store.h"
 
 namespace memfathom {
 namespace {
-
-constexpr int kTuring = 75;
-constexpr int kAmpere = 80;
 
 const FittedTable& table_named(const std::string& version) {
   if (version == "9.8") return fitted_table_cudnn_9_8();
@@ -34,16 +33,10 @@ OpenedWorkspaces LibraryWorkspaces::open(const WorkspaceRequirement& requirement
   Entry& entry = models_[fmt::format("{} {} {}", requirement.compute_capability,
                                      requirement.legacy_cudnn, requirement.cudnn_table)];
   if (!entry.model) {
-    entry.compute_capability = requirement.compute_capability;
-    options.gpu = fmt::format("sm_{}", entry.compute_capability);
-    try {
-      entry.model = open_workspace_model(options).model;
-    } catch (const Error&) {
-      // Not described: the nearest architecture that is.
-      entry.compute_capability = requirement.compute_capability < kTuring ? kTuring : kAmpere;
-      options.gpu = fmt::format("sm_{}", entry.compute_capability);
-      entry.model = open_workspace_model(options).model;
-    }
+    const NearestArchitecture nearest = nearest_known_architecture(requirement.compute_capability);
+    options.gpu = nearest.architecture;
+    entry.compute_capability = compute_capability(nearest.architecture);
+    entry.model = open_workspace_model(options).model;
   }
   return {entry.model.get(), entry.compute_capability};
 }
