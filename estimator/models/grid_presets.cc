@@ -34,9 +34,7 @@ const ClassifierPreset* find_classifier(std::string_view normalized_name) {
   return nullptr;
 }
 
-Node config_of(const Preset& preset) {
-  return parse_json(preset.config, fmt::format("preset {}", preset.name), 0);
-}
+Node config_of(const Preset& preset) { return parse_json(preset.config, std::string(preset.name)); }
 
 std::unique_ptr<Network> make_classifier(Builder& builder, const ClassifierPreset& preset,
                                          const Node& model, ModelSettings settings) {
@@ -77,9 +75,12 @@ std::unique_ptr<Network> make_grid_preset(Builder& builder, std::string_view nor
 LoraTargets preset_lora_targets(std::string_view name) {
   const std::string normalized = normalized_preset(name);
   if (const ClassifierPreset* preset = find_classifier(normalized)) return preset->lora_targets;
-  if (const Preset* preset = find_partial(normalized))
-    return traits_of(config_of(*preset)).lora_targets;
-  return FamilyTraits{}.lora_targets;
+  const Preset* preset = find_partial(normalized);
+  if (preset == nullptr) return FamilyTraits{}.lora_targets;
+  const ModelFamily* family = find_family(config_of(*preset));
+  // diffusers loads no adapters into unconditional U-Nets, so none are suggested for the preset.
+  const bool has_adapters = family != nullptr && family->name != "UNet2DModel";
+  return has_adapters ? family->traits.lora_targets : FamilyTraits{}.lora_targets;
 }
 
 std::span<const GridPreset> grid_presets() {
