@@ -38,10 +38,10 @@ constexpr bool applies_to(ConstantCondition condition, const ReplayedJob& job) {
   return false;
 }
 
-// The constants that the job pays for; `constants` has one value per row of kLibraryConstants.
+// `total` and the constants that the job pays for; `constants` has one value per row of
+// kLibraryConstants.
 template <typename T>
-T add_constants(const ReplayedJob& job, const T* constants) {
-  T total(0);
+T add_constants(const ReplayedJob& job, const T* constants, T total) {
   for (std::size_t i = 0; i < kConstantCount; ++i) {
     if (applies_to(kLibraryConstants[i].condition, job)) total += constants[i];
   }
@@ -51,7 +51,7 @@ T add_constants(const ReplayedJob& job, const T* constants) {
 // Device bytes with the replay at coefficient 1: the job's constants and the reserved peak.
 template <typename T>
 T predict_device(const ReplayedJob& job, const T* constants) {
-  return add_constants(job, constants) + T(static_cast<double>(job.reserved_peak.count()));
+  return add_constants(job, constants, T(static_cast<double>(job.reserved_peak.count())));
 }
 
 // What factors theta (neutral at 1) would add to it: never part of the answer, shown as

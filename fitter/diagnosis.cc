@@ -24,15 +24,17 @@ std::string name_of(int parameter) {
 }
 
 std::string group_words(int parameter) {
-  switch (parameter - kTheta) {
+  if (parameter == kThetaReplay) return "the whole replay";
+  switch (static_cast<ThetaIndex>(parameter - kTheta)) {
     case kStates: return "parameters, gradients and optimizer state";
     case kActivations: return "saved activations";
     case kTemporaries: return "temporaries";
     case kLogits: return "logits and loss";
     case kWorkspaces: return "library workspaces";
     case kSlack: return "the allocator's slack";
-    default: return "the whole replay";
+    case kThetaCount: break;
   }
+  return "";
 }
 
 double size_in(const FitRow& row, int parameter) {

@@ -212,7 +212,8 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   estimate.components = allocated_lines(run);
   ReplayedJob replay = replayed(run);
   const ConstantBytes constants = constant_bytes(job, context.calibration);
-  const Bytes outside = Bytes{add_constants(replay, constants.data())} + run.communication;
+  const Bytes outside =
+      Bytes{add_constants(replay, constants.data(), std::int64_t{0})} + run.communication;
   replay.reserved_peak = expected_reserved(run, outside, available_to(job, context));
   totals.reserved_peak = replay.reserved_peak;
   totals.device_peak = Bytes{predict_device(replay, constants.data())} + run.communication;

@@ -58,9 +58,9 @@ struct WorkspaceModelOptions {
   std::string gpu = "sm_80";  // as for describe_gpu()
   std::filesystem::path
       cache_directory;  // default_cache_directory() for the user's; empty: nothing is kept
-  std::filesystem::path library_directory;  // of another libcudnn.so.9; empty: the system's
-  bool query_cudnn = true;                  // false: the fitted model alone
-  const FittedTable* table = &fitted_table_cudnn_9_19();  // of the fitted model
+  std::filesystem::path library_directory;       // of another libcudnn.so.9; empty: the system's
+  bool query_cudnn = true;                       // false: the fitted model alone
+  std::string cudnn_table{kCurrentFittedCudnn};  // the version of the fitted model's table
   bool legacy_cudnn = false;  // cuDNN 7 or 8 under PyTorch < 2.0, on any GPU (legacy_cudnn.h)
   bool early_cudnn9 = false;  // one between that and those that can be asked (early_cudnn9.h)
 };

@@ -1,8 +1,11 @@
 #include "kernels/workspaces/fitted_workspace_model.h"
 
-#include <limits>
-#include <optional>
+#include <fmt/format.h>
 
+#include <optional>
+#include <span>
+
+#include "core/error.h"
 #include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/pytorch_convolution.h"
 
@@ -37,7 +40,7 @@ const FittedTree* tree_for(const FittedTable& table, const ConvolutionQuery& que
 WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
                       const ConvolutionFeatures& features) {
   const std::span<const FittedNode> nodes =
-      table.nodes.subspan(static_cast<std::size_t>(tree.first_node));
+      std::span(table.nodes).subspan(static_cast<std::size_t>(tree.first_node));
   std::size_t at = 0;
   while (nodes[at].feature >= 0) {
     const bool left = features[static_cast<std::size_t>(nodes[at].feature)] <= nodes[at].threshold;
@@ -46,16 +49,26 @@ WorkspaceForm form_at(const FittedTable& table, const FittedTree& tree,
   return kWorkspaceForms[static_cast<std::size_t>(nodes[at].right)];
 }
 
-FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu, const FittedTable& table)
-    : compute_(describe_gpu(gpu).compute), table_(table) {}
+FittedWorkspaceModel::FittedWorkspaceModel(std::string_view gpu, std::string_view cudnn_version)
+    : compute_(describe_gpu(gpu).compute), cudnn_version_(cudnn_version) {
+  if (!has_fitted_table(cudnn_version)) {
+    throw Error(ErrorKind::kInternal,
+                fmt::format("there is no fitted table of cuDNN {}", cudnn_version));
+  }
+}
+
+const FittedTable& FittedWorkspaceModel::table() const {
+  std::call_once(is_read_, [this] { table_ = &fitted_table(cudnn_version_); });
+  return *table_;
+}
 
 WorkspaceSize FittedWorkspaceModel::convolution(const ConvolutionQuery& query) const {
   if (const std::optional<Bytes> own = pytorch_workspace_without_cudnn(query))
     return {*own, Source::kExact};
   const std::optional<ConvolutionProfile> measured = measure(query);
-  const FittedTree* tree = tree_for(table_, query, compute_);
+  const FittedTree* tree = tree_for(table(), query, compute_);
   if (!measured || tree == nullptr) return {Bytes{}, Source::kDefault};
-  return {Bytes{bytes_of(form_at(table_, *tree, measured->features), measured->sizes)},
+  return {Bytes{bytes_of(form_at(table(), *tree, measured->features), measured->sizes)},
           Source::kFitted};
 }
 

@@ -2,7 +2,9 @@
 // fallback where cuDNN is absent.
 #pragma once
 
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "core/workspace.h"
 #include "kernels/workspaces/fitted_table.h"
@@ -13,8 +15,10 @@ class FittedWorkspaceModel : public WorkspaceModel {
  public:
   // By architecture or GPU as describe_gpu() takes them; one that was not fitted is answered by the
   // next older.
+  // The table is read at the first convolution, so that jobs without one do not pay for it. Throws
+  // Error(kInternal) for a version without a table.
   explicit FittedWorkspaceModel(std::string_view gpu,
-                                const FittedTable& table = fitted_table_cudnn_9_19());
+                                std::string_view cudnn_version = kCurrentFittedCudnn);
 
   // Source kFitted; kExact where PyTorch has kernels of its own, which want nothing.
   WorkspaceSize convolution(const ConvolutionQuery& query) const override;
@@ -27,8 +31,12 @@ class FittedWorkspaceModel : public WorkspaceModel {
   WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
  private:
+  const FittedTable& table() const;
+
   int compute_;
-  const FittedTable& table_;
+  std::string cudnn_version_;
+  mutable std::once_flag is_read_;
+  mutable const FittedTable* table_ = nullptr;
 };
 
 // The tree for a query, as cuDNN sees it, on compute capability `compute`; null when the table is

@@ -3,22 +3,11 @@
 #include <fmt/format.h>
 
 #include "core/architecture.h"
-#include "core/error.h"
 #include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
-#include "kernels/workspaces/fitted_table.h"
 #include "kernels/workspaces/workspace_store.h"
 
 namespace memfathom {
-namespace {
-
-const FittedTable& table_named(const std::string& version) {
-  if (version == "9.8") return fitted_table_cudnn_9_8();
-  if (version == "9.19") return fitted_table_cudnn_9_19();
-  throw Error(ErrorKind::kInternal, fmt::format("there is no fitted table of cuDNN {}", version));
-}
-
-}  // namespace
 
 OpenedWorkspaces LibraryWorkspaces::open(const WorkspaceRequirement& requirement) const {
   WorkspaceModelOptions options;
@@ -27,15 +16,14 @@ OpenedWorkspaces LibraryWorkspaces::open(const WorkspaceRequirement& requirement
   if (!requirement.cudnn_table.empty()) {
     options.query_cudnn = false;
     options.early_cudnn9 = true;
-    options.table = &table_named(requirement.cudnn_table);
+    options.cudnn_table = requirement.cudnn_table;
   }
   const std::lock_guard lock(mutex_);
   Entry& entry = models_[fmt::format("{} {} {}", requirement.compute_capability,
                                      requirement.legacy_cudnn, requirement.cudnn_table)];
   if (!entry.model) {
-    const NearestArchitecture nearest = nearest_known_architecture(requirement.compute_capability);
-    options.gpu = nearest.architecture;
-    entry.compute_capability = compute_capability(nearest.architecture);
+    options.gpu = nearest_known_architecture(requirement.compute_capability).architecture;
+    entry.compute_capability = compute_capability(options.gpu);
     entry.model = open_workspace_model(options).model;
   }
   return {entry.model.get(), entry.compute_capability};

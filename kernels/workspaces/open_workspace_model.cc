@@ -24,7 +24,7 @@ std::filesystem::path store_stem(const WorkspaceModelOptions& options, const std
 
 OpenedWorkspaceModel open_current_model(const WorkspaceModelOptions& options) {
   OpenedWorkspaceModel opened;
-  auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu, *options.table);
+  auto fitted = std::make_unique<FittedWorkspaceModel>(options.gpu, options.cudnn_table);
   if (options.query_cudnn) {
     try {
       CudnnPlannerOptions planner{.gpu = options.gpu,
@@ -42,7 +42,7 @@ OpenedWorkspaceModel open_current_model(const WorkspaceModelOptions& options) {
     }
   }
   opened.model = fitted == nullptr
-                     ? std::make_unique<FittedWorkspaceModel>(options.gpu, *options.table)
+                     ? std::make_unique<FittedWorkspaceModel>(options.gpu, options.cudnn_table)
                      : std::move(fitted);
   return opened;
 }

@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["benchmarks", "cli", "core", "db", "estimator", "fitter", "include", "kernels", "profiler"]
+FOLDERS = ["api", "benchmarks", "cli", "core", "db", "estimator", "fitter", "include", "kernels", "profiler"]
 
 # What does not count as code: comments, strings (raw ones first) and characters, preprocessor lines with their continuations.
 NOT_CODE = re.compile(

@@ -79,15 +79,22 @@ MEMFATHOM_HD void visit_elementwise(Elementwise op, Visit&& visit) {
 // The few that complex operands may take part in; false for any other.
 template <typename Visit>
 MEMFATHOM_HD bool visit_complex_elementwise(Elementwise op, Visit&& visit) {
-  switch (op) {
-    case Elementwise::kFill: visit(Fill{}); return true;
-    case Elementwise::kCopy: visit(Copy{}); return true;
-    case Elementwise::kAdd: visit(Add{}); return true;
-    case Elementwise::kMul: visit(Mul{}); return true;
-    case Elementwise::kMulConjugate: visit(MulConjugate{}); return true;
-    case Elementwise::kMulScalar: visit(MulScalar{}); return true;
-    default: return false;
+  if (op == Elementwise::kFill) {
+    visit(Fill{});
+  } else if (op == Elementwise::kCopy) {
+    visit(Copy{});
+  } else if (op == Elementwise::kAdd) {
+    visit(Add{});
+  } else if (op == Elementwise::kMul) {
+    visit(Mul{});
+  } else if (op == Elementwise::kMulConjugate) {
+    visit(MulConjugate{});
+  } else if (op == Elementwise::kMulScalar) {
+    visit(MulScalar{});
+  } else {
+    return false;
   }
+  return true;
 }
 
 }  // namespace memfathom::element

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/devices/selftest/harness.h"
@@ -19,32 +20,21 @@ ElementwiseCall call_of(Tensors& t, Elementwise op, DType type, double low, doub
                        t.uniform(type, shape, low, high),
                        t.uniform(type, shape, low, high),
                        {0.7, 1.3, 0.5, 2.0}};
-  switch (op) {
-    case Elementwise::kFill: call.a = call.b = call.c = {}; break;
-    case Elementwise::kWhere: call.a = t.uniform(DType::kBool, shape, 0, 2); break;
-    case Elementwise::kMaskedScale: call.b = t.uniform(DType::kBool, shape, 0, 2); break;
-    case Elementwise::kNotEqualScalar: call.out = t.filled(DType::kBool, shape, 0); break;
-    case Elementwise::kSoftplus:
-    case Elementwise::kSoftplusBackward: call.scalars = {2, 1, 0, 0}; break;
-    case Elementwise::kHardtanh:
-    case Elementwise::kHardtanhBackward: call.scalars = {-0.3, 0.4, 0, 0}; break;
-    default: break;
-  }
+  using enum Elementwise;
+  if (op == kFill) call.a = call.b = call.c = {};
+  if (op == kWhere) call.a = t.uniform(DType::kBool, shape, 0, 2);
+  if (op == kMaskedScale) call.b = t.uniform(DType::kBool, shape, 0, 2);
+  if (op == kNotEqualScalar) call.out = t.filled(DType::kBool, shape, 0);
+  if (op == kSoftplus || op == kSoftplusBackward) call.scalars = {2, 1, 0, 0};
+  if (op == kHardtanh || op == kHardtanhBackward) call.scalars = {-0.3, 0.4, 0, 0};
   return call;
 }
 
 bool takes_signs(Elementwise op) {
-  switch (op) {
-    case Elementwise::kLog:
-    case Elementwise::kSqrt:
-    case Elementwise::kRsqrt:
-    case Elementwise::kPow:
-    case Elementwise::kPowBackward:
-    case Elementwise::kBce:
-    case Elementwise::kBceBackward:
-    case Elementwise::kDiv: return false;
-    default: return true;
-  }
+  using enum Elementwise;
+  static constexpr std::array kPositiveOnly{kLog,         kSqrt, kRsqrt,       kPow,
+                                            kPowBackward, kBce,  kBceBackward, kDiv};
+  return std::ranges::find(kPositiveOnly, op) == kPositiveOnly.end();
 }
 
 void every_operation(Harness& harness) {

@@ -68,8 +68,11 @@ Tensor TransformerBlock::operator()(const Tensor& x) const {
     case BlockStyle::kBert: return post_norm(x);
     case BlockStyle::kDit: return modulated(x);
     case BlockStyle::kTorch: return torch_layer(x);
-    default: return pre_norm(x);
+    case BlockStyle::kGpt2:
+    case BlockStyle::kLlama:
+    case BlockStyle::kVit: break;
   }
+  return pre_norm(x);
 }
 
 Tensor TransformerBlock::normed(int which, const Tensor& x) const {

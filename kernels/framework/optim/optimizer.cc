@@ -23,8 +23,13 @@ Optimizer kernel_of(OptimizerName name) {
     case OptimizerName::kAdamW8bit: return Optimizer::kAdamW;
     case OptimizerName::kRmsprop: return Optimizer::kRmsprop;
     case OptimizerName::kAdagrad: return Optimizer::kAdagrad;
-    default: return Optimizer::kSgd;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kAdafactor:
+    case OptimizerName::kLion: break;
   }
+  return Optimizer::kSgd;
 }
 
 // Only these have states that our kernels compute with; the others are kept as accounts.
@@ -229,7 +234,10 @@ void OptimizerRun::step_foreach(const Indices& group, Lists& lists) {
       replace(lists.numerators, decays_gradients() ? lists.decayed : like_gradients(group));
       break;
     case OptimizerName::kAdafactor: step_foreach_adafactor(group, lists); break;
-    default: break;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kAdamW8bit:
+    case OptimizerName::kLion: break;
   }
 }
 
@@ -279,7 +287,11 @@ void OptimizerRun::step_for_loop(const Indices& parameters) {
         denominator = empty_like(state);
         break;
       }
-      default: break;
+      case OptimizerName::kNone:
+      case OptimizerName::kSgd:
+      case OptimizerName::kSgdMomentum:
+      case OptimizerName::kAdamW8bit:
+      case OptimizerName::kAdafactor: break;
     }
   }
 }

@@ -127,8 +127,16 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kBytes: return &bytes;
       case Field::kStream: return &stream;
       case Field::kIteration: return &iteration;
-      default: return nullptr;
+      case Field::kOp:
+      case Field::kPhase:
+      case Field::kName:
+      case Field::kAten:
+      case Field::kModule:
+      case Field::kTag:
+      case Field::kConv:
+      case Field::kOther: break;
     }
+    return nullptr;
   }
   std::string* text_target() {
     switch (field_) {
@@ -138,8 +146,14 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kAten: return &aten;
       case Field::kModule: return &module;
       case Field::kTag: return &tag;
-      default: return nullptr;
+      case Field::kId:
+      case Field::kBytes:
+      case Field::kStream:
+      case Field::kIteration:
+      case Field::kConv:
+      case Field::kOther: break;
     }
+    return nullptr;
   }
 
   int depth_ = 0;

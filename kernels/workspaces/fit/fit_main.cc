@@ -1,11 +1,10 @@
 // fit_cudnn_workspaces: asks cuDNN about random convolutions and writes
-// kernels/workspaces/fitted_table_<version>.cc.
+// kernels/workspaces/tables/cudnn-<version>.txt.
 //
 // Usage: fit_cudnn_workspaces OUT [QUERIES_PER_TREE [LEAVES [GPU]]]. A fifth of the queries is held
 // out for the errors that are stored with each tree. scripts/fit-cudnn-workspaces builds and runs
 // it.
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "kernels/workspaces/cudnn_planner.h"
 #include "kernels/workspaces/fit/design.h"
 #include "kernels/workspaces/fit/grow.h"
+#include "kernels/workspaces/fitted_table.h"
 
 namespace memfathom {
 namespace {
@@ -88,70 +88,16 @@ Fitted fit(CudnnPlanner& planner, const GpuDescription& gpu, const DesignClass& 
   return fitted;
 }
 
-const char* kind_name(ConvolutionKind kind) {
-  switch (kind) {
-    case ConvolutionKind::kForward: return "kForward";
-    case ConvolutionKind::kDataGradient: return "kDataGradient";
-    case ConvolutionKind::kWeightGradient: return "kWeightGradient";
-  }
-  return "";
-}
-
-// "9.19.0" as a part of a name: 9_19.
-std::string name_of(std::string version) {
-  version.resize(version.rfind('.'));
-  std::replace(version.begin(), version.end(), '.', '_');
-  return version;
-}
-
-// Items on lines of at most 118 columns.
-template <typename Items, typename Format>
-void write_items(std::ostream& out, const Items& items, const Format& format) {
-  std::string line = "   ";
-  for (const auto& item : items) {
-    const std::string text = format(item);
-    if (line.size() + text.size() + 2 > 118) {
-      out << line << '\n';
-      line = "   ";
-    }
-    line += ' ' + text + ',';
-  }
-  out << line << '\n';
-}
-
-void write_table(std::ostream& out, std::vector<Fitted> all, const std::string& version,
-                 int count) {
-  std::vector<FittedNode> nodes;
-  for (Fitted& fitted : all) {
-    fitted.tree.first_node = static_cast<std::int32_t>(nodes.size());
-    nodes.insert(nodes.end(), fitted.nodes.begin(), fitted.nodes.end());
-  }
-  out << "// Written by scripts/fit-cudnn-workspaces; change that, not this.\n"
-         "#include \"kernels/workspaces/fitted_table.h\"\n\n#include <array>\n\nnamespace "
-         "memfathom "
-         "{\nnamespace {\n\n";
-  out << fmt::format(
-      "// Compute capability, direction, 16 bits, channels last, first node; held-out "
-      "error in percent: median, mean, p90.\n"
-      "constexpr std::array<FittedTree, {}> kTrees{{{{\n",
-      all.size());
+FittedTable table_of(const std::vector<Fitted>& all, const std::string& version, int count) {
+  const int trees = static_cast<int>(all.size());
+  FittedTable table;
+  table.provenance = {version, trees * (count * 4 / 5), trees * (count - count * 4 / 5)};
   for (const Fitted& fitted : all) {
-    const FittedTree& t = fitted.tree;
-    out << fmt::format("    {{{}, ConvolutionKind::{}, {}, {}, {}, {:.3f}F, {:.3f}F, {:.3f}F}},\n",
-                       t.compute, kind_name(t.kind), t.is_16bit, t.channels_last, t.first_node,
-                       t.median_error, t.mean_error, t.p90_error);
+    table.trees.push_back(fitted.tree);
+    table.trees.back().first_node = static_cast<std::int32_t>(table.nodes.size());
+    table.nodes.insert(table.nodes.end(), fitted.nodes.begin(), fitted.nodes.end());
   }
-  out << fmt::format("}}}};\n\nconstexpr std::array<FittedNode, {}> kNodes{{{{\n", nodes.size());
-  write_items(out, nodes, [](const FittedNode& n) {
-    return n.feature < 0 ? fmt::format("{{-1, 0, {}}}", n.right)
-                         : fmt::format("{{{}, {:#.6g}F, {}}}", n.feature, n.threshold, n.right);
-  });
-  out << fmt::format(
-      "}}}};\n\nconstexpr FittedTable kTable{{kTrees, kNodes, {{\"{}\", {}, {}}}}};\n\n"
-      "}}  // namespace\n\nconst FittedTable& fitted_table_cudnn_{}() {{ return kTable; }}\n\n"
-      "}}  // namespace memfathom\n",
-      version, static_cast<int>(all.size()) * (count * 4 / 5),
-      static_cast<int>(all.size()) * (count - count * 4 / 5), name_of(version));
+  return table;
 }
 
 int run(const std::string& path, int count, int leaves, const std::string& only) {
@@ -174,7 +120,7 @@ int run(const std::string& path, int count, int leaves, const std::string& only)
     }
   }
   std::ofstream out(path);
-  write_table(out, std::move(all), version, count);
+  out << to_text(table_of(all, version, count));
   if (!out.flush()) throw Error(ErrorKind::kEnvironment, fmt::format("{} cannot be written", path));
   return 0;
 }

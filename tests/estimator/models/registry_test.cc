@@ -72,7 +72,7 @@ TEST(RegistryTest, TheKeysThatAFamilyReadsCanBeRecorded) {
       "config.json");
   DryDevice device;
   BareAllocator allocator;
-  Session session(device, allocator, FrameworkPolicy{});
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
   Builder builder(session, {});
   ModelSettings settings;
   settings.sequence_length = 8;

@@ -51,6 +51,7 @@ class SevenModel : public WorkspaceModel {
     return {Bytes{7}, Source::kFitted};
   }
   WorkspaceSize fft(const FftQuery&) const override { return {Bytes{8}, Source::kDefault}; }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
 CachedWorkspaceModel model(CountingPlanner::Calls& calls, const std::filesystem::path& stem) {

@@ -11,6 +11,7 @@ class Seven final : public WorkspaceModel {
     return {Bytes{7}, Source::kFitted};
   }
   WorkspaceSize fft(const FftQuery&) const override { return {Bytes{9}, Source::kDefault}; }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
 ConvolutionQuery forward(std::int64_t in, std::int64_t out) {

@@ -56,7 +56,8 @@ TEST(ConvolutionSizesTest, ShapesThatMakeNoConvolutionHaveNoSizes) {
 }
 
 TEST(FittedTableTest, EveryTreeIsWhole) {
-  for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
+  for (const FittedTable* table :
+       {&fitted_table(kOldestFittedCudnn), &fitted_table(kCurrentFittedCudnn)}) {
     for (std::size_t i = 0; i < table->trees.size(); ++i) {
       const std::size_t first = static_cast<std::size_t>(table->trees[i].first_node);
       const std::size_t end = i + 1 < table->trees.size()
@@ -77,18 +78,76 @@ TEST(FittedTableTest, EveryTreeIsWhole) {
   }
 }
 
+TEST(FittedTableTest, ATableIsWrittenAsItWasRead) {
+  for (const EmbeddedFile& file : fitted_table_files()) {
+    const FittedTable table = parse_fitted_table(file.text, file.name);
+    EXPECT_EQ(to_text(table), file.text) << file.name;
+    EXPECT_EQ(parse_fitted_table(to_text(table), file.name), table);
+  }
+}
+
+TEST(FittedTableTest, EveryEmbeddedFileIsFoundByTheVersionInIt) {
+  for (const EmbeddedFile& file : fitted_table_files()) {
+    const FittedTable table = parse_fitted_table(file.text, file.name);
+    const std::string& version = table.provenance.cudnn_version;
+    const std::string short_version = version.substr(0, version.rfind('.'));
+    ASSERT_TRUE(has_fitted_table(short_version)) << version;
+    EXPECT_EQ(fitted_table(short_version), table);
+    EXPECT_EQ(&fitted_table(short_version), &fitted_table(short_version)) << "parsed once";
+  }
+  EXPECT_FALSE(has_fitted_table("7.6"));
+  EXPECT_THROW(fitted_table("7.6"), Error);
+  EXPECT_THROW(FittedWorkspaceModel("sm_80", "7.6"), Error);
+}
+
+TEST(FittedTableTest, ABrokenTableIsRefusedWithItsLine) {
+  const std::string head = "cudnn 9.99.0\nqueries 10 2\n";
+  const std::string tree = "tree 80 forward 32 nchw 0.1 0.2 0.3\n";
+  EXPECT_EQ(parse_fitted_table(head + tree + "  3:0.5:2 0 57\n", "x").nodes.size(), 3U);
+  struct Case {
+    std::string text;
+    const char* says;
+  };
+  for (const Case& c : {
+           Case{"", "no trees"},
+           Case{head, "no trees"},
+           Case{head + "  0\n", "before the first tree"},
+           Case{head + tree, "has no nodes"},
+           Case{head + tree + tree + "  0\n", "x:4: a tree has no nodes"},
+           Case{head + tree + "  3:0.5:9 0 57\n", "leads nowhere"},
+           Case{head + tree + "  3:0.5:1 0 57\n", "leads nowhere"},
+           Case{head + tree + "  16:0.5:2 0 57\n", "leads nowhere"},
+           Case{head + tree + "  126\n", "leads nowhere"},
+           Case{head + tree + "  -1\n", "leads nowhere"},
+           Case{head + tree + "  3:0.5 0 57\n", "x:4: \"\" is not a number"},
+           Case{head + tree + "  3:half:2 0 57\n", "\"half\" is not a number"},
+           Case{head + "tree 80 sideways 32 nchw 0 0 0\n  0\n", "is no direction"},
+           Case{head + "tree 80 forward 8 nchw 0 0 0\n  0\n", "is neither 32 nor 16"},
+           Case{head + "tree 80 forward 32 nchw 0 0\n  0\n", "is not a number"},
+           Case{tree + "  0\n", "no version of cuDNN"},
+       }) {
+    try {
+      parse_fitted_table(c.text, "x");
+      ADD_FAILURE() << "accepted: " << c.text;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(c.says), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(FittedTableTest, EveryArchitectureHasTwelveTreesTodayAndTheA100BeforeThat) {
   std::set<int> architectures;
   for (const GpuDescription& gpu : known_gpus()) architectures.insert(gpu.compute);
-  EXPECT_EQ(fitted_table_cudnn_9_19().trees.size(), 12 * architectures.size());
-  EXPECT_STREQ(fitted_table_cudnn_9_19().provenance.cudnn_version, "9.19.0");
-  EXPECT_EQ(fitted_table_cudnn_9_8().trees.size(), 12U);
-  EXPECT_EQ(fitted_table_cudnn_9_8().trees[0].compute, 80);
-  EXPECT_STREQ(fitted_table_cudnn_9_8().provenance.cudnn_version, "9.8.0");
+  EXPECT_EQ(fitted_table(kCurrentFittedCudnn).trees.size(), 12 * architectures.size());
+  EXPECT_EQ(fitted_table(kCurrentFittedCudnn).provenance.cudnn_version, "9.19.0");
+  EXPECT_EQ(fitted_table(kOldestFittedCudnn).trees.size(), 12U);
+  EXPECT_EQ(fitted_table(kOldestFittedCudnn).trees[0].compute, 80);
+  EXPECT_EQ(fitted_table(kOldestFittedCudnn).provenance.cudnn_version, "9.8.0");
 }
 
 TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtMost) {
-  for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
+  for (const FittedTable* table :
+       {&fitted_table(kOldestFittedCudnn), &fitted_table(kCurrentFittedCudnn)}) {
     for (const FittedTree& tree : table->trees) {
       EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F)
           << tree.compute;
@@ -121,12 +180,15 @@ TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesThe
 }
 
 TEST(FittedWorkspaceModelTest, AnArchitectureThatWasNotFittedIsAnsweredByTheNextOlder) {
-  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 87)->compute,
-            86);
-  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 70)->compute,
-            75);
-  EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 121)->compute,
-            120);
+  EXPECT_EQ(
+      tree_for(fitted_table(kCurrentFittedCudnn), example(ConvolutionKind::kForward), 87)->compute,
+      86);
+  EXPECT_EQ(
+      tree_for(fitted_table(kCurrentFittedCudnn), example(ConvolutionKind::kForward), 70)->compute,
+      75);
+  EXPECT_EQ(
+      tree_for(fitted_table(kCurrentFittedCudnn), example(ConvolutionKind::kForward), 121)->compute,
+      120);
 }
 
 TEST(FittedWorkspaceModelTest, ATransformsWorkAreaIsItsSpectrumAndADefault) {

@@ -22,6 +22,7 @@ class Nothing final : public WorkspaceModel {
     return {Bytes{7}, Source::kExact};
   }
   WorkspaceSize fft(const FftQuery&) const override { return {Bytes{9}, Source::kDefault}; }
+  WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
 TEST(OlderCudnnTest, TheWeightGradientTakesBothMapsAndTheWeightAsTiles) {
