@@ -1,6 +1,7 @@
 #include "estimator/run/trace_run.h"
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "estimator/run/simulated_memory.h"
@@ -31,9 +32,7 @@ bool is_gemm(std::string_view operation) {
 // What a storage is for, when the trace does not say it: by the phase in which it was made.
 Component component_of(const Trace& trace, std::size_t event, const Trace::Span& span) {
   const std::string& tag = trace.label_of(event).tag;
-  for (std::size_t i = 0; i < kComponentCount && !tag.empty(); ++i) {
-    if (kComponentNames[i] == tag) return static_cast<Component>(i);
-  }
+  if (const std::optional<Component> named = enum_from_name<Component>(tag)) return *named;
   if (span.phase == "load" || span.phase == "model" || span.phase == "init")
     return Component::kParameters;
   if (span.phase == "step") return Component::kOptimizerState;

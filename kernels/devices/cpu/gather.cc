@@ -71,7 +71,11 @@ void gather(const StridedSpan& lane, std::int64_t first, std::int64_t count, T* 
     case DType::kBool:
     case DType::kUint8:
       return read_runs<T, std::uint8_t>(lane, first, count, to, [](std::uint8_t v) { return v; });
-    default:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8:
+    case DType::kComplex64:
+    case DType::kNf4:
       for (std::int64_t i = 0; i < count; ++i) to[i] = lane.get<T>(first + i);
   }
 }
@@ -89,7 +93,13 @@ void scatter(const StridedSpan& lane, std::int64_t first, std::int64_t count, co
     case DType::kBf16:
       return write_runs<T, std::uint16_t>(lane, first, count, from,
                                           [](T v) { return element::float_to_bf16(float(v)); });
-    default:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kComplex64:
+    case DType::kNf4:
       for (std::int64_t i = 0; i < count; ++i) lane.set<T>(first + i, from[i]);
   }
 }

@@ -40,10 +40,15 @@ cudaDataType type_of(DType type) {
     case DType::kFp16: return CUDA_R_16F;
     case DType::kBf16: return CUDA_R_16BF;
     case DType::kComplex64: return CUDA_C_32F;
-    default:
-      throw Error(ErrorKind::kInternal,
-                  fmt::format("gemm: cuBLAS has no product of {}", to_string(type)));
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kNf4: break;
   }
+  throw Error(ErrorKind::kInternal,
+              fmt::format("gemm: cuBLAS has no product of {}", to_string(type)));
 }
 
 // 16-bit operands are accumulated in fp32; fp32 is not rounded to TF32.

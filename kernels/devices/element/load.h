@@ -20,8 +20,12 @@ MEMFATHOM_HD inline int64_t element_bytes(DType dtype) {
     case DType::kInt32: return 4;
     case DType::kFp16:
     case DType::kBf16: return 2;
-    default: return 1;
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kNf4: break;
   }
+  return 1;
 }
 
 // T is float, double or int64_t. A complex element gives its real part.

@@ -79,15 +79,13 @@ MEMFATHOM_HD void visit_elementwise(Elementwise op, Visit&& visit) {
 // The few that complex operands may take part in; false for any other.
 template <typename Visit>
 MEMFATHOM_HD bool visit_complex_elementwise(Elementwise op, Visit&& visit) {
-  switch (op) {
-    case Elementwise::kFill: visit(Fill{}); return true;
-    case Elementwise::kCopy: visit(Copy{}); return true;
-    case Elementwise::kAdd: visit(Add{}); return true;
-    case Elementwise::kMul: visit(Mul{}); return true;
-    case Elementwise::kMulConjugate: visit(MulConjugate{}); return true;
-    case Elementwise::kMulScalar: visit(MulScalar{}); return true;
-    default: return false;
-  }
+  if (op == Elementwise::kFill) return visit(Fill{}), true;
+  if (op == Elementwise::kCopy) return visit(Copy{}), true;
+  if (op == Elementwise::kAdd) return visit(Add{}), true;
+  if (op == Elementwise::kMul) return visit(Mul{}), true;
+  if (op == Elementwise::kMulConjugate) return visit(MulConjugate{}), true;
+  if (op == Elementwise::kMulScalar) return visit(MulScalar{}), true;
+  return false;
 }
 
 }  // namespace memfathom::element

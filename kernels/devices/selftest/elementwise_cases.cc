@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/devices/selftest/harness.h"
@@ -19,32 +20,22 @@ ElementwiseCall call_of(Tensors& t, Elementwise op, DType type, double low, doub
                        t.uniform(type, shape, low, high),
                        t.uniform(type, shape, low, high),
                        {0.7, 1.3, 0.5, 2.0}};
-  switch (op) {
-    case Elementwise::kFill: call.a = call.b = call.c = {}; break;
-    case Elementwise::kWhere: call.a = t.uniform(DType::kBool, shape, 0, 2); break;
-    case Elementwise::kMaskedScale: call.b = t.uniform(DType::kBool, shape, 0, 2); break;
-    case Elementwise::kNotEqualScalar: call.out = t.filled(DType::kBool, shape, 0); break;
-    case Elementwise::kSoftplus:
-    case Elementwise::kSoftplusBackward: call.scalars = {2, 1, 0, 0}; break;
-    case Elementwise::kHardtanh:
-    case Elementwise::kHardtanhBackward: call.scalars = {-0.3, 0.4, 0, 0}; break;
-    default: break;
-  }
+  if (op == Elementwise::kFill) call.a = call.b = call.c = {};
+  if (op == Elementwise::kWhere) call.a = t.uniform(DType::kBool, shape, 0, 2);
+  if (op == Elementwise::kMaskedScale) call.b = t.uniform(DType::kBool, shape, 0, 2);
+  if (op == Elementwise::kNotEqualScalar) call.out = t.filled(DType::kBool, shape, 0);
+  if (op == Elementwise::kSoftplus || op == Elementwise::kSoftplusBackward)
+    call.scalars = {2, 1, 0, 0};
+  if (op == Elementwise::kHardtanh || op == Elementwise::kHardtanhBackward)
+    call.scalars = {-0.3, 0.4, 0, 0};
   return call;
 }
 
 bool takes_signs(Elementwise op) {
-  switch (op) {
-    case Elementwise::kLog:
-    case Elementwise::kSqrt:
-    case Elementwise::kRsqrt:
-    case Elementwise::kPow:
-    case Elementwise::kPowBackward:
-    case Elementwise::kBce:
-    case Elementwise::kBceBackward:
-    case Elementwise::kDiv: return false;
-    default: return true;
-  }
+  constexpr std::array kPositiveOnly{
+      Elementwise::kLog,         Elementwise::kSqrt, Elementwise::kRsqrt,       Elementwise::kPow,
+      Elementwise::kPowBackward, Elementwise::kBce,  Elementwise::kBceBackward, Elementwise::kDiv};
+  return std::find(kPositiveOnly.begin(), kPositiveOnly.end(), op) == kPositiveOnly.end();
 }
 
 void every_operation(Harness& harness) {

@@ -113,8 +113,14 @@ double Tolerance::of(DType type) const {
     case DType::kFp16: return fp16;
     case DType::kBf16: return bf16;
     case DType::kFp64: return fp64;
-    default: return 0;
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kNf4: break;
   }
+  return 0;
 }
 
 double Tensors::next() { return static_cast<double>(element::uniform(kSeed, 0, drawn_++)); }

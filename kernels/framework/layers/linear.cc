@@ -48,7 +48,12 @@ bool is_quantized(const Builder& builder, const LinearOptions& options) {
   switch (builder.options().quantization) {
     case Quantization::kNone:
     case Quantization::kMxfp4: return false;
-    default: break;
+    case Quantization::kInt8:
+    case Quantization::kNf4:
+    case Quantization::kNf4Double:
+    case Quantization::kGptq:
+    case Quantization::kAwq:
+    case Quantization::kFp8: break;
   }
   return (!options.head || builder.options().quantize_head) &&
          !is_excluded_from_quantization(builder);

@@ -23,8 +23,13 @@ Optimizer kernel_of(OptimizerName name) {
     case OptimizerName::kAdamW8bit: return Optimizer::kAdamW;
     case OptimizerName::kRmsprop: return Optimizer::kRmsprop;
     case OptimizerName::kAdagrad: return Optimizer::kAdagrad;
-    default: return Optimizer::kSgd;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kAdafactor:
+    case OptimizerName::kLion: break;
   }
+  return Optimizer::kSgd;
 }
 
 // Only these have states that our kernels compute with; the others are kept as accounts.
@@ -66,41 +71,26 @@ void replace(std::vector<Tensor>& list, std::vector<Tensor> made) {
 }  // namespace
 
 std::optional<OptimizerName> parse_optimizer(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, OptimizerName>, 22> kNames{{
-      {"none", OptimizerName::kNone},
-      {"sgd", OptimizerName::kSgd},
-      {"sgd-momentum", OptimizerName::kSgdMomentum},
-      {"adam", OptimizerName::kAdam},
-      {"adamw", OptimizerName::kAdamW},
-      {"adamw_torch", OptimizerName::kAdamW},
-      {"adamw_torch_fused", OptimizerName::kAdamW},
-      {"adamw_hf", OptimizerName::kAdamW},
-      {"adamw_apex_fused", OptimizerName::kAdamW},
-      {"paged_adamw", OptimizerName::kAdamW},
-      {"paged_adamw_32bit", OptimizerName::kAdamW},
-      {"adamw-8bit", OptimizerName::kAdamW8bit},
-      {"adamw_8bit", OptimizerName::kAdamW8bit},
-      {"adamw8bit", OptimizerName::kAdamW8bit},
-      {"adamw_bnb_8bit", OptimizerName::kAdamW8bit},
-      {"paged_adamw_8bit", OptimizerName::kAdamW8bit},
-      {"adafactor", OptimizerName::kAdafactor},
-      {"lion", OptimizerName::kLion},
-      {"lion_32bit", OptimizerName::kLion},
-      {"rmsprop", OptimizerName::kRmsprop},
-      {"adagrad", OptimizerName::kAdagrad},
-      {"sgd_momentum", OptimizerName::kSgdMomentum},
-  }};
-  for (const auto& [known, optimizer] : kNames) {
-    if (known == name) return optimizer;
-  }
-  return std::nullopt;
+  static constexpr auto kAliases =
+      std::to_array<EnumName<OptimizerName>>({{OptimizerName::kSgdMomentum, "sgd_momentum"},
+                                              {OptimizerName::kAdamW, "adamw_torch"},
+                                              {OptimizerName::kAdamW, "adamw_torch_fused"},
+                                              {OptimizerName::kAdamW, "adamw_hf"},
+                                              {OptimizerName::kAdamW, "adamw_apex_fused"},
+                                              {OptimizerName::kAdamW, "paged_adamw"},
+                                              {OptimizerName::kAdamW, "paged_adamw_32bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw_8bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw8bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw_bnb_8bit"},
+                                              {OptimizerName::kAdamW8bit, "paged_adamw_8bit"},
+                                              {OptimizerName::kLion, "lion_32bit"}});
+  return enum_from_name(name, kAliases);
 }
 
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name) {
-  if (name == "for-loop" || name == "forloop" || name == "for_loop") return OptimizerForm::kForLoop;
-  if (name == "foreach") return OptimizerForm::kForeach;
-  if (name == "fused") return OptimizerForm::kFused;
-  return std::nullopt;
+  static constexpr auto kAliases = std::to_array<EnumName<OptimizerForm>>(
+      {{OptimizerForm::kForLoop, "forloop"}, {OptimizerForm::kForLoop, "for_loop"}});
+  return enum_from_name(name, kAliases);
 }
 
 OptimizerRun::OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters)
@@ -229,7 +219,10 @@ void OptimizerRun::step_foreach(const Indices& group, Lists& lists) {
       replace(lists.numerators, decays_gradients() ? lists.decayed : like_gradients(group));
       break;
     case OptimizerName::kAdafactor: step_foreach_adafactor(group, lists); break;
-    default: break;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kAdamW8bit:
+    case OptimizerName::kLion: break;
   }
 }
 
@@ -279,7 +272,11 @@ void OptimizerRun::step_for_loop(const Indices& parameters) {
         denominator = empty_like(state);
         break;
       }
-      default: break;
+      case OptimizerName::kNone:
+      case OptimizerName::kSgd:
+      case OptimizerName::kSgdMomentum:
+      case OptimizerName::kAdamW8bit:
+      case OptimizerName::kAdafactor: break;
     }
   }
 }

@@ -54,8 +54,13 @@ DType promote(DType a, DType b) {
       case DType::kFp16:
       case DType::kBf16: return 3;
       case DType::kInt64: return 2;
-      default: return 1;
+      case DType::kInt32:
+      case DType::kInt8:
+      case DType::kUint8:
+      case DType::kBool:
+      case DType::kNf4: break;
     }
+    return 1;
   };
   if (is_16bit_float(a) && is_16bit_float(b)) return DType::kFp32;
   return rank(a) >= rank(b) ? a : b;

@@ -10,12 +10,19 @@ cudnnDataType_t to_cudnn(DType type) {
     case DType::kFp32: return CUDNN_DATA_FLOAT;
     case DType::kFp16: return CUDNN_DATA_HALF;
     case DType::kBf16: return CUDNN_DATA_BFLOAT16;
-    default:
-      throw Error(
-          ErrorKind::kInput,
-          fmt::format("cuDNN is asked about tensors of type {}; fp32, fp16 and bf16 are planned",
-                      to_string(type)));
+    case DType::kFp64:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kComplex64:
+    case DType::kNf4: break;
   }
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("cuDNN is asked about tensors of type {}; fp32, fp16 and bf16 are planned",
+                  to_string(type)));
 }
 
 Descriptor& GraphBuilder::part(cudnnBackendDescriptorType_t type, const char* what) {
