@@ -176,7 +176,7 @@ std::string job_group(const Job& job, const DryRun& run) {
   if (job.training.mode == Mode::kInference)
     return (run.uses_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
   if (run.uses_cufft) return "fourier";
-  if (job.model.find("layers") != nullptr && !run.uses_cudnn) return "dense";
+  if (job.model.layers() != nullptr && !run.uses_cudnn) return "dense";
   return run.uses_cudnn ? "convolution" : "transformer";
 }
 

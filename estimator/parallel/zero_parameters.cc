@@ -19,7 +19,7 @@ ZeroPartitionedParameters::ZeroPartitionedParameters(Session& device, Session& h
     : device_(device),
       host_(host),
       buffers_(job.parallel.zero),
-      form_given_(job.training.optimizer_form_given),
+      form_given_(job.training.optimizer_form.has_value()),
       parameters_on_host_(job.parallel.offload_parameters),
       masters_(device, host, job),
       current_(kNone) {}

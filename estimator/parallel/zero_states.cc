@@ -50,7 +50,7 @@ ZeroPartitionedStates::ZeroPartitionedStates(Session& device, Session& host, con
       buffers_(job.parallel.zero),
       stage_(job.parallel.zero_stage),
       overlaps_(job.parallel.zero.overlap_comm.value_or(false)),
-      form_given_(job.training.optimizer_form_given),
+      form_given_(job.training.optimizer_form.has_value()),
       passes_per_step_(std::min<std::int64_t>(job.training.accumulation_steps, 2)),
       masters_(device, host, job) {}
 

@@ -1,6 +1,5 @@
 #include "estimator/run/trace_run.h"
 
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -10,13 +9,6 @@
 
 namespace memfathom {
 namespace {
-
-std::string trace_path(const Node& node) {
-  const std::filesystem::path named = node.as_string();
-  const std::string file = node.file();
-  if (named.is_absolute() || file.empty() || file == "-") return named.string();
-  return (std::filesystem::path(file).parent_path() / named).string();
-}
 
 bool is_gemm(std::string_view operation) {
   for (const std::string_view name : {"addmm", "mm", "bmm", "baddbmm", "matmul", "linear"}) {
@@ -121,7 +113,7 @@ class Replayer {
 }  // namespace
 
 DryRun run_trace(const Job& job, const DryRunOptions& options) {
-  const Trace trace = load_trace(trace_path(job.model.at("trace")));
+  const Trace& trace = *job.model.trace();
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces =
