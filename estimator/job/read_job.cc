@@ -1,5 +1,6 @@
 #include "estimator/job/read_job.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -132,18 +133,13 @@ void read_target(const Node& node, TargetSpec& target) {
   if (const Node* n = node.find("stack")) read_stack(*n, target.stack);
 }
 
-}  // namespace
-
-namespace {
-
 // Everything but the model, whose keys are only checked.
 Job read_keys(const Node& document) {
   document.check_keys({"id", "model", "training", "parallel", "allocator", "target"});
   Job job;
   if (const Node* id = document.find("id"))
     job.id = id->is_string() ? id->as_string() : id->shown();
-  const Node& model = document.at("model");
-  check_model(model);
+  check_model(document.at("model"));
   if (const Node* node = document.find("training")) read_training(*node, job.training);
   if (const Node* node = document.find("parallel")) read_parallel(*node, job.parallel);
   if (const Node* node = document.find("allocator")) {
@@ -157,7 +153,16 @@ Job read_keys(const Node& document) {
   return job;
 }
 
-bool names_same_files(const Node& a, const Node& b) { return a.file() == b.file(); }
+// Of two nodes of the same value. A path is relative to the file that names it.
+bool name_same_files(const Node& a, const Node& b) {
+  if (a.is_string()) return a.file() == b.file();
+  if (a.is_list()) {
+    return std::equal(a.items().begin(), a.items().end(), b.items().begin(), name_same_files);
+  }
+  return !a.is_map() || std::all_of(a.entries().begin(), a.entries().end(), [&](const Node& entry) {
+    return name_same_files(entry, b.at(entry.key()));
+  });
+}
 
 }  // namespace
 
@@ -171,7 +176,7 @@ Job read_variant(const Node& document, const Job& original, const ModelFiles& fi
   Job job = read_keys(document);
   const Node& model = document.at("model");
   const Node& known = original.model.source();
-  const bool is_same = names_same_files(model, known) && model.same_value(known);
+  const bool is_same = model.same_value(known) && name_same_files(model, known);
   job.model = is_same ? original.model : resolve_model(model, files);
   return job;
 }

@@ -153,6 +153,18 @@ TEST_F(ResolvedJobTest, AVariantWithAnotherModelIsResolvedAnew) {
   EXPECT_EQ(files_.opened(), 2);
 }
 
+TEST_F(ResolvedJobTest, TheSamePathInAnotherFileIsAnotherModel) {
+  write("config.json", kLlama);
+  const Node original = document("{config: config.json}");
+  const Job job = read_job(original, files_);
+  TemporaryDirectory elsewhere;
+  std::ofstream(elsewhere / "config.json") << kLlama;
+  const Node patch = parse_yaml("model: {config: config.json}", (elsewhere / "p.yaml").string());
+  const Job variant = read_variant(patched(original, patch_of(patch)), job, files_);
+  EXPECT_FALSE(variant.model.shares_data_with(job.model));
+  EXPECT_EQ(variant.model.config()->config.file(), (elsewhere / "config.json").string());
+}
+
 TEST_F(ResolvedJobTest, CandidatesOfASearchShareTheModel) {
   write("config.json", kLlama);
   Node original = document("{config: config.json}");
