@@ -159,7 +159,7 @@ std::string gpus_request(std::string_view text, const Estimator& estimator) {
   const bool has_job = is_bare_job(request) || !request.entries().empty();
   if (!has_job) return to_text(gpus_json(list_gpus()), kIndented);
   if (!is_bare_job(request)) check_request(request, {});
-  return to_text(gpus_json(gpus_for_job(read_request_job(request).document, estimator)), kIndented);
+  return to_text(gpus_json(gpus_for_job(read_request_job(request), estimator)), kIndented);
 }
 
 std::string accuracy_request(std::string_view text, const Estimator& estimator) {

@@ -23,10 +23,18 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "core/enum_names.h"
 
 namespace memfathom {
 
 enum class Format { kTable, kJson, kCsv, kMarkdown };
+
+template <>
+inline constexpr auto kEnumNames<Format> =
+    std::to_array<EnumName<Format>>({{Format::kTable, "table"},
+                                     {Format::kJson, "json"},
+                                     {Format::kCsv, "csv"},
+                                     {Format::kMarkdown, "markdown"}});
 
 // What follows the command's name, without the global options; option names have hyphens, never
 // underscores.

@@ -12,13 +12,12 @@ namespace memfathom {
 namespace {
 
 Format parse_format(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames{"table", "json", "csv", "markdown"};
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) {
+  const std::optional<Format> format = enum_from_name<Format>(name);
+  if (!format) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--format is \"{}\"; {}", name, suggestion(name, kNames)));
+                fmt::format("--format is \"{}\"; {}", name, suggestion(name, kNamesOf<Format>)));
   }
-  return static_cast<Format>(found - kNames.begin());
+  return *format;
 }
 
 // "--batch_size=4_5" -> "--batch-size=4_5".

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/enum_names.h"
+
 namespace memfathom {
 
 enum class Component : std::uint8_t {
@@ -29,21 +31,29 @@ enum class Component : std::uint8_t {
   kUnaccounted,
 };
 
-inline constexpr std::size_t kComponentCount = 18;
+template <>
+inline constexpr auto kEnumNames<Component> =
+    std::to_array<EnumName<Component>>({{Component::kParameters, "parameters"},
+                                        {Component::kBuffers, "buffers"},
+                                        {Component::kGradients, "gradients"},
+                                        {Component::kOptimizerState, "optimizer_state"},
+                                        {Component::kActivations, "activations"},
+                                        {Component::kTemporaries, "temporaries"},
+                                        {Component::kLogitsLoss, "logits_loss"},
+                                        {Component::kInputs, "inputs"},
+                                        {Component::kKvCache, "kv_cache"},
+                                        {Component::kAdapterParameters, "adapter_parameters"},
+                                        {Component::kWorkspaceCublas, "workspace_cublas"},
+                                        {Component::kWorkspaceCudnn, "workspace_cudnn"},
+                                        {Component::kWorkspaceCufft, "workspace_cufft"},
+                                        {Component::kCommunication, "communication"},
+                                        {Component::kAllocatorSlack, "allocator_slack"},
+                                        {Component::kContext, "context"},
+                                        {Component::kFramework, "framework"},
+                                        {Component::kUnaccounted, "unaccounted"}});
 
-inline constexpr std::array<std::string_view, kComponentCount> kComponentNames{
-    "parameters",       "buffers",
-    "gradients",        "optimizer_state",
-    "activations",      "temporaries",
-    "logits_loss",      "inputs",
-    "kv_cache",         "adapter_parameters",
-    "workspace_cublas", "workspace_cudnn",
-    "workspace_cufft",  "communication",
-    "allocator_slack",  "context",
-    "framework",        "unaccounted"};
+inline constexpr std::size_t kComponentCount = kEnumNames<Component>.size();
 
-constexpr std::string_view to_string(Component component) {
-  return kComponentNames[static_cast<std::size_t>(component)];
-}
+constexpr std::string_view to_string(Component component) { return enum_name(component); }
 
 }  // namespace memfathom

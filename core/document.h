@@ -21,6 +21,7 @@
 
 #include "core/bytes.h"
 #include "core/dtype.h"
+#include "core/enum_names.h"
 
 namespace memfathom {
 
@@ -84,6 +85,12 @@ class Node {
   // them.
   std::size_t as_choice(std::initializer_list<std::string_view> names) const;
   std::size_t as_choice(std::span<const std::string_view> names) const;
+  // The value of E that this string names (core/enum_names.h); anything else is the same error.
+  template <NamedEnum E>
+  E as_enum() const {
+    static_assert(names_are_complete<E>(), "the table does not name every value of the enum once");
+    return kEnumNames<E>[as_choice(kNamesOf<E>)].value;
+  }
 
   // Throws for the first key of this map that is not known, naming the nearest known one.
   void check_keys(std::initializer_list<std::string_view> known) const;

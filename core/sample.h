@@ -8,11 +8,22 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/enum_names.h"
 #include "core/workspace.h"
 
 namespace memfathom {
 
 enum class SampleStatus { kOk, kCrashed, kTimedOut, kOutOfMemory, kKilled, kDisturbed, kFailed };
+
+template <>
+inline constexpr auto kEnumNames<SampleStatus> =
+    std::to_array<EnumName<SampleStatus>>({{SampleStatus::kOk, "ok"},
+                                           {SampleStatus::kCrashed, "crashed"},
+                                           {SampleStatus::kTimedOut, "timed_out"},
+                                           {SampleStatus::kOutOfMemory, "out_of_memory"},
+                                           {SampleStatus::kKilled, "killed"},
+                                           {SampleStatus::kDisturbed, "disturbed"},
+                                           {SampleStatus::kFailed, "failed"}});
 
 // Device use right after a stage of the probe: baseline, context, cublas, cudnn, cufft, tensors,
 // warmup, steps.
@@ -45,6 +56,12 @@ struct Sample {
 };
 
 enum class Metric { kAllocated, kReserved, kDevice };
+
+template <>
+inline constexpr auto kEnumNames<Metric> =
+    std::to_array<EnumName<Metric>>({{Metric::kAllocated, "allocated"},
+                                     {Metric::kReserved, "reserved"},
+                                     {Metric::kDevice, "device"}});
 
 struct Observation {
   std::string job;  // canonical JSON

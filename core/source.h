@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/enum_names.h"
+
 namespace memfathom {
 
 enum class Source : std::uint8_t {
@@ -14,6 +16,14 @@ enum class Source : std::uint8_t {
   kPublished,  // fitted to other people's measurements
   kDefault,    // a documented constant
 };
+
+template <>
+inline constexpr auto kEnumNames<Source> =
+    std::to_array<EnumName<Source>>({{Source::kExact, "exact"},
+                                     {Source::kMeasured, "measured"},
+                                     {Source::kFitted, "fitted"},
+                                     {Source::kPublished, "published"},
+                                     {Source::kDefault, "default"}});
 
 const char* to_string(Source source);
 std::optional<Source> parse_source(std::string_view text);

@@ -13,43 +13,15 @@ std::string compact(const Shape& shape) { return fmt::format("[{}]", fmt::join(s
 
 }  // namespace
 
-const char* to_string(Library library) {
-  switch (library) {
-    case Library::kCublas: return "cublas";
-    case Library::kCublasLt: return "cublaslt";
-    case Library::kCudnn: return "cudnn";
-    case Library::kCufft: return "cufft";
-    case Library::kOnednn: return "onednn";
-    case Library::kFftw: return "fftw";
-  }
-  return "unknown";
-}
+const char* to_string(Library library) { return enum_name(library).data(); }
 
 std::optional<Library> parse_library(std::string_view text) {
-  for (const Library library : {Library::kCublas, Library::kCublasLt, Library::kCudnn,
-                                Library::kCufft, Library::kOnednn, Library::kFftw}) {
-    if (text == to_string(library)) return library;
-  }
-  return std::nullopt;
+  return enum_from_name<Library>(text);
 }
 
-const char* to_string(ConvolutionKind kind) {
-  switch (kind) {
-    case ConvolutionKind::kForward: return "forward";
-    case ConvolutionKind::kDataGradient: return "data_gradient";
-    case ConvolutionKind::kWeightGradient: return "weight_gradient";
-  }
-  return "unknown";
-}
+const char* to_string(ConvolutionKind kind) { return enum_name(kind).data(); }
 
-const char* to_string(FftKind kind) {
-  switch (kind) {
-    case FftKind::kRealToComplex: return "real_to_complex";
-    case FftKind::kComplexToReal: return "complex_to_real";
-    case FftKind::kComplexToComplex: return "complex_to_complex";
-  }
-  return "unknown";
-}
+const char* to_string(FftKind kind) { return enum_name(kind).data(); }
 
 std::string to_string(const ConvolutionQuery& query) {
   // What is off or zero is left out, so the common texts stay short; each optional part has its own

@@ -9,6 +9,7 @@
 
 #include "core/bytes.h"
 #include "core/dtype.h"
+#include "core/enum_names.h"
 #include "core/shape.h"
 #include "core/source.h"
 
@@ -16,7 +17,22 @@ namespace memfathom {
 
 enum class Library : std::uint8_t { kCublas, kCublasLt, kCudnn, kCufft, kOnednn, kFftw };
 
+template <>
+inline constexpr auto kEnumNames<Library> =
+    std::to_array<EnumName<Library>>({{Library::kCublas, "cublas"},
+                                      {Library::kCublasLt, "cublaslt"},
+                                      {Library::kCudnn, "cudnn"},
+                                      {Library::kCufft, "cufft"},
+                                      {Library::kOnednn, "onednn"},
+                                      {Library::kFftw, "fftw"}});
+
 enum class ConvolutionKind : std::uint8_t { kForward, kDataGradient, kWeightGradient };
+
+template <>
+inline constexpr auto kEnumNames<ConvolutionKind> = std::to_array<EnumName<ConvolutionKind>>(
+    {{ConvolutionKind::kForward, "forward"},
+     {ConvolutionKind::kDataGradient, "data_gradient"},
+     {ConvolutionKind::kWeightGradient, "weight_gradient"}});
 
 // One convolution call. Shapes are PyTorch's: input [N, C, spatial...], weight [out, in/groups,
 // spatial...] (transposed: [in, out/groups, spatial...]). `input` is the forward input, whatever
@@ -39,6 +55,12 @@ struct ConvolutionQuery {
 };
 
 enum class FftKind : std::uint8_t { kRealToComplex, kComplexToReal, kComplexToComplex };
+
+template <>
+inline constexpr auto kEnumNames<FftKind> =
+    std::to_array<EnumName<FftKind>>({{FftKind::kRealToComplex, "real_to_complex"},
+                                      {FftKind::kComplexToReal, "complex_to_real"},
+                                      {FftKind::kComplexToComplex, "complex_to_complex"}});
 
 // One cuFFT plan: `batch` transforms over `extents` (the real-space extents, last one fastest).
 struct FftQuery {

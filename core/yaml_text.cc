@@ -46,8 +46,11 @@ std::string scalar_text(const Node& node) {
     case Node::Type::kDouble: return number_text(node.unchecked_number());
     case Node::Type::kString:
       return is_plain(node.as_string()) ? node.as_string() : quoted(node.as_string());
-    default: return "null";
+    case Node::Type::kNull:
+    case Node::Type::kList:
+    case Node::Type::kMap: break;
   }
+  return "null";
 }
 
 bool is_scalar(const Node& node) { return !node.is_map() && !node.is_list(); }

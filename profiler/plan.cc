@@ -17,18 +17,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 3> kNames{"quick", "standard", "full"};
-constexpr std::array<double, 3> kBudgets{50, 540, 3600};  // seconds
-constexpr std::array<int, 3> kMaxRepeats{3, 4, 6};
 constexpr std::int64_t kMaxBatchSize = 1 << 16;
 
 PlanLevel level_of(std::string_view name) {
-  const auto at = std::find(kNames.begin(), kNames.end(), name);
-  if (at == kNames.end()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("there is no plan \"{}\"; {}", name, suggestion(name, kNames)));
+  const std::optional<PlanLevel> level = enum_from_name<PlanLevel>(name);
+  if (!level) {
+    throw Error(ErrorKind::kUsage, fmt::format("there is no plan \"{}\"; {}", name,
+                                               suggestion(name, kNamesOf<PlanLevel>)));
   }
-  return static_cast<PlanLevel>(at - kNames.begin());
+  return *level;
+}
+
+void set_effort(PlanLevel level, Plan& plan) {
+  switch (level) {
+    case PlanLevel::kQuick: plan.budget_seconds = 50, plan.max_repeats = 3; break;
+    case PlanLevel::kStandard: plan.budget_seconds = 540, plan.max_repeats = 4; break;
+    case PlanLevel::kFull: plan.budget_seconds = 3600, plan.max_repeats = 6; break;
+  }
 }
 
 // PyTorch chooses the kernel of an attention itself: none of its flash kernels takes fp32.
@@ -111,11 +116,9 @@ const char* type_on(int compute_capability, const char* precision) {
 Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
                Framework framework, int compute_capability) {
   const PlanLevel level = level_of(name);
-  const auto at = static_cast<std::size_t>(level);
   Plan plan;
   plan.name = name;
-  plan.budget_seconds = kBudgets[at];
-  plan.max_repeats = kMaxRepeats[at];
+  set_effort(level, plan);
   if (level != PlanLevel::kQuick) plan.limit = std::chrono::seconds{300};
   for (const ModelRow& model : model_rows()) {
     if (framework == Framework::kPytorch && model.own_only) continue;

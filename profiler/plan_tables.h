@@ -5,11 +5,16 @@
 #include <string_view>
 
 #include "core/bytes.h"
+#include "core/enum_names.h"
 #include "profiler/probe_target.h"
 
 namespace memfathom {
 
 enum class PlanLevel { kQuick, kStandard, kFull };
+
+template <>
+inline constexpr auto kEnumNames<PlanLevel> = std::to_array<EnumName<PlanLevel>>(
+    {{PlanLevel::kQuick, "quick"}, {PlanLevel::kStandard, "standard"}, {PlanLevel::kFull, "full"}});
 
 struct ModelRow {
   PlanLevel level;  // the smallest plan that has it

@@ -80,7 +80,7 @@ ExitCode print_largest_batches(const JobInput& input, const std::vector<std::str
   std::vector<LargestRow> rows(grid.rows.size());
   parallel_for(rows.size(), [&](std::size_t i) {
     const std::optional<LargestBatch> batch =
-        largest_batch(patched(input.document, grid.rows[i].patch), answer, options);
+        largest_batch(patched(input.document, grid.rows[i].patch), answer, options, input.job);
     if (!batch) {
       throw Error(ErrorKind::kUsage,
                   "recommend --grid needs a target: add --gpu rtx-4090, --gpu-memory 24, or a "
@@ -105,7 +105,7 @@ ExitCode print_by_memory(const JobInput& input, const EstimateFunction& answer,
   for (const MemoryClass& kind : kClasses) {
     const Patch target = strategy_patch(fmt::format("gpu={}", kind.gpu), input.job);
     const std::optional<Configuration> found =
-        cheapest_configuration(patched(input.document, target), answer, options);
+        cheapest_configuration(patched(input.document, target), answer, options, input.job);
     any = any || found;
     std::string changes = !found                   ? "a smaller model or more GPUs"
                           : found->changes.empty() ? "nothing"

@@ -30,7 +30,7 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   Estimate estimate = estimator.estimate_as_run(input.job, true);
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
-    estimate.suggestions = suggest(input.document, estimator.search_function());
+    estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
   context.out << report_page(input, estimate, estimator.timeline(input.job));
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }

@@ -44,9 +44,8 @@ struct SingleChange {
 // sizes that fit are found by searching (largest.h) and are not among these.
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job);
 
-// LoRA of the usual rank on the layers that PEFT adapts by default in the job's models; `holder`
-// has the key `model`.
-Patch lora_patch(const Node& holder);
+// LoRA of the usual rank on the layers that PEFT adapts by default in such a model.
+Patch lora_patch(const ModelSpec& model);
 // Adapters instead of all weights, in 16 or in 4 bits, and smaller adapters than there are.
 void add_lora_changes(const Node& document, const Job& job, std::vector<SingleChange>& changes);
 

@@ -293,8 +293,7 @@ Combination with_largest_batch(EstimateCache& answers, const Job& job, Combinati
   const std::int64_t size = largest_that_fits(answers, with, extent, limit, kMaxTimes).value_or(1);
   const std::int64_t steps = trains ? (effective + size - 1) / size : training.accumulation_steps;
   // Accumulation costs memory too: what it leaves may be less than the combination has already.
-  if (size <= read_job(patched(answers.document(), combination.patch)).training.batch_size)
-    return combination;
+  if (size <= answers.variant(combination.patch).training.batch_size) return combination;
   larger.patch = joined(std::move(larger.patch), extent.patch(size));
   std::string words = fmt::format("batch_size {} -> {}", training.batch_size, size);
   if (steps != training.accumulation_steps) {

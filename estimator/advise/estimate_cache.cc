@@ -29,8 +29,14 @@ Node in_order(const Node& node) {
 
 }  // namespace
 
-EstimateCache::EstimateCache(Node document, EstimateFunction answer)
-    : document_(std::move(document)), answer_(std::move(answer)) {}
+EstimateCache::EstimateCache(Node document, EstimateFunction answer, const Job& original)
+    : document_(std::move(document)),
+      job_(read_variant(document_, original)),
+      answer_(std::move(answer)) {}
+
+Job EstimateCache::variant(const Patch& patch) const {
+  return read_variant(patched(document_, patch), job_);
+}
 
 EstimateCache::Entry& EstimateCache::entry_for(const Node& variant) {
   const std::string key = to_yaml(in_order(variant));
@@ -39,12 +45,12 @@ EstimateCache::Entry& EstimateCache::entry_for(const Node& variant) {
 }
 
 const Estimate* EstimateCache::ask(const Patch& patch, std::optional<Bytes> ceiling) {
-  const Node variant = patched(document_, patch);
-  Entry& entry = entry_for(variant);
+  const Node changed = patched(document_, patch);
+  Entry& entry = entry_for(changed);
   const std::lock_guard lock(entry.asking);
   if (!entry.answered && !(ceiling && *ceiling <= entry.above)) {
     try {
-      entry.estimate = answer_(read_job(variant), ceiling);
+      entry.estimate = answer_(read_variant(changed, job_), ceiling);
       entry.answered = true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kOutOfMemory) throw;
@@ -67,7 +73,7 @@ const Estimate& EstimateCache::base() {
   Entry& entry = entry_for(document_);
   const std::lock_guard lock(entry.asking);
   // Somebody may have asked for it by an empty patch, to whom it was no error.
-  if (!entry.estimate) entry.estimate = answer_(read_job(document_), std::nullopt);
+  if (!entry.estimate) entry.estimate = answer_(job_, std::nullopt);
   entry.answered = true;
   return *entry.estimate;
 }

@@ -23,9 +23,14 @@ using EstimateFunction = std::function<Estimate(const Job& job, std::optional<By
 // May be asked from several threads; a variant that another thread is at is waited for.
 class EstimateCache {
  public:
-  EstimateCache(Node document, EstimateFunction answer);
+  // Reads the document; its model is taken from `original` where it is the same. Throws what
+  // reading throws.
+  EstimateCache(Node document, EstimateFunction answer, const Job& original = {});
 
   const Node& document() const { return document_; }
+  const Job& job() const { return job_; }
+  // The job of the document with the patch. The model is read again only if the patch changes it.
+  Job variant(const Patch& patch) const;
   // The estimate of the document with the patch; null when the patched job cannot be answered (a
   // model that has no such attention, a number of GPUs that does not divide). The pointer stays
   // valid.
@@ -33,7 +38,7 @@ class EstimateCache {
   // The same where only an estimate that may be at most so high is of use: null, too, when it lies
   // above. Cheaper than of() for one that does.
   const Estimate* within(Bytes ceiling, const Patch& patch);
-  // The unchanged job. Throws what reading or answering it throws.
+  // The unchanged job. Throws what answering it throws.
   const Estimate& base();
   // Answers all of them, on every core; of() then has them at once.
   void prepare(const std::vector<Patch>& patches);
@@ -49,6 +54,7 @@ class EstimateCache {
   const Estimate* ask(const Patch& patch, std::optional<Bytes> ceiling);
 
   Node document_;
+  Job job_;
   EstimateFunction answer_;
   std::mutex mutex_;  // of the map; an entry has its own
   std::map<std::string, Entry> entries_;

@@ -6,7 +6,6 @@
 #include "estimator/advise/changes.h"
 #include "estimator/models/grid_presets.h"
 #include "estimator/models/registry.h"
-#include "estimator/readers/model_config.h"
 
 namespace memfathom {
 namespace {
@@ -15,12 +14,11 @@ constexpr std::int64_t kDefaultLoraRank = 16;
 constexpr std::int64_t kSmallRank = 4;
 
 // The modules that PEFT would adapt in this model.
-LoraTargets targets_of(const Node& holder) {
-  const Node config = model_config(holder);
-  if (config.is_map()) return traits_of(config).lora_targets;
-  const Node* preset = value_at(holder, "model.preset");
-  return preset != nullptr && preset->is_string() ? preset_lora_targets(preset->as_string())
-                                                  : FamilyTraits{}.lora_targets;
+LoraTargets targets_of(const ModelSpec& model) {
+  if (const NetworkConfig* config = model.config()) return traits_of(config->config).lora_targets;
+  if (const PresetNetwork* preset = model.preset())
+    return preset_lora_targets(preset->normalized_name);
+  return FamilyTraits{}.lora_targets;
 }
 
 bool is_trained(const Node& module) {
@@ -42,24 +40,24 @@ void add_smaller(const std::string& key, const char* what, std::int64_t rank,
 
 }  // namespace
 
-Patch lora_patch(const Node& holder) {
+Patch lora_patch(const ModelSpec& model) {
   Patch patch{{"training.lora.rank", Node::integer(kDefaultLoraRank)}};
   Node targets = Node::list();
-  const auto add_targets = [&](const Node& part) {
+  const auto add_targets = [&](const ModelSpec& part) {
     for (const std::string_view target : targets_of(part)) {
       const auto is_same = [&](const Node& known) { return known.as_string() == target; };
       if (!target.empty() && std::none_of(targets.items().begin(), targets.items().end(), is_same))
         targets.append(Node::string(std::string(target)));
     }
   };
-  const Node* modules = holder.at("model").find("modules");
-  if (modules == nullptr) {
-    add_targets(holder);
+  const ModuleList* list = model.modules();
+  if (list == nullptr) {
+    add_targets(model);
   } else {
-    for (std::size_t i = 0; i < modules->items().size(); ++i) {
-      const Node& module = modules->items()[i];
-      if (!is_trained(module)) continue;
-      add_targets(module);
+    for (std::size_t i = 0; i < list->modules.size(); ++i) {
+      const ModuleSpec& module = list->modules[i];
+      if (!is_trained(module.source)) continue;
+      add_targets(module.model);
       patch.push_back({fmt::format("model.modules[{}].train", i), Node::string("lora")});
     }
   }
@@ -73,7 +71,7 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
   const bool some_trained = modules == nullptr ? is_trained(document.at("model"))
                                                : std::any_of(modules->items().begin(),
                                                              modules->items().end(), is_trained);
-  Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(document);
+  Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(job.model);
   if (!lora.empty()) {
     changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kDefaultLoraRank),
                        "only adapters are trained", ChangeGroup::kTrainable, 10, lora});

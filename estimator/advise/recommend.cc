@@ -10,7 +10,6 @@
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
 #include "estimator/advise/largest_extent.h"
-#include "estimator/job/read_job.h"
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
@@ -62,7 +61,7 @@ LargestExtent largest_of(EstimateCache& answers, const Extent& extent, const Lim
 Configuration configuration(EstimateCache& answers, const Job& job, const Combination& combination,
                             std::string name, std::string aim, Bytes whole) {
   const Estimate& estimate = *answers.of(combination.patch);
-  const Job changed = read_job(patched(answers.document(), combination.patch));
+  const Job changed = answers.variant(combination.patch);
   Configuration result{std::move(name),
                        std::move(aim),
                        combination.changes,
@@ -94,9 +93,9 @@ constexpr const char* kBalanced = "the cheapest changes that fit";
 }  // namespace
 
 Recommendation recommend(const Node& document, const EstimateFunction& answer,
-                         const RecommendOptions& options) {
-  EstimateCache answers(with_margin(document, options), answer);
-  const Job job = read_job(answers.document());
+                         const RecommendOptions& options, const Job& original) {
+  EstimateCache answers(with_margin(document, options), answer, original);
+  const Job& job = answers.job();
   Recommendation result;
   result.base = answers.base();
   const std::optional<Limit> limit = limit_of(result.base, options);
@@ -136,20 +135,21 @@ Recommendation recommend(const Node& document, const EstimateFunction& answer,
 }
 
 std::optional<LargestBatch> largest_batch(const Node& document, const EstimateFunction& answer,
-                                          const RecommendOptions& options) {
-  EstimateCache answers(with_margin(document, options), answer);
+                                          const RecommendOptions& options, const Job& original) {
+  EstimateCache answers(with_margin(document, options), answer, original);
   const std::optional<Limit> limit = limit_of(answers.base(), options);
   if (!limit) return std::nullopt;
-  const LargestExtent found = largest_of(
-      answers, extents_of(answers.document(), read_job(answers.document())).front(), *limit);
+  const LargestExtent found =
+      largest_of(answers, extents_of(answers.document(), answers.job()).front(), *limit);
   return LargestBatch{found.largest, found.device_peak, limit->available};
 }
 
 std::optional<Configuration> cheapest_configuration(const Node& document,
                                                     const EstimateFunction& answer,
-                                                    const RecommendOptions& options) {
-  EstimateCache answers(with_margin(document, options), answer);
-  const Job job = read_job(answers.document());
+                                                    const RecommendOptions& options,
+                                                    const Job& original) {
+  EstimateCache answers(with_margin(document, options), answer, original);
+  const Job& job = answers.job();
   const std::optional<Limit> limit = limit_of(answers.base(), options);
   if (!limit) return std::nullopt;
   const std::optional<Combination> found = cheapest_combination(answers, job, *limit);
@@ -158,9 +158,10 @@ std::optional<Configuration> cheapest_configuration(const Node& document,
                        *answers.base().verdict.capacity - answers.base().verdict.used_by_others);
 }
 
-std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer) {
-  EstimateCache answers(document, answer);
-  const Job job = read_job(document);
+std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,
+                                const Job& original) {
+  EstimateCache answers(document, answer, original);
+  const Job& job = answers.job();
   std::optional<Limit> limit;
   if (answers.base().verdict.available)
     limit = Limit{*answers.base().verdict.available, std::nullopt};

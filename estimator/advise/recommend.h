@@ -53,8 +53,10 @@ struct Recommendation {
                                               // the cheapest combination
 };
 
+// All of these read the document; `original` is a job that was read from it or from one like it,
+// whose model is shared where it is the same.
 Recommendation recommend(const Node& document, const EstimateFunction& answer,
-                         const RecommendOptions& options);
+                         const RecommendOptions& options, const Job& original = {});
 
 // The largest batch that fits, nothing else; nothing without a target.
 struct LargestBatch {
@@ -63,15 +65,18 @@ struct LargestBatch {
   Bytes available;
 };
 std::optional<LargestBatch> largest_batch(const Node& document, const EstimateFunction& answer,
-                                          const RecommendOptions& options);
+                                          const RecommendOptions& options,
+                                          const Job& original = {});
 
 // The cheapest combination of changes that fits, nothing else; nothing when there is none.
 std::optional<Configuration> cheapest_configuration(const Node& document,
                                                     const EstimateFunction& answer,
-                                                    const RecommendOptions& options);
+                                                    const RecommendOptions& options,
+                                                    const Job& original = {});
 
 // The single changes only, for an estimate that does not fit.
-std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer);
+std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,
+                                const Job& original = {});
 
 const Configuration* configuration_named(const Recommendation& recommendation,
                                          std::string_view name);

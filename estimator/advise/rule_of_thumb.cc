@@ -1,12 +1,11 @@
 #include "estimator/advise/rule_of_thumb.h"
 
 #include "core/document_path.h"
-#include "estimator/job/read_job.h"
 
 namespace memfathom {
 
-std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Estimate& estimate) {
-  const Job job = read_job(document);
+std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Job& job,
+                                         const Estimate& estimate) {
   const ModelSettings& settings = job.training.settings;
   const auto count = [&](std::initializer_list<const char*> keys) -> std::int64_t {
     for (const char* key : keys) {

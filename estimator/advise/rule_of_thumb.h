@@ -6,6 +6,7 @@
 #include "core/bytes.h"
 #include "core/document.h"
 #include "estimator/answer/estimate.h"
+#include "estimator/job/job.h"
 
 namespace memfathom {
 
@@ -18,7 +19,9 @@ struct RuleOfThumb {
   bool safe = false;
 };
 
-// Nothing when the job has no image, width and depth to put into the formula.
-std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Estimate& estimate);
+// `job` is what `document` says. Nothing when the job has no image, width and depth to put into the
+// formula.
+std::optional<RuleOfThumb> rule_of_thumb(const Node& document, const Job& job,
+                                         const Estimate& estimate);
 
 }  // namespace memfathom

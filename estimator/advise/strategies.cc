@@ -82,7 +82,8 @@ constexpr auto kTargetKeys = std::to_array<std::string_view>(
 // The trained model once more, frozen beside it: what distilling and un-learning compare with.
 KeyChange frozen_copy(const Job& job) {
   Node modules = Node::list();
-  const Node* parts = job.model.find("modules");
+  const Node& written = job.model.source();
+  const Node* parts = written.find("modules");
   const auto copy = [&](const Node& model) {
     Node module = Node::map();
     module.set("name", Node::string("original"));
@@ -92,7 +93,7 @@ KeyChange frozen_copy(const Job& job) {
     modules.append(std::move(module));
   };
   if (parts == nullptr) {
-    Node model = job.model;
+    Node model = written;
     Node trained = Node::map();
     trained.set("name", Node::string("trained"));
     for (const char* key : {"train", "adapter"}) {
@@ -176,9 +177,7 @@ Patch strategy_patch(std::string_view strategy, const Job& job) {
     patch = joined(std::move(patch), named_patch(part));
     // An adapter that is there already is kept.
     if ((part == "lora" || part == "qlora") && !job.training.lora) {
-      Node holder = Node::map();
-      holder.set("model", job.model);
-      patch = joined(std::move(patch), lora_patch(holder));
+      patch = joined(std::move(patch), lora_patch(job.model));
     }
   }
   return patch;

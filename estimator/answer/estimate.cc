@@ -23,8 +23,23 @@ Source source_of(Component component) {
     case Component::kWorkspaceCublas: return Source::kDefault;  // documented sizes
     case Component::kWorkspaceCudnn:
     case Component::kWorkspaceCufft: return Source::kFitted;
-    default: return Source::kExact;
+    case Component::kParameters:
+    case Component::kBuffers:
+    case Component::kGradients:
+    case Component::kOptimizerState:
+    case Component::kActivations:
+    case Component::kTemporaries:
+    case Component::kLogitsLoss:
+    case Component::kInputs:
+    case Component::kKvCache:
+    case Component::kAdapterParameters:
+    case Component::kCommunication:
+    case Component::kAllocatorSlack:
+    case Component::kContext:
+    case Component::kFramework:
+    case Component::kUnaccounted: break;
   }
+  return Source::kExact;
 }
 
 // The lines of what is alive at the allocated peak.
@@ -176,7 +191,7 @@ std::string job_group(const Job& job, const DryRun& run) {
   if (job.training.mode == Mode::kInference)
     return (run.uses_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
   if (run.uses_cufft) return "fourier";
-  if (job.model.find("layers") != nullptr && !run.uses_cudnn) return "dense";
+  if (job.model.layers() != nullptr && !run.uses_cudnn) return "dense";
   return run.uses_cudnn ? "convolution" : "transformer";
 }
 

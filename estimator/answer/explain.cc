@@ -9,7 +9,6 @@
 
 #include "core/coefficients.h"
 #include "estimator/models/blocks/config_reader.h"
-#include "estimator/models/factory.h"
 
 namespace memfathom {
 namespace {
@@ -52,10 +51,10 @@ Facts facts_of(const Job& job, const DryRun& run, const Estimate& estimate,
   const TrainingSpec& training = job.training;
   facts.tokens =
       training.batch_size * training.settings.sequence_length * (training.preference ? 2 : 1);
-  std::vector<std::string> ignored;
-  if (const std::optional<Node> config = model_config(job.model, ignored)) {
-    facts.vocabulary = count_or(*config, {"vocab_size"}, 0, kMaxTokens);
-    facts.layers = count_or(*config, {"num_hidden_layers", "n_layer", "num_layers"}, 0, kMaxLayers);
+  if (const NetworkConfig* model = job.model.config()) {
+    facts.vocabulary = count_or(model->config, {"vocab_size"}, 0, kMaxTokens);
+    facts.layers =
+        count_or(model->config, {"num_hidden_layers", "n_layer", "num_layers"}, 0, kMaxLayers);
   }
   for (const PhaseLine& phase : estimate.phases) {
     if (phase.iteration != 1 && phase.allocated_peak == estimate.totals.allocated_peak)
@@ -104,25 +103,27 @@ std::string gradients_text(const Facts& f, Bytes bytes) {
                      f.peak_phase, sharing(f.job.parallel));
 }
 
+std::string_view states_of(OptimizerName name) {
+  switch (name) {
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd: return "no states";
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kLion: return "one state (momentum)";
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW: return "two states (mean and variance of the gradients)";
+    case OptimizerName::kAdamW8bit: return "two 8-bit states with scales per block of 256";
+    case OptimizerName::kAdafactor: return "row and column variances";
+    case OptimizerName::kRmsprop: return "one state (mean square)";
+    case OptimizerName::kAdagrad: return "one state (sum of squares)";
+  }
+  return "";
+}
+
 std::string optimizer_text(const Facts& f, Bytes bytes) {
-  static constexpr std::array<std::string_view, 10> kStates{
-      "no states",
-      "no states",
-      "one state (momentum)",
-      "two states (mean and variance of the gradients)",
-      "two states (mean and variance of the gradients)",
-      "two 8-bit states with scales per block of 256",
-      "row and column variances",
-      "one state (momentum)",
-      "one state (mean square)",
-      "one state (sum of squares)"};
-  const OptimizerOptions& optimizer = f.training().optimizer;
+  const OptimizerOptions optimizer = f.training().optimizer_options();
   std::string text =
       fmt::format("{}: {}, {:.2f} B for each of the {} parameters that learn",
-                  optimizer.form == OptimizerForm::kForeach ? "foreach"
-                  : optimizer.form == OptimizerForm::kFused ? "fused"
-                                                            : "for-loop",
-                  kStates[static_cast<std::size_t>(optimizer.name)],
+                  enum_name(optimizer.form), states_of(optimizer.name),
                   ratio(bytes, f.run.trainable_count), grouped(f.run.trainable_count));
   if (optimizer.master_weights) text += ", fp32 copies of them among it";
   return text + sharing(f.job.parallel);
@@ -240,8 +241,11 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
     case Component::kWorkspaceCufft: return "the work area of the transform at the peak";
     case Component::kAllocatorSlack: return slack_text(f, line.bytes);
     case Component::kCommunication: return communication_text(f, line.bytes);
-    default: return "";
+    case Component::kContext:
+    case Component::kFramework:
+    case Component::kUnaccounted: break;
   }
+  return "";
 }
 
 // Where a larger job need not take more.

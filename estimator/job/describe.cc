@@ -68,6 +68,15 @@ std::string model_name(const Node& model) {
   return given(model, "trace") != nullptr ? "a recorded step" : "a stack of layers";
 }
 
+std::string_view mode_noun(Mode mode) {
+  switch (mode) {
+    case Mode::kTrain: return "training";
+    case Mode::kInference: return "inference";
+    case Mode::kGenerate: return "generation";
+  }
+  return "";
+}
+
 std::string sample_words(const TrainingSpec& training) {
   const ModelSettings& settings = training.settings;
   std::string text = fmt::format("batch {}", training.batch_size);
@@ -143,9 +152,8 @@ std::string_view precision_name(const Precision& precision) {
 
 std::string describe(const Node& document, const Job& job) {
   const TrainingSpec& training = job.training;
-  std::string name = printable(model_name(job.model));
-  if (given(job.model, "trace") != nullptr) return name;
-  static constexpr std::array<std::string_view, 3> kModes{"training", "inference", "generation"};
+  std::string name = printable(model_name(job.model.source()));
+  if (job.model.trace() != nullptr) return name;
   std::vector<std::string> words{sample_words(training),
                                  std::string(precision_name(training.precision))};
   if (training.quantization != Quantization::kNone) {
@@ -155,12 +163,11 @@ std::string describe(const Node& document, const Job& job) {
   }
   if (training.mode == Mode::kTrain) add_training(document, training, words);
   add_parallel(job.parallel, words);
-  return fmt::format("{}, {}: {}", name, kModes[static_cast<std::size_t>(training.mode)],
-                     fmt::join(words, ", "));
+  return fmt::format("{}, {}: {}", name, mode_noun(training.mode), fmt::join(words, ", "));
 }
 
 std::string unspecified_settings(const Node& document, const Job& job) {
-  if (given(job.model, "trace") != nullptr) return "";
+  if (job.model.trace() != nullptr) return "";
   const TrainingSpec& training = job.training;
   std::vector<std::string> words;
   if (!says(document, "batch_size"))
@@ -171,7 +178,7 @@ std::string unspecified_settings(const Node& document, const Job& job) {
     words.push_back("optimizer " + optimizer_name(document));
   const ModelSettings& settings = training.settings;
   const bool sized = settings.sequence_length > 0 || settings.image_height > 0;
-  if (!sized && given(job.model, "layers") == nullptr && given(job.model, "modules") == nullptr)
+  if (!sized && job.model.layers() == nullptr && job.model.modules() == nullptr)
     words.emplace_back("samples of the model's own size");
   if (words.empty()) return "";
   return fmt::format("{} (the job does not say)", fmt::join(words, ", "));

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/bytes.h"
-#include "core/document.h"
 #include "core/dtype.h"
+#include "core/enum_names.h"
 #include "estimator/models/blocks/settings.h"
+#include "estimator/models/model_spec.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/layers/training_loop.h"
 #include "kernels/framework/optim/optimizer.h"
@@ -22,21 +23,48 @@ enum class Reference : std::uint8_t { kNone, kPrecomputed, kModel, kDisabledAdap
 enum class Fsdp : std::uint8_t { kNone, kFull, kHybrid };
 enum class Backend : std::uint8_t { kCaching, kNone };
 
+// The words of docs/contract.md §3.
+template <>
+inline constexpr auto kEnumNames<Mode> = std::to_array<EnumName<Mode>>(
+    {{Mode::kTrain, "train"}, {Mode::kInference, "inference"}, {Mode::kGenerate, "generate"}});
+template <>
+inline constexpr auto kEnumNames<Lengths> =
+    std::to_array<EnumName<Lengths>>({{Lengths::kFixed, "fixed"}, {Lengths::kVarying, "varying"}});
+template <>
+inline constexpr auto kEnumNames<Reference> =
+    std::to_array<EnumName<Reference>>({{Reference::kNone, "none"},
+                                        {Reference::kPrecomputed, "precomputed"},
+                                        {Reference::kModel, "model"},
+                                        {Reference::kDisabledAdapter, "disabled-adapter"}});
+template <>
+inline constexpr auto kEnumNames<Fsdp> = std::to_array<EnumName<Fsdp>>({{Fsdp::kNone, "none"},
+                                                                        {Fsdp::kFull, "full"},
+                                                                        {Fsdp::kHybrid, "hybrid"}});
+template <>
+inline constexpr auto kEnumNames<Backend> =
+    std::to_array<EnumName<Backend>>({{Backend::kCaching, "caching"}, {Backend::kNone, "none"}});
+
 // fp32, bf16, fp16: parameters in that type. amp-*: fp32 parameters under autocast.
 struct Precision {
   DType parameters = DType::kFp32;
   std::optional<DType> autocast;
 };
 
+struct LoraSpec {
+  std::int64_t rank = 8;
+  std::vector<std::string> targets;  // last part of a linear's name, or "all-linear"
+  std::optional<double> dropout;     // absent: none, or what the library's recipe has
+  std::optional<DType> precision;    // absent: PEFT's fp32, under autocast on a 16-bit base
+};
+
 struct TrainingSpec {
   Mode mode = Mode::kTrain;
   std::int64_t batch_size = 1;
   Precision precision;
-  OptimizerOptions optimizer;
-  bool optimizer_form_given = false;
+  OptimizerOptions optimizer;                   // its form is the framework's default
+  std::optional<OptimizerForm> optimizer_form;  // the job's own
   std::int64_t accumulation_steps = 1;
-  std::optional<LoraOptions> lora;
-  bool lora_precision_given = false, lora_dropout_given = false;
+  std::optional<LoraSpec> lora;
   Quantization quantization = Quantization::kNone;
   PackedWeights packed;
   bool preference = false;  // DPO: two sequences per sample
@@ -49,15 +77,23 @@ struct TrainingSpec {
   bool compiled = false;         // torch.compile: said, not modelled
   bool paged_optimizer = false;  // its states may leave the GPU: said, not modelled
   bool gradient_clipping = false;
-  ZeroGrad zero_grad = ZeroGrad::kAfterStep;
-  bool zero_grad_given = false;
-  std::optional<Lengths> lengths;  // absent: fixed, which the answer then says
+  std::optional<ZeroGrad> zero_grad;  // absent: as the framework's release has it
+  std::optional<Lengths> lengths;     // absent: fixed, which the answer then says
   bool grad_scaler = false;
   bool hold_output = false;
   std::optional<bool> retain_graph;  // absent: as the kind of job has it (run/layer_benchmark.h)
   std::optional<bool> use_cache;
-  bool kv_cache_given = false;
-  ModelSettings settings;  // the part a network sees
+  std::optional<KvCache> kv_cache;  // absent: as transformers' release has it
+  // What a network is told of the keys above. Its precision and caches are filled in from them when
+  // the model is built (job_model/built_model.h).
+  ModelSettings settings;
+
+  // The optimizer as it runs: the job's own form over the default.
+  OptimizerOptions optimizer_options() const {
+    OptimizerOptions options = optimizer;
+    options.form = optimizer_form.value_or(options.form);
+    return options;
+  }
 };
 
 struct ZeroBuffers {
@@ -109,7 +145,7 @@ struct TargetSpec {
 
 struct Job {
   std::string id;
-  Node model;  // §3's `model`, exactly one way of saying it
+  ModelSpec model;
   TrainingSpec training;
   ParallelSpec parallel;
   AllocatorSpec allocator;

@@ -1,5 +1,6 @@
 #include "estimator/job/read_job.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -58,8 +59,7 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
   if (const Node* n = node.find("zero_stage"))
     parallel.zero_stage = static_cast<int>(n->as_int(0, 3));
   if (const Node* n = node.find("fsdp")) {
-    parallel.fsdp = n->is_bool() ? (n->as_bool() ? Fsdp::kFull : Fsdp::kNone)
-                                 : static_cast<Fsdp>(n->as_choice({"none", "full", "hybrid"}));
+    parallel.fsdp = n->is_bool() ? (n->as_bool() ? Fsdp::kFull : Fsdp::kNone) : n->as_enum<Fsdp>();
   }
   if (const Node* n = node.find("tensor")) parallel.tensor = n->as_int(1, kMaxGpus);
   if (const Node* n = node.find("pipeline")) parallel.pipeline = n->as_int(1, kMaxGpus);
@@ -98,8 +98,7 @@ void read_stack(const Node& node, StackSpec& stack) {
   text("transformers", stack.transformers);
   text("peft", stack.peft);
   text("bitsandbytes", stack.bitsandbytes);
-  if (const Node* library = node.find("library"))
-    stack.library = static_cast<ModelLibrary>(library->as_choice({"transformers", "litgpt"}));
+  if (const Node* library = node.find("library")) stack.library = library->as_enum<ModelLibrary>();
 }
 
 // "sm_89", of a GPU that is known by its size only.
@@ -134,25 +133,51 @@ void read_target(const Node& node, TargetSpec& target) {
   if (const Node* n = node.find("stack")) read_stack(*n, target.stack);
 }
 
-}  // namespace
-
-Job read_job(const Node& document) {
+// Everything but the model, whose keys are only checked.
+Job read_keys(const Node& document) {
   document.check_keys({"id", "model", "training", "parallel", "allocator", "target"});
   Job job;
   if (const Node* id = document.find("id"))
     job.id = id->is_string() ? id->as_string() : id->shown();
-  job.model = document.at("model");
-  check_model(job.model);
+  check_model(document.at("model"));
   if (const Node* node = document.find("training")) read_training(*node, job.training);
   if (const Node* node = document.find("parallel")) read_parallel(*node, job.parallel);
   if (const Node* node = document.find("allocator")) {
     node->check_keys({"backend", "options"});
     if (const Node* backend = node->find("backend")) {
-      job.allocator.backend = static_cast<Backend>(backend->as_choice({"caching", "none"}));
+      job.allocator.backend = backend->as_enum<Backend>();
     }
     if (const Node* options = node->find("options")) job.allocator.options = options->as_string();
   }
   if (const Node* node = document.find("target")) read_target(*node, job.target);
+  return job;
+}
+
+// Of two nodes of the same value. A path is relative to the file that names it.
+bool name_same_files(const Node& a, const Node& b) {
+  if (a.is_string()) return a.file() == b.file();
+  if (a.is_list()) {
+    return std::equal(a.items().begin(), a.items().end(), b.items().begin(), name_same_files);
+  }
+  return !a.is_map() || std::all_of(a.entries().begin(), a.entries().end(), [&](const Node& entry) {
+    return name_same_files(entry, b.at(entry.key()));
+  });
+}
+
+}  // namespace
+
+Job read_job(const Node& document, const ModelFiles& files) {
+  Job job = read_keys(document);
+  job.model = resolve_model(document.at("model"), files);
+  return job;
+}
+
+Job read_variant(const Node& document, const Job& original, const ModelFiles& files) {
+  Job job = read_keys(document);
+  const Node& model = document.at("model");
+  const Node& known = original.model.source();
+  const bool is_same = model.same_value(known) && name_same_files(model, known);
+  job.model = is_same ? original.model : resolve_model(model, files);
   return job;
 }
 

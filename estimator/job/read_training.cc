@@ -13,16 +13,32 @@ constexpr std::int64_t kMax = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxNewTokens = 1 << 20;  // every one of them is replayed
 constexpr std::int64_t kMaxImages = 10'000;
 
-void read_mode(const Node& node, TrainingSpec& training) {
-  training.mode = static_cast<Mode>(node.as_choice({"train", "inference", "generate"}));
+// The names of a table's rows, in its order.
+template <typename Row, std::size_t N>
+constexpr std::array<std::string_view, N> names_in(const std::array<Row, N>& rows) {
+  std::array<std::string_view, N> names;
+  for (std::size_t i = 0; i < N; ++i) names[i] = rows[i].name;
+  return names;
 }
+
+void read_mode(const Node& node, TrainingSpec& training) { training.mode = node.as_enum<Mode>(); }
+
+struct FrozenPart {
+  std::string_view name;
+  bool FrozenParts::*member;
+};
+
+constexpr std::array kFrozenParts{FrozenPart{"vision_tower", &FrozenParts::vision},
+                                  FrozenPart{"projector", &FrozenParts::projector},
+                                  FrozenPart{"language_model", &FrozenParts::language}};
+
+constexpr auto kFrozenPartNames = names_in(kFrozenParts);
 
 // Parts of a model that reads images which do not learn.
 void read_frozen(const Node& node, TrainingSpec& training) {
   FrozenParts frozen;
-  bool* const parts[] = {&frozen.vision, &frozen.projector, &frozen.language};
   for (const Node& part : node.items())
-    *parts[part.as_choice({"vision_tower", "projector", "language_model"})] = true;
+    frozen.*kFrozenParts[part.as_choice(kFrozenPartNames)].member = true;
   training.settings.frozen = frozen;
 }
 
@@ -40,12 +56,7 @@ void read_image_size(const Node& node, TrainingSpec& training) {
 
 OptimizerName optimizer_name(const Node& node) {
   const std::optional<OptimizerName> known = parse_optimizer(node.as_string());
-  if (known) return *known;
-  static constexpr std::array<std::string_view, 10> kNames{
-      "none",       "sgd",       "sgd-momentum", "adam",    "adamw",
-      "adamw-8bit", "adafactor", "lion",         "rmsprop", "adagrad"};
-  node.as_choice(kNames);  // says which was meant
-  return OptimizerName::kNone;
+  return known ? *known : node.as_enum<OptimizerName>();  // whose error says which was meant
 }
 
 void read_optimizer(const Node& node, TrainingSpec& training) {
@@ -60,9 +71,7 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
   optimizer.name = optimizer_name(node.at("name"));
   if (const Node* form = node.find("implementation")) {
     const std::optional<OptimizerForm> known = parse_optimizer_form(form->as_string());
-    if (!known) form->as_choice({"foreach", "fused", "for-loop"});
-    optimizer.form = *known;
-    training.optimizer_form_given = true;
+    training.optimizer_form = known ? *known : form->as_enum<OptimizerForm>();
   }
   if (const Node* precision = node.find("state_precision");
       precision != nullptr && !precision->is_null()) {
@@ -76,16 +85,12 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
 
 // A word, or of weights that were stored quantized {method, bits, group_size, not_converted}.
 void read_quantization(const Node& node, TrainingSpec& training) {
-  const auto kind = [](const Node& word) {
-    return static_cast<Quantization>(
-        word.as_choice({"none", "int8", "nf4", "nf4-double", "gptq", "awq", "fp8", "mxfp4"}));
-  };
   if (!node.is_map()) {
-    training.quantization = kind(node);
+    training.quantization = node.as_enum<Quantization>();
     return;
   }
   node.check_keys({"method", "bits", "group_size", "not_converted"});
-  training.quantization = kind(node.at("method"));
+  training.quantization = node.at("method").as_enum<Quantization>();
   if (const Node* bits = node.find("bits")) training.packed.bits = bits->as_int(2, 8);
   if (const Node* group = node.find("group_size"))
     training.packed.group = std::max<std::int64_t>(0, group->as_int(-1, kMax));
@@ -98,7 +103,7 @@ void read_quantization(const Node& node, TrainingSpec& training) {
 void read_lora(const Node& node, TrainingSpec& training) {
   if (node.is_null()) return;
   node.check_keys({"rank", "targets", "dropout", "precision"});
-  LoraOptions lora;
+  LoraSpec lora;
   lora.rank = node.at("rank").as_int(1, kMax);
   if (const Node* targets = node.find("targets")) {
     if (targets->is_string()) {
@@ -109,14 +114,10 @@ void read_lora(const Node& node, TrainingSpec& training) {
   } else {
     lora.targets = {"q_proj", "v_proj"};
   }
-  if (const Node* p = node.find("dropout")) {
-    lora.dropout = p->as_number(0, 1);
-    training.lora_dropout_given = true;
-  }
+  if (const Node* p = node.find("dropout")) lora.dropout = p->as_number(0, 1);
   if (const Node* precision = node.find("precision");
       precision != nullptr && !precision->is_null()) {
     lora.precision = precision->as_dtype();
-    training.lora_precision_given = true;
   }
   training.lora = lora;
 }
@@ -124,13 +125,12 @@ void read_lora(const Node& node, TrainingSpec& training) {
 void read_checkpointing(const Node& node, TrainingSpec& training) {
   training.settings.checkpointing =
       node.is_bool() ? (node.as_bool() ? Checkpointing::kFull : Checkpointing::kNone)
-                     : static_cast<Checkpointing>(node.as_choice({"none", "full", "selective"}));
+                     : node.as_enum<Checkpointing>();
 }
 
 void read_attention(const Node& node, TrainingSpec& training) {
   const std::optional<AttentionImplementation> known = parse_attention(node.as_string());
-  if (!known) node.as_choice({"eager", "efficient", "flash", "math", "sdpa"});
-  training.settings.attention = *known;
+  training.settings.attention = known ? *known : node.as_enum<AttentionImplementation>();
 }
 
 void read_loss(const Node& node, TrainingSpec& training) {
@@ -142,18 +142,15 @@ void read_clipping(const Node& node, TrainingSpec& training) {
 }
 
 void read_zero_grad(const Node& node, TrainingSpec& training) {
-  training.zero_grad =
-      static_cast<ZeroGrad>(node.as_choice({"after_step", "before_backward", "in_place"}));
-  training.zero_grad_given = true;
+  training.zero_grad = node.as_enum<ZeroGrad>();
 }
 
 void read_kv_cache(const Node& node, TrainingSpec& training) {
-  training.settings.kv_cache = static_cast<KvCache>(node.as_choice({"dynamic", "static", "tuple"}));
-  training.kv_cache_given = true;
+  training.kv_cache = node.as_enum<KvCache>();
 }
 
 void read_lengths(const Node& node, TrainingSpec& training) {
-  training.lengths = static_cast<Lengths>(node.as_choice({"fixed", "varying"}));
+  training.lengths = node.as_enum<Lengths>();
 }
 
 void read_parameters_precision(const Node& node, TrainingSpec& training) {
@@ -173,8 +170,7 @@ void read_preference(const Node& node, TrainingSpec& training) {
   if (!node.is_map()) return;
   node.check_keys({"method", "reference"});
   if (const Node* reference = node.find("reference")) {
-    training.reference = static_cast<Reference>(
-        reference->as_choice({"none", "precomputed", "model", "disabled-adapter"}));
+    training.reference = reference->as_enum<Reference>();
   }
 }
 
@@ -265,11 +261,7 @@ constexpr std::array kKeys{
     Key{"evaluation", read_evaluation},
 };
 
-constexpr auto kKeyNames = [] {
-  std::array<std::string_view, kKeys.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKeys[i].name;
-  return names;
-}();
+constexpr auto kKeyNames = names_in(kKeys);
 
 struct NamedPrecision {
   std::string_view name;
@@ -288,11 +280,7 @@ constexpr std::array kPrecisions{
     NamedPrecision{"fp64", {DType::kFp64, {}}},
 };
 
-constexpr auto kPrecisionNames = [] {
-  std::array<std::string_view, kPrecisions.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kPrecisions[i].name;
-  return names;
-}();
+constexpr auto kPrecisionNames = names_in(kPrecisions);
 
 }  // namespace
 
@@ -314,7 +302,6 @@ void read_training(const Node& node, TrainingSpec& training) {
     const Node* const found = node.find(key.name);
     if (found != nullptr && !found->is_null()) key.read(*found, training);
   }
-  training.settings.precision = training.precision.parameters;
 }
 
 }  // namespace memfathom

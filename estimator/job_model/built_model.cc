@@ -1,7 +1,5 @@
 #include "estimator/job_model/built_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -19,34 +17,17 @@
 namespace memfathom {
 namespace {
 
-constexpr std::int64_t kMaxModules = 1000;
-
-void read_train(const Node& node, BuildOptions& options) {
-  const Node* train = node.find("train");
-  if (train == nullptr) return;
-  if (train->is_map()) {
-    options.train = TrainableSubset::kLast;
-    options.last_blocks = train->at("last").as_int(0, 1 << 20);
-    return;
-  }
-  switch (train->as_choice({"full", "frozen", "lora", "adapter"})) {
-    case 0: options.train = TrainableSubset::kFull; break;
-    case 1: options.train = TrainableSubset::kFrozen; break;
-    case 2:
-      if (!options.lora) train->refuse("it needs training.lora, which says rank and targets");
-      options.train = TrainableSubset::kLora;
-      break;
-    default: {
-      options.train = TrainableSubset::kFrozen;
-      const Node& adapter = node.at("adapter");
-      adapter.check_keys({"rank"});
-      options.adapter_rank = adapter.at("rank").as_int(1, std::int64_t{1} << 30);
-    }
-  }
+LoraOptions lora_options(const LoraSpec& lora, const BuildOverrides& plan) {
+  LoraOptions options;
+  options.rank = lora.rank;
+  options.targets = lora.targets;
+  options.dropout = lora.dropout.value_or(options.dropout);
+  const DType own = lora.precision.value_or(DType::kFp32);  // PEFT's autocast_adapter_dtype
+  options.precision = plan.compute.value_or(own);
+  return options;
 }
 
-// `node` says what learns: the job's model, or one of its modules.
-BuildOptions build_options(const TrainingSpec& training, const Node& node,
+BuildOptions build_options(const TrainingSpec& training, const std::optional<TrainSpec>& train,
                            const BuildOverrides& plan) {
   BuildOptions options;
   options.dtype = plan.compute.value_or(training.precision.parameters);
@@ -59,12 +40,9 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node,
     options.quantization = Quantization::kNone;
   if (training.lora) {
     options.train = TrainableSubset::kLora;
-    options.lora = training.lora;
-    if (!training.lora_precision_given)
-      options.lora->precision = DType::kFp32;  // PEFT's autocast_adapter_dtype
-    if (plan.compute) options.lora->precision = *plan.compute;
+    options.lora = lora_options(*training.lora, plan);
   }
-  read_train(node, options);
+  if (train) train->apply(options);
   return options;
 }
 
@@ -74,14 +52,15 @@ BuildOptions build_options(const TrainingSpec& training, const Node& node,
 ModelSettings model_settings(const TrainingSpec& training, const Job& job,
                              const BuildOverrides& plan) {
   ModelSettings settings = training.settings;
-  if (plan.compute) settings.precision = *plan.compute;
+  settings.precision = plan.compute.value_or(training.precision.parameters);
+  settings.kv_cache = training.kv_cache.value_or(settings.kv_cache);
   const bool output_is_kept = job.training.mode == Mode::kInference || loss_is_in_script(settings);
   settings.use_cache =
       training.use_cache.value_or(output_is_kept && job.allocator.backend == Backend::kCaching);
   return settings;
 }
 
-std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const Node& model,
+std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const ModelSpec& model,
                                    BuildOptions options, ModelSettings settings,
                                    std::vector<std::string>& assumptions) {
   const bool adapted = options.adapter_rank > 0;
@@ -91,7 +70,7 @@ std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const No
   std::unique_ptr<Network> network = make_network(builder, model, settings, assumptions);
   builder.finish();
   if (adapted && !builder.block_adapter(0)) {
-    model.refuse(
+    model.source().refuse(
         "train: adapter puts a bottleneck after each transformer block, and this family is not "
         "built from such blocks; use lora or last");
   }
@@ -131,31 +110,26 @@ TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
 
 BuiltModel build_modules(Session& session, const Job& job, const BuildOverrides& plan,
                          std::vector<std::string>& assumptions) {
-  const Node& modules = job.model.at("modules");
+  const ModuleList& list = *job.model.modules();
   if (job.training.preference)
-    modules.refuse("training.preference needs one model, not several modules");
-  if (modules.items().empty() || static_cast<std::int64_t>(modules.items().size()) > kMaxModules) {
-    modules.refuse("it must be a list of 1 to 1000 modules");
-  }
+    list.source.refuse("training.preference needs one model, not several modules");
   BuiltModel built;
   std::vector<ModulePart> parts;
-  for (const Node& module : modules.items()) {
-    const TrainingSpec training = module_training(module, job.training);
-    const Node* name = module.find("name");
+  for (const ModuleSpec& module : list.modules) {
+    const TrainingSpec training = module_training(module.source, job.training);
     ModulePart part;
-    part.index = session.ledger().add_module(
-        name != nullptr ? name->as_string() : fmt::format("module {}", parts.size() + 1));
-    if (const Node* no_grad = module.find("no_grad")) part.no_grad = no_grad->as_bool();
+    part.index = session.ledger().add_module(module.name);
+    part.no_grad = module.no_grad;
     if (!plan.compute) part.autocast = autocast_of(training);
     if (training.batch_size != job.training.batch_size) part.batch_size = training.batch_size;
     const Scoped<ModuleIndex> scope(session.module, part.index);
     part.network =
-        build_one(built, session, module.at("model"), build_options(training, module, plan),
+        build_one(built, session, module.model, build_options(training, module.train, plan),
                   model_settings(training, job, plan), assumptions);
     part.trainable = !built.builders.back()->trainable().empty();
     if (part.no_grad && part.trainable) {
-      if (module.find("train") != nullptr)
-        module.at("no_grad").refuse(
+      if (module.train)
+        module.source.at("no_grad").refuse(
             "a module that runs without gradients cannot learn; give it train: frozen");
       for (const NamedTensor& parameter : built.builders.back()->parameters())
         Tensor(parameter.tensor).set_requires_grad(false);
@@ -182,7 +156,7 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
     const Scoped<ModuleIndex> module(session.module, reference.module);
     TrainingSpec frozen = job.training;
     frozen.lora.reset();
-    BuildOptions options = build_options(frozen, Node::map(), plan);
+    BuildOptions options = build_options(frozen, std::nullopt, plan);
     options.train = TrainableSubset::kFrozen;
     built.reference = std::make_unique<Builder>(session, std::move(options));
     reference.network =
@@ -198,7 +172,7 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
 std::optional<DType> autocast_of(const TrainingSpec& training) {
   if (training.precision.autocast) return training.precision.autocast;
   const DType base = training.precision.parameters;
-  const bool mixed = training.lora && !training.lora_precision_given && is_16bit_float(base);
+  const bool mixed = training.lora && !training.lora->precision && is_16bit_float(base);
   return mixed && training.mode == Mode::kTrain ? std::optional(base) : std::nullopt;
 }
 
@@ -254,9 +228,9 @@ std::int64_t BuiltModel::layer_count() const {
 
 BuiltModel build_model(Session& session, const Job& job, const BuildOverrides& plan,
                        std::vector<std::string>& assumptions) {
-  if (job.model.find("modules") != nullptr) return build_modules(session, job, plan, assumptions);
+  if (job.model.modules() != nullptr) return build_modules(session, job, plan, assumptions);
   BuiltModel built;
-  BuildOptions options = build_options(job.training, job.model, plan);
+  BuildOptions options = build_options(job.training, job.model.train(), plan);
   if (is_norm_only_benchmark(job)) options.dtype = DType::kFp32;
   built.network = build_one(built, session, job.model, std::move(options),
                             model_settings(job.training, job, plan), assumptions);

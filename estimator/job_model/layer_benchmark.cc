@@ -1,33 +1,13 @@
 #include "estimator/job_model/layer_benchmark.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 namespace memfathom {
-namespace {
-
-bool is_norm(const Node& layer) {
-  static constexpr std::array<std::string_view, 5> kNorms{"layer_norm", "rms_norm", "group_norm",
-                                                          "batch_norm", "instance_norm"};
-  const Node* type = layer.find("type");
-  return type != nullptr && type->is_string() &&
-         std::find(kNorms.begin(), kNorms.end(), type->as_string()) != kNorms.end();
-}
-
-}  // namespace
-
 bool is_layer_benchmark(const Job& job) {
   if (job.training.mode != Mode::kTrain || job.training.optimizer.name != OptimizerName::kNone ||
       job.allocator.backend != Backend::kCaching) {
     return false;
   }
-  const Node* input = job.model.find("layers") != nullptr ? job.model.find("input") : nullptr;
-  if (input == nullptr || !input->is_map()) return false;
-  const Node* wanted = input->find("requires_grad");
-  const Node* source = input->find("source");
-  const bool is_leaf = source == nullptr || source->as_string() == "batch";
-  return wanted != nullptr && wanted->as_bool() && is_leaf;
+  const LayerStack* layers = job.model.layers();
+  return layers != nullptr && layers->input_wants_gradient();
 }
 
 bool retains_graph(const Job& job) {
@@ -35,9 +15,8 @@ bool retains_graph(const Job& job) {
 }
 
 bool is_norm_only_benchmark(const Job& job) {
-  if (!is_layer_benchmark(job) || !is_16bit_float(job.training.precision.parameters)) return false;
-  const std::vector<Node>& layers = job.model.at("layers").items();
-  return !layers.empty() && std::all_of(layers.begin(), layers.end(), is_norm);
+  return is_layer_benchmark(job) && is_16bit_float(job.training.precision.parameters) &&
+         job.model.layers()->has_only_norms();
 }
 
 void note_benchmark(const Job& job, std::vector<std::string>& assumptions) {

@@ -57,7 +57,8 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
   for (const PhaseLine& line : lines) {
     Json live = Json::object();
     for (std::size_t c = 0; c < kComponentCount; ++c) {
-      if (line.live_at_peak[c] != 0) live[std::string(kComponentNames[c])] = line.live_at_peak[c];
+      if (line.live_at_peak[c] != 0)
+        live[std::string(to_string(static_cast<Component>(c)))] = line.live_at_peak[c];
     }
     list.push_back({{"name", line.name},
                     {"iteration", line.iteration},

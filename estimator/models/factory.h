@@ -1,25 +1,22 @@
-// Factory: a job's `model` into a network, whatever way it is said.
+// Factory: a resolved model into a network.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/document.h"
 #include "estimator/models/blocks/settings.h"
+#include "estimator/models/model_spec.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/layers/network.h"
 
 namespace memfathom {
 
-// One network from `preset`, `config` or `layers`. Assumptions it had to make are appended to
-// `assumptions`.
-std::unique_ptr<Network> make_network(Builder& builder, const Node& model,
+// The network of a model that is neither a list of modules nor a trace. Opens no file. Assumptions
+// it had to make are appended to `assumptions`.
+std::unique_ptr<Network> make_network(Builder& builder, const ModelSpec& model,
                                       const ModelSettings& settings,
                                       std::vector<std::string>& assumptions);
-
-// The configuration behind `preset`, `config` or `parameters`; nothing for models that have none.
-std::optional<Node> model_config(const Node& model, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

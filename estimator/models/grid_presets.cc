@@ -72,6 +72,13 @@ std::unique_ptr<Network> make_grid_preset(Builder& builder, std::string_view nor
   return make_from_family(builder, config_of(*preset), settings, assumptions);
 }
 
+std::optional<Node> partial_preset_config(std::string_view normalized_name) {
+  // A classifier of the same name comes first, as in make_grid_preset().
+  if (find_classifier(normalized_name) != nullptr) return std::nullopt;
+  const Preset* preset = find_partial(normalized_name);
+  return preset != nullptr ? std::optional(config_of(*preset)) : std::nullopt;
+}
+
 LoraTargets preset_lora_targets(std::string_view name) {
   const std::string normalized = normalized_preset(name);
   if (const ClassifierPreset* preset = find_classifier(normalized)) return preset->lora_targets;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,10 @@ struct GridPreset {
 };
 
 std::span<const GridPreset> grid_presets();
+
+// The keys of such a preset that differ from its library's defaults; nothing if it has no
+// configuration at all.
+std::optional<Node> partial_preset_config(std::string_view normalized_name);
 
 // A preset by its normalized name; `model` is the job's, for num_classes. nullptr if there is none.
 std::unique_ptr<Network> make_grid_preset(Builder& builder, std::string_view normalized_name,

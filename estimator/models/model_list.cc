@@ -6,6 +6,7 @@
 #include "estimator/models/factory.h"
 #include "estimator/models/grid_presets.h"
 #include "estimator/models/presets.h"
+#include "estimator/models/resolve_model.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/tensor/session.h"
@@ -26,7 +27,8 @@ std::int64_t count_parameters(const std::string& preset) {
   Node model = Node::map();
   model.set("preset", Node::string(preset));
   std::vector<std::string> assumptions;
-  const std::unique_ptr<Network> network = make_network(builder, model, settings, assumptions);
+  const std::unique_ptr<Network> network =
+      make_network(builder, resolve_model(model), settings, assumptions);
   builder.finish();
   return builder.parameter_count();
 }

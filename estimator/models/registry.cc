@@ -74,14 +74,19 @@ FamilyTraits traits_of(const Node& config) {
   return family != nullptr ? family->traits : FamilyTraits{};
 }
 
+bool can_make(const Node& config) {
+  const ModelFamily* family = find_family(config);
+  return family != nullptr &&
+         (family->kind != ModelKind::kMultimodal || is_vision_language(config));
+}
+
 std::unique_ptr<Network> make_from_family(Builder& builder, const Node& config,
                                           const ModelSettings& settings,
                                           std::vector<std::string>& assumptions) {
+  if (!can_make(config)) return nullptr;
   const ModelFamily* family = find_family(config);
-  if (family == nullptr) return nullptr;
   if (family->kind == ModelKind::kMultimodal)
-    return is_vision_language(config) ? make_vision_language(builder, config, settings, assumptions)
-                                      : nullptr;
+    return make_vision_language(builder, config, settings, assumptions);
   if (family->kind == ModelKind::kLanguage && settings.library == ModelLibrary::kLitgpt)
     return make_litgpt(builder, config, settings);
   std::unique_ptr<Network> made = family->make(builder, config, settings);

@@ -27,6 +27,9 @@ const ModelFamily* find_language_family(std::string_view model_type);
 // one whose name its own begins with (t5gemma: t5), or else the usual ones.
 FamilyTraits traits_of(const Node& config);
 
+// Whether make_from_family() makes a network of it.
+bool can_make(const Node& config);
+
 // The network that `config` (the keys of config.json) describes; nullptr if its family is not
 // registered. A bad value is Error(kInput) that names its file, line and key. Appends what had to
 // be assumed to `assumptions`.

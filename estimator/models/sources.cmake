@@ -88,9 +88,11 @@ set(MODEL_SOURCES
   models/families/vision/vision_transformer.cc
   models/grid_presets.cc
   models/model_list.cc
+  models/model_spec.cc
   models/preset_names.cc
   models/presets.cc
   models/registry.cc
+  models/resolve_model.cc
   models/stack/attention_layers.cc
   models/stack/combinators.cc
   models/stack/dense_block.cc

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "estimator/models/factory.h"
 #include "estimator/models/registry.h"
 
 namespace memfathom {
@@ -88,13 +87,15 @@ void split_positions(Job& part, std::vector<std::string>& assumptions) {
 Job job_of_one_gpu(const Job& job, std::vector<std::string>& assumptions) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.tensor == 1 && parallel.pipeline == 1) return job;
-  std::optional<Node> config = model_config(job.model, assumptions);
-  if (!config)
-    job.model.refuse(
+  const NetworkConfig* whole = job.model.config();
+  if (whole == nullptr)
+    job.model.source().refuse(
         "parallel.tensor and parallel.pipeline split models given by preset, config or parameters");
+  assumptions.insert(assumptions.end(), whole->assumptions.begin(), whole->assumptions.end());
+  Node config = whole->config;
   Job part = job;
   if (parallel.tensor > 1) {
-    split_tensors(*config, parallel.tensor);
+    split_tensors(config, parallel.tensor);
     assumptions.push_back(
         fmt::format("tensor parallel over {} GPUs: heads, feed-forward width and vocabulary are "
                     "divided, hidden states and norms are not",
@@ -107,14 +108,9 @@ Job job_of_one_gpu(const Job& job, std::vector<std::string>& assumptions) {
                   "parallel.pipeline is estimated for training only; for inference use "
                   "parallel.tensor, or give the blocks of one stage as the model");
     }
-    split_blocks(*config, parallel.pipeline);
+    split_blocks(config, parallel.pipeline);
   }
-  Node model = Node::map();
-  model.set("config", std::move(*config));
-  for (const std::string_view key : {"train", "adapter", "load"}) {
-    if (const Node* given = job.model.find(key)) model.set(key, *given);
-  }
-  part.model = std::move(model);
+  part.model = job.model.with_config(std::move(config));
   return part;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -69,9 +70,9 @@ class ZeroPartitionedStates final : public Strategy {
   ZeroBuffers buffers_;
   int stage_;
   bool overlaps_;
-  bool form_given_;
-  std::int64_t passes_per_step_;  // micro-batches
-  std::int64_t passes_ = 0;       // of this step, over already
+  std::optional<OptimizerForm> form_;  // the job's own
+  std::int64_t passes_per_step_;       // micro-batches
+  std::int64_t passes_ = 0;            // of this step, over already
   MasterPartitions masters_;
   std::vector<FlatGroup> groups_;
   std::vector<Tensor> kept_;     // on the device for good
@@ -125,7 +126,7 @@ class ZeroPartitionedParameters final : public Strategy {
   Session& device_;
   Session& host_;
   ZeroBuffers buffers_;
-  bool form_given_;
+  std::optional<OptimizerForm> form_;  // the job's own
   bool parameters_on_host_;
   MasterPartitions masters_;
   std::vector<Parameter> parameters_;

@@ -19,7 +19,7 @@ ZeroPartitionedParameters::ZeroPartitionedParameters(Session& device, Session& h
     : device_(device),
       host_(host),
       buffers_(job.parallel.zero),
-      form_given_(job.training.optimizer_form_given),
+      form_(job.training.optimizer_form),
       parameters_on_host_(job.parallel.offload_parameters),
       masters_(device, host, job),
       current_(kNone) {}
@@ -69,7 +69,7 @@ void ZeroPartitionedParameters::add_partition(const FlatGroup& group) {
 }
 
 void ZeroPartitionedParameters::adjust(OptimizerOptions& options) const {
-  if (!form_given_) options.form = OptimizerForm::kFused;
+  options.form = form_.value_or(OptimizerForm::kFused);
   options.master_weights = false;
 }
 

@@ -50,7 +50,7 @@ ZeroPartitionedStates::ZeroPartitionedStates(Session& device, Session& host, con
       buffers_(job.parallel.zero),
       stage_(job.parallel.zero_stage),
       overlaps_(job.parallel.zero.overlap_comm.value_or(false)),
-      form_given_(job.training.optimizer_form_given),
+      form_(job.training.optimizer_form),
       passes_per_step_(std::min<std::int64_t>(job.training.accumulation_steps, 2)),
       masters_(device, host, job) {}
 
@@ -82,7 +82,7 @@ std::vector<Tensor> ZeroPartitionedStates::adopt(const std::vector<NamedTensor>&
 
 // DeepSpeed brings fused optimizers of its own.
 void ZeroPartitionedStates::adjust(OptimizerOptions& options) const {
-  if (!form_given_) options.form = OptimizerForm::kFused;
+  options.form = form_.value_or(OptimizerForm::kFused);
   options.master_weights = false;
 }
 

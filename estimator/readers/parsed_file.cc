@@ -147,19 +147,7 @@ void list_misspelled_keys(std::span<const Field> fields, ParsedFile& parsed) {
 
 }  // namespace
 
-const char* to_string(FileFormat format) {
-  static constexpr std::array<const char*, 10> kNames{"job",
-                                                      "model configuration",
-                                                      "adapter configuration",
-                                                      "TrainingArguments",
-                                                      "DeepSpeed",
-                                                      "accelerate",
-                                                      "axolotl",
-                                                      "LLaMA-Factory",
-                                                      "torchtune",
-                                                      "training YAML"};
-  return kNames[static_cast<std::size_t>(format)];
-}
+const char* to_string(FileFormat format) { return enum_name(format).data(); }
 
 void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed) {
   for (const std::string_view key : keys) {

@@ -27,6 +27,19 @@ enum class FileFormat : std::uint8_t {
   kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
 };
 
+template <>
+inline constexpr auto kEnumNames<FileFormat> =
+    std::to_array<EnumName<FileFormat>>({{FileFormat::kJob, "job"},
+                                         {FileFormat::kModelConfig, "model configuration"},
+                                         {FileFormat::kAdapter, "adapter configuration"},
+                                         {FileFormat::kTrainingArguments, "TrainingArguments"},
+                                         {FileFormat::kDeepSpeed, "DeepSpeed"},
+                                         {FileFormat::kAccelerate, "accelerate"},
+                                         {FileFormat::kAxolotl, "axolotl"},
+                                         {FileFormat::kLlamaFactory, "LLaMA-Factory"},
+                                         {FileFormat::kTorchtune, "torchtune"},
+                                         {FileFormat::kTrainYaml, "training YAML"}});
+
 const char* to_string(FileFormat format);
 
 // How a value of the file and the job's value of the same meaning correspond.

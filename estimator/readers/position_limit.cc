@@ -31,15 +31,13 @@ PositionLimits position_limits_of(const Node& config) {
 
 }  // namespace
 
-std::string position_limit_warning(const Node& document) {
+std::string position_limit_warning(const Node& document, const ModelSpec& model) {
   std::int64_t length = count_at(document, "training.sequence_length");
   if (const Node* mode = value_at(document, "training.mode");
       mode != nullptr && mode->is_string() && mode->as_string() == "generate")
     length += count_at(document, "training.new_tokens");
-  if (length <= 0) return "";
-  const Node config = model_config(document);
-  if (!config.is_map()) return "";
-  const PositionLimits places = position_limits_of(config);
+  if (length <= 0 || model.config() == nullptr) return "";
+  const PositionLimits places = position_limits_of(model.config()->config);
   if (places.count <= 0 || length <= places.count) return "";
   return places.table
              ? fmt::format(

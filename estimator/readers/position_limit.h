@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "core/document.h"
+#include "estimator/models/model_spec.h"
 
 namespace memfathom {
 
 // One sentence, or nothing where the length is within the limit or no limit is known.
-std::string position_limit_warning(const Node& document);
+// `model` is the document's, resolved.
+std::string position_limit_warning(const Node& document, const ModelSpec& model);
 
 // Files of trainers often leave the length to the data. Where none says it and the model reads
 // text, the document gets the usual one, and the assumption is told.

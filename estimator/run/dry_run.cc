@@ -26,7 +26,7 @@ namespace {
 LoopOptions loop_options(const Job& job, const BuildOverrides& plan) {
   const TrainingSpec& training = job.training;
   LoopOptions options;
-  options.optimizer = training.optimizer;
+  options.optimizer = training.optimizer_options();
   options.batch_size = training.batch_size;
   options.accumulation_steps =
       std::min<std::int64_t>(training.accumulation_steps, 2);  // the second is like all others
@@ -35,7 +35,7 @@ LoopOptions loop_options(const Job& job, const BuildOverrides& plan) {
   options.gradient_clipping = training.gradient_clipping;
   options.hold_output = training.hold_output;
   options.retain_graph = retains_graph(job);
-  options.zero_grad = training.zero_grad;
+  options.zero_grad = training.zero_grad.value_or(options.zero_grad);
   options.mimic_user_script = job.allocator.backend == Backend::kCaching;
   if (training.settings.stage == PipelineStage::kFirst) {
     options.micro_batches_in_flight = micro_batches_in_flight(job);
@@ -153,7 +153,7 @@ DryRun run_in(Session& session, const Job& job, const StepHook& reached) {
 }
 
 DryRun run_dry(const Job& job, const DryRunOptions& options) {
-  if (job.model.find("trace") != nullptr) return run_trace(job, options);
+  if (job.model.trace() != nullptr) return run_trace(job, options);
   if (job.parallel.tensor == 1 && job.parallel.pipeline == 1)
     return run_on_dry_device(job, options);
   std::vector<std::string> assumptions;

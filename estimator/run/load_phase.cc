@@ -5,12 +5,8 @@
 namespace memfathom {
 
 void load_shard(Session& session, const Job& job, const BuiltModel& model) {
-  const Node* load = job.model.find("load");
-  if (load == nullptr || load->is_null()) return;
-  load->check_keys({"shard", "device"});
-  const Node* device = load->find("device");
-  if (device != nullptr && device->as_choice({"cpu", "cuda"}) == 0) return;
-  const Bytes shard = load->at("shard").as_bytes();
+  if (!job.model.loaded_shard()) return;
+  const Bytes shard = *job.model.loaded_shard();
   // The file's tensors are the model's own, one by one, until it is full.
   const ComponentScope scope(session, Component::kTemporaries);
   std::vector<Tensor> tensors;

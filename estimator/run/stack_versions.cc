@@ -38,10 +38,8 @@ constexpr auto kReleaseVersions = std::to_array<ReleaseVersions>({
 void adapt_to_litgpt(TrainingSpec& training) {
   constexpr double kAdapterDropout = 0.05;
   if (!training.lora) return;
-  if (!training.lora_dropout_given) training.lora->dropout = kAdapterDropout;
-  if (training.lora_precision_given) return;
-  training.lora->precision = training.precision.parameters;
-  training.lora_precision_given = true;
+  if (!training.lora->dropout) training.lora->dropout = kAdapterDropout;
+  if (!training.lora->precision) training.lora->precision = training.precision.parameters;
 }
 
 }  // namespace
@@ -72,12 +70,11 @@ void apply_stack(Job& job, FrameworkPolicy& policy, BitsandbytesRelease unnamed)
   job.training.settings.transformers = transformers;
   job.training.settings.library = stack.library;
   if (stack.library == ModelLibrary::kLitgpt) adapt_to_litgpt(job.training);
-  if (!job.training.kv_cache_given && !transformers.has_cache_objects()) {
-    job.training.settings.kv_cache = KvCache::kTuple;
-  }
+  if (!job.training.kv_cache && !transformers.has_cache_objects())
+    job.training.kv_cache = KvCache::kTuple;
   if (policy.torch_version < kTorchTwo) {
-    if (!job.training.zero_grad_given) job.training.zero_grad = ZeroGrad::kInPlace;
-    if (!job.training.optimizer_form_given) job.training.optimizer.form = OptimizerForm::kForLoop;
+    if (!job.training.zero_grad) job.training.zero_grad = ZeroGrad::kInPlace;
+    job.training.optimizer.form = OptimizerForm::kForLoop;
   }
   policy.set_bitsandbytes(era.bitsandbytes);
 }

@@ -1,6 +1,6 @@
 #include "estimator/run/trace_run.h"
 
-#include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "estimator/run/simulated_memory.h"
@@ -9,13 +9,6 @@
 
 namespace memfathom {
 namespace {
-
-std::string trace_path(const Node& node) {
-  const std::filesystem::path named = node.as_string();
-  const std::string file = node.file();
-  if (named.is_absolute() || file.empty() || file == "-") return named.string();
-  return (std::filesystem::path(file).parent_path() / named).string();
-}
 
 bool is_gemm(std::string_view operation) {
   for (const std::string_view name : {"addmm", "mm", "bmm", "baddbmm", "matmul", "linear"}) {
@@ -31,9 +24,7 @@ bool is_gemm(std::string_view operation) {
 // What a storage is for, when the trace does not say it: by the phase in which it was made.
 Component component_of(const Trace& trace, std::size_t event, const Trace::Span& span) {
   const std::string& tag = trace.label_of(event).tag;
-  for (std::size_t i = 0; i < kComponentCount && !tag.empty(); ++i) {
-    if (kComponentNames[i] == tag) return static_cast<Component>(i);
-  }
+  if (const std::optional<Component> named = enum_from_name<Component>(tag)) return *named;
   if (span.phase == "load" || span.phase == "model" || span.phase == "init")
     return Component::kParameters;
   if (span.phase == "step") return Component::kOptimizerState;
@@ -122,7 +113,7 @@ class Replayer {
 }  // namespace
 
 DryRun run_trace(const Job& job, const DryRunOptions& options) {
-  const Trace trace = load_trace(trace_path(job.model.at("trace")));
+  const Trace& trace = *job.model.trace();
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces =

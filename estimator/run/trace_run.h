@@ -5,7 +5,7 @@
 
 namespace memfathom {
 
-// `model.trace` is a path, relative to the file that names it or to the working directory.
+// Of a job whose model is a trace.
 DryRun run_trace(const Job& job, const DryRunOptions& options);
 
 }  // namespace memfathom

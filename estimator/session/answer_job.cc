@@ -22,9 +22,9 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
         "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
         estimate.layers));
   } else if (does_not_fit) {
-    estimate.suggestions = suggest(input.document, estimator.search_function());
+    estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
   }
-  if (request.rule_of_thumb) answer.rule = rule_of_thumb(input.document, estimate);
+  if (request.rule_of_thumb) answer.rule = rule_of_thumb(input.document, input.job, estimate);
   answer.gpu = estimator.live_target(input.job);
   return answer;
 }
@@ -32,7 +32,8 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
 RecommendAnswer answer_recommend(const JobInput& input, const RecommendOptions& options,
                                  const Estimator& estimator) {
   RecommendAnswer answer;
-  answer.recommendation = recommend(input.document, estimator.search_function(), options);
+  answer.recommendation =
+      recommend(input.document, estimator.search_function(), options, input.job);
   input.annotate(answer.recommendation.base);
   answer.gpu = estimator.live_target(input.job);
   answer.checklist = preflight(

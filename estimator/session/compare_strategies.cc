@@ -80,14 +80,16 @@ struct StrategyResult {
   std::optional<Error> error;
 };
 
-StrategyResult answer_of(const Node& document, const NamedPatch& strategy,
+StrategyResult answer_of(const JobInput& input, const NamedPatch& strategy,
                          const std::vector<NamedPatch>& targets, const Estimator& estimator) {
   StrategyResult answer;
   try {
-    const Node changed = patched(document, strategy.patch);
-    answer.estimate = estimator.estimate(read_job(changed));
+    const Node changed = patched(input.document, strategy.patch);
+    const Job job = read_variant(changed, input.job);
+    answer.estimate = estimator.estimate(job);
     for (const NamedPatch& target : targets) {
-      const Estimate estimate = estimator.estimate(read_job(patched(changed, target.patch)));
+      const Estimate estimate =
+          estimator.estimate(read_variant(patched(changed, target.patch), job));
       answer.targets.push_back({target.name, estimate.totals.device_peak, estimate.verdict});
     }
   } catch (const Error& error) {
@@ -96,14 +98,14 @@ StrategyResult answer_of(const Node& document, const NamedPatch& strategy,
   return answer;
 }
 
-std::vector<ComparedStrategy> compare(const Node& document,
+std::vector<ComparedStrategy> compare(const JobInput& input,
                                       const std::vector<NamedPatch>& strategies,
                                       const std::vector<NamedPatch>& targets,
                                       const Estimator& estimator,
                                       std::vector<std::string>& warnings) {
   std::vector<StrategyResult> answers(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
-    answers[i] = answer_of(document, strategies[i], targets, estimator);
+    answers[i] = answer_of(input, strategies[i], targets, estimator);
   });
   std::vector<ComparedStrategy> results;
   for (std::size_t i = 0; i < strategies.size(); ++i) {
@@ -144,8 +146,7 @@ StrategyComparison compare_strategies(const JobInput& input, const CompareReques
   StrategyComparison comparison;
   comparison.columns = grid.columns;
   comparison.rows =
-      compare(input.document,
-              request.grid.empty() ? strategies_of(request, input.job) : strategies_of(grid),
+      compare(input, request.grid.empty() ? strategies_of(request, input.job) : strategies_of(grid),
               targets, estimator, comparison.skipped);
   if (request.grid.empty() && !request.strategies && request.patches.empty())
     drop_without_effect(comparison.rows);

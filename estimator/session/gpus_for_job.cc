@@ -22,7 +22,8 @@ std::vector<GpuFit> list_gpus() {
   return gpus;
 }
 
-std::vector<GpuFit> gpus_for_job(Node document, const Estimator& estimator) {
+std::vector<GpuFit> gpus_for_job(const JobInput& input, const Estimator& estimator) {
+  Node document = input.document;
   for (const char* key : {"memory", "device", "used_by_others"}) {
     const Node* target = document.find("target");
     if (target == nullptr || target->find(key) == nullptr) continue;
@@ -34,7 +35,7 @@ std::vector<GpuFit> gpus_for_job(Node document, const Estimator& estimator) {
   parallel_for(gpus.size(), [&](std::size_t i) {
     Node placed = document;
     placed.assign("target.gpu", Node::string(std::string(gpus[i].gpu.name)));
-    gpus[i].estimate = estimator.estimate(read_job(placed));
+    gpus[i].estimate = estimator.estimate(read_variant(placed, input.job));
   });
   std::erase_if(gpus, [](const GpuFit& gpu) { return !fits(*gpu.estimate); });
   return gpus;

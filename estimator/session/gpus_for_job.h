@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/document.h"
 #include "core/gpus.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/session/estimator.h"
+#include "estimator/session/job_input.h"
 
 namespace memfathom {
 
@@ -21,6 +21,6 @@ std::vector<GpuFit> list_gpus();
 
 // The GPUs that the job fits on, tightly or not, smallest memory first. Whatever the document says
 // of another target's memory is ignored.
-std::vector<GpuFit> gpus_for_job(Node document, const Estimator& estimator);
+std::vector<GpuFit> gpus_for_job(const JobInput& input, const Estimator& estimator);
 
 }  // namespace memfathom

@@ -86,7 +86,7 @@ void JobInput::annotate(Estimate& estimate) const {
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);
-  if (std::string sentence = position_limit_warning(document); !sentence.empty())
+  if (std::string sentence = position_limit_warning(document, job.model); !sentence.empty())
     estimate.warnings.push_back(std::move(sentence));
 }
 

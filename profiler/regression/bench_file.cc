@@ -61,7 +61,8 @@ double seconds_in(const Node& entry, std::string_view key) {
   constexpr std::array<Unit, 4> kUnits{{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}};
   const Node* unit = entry.find("time_unit");
   if (unit == nullptr) return time->as_number() * 1e-9;
-  return time->as_number() * kUnits[unit->as_choice({"ns", "us", "ms", "s"})].seconds;
+  constexpr std::array kNames{kUnits[0].name, kUnits[1].name, kUnits[2].name, kUnits[3].name};
+  return time->as_number() * kUnits[unit->as_choice(kNames)].seconds;
 }
 
 BenchRow row_from(const Node& entry) {

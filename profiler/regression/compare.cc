@@ -334,16 +334,9 @@ std::string_view BenchComparison::verdict() const {
   return count(BenchVerdict::kBetter) > 0 && count(BenchVerdict::kWorse) == 0 ? "better" : "same";
 }
 
-std::string_view to_string(BenchVerdict verdict) {
-  constexpr std::array<std::string_view, 6> kNames{"same",      "better",  "worse",
-                                                   "ambiguous", "missing", "new"};
-  return kNames[static_cast<std::size_t>(verdict)];
-}
+std::string_view to_string(BenchVerdict verdict) { return enum_name(verdict); }
 
-std::string_view to_string(Severity severity) {
-  constexpr std::array<std::string_view, 3> kNames{"none", "warning", "failure"};
-  return kNames[static_cast<std::size_t>(severity)];
-}
+std::string_view to_string(Severity severity) { return enum_name(severity); }
 
 std::string change_text(Bytes before, Bytes after) {
   const Bytes larger = std::max(before, after);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "profiler/regression/bench_file.h"
 
 namespace memfathom {
@@ -30,6 +31,18 @@ struct CompareOptions {
 
 enum class BenchVerdict { kSame, kBetter, kWorse, kAmbiguous, kMissing, kNew };
 enum class Severity { kNone, kWarning, kFailure };
+
+template <>
+inline constexpr auto kEnumNames<BenchVerdict> =
+    std::to_array<EnumName<BenchVerdict>>({{BenchVerdict::kSame, "same"},
+                                           {BenchVerdict::kBetter, "better"},
+                                           {BenchVerdict::kWorse, "worse"},
+                                           {BenchVerdict::kAmbiguous, "ambiguous"},
+                                           {BenchVerdict::kMissing, "missing"},
+                                           {BenchVerdict::kNew, "new"}});
+template <>
+inline constexpr auto kEnumNames<Severity> = std::to_array<EnumName<Severity>>(
+    {{Severity::kNone, "none"}, {Severity::kWarning, "warning"}, {Severity::kFailure, "failure"}});
 
 struct StackChange {
   std::string key;   // "cudnn"

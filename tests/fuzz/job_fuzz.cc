@@ -10,6 +10,7 @@
 #include "estimator/job_model/built_model.h"
 #include "estimator/json/estimate_json.h"
 #include "estimator/run/dry_run.h"
+#include "tests/fuzz/no_files.h"
 
 namespace {
 
@@ -20,7 +21,7 @@ bool is_small(const Job& job) {
   constexpr std::int64_t kParameters = 10'000'000;
   constexpr std::int64_t kTokens = 16;
   constexpr std::int64_t kPairs = 1000;  // a preference loss is worked out pair by pair
-  if (job.training.settings.new_tokens > kTokens || job.model.find("trace") != nullptr ||
+  if (job.training.settings.new_tokens > kTokens || job.model.trace() != nullptr ||
       job.training.batch_size > kPairs || job.training.evaluation_batch > kPairs)
     return false;
   return count_parameters(job) <= kParameters;
@@ -47,7 +48,8 @@ void answer(const Job& job) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const DocumentLimits limits{.max_tree_bytes = std::size_t{16} << 20};
   try {
-    answer(read_job(parse_document({reinterpret_cast<const char*>(data), size}, "", limits)));
+    answer(read_job(parse_document({reinterpret_cast<const char*>(data), size}, "", limits),
+                    NoFiles()));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) std::abort();
   }

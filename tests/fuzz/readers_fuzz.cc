@@ -10,6 +10,7 @@
 #include "estimator/readers/builtin_family.h"
 #include "estimator/readers/merge.h"
 #include "estimator/readers/write_back.h"
+#include "tests/fuzz/no_files.h"
 
 namespace {
 
@@ -19,7 +20,7 @@ void read_as(const memfathom::Node& tree, memfathom::FileFormat format) {
     memfathom::write_back(job.files, {{"training.batch_size", memfathom::Node::integer(1)},
                                       {"parallel.zero_stage", memfathom::Node::integer(2)}});
     memfathom::complete_builtin_family(job.document, job.assumptions);
-    memfathom::read_job(job.document);
+    memfathom::read_job(job.document, memfathom::NoFiles());
   } catch (const memfathom::Error&) {
     // a sentence for the user is a fine answer
   }

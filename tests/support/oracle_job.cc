@@ -41,7 +41,9 @@ BuildOptions build_options(const TrainingSpec& training, const Node& model) {
   options.dtype = training.precision.parameters;
   if (training.lora) {
     options.train = TrainableSubset::kLora;
-    options.lora = training.lora;
+    options.lora = LoraOptions{.rank = training.lora->rank, .targets = training.lora->targets};
+    options.lora->dropout = training.lora->dropout.value_or(0);
+    options.lora->precision = training.lora->precision.value_or(DType::kFp32);
   }
   if (const Node* train = module_of(model).find("train"); train != nullptr && train->is_map()) {
     options.train = TrainableSubset::kLast;
@@ -52,7 +54,7 @@ BuildOptions build_options(const TrainingSpec& training, const Node& model) {
 
 LoopOptions loop_options(const TrainingSpec& training) {
   LoopOptions options;
-  options.optimizer = training.optimizer;
+  options.optimizer = training.optimizer_options();
   options.batch_size = training.batch_size;
   options.autocast = training.precision.autocast;
   options.grad_scaler = training.grad_scaler;
@@ -111,6 +113,8 @@ OracleResult run_oracle_row(const OracleRow& row, const NetworkMaker& make, bool
   TrainingSpec training;
   read_training(row.job.at("training"), training);
   if (training.use_cache) training.settings.use_cache = *training.use_cache;
+  training.settings.precision = training.precision.parameters;
+  if (training.kv_cache) training.settings.kv_cache = *training.kv_cache;
   FrameworkPolicy policy = FrameworkPolicy::for_stack("2.15", 80);
   policy.count_workspaces = false;
   policy.in_place_shortcuts = false;

@@ -52,7 +52,12 @@ ExpertMatrices make_matrices(Builder& builder, const char* name, std::int64_t ex
       made.scales = builder.frozen_parameter("scales", {experts, out, groups}, DType::kUint8);
       break;
     }
-    default: made.weight = builder.parameter(name, {experts, out, in}); return made;
+    case Quantization::kNone:
+    case Quantization::kInt8:
+    case Quantization::kNf4:
+    case Quantization::kNf4Double:
+    case Quantization::kGptq:
+    case Quantization::kAwq: made.weight = builder.parameter(name, {experts, out, in}); return made;
   }
   made.packed = true;
   builder.count_parameters(Shape{experts, out, in}.elements());

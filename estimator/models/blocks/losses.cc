@@ -11,16 +11,6 @@
 namespace memfathom {
 namespace {
 
-PairLoss pair_of(LossKind loss) {
-  switch (loss) {
-    case LossKind::kBinaryCrossEntropy: return PairLoss::kBce;
-    case LossKind::kBinaryCrossEntropyWithLogits: return PairLoss::kBceWithLogits;
-    case LossKind::kL1: return PairLoss::kL1;
-    case LossKind::kSmoothL1: return PairLoss::kSmoothL1;
-    default: return PairLoss::kMse;
-  }
-}
-
 // As if a layer followed: backward begins by making a gradient of the output's shape.
 Tensor sink(const Tensor& output) {
   Session& session = output.session();
@@ -49,8 +39,13 @@ Tensor make_target(Session& session, LossKind loss, const Shape& output, DType o
     case LossKind::kMse:
     case LossKind::kL1:
     case LossKind::kSmoothL1: return session.zeros(output, output_type);
-    default: return {};
+    case LossKind::kModel:
+    case LossKind::kSum:
+    case LossKind::kMean:
+    case LossKind::kNone:
+    case LossKind::kSink: break;
   }
+  return {};
 }
 
 Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target,
@@ -62,34 +57,37 @@ Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target,
     case LossKind::kSum: return sum_all(output);
     case LossKind::kMean: return mean_all(output);
     case LossKind::kSink: return sink(output);
+    case LossKind::kBinaryCrossEntropy: return pair_loss(PairLoss::kBce, output, target);
+    case LossKind::kBinaryCrossEntropyWithLogits:
+      return pair_loss(PairLoss::kBceWithLogits, output, target);
+    case LossKind::kMse: return pair_loss(PairLoss::kMse, output, target);
+    case LossKind::kL1: return pair_loss(PairLoss::kL1, output, target);
+    case LossKind::kSmoothL1: return pair_loss(PairLoss::kSmoothL1, output, target);
     case LossKind::kModel:
-    case LossKind::kNone: throw Error(ErrorKind::kInternal, "a loss was applied that is no loss");
-    default: return pair_loss(pair_of(loss), output, target);
+    case LossKind::kNone: break;
   }
+  throw Error(ErrorKind::kInternal, "a loss was applied that is no loss");
 }
 
 LossKind parse_loss(const Node& node) {
-  static constexpr std::array<std::string_view, 10> kNames{"cross_entropy",
-                                                           "binary_cross_entropy",
-                                                           "binary_cross_entropy_with_logits",
-                                                           "mse",
-                                                           "l1",
-                                                           "smooth_l1",
-                                                           "sum",
-                                                           "mean",
-                                                           "none",
-                                                           "sink"};
-  static constexpr std::array<LossKind, 10> kKinds{LossKind::kCrossEntropy,
-                                                   LossKind::kBinaryCrossEntropy,
-                                                   LossKind::kBinaryCrossEntropyWithLogits,
-                                                   LossKind::kMse,
-                                                   LossKind::kL1,
-                                                   LossKind::kSmoothL1,
-                                                   LossKind::kSum,
-                                                   LossKind::kMean,
-                                                   LossKind::kNone,
-                                                   LossKind::kSink};
-  return kKinds[node.as_choice(kNames)];
+  // All but kModel, which is what a job has that names none.
+  static constexpr auto kLosses = std::to_array<EnumName<LossKind>>(
+      {{LossKind::kCrossEntropy, "cross_entropy"},
+       {LossKind::kBinaryCrossEntropy, "binary_cross_entropy"},
+       {LossKind::kBinaryCrossEntropyWithLogits, "binary_cross_entropy_with_logits"},
+       {LossKind::kMse, "mse"},
+       {LossKind::kL1, "l1"},
+       {LossKind::kSmoothL1, "smooth_l1"},
+       {LossKind::kSum, "sum"},
+       {LossKind::kMean, "mean"},
+       {LossKind::kNone, "none"},
+       {LossKind::kSink, "sink"}});
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kLosses.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kLosses[i].name;
+    return names;
+  }();
+  return kLosses[node.as_choice(kNames)].value;
 }
 
 }  // namespace memfathom

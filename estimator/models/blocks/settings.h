@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "core/enum_names.h"
 #include "estimator/models/blocks/transformers_policy.h"
 #include "kernels/framework/ops/attention.h"
 
@@ -44,6 +45,24 @@ enum class ModelLibrary : std::uint8_t { kTransformers, kLitgpt };
 
 // Which part of an autoencoder runs; its parameters are there in any case.
 enum class ModelPart : std::uint8_t { kWhole, kEncoder, kDecoder };
+
+// The words of docs/contract.md §3.
+template <>
+inline constexpr auto kEnumNames<Checkpointing> =
+    std::to_array<EnumName<Checkpointing>>({{Checkpointing::kNone, "none"},
+                                            {Checkpointing::kFull, "full"},
+                                            {Checkpointing::kSelective, "selective"}});
+template <>
+inline constexpr auto kEnumNames<KvCache> = std::to_array<EnumName<KvCache>>(
+    {{KvCache::kDynamic, "dynamic"}, {KvCache::kStatic, "static"}, {KvCache::kTuple, "tuple"}});
+template <>
+inline constexpr auto kEnumNames<ModelLibrary> = std::to_array<EnumName<ModelLibrary>>(
+    {{ModelLibrary::kTransformers, "transformers"}, {ModelLibrary::kLitgpt, "litgpt"}});
+template <>
+inline constexpr auto kEnumNames<ModelPart> =
+    std::to_array<EnumName<ModelPart>>({{ModelPart::kWhole, "whole"},
+                                        {ModelPart::kEncoder, "encoder"},
+                                        {ModelPart::kDecoder, "decoder"}});
 
 struct ModelSettings {
   std::int64_t sequence_length = 0;  // 0: not given; a model that needs it says so

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
@@ -26,6 +27,17 @@ enum class Quantization : std::uint8_t {
   kFp8,
   kMxfp4,  // gpt-oss: the experts' matrices alone
 };
+
+template <>
+inline constexpr auto kEnumNames<Quantization> =
+    std::to_array<EnumName<Quantization>>({{Quantization::kNone, "none"},
+                                           {Quantization::kInt8, "int8"},
+                                           {Quantization::kNf4, "nf4"},
+                                           {Quantization::kNf4Double, "nf4-double"},
+                                           {Quantization::kGptq, "gptq"},
+                                           {Quantization::kAwq, "awq"},
+                                           {Quantization::kFp8, "fp8"},
+                                           {Quantization::kMxfp4, "mxfp4"}});
 
 // How weights that were stored quantized are packed.
 struct PackedWeights {

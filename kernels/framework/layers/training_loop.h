@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "kernels/framework/layers/network.h"
 #include "kernels/framework/optim/optimizer.h"
 #include "kernels/framework/tensor/session.h"
@@ -18,6 +19,12 @@ enum class ZeroGrad : std::uint8_t {
   kBeforeBackward,  // between forward and backward: old gradients live through forward
   kInPlace,         // filled with zeros (torch < 2.0): gradients live for ever
 };
+
+template <>
+inline constexpr auto kEnumNames<ZeroGrad> =
+    std::to_array<EnumName<ZeroGrad>>({{ZeroGrad::kAfterStep, "after_step"},
+                                       {ZeroGrad::kBeforeBackward, "before_backward"},
+                                       {ZeroGrad::kInPlace, "in_place"}});
 
 // Told at the turns of the loop: sharded and offloaded training does its own work there.
 class LoopObserver {

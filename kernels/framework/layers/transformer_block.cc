@@ -20,17 +20,7 @@ Tensor scaled_and_shifted(const Tensor& x, const Tensor& scale, const Tensor& sh
 }  // namespace
 
 std::optional<BlockStyle> parse_block_style(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, BlockStyle>, 6> kNames{
-      {{"gpt2", BlockStyle::kGpt2},
-       {"llama", BlockStyle::kLlama},
-       {"vit", BlockStyle::kVit},
-       {"dit", BlockStyle::kDit},
-       {"bert", BlockStyle::kBert},
-       {"torch", BlockStyle::kTorch}}};
-  for (const auto& [known, style] : kNames) {
-    if (known == name) return style;
-  }
-  return std::nullopt;
+  return enum_from_name<BlockStyle>(name);
 }
 
 TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptions& options)

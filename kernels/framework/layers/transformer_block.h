@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "kernels/framework/layers/feed_forward.h"
 #include "kernels/framework/layers/normalization.h"
 #include "kernels/framework/layers/self_attention.h"
@@ -12,6 +13,15 @@
 namespace memfathom {
 
 enum class BlockStyle : std::uint8_t { kGpt2, kLlama, kVit, kDit, kBert, kTorch };
+
+template <>
+inline constexpr auto kEnumNames<BlockStyle> =
+    std::to_array<EnumName<BlockStyle>>({{BlockStyle::kGpt2, "gpt2"},
+                                         {BlockStyle::kLlama, "llama"},
+                                         {BlockStyle::kVit, "vit"},
+                                         {BlockStyle::kDit, "dit"},
+                                         {BlockStyle::kBert, "bert"},
+                                         {BlockStyle::kTorch, "torch"}});
 
 std::optional<BlockStyle> parse_block_style(std::string_view name);
 

@@ -239,24 +239,15 @@ Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
 }  // namespace
 
 std::optional<AttentionImplementation> parse_attention(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, AttentionImplementation>, 12> kNames{{
-      {"sdpa", AttentionImplementation::kAuto},
-      {"auto", AttentionImplementation::kAuto},
-      {"default", AttentionImplementation::kAuto},
-      {"eager", AttentionImplementation::kEager},
-      {"efficient", AttentionImplementation::kEfficient},
-      {"mem_efficient", AttentionImplementation::kEfficient},
-      {"xformers", AttentionImplementation::kEfficient},
-      {"flash", AttentionImplementation::kFlash},
-      {"flash_attention_2", AttentionImplementation::kFlash},
-      {"flash_attention_3", AttentionImplementation::kFlash},
-      {"flash-attn", AttentionImplementation::kFlash},
-      {"math", AttentionImplementation::kMath},
-  }};
-  for (const auto& [known, implementation] : kNames) {
-    if (known == name) return implementation;
-  }
-  return std::nullopt;
+  static constexpr auto kAliases = std::to_array<EnumName<AttentionImplementation>>(
+      {{AttentionImplementation::kAuto, "auto"},
+       {AttentionImplementation::kAuto, "default"},
+       {AttentionImplementation::kEfficient, "mem_efficient"},
+       {AttentionImplementation::kEfficient, "xformers"},
+       {AttentionImplementation::kFlash, "flash_attention_2"},
+       {AttentionImplementation::kFlash, "flash_attention_3"},
+       {AttentionImplementation::kFlash, "flash-attn"}});
+  return enum_from_name(name, kAliases);
 }
 
 AttentionImplementation choose_attention(const FrameworkPolicy& policy,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "kernels/framework/tensor/framework_policy.h"
 #include "kernels/framework/tensor/tensor.h"
 
@@ -12,6 +13,15 @@ namespace memfathom {
 
 // kEager is matmul, softmax, matmul in the model's own code. kAuto is what the framework picks.
 enum class AttentionImplementation : std::uint8_t { kAuto, kEager, kEfficient, kFlash, kMath };
+
+template <>
+inline constexpr auto kEnumNames<AttentionImplementation> =
+    std::to_array<EnumName<AttentionImplementation>>({{AttentionImplementation::kEager, "eager"},
+                                                      {AttentionImplementation::kEfficient,
+                                                       "efficient"},
+                                                      {AttentionImplementation::kFlash, "flash"},
+                                                      {AttentionImplementation::kMath, "math"},
+                                                      {AttentionImplementation::kAuto, "sdpa"}});
 
 // eager, efficient, flash, math, sdpa, and the frameworks' names (flash_attention_2, mem_efficient,
 // ...).

@@ -71,41 +71,26 @@ void replace(std::vector<Tensor>& list, std::vector<Tensor> made) {
 }  // namespace
 
 std::optional<OptimizerName> parse_optimizer(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, OptimizerName>, 22> kNames{{
-      {"none", OptimizerName::kNone},
-      {"sgd", OptimizerName::kSgd},
-      {"sgd-momentum", OptimizerName::kSgdMomentum},
-      {"adam", OptimizerName::kAdam},
-      {"adamw", OptimizerName::kAdamW},
-      {"adamw_torch", OptimizerName::kAdamW},
-      {"adamw_torch_fused", OptimizerName::kAdamW},
-      {"adamw_hf", OptimizerName::kAdamW},
-      {"adamw_apex_fused", OptimizerName::kAdamW},
-      {"paged_adamw", OptimizerName::kAdamW},
-      {"paged_adamw_32bit", OptimizerName::kAdamW},
-      {"adamw-8bit", OptimizerName::kAdamW8bit},
-      {"adamw_8bit", OptimizerName::kAdamW8bit},
-      {"adamw8bit", OptimizerName::kAdamW8bit},
-      {"adamw_bnb_8bit", OptimizerName::kAdamW8bit},
-      {"paged_adamw_8bit", OptimizerName::kAdamW8bit},
-      {"adafactor", OptimizerName::kAdafactor},
-      {"lion", OptimizerName::kLion},
-      {"lion_32bit", OptimizerName::kLion},
-      {"rmsprop", OptimizerName::kRmsprop},
-      {"adagrad", OptimizerName::kAdagrad},
-      {"sgd_momentum", OptimizerName::kSgdMomentum},
-  }};
-  for (const auto& [known, optimizer] : kNames) {
-    if (known == name) return optimizer;
-  }
-  return std::nullopt;
+  static constexpr auto kAliases =
+      std::to_array<EnumName<OptimizerName>>({{OptimizerName::kSgdMomentum, "sgd_momentum"},
+                                              {OptimizerName::kAdamW, "adamw_torch"},
+                                              {OptimizerName::kAdamW, "adamw_torch_fused"},
+                                              {OptimizerName::kAdamW, "adamw_hf"},
+                                              {OptimizerName::kAdamW, "adamw_apex_fused"},
+                                              {OptimizerName::kAdamW, "paged_adamw"},
+                                              {OptimizerName::kAdamW, "paged_adamw_32bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw_8bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw8bit"},
+                                              {OptimizerName::kAdamW8bit, "adamw_bnb_8bit"},
+                                              {OptimizerName::kAdamW8bit, "paged_adamw_8bit"},
+                                              {OptimizerName::kLion, "lion_32bit"}});
+  return enum_from_name(name, kAliases);
 }
 
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name) {
-  if (name == "for-loop" || name == "forloop" || name == "for_loop") return OptimizerForm::kForLoop;
-  if (name == "foreach") return OptimizerForm::kForeach;
-  if (name == "fused") return OptimizerForm::kFused;
-  return std::nullopt;
+  static constexpr auto kAliases = std::to_array<EnumName<OptimizerForm>>(
+      {{OptimizerForm::kForLoop, "forloop"}, {OptimizerForm::kForLoop, "for_loop"}});
+  return enum_from_name(name, kAliases);
 }
 
 OptimizerRun::OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters)

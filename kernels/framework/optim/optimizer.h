@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "kernels/framework/tensor/tensor.h"
 
 namespace memfathom {
@@ -25,6 +26,24 @@ enum class OptimizerName : std::uint8_t {
 };
 enum class OptimizerForm : std::uint8_t { kForLoop, kForeach, kFused };
 
+template <>
+inline constexpr auto kEnumNames<OptimizerName> =
+    std::to_array<EnumName<OptimizerName>>({{OptimizerName::kNone, "none"},
+                                            {OptimizerName::kSgd, "sgd"},
+                                            {OptimizerName::kSgdMomentum, "sgd-momentum"},
+                                            {OptimizerName::kAdam, "adam"},
+                                            {OptimizerName::kAdamW, "adamw"},
+                                            {OptimizerName::kAdamW8bit, "adamw-8bit"},
+                                            {OptimizerName::kAdafactor, "adafactor"},
+                                            {OptimizerName::kLion, "lion"},
+                                            {OptimizerName::kRmsprop, "rmsprop"},
+                                            {OptimizerName::kAdagrad, "adagrad"}});
+template <>
+inline constexpr auto kEnumNames<OptimizerForm> =
+    std::to_array<EnumName<OptimizerForm>>({{OptimizerForm::kForeach, "foreach"},
+                                            {OptimizerForm::kFused, "fused"},
+                                            {OptimizerForm::kForLoop, "for-loop"}});
+
 struct OptimizerOptions {
   OptimizerName name = OptimizerName::kAdamW;
   OptimizerForm form = OptimizerForm::kForeach;
@@ -34,6 +53,7 @@ struct OptimizerOptions {
   bool master_weights = false;           // an fp32 copy of each 16-bit parameter
 };
 
+// These accept the names of the tables and those of the libraries: adamw_torch, for_loop, ...
 std::optional<OptimizerName> parse_optimizer(std::string_view name);
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
 

@@ -18,7 +18,7 @@ constexpr std::string_view kSchema = "memfathom.trace/1";
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 
-enum class Field {
+enum class Field : std::uint8_t {
   kOp,
   kId,
   kBytes,
@@ -30,17 +30,31 @@ enum class Field {
   kStream,
   kIteration,
   kConv,
-  kOther
 };
 
-constexpr std::array<std::string_view, 11> kFieldNames{
-    "op", "id", "bytes", "phase", "name", "aten", "module", "tag", "stream", "iteration", "conv"};
+}  // namespace
+
+template <>
+inline constexpr auto kEnumNames<Field> =
+    std::to_array<EnumName<Field>>({{Field::kOp, "op"},
+                                    {Field::kId, "id"},
+                                    {Field::kBytes, "bytes"},
+                                    {Field::kPhase, "phase"},
+                                    {Field::kName, "name"},
+                                    {Field::kAten, "aten"},
+                                    {Field::kModule, "module"},
+                                    {Field::kTag, "tag"},
+                                    {Field::kStream, "stream"},
+                                    {Field::kIteration, "iteration"},
+                                    {Field::kConv, "conv"}});
+
+namespace {
 
 // What a line says, as it is parsed: flat, because events are, and without building a tree.
 class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::string problem;
-  std::array<bool, 12> seen{};
+  std::array<bool, kEnumNames<Field>.size()> seen{};
   std::string op;
   std::int64_t id = 0;
   std::int64_t bytes = 0;
@@ -72,28 +86,24 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool binary(binary_t&) override { return scalar("binary data"); }
   bool start_object(std::size_t) override {
-    if (depth_ == 1 && field_ != Field::kOther && field_ != Field::kConv)
-      return scalar("an object");
+    if (depth_ == 1 && field_ && field_ != Field::kConv) return scalar("an object");
     ++depth_;
     return true;
   }
   bool end_object() override { return --depth_, true; }
   bool start_array(std::size_t) override {
     if (depth_ == 0) return fail("it is a list, not an object");
-    if (depth_ == 1 && field_ != Field::kOther) return scalar("a list");
+    if (depth_ == 1 && field_) return scalar("a list");
     ++depth_;
     return true;
   }
   bool end_array() override { return --depth_, true; }
   bool key(string_t& value) override {
     if (depth_ != 1) return true;
-    field_ = Field::kOther;
-    for (std::size_t i = 0; i < kFieldNames.size(); ++i) {
-      if (value == kFieldNames[i]) field_ = static_cast<Field>(i);
-    }
-    if (field_ == Field::kOther) return true;
-    if (has(field_)) return fail(fmt::format("\"{}\" is given twice", value));
-    seen[static_cast<std::size_t>(field_)] = true;
+    field_ = enum_from_name<Field>(value);
+    if (!field_) return true;
+    if (has(*field_)) return fail(fmt::format("\"{}\" is given twice", value));
+    seen[static_cast<std::size_t>(*field_)] = true;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -109,8 +119,8 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
   // A value whose kind does not suit the known key it belongs to.
   bool scalar(std::string_view what) {
     if (depth_ == 0) return fail(fmt::format("it is {}, not an object", what));
-    if (depth_ > 1 || field_ == Field::kOther) return true;
-    return fail(fmt::format("\"{}\" is {}", kFieldNames[static_cast<std::size_t>(field_)], what));
+    if (depth_ > 1 || !field_) return true;
+    return fail(fmt::format("\"{}\" is {}", enum_name(*field_), what));
   }
   bool integer(std::int64_t value) {
     if (depth_ == 1) {
@@ -122,7 +132,8 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
     return scalar("a number");
   }
   std::int64_t* integer_target() {
-    switch (field_) {
+    if (!field_) return nullptr;
+    switch (*field_) {
       case Field::kId: return &id;
       case Field::kBytes: return &bytes;
       case Field::kStream: return &stream;
@@ -133,13 +144,13 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kAten:
       case Field::kModule:
       case Field::kTag:
-      case Field::kConv:
-      case Field::kOther: break;
+      case Field::kConv: break;
     }
     return nullptr;
   }
   std::string* text_target() {
-    switch (field_) {
+    if (!field_) return nullptr;
+    switch (*field_) {
       case Field::kOp: return &op;
       case Field::kPhase: return &phase;
       case Field::kName: return &name;
@@ -150,14 +161,13 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kBytes:
       case Field::kStream:
       case Field::kIteration:
-      case Field::kConv:
-      case Field::kOther: break;
+      case Field::kConv: break;
     }
     return nullptr;
   }
 
   int depth_ = 0;
-  Field field_ = Field::kOther;
+  std::optional<Field> field_;  // of the key last read; none: one that is not ours
 };
 
 Shape extents(const Node& conv, std::string_view key) {
@@ -173,9 +183,7 @@ Shape extents(const Node& conv, std::string_view key) {
 TraceConvolution convolution_of(const Node& conv) {
   TraceConvolution result;
   for (const Node& kind : conv.at("kinds").items()) {
-    constexpr std::array kKinds{ConvolutionKind::kForward, ConvolutionKind::kDataGradient,
-                                ConvolutionKind::kWeightGradient};
-    result.kinds.push_back(kKinds[kind.as_choice({"forward", "data_gradient", "weight_gradient"})]);
+    result.kinds.push_back(kind.as_enum<ConvolutionKind>());
   }
   if (result.kinds.size() > 3) conv.at("kinds").refuse("it may name each kind once");
   ConvolutionQuery& query = result.geometry;

@@ -156,7 +156,7 @@ TEST(RecommendTest, AdaptersNameTheLayersOfTheirFamily) {
       "model: {modules: [{name: a, model: {preset: cogvideox-5b}, train: frozen}, {name: b, model: "
       "{preset: cogvideox-5b}}]}",
       "job.yaml");
-  const Node patch = patch_tree(lora_patch(video));
+  const Node patch = patch_tree(lora_patch(read_job(video).model));
   EXPECT_TRUE(patch.at("training")
                   .at("lora")
                   .at("targets")

@@ -36,7 +36,7 @@ TEST(ContractTest, NamesEveryTypeOfLayer) {
 
 TEST(ContractTest, NamesEveryComponent) {
   const std::string text = contract();
-  for (const std::string_view name : kComponentNames) EXPECT_THAT(text, HasSubstr(name));
+  for (const std::string_view name : kNamesOf<Component>) EXPECT_THAT(text, HasSubstr(name));
 }
 
 }  // namespace

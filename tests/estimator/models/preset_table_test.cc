@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "estimator/models/factory.h"
 #include "estimator/models/model_list.h"
+#include "estimator/models/resolve_model.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/memory/allocator/bare_allocator.h"
@@ -26,7 +27,7 @@ std::int64_t parameters_of(const std::string& preset) {
   Node model = Node::map();
   model.set("preset", Node::string(preset));
   std::vector<std::string> assumptions;
-  make_network(builder, model, settings, assumptions);
+  make_network(builder, resolve_model(model), settings, assumptions);
   return builder.parameter_count();
 }
 

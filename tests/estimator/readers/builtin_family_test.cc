@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "estimator/advise/rule_of_thumb.h"
+#include "estimator/job/read_job.h"
 #include "estimator/readers/merge.h"
 
 namespace memfathom {
@@ -50,12 +51,13 @@ TEST(RuleOfThumbTest, FollowsTheOldFormula) {
       "job.yaml");
   Estimate estimate;
   estimate.verdict.capacity = Bytes{std::int64_t{24} << 30};
-  const auto rule = rule_of_thumb(document, estimate);
+  const auto rule = rule_of_thumb(document, read_job(document), estimate);
   ASSERT_TRUE(rule);
   EXPECT_EQ(rule->per_layer.count(), 134217728);  // 128 MiB, where the old page printed 1.0737 GB
   EXPECT_EQ(rule->activations.count(), 1342177280);
   EXPECT_TRUE(rule->safe);
-  EXPECT_FALSE(rule_of_thumb(parse_yaml("model: {preset: gpt2}", "job.yaml"), estimate));
+  const Node gpt2 = parse_yaml("model: {preset: gpt2}", "job.yaml");
+  EXPECT_FALSE(rule_of_thumb(gpt2, read_job(gpt2), estimate));
 }
 
 }  // namespace

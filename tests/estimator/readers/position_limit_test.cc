@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "estimator/job/read_job.h"
+
 namespace memfathom {
 namespace {
 
@@ -10,7 +12,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string warning_of(const char* yaml) {
-  return position_limit_warning(parse_yaml(yaml, "job.yaml"));
+  const Node document = parse_yaml(yaml, "job.yaml");
+  return position_limit_warning(document, read_job(document).model);
 }
 
 TEST(PositionLimitTest, ATableOfPositionsEnds) {

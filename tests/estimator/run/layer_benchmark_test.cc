@@ -73,9 +73,9 @@ TEST(LayerBenchmarkTest, LayersThatLearnAreNoBenchmark) {
 
 TEST(LayerBenchmarkTest, AnInputThatALayerMadeIsNoLeaf) {
   Job job = swiglu();
-  Node input = job.model.at("input");
-  input.set("source", Node::string("layer"));
-  job.model.set("input", input);
+  Node model = job.model.source();
+  model.assign("input.source", Node::string("layer"));
+  job.model = resolve_model(model);
   EXPECT_FALSE(is_layer_benchmark(job));
 }
 

@@ -34,14 +34,14 @@ TEST(StackVersionsTest, BeforeTwoGradientsAreFilledWithZerosAndOptimizersGoOneBy
     return job.training;
   };
   EXPECT_EQ(after("1.13").zero_grad, ZeroGrad::kInPlace);
-  EXPECT_EQ(after("1.13").optimizer.form, OptimizerForm::kForLoop);
-  EXPECT_EQ(after("2.0").zero_grad, ZeroGrad::kAfterStep);
-  EXPECT_EQ(after("2.0").optimizer.form, OptimizerForm::kForeach);
+  EXPECT_EQ(after("1.13").optimizer_options().form, OptimizerForm::kForLoop);
+  EXPECT_EQ(after("2.0").zero_grad, std::nullopt);
+  EXPECT_EQ(after("2.0").optimizer_options().form, OptimizerForm::kForeach);
   Job said;
-  said.training.zero_grad_given = true;
-  said.training.optimizer_form_given = true;
+  said.training.zero_grad = ZeroGrad::kAfterStep;
+  said.training.optimizer_form = OptimizerForm::kForeach;
   EXPECT_EQ(after("1.13", said).zero_grad, ZeroGrad::kAfterStep);
-  EXPECT_EQ(after("1.13", said).optimizer.form, OptimizerForm::kForeach);
+  EXPECT_EQ(after("1.13", said).optimizer_options().form, OptimizerForm::kForeach);
 }
 
 TEST(StackVersionsTest, SoftmaxKeptItsInputBeforePyTorch111) {

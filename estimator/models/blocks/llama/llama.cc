@@ -134,8 +134,13 @@ bool quantizes_each_expert(Quantization kind) {
     case Quantization::kNone:
     case Quantization::kFp8:
     case Quantization::kMxfp4: return false;
-    default: return true;
+    case Quantization::kInt8:
+    case Quantization::kNf4:
+    case Quantization::kNf4Double:
+    case Quantization::kGptq:
+    case Quantization::kAwq: break;
   }
+  return true;
 }
 
 }  // namespace

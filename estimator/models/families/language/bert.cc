@@ -250,8 +250,10 @@ class ClassHead {
     switch (config_.flavor) {
       case BertFlavor::kDistilBert: return Activation::kRelu;
       case BertFlavor::kElectra: return Activation::kGelu;
-      default: return Activation::kTanh;
+      case BertFlavor::kBert:
+      case BertFlavor::kRoberta: break;
     }
+    return Activation::kTanh;
   }
 
   BertConfig config_;

@@ -11,14 +11,25 @@ namespace {
 
 enum LitgptFamily : std::uint8_t { kLlama, kMistral, kQwen2, kGemma, kPhi, kGptNeox, kFalcon };
 
-constexpr std::array<std::string_view, 7> kTypes{"llama", "mistral",  "qwen2", "gemma",
-                                                 "phi",   "gpt_neox", "falcon"};
+}  // namespace
+
+// By their model_type.
+template <>
+inline constexpr auto kEnumNames<LitgptFamily> =
+    std::to_array<EnumName<LitgptFamily>>({{kLlama, "llama"},
+                                           {kMistral, "mistral"},
+                                           {kQwen2, "qwen2"},
+                                           {kGemma, "gemma"},
+                                           {kPhi, "phi"},
+                                           {kGptNeox, "gpt_neox"},
+                                           {kFalcon, "falcon"}});
+
+namespace {
 
 LitgptFamily family_of(const Node& config) {
   const Node& type = config.at("model_type");
-  for (std::size_t i = 0; i < kTypes.size(); ++i) {
-    if (type.as_string() == kTypes[i]) return static_cast<LitgptFamily>(i);
-  }
+  const std::optional<LitgptFamily> family = enum_from_name<LitgptFamily>(type.as_string());
+  if (family) return *family;
   type.refuse(
       "LitGPT is imitated for llama, mistral, qwen2, gemma, phi, gpt_neox and falcon; leave "
       "target.stack.library out to have the transformers model");
