@@ -32,7 +32,7 @@ LiveGpu by_nvml(const Nvml& nvml, int index) {
   live.compute_capability = status.compute_capability;
   live.driver = status.driver;
   live.total = status.total;
-  live.used = status.total - status.free;  // with what the driver keeps for itself
+  live.used = status.total - status.free;  // includes the driver's reservation
   live.reserved = status.reserved;
   live.processes = status.processes;
   name_gpu(live);
@@ -78,7 +78,7 @@ std::optional<LiveGpu> MachineGpus::first() const {
     if (!nvml || nvml->device_count() == 0) return std::nullopt;
     return by_nvml(*nvml, 0);
   } catch (const Error&) {
-    return std::nullopt;  // not asked for explicitly
+    return std::nullopt;  // the GPU was not requested explicitly
   }
 }
 

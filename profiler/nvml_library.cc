@@ -30,7 +30,7 @@ bool NvmlLibrary::find_all(void* library) {
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
   find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", gpu_of_instance);
   find(library, "nvmlDeviceGetCudaComputeCapability", capability);
-  // The version does not tell; what came with the long entries, and what came when they went, does.
+  // The version is the same; functions that were added with the long entries and after them differ.
   has_long_processes = has(library, "nvmlDeviceGetComputeRunningProcesses_v3") &&
                        has(library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
                        !has(library, "nvmlDeviceGetRunningProcessDetailList");
@@ -41,7 +41,7 @@ bool NvmlLibrary::find_all(void* library) {
          find(library, "nvmlDeviceGetName", name) &&
          find(library, "nvmlSystemGetDriverVersion", driver) &&
          find(library, "nvmlDeviceGetMemoryInfo", old_memory) &&
-         // Both fill the same structure, but for the drivers above.
+         // Both fill the same structure, except in the drivers above.
          (find(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes) ||
           find(library, "nvmlDeviceGetComputeRunningProcesses_v2", processes));
 }

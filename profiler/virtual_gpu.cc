@@ -24,7 +24,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// 0..1, the `which`-th number that belongs to the hash.
+// 0..1: random number `which` derived from the hash.
 double part(std::uint64_t hash, std::uint64_t which) {
   return static_cast<double>(mixed(hash + which * 0x9E3779B97F4A7C15ULL) >> 11) * 0x1p-53;
 }
@@ -119,7 +119,7 @@ WorkspaceSize VirtualGpu::fft(const FftQuery& query) const {
 }
 
 Bytes VirtualGpu::reading(Bytes truly_used, std::uint64_t seed) const {
-  // Two uniform numbers make a triangle: no reading is far off.
+  // The sum of two uniform numbers has a triangular distribution, without large outliers.
   const double scatter = kScatter * (part(hash_ ^ seed, 7) + part(hash_ ^ seed, 8) - 1);
   return share_of(static_cast<double>(truly_used.count()) * (1 + scatter)).rounded_up(kPage);
 }
