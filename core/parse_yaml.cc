@@ -1,4 +1,4 @@
-// parse_yaml: YAML 1.2 as a tree, by yaml-cpp's events.
+// parse_yaml: parses YAML 1.2 into a tree with yaml-cpp's events.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -50,8 +50,7 @@ bool is_decimal(std::string_view text) {
          !(before.empty() && after.empty());
 }
 
-// A plain scalar by the rules of YAML 1.2's core schema (so "no" and "012" are a string and
-// twelve).
+// A plain scalar by the rules of YAML 1.2's core schema ("no" is a string and "012" is twelve).
 Node plain_scalar(const std::string& text) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL")
     return Node();
@@ -84,8 +83,8 @@ Node plain_scalar(const std::string& text) {
   return Node::string(text);
 }
 
-// yaml-cpp's event interface to TreeBuilder; anchors are kept as copies, since aliases may come
-// much later.
+// yaml-cpp's event interface to TreeBuilder; anchors are copied, because aliases may come much
+// later.
 class YamlEvents : public YAML::EventHandler {
  public:
   explicit YamlEvents(TreeBuilder& tree) : tree_(tree) {}
@@ -103,7 +102,7 @@ class YamlEvents : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    // yaml-cpp writes some escapes (\_, \N) as single bytes.
+    // yaml-cpp decodes some escapes (\_, \N) as single bytes.
     if (find_invalid_utf8(value) != std::string_view::npos)
       tree_.refuse(mark.line, "an escape in this text is not UTF-8; write the character itself");
     if (tree_.expects_key()) {
