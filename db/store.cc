@@ -16,7 +16,7 @@ std::string random_nonce() {
   return fmt::format("{:08x}{:08x}", device(), device());
 }
 
-// One write, durable when it returns.
+// One write that is durable when it returns.
 template <typename Action>
 auto written(Connection& connection, const char* doing, Action action) {
   return guarded(connection.path(), doing, [&] {
@@ -27,7 +27,7 @@ auto written(Connection& connection, const char* doing, Action action) {
   });
 }
 
-// Outside a transaction only; inside one SQLite leaves foreign keys as they are.
+// Outside a transaction only: SQLite ignores the foreign-keys pragma inside one.
 class WithoutForeignKeys {
  public:
   explicit WithoutForeignKeys(Connection& connection) : connection_(connection) {
@@ -138,8 +138,8 @@ std::string Store::insert_sample(std::string_view run, const Sample& sample) {
 
 void Store::insert_samples(std::string_view run, std::span<const Sample> samples) {
   guarded(connection_->path(), "storing samples", [&] {
-    // Each detail is inserted under the row that was inserted a moment before: looking that up
-    // again, a dozen times a sample, is a tenth of the work.
+    // Each detail's parent row was inserted just before: checking the foreign key for every detail
+    // would cost a tenth of the time.
     const WithoutForeignKeys parents_are_there(*connection_);
     WriteTransaction transaction(*connection_);
     rows::RunPosition position = rows::position_in(*connection_, run);
@@ -177,7 +177,8 @@ Calibration Store::save_calibration(Calibration calibration) {
   return written(*connection_, "saving a calibration", [&] {
     if (calibration.supersedes.empty()) {
       if (const std::optional<Calibration> old = predecessor(*connection_, calibration)) {
-        // Saved twice, it stays one: its successor would differ from it in nothing but that.
+        // Saving the same calibration twice adds nothing: the copy would differ only in
+        // `supersedes`.
         calibration.supersedes = old->supersedes;
         if (content_id(calibration) == old->id) return *old;
         calibration.supersedes = old->id;

@@ -30,7 +30,8 @@ bool NvmlLibrary::find_all(void* library) {
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
   find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", gpu_of_instance);
   find(library, "nvmlDeviceGetCudaComputeCapability", capability);
-  // The version is the same; functions that were added with the long entries and after them differ.
+  // The version does not identify these drivers; functions added with the long entries and after
+  // them do.
   has_long_processes = has(library, "nvmlDeviceGetComputeRunningProcesses_v3") &&
                        has(library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
                        !has(library, "nvmlDeviceGetRunningProcessDetailList");

@@ -35,12 +35,12 @@ class ProbeTarget {
   virtual SegmentSource& memory() = 0;  // within the ceiling
   virtual Environment environment() = 0;
   virtual Bytes memory_free() = 0;  // usable now without affecting other processes
-  // Notifies a simulated GPU that a library is used, which a real GPU needs no call for.
+  // Tells a simulated GPU that a library is used; a real GPU needs no call.
   virtual void load_library(Library) {}
   // Called before the job: a simulated GPU can leave memory in the allocator that the job cannot
   // use.
   virtual void prepare(Allocator&) const {}
-  // The models of the libraries' workspaces.
+  // The libraries that provide the workspaces.
   virtual Library convolutions() const { return Library::kCudnn; }
   virtual Library transforms() const { return Library::kCufft; }
 };
