@@ -26,7 +26,7 @@ std::size_t extent_of(const Operand& operand) {
              : static_cast<std::size_t>(last + 1) * bytes_of(operand.dtype);
 }
 
-// Device copies of host memory, given back at the end. Operands of one host address share one copy.
+// Device copies of host memory, freed at the end. Operands with the same host address share a copy.
 class DeviceCopies {
  public:
   explicit DeviceCopies(Device& device) : device_(device) {}
