@@ -133,7 +133,7 @@ CudnnConvolutions::Planned& CudnnConvolutions::planned(const ConvolutionCall& ca
   const cudnn::Convolution::Alignment alignment{alignment_of(x.data), alignment_of(w.data),
                                                 alignment_of(y.data)};
   if (alignment == cudnn::Convolution::Alignment{}) return planned(call.query);
-  // The required workspace changes once an engine is chosen for aligned tensors.
+  // The provided workspace changes once an engine for aligned tensors is chosen.
   const Bytes given = provided_workspace(call);
   const std::string key = fmt::format("{} aligned to {}, {} and {}, in {} B", to_string(call.query),
                                       alignment.x, alignment.w, alignment.y, given.count());

@@ -102,7 +102,7 @@ cufftResult Fft::run(const FftCall& call) {
         false, call,
         fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
   }
-  // Also called with size 0: a plan without its own work area requires it, as in PyTorch.
+  // Also called with null: a plan without its own work area requires it, as in PyTorch.
   check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
   switch (call.kind) {
     case FftKind::kRealToComplex:

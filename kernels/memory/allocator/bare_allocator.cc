@@ -8,7 +8,7 @@ namespace memfathom {
 
 namespace {
 
-constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums stay far from overflow
+constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums cannot overflow
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void BareAllocator::free(const Allocation& allocation) {
 }
 
 void BareAllocator::count(const Slot& slot, std::int64_t sign) {
-  const bool small = slot.bytes <= kSmallSize;  // so that the pools' counts compare
+  const bool small = slot.bytes <= kSmallSize;  // makes the pools' counts comparable
   statistics_.allocated_bytes.add(small, sign * slot.bytes);
   statistics_.active_bytes.add(small, sign * slot.bytes);
   statistics_.reserved_bytes.add(small, sign * slot.bytes);
