@@ -13,11 +13,12 @@ DeviceKind Environment::kind() const {
   if (compute_capability(architecture) > 0) return DeviceKind::kCuda;
   // Host architecture names are open-ended; a CPU is recognized by the suffix of its name.
   if (gpu.ends_with("(cpu)")) return DeviceKind::kCpu;
-  throw Error(ErrorKind::kInput,
-              fmt::format("the device \"{}\" with the architecture \"{}\" is of an unknown kind; "
-                          "known are CUDA GPUs (sm_NN), the CPU (a name that ends in \"(cpu)\"), "
-                          "virtual and dry devices",
-                          gpu, architecture));
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("the device \"{}\" with the architecture \"{}\" is of an unknown kind; "
+                  "supported are CUDA GPUs (sm_NN), the CPU (a name that ends in \"(cpu)\"), "
+                  "virtual and dry devices",
+                  gpu, architecture));
 }
 
 std::string Environment::device_key() const {

@@ -223,7 +223,7 @@ const Gpu& gpu_named(std::string_view name, const std::string& where) {
   if (const Gpu* gpu = find_gpu(name)) return *gpu;
   const std::string meant = names_like(name);
   throw Error(ErrorKind::kInput,
-              fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, "
+              fmt::format("{}\"{}\" is not a known GPU{}; `memfathom gpus` lists them, "
                           "or give target.memory, for example 24GiB",
                           where.empty() ? "" : where + ": ", name,
                           meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));

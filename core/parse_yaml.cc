@@ -130,7 +130,7 @@ class YamlEvents : public YAML::EventHandler {
     if (tree_.expects_key()) tree_.refuse(mark.line, "an alias cannot be a key; write the key out");
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      tree_.refuse(mark.line, "an alias stands inside its own anchor; write the value out");
+      tree_.refuse(mark.line, "an alias refers to its own anchor; write the value out");
     tree_.repeat(found->second, mark.line);
   }
 
@@ -149,9 +149,10 @@ class YamlEvents : public YAML::EventHandler {
     if (tag == "tag:yaml.org,2002:float" && node.is_number()) return Node::number(node.as_number());
     if (tag == "tag:yaml.org,2002:bool" && node.is_bool()) return node;
     if (tag == "tag:yaml.org,2002:null" && node.is_null()) return node;
-    tree_.refuse(mark.line,
-                 fmt::format("the tag {} does not suit its value or is not supported; leave it out",
-                             cut_utf8(tag, 60)));
+    tree_.refuse(
+        mark.line,
+        fmt::format("the tag {} does not match its value or is not supported; leave it out",
+                    cut_utf8(tag, 60)));
   }
 
   void start(Node container, const YAML::Mark& mark, const std::string& tag,

@@ -71,7 +71,7 @@ bool is_likely_typo(std::string_view given, std::string_view name) {
 std::string suggestion(std::string_view given, std::span<const std::string_view> names) {
   if (const auto near = nearest_name(given, names))
     return fmt::format("did you mean \"{}\"?", *near);
-  return fmt::format("known are {}", fmt::join(names, ", "));
+  return fmt::format("use one of {}", fmt::join(names, ", "));
 }
 
 }  // namespace memfathom

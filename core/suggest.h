@@ -17,8 +17,8 @@ std::optional<std::string_view> nearest_name(std::string_view given,
 // for an underscore). Always false for short words.
 bool is_likely_typo(std::string_view given, std::string_view name);
 
-// The end of an error sentence: "did you mean \"estimate\"?" or, when nothing is near, "known are
-// a, b, c".
+// The end of an error message: "did you mean \"estimate\"?" or, if nothing is near, "use one of a,
+// b, c".
 std::string suggestion(std::string_view given, std::span<const std::string_view> names);
 
 }  // namespace memfathom

@@ -35,8 +35,7 @@ void TreeBuilder::start(Node container, int line) {
 void TreeBuilder::key(std::string name, int line) {
   Frame& frame = open_.back();
   if (!frame.seen.insert(name).second) {
-    refuse(line,
-           fmt::format("the key \"{}\" stands here twice; keep one of them", cut_utf8(name, 60)));
+    refuse(line, fmt::format("the key \"{}\" is duplicated; keep one of them", cut_utf8(name, 60)));
   }
   spend(name.size(), line);
   frame.key = std::move(name);

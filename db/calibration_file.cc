@@ -25,7 +25,7 @@ constexpr std::uintmax_t kMaxFileBytes = 64 << 20;  // a typical file has a few 
 void require_finite(const Calibration& calibration, const std::string& what, double value) {
   if (std::isfinite(value)) return;
   throw Error(ErrorKind::kInput,
-              fmt::format("calibration {}: {} is {}; only finite numbers can be kept",
+              fmt::format("calibration {}: {} is {}; only finite numbers can be stored",
                           calibration.name, what, value));
 }
 

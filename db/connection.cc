@@ -110,7 +110,7 @@ void require_content(const fs::path& path, FileState state) {
 void refuse_newer(SQLite::Database& database, const fs::path& path) {
   const int schema = schema_of(database);
   if (schema > latest_schema()) {
-    throw Error(ErrorKind::kInput, fmt::format("{} has schema {}, and this memfathom knows schemas "
+    throw Error(ErrorKind::kInput, fmt::format("{} has schema {}; this version supports schemas "
                                                "up to {}; use a newer memfathom, or "
                                                "another file with --db",
                                                path.string(), schema, latest_schema()));
@@ -267,15 +267,15 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return Error(ErrorKind::kEnvironment,
-                   fmt::format("{}: another process kept it locked for {} s while {}; try again "
-                               "when that one is done",
+                   fmt::format("{}: locked by another process for {} s while {}; try again "
+                               "when it has finished",
                                file, kBusyTimeoutMilliseconds / 1000, doing));
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return Error(ErrorKind::kEnvironment,
-                   fmt::format("{}: access was refused while {} ({}); check the permissions of the "
+                   fmt::format("{}: access was denied while {} ({}); check the permissions of the "
                                "file and its directory, "
                                "or use another file with --db",
                                file, doing, said));
@@ -292,7 +292,7 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG:
       return Error(ErrorKind::kInput,
-                   fmt::format("{}: a value was refused while {} ({})", file, doing, said));
+                   fmt::format("{}: SQLite rejected a value while {} ({})", file, doing, said));
     default:
       return Error(ErrorKind::kInternal,
                    fmt::format("{}: SQLite failed while {} ({})", file, doing, said));

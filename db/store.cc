@@ -101,8 +101,7 @@ Store::Batch::Batch(Store& store)
 Store::Batch::~Batch() = default;
 
 void Store::Batch::commit() {
-  guarded(impl_->connection.path(), "storing what was gathered",
-          [&] { impl_->transaction.commit(); });
+  guarded(impl_->connection.path(), "committing a batch", [&] { impl_->transaction.commit(); });
 }
 
 std::string Store::begin_run(Run run) {
@@ -194,7 +193,7 @@ bool Store::import_calibration(const Calibration& calibration) {
   if (calibration.id != content_id(calibration)) {
     throw Error(
         ErrorKind::kInput,
-        fmt::format("calibration {}: its id {} is not that of its content; it was changed after "
+        fmt::format("calibration {}: its id {} does not match its content; it was changed after "
                     "it was saved",
                     calibration.name, calibration.id));
   }

@@ -94,7 +94,7 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
     if (reading.status == SampleStatus::kDisturbed && retakes++ < options.max_retakes) continue;
     if (reading.status == SampleStatus::kOk && !reading.device_peak) {
       reading.status = SampleStatus::kFailed;
-      reading.status_note = "the probe's answer has no device peak";
+      reading.status_note = "the probe's reply has no device peak";
     }
     if (reading.status != SampleStatus::kOk) {
       reading.stop_criterion = to_string(reading.status);

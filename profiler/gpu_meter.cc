@@ -100,13 +100,13 @@ std::string describe_other_processes(const std::vector<GpuProcess>& before,
   for (const GpuProcess& process : after) {
     if (process.pid == self) continue;
     const GpuProcess* earlier = find(before, process.pid);
-    if (earlier == nullptr) return fmt::format("process {} came to the device", process.pid);
+    if (earlier == nullptr) return fmt::format("process {} started using the device", process.pid);
     if (earlier->used != process.used)
-      return fmt::format("process {} changed its use of the device", process.pid);
+      return fmt::format("process {} changed its memory use on the device", process.pid);
   }
   for (const GpuProcess& process : before) {
     if (process.pid != self && find(after, process.pid) == nullptr)
-      return fmt::format("process {} left the device", process.pid);
+      return fmt::format("process {} stopped using the device", process.pid);
   }
   return {};
 }

@@ -46,7 +46,7 @@ LiveGpu by_cuda(int index) {
     try {
       return query_environment(own_probe_program(), live.device, kQueryTimeout);
     } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}; name a card with --gpu instead", error.what()));
+      throw Error(error.kind(), fmt::format("{}; name a GPU with --gpu instead", error.what()));
     }
   }();
   live.product = reply.environment.gpu;
@@ -63,7 +63,7 @@ LiveGpu MachineGpus::find(const std::string& device) const {
   const DeviceName name = parse_device(device);
   if (name.kind != DeviceKind::kCuda) {
     throw Error(ErrorKind::kInput,
-                fmt::format("target.device is \"{}\"; write cuda:0, or name a card with target.gpu",
+                fmt::format("target.device is \"{}\"; write cuda:0, or name a GPU with target.gpu",
                             device));
   }
   std::string why;

@@ -39,7 +39,7 @@ std::unique_ptr<Nvml> Nvml::open(std::string* why) {
     return nullptr;
   }
   if (const int status = library->init(); status != NvmlLibrary::kSuccess) {
-    *why = fmt::format("NVML does not start: {}", library->error_string(status));
+    *why = fmt::format("NVML failed to initialize: {}", library->error_string(status));
     return nullptr;
   }
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));

@@ -54,7 +54,7 @@ NvmlLibrary::Handle by_number(const NvmlLibrary& library, const std::string& ent
     NvmlLibrary::Handle found = nullptr;
     const int status = library.by_index(place, &found);
     if (status == NvmlLibrary::kInvalidArgument || status == NvmlLibrary::kNotFound) return nullptr;
-    library.check(status, fmt::format("anything of card {}", place));
+    library.check(status, fmt::format("GPU {}", place));
     return found;
   }
   return nullptr;

@@ -66,7 +66,7 @@ std::vector<NvmlLibrary::Process> NvmlLibrary::processes_of(Handle gpu, int* sta
 void NvmlLibrary::check(int status, const std::string& what) const {
   if (status == kSuccess) return;
   throw Error(ErrorKind::kEnvironment,
-              fmt::format("NVML cannot tell {}: {}", what, error_string(status)));
+              fmt::format("NVML cannot read {}: {}", what, error_string(status)));
 }
 
 NvmlLibrary::Memory NvmlLibrary::memory_of(Handle gpu) const {

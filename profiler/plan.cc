@@ -88,7 +88,7 @@ void add(const ModelRow& row, Framework framework, const char* precision, const 
   }
   std::optional<Sized> chosen = sized(row, framework, precision, size.target, runner);
   if (!chosen) {
-    plan.left_out.push_back({name, "one sample already takes more"});
+    plan.left_out.push_back({name, "a batch of one already exceeds the target size"});
     return;
   }
   const auto same = [&](const Workload& other) { return other.job == chosen->job; };

@@ -56,7 +56,7 @@ VirtualGpu::VirtualGpu(std::string_view name)
       hash_(stable_hash(name_)) {
   if (!is_plain(name_)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("\"virtual:{}\" is no name of a virtual card; write letters, digits, "
+                fmt::format("\"virtual:{}\" is not a valid virtual GPU name; use letters, digits, "
                             "'-', '_' or '.' after virtual:",
                             name_));
   }
@@ -90,7 +90,7 @@ void VirtualGpu::plant(std::string_view change) {
   const bool is_number = failure == std::errc{} && end == value.data() + value.size();
   if (what != "workspace" || !is_number || !(factor > 0 && factor <= 100)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("\"{}\" is no change of a virtual card; write context=300MiB, "
+                fmt::format("\"{}\" is not a known virtual GPU change; use context=300MiB, "
                             "workspace=1.5 or slack=64MiB",
                             change));
   }

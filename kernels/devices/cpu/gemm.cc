@@ -146,7 +146,7 @@ void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Ma
                  a.leading, b.data, b.leading, beta, out, leading);
   if (status != dnnl_success) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("oneDNN refused a {} x {} x {} matrix product with status {}", m, n, k,
+                fmt::format("oneDNN rejected a {} x {} x {} matrix product with status {}", m, n, k,
                             int(status)));
   }
 }

@@ -100,7 +100,7 @@ CudnnConvolutions::Planned CudnnConvolutions::make_plans(
       cudnn::ExecutionPlan plan(engine, dnn_.properties());
       const Bytes workspace = plan.workspace();
       if (limit && workspace > *limit) {
-        why = fmt::format("its workspace of {} B is not there", workspace.count());
+        why = fmt::format("its workspace of {} B is not available", workspace.count());
         return;
       }
       plans.candidates.push_back({std::move(plan), workspace, place});
@@ -166,7 +166,7 @@ void CudnnConvolutions::prepare(const ConvolutionCall& call) {
   };
   if (std::none_of(plans.candidates.begin(), plans.candidates.end(), fits)) {
     refuse(call,
-           fmt::format("the workspace has {} B, cuDNN wants {} B", provided_workspace(call).count(),
+           fmt::format("the workspace has {} B; cuDNN needs {} B", provided_workspace(call).count(),
                        plans.candidates.front().workspace.count()));
   }
 }

@@ -100,7 +100,7 @@ cufftResult Fft::run(const FftCall& call) {
   if (given < made.workspace()) {
     require(
         false, call,
-        fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
+        fmt::format("the work area has {} B; cuFFT needs {} B", given, made.workspace()).c_str());
   }
   // Also called with null: a plan without its own work area requires it, as in PyTorch.
   check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");

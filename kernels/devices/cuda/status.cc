@@ -26,10 +26,10 @@ const char* advice_for(cudaError_t status) {
   switch (status) {
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
-      return "; the module has no code for this card: build memfathom on this machine, or with "
-             "-DCMAKE_CUDA_ARCHITECTURES=all-major";
+      return "; the CUDA module has no kernels for this GPU: build memfathom on this machine, or "
+             "with -DCMAKE_CUDA_ARCHITECTURES=all-major";
     case cudaErrorDevicesUnavailable:
-      return "; another process has the card to itself (nvidia-smi -q -d COMPUTE shows the mode)";
+      return "; another process holds the GPU in exclusive mode (see nvidia-smi -q -d COMPUTE)";
     default: return "";
   }
 }

@@ -71,7 +71,7 @@ class DeviceCopies {
     const auto address = device_.memory().allocate(size, 0);
     if (!address)
       throw Error(ErrorKind::kOutOfMemory,
-                  "selftest: the device has no room for " + to_string(size));
+                  "selftest: the device is out of memory for " + to_string(size));
     device_.copy_from_host(reinterpret_cast<void*>(*address), host,
                            Bytes{static_cast<std::int64_t>(bytes)});
     return {*address, size};

@@ -51,7 +51,7 @@ Rule rule_of(Activation activation) {
     case Activation::kHardsigmoid:
     case Activation::kIdentity: break;
   }
-  throw Error(ErrorKind::kInternal, "an activation without a kernel of its own was asked for one");
+  throw Error(ErrorKind::kInternal, "this activation has no kernel of its own");
 }
 
 // The tanh approximation of GELU in elementary operations (Hugging Face's gelu_new).

@@ -39,7 +39,7 @@ Shape resolved(const Tensor& x, Shape shape) {
   if (shape.elements() != elements) {
     throw Error(
         ErrorKind::kInput,
-        fmt::format("a tensor of shape {} cannot be seen as {}: the layers do not fit together",
+        fmt::format("a tensor of shape {} cannot be viewed as {}: the layers do not fit together",
                     to_string(x.shape()), to_string(shape)));
   }
   return shape;

@@ -238,7 +238,7 @@ void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradien
   for (const Tensor& root : roots) {
     if (!root.requires_grad()) {
       throw Error(ErrorKind::kInput,
-                  "backward was asked for, but nothing in the graph is trainable");
+                  "backward() was called, but no tensor in the graph requires a gradient");
     }
     edges.push_back(gradient_edge(root));
   }

@@ -20,9 +20,8 @@ Allocation BareAllocator::allocate(Bytes size, int) {
   if (size == Bytes{}) return {};
   const Bytes allocated{statistics_.allocated_bytes.all.current};
   if (size > kLimit - allocated) {
-    throw OutOfMemory(
-        fmt::format("a request for {} makes more than 2^60 B in all", to_string(size)), size,
-        allocated, allocated);
+    throw OutOfMemory(fmt::format("a request for {} exceeds the total of 2^60 B", to_string(size)),
+                      size, allocated, allocated);
   }
   std::uint32_t index = 0;
   if (unused_.empty()) {

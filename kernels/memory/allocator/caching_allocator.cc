@@ -197,7 +197,7 @@ void CachingAllocator::throw_out_of_memory(std::int64_t size) {
   const Bytes reserved{statistics_.reserved_bytes.all.current};
   const std::optional<Bytes> capacity = source_.capacity();
   throw OutOfMemory(
-      fmt::format("out of memory: {} more were needed, {} are allocated and {} reserved{}; use a "
+      fmt::format("out of memory: {} more are needed, {} are allocated and {} reserved{}; use a "
                   "smaller batch or model",
                   to_string(Bytes{size}), to_string(allocated), to_string(reserved),
                   capacity ? fmt::format(" of {}", to_string(*capacity)) : std::string()),

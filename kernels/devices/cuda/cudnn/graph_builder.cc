@@ -11,10 +11,9 @@ cudnnDataType_t to_cudnn(DType type) {
     case DType::kFp16: return CUDNN_DATA_HALF;
     case DType::kBf16: return CUDNN_DATA_BFLOAT16;
     default:
-      throw Error(
-          ErrorKind::kInput,
-          fmt::format("cuDNN is asked about tensors of type {}; fp32, fp16 and bf16 are planned",
-                      to_string(type)));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("the cuDNN planner does not support type {}; use fp32, fp16 or bf16",
+                              to_string(type)));
   }
 }
 
