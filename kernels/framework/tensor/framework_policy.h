@@ -51,11 +51,11 @@ struct FrameworkPolicy {
   bool softmax_keeps_input = false;
 
   // bitsandbytes < 0.43.2: every 4-bit product saves its input for backward although it is not
-  // needed (pull request 1270).
+  // needed (its #1270).
   bool bitsandbytes_keeps_input = false;
 
   // bitsandbytes < 0.43: 4-bit weights are quantized from fp16 and dequantized to fp16 before the
-  // cast to the product's type (pull request 970).
+  // cast to the product's type (its #970).
   bool bitsandbytes_quantizes_from_fp16 = false;
 
   // bitsandbytes < 0.45: int8 products use tiles and also quantize their input by column.
