@@ -1,4 +1,4 @@
-// The compute capability in the name of a GPU's architecture.
+// architecture: the compute capability from the name of a GPU's architecture.
 #pragma once
 
 #include <charconv>
@@ -17,9 +17,9 @@ inline int compute_capability(std::string_view architecture) {
   return failure == std::errc{} && after == end ? number : 0;
 }
 
-// The oldest that CUDA 12 knows.
+// The oldest that CUDA 12 supports.
 constexpr int kMaxwell = 50;
-// The first with bf16 in its tensor cores, and with convolutions of it in cuDNN.
+// The first with bf16 in its tensor cores and in cuDNN's convolutions.
 constexpr int kAmpere = 80;
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// Atomic files: a file appears whole or not at all.
+// atomic_file: writes a file completely or not at all.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace memfathom {
 
-// Writes `text` to `path` by way of a temporary file beside it, so that readers and a crash see the
-// old content or the new one. A symbolic link keeps pointing where it did; a device or a pipe is
-// written to directly. Throws Error(kEnvironment) naming the path and the reason.
+// Writes `text` to `path` through a temporary file in the same directory, so that readers see the
+// old or the new content, even after a crash. Follows symbolic links; writes to devices and pipes
+// directly. Throws Error(kEnvironment) with the path and the reason.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 }  // namespace memfathom

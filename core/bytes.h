@@ -38,7 +38,7 @@ class Bytes {
   friend constexpr Bytes operator*(std::int64_t factor, Bytes a) { return a *= factor; }
   friend constexpr Bytes operator-(Bytes a) { return Bytes{} - a; }
 
-  // The smallest multiple of `step` (a positive number) that is not below this.
+  // The smallest multiple of `step` (positive) that is at least this.
   constexpr Bytes rounded_up(Bytes step) const {
     const std::int64_t rest = count_ % step.count_;
     return rest == 0 ? *this : *this + Bytes{step.count_ - rest};
@@ -66,7 +66,7 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // Error(kInput).
 Bytes parse_bytes(std::string_view text);
 
-// "13.74 GiB", "512.00 MiB", "1023 B": for people. Machines get count().
+// "13.74 GiB", "512.00 MiB", "1023 B": for display. Machine-readable output uses count().
 std::string to_string(Bytes bytes);
 
 }  // namespace memfathom

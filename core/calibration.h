@@ -1,4 +1,4 @@
-// Calibration: what a fit learned about one environment, with its uncertainty and its quality.
+// Calibration: the coefficients fitted for one environment, with uncertainty and quality.
 #pragma once
 
 #include <optional>
@@ -21,28 +21,28 @@ struct Coefficient {
   double value = 0;
   double standard_error = 0;
   std::string unit;                 // "bytes" or "1"
-  Source source = Source::kFitted;  // kDefault when only the prior speaks
+  Source source = Source::kFitted;  // kDefault if only the prior determines it
   bool prior_only = false;          // the data do not determine it
-  int samples = 0;                  // how many samples bear on it
+  int samples = 0;                  // the number of samples that determine it
 
   bool operator==(const Coefficient&) const = default;
 };
 
-// Split-conformal quantiles of measured / predicted, out of fold. Sorted ratios are kept so that
-// any interval and the probability of fitting can be read off.
+// Split-conformal quantiles of measured / predicted, out of fold. The sorted ratios are stored, so
+// that any interval and the probability of fitting can be computed.
 struct RatioGroup {
-  std::string group;           // "" is the group of all
+  std::string group;           // "" is the group of all samples
   std::vector<double> ratios;  // sorted
 
   bool operator==(const RatioGroup&) const = default;
 };
 
 struct Quality {
-  std::optional<double> held_out_median_error;  // leave-family-out: what is published
+  std::optional<double> held_out_median_error;  // leave-one-family-out; this one is published
   std::optional<double> held_out_p90_error;
   std::optional<double>
       under_by_10_percent;            // share of held-out rows under-estimated by more than 10 %
-  std::optional<double> coverage_90;  // of the 90 % interval on rows that were not fitted
+  std::optional<double> coverage_90;  // of the 90 % interval on held-out rows
   int validation_rows = 0;
 
   bool operator==(const Quality&) const = default;
@@ -57,7 +57,7 @@ struct Calibration {
       Source::kFitted;     // kMeasured for profiles of this machine, kPublished for embedded ones
   std::string provenance;  // files, rows and licence for published ones
   bool usable = false;
-  std::string refusal;  // why not, when not
+  std::string refusal;  // why it is not usable
   int samples = 0;
   std::vector<Coefficient> coefficients;
   std::vector<double> covariance;  // row-major over coefficients, may be empty
@@ -67,7 +67,7 @@ struct Calibration {
 
   bool operator==(const Calibration&) const = default;
 
-  // The value of a coefficient, or `fallback` when the calibration does not have it.
+  // The value of a coefficient, or `fallback` if the calibration does not contain it.
   double value_of(std::string_view coefficient, double fallback) const;
 };
 

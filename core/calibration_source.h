@@ -1,4 +1,4 @@
-// CalibrationSource: where the estimator finds calibrations. db/database_calibrations.h implements
+// CalibrationSource: provides calibrations to the estimator. db/database_calibrations.h implements
 // it with the SQLite store and the embedded published calibrations.
 #pragma once
 
@@ -14,9 +14,9 @@ class CalibrationSource {
   virtual ~CalibrationSource() = default;
   // Usable calibrations made on real devices, oldest first.
   virtual const std::vector<Calibration>& stored() const = 0;
-  // Calibrations fitted to other people's published measurements, and the documented defaults.
+  // Calibrations fitted to published measurements, and the documented defaults.
   virtual const std::vector<Calibration>& published() const = 0;
-  // Where stored() comes from, for messages: the path of a database.
+  // The origin of stored(), for messages: the path of a database.
   virtual std::string location() const = 0;
 };
 

@@ -49,7 +49,7 @@ std::string describe_coefficient(std::string_view coefficient) {
   }
   if (coefficient.substr(0, 4) == "phi.") {
     const std::string_view term = coefficient.substr(coefficient.rfind('.') + 1);
-    if (term == "constant") return "workspace that the operation asks for whatever its shape";
+    if (term == "constant") return "workspace that the operation requests for any shape";
     return "workspace bytes per byte of the operation's " + std::string(term);
   }
   return "";

@@ -1,5 +1,5 @@
-// Coefficients: the stable names of what a fit learns, what each means in words, and their
-// documented defaults.
+// Coefficients: the stable names of fitted coefficients, their descriptions and documented
+// defaults.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace memfathom {
 // "theta.states", "theta.activations", ...
 const char* theta_name(ThetaIndex index);
 
-// What a coefficient is physically, in one phrase: "CUDA context: driver structures, ...".
+// The physical meaning of a coefficient in one phrase: "CUDA context: driver structures, ...".
 std::string describe_coefficient(std::string_view coefficient);
 
 const DefaultConstant& default_of(const LibraryConstant& constant, std::string_view framework);
@@ -22,8 +22,7 @@ const DefaultConstant& default_of(const LibraryConstant& constant, std::string_v
 // One value per row of kLibraryConstants, in bytes.
 using Constants = std::array<double, kConstantCount>;
 
-// The constants of a calibration, ready for predict_device(); what it lacks is filled from the
-// defaults.
+// The constants of a calibration for predict_device(); missing ones are set to the defaults.
 Constants constants_of(const Calibration& calibration);
 Constants default_constants(std::string_view framework);
 

@@ -1,4 +1,4 @@
-// Component: what a byte of device memory is for. The names are those of docs/contract.md §4.
+// Component: the purpose of a byte of device memory. The names are those of docs/contract.md §4.
 #pragma once
 
 #include <array>

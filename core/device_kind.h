@@ -1,5 +1,5 @@
-// DeviceKind: what a job runs on: a GPU under CUDA, this machine's CPU, a simulated GPU, or the dry
-// device that only does the arithmetic.
+// DeviceKind: what a job runs on: a CUDA GPU, this machine's CPU, a simulated GPU, or the dry
+// device, which only computes sizes.
 #pragma once
 
 #include <cstdint>

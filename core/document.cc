@@ -23,7 +23,7 @@ std::string read_all(const std::string& path, const DocumentLimits& limits) {
   std::array<char, 65536> chunk;
   while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > limits.max_file_bytes) break;  // the parser says so
+    if (text.size() > limits.max_file_bytes) break;  // the parser reports it
   }
   if (stream.bad() || (path != "-" && text.empty() && !stream.eof())) {
     throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read; it must be a file", path));

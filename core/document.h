@@ -1,8 +1,8 @@
-// Documents: YAML and JSON files as one tree, in which every value knows its file, line and path.
+// Documents: YAML and JSON files parsed into one tree; every value records its file, line and path.
 //
-// Files come from outside: duplicate keys are refused, and size, depth and alias expansion are
-// bounded. The accessors of Node throw Error(kInput) with one sentence that names file, line, path,
-// value and remedy, so that a reader written on top of them needs no error handling of its own:
+// Files are untrusted: duplicate keys are rejected, and size, depth and alias expansion are
+// limited. The accessors of Node throw Error(kInput) with file, line, path, value and remedy, so
+// code that reads documents needs no error handling:
 //
 //   const Node job = load_document("job.yaml");
 //   job.check_keys({"model", "training", "parallel"});
@@ -46,27 +46,24 @@ class Node {
   bool is_list() const { return type_ == Type::kList; }
   bool is_map() const { return type_ == Type::kMap; }
 
-  // Where the value stands. `path` is dotted from the root: "training.lora.rank",
+  // The value's location. `path` is dotted from the root: "training.lora.rank",
   // "model.layers[3].kernel".
   const std::string& path() const { return path_; }
   std::string_view key() const {
     return std::string_view(path_).substr(key_offset_);
-  }  // of an entry of a map
-  int line() const {
-    return line_;
-  }                           // the key's line for an entry of a map; 0 when there is no file
-  std::string where() const;  // "job.yaml:7"
+  }                                   // of an entry of a map
+  int line() const { return line_; }  // the key's line for an entry of a map; 0 without a file
+  std::string where() const;          // "job.yaml:7"
   std::string file() const { return file_ ? *file_ : std::string(); }
 
   // Elements of a list, or entries of a map in the order of the file (see key()).
   const std::vector<Node>& items() const;
   const std::vector<Node>& entries() const;
-  const Node* find(std::string_view key) const;  // nullptr when absent
-  const Node& at(
-      std::string_view key) const;  // absent: an error that says which key is missing where
+  const Node* find(std::string_view key) const;  // nullptr if absent
+  const Node& at(std::string_view key) const;    // throws if the key is missing
 
-  // Typed values. Whole doubles such as 8e9 are integers too; integers are numbers. Limits are
-  // inclusive.
+  // Typed values. Whole doubles such as 8e9 convert to integers, and integers to doubles. Limits
+  // are inclusive.
   bool as_bool() const;
   std::int64_t as_int(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
@@ -76,13 +73,12 @@ class Node {
     return type_ == Type::kInt ? static_cast<double>(int_) : double_;
   }
   const std::string& as_string() const;
-  Bytes as_bytes() const;  // "24GiB"; a bare number is an error, but for 0
+  Bytes as_bytes() const;  // "24GiB"; a number without a unit is an error, except 0
   DType as_dtype() const;
   std::vector<std::int64_t> as_ints(
       std::int64_t least = std::numeric_limits<std::int64_t>::min(),
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;  // a list
-  // The position of this string among `names`; anything else is an error that names the nearest of
-  // them.
+  // The index of this string in `names`; throws with the nearest name if there is none.
   std::size_t as_choice(std::initializer_list<std::string_view> names) const;
   std::size_t as_choice(std::span<const std::string_view> names) const;
   // The value of E that this string names (core/enum_names.h); anything else is the same error.
@@ -92,7 +88,7 @@ class Node {
     return kEnumNames<E>[as_choice(kNamesOf<E>)].value;
   }
 
-  // Throws for the first key of this map that is not known, naming the nearest known one.
+  // Throws for the first unknown key of this map, naming the nearest known one.
   void check_keys(std::initializer_list<std::string_view> known) const;
   void check_keys(std::span<const std::string_view> known) const;
 
@@ -100,18 +96,18 @@ class Node {
   // least 1").
   [[noreturn]] void refuse(std::string_view requirement) const;
 
-  // Sets `training.batch_size` and makes the maps on the way, as --set does. The value keeps its
-  // own file and line. A way through a scalar is an error; [n] of a list is followed when it
-  // exists.
+  // Sets `training.batch_size` and creates the maps on the way, as --set does. The value keeps its
+  // own file and line. Throws if the path leads through a scalar; [n] must be an existing element
+  // of a list.
   void assign(std::string_view dotted_path, Node value);
   void append(Node value);                     // to a list
   void set(std::string_view key, Node value);  // of a map: replaces or adds at the end
   void erase(std::string_view key);            // of a map
 
-  // The same value, wherever it stands. Maps compare without regard to order; 1 and 1.0 differ.
+  // Compares values, not locations. Maps compare without regard to order; 1 and 1.0 differ.
   bool same_value(const Node& other) const;
 
-  // The value as JSON text in one line, shortened after about 60 characters: for error messages.
+  // The value as one line of JSON, truncated after about 60 characters: for error messages.
   std::string shown() const;
 
  private:
@@ -119,7 +115,7 @@ class Node {
   void relocate(const std::string& parent_path, std::string_view key);
   void relocate_item(const std::string& parent_path, std::size_t index);
   void relocate_children();
-  std::size_t cost(std::size_t longer_path) const;  // bytes it takes, were each path so much longer
+  std::size_t cost(std::size_t longer_path) const;  // its bytes if each path were that much longer
   Node* entry(std::string_view key);
   const Node& expect(Type type, std::string_view what) const;
 
@@ -141,18 +137,17 @@ struct DocumentLimits {
   int max_depth = 64;
 };
 
-// JSON when the name ends in .json, YAML when in .yaml or .yml; else JSON if the text starts with
-// '{' or '['.
-// "-" reads standard input.
+// Parses JSON if the name ends in .json, YAML if it ends in .yaml or .yml; otherwise JSON if the
+// text starts with '{' or '['. "-" reads standard input.
 Node load_document(const std::string& path, const DocumentLimits& limits = {});
 
-// `file` stands in errors; `first_line` is the line of the text's first line in it (0: errors name
+// `file` is named in errors; `first_line` is the file line of the text's first line (0: errors name
 // no line).
 Node parse_yaml(std::string_view text, const std::string& file, int first_line = 1,
                 const DocumentLimits& limits = {});
 Node parse_json(std::string_view text, const std::string& file, int first_line = 1,
                 const DocumentLimits& limits = {});
-// The choice of load_document for text that is in memory.
+// Chooses the format as load_document does, for text in memory.
 Node parse_document(std::string_view text, const std::string& file,
                     const DocumentLimits& limits = {});
 

@@ -29,7 +29,7 @@ constexpr std::array<Name, 29> kNames{
 
 std::string_view to_string(DType type) {
   for (const auto& [name, value] : kNames) {
-    if (value == type) return name;  // the first name of a type is ours
+    if (value == type) return name;  // the first name of a type is memfathom's own
   }
   return "unknown";
 }

@@ -7,7 +7,7 @@
 
 namespace memfathom {
 
-// kNf4 is 4-bit storage: two elements a byte.
+// kNf4 is 4-bit storage: two elements per byte.
 enum class DType : std::uint8_t {
   kFp64,
   kFp32,
@@ -22,7 +22,7 @@ enum class DType : std::uint8_t {
   kNf4
 };
 
-// Bits of one element (a 4-bit type has no whole number of bytes).
+// Bits of one element (4-bit types are not a whole number of bytes).
 constexpr int bits_of(DType type) {
   switch (type) {
     case DType::kFp64:
@@ -50,7 +50,7 @@ constexpr bool is_complex(DType type) { return type == DType::kComplex64; }
 // "fp32", "bf16", "int64", ...
 std::string_view to_string(DType type);
 
-// Accepts our names and the usual ones: float32, float, half, bfloat16, torch.float16, long, ...
+// Accepts our names and common aliases: float32, float, half, bfloat16, torch.float16, long, ...
 std::optional<DType> parse_dtype(std::string_view text);
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// EmbeddedFile: a text file inside the binary (cmake/embed.cmake puts it there).
+// EmbeddedFile: a text file embedded in the binary by cmake/embed.cmake.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace memfathom {
 
 struct EmbeddedFile {
-  std::string_view name;  // without its folder
+  std::string_view name;  // without its directory
   std::string_view text;
 };
 

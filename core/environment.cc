@@ -11,17 +11,18 @@ DeviceKind Environment::kind() const {
   if (is_virtual()) return DeviceKind::kVirtual;
   if (architecture == "dry") return DeviceKind::kDry;
   if (compute_capability(architecture) > 0) return DeviceKind::kCuda;
-  // The names of hosts' architectures are open-ended; the CPU says what it is in its name.
+  // Host architecture names are open-ended; a CPU is recognized by the suffix of its name.
   if (gpu.ends_with("(cpu)")) return DeviceKind::kCpu;
-  throw Error(ErrorKind::kInput,
-              fmt::format("the device \"{}\" with the architecture \"{}\" is of an unknown kind; "
-                          "known are CUDA GPUs (sm_NN), the CPU (a name that ends in \"(cpu)\"), "
-                          "virtual and dry devices",
-                          gpu, architecture));
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("the device \"{}\" with the architecture \"{}\" is of an unknown kind; "
+                  "supported are CUDA GPUs (sm_NN), the CPU (a name that ends in \"(cpu)\"), "
+                  "virtual and dry devices",
+                  gpu, architecture));
 }
 
 std::string Environment::device_key() const {
-  // Whole GiB: drivers disagree by a few MiB about the same GPU, and it stays the same GPU.
+  // In whole GiB: drivers report sizes for the same GPU that differ by a few MiB.
   const std::int64_t memory_gib = memory_total.rounded_up(Bytes{1LL << 30}).count() >> 30;
   return fmt::format("{}|{}|{} GiB|ecc {}|mig {}", gpu, architecture, memory_gib,
                      ecc ? "on" : "off", mig.empty() ? "off" : mig);

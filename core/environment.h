@@ -1,4 +1,4 @@
-// Environment: the machine and the software a figure belongs to.
+// Environment: the hardware and software that a measurement belongs to.
 #pragma once
 
 #include <string>
@@ -25,13 +25,13 @@ struct Environment {
 
   bool operator==(const Environment&) const = default;
 
-  // Derived from `gpu` and `architecture`, which are what is stored. Throws Error(kInput) for a
-  // device of no kind that we know.
+  // Derived from `gpu` and `architecture`, which are stored. Throws Error(kInput) for an unknown
+  // kind of device.
   DeviceKind kind() const;
   bool is_virtual() const { return architecture == "virtual"; }
-  // What the GPU is: GPU, architecture, memory, ECC, MIG. Baselines compare within it.
+  // The hardware: GPU, architecture, memory, ECC, MIG. Baselines are compared only within it.
   std::string device_key() const;
-  // What runs on it: driver, libraries, framework. A different one makes a calibration stale.
+  // The software: driver, libraries, framework. A calibration is stale if it differs.
   std::string stack_key() const;
 };
 

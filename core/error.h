@@ -10,8 +10,8 @@ enum class ErrorKind {
   kUsage,        // the command line is wrong: exit 2
   kInput,        // a file, a job or a value is wrong: exit 2
   kEnvironment,  // a device, a library, a file system failed: exit 4
-  kOutOfMemory,  // the device has no room; an answer, not an accident: exit 4 unless handled
-  kInternal,     // a bug of ours: exit 70
+  kOutOfMemory,  // the device is out of memory; an expected result: exit 4 unless handled
+  kInternal,     // a bug in memfathom: exit 70
 };
 
 class Error : public std::runtime_error {
@@ -23,7 +23,7 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// "usage", "input", "environment", "out_of_memory", "internal": as in the JSON of errors.
+// "usage", "input", "environment", "out_of_memory", "internal": used in JSON errors.
 const char* to_string(ErrorKind kind);
 
 }  // namespace memfathom

@@ -1,5 +1,4 @@
-// FileDescriptor: an open file, pipe or socket that is closed in time; and writing a whole text to
-// one.
+// FileDescriptor: owns an open file, pipe or socket; and writing a whole text to one.
 #pragma once
 
 #include <string_view>
@@ -8,20 +7,20 @@ namespace memfathom {
 
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int number) : number_(number) {}  // what open() gave, -1 included
+  explicit FileDescriptor(int number) : number_(number) {}  // the result of open(), -1 included
   ~FileDescriptor() { reset(); }
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
 
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
-  void reset();  // closes it now
+  void reset();  // closes it
 
  private:
   int number_;
 };
 
-// 0, or errno of the write that failed. A signal interrupts nothing.
+// Returns 0 or the errno of the failed write. Restarts after signals.
 int write_all(const FileDescriptor& file, std::string_view text);
 
 }  // namespace memfathom

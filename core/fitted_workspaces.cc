@@ -6,13 +6,13 @@
 namespace memfathom {
 namespace {
 
-// "phi.cudnn.convolution_forward.input" without its last part.
+// "phi.cudnn.convolution_forward.input" without its last component.
 std::string model_key(const std::string& coefficient) {
   return coefficient.substr(0, coefficient.rfind('.'));
 }
 
 Bytes evaluate(const WorkspaceFeatures& features, const WorkspaceFeatures& phi) {
-  constexpr double kLargest = 1e18;  // a hostile shape must not overflow the conversion
+  constexpr double kLargest = 1e18;  // extreme shapes must not overflow the conversion
   return Bytes{static_cast<std::int64_t>(
       std::clamp(std::round(predict_workspace(features, phi.data())), 0.0, kLargest))};
 }

@@ -1,4 +1,4 @@
-// FittedWorkspaces: the workspace models of a calibration, answering where no library can be asked.
+// FittedWorkspaces: the workspace models of a calibration, for use without the libraries.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace memfathom {
 
-// Operations that the calibration has no model of go to `fallback`; without one they answer 0
-// bytes, source default.
+// Operations without a model use `fallback`; without a fallback they return 0 bytes with source
+// kDefault.
 class FittedWorkspaces final : public WorkspaceModel {
  public:
   explicit FittedWorkspaces(const Calibration& calibration, Library convolutions = Library::kCudnn,

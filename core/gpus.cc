@@ -21,7 +21,7 @@ constexpr std::string_view kWorkstation = "workstation";
 constexpr std::string_view kConsumer = "consumer";
 constexpr std::string_view kLaptop = "laptop";
 
-// Memory as nvidia-smi prints it where that is known (true), else the data sheet's size (false).
+// Memory as nvidia-smi shows it, if known (true), else the data sheet's size (false).
 constexpr auto kGpus = std::to_array<Gpu>({
     {"gtx-1650-4gb", "NVIDIA GeForce GTX 1650", "nvidia", "sm_75", kConsumer, 4096, false},
     {"rtx-3050-4gb-laptop", "NVIDIA GeForce RTX 3050 Laptop", "nvidia", "sm_86", kLaptop, 4096,
@@ -128,7 +128,7 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that tell GPUs apart.
+// "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that distinguish GPUs.
 std::vector<std::string> identifying_words(std::string_view product) {
   static constexpr auto kIdle = std::to_array<std::string_view>(
       {"nvidia", "geforce", "tesla", "quadro", "gpu", "generation", "pcie", "sxm", "sxm2", "sxm3",
@@ -154,13 +154,13 @@ std::vector<std::string> identifying_words(std::string_view product) {
 
 bool is_memory_size(std::string_view word) { return word.ends_with("gb"); }
 
-// Drivers leave the size out of some names and tables out of others: the memory itself decides.
+// Some driver names and some table names omit the size, so the memory itself decides.
 std::vector<std::string> without_sizes(std::vector<std::string> words) {
   std::erase_if(words, [](const std::string& word) { return is_memory_size(word); });
   return words;
 }
 
-// What somebody may have meant: "a100" is part of two names; else the nearest name.
+// Suggestions for a name: "a100" is part of two names; else the nearest name.
 std::string names_like(std::string_view name) {
   std::vector<std::string_view> names, with_it;
   const std::string wanted = folded(name);
@@ -194,7 +194,7 @@ const Gpu* find_gpu(std::string_view name) {
   for (const Gpu& gpu : kGpus) {
     if (folded(gpu.name) == wanted) return &gpu;
   }
-  // As the driver calls it: "NVIDIA A100-SXM4-80GB".
+  // The driver's name: "NVIDIA A100-SXM4-80GB".
   const std::vector<std::string> words = identifying_words(name);
   for (const Gpu& gpu : kGpus) {
     if (identifying_words(gpu.product) == words) return &gpu;
@@ -203,7 +203,7 @@ const Gpu* find_gpu(std::string_view name) {
 }
 
 const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {
-  constexpr double kDifference = 0.06;  // what drivers and data sheets keep from programs
+  constexpr double kDifference = 0.06;  // memory that drivers and data sheets do not make available
   const std::vector<std::string> words = without_sizes(identifying_words(product));
   const Gpu* nearest = nullptr;
   double least = kDifference;
@@ -223,7 +223,7 @@ const Gpu& gpu_named(std::string_view name, const std::string& where) {
   if (const Gpu* gpu = find_gpu(name)) return *gpu;
   const std::string meant = names_like(name);
   throw Error(ErrorKind::kInput,
-              fmt::format("{}\"{}\" is no GPU that is known here{}; `memfathom gpus` lists them, "
+              fmt::format("{}\"{}\" is not a known GPU{}; `memfathom gpus` lists them, "
                           "or give target.memory, for example 24GiB",
                           where.empty() ? "" : where + ": ", name,
                           meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));

@@ -1,4 +1,4 @@
-// GPUs: the GPUs people have, with the memory a program can use on them.
+// gpus: known GPUs and their usable memory.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Gpu {
   std::string_view vendor;        // nvidia | amd
   std::string_view architecture;  // "sm_80", "gfx942"
   std::string_view kind;          // data centre | workstation | consumer | laptop
-  std::int64_t memory_mib;        // what the driver's tool shows as total
+  std::int64_t memory_mib;        // the total that the driver's tool shows
   bool as_shown;                  // true: as the tool shows it; false: the nominal size
 
   Bytes memory() const { return Bytes{memory_mib} * (1 << 20); }
@@ -26,11 +26,11 @@ struct Gpu {
 
 std::span<const Gpu> gpus_by_memory();  // smallest memory first
 
-// By name, hyphens and case aside. Null when unknown.
+// By name, ignoring hyphens and case. Null if unknown.
 const Gpu* find_gpu(std::string_view name);
-// By what the driver calls it ("NVIDIA A100-SXM4-40GB") and the memory it has. Null when unknown.
+// By the driver's name ("NVIDIA A100-SXM4-40GB") and the memory. Null if unknown.
 const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory);
-// As above; unknown: Error(kInput) naming the nearest.
+// As above, but throws Error(kInput) with the nearest name if unknown.
 const Gpu& gpu_named(std::string_view name, const std::string& where);
 
 }  // namespace memfathom

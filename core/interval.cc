@@ -20,7 +20,7 @@ const RatioGroup* find_group(const Calibration& calibration, std::string_view gr
 }  // namespace
 
 Bytes clamped_bytes(double bytes) {
-  constexpr double kLargest = 9.0e18;  // just below what 63 bits hold
+  constexpr double kLargest = 9.0e18;  // just below the largest int64
   return Bytes{static_cast<std::int64_t>(std::clamp(bytes, 0.0, kLargest))};
 }
 
@@ -43,7 +43,7 @@ RatioInterval ratio_interval(std::span<const double> sorted, double level) {
   if (sorted.empty()) return {};
   const auto n = static_cast<std::ptrdiff_t>(sorted.size());
   const double tail = (static_cast<double>(n) + 1) * (1 - level) / 2;
-  // A tiny allowance keeps 19 ratios enough for 90 %, whatever the rounding of (1 - level) / 2.
+  // The tolerance keeps 19 ratios sufficient for 90 % despite rounding in (1 - level) / 2.
   const auto low = static_cast<std::ptrdiff_t>(std::floor(tail + 1e-9));
   if (low < 1) {
     return {sorted.front(), sorted.back(), static_cast<double>(n - 1) / static_cast<double>(n + 1)};

@@ -20,7 +20,7 @@ using nlohmann::json;
                           expected));
 }
 
-// Reads the keys of one JSON object into the fields of a record.
+// Reads the keys of a JSON object into a record's fields.
 class Reader {
  public:
   Reader(const json& object, const char* record) : object_(object), record_(record) {

@@ -1,8 +1,8 @@
-// JSON of the records that travel between processes, files and the store. What to_json writes, the
-// reader reads back equal.
+// JSON of the records exchanged between processes, files and the store. Reading what to_json writes
+// gives an equal record.
 //
 // "Not measured" is null, never 0. A missing key keeps the record's default, so that older files
-// stay readable; a key of the wrong type throws Error(kInput) naming it.
+// stay readable; a key of the wrong type throws Error(kInput) with its name.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

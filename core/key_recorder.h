@@ -1,5 +1,5 @@
-// KeyRecorder: which keys of documents are looked up in this thread while it lives. A reader that
-// runs under one can say which keys of a file it did not use:
+// KeyRecorder: records which document keys this thread looks up during its lifetime, so that a
+// reader can report the keys it did not use:
 //
 //   KeyRecorder recorder;
 //   make_from_family(builder, config, settings, assumptions);
@@ -18,15 +18,15 @@ namespace memfathom {
 class KeyRecorder {
  public:
   KeyRecorder();
-  ~KeyRecorder();  // in the reverse order of construction; an outer one sees what an inner one saw
+  ~KeyRecorder();  // destroy in reverse order; an outer recorder also records an inner one's keys
   KeyRecorder(const KeyRecorder&) = delete;
   KeyRecorder& operator=(const KeyRecorder&) = delete;
 
-  // Paths of the entries of `map`, and of the maps in it that were read, that nobody looked up; in
-  // the order of the file. Keys are known by their paths, so `map` may be a copy of what was read.
+  // Paths of the entries of `map`, and of the maps in it that were read, that were never looked up,
+  // in file order. Keys are identified by path, so `map` may be a copy.
   std::vector<std::string> unread_keys(const Node& map) const;
 
-  // Called by Node for each key that is looked up, whether it is there or not.
+  // Called by Node for each key that is looked up, present or not.
   static void note(std::string_view parent_path, std::string_view key);
 
  private:

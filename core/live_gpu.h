@@ -1,7 +1,8 @@
-// LiveGpu: a GPU of this machine as it is now: how much of its memory is in use, and by whom.
+// LiveGpu: the current state of a GPU of this machine: memory in use, and the processes that use
+// it.
 //
-// GpuInventory is how the estimator sees the machine's GPUs. profiler/live_gpus.h implements it
-// with NVML; a test or a program without GPUs hands in its own.
+// GpuInventory is the estimator's interface to the machine's GPUs. profiler/live_gpus.h implements
+// it with NVML; tests and programs without GPUs provide their own.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace memfathom {
 
 struct GpuProcess {
   std::int64_t pid = 0;
-  std::string name;           // empty where it may not be queried
+  std::string name;           // empty if it cannot be queried
   std::optional<Bytes> used;  // unknown on some systems
 
   bool operator==(const GpuProcess&) const = default;
@@ -24,11 +25,11 @@ struct GpuProcess {
 struct LiveGpu {
   std::string device;          // "cuda:0"
   std::string product;         // the driver's name for it
-  std::string gpu;             // its name in `memfathom gpus`; empty if it is not listed there
+  std::string gpu;             // its name in `memfathom gpus`; empty if unlisted
   int compute_capability = 0;  // 0: unknown
   std::string driver;          // empty: unknown
   Bytes total, used;
-  std::optional<Bytes> reserved;  // part of `used`: what the driver reserves for itself
+  std::optional<Bytes> reserved;  // the driver's reservation, part of `used`
   std::vector<GpuProcess> processes;
 
   // "the target is cuda:0, NVIDIA A100-SXM4-40GB: 20.3 GiB of 40.0 GiB are in use (python 4711:

@@ -1,5 +1,4 @@
-// Lookup: which of several things with a name and an id a word stands for, by one rule for all of
-// them.
+// name_lookup: resolves a name, an id or an id prefix to one record.
 #pragma once
 
 #include <optional>
@@ -15,9 +14,10 @@ struct NamedEntry {
   bool usable = true;
 };
 
-// The position in `all` (oldest first) of what has exactly this id or name: the newest usable one,
-// else the newest. Else of the one whose id begins with the word (four hexadecimal digits or more).
-// Throws Error(kInput) where several ids begin so; `things` names them there ("calibrations").
+// The index in `all` (oldest first) of the record with exactly this id or name: the newest usable
+// one, else the newest. Otherwise the one whose id starts with `word` (at least four hexadecimal
+// digits). Throws Error(kInput) if several ids match; `things` names the records there
+// ("calibrations").
 std::optional<std::size_t> find_by_name_or_id(std::span<const NamedEntry> all,
                                               std::string_view word, std::string_view things);
 

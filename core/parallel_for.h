@@ -1,4 +1,4 @@
-// Work shared among the cores: each index once, in no particular order.
+// parallel_for: distributes indices over the cores, each once, in no particular order.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace memfathom {
 
-// Calls work(i) for 0 <= i < count, from several threads, or from as many as can be started. What
-// work throws is thrown again when all is done: that of the lowest index.
+// Calls work(i) for 0 <= i < count from several threads. After all calls it rethrows the exception
+// of the lowest index.
 template <typename Work>
 void parallel_for(std::size_t count, Work work) {
   std::atomic<std::size_t> next{0};
@@ -29,12 +29,12 @@ void parallel_for(std::size_t count, Work work) {
   const std::size_t threads =
       std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
   {
-    std::vector<std::jthread> others;  // joined at the end of the block, whatever happens
+    std::vector<std::jthread> others;  // joined at the end of the block
     others.reserve(threads);
     try {
       while (others.size() + 1 < threads) others.emplace_back(take);
     } catch (const std::system_error&) {
-      // A container that allows no more threads: those that run do the work.
+      // If the system allows no more threads, the running ones do the work.
     }
     take();
   }

@@ -1,4 +1,4 @@
-// parse_json: JSON as a tree, by nlohmann's events.
+// parse_json: parses JSON into a tree with nlohmann's SAX interface.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// How far the JSON parser has read: its SAX interface tells no positions.
+// How far the JSON parser has read: its SAX interface reports no positions.
 struct ReadSoFar {
   int lines = 0;
   char last = '\0';
@@ -89,16 +89,15 @@ class JsonEvents {
     tree_.scalar(std::move(node), line_of_token());
     return true;
   }
-  // The end of a number is only known from the character behind it, which may be the end of the
-  // line.
+  // A number ends before the next character, which the parser has read already and may be a
+  // newline.
   int line_of_token() const { return so_far_.lines - (so_far_.last == '\n' ? 1 : 0); }
 
   TreeBuilder& tree_;
   const ReadSoFar& so_far_;
 };
 
-// Python writes Infinity and NaN into JSON, and model configurations have them; to us they are "no
-// value".
+// Python writes Infinity and NaN into JSON, also in model configurations; they are read as null.
 std::string without_python_constants(std::string_view text) {
   constexpr std::array<std::string_view, 3> kConstants{"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -138,7 +137,7 @@ Node parse_json(std::string_view text, const std::string& file, int first_line,
   json::sax_parse(LineCountingIterator(text.data(), &so_far),
                   LineCountingIterator(text.data() + text.size(), &so_far), &events,
                   json::input_format_t::json, /*strict=*/true,
-                  /*ignore_comments=*/true);  // DeepSpeed's reader takes them too
+                  /*ignore_comments=*/true);  // DeepSpeed's reader accepts them too
   return tree.take_root();
 }
 

@@ -1,4 +1,4 @@
-// parse_number: a text that is a number and nothing else, read alike whatever the locale.
+// parse_number: parses a text that is only a number, independent of the locale.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace memfathom {
 
-// Absent for anything else, for what does not fit, and for what is not finite.
+// Nullopt for anything else, for values out of range and for non-finite values.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};

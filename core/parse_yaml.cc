@@ -1,4 +1,4 @@
-// parse_yaml: YAML 1.2 as a tree, by yaml-cpp's events.
+// parse_yaml: parses YAML 1.2 into a tree with yaml-cpp's events.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -50,8 +50,7 @@ bool is_decimal(std::string_view text) {
          !(before.empty() && after.empty());
 }
 
-// A plain scalar by the rules of YAML 1.2's core schema (so "no" and "012" are a string and
-// twelve).
+// A plain scalar by the rules of YAML 1.2's core schema ("no" is a string and "012" is twelve).
 Node plain_scalar(const std::string& text) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL")
     return Node();
@@ -84,8 +83,8 @@ Node plain_scalar(const std::string& text) {
   return Node::string(text);
 }
 
-// yaml-cpp's event interface to TreeBuilder; anchors are kept as copies, since aliases may come
-// much later.
+// yaml-cpp's event interface to TreeBuilder; anchors are copied, because aliases may come much
+// later.
 class YamlEvents : public YAML::EventHandler {
  public:
   explicit YamlEvents(TreeBuilder& tree) : tree_(tree) {}
@@ -103,7 +102,7 @@ class YamlEvents : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    // yaml-cpp writes some escapes (\_, \N) as single bytes.
+    // yaml-cpp decodes some escapes (\_, \N) as single bytes.
     if (find_invalid_utf8(value) != std::string_view::npos)
       tree_.refuse(mark.line, "an escape in this text is not UTF-8; write the character itself");
     if (tree_.expects_key()) {
@@ -131,7 +130,7 @@ class YamlEvents : public YAML::EventHandler {
     if (tree_.expects_key()) tree_.refuse(mark.line, "an alias cannot be a key; write the key out");
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      tree_.refuse(mark.line, "an alias stands inside its own anchor; write the value out");
+      tree_.refuse(mark.line, "an alias refers to its own anchor; write the value out");
     tree_.repeat(found->second, mark.line);
   }
 
@@ -150,9 +149,10 @@ class YamlEvents : public YAML::EventHandler {
     if (tag == "tag:yaml.org,2002:float" && node.is_number()) return Node::number(node.as_number());
     if (tag == "tag:yaml.org,2002:bool" && node.is_bool()) return node;
     if (tag == "tag:yaml.org,2002:null" && node.is_null()) return node;
-    tree_.refuse(mark.line,
-                 fmt::format("the tag {} does not suit its value or is not supported; leave it out",
-                             cut_utf8(tag, 60)));
+    tree_.refuse(
+        mark.line,
+        fmt::format("the tag {} does not match its value or is not supported; leave it out",
+                    cut_utf8(tag, 60)));
   }
 
   void start(Node container, const YAML::Mark& mark, const std::string& tag,

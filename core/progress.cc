@@ -77,7 +77,7 @@ void Progress::draw(std::string_view note, double now) {
   line_is_drawn_ = true;
   std::string line = summary(now);
   if (!note.empty()) line += fmt::format("  {}", note);
-  // A line that wraps could not be drawn over: the last column stays free.
+  // The last column stays free, because a line that wraps cannot be overwritten.
   while (!line.empty() && display_width(line) >= columns_)
     line = std::string(cut_utf8(line, line.size() - 1));
   out_ << '\r' << line << "\x1b[K" << std::flush;

@@ -1,5 +1,5 @@
-// Progress: tells people how far long work is. One moving line on a terminal, sparse lines in a
-// pipe, nothing when quiet.
+// Progress: shows the progress of long work: one moving line on a terminal, few lines in a pipe,
+// nothing if quiet.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace memfathom {
 
 enum class ProgressMode { kTerminal, kPipe, kQuiet };
 
-// What suits a file descriptor (mostly 2, standard error).
+// The mode for a file descriptor (usually 2, standard error).
 ProgressMode progress_mode(int file_descriptor, bool quiet);
 
 class Progress {
  public:
-  using Clock = std::function<double()>;  // seconds since some beginning
+  using Clock = std::function<double()>;  // seconds since an arbitrary start
 
-  // `what` is the work in a word or two, `total` how many steps it has (at least 0).
+  // `what` names the work in a word or two, `total` is its number of steps (at least 0).
   Progress(std::ostream& out, ProgressMode mode, std::string what, std::int64_t total);
   Progress(std::ostream& out, ProgressMode mode, std::string what, std::int64_t total, Clock clock,
            std::size_t columns);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  // clears the moving line, so that what is printed next starts on a clean one
+  ~Progress();  // clears the moving line
 
-  // Another `steps` are done; `note` says which (shown on a terminal).
+  // Adds `steps` finished steps; `note` describes them (shown on a terminal).
   void advance(std::int64_t steps = 1, std::string_view note = "");
 
  private:

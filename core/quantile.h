@@ -1,4 +1,4 @@
-// Quantile: the value that a share of the others does not exceed; and the median.
+// quantile: the value that a share of the others does not exceed; and the median.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace memfathom {
 
-// Of few values one that was seen: the highest that `share` reaches. 0 of nothing.
+// Always one of the values: the highest within `share`. 0 if empty.
 inline double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
@@ -17,8 +17,7 @@ inline double quantile(std::vector<double> values, double share) {
   return *at;
 }
 
-// Of an even number the middle of the two in the middle, which quantile() does not give. 0 of
-// nothing.
+// For an even count the mean of the two middle values, unlike quantile(). 0 if empty.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -1,5 +1,5 @@
-// Sample: one measured run of one job in a fresh process. Observation: somebody's measured real
-// job.
+// Sample: one measured run of one job in a fresh process. Observation: a real job measured by a
+// user.
 #pragma once
 
 #include <optional>
@@ -35,15 +35,15 @@ struct StageReading {
 };
 
 struct Sample {
-  std::string workload;     // the plan's name of it, e.g. "mlp/w1024/d4/b64/fp32"
+  std::string workload;     // the plan's name for it, e.g. "mlp/w1024/d4/b64/fp32"
   std::string family;       // transformer, attention, mlp, conv, fno, context, ...
   std::string job;          // canonical JSON of the job (docs/contract.md §3)
-  bool validation = false;  // kept for validation, never fitted
+  bool validation = false;  // held out for validation, never fitted
   SampleStatus status = SampleStatus::kOk;
   std::string status_note;  // "signal 11", "no answer within 60 s", ...
   std::optional<Bytes> allocated_peak;
   std::optional<Bytes> reserved_peak;
-  std::optional<Bytes> device_peak;  // minus the baseline reading: what this process added
+  std::optional<Bytes> device_peak;  // minus the baseline reading: this process's share
   std::string device_metric;         // "nvml-process", "mem-get-info", "rss", "virtual"
   std::optional<double> seconds_per_step;
   int repeats = 1;
@@ -67,7 +67,7 @@ struct Observation {
   std::string job;  // canonical JSON
   Metric metric = Metric::kDevice;
   std::optional<Bytes> bytes;
-  std::optional<bool> fits;  // where only that is known: a censored row
+  std::optional<bool> fits;  // if only this is known: a censored row
   std::string gpu;
   std::string driver, cuda, cudnn, framework, framework_version;
   std::string source;  // who measured it

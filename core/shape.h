@@ -1,4 +1,4 @@
-// Shape: the extents of a tensor; at most eight, held in place.
+// Shape: the extents of a tensor; at most eight, stored in place.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Shape {
   }
 
   constexpr int rank() const { return rank_; }
-  // Negative positions count from the end, as in Python.
+  // Negative indices count from the end, as in Python.
   constexpr std::int64_t operator[](int i) const { return extents_[position(i)]; }
   constexpr std::int64_t& operator[](int i) { return extents_[position(i)]; }
   constexpr const std::int64_t* begin() const { return extents_.data(); }
@@ -43,7 +43,7 @@ class Shape {
     return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
   }
 
-  // The number of elements; throws Error(kInput) when it does not fit or an extent is negative.
+  // The number of elements; throws Error(kInput) if it overflows or an extent is negative.
   constexpr std::int64_t elements() const {
     std::int64_t n = 1;
     for (const std::int64_t extent : *this) {
@@ -63,7 +63,7 @@ class Shape {
   int rank_ = 0;
 };
 
-// Bytes of a contiguous tensor, 4-bit types rounded up to whole bytes. Checked.
+// Bytes of a contiguous tensor, 4-bit types rounded up to whole bytes. Throws on overflow.
 Bytes size_of(const Shape& shape, DType type);
 
 std::string to_string(const Shape& shape);  // "[4, 2048, 4096]"

@@ -1,4 +1,4 @@
-// Source: where a number comes from. No number is shown without it.
+// Source: the origin of a number. Every reported number has one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class Source : std::uint8_t {
   kExact,      // accounting
   kMeasured,   // a profile of this environment
   kFitted,     // a coefficient fitted to such profiles
-  kPublished,  // fitted to other people's measurements
+  kPublished,  // fitted to published measurements
   kDefault,    // a documented constant
 };
 

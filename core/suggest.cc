@@ -11,7 +11,7 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kMaxNameLength =
-    64;  // longer texts are not mistyped names, and the distance is quadratic
+    64;  // longer texts are not typos, and the distance is quadratic
 
 std::string folded(std::string_view name) {
   std::string text(name);
@@ -52,7 +52,7 @@ std::optional<std::string_view> nearest_name(std::string_view given,
   for (const std::string_view name : names) {
     if (name.size() > kMaxNameLength) continue;
     const std::size_t d = distance(wanted, folded(name));
-    // A name with nothing in common with the given one is no suggestion, however short both are.
+    // A name with nothing in common with the given one is not suggested, even if both are short.
     if (d < best_distance && d < std::max(given.size(), name.size())) {
       best = name;
       best_distance = d;
@@ -71,7 +71,7 @@ bool is_likely_typo(std::string_view given, std::string_view name) {
 std::string suggestion(std::string_view given, std::span<const std::string_view> names) {
   if (const auto near = nearest_name(given, names))
     return fmt::format("did you mean \"{}\"?", *near);
-  return fmt::format("known are {}", fmt::join(names, ", "));
+  return fmt::format("use one of {}", fmt::join(names, ", "));
 }
 
 }  // namespace memfathom

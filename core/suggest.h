@@ -1,4 +1,4 @@
-// Suggestions: the known name nearest to a mistyped one.
+// suggest: finds the known name nearest to a mistyped one.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 namespace memfathom {
 
 // The name nearest to `given` by edit distance (a swap of neighbours counts once; case is ignored,
-// and a hyphen equals an underscore), or nothing when all are far. The view points into `names`.
+// and a hyphen equals an underscore), or nullopt if none is near. The view points into `names`.
 std::optional<std::string_view> nearest_name(std::string_view given,
                                              std::span<const std::string_view> names);
 
-// Whether one slip of the hand (a letter more, less or wrong, two swapped, a hyphen for an
-// underscore) makes `given` of `name`. Short words are never said to be slips.
+// Whether `given` is `name` with one typo (a letter added, missing or wrong, two swapped, a hyphen
+// for an underscore). Always false for short words.
 bool is_likely_typo(std::string_view given, std::string_view name);
 
-// The end of an error sentence: "did you mean \"estimate\"?" or, when nothing is near, "known are
-// a, b, c".
+// The end of an error message: "did you mean \"estimate\"?" or, if nothing is near, "use one of a,
+// b, c".
 std::string suggestion(std::string_view given, std::span<const std::string_view> names);
 
 }  // namespace memfathom

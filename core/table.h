@@ -1,4 +1,4 @@
-// Table: rows for people, rendered as aligned text, markdown or CSV.
+// Table: rows rendered as aligned text, markdown or CSV.
 #pragma once
 
 #include <string>
@@ -30,15 +30,16 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // As many cells as columns; throws Error(kInternal) otherwise.
+  // Throws Error(kInternal) unless there are as many cells as columns.
   void add_row(std::vector<Cell> cells);
   // A line across the table before the next row, e.g. above a total (text only).
   void add_rule();
 
   bool empty() const { return rows_.empty(); }
 
-  // Columns aligned by what a terminal shows (CJK takes two columns). Control characters in cells
-  // become spaces: they may come from files. Escape sequences are written only when `colour`.
+  // Columns are aligned by terminal width (CJK takes two columns). Control characters in cells
+  // become spaces, because cells may come from files. Escape sequences are written only if
+  // `colour`.
   std::string text(bool colour) const;
   std::string markdown() const;
   std::string csv() const;  // RFC 4180
@@ -55,7 +56,7 @@ class Table {
   bool rule_pending_ = false;
 };
 
-// `text` in the colours of `style`, or unchanged when not `colour`.
+// `text` in the colours of `style`, or unchanged if not `colour`.
 std::string styled(std::string_view text, Style style, bool colour);
 
 // Whether to write colours to a file descriptor: a terminal that is not "dumb", and NO_COLOR unset

@@ -35,8 +35,7 @@ void TreeBuilder::start(Node container, int line) {
 void TreeBuilder::key(std::string name, int line) {
   Frame& frame = open_.back();
   if (!frame.seen.insert(name).second) {
-    refuse(line,
-           fmt::format("the key \"{}\" stands here twice; keep one of them", cut_utf8(name, 60)));
+    refuse(line, fmt::format("the key \"{}\" is duplicated; keep one of them", cut_utf8(name, 60)));
   }
   spend(name.size(), line);
   frame.key = std::move(name);
@@ -56,7 +55,7 @@ void TreeBuilder::repeat(const Node& node, int line) {
     const Frame& frame = open_.back();
     longer_path = frame.container.path_.size() + (frame.key ? frame.key->size() : 0) + kBrackets;
   }
-  spend(node.cost(longer_path), line);  // before the copy is made, which may be a huge one
+  spend(node.cost(longer_path), line);  // before the copy, which may be huge
   place(node, line);
 }
 
@@ -75,7 +74,7 @@ void TreeBuilder::spend(std::size_t bytes, int line) {
              to_string(Bytes{static_cast<std::int64_t>(limits_.max_tree_bytes)})));
 }
 
-// Says where a new node stands: below the innermost open container.
+// Sets a new node's location: below the innermost open container.
 void TreeBuilder::locate(Node& node, int line) {
   if (!node.file_) node.file_ = file_;
   if (node.line_ == 0) node.line_ = numbered(line);

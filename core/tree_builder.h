@@ -1,5 +1,5 @@
-// TreeBuilder: turns the events of a parser into nodes; the limits and the ban on duplicate keys
-// are its. Internal to core.
+// TreeBuilder: builds nodes from a parser's events; enforces the limits and rejects duplicate keys.
+// Internal to core.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,21 @@ namespace memfathom {
 
 class TreeBuilder {
  public:
-  // Lines are counted from 0, from the start of the text.
+  // Lines count from 0 at the start of the text.
   TreeBuilder(const std::string& file, int first_line, const DocumentLimits& limits)
       : file_(std::make_shared<const std::string>(file)),
         first_line_(first_line),
         limits_(limits) {}
 
-  // Refuses a text that is too long, or that is not UTF-8.
+  // Throws if the text is too long or not UTF-8.
   void check_text(std::string_view text) const;
 
   void scalar(Node node, int line) { place(std::move(node), line); }
   void start(Node container, int line);  // an empty list or map
   void key(std::string name, int line);
-  const Node& finish();  // closes the innermost list or map and returns it where it now stands
+  const Node& finish();  // closes the innermost list or map and returns it
 
-  // A copy of a node that stands elsewhere in the document.
+  // A copy of a node from elsewhere in the document.
   void repeat(const Node& node, int line);
   void spend_copy(const Node& node, int line) { spend(node.cost(0), line); }
 
@@ -48,7 +48,7 @@ class TreeBuilder {
   struct Frame {
     Node container;
     std::unordered_set<std::string> seen;
-    std::optional<std::string> key;  // of the value that comes next
+    std::optional<std::string> key;  // of the next value
     int key_line;
   };
 

@@ -12,8 +12,7 @@ struct Range {
   char32_t last;
 };
 
-// Marks that are drawn over their neighbour: the combining blocks, zero-width characters, variation
-// selectors, skin tones.
+// Zero-width code points: combining marks, zero-width characters, variation selectors, skin tones.
 constexpr std::array<Range, 24> kZeroWidth{
     {{0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD},   {0x0300, 0x036F},  {0x0483, 0x0489},
      {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},   {0x06D6, 0x06DC},  {0x093A, 0x093A},
@@ -21,7 +20,7 @@ constexpr std::array<Range, 24> kZeroWidth{
      {0x1160, 0x11FF}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},   {0x200B, 0x200F},  {0x20D0, 0x20FF},
      {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0x1F3FB, 0x1F3FF}, {0xE0100, 0xE01EF}}};
 
-// East Asian wide and fullwidth blocks, and the emoji blocks terminals draw two columns wide.
+// East Asian wide and fullwidth blocks, and the emoji blocks that terminals draw two columns wide.
 constexpr std::array<Range, 25> kWide{
     {{0x1100, 0x115F},   {0x231A, 0x231B},   {0x23E9, 0x23EC},   {0x2614, 0x2615},
      {0x26A1, 0x26A1},   {0x2705, 0x2705},   {0x274C, 0x274C},   {0x2757, 0x2757},

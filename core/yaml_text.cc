@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-// Whether YAML reads the bare word as a string.
+// Whether YAML reads the unquoted word as a string.
 bool is_plain(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kWords{"null", "true", "false", "yes", "no",
                                                            "on",   "off",  "y",     "n",   "nan"};
@@ -34,7 +34,7 @@ std::string number_text(double value) {
   if (std::isnan(value)) return ".nan";
   if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
   std::string text = fmt::format("{}", value);
-  // A whole double stays one: 1 and 1.0 are different values of a tree.
+  // Whole doubles keep their ".0": 1 and 1.0 are different values of a tree.
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }
@@ -55,7 +55,7 @@ std::string scalar_text(const Node& node) {
 
 bool is_scalar(const Node& node) { return !node.is_map() && !node.is_list(); }
 
-// What can stand after "key: " or "- " on the same line.
+// A value that fits after "key: " or "- " on the same line.
 bool is_short(const Node& node) {
   if (node.is_map()) return node.entries().empty();
   return is_scalar(node) || std::all_of(node.items().begin(), node.items().end(), is_scalar);

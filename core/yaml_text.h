@@ -1,4 +1,4 @@
-// YAML text of a tree: how configurations are handed back to people.
+// yaml_text: the YAML or JSON text of a tree, for configurations that users read.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace memfathom {
 
-// Block style, two spaces a level, lists of scalars in one line. parse_yaml reads it back as the
-// same value; a text that YAML would take for something else stands in quotes.
+// Block style, two spaces per level, lists of scalars on one line. parse_yaml reads back the same
+// value; strings that YAML would read as another type are quoted.
 std::string to_yaml(const Node& node);
 
 // Indented JSON in the order of the tree.

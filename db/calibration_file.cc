@@ -20,12 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "memfathom.calibration/1";
-constexpr std::uintmax_t kMaxFileBytes = 64 << 20;  // a real one has some hundred KiB
+constexpr std::uintmax_t kMaxFileBytes = 64 << 20;  // a typical file has a few hundred KiB
 
 void require_finite(const Calibration& calibration, const std::string& what, double value) {
   if (std::isfinite(value)) return;
   throw Error(ErrorKind::kInput,
-              fmt::format("calibration {}: {} is {}; only finite numbers can be kept",
+              fmt::format("calibration {}: {} is {}; only finite numbers can be stored",
                           calibration.name, what, value));
 }
 

@@ -1,4 +1,4 @@
-// Calibration files: one calibration as a JSON document that travels between machines, and its id.
+// Calibration files: one calibration as a JSON document for transfer between machines, and its id.
 #pragma once
 
 #include <filesystem>
@@ -10,23 +10,23 @@
 
 namespace memfathom {
 
-// The id of what a calibration says: 32 hexadecimal digits over all fields but `id` itself.
+// A calibration's content hash: 32 hexadecimal digits over all fields except `id`.
 std::string content_id(const Calibration& calibration);
 
-// Throws Error(kInput) when a number is not finite, or the covariance is not a square over the
+// Throws Error(kInput) if a number is not finite or the covariance is not a square matrix over the
 // coefficients.
 void require_storable(const Calibration& calibration);
 
 // The document, `"schema": "memfathom.calibration/1"`, with the calibration's id.
 std::string to_calibration_file(const Calibration& calibration);
 
-// Reads it back. Throws Error(kInput), naming `where`, for a document of another kind, and for one
-// that was changed after it was written: its id no longer fits. A document without an id gets one,
-// so that people can write it by hand.
+// Reads it back. Throws Error(kInput), naming `where`, for another kind of document and for one
+// whose id does not match its content. A document without an id gets one, so that users can write
+// it by hand.
 Calibration from_calibration_file(std::string_view text, const std::string& where);
 
-// One file per calibration in `folder`, which is made; returns their paths. A file that is there is
-// replaced only as a whole.
+// Writes one file per calibration to `folder`, which it creates, and returns their paths. Existing
+// files are replaced atomically.
 std::vector<std::filesystem::path> export_calibrations(const std::vector<Calibration>& calibrations,
                                                        const std::filesystem::path& folder);
 Calibration read_calibration_file(const std::filesystem::path& path);

@@ -24,8 +24,8 @@ constexpr std::size_t kApplicationIdOffset = 68;
 
 enum class FileState { kAbsent, kEmpty, kOurs };
 
-// Reads the header with plain file calls: opening somebody else's database through SQLite could
-// already change it.
+// Reads the header with plain file calls: opening a foreign database through SQLite could already
+// change it.
 FileState inspect(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -43,7 +43,7 @@ FileState inspect(const fs::path& path) {
                     path.string()));
   }
   file.read(header.data(), header.size());
-  // A writer that lost power while creating the file leaves zeros, which its journal undoes.
+  // A writer that lost power while creating the file leaves zeros, which its journal rolls back.
   if (std::all_of(header.begin(), header.end(), [](char c) { return c == 0; }))
     return FileState::kEmpty;
   if (std::string_view(header.data(), kMagic.size()) != kMagic) {
@@ -82,7 +82,7 @@ void require_writable(const fs::path& path) {
                 fmt::format("{} cannot be created ({}); name another database with --db",
                             directory.string(), error.message()));
   }
-  // SQLite would open a protected file for reading and fail at the first sample, an hour into a
+  // SQLite would open a write-protected file read-only and fail at the first sample, an hour into a
   // calibration.
   const bool file_refuses = fs::exists(path, error) && access(path.c_str(), W_OK) != 0;
   if (file_refuses || access(directory.c_str(), W_OK) != 0) {
@@ -110,16 +110,15 @@ void require_content(const fs::path& path, FileState state) {
 void refuse_newer(SQLite::Database& database, const fs::path& path) {
   const int schema = schema_of(database);
   if (schema > latest_schema()) {
-    throw Error(ErrorKind::kInput, fmt::format("{} has schema {}, and this memfathom knows schemas "
+    throw Error(ErrorKind::kInput, fmt::format("{} has schema {}; this version supports schemas "
                                                "up to {}; use a newer memfathom, or "
                                                "another file with --db",
                                                path.string(), schema, latest_schema()));
   }
 }
 
-// A file that came from elsewhere may be made to harm: no writing to its internals, no cells beyond
-// their page. (trusted_schema = OFF is out of reach: SQLite 3.40 then refuses json_valid() in our
-// own CHECKs.)
+// The file may be crafted: defensive mode and cell size checks. (trusted_schema = OFF is not
+// possible: SQLite 3.40 then rejects json_valid() in our own CHECKs.)
 void distrust(SQLite::Database& database) {
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   database.exec("PRAGMA cell_size_check = ON");
@@ -131,8 +130,8 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& path) {
       kBusyTimeoutMilliseconds);
   refuse_newer(*database, path);
   distrust(*database);
-  // TRUNCATE, because FULL then syncs the truncation that commits; with DELETE the directory would
-  // have to be synced too.
+  // TRUNCATE, because FULL then syncs the truncation that commits; DELETE would require a sync of
+  // the directory too.
   database->exec(
       "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL; PRAGMA cache_size = -262144");
   if (schema_of(*database) < latest_schema()) migrate(*database);
@@ -140,13 +139,13 @@ std::unique_ptr<SQLite::Database> open_for_writing(const fs::path& path) {
   return database;
 }
 
-// What a killed writer left in the journal is rolled back by the next connection that may write.
+// The next connection that may write rolls back a killed writer's journal.
 void roll_back_journal(const fs::path& path) {
   try {
     SQLite::Database database(path.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMilliseconds);
     database.execAndGet("SELECT count(*) FROM sqlite_schema");
   } catch (const SQLite::Exception&) {
-    // The connection for reading meets the same obstacle and reports it.
+    // The read-only connection fails for the same reason and reports it.
   }
 }
 
@@ -155,7 +154,7 @@ bool on_read_only_medium(const fs::path& path) {
   return statvfs(path.c_str(), &medium) == 0 && (medium.f_flag & ST_RDONLY) != 0;
 }
 
-// Locks and journals are impossible on such a medium and, since nobody can write, not needed.
+// A read-only medium does not allow locks and journals and, without writers, does not need them.
 std::string immutable_uri(const fs::path& path) {
   std::string uri = "file:";
   for (const char c : path.string()) {
@@ -187,8 +186,8 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path, bool im
   refuse_newer(*database, path);
   distrust(*database);
   if (schema_of(*database) == latest_schema()) return database;
-  // An older schema is upgraded in a copy in memory; the file waits for the next command that
-  // writes.
+  // An older schema is upgraded in an in-memory copy; the next command that writes upgrades the
+  // file.
   auto copy =
       std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   SQLite::Backup(*copy, *database).executeStep();
@@ -229,7 +228,7 @@ WriteTransaction::WriteTransaction(Connection& connection)
 }
 
 WriteTransaction::~WriteTransaction() {
-  // SQLite has already rolled back by itself after a full disk, so a failure here says nothing new.
+  // After a full disk SQLite has already rolled back, so a failure here adds no information.
   if (open_) connection_.database().tryExec("ROLLBACK");
 }
 
@@ -268,15 +267,15 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return Error(ErrorKind::kEnvironment,
-                   fmt::format("{}: another process kept it locked for {} s while {}; try again "
-                               "when that one is done",
+                   fmt::format("{}: locked by another process for {} s while {}; try again "
+                               "when it has finished",
                                file, kBusyTimeoutMilliseconds / 1000, doing));
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return Error(ErrorKind::kEnvironment,
-                   fmt::format("{}: access was refused while {} ({}); check the permissions of the "
+                   fmt::format("{}: access was denied while {} ({}); check the permissions of the "
                                "file and its directory, "
                                "or use another file with --db",
                                file, doing, said));
@@ -293,7 +292,7 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG:
       return Error(ErrorKind::kInput,
-                   fmt::format("{}: a value was refused while {} ({})", file, doing, said));
+                   fmt::format("{}: SQLite rejected a value while {} ({})", file, doing, said));
     default:
       return Error(ErrorKind::kInternal,
                    fmt::format("{}: SQLite failed while {} ({})", file, doing, said));

@@ -1,5 +1,5 @@
-// Connection: one SQLite connection whose file was checked to be ours; and statements that are
-// prepared once. Private to db/: no other folder sees SQLite.
+// Connection: one SQLite connection to a checked memfathom database, with cached prepared
+// statements. Private to db/: no other folder uses SQLite.
 #pragma once
 
 #include <SQLiteCpp/Backup.h>
@@ -15,25 +15,23 @@
 namespace memfathom {
 
 enum class Access {
-  kReadWrite,  // creates the file and its directory when they are missing, and upgrades an old
-               // schema
-  kReadOnly,   // changes nothing, but for undoing what a killed writer left half done
-  kImmutable,  // the same where nobody can write; a file on a read-only medium is opened like this
-               // by itself
+  kReadWrite,  // creates the file and its directory if missing, upgrades an old schema
+  kReadOnly,   // changes nothing, except to roll back a killed writer's journal
+  kImmutable,  // read-only without locks; used automatically on read-only media
 };
 
 inline constexpr int kApplicationId = 0x6d666462;  // "mfdb"
 
 class Connection {
  public:
-  // Throws Error: kInput when the file is not ours, damaged or newer than this program;
-  // kEnvironment when the file system refuses. Neither touches the file.
+  // Throws Error: kInput if the file is not a memfathom database, damaged or newer than this
+  // program; kEnvironment if the file system fails. The file is unchanged in both cases.
   static Connection open(const std::filesystem::path& path, Access access);
 
   SQLite::Database& database() { return *database_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // A statement that is kept prepared. `sql` is a literal: its address is the key.
+  // A cached prepared statement. `sql` must be a literal: its address is the key.
   SQLite::Statement& statement(const char* sql);
 
   bool in_transaction();
@@ -43,11 +41,12 @@ class Connection {
       : path_(std::move(path)), database_(std::move(database)) {}
 
   std::filesystem::path path_;
-  std::unique_ptr<SQLite::Database> database_;  // outlives its statements: declared before them
+  std::unique_ptr<SQLite::Database>
+      database_;  // declared before its statements, so that it outlives them
   std::unordered_map<const char*, SQLite::Statement> statements_;
 };
 
-// A write transaction, or nothing when one is already open. Rolls back unless committed.
+// A write transaction; does nothing if one is already open. Rolls back unless committed.
 class WriteTransaction {
  public:
   explicit WriteTransaction(Connection& connection);
@@ -61,7 +60,7 @@ class WriteTransaction {
   bool open_;
 };
 
-// All reads see one state of the database, whatever others write meanwhile; nothing when a
+// All reads see one state of the database, despite concurrent writers; does nothing if a
 // transaction is open.
 class ReadTransaction {
  public:
@@ -75,11 +74,11 @@ class ReadTransaction {
   bool open_;
 };
 
-// One sentence for what SQLite reported while `doing` ("storing a sample").
+// The error message for what SQLite reported while `doing` ("storing a sample").
 Error translated(const SQLite::Exception& exception, const std::filesystem::path& path,
                  const char* doing);
 
-// Runs `action`; what SQLite throws leaves as an Error.
+// Runs `action` and converts SQLite's exceptions to Error.
 template <typename Action>
 auto guarded(const std::filesystem::path& path, const char* doing, Action action) {
   try {

@@ -1,5 +1,5 @@
-// ContentHash: BLAKE2b over typed fields; what a row says decides its uid, in every database the
-// same.
+// ContentHash: BLAKE2b over typed fields; a row's content determines its uid, the same in every
+// database.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace memfathom {
 
-// Fields are added with their length or width, so that ("ab", "c") and ("a", "bc") differ. The
-// bytes that are hashed are part of the file format: a field added later is hashed only when it is
-// not at its default.
+// Fields are hashed with their length or width, so that ("ab", "c") and ("a", "bc") differ. The
+// hashed bytes are part of the file format: a field added later is hashed only if it is not at its
+// default.
 class ContentHash {
  public:
-  // `kind` keeps equal fields of different records apart: "sample", "calibration", ...
+  // `kind` separates records with equal fields: "sample", "calibration", ...
   explicit ContentHash(std::string_view kind) { add(kind); }
 
   ContentHash& add(std::string_view text);

@@ -1,4 +1,4 @@
-// DatabaseCalibrations: the calibrations of a SQLite store, and the embedded published ones.
+// DatabaseCalibrations: the calibrations of a SQLite store and the embedded published ones.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace memfathom {
 
 class DatabaseCalibrations : public CalibrationSource {
  public:
-  // Reads the store once. Without a path, or where no file exists, there are no stored
-  // calibrations; those of virtual devices are left out.
+  // Reads the store once. Without a path or a file there are no stored calibrations; those of
+  // virtual devices are left out.
   explicit DatabaseCalibrations(const std::optional<std::filesystem::path>& database);
 
   const std::vector<Calibration>& stored() const override { return stored_; }

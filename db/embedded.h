@@ -1,4 +1,5 @@
-// The text files of db/ that are inside the binary (cmake/embed.cmake writes the definitions).
+// embedded: the text files of db/ embedded in the binary (cmake/embed.cmake writes the
+// definitions).
 #pragma once
 
 #include <span>

@@ -8,7 +8,7 @@ namespace memfathom {
 namespace {
 
 std::filesystem::path data_directory() {
-  // The XDG base directory specification says that a relative value is to be ignored.
+  // The XDG base directory specification requires that relative values are ignored.
   const char* value = std::getenv("XDG_DATA_HOME");
   if (value != nullptr && value[0] == '/') return value;
   const char* home = std::getenv("HOME");

@@ -1,4 +1,4 @@
-// Where the database is unless somebody says otherwise.
+// location: the default path of the database.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 namespace memfathom {
 
 // $MEMFATHOM_DB, else memfathom/memfathom.db under $XDG_DATA_HOME, else under ~/.local/share.
-// Throws Error(kEnvironment) when none of these variables and no home directory is known.
+// Throws Error(kEnvironment) if none of these is set.
 std::filesystem::path default_database_path();
 
 }  // namespace memfathom

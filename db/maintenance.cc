@@ -1,4 +1,4 @@
-// The functions of Store that look at the database as a whole: info, check, backup, merge.
+// The functions of Store for the whole database: info, check, backup, merge.
 #include <fmt/format.h>
 
 #include "db/calibration_file.h"
@@ -68,8 +68,7 @@ void check_ids(const Store& store, Connection& connection, std::vector<std::stri
     check_id("baseline", baseline.id, rows::uid_of(baseline), problems);
   for (const Annotation& note : store.annotations(""))
     check_id("annotation", note.id, rows::uid_of(note), problems);
-  // Observations carry no id of their own: as many as there are must be found again under the ids
-  // of their contents.
+  // Observations have no stored id to compare: every one must be found again by its content hash.
   for (const Observation& observation : store.observations()) {
     const std::string id = rows::uid_of(observation);
     Query query(connection, "SELECT 1 FROM observations WHERE uid = ?", id);
@@ -104,7 +103,7 @@ void require_sound(const Store& store, const fs::path& path) {
               fmt::format("{} was not merged: {}", path.string(), problems.front()));
 }
 
-// Adds to `target` every row of `source` that it has not.
+// Adds every row of `source` that `target` does not have.
 MergeCounts copy_missing(const Store& source, Connection& target) {
   MergeCounts counts;
   const auto count = [](int& counter, const rows::Insertion& insertion) {
@@ -152,7 +151,7 @@ std::vector<std::string> Store::check() const {
     guarded(connection_->path(), "checking it", [&] {
       check_schema(*connection_, problems);
       check_pages_and_keys(*connection_, problems);
-      // Rows of damaged pages would only repeat what was found.
+      // Rows of damaged pages would only repeat the errors found so far.
       if (problems.empty()) check_ids(*this, *connection_, problems);
     });
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-// Migrations: the numbered SQL files that lead from an empty database to the present schema.
+// Migrations: the numbered SQL files that upgrade an empty or older database to the current schema.
 // Private to db/.
 #pragma once
 
@@ -15,8 +15,8 @@ int latest_schema();
 
 int schema_of(SQLite::Database& database);  // user_version; 0 is an empty file
 
-// Applies files[schema_of(database)], ... in one transaction: all or nothing. Another process may
-// have done it meanwhile, which is found out under the lock.
+// Applies files[schema_of(database)], ... in one transaction. Checks the schema again under the
+// lock, because another process may have upgraded it meanwhile.
 void migrate(SQLite::Database& database, std::span<const EmbeddedFile> files = migration_files());
 
 }  // namespace memfathom

@@ -1,5 +1,4 @@
-// Published calibrations: the embedded defaults (db/published), for machines that were never
-// calibrated.
+// Published calibrations: the embedded defaults (db/published), for machines without a calibration.
 #pragma once
 
 #include <optional>
@@ -10,10 +9,10 @@
 
 namespace memfathom {
 
-// Parsed at the first call. Their source is kPublished or kDefault, never kMeasured.
+// Parsed on the first call. Their source is kPublished or kDefault, never kMeasured.
 const std::vector<Calibration>& published_calibrations();
 
-// By name ("a100-40gb/pytorch") or id; nothing when there is none.
+// By name ("a100-40gb/pytorch") or id; nullopt if there is none.
 std::optional<Calibration> find_published_calibration(std::string_view name_or_id);
 
 }  // namespace memfathom

@@ -1,5 +1,5 @@
 // Query: binds values in order, steps over rows, reads columns in order, and resets its statement
-// when it goes. Private to db/.
+// in the destructor. Private to db/.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class Query {
     (bind(values), ...);
   }
 
-  // The next row; false when there is none.
+  // Advances to the next row; false if there is none.
   bool step() {
     column_ = 0;
     return statement_.executeStep();

@@ -1,4 +1,4 @@
-// What the store keeps beyond core's samples, observations and calibrations.
+// Records: the store's records besides core's samples, observations and calibrations.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,15 @@
 
 namespace memfathom {
 
-// One go of the profiler through a plan, in one environment. Times are ISO 8601, UTC, and come from
-// the caller.
+// One execution of a plan in one environment. Times are ISO 8601, UTC, and come from the caller.
 struct Run {
   std::string id;  // set by the store
   Environment environment;
   std::string plan;  // "quick", "standard", "full"
   std::string started;
-  std::optional<std::string> finished;  // nothing while it runs and after an interruption
+  std::optional<std::string> finished;  // nullopt while it runs and after an interruption
   std::string program;                  // the version of memfathom that measured
-  std::string nonce;  // set by the store when empty: tells runs of the same second apart
+  std::string nonce;  // set by the store if empty: distinguishes runs of the same second
 };
 
 struct StoredSample {
@@ -32,7 +31,7 @@ struct StoredSample {
   Sample sample;
 };
 
-// Empty fields do not restrict. Samples of virtual devices are found only when asked for.
+// Empty fields match everything. Samples of virtual devices are found only if requested.
 struct SampleFilter {
   std::string run;
   std::string device_key;
@@ -43,7 +42,7 @@ struct SampleFilter {
   bool include_virtual = false;
 };
 
-// What `bench run` wrote, kept under a name.
+// The output of `bench run`, stored under a name.
 struct Baseline {
   std::string id;  // set by the store
   std::string name;
@@ -69,12 +68,11 @@ struct StoreInfo {
   std::string path;
   int schema = 0;
   Bytes file_bytes;
-  std::string
-      fingerprint;  // equal for databases that hold the same rows, in whatever order they came
+  std::string fingerprint;  // equal for databases with the same rows, in any order
   std::vector<TableCount> tables;
 };
 
-// How many rows a merge or an import added; what was there already is not counted.
+// The number of rows that a merge or an import added, without those that existed already.
 struct MergeCounts {
   int runs = 0;
   int samples = 0;

@@ -1,5 +1,5 @@
-// Rows: each kind of record to and from its tables. Private to db/; the caller holds the
-// transaction and guards.
+// Rows: writes each kind of record to its tables and reads it back. Private to db/; the caller
+// holds the transaction and the guard.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,17 +18,17 @@
 
 namespace memfathom::rows {
 
-// What was added, or found because it was there: its uid, and which of the two.
+// The uid of an added or existing row, and whether it was added.
 struct Insertion {
   std::string id;
   bool added = false;
 };
 
 std::int64_t environment_row(Connection& connection,
-                             const Environment& environment);   // adds it when it is new
+                             const Environment& environment);   // adds it if it is new
 void read_environment(Query& query, Environment& environment);  // from its columns gpu to os
 
-// The meaning of a word in a column; a word this program does not know is a damaged or foreign row.
+// The enum value of a word in a column; an unknown word means a damaged or foreign row.
 template <typename T>
 T parsed(const std::optional<T>& meaning, const Connection& connection, const char* column,
          const std::string& word) {
@@ -44,7 +44,7 @@ void finish_run(Connection& connection, std::string_view run, std::string_view f
 std::vector<Run> runs(Connection& connection);
 
 std::string uid_of(std::string_view run, std::int64_t number, const Sample& sample);
-// Where the next sample of a run goes.
+// The insertion point of a run's next sample.
 struct RunPosition {
   std::string run;  // its uid
   std::int64_t row = 0;

@@ -44,8 +44,8 @@ std::vector<RunRow> matching_runs(Connection& connection, const SampleFilter& fi
   return matching;
 }
 
-// Several rows a statement: a sample has a dozen details, and stepping a statement costs more than
-// a row does.
+// Several rows per statement: a sample has a dozen details, and a statement's overhead exceeds a
+// row's cost.
 constexpr std::size_t kStagesAtOnce = 8;
 constexpr const char* kInsertStage =
     "INSERT INTO stages (sample_id, position, stage, device_used_bytes) VALUES (?, ?, ?, ?)";
@@ -63,7 +63,7 @@ constexpr const char* kInsertWorkspaces =
     "workspace_bytes)"
     " VALUES (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?)";
 
-// Inserts all of `items`, `at_once` with one statement while so many are left, then one by one.
+// Inserts all of `items`, `at_once` rows per statement, then the remainder one by one.
 template <typename Item, typename Bind>
 void insert_all(Connection& connection, const std::vector<Item>& items, const char* one,
                 const char* several, std::size_t at_once, Bind bind) {
@@ -131,7 +131,7 @@ Insertion insert_run(Connection& connection, Run run) {
 }
 
 void finish_run(Connection& connection, std::string_view run, std::string_view finished) {
-  // The latest end wins, so that it does not matter in which order two copies of a run are merged.
+  // The latest end wins, so that merging two copies of a run gives the same result in any order.
   const int found =
       Query(connection, "UPDATE runs SET finished = max(coalesce(finished, ''), ?2) WHERE uid = ?1",
             text_of(run), text_of(finished))

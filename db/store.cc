@@ -16,7 +16,7 @@ std::string random_nonce() {
   return fmt::format("{:08x}{:08x}", device(), device());
 }
 
-// One write, durable when it returns.
+// One write that is durable when it returns.
 template <typename Action>
 auto written(Connection& connection, const char* doing, Action action) {
   return guarded(connection.path(), doing, [&] {
@@ -27,7 +27,7 @@ auto written(Connection& connection, const char* doing, Action action) {
   });
 }
 
-// Outside a transaction only; inside one SQLite leaves foreign keys as they are.
+// Outside a transaction only: SQLite ignores the foreign-keys pragma inside one.
 class WithoutForeignKeys {
  public:
   explicit WithoutForeignKeys(Connection& connection) : connection_(connection) {
@@ -101,8 +101,7 @@ Store::Batch::Batch(Store& store)
 Store::Batch::~Batch() = default;
 
 void Store::Batch::commit() {
-  guarded(impl_->connection.path(), "storing what was gathered",
-          [&] { impl_->transaction.commit(); });
+  guarded(impl_->connection.path(), "committing a batch", [&] { impl_->transaction.commit(); });
 }
 
 std::string Store::begin_run(Run run) {
@@ -138,8 +137,8 @@ std::string Store::insert_sample(std::string_view run, const Sample& sample) {
 
 void Store::insert_samples(std::string_view run, std::span<const Sample> samples) {
   guarded(connection_->path(), "storing samples", [&] {
-    // Each detail is inserted under the row that was inserted a moment before: looking that up
-    // again, a dozen times a sample, is a tenth of the work.
+    // Each detail's parent row was inserted just before: checking the foreign key for every detail
+    // would cost a tenth of the time.
     const WithoutForeignKeys parents_are_there(*connection_);
     WriteTransaction transaction(*connection_);
     rows::RunPosition position = rows::position_in(*connection_, run);
@@ -177,7 +176,8 @@ Calibration Store::save_calibration(Calibration calibration) {
   return written(*connection_, "saving a calibration", [&] {
     if (calibration.supersedes.empty()) {
       if (const std::optional<Calibration> old = predecessor(*connection_, calibration)) {
-        // Saved twice, it stays one: its successor would differ from it in nothing but that.
+        // Saving the same calibration twice adds nothing: the copy would differ only in
+        // `supersedes`.
         calibration.supersedes = old->supersedes;
         if (content_id(calibration) == old->id) return *old;
         calibration.supersedes = old->id;
@@ -193,7 +193,7 @@ bool Store::import_calibration(const Calibration& calibration) {
   if (calibration.id != content_id(calibration)) {
     throw Error(
         ErrorKind::kInput,
-        fmt::format("calibration {}: its id {} is not that of its content; it was changed after "
+        fmt::format("calibration {}: its id {} does not match its content; it was changed after "
                     "it was saved",
                     calibration.name, calibration.id));
   }

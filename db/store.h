@@ -1,11 +1,11 @@
 // Store: the SQLite database of samples, observations, calibrations and baselines.
 //
-// Rows are added and never changed; a new calibration supersedes the old one, which stays. A row's
-// id is a hash of what it says, so the same row has the same id in every database. When a function
-// that adds returns, what it added is on the disk, unless a Batch is open. One Store belongs to one
-// thread; several processes may write to one file and wait for each other. Failures are Errors:
-// kInput (a file that is not ours, damaged, newer; a value that cannot be) or kEnvironment (the
-// file system, a full disk, a lock that is never released).
+// Rows are added and never changed; a new calibration supersedes the old one, which is kept. A
+// row's id is a hash of its content, so the same row has the same id in every database. Added rows
+// are on disk when the function returns, unless a Batch is open. One thread may use a Store;
+// several processes may write to one file and wait for each other. Errors are kInput (a file that
+// is foreign, damaged or newer; an invalid value) or kEnvironment (the file system, a full disk, a
+// lock that is never released).
 #pragma once
 
 #include <filesystem>
@@ -29,19 +29,18 @@ class Connection;
 class Store {
  public:
   enum class Mode {
-    kReadWrite,  // makes the file when there is none, upgrades an old schema
-    kReadOnly,   // leaves the file as it is
+    kReadWrite,  // creates the file if it is missing, upgrades an old schema
+    kReadOnly,   // leaves the file unchanged
   };
   static Store open(const std::filesystem::path& path, Mode mode);
-  // For commands that can do without: nothing when the file does not exist or nobody has written to
-  // it yet.
+  // For commands that work without a database: nullopt if the file is missing or empty.
   static std::optional<Store> open_if_exists(const std::filesystem::path& path);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  // Many rows in one transaction: all become durable with commit(), and none without it.
+  // Many rows in one transaction: commit() makes all of them durable; without it none is stored.
   class Batch {
    public:
     explicit Batch(Store& store);
@@ -59,7 +58,7 @@ class Store {
   std::string begin_run(Run run);  // returns its id
   void finish_run(std::string_view run, std::string_view finished);
   std::vector<Run> runs() const;
-  // The newest unfinished run of this plan in exactly this environment: where `calibrate` goes on.
+  // The newest unfinished run of this plan in exactly this environment, which `calibrate` resumes.
   std::optional<Run> unfinished_run(const Environment& environment, std::string_view plan) const;
   std::string insert_sample(std::string_view run, const Sample& sample);  // returns its id
   // All of them, or none.
@@ -68,24 +67,24 @@ class Store {
   void for_each_sample(const SampleFilter& filter,
                        const std::function<void(StoredSample&&)>& visit) const;
 
-  // Observations of real jobs. False when the same one is there already.
+  // Observations of real jobs. False if it already exists.
   bool insert_observation(const Observation& observation);
   std::vector<Observation> observations() const;
 
-  // Calibrations. Saving sets id and, when it is empty, supersedes; what was saved comes back.
+  // Calibrations. Saving sets id and, if empty, supersedes; returns the saved calibration.
   Calibration save_calibration(Calibration calibration);
-  // Keeps a calibration from elsewhere as it is; its id must be that of its content. False when it
-  // is there already.
+  // Stores a calibration from elsewhere unchanged; its id must match its content. False if it
+  // already exists.
   bool import_calibration(const Calibration& calibration);
   std::vector<Calibration> calibrations() const;  // oldest first
-  // The newest usable one of this very device and stack.
+  // The newest usable one of exactly this device and software.
   std::optional<Calibration> calibration_for(const Environment& environment) const;
-  // The newest usable one of this device and framework under any driver and library version: stale
-  // unless it is the above.
+  // The newest usable one of this device and framework with any driver and library versions: stale
+  // unless it is the one above.
   std::optional<Calibration> newest_of_device(const Environment& environment) const;
   // The newest usable one of every other device of this architecture, with the same framework.
   std::vector<Calibration> architecture_siblings(const Environment& environment) const;
-  // By name, id or the beginning of one: core/name_lookup.h.
+  // By name, id or id prefix: core/name_lookup.h.
   std::optional<Calibration> find_calibration(std::string_view name_or_id) const;
 
   // Baselines of `bench`, and annotations.
@@ -95,11 +94,11 @@ class Store {
   std::string annotate(const Annotation& annotation);
   std::vector<Annotation> annotations(std::string_view subject) const;  // of everything when empty
 
-  // Upkeep.
+  // Maintenance.
   StoreInfo info() const;
-  std::vector<std::string> check() const;  // what is wrong, a sentence each; empty when all is well
-  void backup(const std::filesystem::path& target) const;  // never over an existing file
-  // Adds what `other` has and this has not: idempotent, and in any order the result is the same.
+  std::vector<std::string> check() const;  // one sentence per problem; empty if there is none
+  void backup(const std::filesystem::path& target) const;  // never overwrites a file
+  // Adds the rows of `other` that are missing here: idempotent, and independent of the order.
   MergeCounts merge(const Store& other);
 
  private:

@@ -36,7 +36,7 @@ Sample sample_of(const ProbeOutcome& outcome) {
   return sample;
 }
 
-// Half of highest - lowest, relative to their middle.
+// Half of max - min, relative to their midpoint.
 double spread_of(const std::vector<Sample>& readings) {
   const auto [low, high] = std::minmax_element(
       readings.begin(), readings.end(),
@@ -54,13 +54,13 @@ Sample median_of(std::vector<Sample> readings) {
   return *middle;
 }
 
-// Takes readings until a reason to stop is found, which becomes the sample's criterion.
+// Takes readings until there is a reason to stop, which becomes the sample's stop criterion.
 class Repeats {
  public:
   Repeats(const CampaignOptions& options, double seconds) : options_(options), seconds_(seconds) {}
 
   void add(Sample reading) { readings_.push_back(std::move(reading)); }
-  // Empty while another reading is worth its time.
+  // Empty if another reading is worth its time.
   std::string reason_to_stop() const {
     const int taken = static_cast<int>(readings_.size());
     if (taken == 0) return {};
@@ -94,7 +94,7 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
     if (reading.status == SampleStatus::kDisturbed && retakes++ < options.max_retakes) continue;
     if (reading.status == SampleStatus::kOk && !reading.device_peak) {
       reading.status = SampleStatus::kFailed;
-      reading.status_note = "the probe's answer has no device peak";
+      reading.status_note = "the probe's reply has no device peak";
     }
     if (reading.status != SampleStatus::kOk) {
       reading.stop_criterion = to_string(reading.status);

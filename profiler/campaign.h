@@ -1,4 +1,4 @@
-// Campaign: measures workloads one after another, each sample in a process of its own.
+// Campaign: measures workloads one after another, each sample in a separate process.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@ struct CampaignOptions {
   std::string trace;    // of the first workload; empty: none
 };
 
-// Asks a probe what the device is and how much of it is free. Throws Error(kEnvironment) with the
-// probe's own sentence when it cannot tell.
+// Starts a probe that reports the device and its free memory. Throws Error(kEnvironment) with the
+// probe's message if it fails.
 ProbeReply query_environment(const ProbeProgram& program, const std::string& device,
                              std::chrono::milliseconds limit);
 
-// One workload, repeated until the readings agree, `seconds` are spent or they are enough. The
-// sample is that of the median reading; a failure ends the repeats and is the sample.
+// Measures one workload until the readings agree, `seconds` are spent or the maximum count is
+// reached. Returns the sample of the median reading; a failure ends the repeats and is returned.
 Sample measure_workload(const Workload& workload, const CampaignOptions& options, double seconds);
 
-// All of `workloads` in order; `taken` is called with each sample as it is there and may throw to
-// end the run. Stops before the next workload once `stop` is set. Returns how many were taken.
+// Measures `workloads` in order and calls `taken` with each sample; `taken` may throw to end the
+// run. Stops before the next workload once `stop` is set. Returns the number of samples taken.
 int measure_all(const std::vector<Workload>& workloads, const CampaignOptions& options,
                 const std::function<void(const Sample&)>& taken, const std::atomic<bool>& stop);
 

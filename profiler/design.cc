@@ -14,7 +14,7 @@ std::array<double, kColumns> row_of(const LibraryUse& uses) {
   return {1.0, uses.cublas ? 1.0 : 0.0, uses.cudnn ? 1.0 : 0.0, uses.cufft ? 1.0 : 0.0};
 }
 
-// Jacobi: turns of two columns at a time until nothing is left off the diagonal.
+// Jacobi: rotates two columns at a time until the off-diagonal elements vanish.
 void diagonalize(Matrix& m) {
   constexpr int kSweeps = 32;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {

@@ -28,14 +28,14 @@ class NvmlMeter final : public MemoryMeter {
         device_before_(nvml_->device_used(index)),
         pid_is_ambiguous_(!has_context && find(before_, getpid()) != nullptr) {}
 
-  // Before the context exists the process is in no list; that is 0, not the GPU's use.
+  // Before the context exists, NVML does not list this process: its use is 0, not the whole GPU's.
   Bytes used() const override {
     const std::lock_guard lock(mutex_);
     const std::vector<GpuProcess> now = nvml_->processes(index_);
     const GpuProcess* self = pid_is_ambiguous_ ? nullptr : find(now, getpid());
     if (self != nullptr && self->used) {
       per_process_ = true;
-      // One that comes and goes between two stages is seen here only.
+      // A process that starts and ends between two stages is only seen here.
       if (disturbance_.empty()) disturbance_ = describe_other_processes(before_, now, getpid());
       return *self->used;
     }
@@ -48,7 +48,7 @@ class NvmlMeter final : public MemoryMeter {
   }
   std::string disturbance() const override {
     const std::lock_guard lock(mutex_);
-    // Where process ids are hidden, our own entry looks like somebody else's.
+    // Where process ids are hidden, our own entry looks like another process's.
     if (!per_process_ || !disturbance_.empty()) return disturbance_;
     return describe_other_processes(before_, nvml_->processes(index_), getpid());
   }
@@ -58,8 +58,8 @@ class NvmlMeter final : public MemoryMeter {
   int index_;
   std::vector<GpuProcess> before_;
   Bytes device_before_;
-  // In a container NVML may list the host's process ids: an entry under our number that was there
-  // before we had a context is somebody else's.
+  // In a container NVML may report host process ids: an entry with our id that existed before our
+  // context belongs to another process.
   bool pid_is_ambiguous_;
   mutable std::mutex mutex_;
   mutable bool per_process_ = false;
@@ -89,7 +89,7 @@ std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has
   if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
     try {
       return std::make_unique<NvmlMeter>(std::move(nvml), index, has_context());
-    } catch (const Error&) {  // GPUs that share the system's memory have no figure of their own
+    } catch (const Error&) {  // GPUs that share system memory do not report their own
     }
   }
   return std::make_unique<MemGetInfoMeter>(index, std::move(has_context));
@@ -100,13 +100,13 @@ std::string describe_other_processes(const std::vector<GpuProcess>& before,
   for (const GpuProcess& process : after) {
     if (process.pid == self) continue;
     const GpuProcess* earlier = find(before, process.pid);
-    if (earlier == nullptr) return fmt::format("process {} came to the device", process.pid);
+    if (earlier == nullptr) return fmt::format("process {} started using the device", process.pid);
     if (earlier->used != process.used)
-      return fmt::format("process {} changed its use of the device", process.pid);
+      return fmt::format("process {} changed its memory use on the device", process.pid);
   }
   for (const GpuProcess& process : before) {
     if (process.pid != self && find(after, process.pid) == nullptr)
-      return fmt::format("process {} left the device", process.pid);
+      return fmt::format("process {} stopped using the device", process.pid);
   }
   return {};
 }

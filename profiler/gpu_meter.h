@@ -1,4 +1,4 @@
-// GpuMeter: device memory of this process by NVML, or of the whole GPU where only that is told.
+// GpuMeter: this process's device memory from NVML, or the whole GPU's where NVML hides processes.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace memfathom {
 
-// With NVML: this process's own figure; in a container that hides process ids, the change of the
-// whole GPU. Without NVML, or where it tells nothing of memory: cudaMemGetInfo of the whole GPU,
-// so the GPU must be otherwise idle; asking it would make a context, so it is not asked, and reads
-// 0, until `has_context` says that there is one.
+// With NVML: this process's memory or, in a container that hides process ids, the change of the
+// whole GPU's use. Without NVML's memory figures: cudaMemGetInfo of the whole GPU, which must be
+// otherwise idle. That call would create a context, so the meter reads 0 until `has_context` is
+// true.
 std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has_context);
 
-// Whether processes other than `self` came or changed between two lists: why a sample is disturbed,
-// or nothing.
+// The reason a sample is disturbed: a process other than `self` that started, stopped or changed
+// its use between two lists. Empty if there is none.
 std::string describe_other_processes(const std::vector<GpuProcess>& before,
                                      const std::vector<GpuProcess>& after, std::int64_t self);
 

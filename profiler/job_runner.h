@@ -1,4 +1,4 @@
-// JobRunner: how the profiler runs jobs it cannot read itself; the cli implements it with the
+// JobRunner: runs jobs for the profiler, which cannot parse them; the cli implements it with the
 // estimator's models.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace memfathom {
 
-// Which libraries a job calls.
+// The libraries a job calls.
 struct LibraryUse {
   bool cublas = false;
   bool cudnn = false;
@@ -20,7 +20,7 @@ struct LibraryUse {
   bool operator==(const LibraryUse&) const = default;
 };
 
-// What is known of a job before it is measured: a dry run's word.
+// What a dry run predicts for a job before it is measured.
 struct Forecast {
   Bytes reserved;
   LibraryUse uses;
@@ -28,7 +28,7 @@ struct Forecast {
 
 class JobRunner {
  public:
-  // "tensors" when the model is built, "step" after each iteration.
+  // "tensors" once the model is built, "step" after each iteration.
   using StageCallback = std::function<void(std::string_view stage)>;
 
   virtual ~JobRunner() = default;
@@ -37,7 +37,7 @@ class JobRunner {
   virtual Forecast forecast(const std::string& job) const = 0;
   virtual void run(Session& session, const std::string& job,
                    const StageCallback& reached) const = 0;
-  // What the session imitates on such a device.
+  // The policy that the session imitates on such a device.
   virtual FrameworkPolicy policy(const Environment& environment) const = 0;
 };
 

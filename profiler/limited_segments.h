@@ -1,4 +1,4 @@
-// LimitedSegments: passes segments on up to a ceiling, and remembers how much was held at most.
+// LimitedSegments: forwards to another source up to a ceiling and records the peak.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,8 @@
 
 namespace memfathom {
 
-// Beyond the ceiling the source is "out of memory": a profile never takes what others need.
+// Beyond the ceiling it reports out of memory, so that a profile leaves the rest to other
+// processes.
 class LimitedSegments final : public SegmentSource {
  public:
   LimitedSegments(SegmentSource& inner, Bytes ceiling) : inner_(inner), ceiling_(ceiling) {}

@@ -32,7 +32,7 @@ LiveGpu by_nvml(const Nvml& nvml, int index) {
   live.compute_capability = status.compute_capability;
   live.driver = status.driver;
   live.total = status.total;
-  live.used = status.total - status.free;  // with what the driver keeps for itself
+  live.used = status.total - status.free;  // includes the driver's reservation
   live.reserved = status.reserved;
   live.processes = status.processes;
   name_gpu(live);
@@ -46,7 +46,7 @@ LiveGpu by_cuda(int index) {
     try {
       return query_environment(own_probe_program(), live.device, kQueryTimeout);
     } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}; name a card with --gpu instead", error.what()));
+      throw Error(error.kind(), fmt::format("{}; name a GPU with --gpu instead", error.what()));
     }
   }();
   live.product = reply.environment.gpu;
@@ -63,7 +63,7 @@ LiveGpu MachineGpus::find(const std::string& device) const {
   const DeviceName name = parse_device(device);
   if (name.kind != DeviceKind::kCuda) {
     throw Error(ErrorKind::kInput,
-                fmt::format("target.device is \"{}\"; write cuda:0, or name a card with target.gpu",
+                fmt::format("target.device is \"{}\"; write cuda:0, or name a GPU with target.gpu",
                             device));
   }
   std::string why;
@@ -78,7 +78,7 @@ std::optional<LiveGpu> MachineGpus::first() const {
     if (!nvml || nvml->device_count() == 0) return std::nullopt;
     return by_nvml(*nvml, 0);
   } catch (const Error&) {
-    return std::nullopt;  // not asked for explicitly
+    return std::nullopt;  // the GPU was not requested explicitly
   }
 }
 

@@ -1,4 +1,4 @@
-// MachineGpus: the GPUs of this machine by NVML, else by a child process that opens them with CUDA.
+// MachineGpus: the GPUs of this machine, from NVML or else from a child process that uses CUDA.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// MemoryMeter: reads how much of a device's memory is in use, and says which figure that is.
+// MemoryMeter: reads how much of a device's memory is in use, and names the metric.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,17 @@
 
 namespace memfathom {
 
-// Readings may come from the sampler's thread while the device works: implementations are safe for
-// that.
+// The sampler's thread may read while the device works: implementations are thread-safe.
 class MemoryMeter {
  public:
   virtual ~MemoryMeter() = default;
 
   virtual Bytes used() const = 0;
-  // The highest use since the process began, where something keeps it: no sampler sees more.
+  // The peak use since the process started, if the system records it; more exact than sampling.
   virtual std::optional<Bytes> high_water() const { return std::nullopt; }
-  // "rss", "nvml-process", "nvml-device", "mem-get-info", "virtual": part of the sample.
+  // "rss", "nvml-process", "nvml-device", "mem-get-info", "virtual": stored with the sample.
   virtual std::string metric() const = 0;
-  // Why the readings since the meter was made cannot be trusted; empty when they can.
+  // Why the readings since construction are not reliable; empty if they are.
   virtual std::string disturbance() const { return {}; }
 };
 

@@ -39,7 +39,7 @@ std::unique_ptr<Nvml> Nvml::open(std::string* why) {
     return nullptr;
   }
   if (const int status = library->init(); status != NvmlLibrary::kSuccess) {
-    *why = fmt::format("NVML does not start: {}", library->error_string(status));
+    *why = fmt::format("NVML failed to initialize: {}", library->error_string(status));
     return nullptr;
   }
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
@@ -58,7 +58,7 @@ std::vector<GpuProcess> Nvml::processes(int index) const {
 std::vector<GpuProcess> Nvml::processes_on(void* device) const {
   int status = NvmlLibrary::kSuccess;
   const std::vector<NvmlLibrary::Process> infos = library_->processes_of(device, &status);
-  // Of a partitioned GPU as a whole only root is told; integrated and Windows' GPUs tell nobody.
+  // NVML reports a whole MIG GPU's memory only to root, and none for integrated and Windows GPUs.
   if (status == NvmlLibrary::kNoPermission || status == NvmlLibrary::kNotSupported) return {};
   library_->check(status, "the processes");
   std::vector<GpuProcess> found;
@@ -91,7 +91,7 @@ GpuStatus Nvml::status(int index) const {
   if (library_->memory != nullptr) status.reserved = bytes_of(memory.reserved);
   int ecc = 0;
   int ecc_pending = 0;
-  if (library_->ecc != nullptr) library_->ecc(asked.whole, &ecc, &ecc_pending);  // without it: 0
+  if (library_->ecc != nullptr) library_->ecc(asked.whole, &ecc, &ecc_pending);  // 0 if unavailable
   status.ecc = ecc == 1;
   status.mig = is_mig_enabled(*library_, asked.whole);
   int major = 0;

@@ -1,5 +1,4 @@
-// Nvml: what NVIDIA's management library tells of GPUs and processes; opened at run time, never
-// linked.
+// Nvml: GPU and process information from NVIDIA's management library, loaded at run time.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +18,32 @@ struct NvmlLibrary;
 struct GpuStatus {
   std::string name;
   Bytes total, used, free;
-  std::optional<Bytes> reserved;  // by the driver itself; old drivers count it as used
+  std::optional<Bytes> reserved;  // by the driver; old drivers include it in `used`
   bool ecc = false;
-  bool mig = false;            // the figures are then those of one instance of the GPU
-  int compute_capability = 0;  // 80 is sm_80; 0 where it is not told
+  bool mig = false;            // the values are then those of one MIG instance
+  int compute_capability = 0;  // 80 is sm_80; 0: unknown
   std::string driver;
   std::vector<GpuProcess> processes;
 };
 
-// Driver, ECC and MIG, which the CUDA runtime does not tell.
+// Driver, ECC and MIG, which the CUDA runtime does not report.
 void add_gpu_status(Environment& environment, const GpuStatus& status);
 
 class Nvml {
  public:
-  // Opens $MEMFATHOM_NVML, else libnvidia-ml.so.1. Null, with the reason in `why`, where there is
-  // none or it does not start.
+  // Opens $MEMFATHOM_NVML, else libnvidia-ml.so.1. Returns null and sets `why` if the library is
+  // missing or fails to initialize.
   static std::unique_ptr<Nvml> open(std::string* why);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // GPUs are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
-  // of a GPU that is divided (MIG) its first instance. The rest throws Error(kEnvironment) where
-  // there is no such GPU.
+  // GPUs are numbered as CUDA does, by PCI bus and filtered by CUDA_VISIBLE_DEVICES; a GPU in MIG
+  // mode counts as its first instance. Throws Error(kEnvironment) if there is no such GPU.
   int device_count() const;
   GpuStatus status(int index) const;
   Bytes device_used(int index) const;
-  // Empty where the driver does not tell this user.
+  // Empty if the driver does not report processes to this user.
   std::vector<GpuProcess> processes(int index) const;
 
  private:

@@ -22,7 +22,7 @@ unsigned all_gpus(const NvmlLibrary& library) {
   return count;
 }
 
-// NVML wants a UUID whole, CUDA takes as much of it as tells the GPUs apart. Null for none.
+// CUDA accepts a unique prefix of a UUID, NVML needs all of it. Returns null if none matches.
 NvmlLibrary::Handle by_uuid(const NvmlLibrary& library, const std::string& beginning) {
   NvmlLibrary::Handle found = nullptr;
   if (library.by_uuid != nullptr &&
@@ -39,7 +39,7 @@ NvmlLibrary::Handle by_uuid(const NvmlLibrary& library, const std::string& begin
   return nullptr;
 }
 
-// NVML counts also the GPUs that a job's device cgroup keeps from it; CUDA does not number these.
+// NVML also counts GPUs that the device cgroup hides; CUDA does not number them.
 bool is_inaccessible(const NvmlLibrary& library, unsigned place) {
   NvmlLibrary::Handle gpu = nullptr;
   return library.by_index(place, &gpu) == NvmlLibrary::kNoPermission;
@@ -54,7 +54,7 @@ NvmlLibrary::Handle by_number(const NvmlLibrary& library, const std::string& ent
     NvmlLibrary::Handle found = nullptr;
     const int status = library.by_index(place, &found);
     if (status == NvmlLibrary::kInvalidArgument || status == NvmlLibrary::kNotFound) return nullptr;
-    library.check(status, fmt::format("anything of card {}", place));
+    library.check(status, fmt::format("GPU {}", place));
     return found;
   }
   return nullptr;

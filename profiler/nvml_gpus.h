@@ -1,4 +1,4 @@
-// Which GPU of the driver a number of the CUDA runtime means.
+// nvml_gpus: maps a CUDA device index to an NVML GPU.
 #pragma once
 
 #include "profiler/nvml_library.h"
@@ -6,15 +6,14 @@
 namespace memfathom {
 
 struct NvmlGpu {
-  NvmlLibrary::Handle device = nullptr;  // a GPU, or one instance of it: whose memory jobs get
+  NvmlLibrary::Handle device = nullptr;  // a GPU or a MIG instance: its memory is what jobs get
   NvmlLibrary::Handle whole = nullptr;   // the GPU itself
 };
 
-// GPUs are counted as the CUDA runtime counts them by PCI bus: through CUDA_VISIBLE_DEVICES, and
-// of a GPU that is divided (MIG) its first instance. GPUs that are kept from this user do not
-// count.
+// GPUs are numbered as CUDA does, by PCI bus and filtered by CUDA_VISIBLE_DEVICES; a GPU in MIG
+// mode counts as its first instance. Inaccessible GPUs are not counted.
 int count_nvml_gpus(const NvmlLibrary& library);
-// Throws Error(kEnvironment) where there is no such GPU.
+// Throws Error(kEnvironment) if there is no such GPU.
 NvmlGpu find_nvml_gpu(const NvmlLibrary& library, int index);
 
 bool is_mig_enabled(const NvmlLibrary& library, NvmlLibrary::Handle gpu);

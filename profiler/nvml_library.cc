@@ -30,7 +30,8 @@ bool NvmlLibrary::find_all(void* library) {
   find(library, "nvmlDeviceGetMigDeviceHandleByIndex", instance);
   find(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", gpu_of_instance);
   find(library, "nvmlDeviceGetCudaComputeCapability", capability);
-  // The version does not tell; what came with the long entries, and what came when they went, does.
+  // The version does not identify these drivers; functions added with the long entries and after
+  // them do.
   has_long_processes = has(library, "nvmlDeviceGetComputeRunningProcesses_v3") &&
                        has(library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
                        !has(library, "nvmlDeviceGetRunningProcessDetailList");
@@ -41,7 +42,7 @@ bool NvmlLibrary::find_all(void* library) {
          find(library, "nvmlDeviceGetName", name) &&
          find(library, "nvmlSystemGetDriverVersion", driver) &&
          find(library, "nvmlDeviceGetMemoryInfo", old_memory) &&
-         // Both fill the same structure, but for the drivers above.
+         // Both fill the same structure, except in the drivers above.
          (find(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes) ||
           find(library, "nvmlDeviceGetComputeRunningProcesses_v2", processes));
 }
@@ -65,7 +66,7 @@ std::vector<NvmlLibrary::Process> NvmlLibrary::processes_of(Handle gpu, int* sta
 void NvmlLibrary::check(int status, const std::string& what) const {
   if (status == kSuccess) return;
   throw Error(ErrorKind::kEnvironment,
-              fmt::format("NVML cannot tell {}: {}", what, error_string(status)));
+              fmt::format("NVML cannot read {}: {}", what, error_string(status)));
 }
 
 NvmlLibrary::Memory NvmlLibrary::memory_of(Handle gpu) const {

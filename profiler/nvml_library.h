@@ -1,5 +1,4 @@
-// NvmlLibrary: the functions of libnvidia-ml that we call, with the types its documentation gives
-// them.
+// NvmlLibrary: the libnvidia-ml functions we call, with the types from its documentation.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@ namespace memfathom {
 struct NvmlLibrary {
   using Handle = void*;
 
-  // Of the statuses, those that are answers.
+  // The statuses that callers handle.
   static constexpr int kSuccess = 0;
   static constexpr int kInvalidArgument = 2;
   static constexpr int kNotSupported = 3;
@@ -31,7 +30,7 @@ struct NvmlLibrary {
     unsigned long long used;
     unsigned gpu_instance, compute_instance;
   };
-  // What drivers 535.43 to 535.86 fill in place of it, under the same name and version.
+  // The entry that drivers 535.43 to 535.86 fill instead, under the same name and version.
   struct LongProcess {
     Process process;
     unsigned long long used_protected;
@@ -45,9 +44,9 @@ struct NvmlLibrary {
   int (*name)(Handle, char*, unsigned) = nullptr;
   int (*driver)(char*, unsigned) = nullptr;
   int (*processes)(Handle, unsigned*, void*) = nullptr;
-  bool has_long_processes = false;  // it fills LongProcess
+  bool has_long_processes = false;  // the driver fills LongProcess
   int (*old_memory)(Handle, OldMemory*) = nullptr;
-  // The rest may be missing.
+  // The functions below are optional.
   int (*memory)(Handle, Memory*) = nullptr;
   int (*by_uuid)(const char*, Handle*) = nullptr;
   int (*uuid)(Handle, char*, unsigned) = nullptr;
@@ -58,13 +57,13 @@ struct NvmlLibrary {
   int (*gpu_of_instance)(Handle, Handle*) = nullptr;
   int (*capability)(Handle, int*, int*) = nullptr;
 
-  // Finds them in an opened library; false when one that must be there is not.
+  // Finds the functions in an opened library; false if a required one is missing.
   bool find_all(void* library);
-  // Throws Error(kEnvironment) unless `status` is success: "NVML cannot tell `what`: ...".
+  // Throws Error(kEnvironment) unless `status` is success: "NVML cannot read `what`: ...".
   void check(int status, const std::string& what) const;
-  // Their status is in `status`; the list is empty unless it is success.
+  // `status` receives the result; the list is empty unless it is success.
   std::vector<Process> processes_of(Handle gpu, int* status) const;
-  // What the driver keeps for itself counts as used where the library is too old to tell it.
+  // Libraries too old to report the driver's reservation include it in used memory.
   Memory memory_of(Handle gpu) const;
 };
 

@@ -36,7 +36,7 @@ void set_effort(PlanLevel level, Plan& plan) {
   }
 }
 
-// PyTorch chooses the kernel of an attention itself: none of its flash kernels takes fp32.
+// PyTorch chooses its attention kernel; its flash kernels do not support fp32.
 std::string model_text(const ModelRow& row, Framework framework) {
   std::string text = row.model;
   if (framework == Framework::kOwn) return text;
@@ -63,14 +63,14 @@ struct Sized {
   Forecast forecast;
 };
 
-// 1, 2, 3, 4, 6, 8, 12, ...: each about half as large again as the one before.
+// 1, 2, 3, 4, 6, 8, 12, ...: each about 1.5 times the previous one.
 std::int64_t next_batch(std::int64_t batch) {
   if (batch < 3) return batch + 1;
   const bool power_of_two = (batch & (batch - 1)) == 0;
   return power_of_two ? batch + batch / 2 : batch + batch / 3;
 }
 
-// The largest batch whose forecast stays within `target`; nothing when even one sample is larger.
+// The largest batch whose forecast is at most `target`; nullopt if a batch of one exceeds it.
 std::optional<Sized> sized(const ModelRow& row, Framework framework, const char* precision,
                            Bytes target, const JobRunner& runner) {
   std::optional<Sized> best;
@@ -93,7 +93,7 @@ void add(const ModelRow& row, Framework framework, const char* precision, const 
   }
   std::optional<Sized> chosen = sized(row, framework, precision, size.target, runner);
   if (!chosen) {
-    plan.left_out.push_back({name, "one sample already takes more"});
+    plan.left_out.push_back({name, "a batch of one already exceeds the target size"});
     return;
   }
   const auto same = [&](const Workload& other) { return other.job == chosen->job; };
@@ -105,7 +105,7 @@ void add(const ModelRow& row, Framework framework, const char* precision, const 
       {name, row.family, std::move(chosen->job), size.validation, chosen->forecast});
 }
 
-// cuDNN convolves bf16 from Ampere on; before it people train in fp16.
+// cuDNN supports bf16 convolutions from Ampere on; older GPUs train in fp16.
 const char* type_on(int compute_capability, const char* precision) {
   const bool lacks_bf16 = compute_capability > 0 && compute_capability < kAmpere;
   return lacks_bf16 && precision == std::string_view("amp-bf16") ? "amp-fp16" : precision;
@@ -123,10 +123,10 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
   for (const ModelRow& model : model_rows()) {
     if (framework == Framework::kPytorch && model.own_only) continue;
     for (const PrecisionRow& precision : precision_rows(kind)) {
-      // Transforms of PyTorch refuse most 16-bit inputs.
+      // PyTorch's FFTs reject most 16-bit inputs.
       if (framework == Framework::kPytorch && precision.pure_16bit) continue;
       const char* const type = type_on(compute_capability, precision.precision);
-      // Its probe has autocast to bf16 only.
+      // The PyTorch probe supports autocast to bf16 only.
       if (framework == Framework::kPytorch && type != precision.precision) continue;
       for (const SizeRow& size : size_rows(kind)) {
         if (std::max({model.level, precision.level, size.level}) > level) continue;

@@ -8,9 +8,9 @@ namespace {
 using namespace literals;
 using enum PlanLevel;
 
-// Every library occurs with and without each other one, so that its constant can be told:
-// elementwise uses none, mlp and attention products, conv convolutions with and without a product,
-// spectral transforms with products, fno all three.
+// Every library occurs with and without each other one, so that its constant can be separated:
+// elementwise uses none, mlp and attention use gemm, conv uses convolutions with and without gemm,
+// spectral uses FFTs with gemm, fno uses all three.
 constexpr auto kModels = std::to_array<ModelRow>({
     {kQuick, "elementwise", "norm-gelu", "none",
      R"({"input":{"shape":[4096],"requires_grad":true},"layers":[{"type":"repeat","times":4,"layers":[)"

@@ -1,4 +1,4 @@
-// The tables behind the plans: models and sizes.
+// plan_tables: the models and sizes of the plans.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ inline constexpr auto kEnumNames<PlanLevel> = std::to_array<EnumName<PlanLevel>>
     {{PlanLevel::kQuick, "quick"}, {PlanLevel::kStandard, "standard"}, {PlanLevel::kFull, "full"}});
 
 struct ModelRow {
-  PlanLevel level;  // the smallest plan that has it
+  PlanLevel level;  // the smallest plan that includes it
   const char* family;
   const char* variant;
   const char* optimizer;
@@ -38,7 +38,7 @@ struct PrecisionRow {
   const char* precision;
   bool pure_16bit = false;
 };
-// The cpu device computes 16-bit types through fp32 copies of its own, which no GPU makes: it is
+// The cpu device computes 16-bit types through fp32 copies, which GPUs do not make, so it is
 // measured in fp32.
 std::span<const PrecisionRow> precision_rows(DeviceKind kind);
 

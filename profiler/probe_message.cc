@@ -17,7 +17,7 @@ auto read_message(std::string_view message, const Read& read) {
   try {
     return read(json::parse(message));
   } catch (const json::exception& failure) {
-    throw Error(ErrorKind::kInput, fmt::format("a probe's message of {} bytes cannot be read: {}",
+    throw Error(ErrorKind::kInput, fmt::format("a probe message of {} bytes is malformed: {}",
                                                message.size(), failure.what()));
   }
 }

@@ -1,4 +1,4 @@
-// Probe messages: what goes to a probe's process and what comes back, as one JSON document each.
+// Probe messages: the request to a probe process and its reply, one JSON document each.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace memfathom {
 
 struct ProbeRequest {
   std::string device;    // "cpu", "cuda:0", "virtual:NAME"
-  std::string workload;  // its name; empty: only the environment is asked for
+  std::string workload;  // its name; empty: only the environment is requested
   std::string job;       // JSON
-  LibraryUse uses;       // whose first use is measured before the job
+  LibraryUse uses;       // the libraries whose first use is measured before the job
   Bytes ceiling;         // of reserved memory
   std::uint64_t seed = 0;
-  std::string trace;  // a file that gets the trace of the run; empty: none
+  std::string trace;  // the file for the run's trace; empty: none
 };
 
 struct ProbeReply {
   Environment environment;
   Bytes memory_free;  // of the device, when it was opened
-  // Job, workload and family are the asker's business; the rest of the sample is filled in.
+  // The caller sets job, workload and family; the probe fills in the rest of the sample.
   std::optional<Sample> sample;
 };
 
 std::string to_message(const ProbeRequest& request);
 std::string to_message(const ProbeReply& reply);
-// Throw Error(kInput) for anything else.
+// Throw Error(kInput) for malformed text.
 ProbeRequest request_from(std::string_view message);
 ProbeReply reply_from(std::string_view message);
 

@@ -81,7 +81,7 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
   return child;
 }
 
-// A probe that died takes no request; the broken pipe must not end us too.
+// Writing to a dead probe must not kill this process with SIGPIPE.
 void send(FileDescriptor& pipe, const std::string& message) {
   struct sigaction ignore {};
   struct sigaction before {};
@@ -92,7 +92,7 @@ void send(FileDescriptor& pipe, const std::string& message) {
   sigaction(SIGPIPE, &before, nullptr);
 }
 
-// Appends what is there; false at the end.
+// Appends the available bytes; false at the end.
 bool receive(int descriptor, std::string& text) {
   std::array<char, 65536> buffer{};
   const ssize_t n = read(descriptor, buffer.data(), buffer.size());
@@ -106,7 +106,7 @@ struct Answer {
   std::string err;
 };
 
-// Until both pipes end, which they do with the process, or the deadline.
+// Reads until both pipes close, which they do with the process, or until the deadline.
 Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline) {
   Answer answer;
   std::array<pollfd, 2> pipes{{{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}}};
@@ -129,7 +129,7 @@ int wait_for(pid_t child) {
   return status;
 }
 
-// The status of a process that ends before the deadline; nothing when it does not.
+// The exit status of a process that ends before the deadline; nullopt otherwise.
 std::optional<int> wait_until(pid_t child, Clock::time_point deadline) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
@@ -147,8 +147,7 @@ std::string last_line(const std::string& text) {
                      end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-// The probe's last sentence. It is our own program, which puts its name in front; so will whoever
-// prints this.
+// The probe's last message without its program name, which the caller adds again when it prints it.
 std::string sentence_of(const std::string& text) {
   constexpr std::string_view kOurName = "memfathom: ";
   std::string line = last_line(text);

@@ -1,4 +1,4 @@
-// ProbeProcess: one probe in a process of its own, whatever becomes of it.
+// ProbeProcess: runs one probe in a separate process and survives its failure.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace memfathom {
 
-// How a probe is started: our own program with the internal command, unless $MEMFATHOM_PROBE names
-// another one.
+// How to start a probe: this program with its internal command, unless $MEMFATHOM_PROBE names
+// another.
 struct ProbeProgram {
-  std::filesystem::path path;  // a bare name is looked for in PATH
+  std::filesystem::path path;  // a bare name is searched in PATH
   std::vector<std::string> arguments;
 };
 ProbeProgram own_probe_program();
@@ -21,13 +21,12 @@ ProbeProgram own_probe_program();
 struct ProbeOutcome {
   SampleStatus status = SampleStatus::kOk;
   std::string note;  // "signal 11 (Segmentation fault)", "no answer within 60 s", the probe's words
-  std::optional<ProbeReply> reply;  // where the probe answered
+  std::optional<ProbeReply> reply;  // if the probe replied
 };
 
-// Starts a probe, hands it the request, waits for its answer and its end. A probe that crashes,
-// hangs beyond `limit`, is killed or answers nonsense is an outcome; only a failure to start one
-// throws Error(kEnvironment). Ctrl-C does not reach the probe: it stands in a process group of its
-// own.
+// Starts a probe, sends the request and waits for its reply and exit. A probe that crashes, exceeds
+// `limit`, is killed or sends a malformed reply is an outcome; only a failure to start it throws
+// Error(kEnvironment). The probe has its own process group, so Ctrl-C does not reach it.
 ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
                        std::chrono::milliseconds limit);
 

@@ -25,7 +25,7 @@ class CpuTarget final : public ProbeTarget {
 
   const MemoryMeter& meter() const override { return meter_; }
   void open() override {
-    // Threads that spin while they wait for each other make a busy machine slower still.
+    // Threads that spin while waiting slow down a busy machine further.
     setenv("OMP_WAIT_POLICY", "passive", 0);
     device_ = open_cpu_device();
     memory_.emplace(device_->memory(), ceiling_);
@@ -68,7 +68,7 @@ class CudaTarget final : public ProbeTarget {
     if (!nvml) return environment;
     try {
       add_gpu_status(environment, nvml->status(index_));
-    } catch (const Error&) {  // what CUDA tells must do
+    } catch (const Error&) {  // use what CUDA reports
     }
     return environment;
   }
@@ -83,7 +83,7 @@ class CudaTarget final : public ProbeTarget {
   std::optional<LimitedSegments> memory_;
 };
 
-// The dry device with a GPU's hidden constants around it.
+// The dry device combined with a simulated GPU's constants.
 class VirtualTarget final : public ProbeTarget, private MemoryMeter {
  public:
   VirtualTarget(const std::string& name, Bytes ceiling, std::uint64_t seed)
@@ -102,7 +102,7 @@ class VirtualTarget final : public ProbeTarget, private MemoryMeter {
     if (library == Library::kCufft) constant_ += gpu_.truth().cufft;
   }
   void prepare(Allocator& allocator) const override {
-    constexpr int kUnusedStream = 1;  // blocks freed there are not given to other streams
+    constexpr int kUnusedStream = 1;  // other streams cannot reuse blocks freed on this one
     allocator.free(allocator.allocate(gpu_.truth().slack, kUnusedStream));
   }
 

@@ -1,5 +1,4 @@
-// ProbeTarget: the device under measurement: its memory, its workspaces and the meter that reads
-// it.
+// ProbeTarget: the device under measurement: its memory, its workspaces and its meter.
 #pragma once
 
 #include <memory>
@@ -26,27 +25,27 @@ class ProbeTarget {
  public:
   virtual ~ProbeTarget() = default;
 
-  // May be read before open(): the baseline.
+  // Can be read before open(), for the baseline.
   virtual const MemoryMeter& meter() const = 0;
-  // Makes the context: loads the device's module, starts its driver.
+  // Creates the context: loads the device's module and starts its driver.
   virtual void open() = 0;
-  // The rest only after open().
+  // The following functions require open().
   virtual Device& device() = 0;
   virtual const WorkspaceModel& workspaces() = 0;
   virtual SegmentSource& memory() = 0;  // within the ceiling
   virtual Environment environment() = 0;
-  virtual Bytes memory_free() = 0;  // what could be had now without harm to others
-  // A simulated GPU learns here what a real one finds out by itself: that a library is used.
+  virtual Bytes memory_free() = 0;  // usable now without affecting other processes
+  // Tells a simulated GPU that a library is used; a real GPU needs no call.
   virtual void load_library(Library) {}
-  // Before the job: a simulated GPU can leave memory in the allocator that the job will not find.
+  // Called before the job: a simulated GPU can leave memory in the allocator that the job cannot
+  // use.
   virtual void prepare(Allocator&) const {}
-  // The libraries that answer for workspaces.
+  // The libraries that provide the workspaces.
   virtual Library convolutions() const { return Library::kCudnn; }
   virtual Library transforms() const { return Library::kCufft; }
 };
 
-// `ceiling` limits what the allocator may reserve. `seed` only matters to a simulated GPU: its
-// scatter.
+// `ceiling` limits what the allocator may reserve. `seed` only affects a simulated GPU's noise.
 std::unique_ptr<ProbeTarget> make_target(const DeviceName& name, Bytes ceiling, std::uint64_t seed);
 
 }  // namespace memfathom

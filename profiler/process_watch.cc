@@ -25,7 +25,7 @@ struct ProcessStat {
   std::int64_t parent = 0;
 };
 
-// "4711 (a name) S 1 ...": the name may hold anything, so what follows the last bracket is read.
+// "4711 (a name) S 1 ...": the name may contain anything, so parsing starts after the last ')'.
 std::optional<ProcessStat> stat_of(std::int64_t pid) {
   const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
   const std::size_t end = text.rfind(')');
@@ -104,7 +104,7 @@ void ProcessWatch::read_resident(const std::vector<std::int64_t>& tree) {
   for (const std::int64_t pid : tree) {
     const std::string status = text_of(fmt::format("/proc/{}/status", pid));
     held += status_bytes(status, "VmRSS").value_or(Bytes{});
-    // The system's own high-water mark misses nothing between two readings.
+    // The kernel's high-water mark includes peaks between two readings.
     resident_ = std::max(resident_, status_bytes(status, "VmHWM").value_or(Bytes{}));
   }
   resident_ = std::max(resident_, held);

@@ -1,4 +1,4 @@
-// ProcessWatch: the most memory that a running process and what it starts hold on one device.
+// ProcessWatch: the peak memory of a running process and its descendants on one device.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,30 @@
 
 namespace memfathom {
 
-// The process and its descendants, as /proc shows them now; empty once it is gone. A process that
-// has ended but was not waited for is gone.
+// The process and its descendants in /proc now; empty once it has ended. A zombie counts as ended.
 std::vector<std::int64_t> process_tree(std::int64_t pid);
 
 struct WatchedPeak {
   Bytes bytes;
-  int device = -1;     // of the GPUs; -1: this machine's own memory
+  int device = -1;     // GPU index; -1: host memory
   std::string metric;  // "nvml-process", "nvml-device", "rss"
 };
 
 class ProcessWatch {
  public:
-  // Made before the process starts, or while it runs. With NVML every GPU is looked at; without
-  // (null) resident memory is.
+  // Create it before the process starts or while it runs. With NVML it watches every GPU; without
+  // (null), resident memory.
   explicit ProcessWatch(std::unique_ptr<Nvml> nvml);
 
-  // Reads once; false once the process is gone.
+  // Takes one reading; false once the process has ended.
   bool read(std::int64_t pid);
   int readings() const { return readings_; }
   const Nvml* nvml() const { return nvml_.get(); }
 
-  // On the device where it was most: what one rank of a job took. Nothing when it was on none.
+  // The peak on the device with the highest use: one rank of a job. Empty if no device was used.
   std::optional<WatchedPeak> peak() const;
-  // By how much the use of a whole GPU rose since this was made: for containers, where NVML lists
-  // processes under numbers that nobody inside knows.
+  // The growth of the whole GPU's use since construction. For containers, where NVML reports host
+  // process ids.
   std::optional<WatchedPeak> device_growth() const;
 
  private:

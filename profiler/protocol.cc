@@ -18,8 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSamplingInterval{5};
 
-// The smallest jobs that make a library load what it needs: a matrix product, a convolution, a
-// transform. Beyond them a library loads what the shapes of the real job ask for.
+// The smallest jobs that make a library initialize: a matrix product, a convolution, a transform.
+// The shapes of the real job may load more.
 struct FirstUse {
   const char* stage;
   Library library;
@@ -38,7 +38,7 @@ constexpr std::array<FirstUse, 3> kFirstUses{{
      R"("modes":[4,4]}],"loss":"mean"},"training":{"batch_size":2,"optimizer":"none"}})"},
 }};
 
-// The stages of a run as they are reached, each with the memory in use.
+// The stages of a run so far, each with the memory in use.
 class Stages {
  public:
   explicit Stages(const MemoryMeter& meter) : meter_(meter) { read("baseline"); }
@@ -65,7 +65,7 @@ void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTa
     if (!(request.uses.*first.used)) continue;
     target.load_library(first.library);
     {
-      CachingAllocator allocator(target.memory());  // gives everything back
+      CachingAllocator allocator(target.memory());  // frees everything at the end of the scope
       Session session(target.device(), allocator, target.workspaces(),
                       runner.policy(target.environment()));
       runner.run(session, first.job, [](std::string_view) {});
@@ -75,7 +75,7 @@ void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTa
   }
 }
 
-// Does `part`; when the device has no room for it that is the sample's status, and false.
+// Runs `part`. If the device is out of memory, sets the sample's status and returns false.
 bool within_memory(Sample& sample, const std::function<void()>& part) {
   try {
     part();

@@ -1,4 +1,4 @@
-// Protocol: how one sample is taken, in the process that was started for it alone.
+// Protocol: takes one sample, in a process started only for it.
 #pragma once
 
 #include "profiler/job_runner.h"
@@ -6,9 +6,9 @@
 
 namespace memfathom {
 
-// Baseline, context, first use of each library, tensors, warm-up step, measured steps; the device's
-// memory is read after each. Out of memory is an answer: a sample of that status. Other Errors are
-// the caller's.
+// Baseline, context, first use of each library, tensors, warm-up step, measured steps; reads the
+// device's memory after each. Out of memory is a result: a sample with that status. Other Errors
+// propagate to the caller.
 ProbeReply measure(const ProbeRequest& request, const JobRunner& runner);
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// The PyTorch probe: a single Python file inside the program that takes a sample in the user's own
+// The PyTorch probe: a Python file embedded in the program that takes a sample in the user's
 // PyTorch.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace memfathom {
 
-// `python` is a path, or a name that is looked for in PATH. It is handed the file's text, so that
-// nothing must be installed beside the program or written to disk.
+// `python` is a path, or a name searched in PATH. It receives the file's text as an argument, so
+// nothing has to be installed or written to disk.
 ProbeProgram pytorch_probe_program(const std::string& python);
 
-// pytorch_probe.py alone.
+// The text of pytorch_probe.py.
 std::span<const EmbeddedFile> pytorch_probe_files();
 
 }  // namespace memfathom

@@ -1,8 +1,8 @@
-"""Takes one sample of one training job in PyTorch: the request as JSON on standard input, the answer on standard output.
+"""Takes one sample of one training job in PyTorch: the request is JSON on standard input, the reply on standard output.
 
-`memfathom calibrate --framework pytorch` starts this file, in the Python of --python, once for every sample, as it starts
-its own probe for its own layers; the messages are the same (profiler/probe_message.h), and so are the stages. It needs
-Python 3.8 and torch, and writes no file. A job is a stack of layers (docs/jobs.md); what cannot be built is refused.
+`memfathom calibrate --framework pytorch` runs this file with the Python of --python, once per sample. It uses the same
+messages (profiler/probe_message.h) and stages as memfathom's own probe. It needs Python 3.8 and torch, and writes no
+file. A job is a stack of layers (docs/jobs.md); unsupported layers are rejected.
 """
 import ctypes
 import gc
@@ -15,11 +15,11 @@ import threading
 import time
 
 NOT_AVAILABLE = (1 << 64) - 1
-NOT_SUPPORTED, NO_PERMISSION = 3, 4  # of NVML's codes, those that are answers
+NOT_SUPPORTED, NO_PERMISSION = 3, 4  # the NVML codes that callers handle
 SAMPLING_SECONDS = 0.005
 
 
-# What the device uses: NVIDIA's management library, the gpu as CUDA sees it, or /proc.
+# Meters of the device's memory: NVML, CUDA's mem_get_info, or /proc.
 class NvmlMemory(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint), ("total", ctypes.c_ulonglong), ("reserved", ctypes.c_ulonglong),
                 ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
@@ -31,7 +31,7 @@ class NvmlProcess(ctypes.Structure):
 
 
 class LongNvmlProcess(ctypes.Structure):
-    """What drivers 535.43 to 535.86 fill in place of it, under the same name and version."""
+    """The entry that drivers 535.43 to 535.86 fill instead, under the same name and version."""
     _fields_ = NvmlProcess._fields_ + [("used_protected", ctypes.c_ulonglong)]
 
 
@@ -42,7 +42,7 @@ class NvmlRefusal(OSError):
 
 
 class Nvml:
-    """The gpu `index` as CUDA counts: by PCI bus and through CUDA_VISIBLE_DEVICES. OSError where there is no NVML."""
+    """GPU `index`, numbered as CUDA does: by PCI bus and CUDA_VISIBLE_DEVICES. Raises OSError without NVML."""
 
     def __init__(self, index):
         self.library = ctypes.CDLL(os.environ.get("MEMFATHOM_NVML", "libnvidia-ml.so.1"))
@@ -54,8 +54,8 @@ class Nvml:
         elif entry.isdigit():
             self.device = self.by_number(int(entry))
         else:
-            raise OSError("CUDA_VISIBLE_DEVICES is %s: it shows no gpu %d" % (visible, index))
-        self.gpu = self.device  # as a whole; of a divided one (MIG) a job gets an instance
+            raise OSError("CUDA_VISIBLE_DEVICES is %s; GPU %d is not visible" % (visible, index))
+        self.gpu = self.device  # the whole GPU; in MIG mode a job gets an instance
         if entry.startswith("MIG-"):
             self.gpu = self.handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", self.device)
         elif self.mode("nvmlDeviceGetMigMode"):
@@ -67,7 +67,7 @@ class Nvml:
         return found
 
     def gpus(self):
-        """Without those that a job's device cgroup keeps from it, which CUDA does not number."""
+        """Without GPUs that the device cgroup hides, which CUDA does not number."""
         count, found = ctypes.c_uint(0), []
         self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
         for index in range(count.value):
@@ -81,11 +81,11 @@ class Nvml:
     def by_number(self, number):
         gpus = self.gpus()
         if number >= len(gpus):
-            raise OSError("NVML knows no gpu %d" % number)
+            raise OSError("NVML has no GPU %d" % number)
         return gpus[number]
 
     def by_uuid(self, beginning):
-        """NVML wants a UUID whole, CUDA takes as much of it as tells the gpus apart."""
+        """CUDA accepts a unique prefix of a UUID, NVML needs all of it."""
         try:
             return self.handle("nvmlDeviceGetHandleByUUID", beginning.encode())
         except OSError:
@@ -94,7 +94,7 @@ class Nvml:
             self.call("nvmlDeviceGetUUID", gpu, text, ctypes.c_uint(len(text)))
             if text.value.decode().startswith(beginning):
                 return gpu
-        raise OSError("NVML knows no gpu %s" % beginning)
+        raise OSError("NVML has no GPU %s" % beginning)
 
     def first_instance(self):
         for index in range(7):
@@ -118,7 +118,7 @@ class Nvml:
         return text.value.decode()
 
     def mode(self, name):
-        """ECC or MIG; gpus without it have it off."""
+        """ECC or MIG; off on GPUs without it."""
         current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
         try:
             self.call(name, self.gpu, ctypes.byref(current), ctypes.byref(pending))
@@ -132,10 +132,10 @@ class Nvml:
         return memory.used
 
     def processes(self):
-        """Bytes by process id; None where NVML does not tell. Empty where it tells nothing of processes."""
+        """Bytes by process id, None if NVML does not report them. Empty if it does not report processes."""
         name = "nvmlDeviceGetComputeRunningProcesses_v"
         newer = hasattr(self.library, name + "3")
-        # What came with the long entries, and what came when they went.
+        # Functions added with the long entries, and after them.
         is_long = (newer and hasattr(self.library, "nvmlDeviceGetConfComputeMemSizeInfo")
                    and not hasattr(self.library, "nvmlDeviceGetRunningProcessDetailList"))
         count = ctypes.c_uint(1024)
@@ -153,7 +153,7 @@ class NvmlMeter:
     def __init__(self, nvml):
         self.nvml, self.before, self.device_before = nvml, nvml.processes(), nvml.used()
         self.own, self.disturbed = False, ""
-        # torch is not loaded yet: an entry under our number is a process of the host, seen from a container.
+        # torch is not loaded yet: an entry with our id is a host process, seen from a container.
         self.has_namesake = os.getpid() in self.before
 
     def used(self):
@@ -171,7 +171,8 @@ class NvmlMeter:
         for pid in sorted(set(others) | set(before)):
             if self.disturbed or others.get(pid, -1) == before.get(pid, -1):
                 continue
-            verb = "came to" if pid not in before else "left" if pid not in others else "changed its use of"
+            verb = ("started using" if pid not in before else
+                    "stopped using" if pid not in others else "changed its memory use on")
             self.disturbed = "process %d %s the device" % (pid, verb)
 
     def metric(self):
@@ -179,7 +180,7 @@ class NvmlMeter:
 
 
 class MemGetInfoMeter:
-    """The whole gpu, by CUDA: it cannot be read before the context exists."""
+    """The whole GPU, from CUDA: it cannot be read before the context exists."""
     disturbed = ""
 
     def __init__(self, index):
@@ -216,7 +217,7 @@ class RssMeter:
 
 
 class Stages:
-    """The readings after each stage, and the highest one, with those of a thread between them."""
+    """The readings after each stage, and the highest one, including those of a sampling thread."""
 
     def __init__(self, meter):
         self.meter, self.readings, self.highest = meter, [], 0
@@ -243,9 +244,9 @@ class Stages:
         return self.highest - self.readings[0]["device_used_bytes"]
 
 
-# What PyTorch runs on.
+# The environment of PyTorch.
 def library_version(name, symbol):
-    """Of a library of CUDA that this process has loaded."""
+    """The version of a CUDA library that this process has loaded."""
     with open("/proc/self/maps") as maps:
         paths = {line.split()[-1] for line in maps if "/lib%s.so" % name in line}
     for path in sorted(paths):
@@ -297,7 +298,7 @@ def cuda_environment(torch, index, nvml):
             "os": "%s %s" % (platform.system(), platform.release())}
 
 
-# Jobs as PyTorch modules, each written as its library or the usual script writes it.
+# Jobs as PyTorch modules, each written as in its library or in typical scripts.
 def make_layers(torch):
     nn, functional = torch.nn, torch.nn.functional
 
@@ -431,11 +432,11 @@ def make_layers(torch):
     return build
 
 
-PRECISIONS = {"fp32": None, "amp-bf16": "bfloat16"}  # of autocast; parameters are fp32
+PRECISIONS = {"fp32": None, "amp-bf16": "bfloat16"}  # autocast type; parameters are fp32
 
 
 class Loop:
-    """A job's model, and its iterations as scripts write them."""
+    """A job's model, and its training iterations as in typical scripts."""
 
     def __init__(self, torch, job, device):
         self.torch, self.device = torch, device
@@ -474,7 +475,7 @@ class Loop:
         return makers[name](parameters)
 
     def load(self):
-        """A new batch when the old one has gone, as loaders have it; an input with a gradient is no batch and stays."""
+        """Frees the old batch, then creates a new one, as data loaders do; an input with a gradient is kept."""
         torch = self.torch
         if self.x is not None and self.keeps_input:
             return
@@ -511,7 +512,7 @@ class Loop:
             self.optimizer.step()
 
 
-# The smallest jobs that make a library load what it needs; the same as of memfathom's own probe.
+# The smallest jobs that make a library initialize; the same as in memfathom's own probe.
 FIRST_USES = [
     ("cublas", [16], 4, {"type": "linear", "in": 16, "out": 16}),
     ("cudnn", [4, 8, 8], 2, {"type": "conv2d", "in": 4, "out": 4, "kernel": 3, "padding": 1}),
@@ -520,7 +521,7 @@ FIRST_USES = [
 
 
 class Device:
-    """cpu or cuda:N: its meter before torch is loaded, and what differs between the two afterwards."""
+    """cpu or cuda:N: its meter, created before torch is loaded, and what differs between the two."""
 
     def __init__(self, name):
         self.name, self.is_cuda, self.nvml = name, name.startswith("cuda"), None
@@ -572,7 +573,7 @@ class Device:
             self.torch.cuda.synchronize(self.index)
 
     def give_back(self):
-        """Everything the allocator holds, and its record."""
+        """Releases the allocator's cache and resets its statistics."""
         gc.collect()
         if not self.is_cuda:
             return

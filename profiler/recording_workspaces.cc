@@ -16,7 +16,7 @@ WorkspaceSize RecordingWorkspaces::fft(const FftQuery& query) const {
   return answer;
 }
 
-// A device that runs attention with kernels of its own asks no library: there is nothing to keep.
+// A device that runs attention with its own kernels queries no library: there is nothing to record.
 WorkspaceSize RecordingWorkspaces::attention(const AttentionQuery& query) const {
   const WorkspaceSize answer = inner_.attention(query);
   if (answer.source != Source::kDefault) {

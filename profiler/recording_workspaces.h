@@ -1,4 +1,4 @@
-// RecordingWorkspaces: asks another model and keeps every distinct answer: what a profile records.
+// RecordingWorkspaces: forwards to another model and records every distinct reply, for profiles.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace memfathom {
 
 class RecordingWorkspaces final : public WorkspaceModel {
  public:
-  // `inner` must outlive it. The libraries are named in the record.
+  // `inner` must outlive it. The records contain the libraries' names.
   RecordingWorkspaces(const WorkspaceModel& inner, Library convolutions, Library transforms)
       : inner_(inner), convolutions_(convolutions), transforms_(transforms) {}
 
@@ -20,7 +20,7 @@ class RecordingWorkspaces final : public WorkspaceModel {
   WorkspaceSize fft(const FftQuery& query) const override;
   WorkspaceSize attention(const AttentionQuery& query) const override;
 
-  std::vector<WorkspaceRequest> requests() const;  // in the order of their shapes
+  std::vector<WorkspaceRequest> requests() const;  // ordered by shape
 
  private:
   void keep(const WorkspaceRequest& request) const;

@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-// Plain read(): streams would allocate, and so change what is measured.
+// Plain read(): streams would allocate and change the measurement.
 std::string read_status() {
   const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};

@@ -7,17 +7,17 @@ namespace memfathom {
 
 class RssMeter final : public MemoryMeter {
  public:
-  // Throws Error(kEnvironment) where /proc does not tell.
+  // Throws Error(kEnvironment) if /proc does not report it.
   RssMeter();
 
   Bytes used() const override;
   std::optional<Bytes> high_water() const override;
   std::string metric() const override { return "rss"; }
-  // Pages that were swapped out are missing from the resident set.
+  // Swapped-out pages are not part of the resident set.
   std::string disturbance() const override;
 };
 
-// A line "VmRSS:  2200 kB" of a status file; nothing when there is no such line.
+// The value of a line "VmRSS:  2200 kB" of a status file; nullopt if there is no such line.
 std::optional<Bytes> status_bytes(const std::string& status, std::string_view key);
 
 }  // namespace memfathom

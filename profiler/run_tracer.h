@@ -1,5 +1,4 @@
-// RunTracer: an allocator in front of another one that writes the trace of a run
-// (docs/contract.md §5).
+// RunTracer: an allocator wrapper that writes the trace of a run (docs/contract.md §5).
 #pragma once
 
 #include <fstream>
@@ -16,13 +15,13 @@ struct TraceFile {
   TraceWriter writer;
 };
 
-// The file is a base so that it is there before the allocator that writes to it.
+// The file is a base class so that it is constructed before the allocator that writes to it.
 class RunTracer final : private TraceFile, public TracingAllocator {
  public:
-  // Gzipped when the name ends in .gz. Throws Error(kEnvironment) when the file cannot be made.
+  // Gzipped if the name ends in .gz. Throws Error(kEnvironment) if the file cannot be created.
   RunTracer(Allocator& inner, const std::string& path, const std::string& device);
 
-  // Whose phases and components the events carry; before that they carry none.
+  // The ledger whose phases and components the events get; without it they have none.
   void follow(Session& session) { session_ = &session; }
   void finish() { writer.finish(); }
 

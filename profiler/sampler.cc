@@ -29,7 +29,7 @@ void Sampler::watch() {
   while (!wake_.wait_for(lock, interval_, [this] { return stopping_; })) read();
 }
 
-// A reading that fails is no reading: the stages' own readings report what is wrong.
+// Failed readings are skipped: the readings at each stage report the error.
 void Sampler::read() {
   try {
     peak_ = std::max(peak_.load(), meter_.used().count());

@@ -1,5 +1,4 @@
-// Sampler: a thread that reads a meter again and again, so that no peak between two stages is
-// missed.
+// Sampler: a thread that polls a meter to find peaks between two stages.
 #pragma once
 
 #include <atomic>
@@ -21,7 +20,7 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Ends the thread; the highest reading.
+  // Stops the thread and returns the highest reading.
   Bytes stop();
   std::int64_t readings() const { return readings_; }
 

@@ -24,7 +24,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// 0..1, the `which`-th number that belongs to the hash.
+// 0..1: random number `which` derived from the hash.
 double part(std::uint64_t hash, std::uint64_t which) {
   return static_cast<double>(mixed(hash + which * 0x9E3779B97F4A7C15ULL) >> 11) * 0x1p-53;
 }
@@ -56,7 +56,7 @@ VirtualGpu::VirtualGpu(std::string_view name)
       hash_(stable_hash(name_)) {
   if (!is_plain(name_)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("\"virtual:{}\" is no name of a virtual card; write letters, digits, "
+                fmt::format("\"virtual:{}\" is not a valid virtual GPU name; use letters, digits, "
                             "'-', '_' or '.' after virtual:",
                             name_));
   }
@@ -90,7 +90,7 @@ void VirtualGpu::plant(std::string_view change) {
   const bool is_number = failure == std::errc{} && end == value.data() + value.size();
   if (what != "workspace" || !is_number || !(factor > 0 && factor <= 100)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("\"{}\" is no change of a virtual card; write context=300MiB, "
+                fmt::format("\"{}\" is not a known virtual GPU change; use context=300MiB, "
                             "workspace=1.5 or slack=64MiB",
                             change));
   }
@@ -119,7 +119,7 @@ WorkspaceSize VirtualGpu::fft(const FftQuery& query) const {
 }
 
 Bytes VirtualGpu::reading(Bytes truly_used, std::uint64_t seed) const {
-  // Two uniform numbers make a triangle: no reading is far off.
+  // The sum of two uniform numbers has a triangular distribution, without large outliers.
   const double scatter = kScatter * (part(hash_ ^ seed, 7) + part(hash_ ^ seed, 8) - 1);
   return share_of(static_cast<double>(truly_used.count()) * (1 + scatter)).rounded_up(kPage);
 }

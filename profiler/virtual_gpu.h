@@ -1,8 +1,7 @@
-// VirtualGpu: a simulated GPU whose hidden truth follows from its name: for tests and
-// demonstrations.
+// VirtualGpu: a simulated GPU whose ground truth is derived from its name; for tests and demos.
 //
-// Nothing it says is a measurement: its environment's architecture is "virtual", and the store and
-// the fitter keep such samples apart from real ones.
+// Its readings are not measurements: its environment's architecture is "virtual", and the store and
+// the fitter keep such samples separate from real ones.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +15,17 @@ namespace memfathom {
 
 class VirtualGpu final : public WorkspaceModel {
  public:
-  // Of "virtual:NAME", or of a changed one,
-  // "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB": the same GPU under another driver
-  // that takes so much more, for seeing whether the change is found. Throws Error(kInput) for a
-  // name that is empty or not plain and for an unknown change.
+  // Creates "virtual:NAME", or a changed GPU,
+  // "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB": the same GPU with a driver that uses
+  // that much more, to test whether the change is detected. Throws Error(kInput) for an empty or
+  // invalid name and for an unknown change.
   explicit VirtualGpu(std::string_view name);
 
   struct Truth {
     Bytes context, cublas, cudnn, cufft;
     double convolution_factor = 0;  // workspace bytes per byte of input and output
     double transform_factor = 0;
-    Bytes slack;  // cached by the allocator where no job finds it
+    Bytes slack;  // cached by the allocator but unusable by any job
   };
   const Truth& truth() const { return truth_; }
   Environment environment() const;
@@ -35,20 +34,20 @@ class VirtualGpu final : public WorkspaceModel {
   WorkspaceSize fft(const FftQuery& query) const override;
   WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
-  // What nvidia-smi would show of a true use: in whole pages, with a little scatter that depends on
-  // `seed` only.
+  // The reading nvidia-smi would show for the true use: in whole pages, with noise that depends
+  // only on `seed`.
   Bytes reading(Bytes truly_used, std::uint64_t seed) const;
 
  private:
   void plant(std::string_view change);
 
   std::string name_;
-  std::string planted_;  // "+context=300MiB", empty when nothing is
+  std::string planted_;  // "+context=300MiB", empty if unchanged
   std::uint64_t hash_;
   Truth truth_;
 };
 
-// A number that depends on the text only, on every machine (FNV-1a, then mixed).
+// A hash of the text, the same on every machine (FNV-1a, then mixed).
 std::uint64_t stable_hash(std::string_view text);
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// Which GPUs CUDA_VISIBLE_DEVICES leaves to a process, and in which order.
+// visible_devices: the GPUs that CUDA_VISIBLE_DEVICES exposes, and their order.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace memfathom {
 
-// The entries of the variable's value: numbers, or the beginnings of UUIDs ("GPU-...", "MIG-...").
-// As CUDA reads it, the first entry that is neither ends the list, and an empty value shows no
-// GPU. Nothing when the variable is not set (`value` is null): every GPU is visible.
+// The entries of the variable: numbers or UUID prefixes ("GPU-...", "MIG-..."). As in CUDA, the
+// first invalid entry ends the list, and an empty value hides every GPU. Returns nullopt if the
+// variable is not set (`value` is null): every GPU is visible.
 std::optional<std::vector<std::string>> visible_devices(const char* value);
 
 }  // namespace memfathom

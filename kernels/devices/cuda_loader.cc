@@ -27,7 +27,7 @@ std::string last_message() {
 }
 
 const CudaModule& open_module(const std::filesystem::path& file) {
-  // Never unloaded: devices, and what cudart registers at exit, point into it.
+  // Never unloaded: devices and the CUDA runtime's exit handlers point into it.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     fail(
@@ -65,14 +65,14 @@ std::vector<std::filesystem::path> cuda_module_search_paths() {
 }
 
 const CudaModule& load_cuda_module(const std::vector<std::filesystem::path>& places) {
-  // As NVML and nvidia-smi count, in every command alike. What the user set stands; and it is set
-  // once only, since threads may be reading the environment later.
+  // Orders GPUs by PCI bus, as NVML and nvidia-smi do, unless the user set it; set only once,
+  // because other threads may read the environment later.
   if (std::getenv(kOrderVariable) == nullptr) setenv(kOrderVariable, "PCI_BUS_ID", 0);
   for (const auto& place : places) {
     std::error_code error;
     if (place.has_parent_path() && std::filesystem::exists(place, error)) return open_module(place);
   }
-  // The last place may be a bare name, which only the dynamic linker can look for.
+  // The last candidate may be a bare name, which only the dynamic linker can find.
   if (!places.empty() && !places.back().has_parent_path() &&
       dlopen(places.back().c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
     return open_module(places.back());

@@ -1,5 +1,5 @@
-// The host side of the CUDA module: found and opened when a GPU is wanted, so that the program
-// starts without NVIDIA's libraries.
+// cuda_loader: opens the CUDA module on demand, so that the program starts without NVIDIA's
+// libraries.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,17 @@
 
 namespace memfathom {
 
-// Where libmemfathom_cuda.so is looked for, in order: $MEMFATHOM_CUDA_MODULE alone if it is set,
-// else beside the program, in lib/memfathom beside its folder, and wherever the dynamic linker
-// looks.
+// The candidate paths of libmemfathom_cuda.so, in order: only $MEMFATHOM_CUDA_MODULE if it is set,
+// else next to the program, in lib/memfathom next to its folder, and the dynamic linker's paths.
 std::vector<std::filesystem::path> cuda_module_search_paths();
 
-// Opens the first module that is there; it stays loaded. Throws Error(kEnvironment) with one
-// sentence when there is none, when a library it needs is missing, or when it belongs to another
-// build.
+// Opens the first existing module; it stays loaded. Throws Error(kEnvironment) if there is none, if
+// a library it needs is missing, or if it belongs to another build.
 const CudaModule& load_cuda_module(
     const std::vector<std::filesystem::path>& places = cuda_module_search_paths());
 
-// "cuda:N" as a device, GPUs being counted by their PCI bus. Throws Error(kEnvironment): no
-// module, no driver, no GPU, no such GPU.
+// Opens device "cuda:N", numbered by PCI bus. Throws Error(kEnvironment) without a module, a
+// driver, or such a GPU.
 std::unique_ptr<Device> open_cuda_device(int index);
 
 }  // namespace memfathom

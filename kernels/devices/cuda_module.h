@@ -1,8 +1,8 @@
-// Module: what libmemfathom_cuda.so offers to the program that opens it with dlopen
+// CudaModule: the interface of libmemfathom_cuda.so, which the program opens with dlopen
 // (kernels/devices/cuda_loader.h).
 //
 // C++ types cross this boundary: module and program are built together, and a module of another
-// build is refused instead of trusted (kernels/devices/module_interface.h).
+// build is rejected (kernels/devices/module_interface.h).
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,12 @@ struct CudaMemory {
   Bytes free, total;
 };
 
-// Every function throws Error(kEnvironment) with one sentence: no driver, no device, no such
-// device.
+// Every function throws Error(kEnvironment) without a driver or such a device.
 struct CudaModule {
   std::uint64_t interface = 0;  // module_interface() of its build
   int (*device_count)() = nullptr;
   std::unique_ptr<Device> (*open)(int index) = nullptr;
-  // Of the whole device, by cudaMemGetInfo: makes a context if there is none.
+  // Of the whole device, from cudaMemGetInfo: creates a context if there is none.
   CudaMemory (*memory)(int index) = nullptr;
 };
 

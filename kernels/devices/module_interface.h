@@ -1,6 +1,6 @@
-// The interface of the device modules, as a number: a hash of kernels/devices/cuda_module.h, of
-// every header it includes, and of the compiler. Program and module each have their own copy, and
-// the program opens no module with another number.
+// module_interface: the interface of the device modules as a number: a hash of
+// kernels/devices/cuda_module.h, every header it includes, and the compiler. Program and module
+// each contain a copy, and the program rejects modules with another number.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr double kMillisecond = 1e-3;
 
 json row_json(const BenchRow& row, int repetitions) {
-  // The first block is what upstream's reader asks for.
+  // The first block contains the keys that upstream's reader requires.
   json entry = {{"name", row.name},
                 {"run_name", row.name},
                 {"run_type", "iteration"},

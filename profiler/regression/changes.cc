@@ -13,7 +13,7 @@ using Group = std::vector<const BenchRow*>;
 using Reading = std::function<std::optional<Bytes>(const BenchRow&)>;
 
 Bytes middle(std::vector<Bytes> values) {
-  // The lower of the two middle ones: a figure that was really read.
+  // The lower median: a value that was measured.
   const auto half = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), half, values.end());
   return *half;
@@ -28,7 +28,7 @@ std::vector<Bytes> read_all(const Group& group, const Reading& reading) {
   return values;
 }
 
-// Nothing unless both sides have it.
+// Empty unless both sides have it.
 std::optional<Figure> figure(std::string component, std::string words, const Group& before,
                              const Group& after, const Reading& reading) {
   Figure made{std::move(component),      std::move(words),        {}, {},
@@ -48,7 +48,7 @@ Reading counter_named(const char* name) {
   return [name](const BenchRow& row) { return counter(row, name); };
 }
 
-// A counter as a figure of its own.
+// A counter as a separate figure.
 struct Counter {
   const char* name;
   const char* component;
@@ -87,7 +87,7 @@ bool differs(Bytes from, Bytes to, int readings, const CompareOptions& options) 
          static_cast<double>(by.count()) > options.share * static_cast<double>(from.count());
 }
 
-// How many of `values` lie above (or below) `from`.
+// The number of `values` above (or below) `from`.
 int moved(Bytes from, const std::vector<Bytes>& values, bool up, int readings,
           const CompareOptions& options) {
   return static_cast<int>(std::count_if(values.begin(), values.end(), [&](Bytes value) {
@@ -127,7 +127,7 @@ FigureChange change_of(const Figure& figure, const CompareOptions& options) {
   FigureChange change;
   change.processes = count(figure.all_after);
   change.agreeing = moved(figure.before, figure.all_after, up, figure.readings, options);
-  // Seen from the other side, the old processes must lie as far from the new median.
+  // Conversely, the old processes must lie as far from the new median.
   const int old_agreeing = moved(figure.after, figure.all_before, !up, figure.readings, options);
   const bool most =
       2 * change.agreeing > change.processes && 2 * old_agreeing > count(figure.all_before);
@@ -180,19 +180,19 @@ Figure cause_of(const Group& before, const Group& after, const Figure& total,
         figure(operation.component,
                fmt::format("{}, {}", library_name(operation.component), operation.operation),
                before, after, operation_of(operation));
-    if (made) made->readings = 0;  // what was asked for is exact, not a reading in pages
+    if (made) made->readings = 0;  // a requested size is exact, not rounded to pages
     add(std::move(made));
   }
   const auto by = [](const Figure& f) { return distance(f.before, f.after); };
   const auto most = std::max_element(
       parts.begin(), parts.end(), [&](const Figure& a, const Figure& b) { return by(a) < by(b); });
-  // A request that changed changes how blocks fit, by whole segments at times: what the allocator
-  // holds follows from it. What is taken at the start does not.
+  // A changed request changes how blocks fit, sometimes by whole segments: the allocator's reserved
+  // memory follows from it. Start-up memory does not.
   const bool is_request =
       most != parts.end() && most - parts.begin() >= static_cast<std::ptrdiff_t>(startup_parts);
   if (most != parts.end() && (is_request || 4 * by(*most) >= by(total))) return *most;
 
-  // Slack follows from what is allocated: it is a cause only where nothing else is.
+  // Slack follows from the allocations: it is the cause only if nothing else changed.
   const std::optional<Figure> slack =
       figure("allocator_slack", "allocator slack", before, after, slack_of);
   if (slack && moved_like(*slack, total, options)) return *slack;

@@ -18,7 +18,7 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kMinSamplesForTimeTest =
-    5;  // below, no arrangement of ranks is improbable enough
+    5;  // with fewer, no arrangement of ranks is significant
 
 using Group = std::vector<const BenchRow*>;  // the repetitions of one benchmark
 
@@ -34,7 +34,7 @@ std::vector<std::pair<std::string, Group>> grouped(const BenchFile& file) {
   return groups;
 }
 
-// Why a benchmark has no figures; empty when one repetition has.
+// Why a benchmark has no values; empty if any repetition has.
 std::string failure_of(const Group& group) {
   for (const BenchRow* row : group) {
     if (row->error.empty()) return {};
@@ -60,14 +60,14 @@ Severity severity_of(Bytes before, Bytes after, const CompareOptions& options) {
 }
 
 std::string percent_text(Bytes before, Bytes after) {
-  // A share of next to nothing tells nobody anything.
+  // A percentage of a tiny value is meaningless.
   if (before < Bytes{1 << 20}) return fmt::format("from {}", to_string(before));
   const double share =
       static_cast<double>((after - before).count()) / static_cast<double>(before.count());
   return fmt::format("{:+.1f} %", 100 * share);
 }
 
-// Which of the changed versions a component belongs to, most likely first.
+// The changed versions that can affect a component, most likely first.
 std::string blamed_on(std::string_view component, const std::vector<StackChange>& stack) {
   if (stack.empty()) return "no version changed: look at the program and the machine";
   const auto said = [](const StackChange& change) {
@@ -89,13 +89,13 @@ ComparedBenchmark judged_memory(const Group& before, const Group& after, bool is
   ComparedBenchmark result;
   const std::vector<Figure> figures = figures_of(before, after, is_startup || !startup_is_apart);
   const Figure* worst = nullptr;      // of those that changed
-  const Figure* uncertain = nullptr;  // of those that may have
+  const Figure* uncertain = nullptr;  // of those that may have changed
   for (const Figure& figure : figures) {
     const FigureChange change = change_of(figure, options);
     if (change.kind == FigureChange::kMaybe && uncertain == nullptr) uncertain = &figure;
     if (change.kind != FigureChange::kYes) continue;
-    // Figures come from the most to the least inclusive. One that grew is told even where a more
-    // inclusive one fell: that may be luck in how blocks fit.
+    // Figures are ordered from the most to the least inclusive. One that grew is reported even if a
+    // more inclusive one shrank: that may be chance in how blocks fit.
     const bool grew = figure.after > figure.before;
     if (grew)
       result.severity =
@@ -143,7 +143,7 @@ ComparedBenchmark judged_memory(const Group& before, const Group& after, bool is
 }
 
 struct TimeQuestion {
-  std::size_t benchmark;  // its place in the results
+  std::size_t benchmark;  // its index in the results
   RankTest test;
   double before;
   double after;
@@ -161,7 +161,7 @@ void judge_times(const std::vector<TimeQuestion>& questions, const CompareOption
     result.seconds_after = question.after;
     const double shift = question.after / question.before - 1;
     if (corrected[i] >= options.time_alpha || std::abs(shift) < options.time_share) continue;
-    // Memory is what people come for: time decides only where memory did not.
+    // Memory takes precedence: time decides only if memory did not change.
     if (result.verdict != BenchVerdict::kSame) continue;
     result.verdict = shift > 0 ? BenchVerdict::kWorse : BenchVerdict::kBetter;
     if (shift > 0) result.severity = options.time_fails ? Severity::kFailure : Severity::kWarning;
@@ -183,7 +183,7 @@ ComparedBenchmark one_sided(const std::string& name, const Group& group, BenchVe
   return result;
 }
 
-// 0 for what is to be read first.
+// 0 is listed first.
 int place_of(const ComparedBenchmark& result) {
   if (result.severity == Severity::kFailure) return 0;
   if (result.severity == Severity::kWarning) return 1;
@@ -198,8 +198,8 @@ int place_of(const ComparedBenchmark& result) {
   return 7;
 }
 
-// "conv/3x3-64-64-56-b32/forward/fp16/nhwc" without its type and layout: the operation, of which
-// the benchmark is one variant.
+// "conv/3x3-64-64-56-b32/forward/fp16/nhwc" without type and layout: the operation that the
+// benchmark is a variant of.
 std::string_view operation_in(std::string_view name) {
   constexpr std::array<std::string_view, 5> kVariants{"/fp32", "/fp16", "/bf16", "/nhwc", "/nchw"};
   for (bool found = true; found;) {
@@ -218,8 +218,8 @@ double growth_of(const ComparedBenchmark& result) {
   return static_cast<double>((*result.after - *result.before).count());
 }
 
-// The worst first. An operation is judged by all of its variants together: a library that gives one
-// layout what it takes from another has swapped plans, and is read after one that grew on balance.
+// The worst first. An operation is ranked by the sum over its variants: a library that swapped
+// plans between two layouts is listed after one that grew in total.
 void sort_by_importance(std::vector<ComparedBenchmark>& benchmarks) {
   std::map<std::string, double, std::less<>> balance;
   for (const ComparedBenchmark& b : benchmarks)

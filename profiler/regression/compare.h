@@ -1,10 +1,11 @@
-// Comparing two bench files: what changed, by how much, and what it is to be blamed on.
+// compare: compares two bench files: what changed, by how much, and the likely cause.
 //
-// Memory is nearly deterministic and comes in pages: it has changed when the median moved by more
+// Memory is nearly deterministic and comes in pages: it has changed if the median moved by more
 // than a quantum and a share of itself, and most processes on either side agree. Times are noisy:
-// they have changed when a rank test says so after Holm's correction and the shift is large enough
-// to matter. What the process takes before the job (context, modules of libraries) is judged once,
-// in the benchmarks named "startup/...", and taken out of everybody else's device peak.
+// they have changed if a rank test is significant after Holm's correction and the shift is large
+// enough to matter. Memory that the process takes before the job (context, libraries' modules) is
+// compared once, in the benchmarks named "startup/...", and subtracted from every other device
+// peak.
 #pragma once
 
 #include <optional>
@@ -20,13 +21,13 @@ namespace memfathom {
 struct CompareOptions {
   Bytes quantum{2 << 20};
   double share = 0.005;
-  // A benchmark that is worse fails at either of the first two, and is a warning at the third.
+  // A benchmark that is worse fails at either of the first two limits, and warns at the third.
   double fail_share = 0.05;
   Bytes fail_bytes{256 << 20};
   double warn_share = 0.01;
   double time_alpha = 0.05;
-  double time_share = 0.05;  // the least shift of the median that matters
-  bool time_fails = false;   // slower is a warning otherwise
+  double time_share = 0.05;  // the smallest relevant shift of the median
+  bool time_fails = false;   // false: slower is only a warning
 };
 
 enum class BenchVerdict { kSame, kBetter, kWorse, kAmbiguous, kMissing, kNew };
@@ -53,11 +54,11 @@ struct StackChange {
 
 struct ComparedBenchmark {
   std::string name;
-  std::string label;  // for people; the name when there is none
+  std::string label;  // readable; the name if there is none
   BenchVerdict verdict = BenchVerdict::kSame;
   Severity severity = Severity::kNone;
   std::string reason;
-  // What changed most; for one that did not change, its largest figure.
+  // The largest change; without a change, the largest figure.
   std::string component;  // the contract's name, "time", or empty
   std::string what;       // "cuDNN workspace, data gradient 7x7/s2 ..."
   std::optional<Bytes> before;
@@ -69,18 +70,17 @@ struct ComparedBenchmark {
 
 struct BenchComparison {
   std::vector<StackChange> stack;
-  // The worst first (operations by what their types and layouts grew together), then in the order
-  // of the files.
+  // The worst first (operations by the total growth of their variants), then in file order.
   std::vector<ComparedBenchmark> benchmarks;
 
   int count(BenchVerdict verdict) const;
   int count(Severity severity) const;
-  // "worse" when a benchmark fails, "undecided" when none does but some could not be told, else
-  // "same" or "better".
+  // "worse" if a benchmark fails, "undecided" if none fails but some are uncertain, else "same" or
+  // "better".
   std::string_view verdict() const;
 };
 
-// Throws Error(kInput) when the files are of different devices: a baseline belongs to one.
+// Throws Error(kInput) if the files are from different devices: a baseline belongs to one device.
 BenchComparison compare(const BenchFile& base, const BenchFile& now,
                         const CompareOptions& options = {});
 

@@ -7,7 +7,7 @@
 namespace memfathom {
 namespace {
 
-// Kernels and maps are cubes or squares; `depth` is the first extent of a volume that is none.
+// Kernels and maps are cubes or squares; `depth` is the first extent of a non-cubic volume.
 struct Geometry {
   int dimensions;
   std::int64_t batch;
@@ -20,7 +20,7 @@ struct Geometry {
   std::int64_t groups = 1;
   std::int64_t depth = 0;
   bool transposed = false;
-  bool patches = false;  // no padding: each patch is seen once
+  bool patches = false;  // no padding: patches do not overlap
 };
 
 constexpr std::array kGeometries{
@@ -39,7 +39,7 @@ constexpr std::array kGeometries{
     Geometry{2, 4, 320, 320, 64, 3},                             // diffusion U-Net
     Geometry{2, 1, 128, 128, 512, 3},                            // image decoder
     Geometry{2, 32, 3, 768, 224, 16, 16, 1, 1, 0, false, true},  // ViT patches
-    // Volumes: bf16 was given kernels with far larger workspaces in several releases.
+    // 3-D: several cuDNN releases chose bf16 kernels with far larger workspaces.
     Geometry{3, 4, 64, 64, 56, 3, 1, 1, 1, 8},    // 3-D ResNet
     Geometry{3, 1, 32, 64, 64, 3},                // 3-D U-Net
     Geometry{3, 1, 128, 128, 64, 3, 1, 1, 1, 5},  // video decoder
@@ -149,12 +149,12 @@ std::vector<AttentionCase> attention_suite() {
       Row{8, 8, 8, 4096, 77, 64},       // cross-attention
       Row{8, 32, 8, 1, 8192, 128},      // decoding
   };
-  // Where a version refuses a pass for a described device the row says so, and the version that
-  // first plans it shows as new.
+  // If a version rejects a pass for a described device, the row records it, and the first version
+  // that plans it appears as new.
   struct Pass {
     const char* name;
     const char* words;
-    const char* direction;  // in the planner's language
+    const char* direction;  // in the planner's protocol
     const char* mask;
   };
   constexpr std::array kPasses{Pass{"forward", "forward", "forward", ""},

@@ -14,7 +14,7 @@ struct Row {
   const char* label;
   const char* optimizer;
   const char* model;  // JSON of the contract's `model`
-  const char* tiny;   // the same layers, for a device that is only imitated
+  const char* tiny;   // the same layers, for a simulated device
   int small_batch;
   int full_batch;
 };
@@ -88,7 +88,7 @@ std::vector<std::pair<std::string_view, int>> pairs_of(std::span<const std::stri
 std::vector<JobCase> job_suite(SuiteScale scale) {
   constexpr std::array<std::string_view, 1> kSmallPrecisions{"fp32"};
   constexpr std::array<std::string_view, 3> kFullPrecisions{"fp32", "fp16", "bf16"};
-  // The cpu device computes 16-bit types through copies of its own, which no GPU makes.
+  // The cpu device computes 16-bit types through fp32 copies, which GPUs do not make.
   const bool tiny = scale == SuiteScale::kTiny;
   const bool small = scale == SuiteScale::kSmall;
   const std::span<const std::string_view> precisions =
@@ -99,7 +99,7 @@ std::vector<JobCase> job_suite(SuiteScale scale) {
     // A library may choose another algorithm for a smaller call.
     if (scale == SuiteScale::kFull) batches.push_back(row.full_batch / 4);
     for (const auto& [precision, batch] : pairs_of(precisions, batches)) {
-      // Transforms are in fp32: cuFFT has no bf16, and fp16 for powers of two only.
+      // FFTs run in fp32: cuFFT does not support bf16, and fp16 only for powers of two.
       if (precision != "fp32" && std::string_view(row.name).starts_with("fno")) continue;
       cases.push_back(
           {fmt::format("layer/{}/b{}/{}", row.name, batch, precision),

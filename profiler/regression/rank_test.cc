@@ -8,10 +8,10 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kMaxSamplesForExactTest =
-    20;  // of either side; beyond, the approximation is as good
+    20;  // per side; above it the approximation is as good
 
-// In how many of all arrangements of m and n values U is at most `u`, as a share. The largest value
-// is of the first kind and stands above all n of the second, or it is of the second kind.
+// The share of all arrangements of m and n values in which U is at most `u`. Recursion: the largest
+// value is of the first kind and exceeds all n of the second, or it is of the second kind.
 double exact_share(std::size_t m, std::size_t n, std::size_t u) {
   using Ways = std::vector<double>;  // by U
   const Ways only_zero = [&] {
@@ -19,7 +19,7 @@ double exact_share(std::size_t m, std::size_t n, std::size_t u) {
     ways[0] = 1;
     return ways;
   }();
-  std::vector<Ways> with(n + 1, only_zero);  // by how many there are of the second kind
+  std::vector<Ways> with(n + 1, only_zero);  // by the number of the second kind
   for (std::size_t first = 1; first <= m; ++first) {
     for (std::size_t second = 1; second <= n; ++second) {
       Ways next = with[second - 1];

@@ -1,4 +1,4 @@
-// The rank test for times: Mann–Whitney's U, and Holm's correction for asking many times at once.
+// rank_test: the Mann–Whitney U test for times, and Holm's correction for multiple comparisons.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct RankTest {
 // Exact for small samples without ties, else the normal approximation with the correction for ties.
 RankTest mann_whitney(std::span<const double> before, std::span<const double> after);
 
-// Each p-value as it counts among all of them; same order. Below alpha: significant.
+// The adjusted p-values, in the same order. Below alpha: significant.
 std::vector<double> holm(std::span<const double> p_values);
 
 }  // namespace memfathom

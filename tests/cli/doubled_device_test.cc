@@ -101,7 +101,7 @@ TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kDisturbed);
-  EXPECT_EQ(sample.status_note, "process 99999 came to the device");
+  EXPECT_EQ(sample.status_note, "process 99999 started using the device");
 }
 
 TEST_F(DoubledDeviceTest, IsShownByStatus) {

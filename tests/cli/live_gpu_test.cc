@@ -75,7 +75,7 @@ TEST_F(LiveGpuTest, ThatIsNotThereIsOneSentence) {
   const Outcome none = run({"estimate", "--model", "gpt2", "--device-id", "0"},
                            {"MEMFATHOM_CUDA_MODULE=/nonexistent"});
   EXPECT_EQ(none.exit_code, 4);
-  EXPECT_THAT(none.err, HasSubstr("name a card with --gpu instead"));
+  EXPECT_THAT(none.err, HasSubstr("name a GPU with --gpu instead"));
 }
 
 TEST_F(LiveGpuTest, LimitsWhatIsRecommended) {

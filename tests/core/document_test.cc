@@ -111,9 +111,9 @@ TEST(DocumentTest, ALineOfALargerFileKeepsItsNumber) {
 
 TEST(DocumentTest, RefusesDuplicateKeysInYamlAndJson) {
   EXPECT_EQ(yaml_error("a: 1\nb: 2\na: 3\n"),
-            "job.yaml:3: the key \"a\" stands here twice; keep one of them");
+            "job.yaml:3: the key \"a\" is duplicated; keep one of them");
   EXPECT_EQ(json_error("{\"a\": 1,\n\"b\": {\"c\": 1, \"c\": 1}}"),
-            "job.json:2: the key \"c\" stands here twice; keep one of them");
+            "job.json:2: the key \"c\" is duplicated; keep one of them");
   EXPECT_NO_THROW(parse_yaml("a: {x: 1}\nb: {x: 1}\n", "t"));
 }
 
@@ -222,7 +222,7 @@ TEST(NodeTest, AnUnknownKeyIsAnErrorThatNamesTheNearestKnownOne) {
   EXPECT_EQ(error_of([&] {
               node.check_keys({"model", "target"});
             }),
-            "job.yaml:1: \"training\" is not a known key; known are model, target");
+            "job.yaml:1: \"training\" is not a known key; use one of model, target");
   EXPECT_NO_THROW(node.check_keys({"training"}));
 }
 

@@ -35,7 +35,7 @@ TEST(SuggestTest, SuggestsNothingWhenAllAreFar) {
   EXPECT_EQ(nearest_name("", kCommands), std::nullopt);
   EXPECT_EQ(nearest_name("x", kCommands), std::nullopt);
   EXPECT_EQ(nearest_name(std::string(100000, 'e'), kCommands), std::nullopt);
-  EXPECT_EQ(suggestion("frobnicate", kCommands), "known are estimate, status, recommend, db");
+  EXPECT_EQ(suggestion("frobnicate", kCommands), "use one of estimate, status, recommend, db");
 }
 
 TEST(SuggestTest, HyphensEqualUnderscores) {

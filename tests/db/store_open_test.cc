@@ -330,8 +330,8 @@ TEST(StoreOpenTest, ExplainsALockThatIsNeverReleased) {
   const Error error =
       translated(SQLite::Exception("database is locked", 5), "fleet.db", "storing a sample");
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-  EXPECT_THAT(error.what(),
-              AllOf(HasSubstr("fleet.db: another process"), HasSubstr("storing a sample")));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("fleet.db: locked by another process"),
+                                  HasSubstr("storing a sample")));
 }
 
 }  // namespace

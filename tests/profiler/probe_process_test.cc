@@ -77,7 +77,7 @@ TEST(ProbeProcessTest, AFailureSaysTheProbesLastWords) {
 TEST(ProbeProcessTest, AnAnswerThatIsNoneIsAFailure) {
   const ProbeOutcome outcome = run_probe(shell("echo '{\"half\":'"), request(), 60s);
   EXPECT_EQ(outcome.status, SampleStatus::kFailed);
-  EXPECT_THAT(outcome.note, HasSubstr("cannot be read"));
+  EXPECT_THAT(outcome.note, HasSubstr("is malformed"));
 }
 
 TEST(ProbeProcessTest, AProbeThatDoesNotReadItsRequestDoesNoHarm) {

@@ -116,7 +116,7 @@ class NvmlTest(unittest.TestCase):
     def test_another_process_disturbs(self):
         meter = probe.NvmlMeter(probe.Nvml(0))
         meter.compare({7: None, 8: GIB})
-        self.assertEqual(meter.disturbed, "process 8 came to the device")
+        self.assertEqual(meter.disturbed, "process 8 started using the device")
 
 
 class ProtocolTest(unittest.TestCase):

@@ -16,7 +16,7 @@ using element::AttentionTensor;
 using element::AttentionView;
 using element::StridedSpan;
 
-// Queries done at a time: scores are [kBlock, keys].
+// Queries per block: scores are [kBlock, keys].
 constexpr std::int64_t kBlock = 64;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }

@@ -1,5 +1,5 @@
-// Attention on the cpu: blocks of queries against all keys by matrix products; no full score matrix
-// is kept.
+// Attention on the cpu: matrix products of blocks of queries with all keys, without a full score
+// matrix.
 #pragma once
 
 #include "kernels/framework/device/calls.h"

@@ -13,7 +13,7 @@
 namespace memfathom::cpu {
 namespace {
 
-// The workspace of one call: the caller's, or our own where that does not reach.
+// The workspace of one call: the caller's, or our own if that is too small.
 class Workspace {
  public:
   Workspace(const Operand& given, std::int64_t needed) {
@@ -35,8 +35,8 @@ bool same_layout(const Operand& t, const Shape& strides) {
   return true;
 }
 
-// An operand as the plan expects it: fp32 in the plan's layout. Others are copied, and copied back
-// when written.
+// An operand in the plan's form: fp32 in the plan's layout. Others are copied, and copied back
+// after a write.
 class Side {
  public:
   Side(const Operand& t, bool channels_last, void* copy) : operand_(t) {

@@ -1,8 +1,7 @@
-// OnednnConvolutions through oneDNN: plans by query, their workspaces, and running them.
+// OnednnConvolutions: convolutions on oneDNN: plans by query, their workspaces, and execution.
 //
-// The workspace holds all that a call needs beyond its operands: oneDNN's scratchpad (which the
-// library is told to leave to us), the weights in the order its kernel wants them, and fp32 copies
-// of 16-bit operands.
+// The workspace holds everything a call needs in addition to its operands: oneDNN's scratchpad (in
+// user mode), the weights in the kernel's order, and fp32 copies of 16-bit operands.
 #pragma once
 
 #include <map>
@@ -21,9 +20,9 @@ class OnednnConvolutions {
   OnednnConvolutions();
   ~OnednnConvolutions();
 
-  // Safe to call from several threads.
+  // Thread-safe.
   Bytes workspace(const ConvolutionQuery& query);
-  // One call at a time. A workspace that is absent or too small is replaced by memory of our own.
+  // One call at a time. If the workspace is absent or too small, the call allocates its own.
   void run(const ConvolutionCall& call);
 
  private:

@@ -15,7 +15,7 @@ memory::desc described(const Shape& shape, const Shape& strides) {
   return {to_dims(shape), memory::data_type::f32, to_dims(strides)};
 }
 
-// oneDNN keeps groups as a dimension of their own: [groups, filters / groups, channels / groups,
+// oneDNN represents groups as a separate dimension: [groups, filters / groups, channels / groups,
 // space...].
 memory::desc described_weight(const Shape& shape, std::int64_t groups, bool channels_last) {
   const Shape strides = layout_strides(shape, channels_last);
@@ -54,7 +54,7 @@ ConvolutionKind written(const ConvolutionQuery& query) {
                                                  : ConvolutionKind::kForward;
 }
 
-// oneDNN counts a dilation of 1 as 0.
+// A dilation of 1 is 0 in oneDNN.
 memory::dims dilates(const Shape& dilation) {
   memory::dims result;
   for (const std::int64_t d : dilation) result.push_back(d - 1);

@@ -1,4 +1,4 @@
-// ConvolutionPlan: one oneDNN primitive for a query, and where in the workspace its parts lie.
+// ConvolutionPlan: one oneDNN primitive for a query, and the layout of its workspace.
 #pragma once
 
 #include <dnnl.hpp>
@@ -8,7 +8,7 @@
 
 namespace memfathom::cpu {
 
-// A piece of the workspace; none of size 0 is used.
+// A part of the workspace; unused if its size is 0.
 struct Piece {
   std::int64_t offset = 0;
   std::int64_t size = 0;
@@ -18,16 +18,16 @@ struct ConvolutionPlan {
   ConvolutionKind writes =
       ConvolutionKind::kForward;  // map, image or weight: see convolution_roles.h
   dnnl::primitive primitive;
-  // As the call's operands are expected: fp32, dense, channels first or last. weight_inside: as the
-  // kernel wants them.
+  // The expected operands: fp32, dense, channels first or last. weight_inside: in the kernel's
+  // order.
   dnnl::memory::desc image, map, weight, weight_inside, scratchpad;
   Shape image_shape, map_shape, weight_shape;
-  Piece scratchpad_piece, weight_piece;     // always possible
+  Piece scratchpad_piece, weight_piece;     // any call may need them
   Piece image_copy, map_copy, weight_copy;  // fp32 copies of 16-bit operands
   std::int64_t workspace = 0;
 };
 
-// The map's (or, transposed, the image's) shape is worked out from the query as PyTorch does.
+// The shape of the map (or, transposed, of the image) follows from the query as in PyTorch.
 ConvolutionPlan make_plan(const ConvolutionQuery& query, const dnnl::engine& engine);
 
 // Dense strides, channels first ([N, C, space...]) or last.

@@ -1,10 +1,9 @@
 // CpuDevice: the cpu as a device: oneDNN, FFTW and loops over mmap segments that are resident when
 // mapped.
 //
-// Calls are done when run() returns. 16-bit operands are storage: they are computed in fp32. What
-// oneDNN and FFTW need beyond operands comes from the caller as a workspace (workspaces());
-// matrix products and attention on 16-bit operands use fp32 scratch of their own, freed when the
-// call returns.
+// Calls are complete when run() returns. 16-bit operands are only storage: arithmetic is in fp32.
+// The caller provides the workspaces of oneDNN and FFTW (workspaces()); matrix products and
+// attention on 16-bit operands allocate their own fp32 scratch and free it before the call returns.
 #pragma once
 
 #include "kernels/devices/cpu/convolution.h"
@@ -17,7 +16,8 @@ namespace memfathom {
 
 class CpuDevice final : public Device {
  public:
-  // Memory is limited to what the machine can give without killing somebody; or to `capacity`.
+  // Memory is limited to `capacity`, or to what the machine can provide without invoking the OOM
+  // killer.
   CpuDevice();
   explicit CpuDevice(Bytes capacity);
 
@@ -49,7 +49,7 @@ class CpuDevice final : public Device {
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
  private:
-  // What oneDNN and FFTW ask for; attention has scratch memory of its own.
+  // The workspaces of oneDNN and FFTW; attention allocates its own scratch.
   class Workspaces final : public WorkspaceModel {
    public:
     explicit Workspaces(cpu::OnednnConvolutions& convolutions) : convolutions_(convolutions) {}
@@ -58,7 +58,7 @@ class CpuDevice final : public Device {
     WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
    private:
-    cpu::OnednnConvolutions& convolutions_;  // answering a query makes a primitive and keeps it
+    cpu::OnednnConvolutions& convolutions_;  // a query creates a primitive and caches it
   };
 
   MmapSegments memory_;

@@ -13,7 +13,7 @@ namespace {
 
 using element::StridedSpan;
 
-// Small enough for four stretches to stay in the first-level cache.
+// Small enough for four chunks to stay in the L1 cache.
 constexpr std::int64_t kStretch = 1024;
 
 StridedSpan input_lane(const Operand& operand, const Shape& shape) {
@@ -45,7 +45,7 @@ bool is_contiguous(const StridedSpan& lane) {
   return lane.rank == 1 && (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
-// A copy between equal types and plain layouts moves bytes.
+// A copy between equal types and contiguous layouts is a memcpy.
 bool copied_bytes(const ElementwiseCall& call) {
   if (call.op != Elementwise::kCopy || call.a.dtype != call.out.dtype) return false;
   const StridedSpan from = input_lane(call.a, call.out.shape), to = element::whole(call.out);
@@ -63,7 +63,7 @@ bool is_float(const Operand& operand) {
 
 void run_loops(const ElementwiseCall& call) {
   if (copied_bytes(call)) return;
-  // Integers and complex numbers are rare: the reference is fast enough for them.
+  // Integers and complex numbers are rare: the reference loops are fast enough.
   if (!is_float(call.out) || !is_float(call.a) || !is_float(call.b) || !is_float(call.c))
     return run_reference(call);
   in_compute_type(computes_in_double({&call.out, &call.a, &call.b, &call.c}), [&](auto zero) {

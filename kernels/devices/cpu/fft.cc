@@ -54,7 +54,7 @@ void copy_out(const Operand& t, float* from, double scale, bool in_place) {
   for (std::int64_t i = 0; i < n; ++i) lane.set<element::Complex>(i, values[i]);
 }
 
-// The extents of the transform in real space: the last one is the real side's.
+// The extents of the transform in real space: the last one is that of the real side.
 std::vector<int> extents_of(const FftCall& call) {
   const Shape& shape = call.kind == FftKind::kComplexToReal ? call.out.shape : call.in.shape;
   std::vector<int> extents;
@@ -94,7 +94,7 @@ FftwTransforms::Plan& FftwTransforms::plan(const FftCall& call, std::int64_t bat
                                       fmt::join(extents, ","));
   auto& entry = plans_[key];
   if (entry) return *entry;
-  // FFTW_ESTIMATE does not touch the arrays; FFTW_UNALIGNED makes the plan good for any address.
+  // FFTW_ESTIMATE does not touch the arrays; FFTW_UNALIGNED makes the plan valid for any address.
   const auto in = scratch<float>(floats_of(call.in)), out = scratch<float>(floats_of(call.out));
   auto* complex_in = reinterpret_cast<fftwf_complex*>(in.get());
   auto* complex_out = reinterpret_cast<fftwf_complex*>(out.get());
@@ -135,7 +135,7 @@ void FftwTransforms::run(const FftCall& call) {
       call.kind == FftKind::kComplexToReal ? call.out.shape[-1] : call.in.shape[-1];
   const bool fits_int =
       call.in.shape.elements() <= INT32_MAX && call.out.shape.elements() <= INT32_MAX;
-  // fp64, odd half spectra and sizes beyond FFTW's int: the reference.
+  // The reference computes fp64, odd half spectra and sizes beyond FFTW's int.
   if (call.in.dtype == DType::kFp64 || call.out.dtype == DType::kFp64 || !fits_int ||
       (halves && last != full / 2 + 1)) {
     return run_reference(call);
@@ -146,7 +146,7 @@ void FftwTransforms::run(const FftCall& call) {
 
   std::unique_ptr<float[]> in_copy, out_copy;
   float* in = static_cast<float*>(call.in.data);
-  // Plans are for separate arrays, so a transform in place takes a copy too.
+  // Plans are for separate arrays, so an in-place transform also needs a copy.
   if (!is_plain(call.in) || call.kind == FftKind::kComplexToReal || call.in.data == call.out.data) {
     const std::int64_t bytes = floats_of(call.in) * static_cast<std::int64_t>(sizeof(float));
     const bool given = call.workspace && call.workspace.shape.elements() >= bytes;

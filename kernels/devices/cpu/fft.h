@@ -1,4 +1,4 @@
-// Fourier transforms through FFTW, in fp32, with a cache of plans.
+// FftwTransforms: Fourier transforms on FFTW, in fp32, with a cache of plans.
 #pragma once
 
 #include <map>
@@ -9,14 +9,13 @@
 
 namespace memfathom::cpu {
 
-// FFTW's planner is not safe to use from several threads: one FftwTransforms at a time in a
-// process.
+// FFTW's planner is not thread-safe: use only one FftwTransforms at a time in a process.
 class FftwTransforms {
  public:
   FftwTransforms();
   ~FftwTransforms();
 
-  // FFTW overwrites the input of a complex-to-real transform, so that one works on a copy.
+  // FFTW overwrites the input of a complex-to-real transform, so it works on a copy.
   static Bytes workspace(const FftQuery& query);
   void run(const FftCall& call);
 

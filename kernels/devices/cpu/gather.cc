@@ -7,7 +7,7 @@ namespace {
 
 using element::StridedSpan;
 
-// Calls visit(offset in elements, stride, position in the stretch, length) for every run along the
+// Calls visit(offset in elements, stride, position in the chunk, length) for every run along the
 // last dimension.
 template <typename Visit>
 void for_each_run(const StridedSpan& lane, std::int64_t first, std::int64_t count, Visit&& visit) {

@@ -1,5 +1,5 @@
-// Gather and scatter: stretches of a lane to and from dense fp32 or fp64, run by run, so that
-// arithmetic is done on plain arrays whatever the type and the strides of an operand.
+// gather: copies chunks of a strided span to and from dense fp32 or fp64 arrays, so that arithmetic
+// is independent of an operand's type and strides.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ template <typename T>
 void scatter(const element::StridedSpan& lane, std::int64_t first, std::int64_t count,
              const T* from);
 
-// A dense array with the interface of a lane, for the row functions.
+// A dense array with the interface of a span, for the row functions.
 template <typename T>
 struct Dense {
   T* data = nullptr;
@@ -31,7 +31,7 @@ struct Dense {
   }
 };
 
-// Memory of our own for converted operands; its contents start undefined.
+// Scratch memory for converted operands; its contents are uninitialized.
 template <typename T>
 std::unique_ptr<T[]> scratch(std::int64_t count) {
   return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(count));
@@ -40,14 +40,14 @@ std::unique_ptr<T[]> scratch(std::int64_t count) {
 template <typename T>
 constexpr DType kDTypeOf = sizeof(T) == 8 ? DType::kFp64 : DType::kFp32;
 
-// Whether a lane already is a dense array of T.
+// Whether a span already is a dense array of T.
 template <typename T>
 bool is_dense(const element::StridedSpan& lane) {
   return lane.dtype == kDTypeOf<T> && lane.rank == 1 &&
          (lane.stride[0] == 1 || lane.extent[0] == 1);
 }
 
-// The stretch as an array: in place if it is one, else gathered into `buffer`.
+// The chunk as an array: in place if it is one, else gathered into `buffer`.
 template <typename T>
 const T* read(const element::StridedSpan& lane, std::int64_t first, std::int64_t count, T* buffer) {
   if (is_dense<T>(lane)) return static_cast<const T*>(lane.data) + first;
@@ -55,7 +55,7 @@ const T* read(const element::StridedSpan& lane, std::int64_t first, std::int64_t
   return buffer;
 }
 
-// Where to put the stretch: in place, or `buffer`, to be scattered by finish_write.
+// Where to write the chunk: in place, or `buffer`, which finish_write scatters.
 template <typename T>
 T* begin_write(const element::StridedSpan& lane, std::int64_t first, T* buffer) {
   return is_dense<T>(lane) ? static_cast<T*>(lane.data) + first : buffer;

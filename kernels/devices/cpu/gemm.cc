@@ -21,8 +21,8 @@ Operand matrix_of(const Operand& t, std::int64_t batch) {
   return {data, t.dtype, {t.shape[1], t.shape[2]}, {t.strides[1], t.strides[2]}};
 }
 
-// How BLAS can read the operand where it lies, if it can: fp32, one of the two strides 1, rows that
-// do not overlap.
+// How BLAS can read the operand in place, if it can: fp32, one of the two strides 1, rows that do
+// not overlap.
 bool in_place(const Operand& t, Matrix& matrix) {
   if (t.dtype != DType::kFp32) return false;
   const std::int64_t rows = t.shape[0], columns = t.shape[1], down = t.strides[0],
@@ -38,7 +38,7 @@ bool in_place(const Operand& t, Matrix& matrix) {
   return false;
 }
 
-// An operand for BLAS: where it lies, or a dense fp32 copy.
+// An operand for BLAS: in place, or a dense fp32 copy.
 class Input {
  public:
   explicit Input(const Operand& t) {
@@ -60,7 +60,7 @@ Matrix flipped(Matrix matrix) {
   return matrix;
 }
 
-// The bias goes into `out` first, and the product is added to it.
+// `out` is set to the bias first, and the product is added to it.
 float put_bias(const GemmCall& call, const Operand& bias, const Operand& out) {
   if (!bias) return static_cast<float>(call.beta);
   ElementwiseCall start;
@@ -146,7 +146,7 @@ void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Ma
                  a.leading, b.data, b.leading, beta, out, leading);
   if (status != dnnl_success) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("oneDNN refused a {} x {} x {} matrix product with status {}", m, n, k,
+                fmt::format("oneDNN rejected a {} x {} x {} matrix product with status {}", m, n, k,
                             int(status)));
   }
 }
@@ -157,7 +157,7 @@ void run_gemm(const GemmCall& call) {
                        is_complex(call.b.dtype) && !call.bias;
   const std::int64_t m = call.out.shape[-2], n = call.out.shape[-1], k = call.a.shape[-1];
   if (m == 0 || n == 0) return;
-  // fp64 is the reference's own type; sgemm knows no empty sums.
+  // fp64 is the reference's own type; sgemm does not support k = 0.
   if ((!floats && !complex) || k == 0 || call.a.dtype == DType::kFp64) return run_reference(call);
   const std::int64_t batches = call.out.shape.rank() == 3 ? call.out.shape[0] : 1;
   const Operand bias = call.bias ? element::broadcast_to(call.bias, call.out.shape) : call.bias;

@@ -1,5 +1,5 @@
-// Gemm: matrix products through oneDNN's sgemm; 16-bit operands pass through fp32, complex ones
-// through four products.
+// Gemm: matrix products on oneDNN's sgemm; 16-bit operands are converted to fp32, complex ones use
+// four products.
 #pragma once
 
 #include "kernels/framework/device/calls.h"
@@ -8,7 +8,7 @@ namespace memfathom::cpu {
 
 void run_gemm(const GemmCall& call);
 
-// A row-major fp32 matrix, or the transpose of one, as BLAS wants it.
+// A row-major fp32 matrix or its transpose, in BLAS's terms.
 struct Matrix {
   float* data = nullptr;
   std::int64_t leading = 0;

@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// The value of the first line `key<separator>value`; empty when there is none.
+// The value of the first line `key<separator>value`; empty if there is none.
 std::string value_of(const char* file, std::string_view key, char separator) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {

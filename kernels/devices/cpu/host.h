@@ -1,4 +1,4 @@
-// Host: what this machine is, read from /proc and the library versions.
+// host: this machine's description, from /proc and the library versions.
 #pragma once
 
 #include "core/environment.h"
@@ -7,8 +7,8 @@ namespace memfathom::cpu {
 
 Environment host_environment();
 
-// What may be taken without being killed for it: nine tenths of what is free now, within the
-// control group's limit.
+// The memory a process can use without being killed: 90 % of the free memory, within the cgroup's
+// limit.
 Bytes usable_memory();
 
 }  // namespace memfathom::cpu

@@ -1,6 +1,5 @@
-// Loops: the calls that the cpu device computes itself, on dense stretches of operands rather than
-// element by element. Each gives what run_reference gives, up to the order of sums; tests hold them
-// together.
+// Loops: calls that the cpu device computes itself, on dense chunks of operands. Each gives the
+// result of run_reference up to the order of sums; tests compare them.
 #pragma once
 
 #include "kernels/framework/device/calls.h"

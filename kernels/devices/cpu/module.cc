@@ -1,10 +1,9 @@
-// The entry point of libmemfathom_cpu.so: oneDNN takes longer to load than the whole program
-// otherwise takes to start.
+// The entry point of libmemfathom_cpu.so, a separate module because loading oneDNN takes longer
+// than starting the whole program.
 #include "kernels/devices/cpu/cpu_device.h"
 #include "kernels/devices/module_interface.h"
 
-// A module of another build has other classes under the same names: the loader compares before it
-// calls.
+// A module from another build may have incompatible classes: the loader compares this first.
 extern "C" __attribute__((visibility("default"))) std::uint64_t memfathom_cpu_interface() {
   return memfathom::module_interface();
 }

@@ -15,13 +15,13 @@ using element::NormRows;
 using element::Rows;
 using element::StridedSpan;
 
-// Rows as fp32 arrays; the row functions then compute in fp64, so that a channel of millions keeps
-// its digits.
+// Rows as fp32 arrays; the row functions compute in fp64 to stay accurate over millions of
+// elements.
 class RowReader {
  public:
   explicit RowReader(std::int64_t length) : length_(length) {}
 
-  // Absent rows give an absent array. The array stays good until the same slot is read again.
+  // Absent rows give an absent array. The array is valid until the same slot is read again.
   Dense<float> operator()(int slot, const Rows& rows, std::int64_t r) {
     if (!rows) return {};
     auto& buffer = buffers_[slot];
@@ -35,7 +35,7 @@ class RowReader {
   std::unique_ptr<float[]> buffers_[4];
 };
 
-// Running statistics follow the unbiased variance, as in torch.
+// Running statistics use the unbiased variance, as in torch.
 void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
                     const element::Moments<double>& m) {
   const double n = static_cast<double>(rows.x.length());
@@ -85,7 +85,7 @@ void backward_input(const NormCall& call) {
   }
 }
 
-// One weight per channel: its elements lie in long runs.
+// One weight per channel: its elements are in long runs.
 void backward_channels(const NormCall& call) {
   const NormColumns columns = element::norm_columns(call);
   const std::int64_t count = columns.x.rows(), n = columns.x.length();

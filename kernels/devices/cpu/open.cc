@@ -31,7 +31,7 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
-// The first that is there decides: its own reason is worth more than "not found" elsewhere.
+// Reports the first existing file's error, which is more useful than "not found" for the others.
 void* load_module() {
   std::string reason;
   for (const std::string& path : candidates()) {

@@ -1,4 +1,4 @@
-// open_cpu_device: the cpu device, from the module libmemfathom_cpu.so, which is loaded on first
+// open_cpu_device: the cpu device from the module libmemfathom_cpu.so, which is loaded on first
 // use.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace memfathom {
 
-// Looks for the module at $MEMFATHOM_CPU_MODULE alone if that is set, else beside the program, in
-// lib/memfathom beside its folder, and wherever the dynamic linker looks. It stays loaded until the
-// process ends. Throws Error(kEnvironment) when there is none, when a library it needs is missing,
-// or when it is of another version.
+// Searches for the module only at $MEMFATHOM_CPU_MODULE if that is set, else next to the program,
+// in lib/memfathom next to its folder, and in the dynamic linker's paths. It stays loaded until the
+// process ends. Throws Error(kEnvironment) if it is missing, lacks a library, or has another
+// version.
 std::unique_ptr<Device> open_cpu_device();
 
 }  // namespace memfathom

@@ -10,8 +10,7 @@
 namespace memfathom::cpu {
 namespace {
 
-// Where in the dense result each element of the input goes: strides of 0 where a dimension is
-// reduced.
+// The position of each input element in the dense result: stride 0 in reduced dimensions.
 Operand destinations(const ReduceCall& call) {
   Operand result{nullptr, DType::kFp64, call.in.shape, element::contiguous_strides(call.out.shape)};
   for (int d = 0; d < call.in.shape.rank(); ++d) {

@@ -25,7 +25,7 @@ bool has_form(const SoftmaxCall& call) {
 
 }  // namespace
 
-// oneDNN keeps the primitives it made, so making one per call costs a look-up.
+// oneDNN caches primitives, so creating one per call costs only a lookup.
 struct OnednnSoftmax::Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};

@@ -1,5 +1,5 @@
-// OnednnSoftmax through oneDNN: rows that lie densely in fp32, the form of nearly all of them; the
-// loops do the rest.
+// OnednnSoftmax: softmax on oneDNN for dense fp32 rows, the common case; the loops compute the
+// rest.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class OnednnSoftmax {
   OnednnSoftmax();
   ~OnednnSoftmax();
 
-  // False when the call is not of oneDNN's form; nothing was written then.
+  // False if oneDNN does not support the call; nothing is written then.
   bool run(const SoftmaxCall& call);
 
  private:

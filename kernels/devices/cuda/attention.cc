@@ -15,24 +15,24 @@ namespace memfathom::cuda {
 namespace {
 
 constexpr std::int64_t kMaxFusedHeadSize = 128;
-constexpr Bytes kAlignment{16};  // of every tensor, as the graph promises
+constexpr Bytes kAlignment{16};  // of every tensor, as declared in the graph
 
 bool is_16bit(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
 
-// cuDNN up to 9.15.0 is wrong at lengths that are no multiple of 128; PyTorch avoids it there, too.
+// cuDNN up to 9.15.0 is wrong for lengths that are not multiples of 128; PyTorch avoids it too.
 bool hits_unaligned_length_bug(const AttentionQuery& query) {
   constexpr std::size_t kFirstFixedVersion = 91501;
   return cudnnGetVersion() < kFirstFixedVersion && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
 }
 
-// NVIDIA's frontend runs no attention on 9.10.0 and 9.10.1, whose engines have known mistakes.
+// NVIDIA's frontend disables attention on 9.10.0 and 9.10.1, whose engines have known bugs.
 bool is_broken_version() {
   const std::size_t version = cudnnGetVersion();
   return version == 91000 || version == 91001;
 }
 
-// A single key is outside what PyTorch gives to cuDNN, and backward also outside what NVIDIA's
-// frontend takes where the query is single as well; grids end at 65535.
+// PyTorch does not use cuDNN for a single key, and NVIDIA's frontend has no backward for a single
+// query and key; grid dimensions end at 65535.
 bool is_outside(const AttentionQuery& query) {
   constexpr std::int64_t kMost = 65535;
   return query.k[2] == 1 || query.q[0] > kMost || query.q[1] > kMost;
@@ -44,8 +44,8 @@ bool is_fusable(const AttentionQuery& query) {
          !hits_unaligned_length_bug(query) && !is_broken_version() && !is_outside(query);
 }
 
-// cuDNN's dropout draws other random numbers than ours, and a mask goes through the
-// memory-efficient kernel in PyTorch: both are left to our own kernels.
+// cuDNN's dropout uses a different random sequence from ours, and PyTorch runs masks on the
+// memory-efficient kernel: our own kernels compute both.
 bool is_fusable(const AttentionCall& call) {
   if (call.kernel != AttentionKernel::kFlash || call.mask || call.dropout > 0) return false;
   const auto fits = [](const Operand* operand) {
@@ -58,7 +58,7 @@ bool is_fusable(const AttentionCall& call) {
   return std::all_of(operands.begin(), operands.end(), fits);
 }
 
-// NVIDIA's frontend hides a score behind the lowest number up to cuDNN 9.9.
+// NVIDIA's frontend masks scores with the lowest number up to cuDNN 9.9.
 float masked_score() {
   constexpr std::size_t kFirstVersionWithInfinity = 91000;
   return cudnnGetVersion() < kFirstVersionWithInfinity ? std::numeric_limits<float>::lowest()
@@ -71,8 +71,8 @@ Bytes provided_workspace(const AttentionCall& call) {
 
 }  // namespace
 
-// An engine that cannot be built after all is as good as none; where only room is missing it is
-// asked for again the next time.
+// An engine that fails to build counts as none; if only memory is missing, the next call tries
+// again.
 FusedAttention::Planned FusedAttention::make_plan(const AttentionQuery& query) {
   const cudnn::DeviceProperties& properties = dnn_.properties();
   try {

@@ -1,5 +1,5 @@
-// FusedAttention: attention on cuDNN's fused engines, where they exist for the device, type and
-// shape; plans are kept.
+// FusedAttention: attention on cuDNN's fused engines if they support the device, type and shape;
+// caches plans.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace memfathom::cuda {
 
-// Not for two threads at once.
+// Not thread-safe.
 class FusedAttention {
  public:
   explicit FusedAttention(CudnnContext& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
 
-  // What the caller has to bring; nothing when no engine takes it and our own kernels run.
+  // The required workspace; nullopt if no engine supports the call and our own kernels run it.
   std::optional<Bytes> workspace(const AttentionQuery& query);
   // Whether run() can run the call with the workspace it has. Launches nothing.
   bool takes(const AttentionCall& call);
-  // False when cuDNN refuses it after all: nothing ran, and it is not asked again. After any other
-  // failure the device is not to be used.
+  // False if cuDNN rejects the call: nothing ran, and it is not tried again. After any other
+  // failure the device is unusable.
   bool run(const AttentionCall& call);
 
  private:

@@ -37,7 +37,7 @@ Roles roles_of(const ConvolutionCall& call) {
   throw Error(ErrorKind::kInternal, fmt::format("{}: {}", to_string(call.query), why));
 }
 
-// What execute() is given; a transposed convolution is the data gradient of a plain one.
+// The arguments of execute(); a transposed convolution is the data gradient of a plain one.
 std::array<cudnn::TensorBinding, 3> operands_of(const ConvolutionCall& call) {
   const Roles roles = roles_of(call);
   const bool swapped = call.query.transposed;
@@ -72,7 +72,7 @@ void check_operand(const ConvolutionCall& call, const char* name, const Operand&
   }
 }
 
-// The output's extents in PyTorch's terms, from cuDNN's (one spatial extent was widened to two).
+// The output's extents in PyTorch's terms, from cuDNN's (1-D was widened to 2-D).
 Shape output_shape(const ConvolutionQuery& query) {
   const cudnn::Convolution convolution = cudnn::to_cudnn(query);
   const Shape& wide = query.transposed ? convolution.x : convolution.y;
@@ -86,8 +86,7 @@ Shape output_shape(const ConvolutionQuery& query) {
 
 }  // namespace
 
-// An engine that cuDNN proposes may still fail to build; the next one is then tried, as PyTorch
-// does.
+// An engine that cuDNN proposes may fail to build; then the next one is tried, as in PyTorch.
 CudnnConvolutions::Planned CudnnConvolutions::make_plans(
     const ConvolutionQuery& query, const cudnn::Convolution::Alignment& alignment,
     std::optional<Bytes> limit) {
@@ -101,7 +100,7 @@ CudnnConvolutions::Planned CudnnConvolutions::make_plans(
       cudnn::ExecutionPlan plan(engine, dnn_.properties());
       const Bytes workspace = plan.workspace();
       if (limit && workspace > *limit) {
-        why = fmt::format("its workspace of {} B is not there", workspace.count());
+        why = fmt::format("its workspace of {} B is not available", workspace.count());
         return;
       }
       plans.candidates.push_back({std::move(plan), workspace, place});
@@ -134,7 +133,7 @@ CudnnConvolutions::Planned& CudnnConvolutions::planned(const ConvolutionCall& ca
   const cudnn::Convolution::Alignment alignment{alignment_of(x.data), alignment_of(w.data),
                                                 alignment_of(y.data)};
   if (alignment == cudnn::Convolution::Alignment{}) return planned(call.query);
-  // What a call brings changes once an engine is chosen for tensors that are aligned.
+  // The provided workspace changes once an engine for aligned tensors is chosen.
   const Bytes given = provided_workspace(call);
   const std::string key = fmt::format("{} aligned to {}, {} and {}, in {} B", to_string(call.query),
                                       alignment.x, alignment.w, alignment.y, given.count());
@@ -167,7 +166,7 @@ void CudnnConvolutions::prepare(const ConvolutionCall& call) {
   };
   if (std::none_of(plans.candidates.begin(), plans.candidates.end(), fits)) {
     refuse(call,
-           fmt::format("the workspace has {} B, cuDNN wants {} B", provided_workspace(call).count(),
+           fmt::format("the workspace has {} B; cuDNN needs {} B", provided_workspace(call).count(),
                        plans.candidates.front().workspace.count()));
   }
 }
@@ -196,7 +195,7 @@ void CudnnConvolutions::choose_fastest(const ConvolutionCall& call, Planned& pla
   for (Candidate& candidate : plans.candidates) {
     if (candidate.workspace > provided_workspace(call)) continue;
     try {
-      execute(call, candidate);  // the first run loads code, and some engines refuse only here
+      execute(call, candidate);  // the first run loads code, and some engines fail only here
     } catch (const Error&) {
       why = std::current_exception();
       continue;
@@ -211,8 +210,8 @@ void CudnnConvolutions::choose_fastest(const ConvolutionCall& call, Planned& pla
   plans.candidates.push_back(std::move(fastest).value());
 }
 
-// The engines behind the one that was refused, in cuDNN's order, as PyTorch goes on. False when
-// none of them takes the call with this workspace.
+// Tries the engines after the rejected one in cuDNN's order, as PyTorch does. False if none of them
+// supports the call with this workspace.
 bool CudnnConvolutions::run_next_engine(const ConvolutionCall& call, Planned& plans) {
   std::vector<cudnn::Engine> engines = cudnn::all_engines(plans.graph, dnn_.properties());
   for (std::size_t place = plans.candidates.front().place + 1; place < engines.size(); ++place) {

@@ -1,5 +1,5 @@
-// CudnnConvolutions: planned by cuDNN's heuristics for this device, or by trying them all; plans
-// are kept.
+// CudnnConvolutions: convolutions planned by cuDNN's heuristics or, in benchmark mode, by trying
+// all engines; caches plans.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace memfathom::cuda {
 
-// Not for two threads at once.
+// Not thread-safe.
 class CudnnConvolutions {
  public:
   // PyTorch keeps up to 10000 plans; each may hold code of its own on the device.
   explicit CudnnConvolutions(CudnnContext& dnn, std::size_t plans = 1000)
       : dnn_(dnn), plans_(plans) {}
 
-  // What the caller has to bring: the first choice's workspace, or, while benchmark mode has not
-  // chosen yet, the largest that fits in the device's free memory.
+  // The required workspace: the first choice's or, until benchmark mode has chosen, the largest
+  // that fits in the device's free memory.
   Bytes workspace(const ConvolutionQuery& query);
-  // Throws Error(kInternal) for operands that do not go with the query, before anything is
-  // launched. The second step launches; where cuDNN refuses the engine only then, the next one that
-  // fits in the workspace takes its place. After any other failure the device is not to be used.
+  // Throws Error(kInternal) for operands that do not match the query, before any launch. The second
+  // step launches; if cuDNN rejects the engine only then, the next one that fits in the workspace
+  // is used. After any other failure the device is unusable.
   void prepare(const ConvolutionCall& call);
   void run(const ConvolutionCall& call);
 
@@ -38,11 +38,11 @@ class CudnnConvolutions {
   };
   struct Planned {
     cudnn::Graph graph;
-    std::vector<Candidate> candidates;  // one, unless benchmark mode has yet to choose
+    std::vector<Candidate> candidates;  // one, unless benchmark mode has not chosen yet
   };
 
-  // The plans for dense tensors at the start of a block, or for those of a call; engines for views
-  // that begin elsewhere have to do with the workspace the call brings.
+  // The plans for dense tensors at the start of a block, or for a call's own tensors; engines for
+  // views at other offsets are limited to the workspace of the call.
   Planned& planned(const ConvolutionQuery& query);
   Planned& planned(const ConvolutionCall& call);
   Planned make_plans(const ConvolutionQuery& query,

@@ -13,7 +13,7 @@
 namespace memfathom::cuda {
 namespace {
 
-// Every other member of the device needs it current from the start.
+// All other members need the device to be current during construction.
 int made_current(int index) {
   check(cudaSetDevice(index), fmt::format("cudaSetDevice({})", index));
   return index;
@@ -76,7 +76,7 @@ void CudaDevice::launch_kernel(const Call& call, std::string_view what) {
   expect_launched(launch(call, stream_.get()), what);
 }
 
-// cuDNN's status comes as an Error; a call that was prepared is refused, or fails in its launch.
+// cuDNN's status comes as an Error; a prepared call can still be rejected or fail in its launch.
 template <typename Work>
 void CudaDevice::run_cudnn(Work work) {
   try {

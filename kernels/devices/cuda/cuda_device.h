@@ -1,5 +1,5 @@
-// CudaDevice: a GPU as a Device. Library calls are checked, our own kernels go through launch.h,
-// all on one stream.
+// CudaDevice: a GPU as a Device. Library calls are checked, our own kernels use launch.h, and all
+// run on one stream.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@
 
 namespace memfathom::cuda {
 
-// Failing to create a handle, a plan or a stream throws Error(kEnvironment) and leaves the device
-// usable: the next call tries again; so does a library that does not take a call, and a call whose
-// code or tables the device has no room for, as Error(kOutOfMemory). Any other failed launch,
-// copy or synchronisation leaves memory in an unknown state: the device is unusable then.
+// The device stays usable if creating a handle, a plan or a stream fails (Error(kEnvironment); the
+// next call tries again), if a library rejects a call, or if a call's code or tables do not fit in
+// memory (Error(kOutOfMemory)). Any other failed launch, copy or synchronization leaves memory in
+// an unknown state and makes the device unusable.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index);
@@ -51,7 +51,7 @@ class CudaDevice final : public Device {
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
  private:
-  // The libraries asked, for this device. Answering a query makes a plan and keeps it.
+  // The workspaces of this device's libraries. A query creates a plan and caches it.
   class Workspaces final : public WorkspaceModel {
    public:
     explicit Workspaces(CudaDevice& device) : device_(device) {}
@@ -63,7 +63,7 @@ class CudaDevice final : public Device {
     CudaDevice& device_;
   };
 
-  // Makes the device current for this thread; throws when it is unusable.
+  // Makes the device current for this thread; throws if it is unusable.
   void enter() const;
   [[noreturn]] void mark_unusable(std::string sentence);
   template <typename Status>
@@ -74,7 +74,7 @@ class CudaDevice final : public Device {
   void launch_kernel(const Call& call, std::string_view what);
 
   int index_;
-  std::string unusable_;  // why, once it is
+  std::string unusable_;  // the reason, once it is unusable
   CudaSegments segments_;
   Stream stream_;
   Gemm gemm_;

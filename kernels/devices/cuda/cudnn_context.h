@@ -1,4 +1,4 @@
-// Dnn: cuDNN's handle and its description of the device, each made when first asked for.
+// CudnnContext: cuDNN's handle and its description of the device, each created on first use.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,7 @@
 
 namespace memfathom::cuda {
 
-// What failed to be made throws Error(kEnvironment) and is tried again the next time. Not for two
-// threads at once.
+// A failed creation throws Error(kEnvironment) and is tried again next time. Not thread-safe.
 class CudnnContext {
  public:
   explicit CudnnContext(cudaStream_t stream) : stream_(stream) {}

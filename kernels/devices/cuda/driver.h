@@ -1,5 +1,5 @@
-// Driver: the few driver functions behind expandable segments, found at run time, so that nothing
-// links libcuda.
+// Driver: the driver functions for expandable segments, found at run time so that libcuda is not
+// linked.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,7 @@ struct Driver {
   decltype(&cuMemSetAccess) set_access = nullptr;
 };
 
-// Nothing when the driver lacks one of them.
+// Nullopt if the driver lacks one of them.
 std::optional<Driver> find_driver();
 
 }  // namespace memfathom::cuda

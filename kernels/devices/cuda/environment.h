@@ -1,4 +1,4 @@
-// The environment of a CUDA device, as far as the CUDA libraries know it.
+// environment: a CUDA device's Environment, as far as the CUDA libraries report it.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace memfathom::cuda {
 
-// "13.0" of the number that the runtime gives.
+// "13.0" from the runtime's version number.
 std::string cuda_version(int number);
 
-// What NVML alone knows (the driver's release, MIG) is left to the profiler: `driver` is the newest
-// CUDA the driver runs.
+// The profiler adds what only NVML reports (the driver's release, MIG): here `driver` is the newest
+// CUDA version that the driver supports.
 Environment read_environment(int device);
 
 }  // namespace memfathom::cuda

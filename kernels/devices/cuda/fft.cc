@@ -36,7 +36,7 @@ void require(bool holds, const FftCall& call, const char* why) {
 }  // namespace
 
 FftPlan::FftPlan(const FftQuery& query, cudaStream_t stream) : handle_(create()) {
-  // The destructor does not run for a half-made plan.
+  // The destructor does not run for a partly constructed plan.
   try {
     check(cufftSetAutoAllocation(*handle_, 0), "cufftSetAutoAllocation");
     Shape extents = query.extents;
@@ -63,7 +63,7 @@ FftPlan::~FftPlan() {
 FftQuery query_of(const FftCall& call) {
   const bool to_real = call.kind == FftKind::kComplexToReal;
   const Operand& real =
-      to_real ? call.out : call.in;  // for complex to complex either side has the extents
+      to_real ? call.out : call.in;  // in complex-to-complex transforms both sides have the extents
   const Operand& spectrum = to_real ? call.in : call.out;
   const int rank = real.shape.rank();
   const DType wanted = call.kind == FftKind::kComplexToComplex ? DType::kComplex64 : DType::kFp32;
@@ -100,10 +100,9 @@ cufftResult Fft::run(const FftCall& call) {
   if (given < made.workspace()) {
     require(
         false, call,
-        fmt::format("the work area has {} B, cuFFT wants {} B", given, made.workspace()).c_str());
+        fmt::format("the work area has {} B; cuFFT needs {} B", given, made.workspace()).c_str());
   }
-  // Also where none is wanted: a plan without an area of its own has to be told of that, as PyTorch
-  // does.
+  // Also called with null: a plan without its own work area requires it, as in PyTorch.
   check(cufftSetWorkArea(made.handle(), call.workspace.data), "cufftSetWorkArea");
   switch (call.kind) {
     case FftKind::kRealToComplex:

@@ -1,4 +1,4 @@
-// Fft: Fourier transforms on cuFFT; work areas come from the caller, plans are kept.
+// Fft: Fourier transforms on cuFFT; the caller provides work areas; caches plans.
 #pragma once
 
 #include <cufft.h>
@@ -13,8 +13,7 @@ namespace memfathom::cuda {
 
 class FftPlan {
  public:
-  // Makes the plan without a work area of its own. Throws Error(kEnvironment) and leaves nothing
-  // behind when it fails.
+  // Creates the plan without its own work area. Throws Error(kEnvironment) without leaks.
   FftPlan(const FftQuery& query, cudaStream_t stream);
   FftPlan(FftPlan&& other) noexcept;
   FftPlan& operator=(FftPlan&&) = delete;
@@ -30,11 +29,11 @@ class FftPlan {
 
 class Fft {
  public:
-  // At most `plans` plans are kept: each holds device memory for its twiddle factors.
+  // Caches at most `plans` plans: each holds device memory for its twiddle factors.
   explicit Fft(cudaStream_t stream, std::size_t plans = 64) : stream_(stream), plans_(plans) {}
 
   std::size_t workspace(const FftQuery& query) { return plan(query).workspace(); }
-  // The status is of the transform; failing to prepare it throws. The scale is left to the caller.
+  // Returns the transform's status; throws if the preparation fails. The caller applies the scale.
   cufftResult run(const FftCall& call);
 
  private:

@@ -120,7 +120,7 @@ void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttribut
         "cublasLtMatmulPreferenceSetAttribute");
 }
 
-// What divides an address, up to the 256 that cuBLASLt takes for granted: views may begin anywhere.
+// A divisor of the address, up to the 256 that cuBLASLt assumes: views may begin anywhere.
 std::uint32_t alignment_of(const void* data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   std::uint32_t alignment = 256;
@@ -128,8 +128,8 @@ std::uint32_t alignment_of(const void* data) {
   return alignment;
 }
 
-// There is no word for the bias: its loads are as wide as the stores into d, so PyTorch speaks of
-// both under that name.
+// cuBLASLt has no attribute for the bias's alignment: its loads are as wide as the stores into d,
+// so PyTorch sets d's alignment to the smaller of both.
 Preference make_preference(std::size_t workspace, const GemmLayout& layout, const void* bias) {
   cublasLtMatmulPreference_t raw = nullptr;
   check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
@@ -149,7 +149,7 @@ void Gemm::set_workspace(void* workspace, std::size_t bytes) {
   if (blas_ && workspace != nullptr) {
     check(cublasSetWorkspace(blas_.get(), workspace, bytes), "cublasSetWorkspace");
   } else if (blas_) {
-    // Setting the stream brings back cuBLAS's own workspace; the one given before may be gone.
+    // Setting the stream restores cuBLAS's own workspace; the previous one may be freed.
     check(cublasSetStream(blas_.get(), stream_), "cublasSetStream");
   }
   workspace_ = workspace;
@@ -167,7 +167,7 @@ cublasHandle_t Gemm::blas() {
   return blas_.get();
 }
 
-// The conditions under which PyTorch's addmm uses cuBLASLt, as far as a single product can tell.
+// PyTorch's conditions for using cuBLASLt in addmm, as far as they depend on a single product.
 BiasPath Gemm::bias_path(const GemmCall& call, const GemmLayout& layout) {
   if (!call.bias) return BiasPath::kNone;
   const bool type = call.out.dtype == DType::kFp32 || is_16bit_float(call.out.dtype);

@@ -1,4 +1,4 @@
-// Gemm: matrix products on cuBLAS, with a bias on cuBLASLt as PyTorch does it.
+// Gemm: matrix products on cuBLAS and, with a bias, on cuBLASLt, as in PyTorch.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,23 @@
 
 namespace memfathom::cuda {
 
-// What is left to the caller: to add the bias itself before the product (cuBLASLt does not take
-// this combination).
+// kBefore: the caller adds the bias before the product, because cuBLASLt does not support the
+// combination.
 enum class BiasPath { kNone, kEpilogue, kBefore };
 
-// Handles are created with the first product and again after a failed creation. Not for two threads
-// at once.
+// Creates handles with the first product and retries after a failure. Not thread-safe.
 class Gemm {
  public:
   explicit Gemm(cudaStream_t stream) : stream_(stream) {}
 
-  // Device memory that cuBLAS and cuBLASLt may use from now on, 256-byte aligned as blocks of the
-  // allocator are.
+  // Device memory for cuBLAS and cuBLASLt from now on, 256-byte aligned like the allocator's
+  // blocks.
   void set_workspace(void* workspace, std::size_t bytes);
 
   static BiasPath bias_path(const GemmCall& call, const GemmLayout& layout);
-  // out = alpha a.b + beta out, and + bias when the path is kEpilogue. The status is of the product
-  // itself; failing to prepare it throws. CUBLAS_STATUS_NOT_SUPPORTED of run_with_bias: cuBLASLt
-  // has no algorithm for it, nothing was done, and the bias is left to the caller as with kBefore.
+  // out = alpha a.b + beta out, and + bias if the path is kEpilogue. Returns the product's status;
+  // throws if the preparation fails. CUBLAS_STATUS_NOT_SUPPORTED from run_with_bias: cuBLASLt has
+  // no algorithm, nothing was done, and the caller adds the bias as with kBefore.
   cublasStatus_t run(const GemmCall& call, const GemmLayout& layout, double beta);
   cublasStatus_t run_with_bias(const GemmCall& call, const GemmLayout& layout);
 

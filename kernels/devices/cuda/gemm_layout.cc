@@ -14,7 +14,7 @@ namespace {
 
 struct Matrix {
   std::int64_t rows = 0, columns = 0;
-  bool transposed = false;  // rows, not columns, are next to each other
+  bool transposed = false;  // rows, not columns, are contiguous
   std::int64_t leading = 1;
 };
 
@@ -24,7 +24,7 @@ struct Matrix {
                           to_string(operand.strides), why));
 }
 
-// A stride along an extent of 1 means nothing, and cuBLAS still wants a leading dimension that
+// The stride of a dimension of extent 1 is arbitrary, but cuBLAS requires a leading dimension that
 // could hold the matrix.
 std::optional<Matrix> dense_matrix(const Operand& operand) {
   const std::int64_t rows = operand.shape[-2];
@@ -101,7 +101,7 @@ GemmLayout layout_of(const GemmCall& call) {
                     operand_of(call.out, out, false),
                     true};
   if (out.transposed) {
-    // The transpose of out is plain: compute that one, from the transposes in exchanged order.
+    // The transpose of out is plain: computes it from the transposed operands in reverse order.
     layout = {out.rows,
               out.columns,
               a.columns,

@@ -1,4 +1,4 @@
-// GemmLayout: a row-major matrix product, with operands transposed by their strides, in cuBLAS's
+// GemmLayout: a row-major matrix product, with operands transposed by strides, in cuBLAS's
 // column-major terms.
 #pragma once
 
@@ -18,22 +18,20 @@ struct GemmMatrix {
 };
 
 // cuBLAS computes c = a.b in column-major order: c has m rows and n columns. A row-major matrix is
-// the column-major matrix of its transpose, so the call's own operands appear here in exchanged
-// places.
+// the column-major matrix of its transpose, so the call's operands are swapped here.
 struct GemmLayout {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmMatrix a, b, c;
-  // The bias of the call runs along c's rows; cuBLASLt can then add it. Otherwise it runs along the
+  // The call's bias runs along c's rows, so that cuBLASLt can add it; otherwise it runs along the
   // columns.
   bool bias_along_rows = true;
 };
 
-// Whether cuBLAS can read every operand as it lies in memory: rows or columns dense, in every
-// batch, and conjugated only where it is transposed.
+// Whether cuBLAS can read every operand in place: rows or columns dense in every batch, and
+// conjugated only if transposed.
 bool is_blas_compatible(const GemmCall& call);
 
-// Throws Error(kInternal) when shapes contradict each other or an operand is neither plain nor
-// transposed.
+// Throws Error(kInternal) if shapes are inconsistent or an operand is neither plain nor transposed.
 GemmLayout layout_of(const GemmCall& call);
 
 }  // namespace memfathom::cuda

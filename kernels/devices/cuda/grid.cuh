@@ -1,5 +1,5 @@
-// GridExecutor: work items and row teams on a GPU. The only place that knows grids, blocks, warps
-// and shared memory.
+// GridExecutor: runs work items and row teams on a GPU. The only code that deals with grids,
+// blocks, warps and shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace memfathom::cuda {
 constexpr int kBlock = 256;
 constexpr int kWarp = 32;
 constexpr int kWarps = kBlock / kWarp;
-// Enough blocks to fill any GPU; the rest of the work is reached by striding.
+// Enough blocks to fill any GPU; a grid-stride loop covers the rest of the work.
 constexpr std::int64_t kMaxBlocks = 65535;
 
 template <typename T>

@@ -1,4 +1,4 @@
-// Handles: streams, events and library handles that are destroyed with their owner.
+// Handles: owners of streams, events and library handles.
 #pragma once
 
 #include <cublasLt.h>
@@ -11,7 +11,7 @@
 
 namespace memfathom::cuda {
 
-// A destructor cannot report; what it would report, the next checked call reports as well.
+// Destructors ignore errors; the next checked call reports them.
 struct DestroyStream {
   void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
 };
@@ -34,7 +34,7 @@ using CublasHandle = std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, Dest
 using CublasLtHandle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublasLt>;
 using CudnnHandle = std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn>;
 
-// Each throws Error(kEnvironment) and leaves nothing behind when it fails.
+// Each throws Error(kEnvironment) on failure, without leaks.
 Stream make_stream();
 Event make_event();
 CublasHandle make_cublas_handle(cudaStream_t stream);

@@ -1,5 +1,5 @@
-// Launch: the seam of our own kernels. Each call is submitted to a stream; the result is the
-// launch's status.
+// launch: the interface to our own kernels. Each function submits a call to a stream and returns
+// the launch's status.
 //
 // Implemented by the .cu files of this folder and, in the tests, by host loops over the same work
 // (work/*.h).
@@ -25,8 +25,8 @@ cudaError_t launch(const OptimizerCall& call, cudaStream_t stream);
 // For operands that cuBLAS cannot read (is_blas_compatible in gemm_layout.h).
 cudaError_t launch(const GemmCall& call, cudaStream_t stream);
 
-// The widest head that launch(AttentionCall) takes: its features are spread over the registers of a
-// warp.
+// The largest head size that launch(AttentionCall) supports: its features are spread over the
+// registers of a warp.
 constexpr std::int64_t kMaxSupportedHeadSize = 256;
 
 }  // namespace memfathom::cuda

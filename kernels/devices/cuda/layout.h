@@ -1,12 +1,12 @@
-// Layout: whether an operand lies densely in memory, in plain or in channels-last order, as a
-// library wants it.
+// layout: whether an operand is dense in memory, in contiguous or channels-last order, as libraries
+// require.
 #pragma once
 
 #include "kernels/framework/device/operand.h"
 
 namespace memfathom::cuda {
 
-// Strides along extents of 1 mean nothing. Channels-last puts dimension 1 innermost.
+// Strides of dimensions of extent 1 are ignored. Channels-last puts dimension 1 innermost.
 inline bool is_packed(const Operand& operand, bool channels_last) {
   std::int64_t step = 1;
   const auto fits = [&](int d) {

@@ -12,7 +12,7 @@ namespace memfathom::cuda {
 namespace {
 
 [[noreturn]] void refuse_driver() {
-  int driver = 0;  // stays 0 where there is none
+  int driver = 0;  // stays 0 without a driver
   int runtime = 0;
   check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");

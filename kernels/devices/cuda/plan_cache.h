@@ -1,5 +1,4 @@
-// PlanCache: the most recently used plans of a library, at most so many; each is destroyed when it
-// falls out.
+// PlanCache: an LRU cache of a library's plans with a fixed capacity.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +14,14 @@ class PlanCache {
  public:
   explicit PlanCache(std::size_t capacity) : capacity_(capacity) {}
 
-  // The plan under `key`, made by `make()` when there is none. The reference holds until the next
-  // call.
+  // The plan for `key`, created by `make()` if missing. The reference is valid until the next call.
   template <typename Make>
   Plan& get(const std::string& key, Make make) {
     if (const auto found = places_.find(key); found != places_.end()) {
       plans_.splice(plans_.begin(), plans_, found->second);
       return plans_.front().second;
     }
-    plans_.emplace_front(key, make());  // nothing is kept when making throws
+    plans_.emplace_front(key, make());  // nothing is cached if make() throws
     places_[key] = plans_.begin();
     if (plans_.size() > capacity_) {
       places_.erase(plans_.back().first);

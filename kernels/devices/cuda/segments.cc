@@ -17,8 +17,8 @@ void check(CUresult status, const char* call) {
               fmt::format("{}: driver error {}", call, static_cast<int>(status)));
 }
 
-// A poisoned context refuses to take memory back, and takes it along when it goes. Whoever gives
-// back may be a destructor: what there is to report, the next call that can report meets as well.
+// After a sticky error the context cannot free memory; the memory is released with the context.
+// Destructors call this, so errors are left for the next call that can report them.
 void forget(cudaError_t status) {
   if (status != cudaSuccess) cudaGetLastError();
 }
@@ -40,8 +40,7 @@ std::optional<std::uint64_t> CudaSegments::allocate(Bytes size, int) {
   void* address = nullptr;
   const cudaError_t status = cudaMalloc(&address, count_of(size));
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // out of memory is an answer; it must not be taken for the next launch's
-                         // failure
+    cudaGetLastError();  // clears the error, which must not be attributed to the next launch
     return std::nullopt;
   }
   check(status, fmt::format("cudaMalloc of {}", to_string(size)));
@@ -77,8 +76,8 @@ void CudaSegments::unreserve(std::uint64_t address, Bytes size) {
   driver().unreserve(address, count_of(size));
 }
 
-// One piece of memory behind one page: created, mapped, and its handle given up at once, since the
-// mapping keeps it.
+// Memory for one page: created, mapped, and its handle released at once, because the mapping keeps
+// the memory.
 CUresult CudaSegments::map_page(std::uint64_t address, std::size_t page) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -113,7 +112,7 @@ bool CudaSegments::map(std::uint64_t address, Bytes size, Bytes page) {
 }
 
 void CudaSegments::unmap(std::uint64_t address, Bytes size, Bytes page) {
-  // Kernels that use the pages may still run; cudaFree would wait for them, unmapping does not.
+  // Kernels that use the pages may still run; unlike cudaFree, unmapping does not wait for them.
   forget(cudaDeviceSynchronize());
   const std::size_t step = count_of(page);
   for (std::uint64_t at = address; at < address + count_of(size); at += step)

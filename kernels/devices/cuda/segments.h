@@ -12,7 +12,7 @@ namespace memfathom::cuda {
 
 class CudaSegments final : public SegmentSource {
  public:
-  // `device` is cudart's number; it must be current.
+  // `device` is the CUDA runtime's index; it must be current.
   explicit CudaSegments(int device);
   ~CudaSegments() override;
   CudaSegments(const CudaSegments&) = delete;
@@ -35,7 +35,7 @@ class CudaSegments final : public SegmentSource {
   int device_;
   Bytes capacity_;
   std::optional<Driver> driver_;
-  std::map<std::uint64_t, Bytes> held_;  // what cudaMalloc gave and nobody released yet
+  std::map<std::uint64_t, Bytes> held_;  // allocated by cudaMalloc and not released yet
 };
 
 }  // namespace memfathom::cuda

@@ -21,21 +21,21 @@ const char* name_of(cufftResult status) {
   }
 }
 
-// What to do, where that can be known.
+// Advice for errors with a known remedy.
 const char* advice_for(cudaError_t status) {
   switch (status) {
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
-      return "; the module has no code for this card: build memfathom on this machine, or with "
-             "-DCMAKE_CUDA_ARCHITECTURES=all-major";
+      return "; the CUDA module has no kernels for this GPU: build memfathom on this machine, or "
+             "with -DCMAKE_CUDA_ARCHITECTURES=all-major";
     case cudaErrorDevicesUnavailable:
-      return "; another process has the card to itself (nvidia-smi -q -d COMPUTE shows the mode)";
+      return "; another process holds the GPU in exclusive mode (see nvidia-smi -q -d COMPUTE)";
     default: return "";
   }
 }
 
-// With lazy loading a kernel's code and a library's tables are allocated at the first use, so any
-// call may find a full GPU. Nothing was done then.
+// With lazy loading a kernel's code and a library's tables are allocated on first use, so any call
+// may run out of memory. Nothing was executed then.
 bool is_out_of_memory(cudaError_t status) { return status == cudaErrorMemoryAllocation; }
 bool is_out_of_memory(cublasStatus_t status) { return status == CUBLAS_STATUS_ALLOC_FAILED; }
 bool is_out_of_memory(cufftResult status) { return status == CUFFT_ALLOC_FAILED; }
@@ -61,7 +61,7 @@ std::string sentence(std::string_view call, cufftResult status) {
   return fmt::format("{}: {} ({})", call, name_of(status), static_cast<int>(status));
 }
 
-// Our own launches say no only where nothing else would work either, or where there is no room.
+// Our own launches are rejected only if nothing else would work either, or if memory is exhausted.
 bool is_recoverable(cudaError_t status) { return is_out_of_memory(status); }
 
 bool is_recoverable(cublasStatus_t status) {

@@ -1,5 +1,4 @@
-// Status: every CUDA library's status turned into Error, with the call that failed and what was
-// asked of it.
+// status: converts every CUDA library's status to Error, with the failed call and its arguments.
 #pragma once
 
 #include <cublas_v2.h>
@@ -16,14 +15,14 @@ std::string sentence(std::string_view call, cudaError_t status);
 std::string sentence(std::string_view call, cublasStatus_t status);
 std::string sentence(std::string_view call, cufftResult status);
 
-// Whether a library said no before anything was launched: the device is as it was.
+// Whether a library rejected a call before a launch: the device is unchanged.
 bool is_recoverable(cudaError_t status);
 bool is_recoverable(cublasStatus_t status);
 bool is_recoverable(cufftResult status);
 
-// Throws Error(kEnvironment), or Error(kOutOfMemory) where the device has no room for what the call
-// loads or allocates by itself, unless `status` is success, and takes the error off cudart's own
-// record so that it is not mistaken for a later call's.
+// Unless `status` is success, throws Error(kEnvironment), or Error(kOutOfMemory) if the device has
+// no memory for what the call loads or allocates. Clears the CUDA runtime's last error so that it
+// is not attributed to a later call.
 void check(cudaError_t status, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);
 void check(cufftResult status, std::string_view call);

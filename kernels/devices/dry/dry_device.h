@@ -1,4 +1,4 @@
-// DryDevice: keeps accounts and computes nothing; any size, in milliseconds.
+// DryDevice: accounts for memory and computes nothing; models of any size run in milliseconds.
 #pragma once
 
 #include "kernels/framework/device/device.h"
@@ -6,7 +6,7 @@
 
 namespace memfathom {
 
-// Its workspaces are none of its own: a Session is given the model that answers for the libraries.
+// It has no workspaces of its own: the Session gets a model of the libraries' workspaces.
 class DryDevice final : public Device {
  public:
   std::string name() const override { return "dry"; }

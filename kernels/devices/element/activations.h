@@ -1,5 +1,5 @@
 // Activations: element functions and their derivatives; in a backward function a is the gradient
-// and b what was saved.
+// and b the saved tensor.
 #pragma once
 
 #include "kernels/devices/element/arithmetic.h"

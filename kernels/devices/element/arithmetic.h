@@ -1,5 +1,5 @@
-// Arithmetic: the element functions that are not activations or losses. See
-// kernels/framework/device/calls.h for what each means.
+// Arithmetic: the element functions other than activations and losses, defined in
+// kernels/framework/device/calls.h.
 #pragma once
 
 #include "kernels/devices/element/complex.h"
@@ -7,14 +7,14 @@
 
 namespace memfathom::element {
 
-// The scalars of an element-wise call, in the type that arithmetic is done in.
+// The scalars of an element-wise call, in the arithmetic type.
 template <typename T>
 struct Scalars {
   T s0, s1, s2, s3;
 };
 
-// Defines a functor T(a, b, c, scalars), stateless, usable on host and device; most need only some
-// of their operands.
+// Defines a stateless functor T(a, b, c, scalars) for host and device; most use only some of their
+// operands.
 #define MEMFATHOM_ELEMENT(Name, ...)                                                            \
   struct Name {                                                                                 \
     template <typename T>                                                                       \

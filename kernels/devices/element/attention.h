@@ -1,9 +1,8 @@
 // Attention rows: one query's output by online softmax, one query's gradient, one key's and value's
 // gradient.
 //
-// No score matrix is kept: scores are computed from q and k again wherever they are needed, and
-// probabilities come back from the log-sum-exp. Every result is gathered by one thread, so no
-// atomics and no fixed order of threads.
+// There is no score matrix: scores are recomputed from q and k, and probabilities from the
+// log-sum-exp. One thread gathers each result, without atomics.
 #pragma once
 
 #include "kernels/devices/element/math.h"
@@ -42,12 +41,12 @@ struct AttentionView {
   uint64_t seed = 0, offset = 0;
 
   MEMFATHOM_HD int64_t kv_head(int64_t h) const { return h / (heads / kv_heads); }
-  // With fewer queries than keys the first query still sees the first key only, as in torch's
+  // With fewer queries than keys the first query still attends only to the first key, as in torch's
   // is_causal.
   MEMFATHOM_HD int64_t visible_keys(int64_t s) const {
     return causal && s + 1 < keys ? s + 1 : keys;
   }
-  // What a probability is multiplied by: 0 or 1 / (1 - p).
+  // The factor of a probability: 0 or 1 / (1 - p).
   MEMFATHOM_HD double kept(int64_t b, int64_t h, int64_t s, int64_t t) const {
     if (dropout == 0) return 1;
     const uint64_t position = uint64_t(((b * heads + h) * queries + s) * keys + t);
@@ -71,12 +70,11 @@ MEMFATHOM_HD T score(const AttentionView& a, int64_t b, int64_t h, int64_t s, in
   return value;
 }
 
-// A row wider than this is done in several sweeps over the keys, so that its sums fit a thread's
-// registers or stack.
+// A wider row takes several sweeps over the keys, so that its sums fit in a thread's registers or
+// stack.
 constexpr int kAttentionTile = 128;
 
-// Writes out[b, h, s] and logsumexp[b, h, s]. A query that sees no key at all (all masked) gives
-// zeros.
+// Writes out[b, h, s] and logsumexp[b, h, s]. A query whose keys are all masked gives zeros.
 template <typename T>
 MEMFATHOM_HD void attention_query(const AttentionView& a, int64_t b, int64_t h, int64_t s) {
   const int64_t keys = a.visible_keys(s), kv = a.kv_head(h);
@@ -89,7 +87,7 @@ MEMFATHOM_HD void attention_query(const AttentionView& a, int64_t b, int64_t h, 
     for (int64_t t = 0; t < keys; ++t) {
       const T x = score<T>(a, b, h, s, t);
       if (x == -T(INFINITY)) continue;
-      if (x > top) {  // a new maximum: what was summed so far shrinks
+      if (x > top) {  // a new maximum: rescales the previous sums
         const T shrink = math::exp(top - x);
         for (int64_t i = 0; i < count; ++i) sums[i] *= shrink;
         total *= shrink;
@@ -109,11 +107,11 @@ MEMFATHOM_HD void attention_query(const AttentionView& a, int64_t b, int64_t h, 
   }
 }
 
-// What one (query, key) pair passes back.
+// The gradient of one (query, key) pair.
 template <typename T>
 struct PairGradient {
-  T weight;  // the probability after dropout: how much of dout reaches v
-  T score;   // d loss / d (q.k), the scale included
+  T weight;  // the probability after dropout: the share of dout that reaches v
+  T score;   // d loss / d (q.k), including the scale
 };
 
 // `delta` is sum(dout * out) of the query's row.
@@ -156,7 +154,7 @@ MEMFATHOM_HD void attention_query_backward(const AttentionView& a, int64_t b, in
 }
 
 // Writes dk[b, kv, t] and dv[b, kv, t]: the sum over the heads that share them and the queries that
-// see them.
+// attend to them.
 template <typename T>
 MEMFATHOM_HD void attention_key_backward(const AttentionView& a, int64_t b, int64_t kv, int64_t t) {
   const int64_t shared = a.heads / a.kv_heads;

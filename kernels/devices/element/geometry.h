@@ -1,4 +1,4 @@
-// Geometry: the plain structures of the row functions, made from calls (host side).
+// Geometry: the plain structures of the row functions, created from calls (host side).
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace memfathom::element {
 
-// The spatial extents of [N, C, space...] as three, leading ones added.
+// The spatial extents of [N, C, space...] as three, with leading ones added.
 inline void space_of(const Shape& shape, std::int64_t (&space)[3]) {
   const int missing = 5 - shape.rank();
   for (int d = 0; d < 3; ++d) space[d] = d < missing ? 1 : shape[d - missing + 2];
@@ -35,8 +35,7 @@ inline PoolGeometry geometry_of(const PoolCall& call) {
   return g;
 }
 
-// `in` is the side with fewer pixels as the forward pass saw it: its input, whatever the direction
-// of the call.
+// `in` is always the forward pass's input, also in backward calls.
 inline UpsampleGeometry geometry_of(const UpsampleCall& call) {
   UpsampleGeometry g{};
   space_of(call.backward ? call.out.shape : call.in.shape, g.in);

@@ -27,7 +27,7 @@ MEMFATHOM_HD inline float bf16_to_float(uint16_t bits) {
 
 MEMFATHOM_HD inline uint16_t float_to_bf16(float value) {
   const uint32_t bits = bits_of_float(value);
-  // A NaN whose payload sits in the low half would round to infinity.
+  // A NaN with its payload in the low half would round to infinity.
   if ((bits & 0x7fffffffu) > 0x7f800000u) return uint16_t(bits >> 16 | 0x40u);
   const uint32_t odd = bits >> 16 & 1u;
   return uint16_t((bits + 0x7fffu + odd) >> 16);

@@ -1,5 +1,4 @@
-// MEMFATHOM_HD: marks a function that runs on the host and, where nvcc compiles it, on the device
-// as well.
+// MEMFATHOM_HD: marks a function for the host and, if nvcc compiles it, also for the device.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,5 +1,4 @@
-// Load and store: one element of any type, converted to and from the type that arithmetic is done
-// in.
+// load and store: one element of any type, converted to and from the arithmetic type.
 #pragma once
 
 #include <stdint.h>

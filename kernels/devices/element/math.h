@@ -7,7 +7,7 @@
 
 namespace memfathom::element::math {
 
-// The C names rather than std::: nvcc knows a device version of each.
+// The C names instead of std::, because nvcc has a device version of each.
 MEMFATHOM_HD inline float exp(float x) { return ::expf(x); }
 MEMFATHOM_HD inline double exp(double x) { return ::exp(x); }
 MEMFATHOM_HD inline float expm1(float x) { return ::expm1f(x); }
@@ -36,7 +36,7 @@ MEMFATHOM_HD bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression): nothing else differs from itself
 }
 
-// A NaN in either place is kept, as PyTorch keeps it.
+// Propagates NaN from either operand, as PyTorch does.
 template <typename T>
 MEMFATHOM_HD T max(T a, T b) {
   return a > b || is_nan(a) ? a : b;

@@ -1,6 +1,6 @@
-// Norm rows: layer, RMS, group and batch norm are one function of a row; they differ in what a row
-// is (norm_rows.h). Weight, bias, mean and rstd are lanes as long as the row, by strides of 0. An
-// absent lane has null data. L is Lane or anything with its get, set and bool.
+// Norm rows: layer, RMS, group and batch norm share one row function; they differ in the definition
+// of a row (norm_rows.h). Weight, bias, mean and rstd are spans as long as the row, with strides of
+// 0. An absent span has null data. L is StridedSpan or a type with its get, set and bool.
 #pragma once
 
 #include "kernels/devices/element/math.h"
@@ -11,11 +11,10 @@ namespace memfathom::element {
 template <typename T>
 struct Moments {
   T mean;
-  T variance;  // biased; with kRms the mean square, and mean is 0
+  T variance;  // biased; for kRms the mean square, and mean is 0
 };
 
-// Two passes: the squares are of differences from the mean, which keeps large means from
-// cancelling.
+// Two passes: squares of differences from the mean avoid cancellation for large means.
 template <typename T, typename L>
 MEMFATHOM_HD Moments<T> moments(int64_t n, const L& x, bool rms) {
   T mean = T(0);
@@ -48,8 +47,8 @@ MEMFATHOM_HD void normalize_row(int64_t n, const L& x, T mean, T rstd, const L& 
   }
 }
 
-// dx of a row whose own statistics were used: g = dy * weight, h = normalized x,
-// dx = rstd * (g - mean(g) - h * mean(g * h)); without mean(g) for RMS norm.
+// dx of a row with its own statistics: g = dy * weight, h = normalized x, dx = rstd * (g - mean(g)
+// - h * mean(g * h)); without mean(g) for RMS norm.
 template <typename T, typename L>
 MEMFATHOM_HD void normalize_backward_row(int64_t n, const L& dy, const L& x, T mean, T rstd,
                                          const L& weight, bool rms, const L& dx) {
@@ -68,7 +67,7 @@ MEMFATHOM_HD void normalize_backward_row(int64_t n, const L& dy, const L& x, T m
   }
 }
 
-// dx where the statistics were constants (batch norm in evaluation).
+// dx with constant statistics (batch norm in evaluation).
 template <typename T, typename L>
 MEMFATHOM_HD void scale_backward_row(int64_t n, const L& dy, T rstd, const L& weight, const L& dx) {
   for (int64_t i = 0; i < n; ++i) {
@@ -77,8 +76,8 @@ MEMFATHOM_HD void scale_backward_row(int64_t n, const L& dy, T rstd, const L& we
   }
 }
 
-// The gradients of one weight and one bias, from all the elements they touched. `mean` is absent
-// for RMS norm.
+// The gradients of one weight and one bias, from all elements that use them. `mean` is absent for
+// RMS norm.
 template <typename T, typename L>
 MEMFATHOM_HD T weight_gradient(int64_t n, const L& dy, const L& x, const L& mean, const L& rstd) {
   T sum = T(0);

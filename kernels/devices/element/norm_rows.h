@@ -1,5 +1,5 @@
-// NormRows: what a row is for each norm (host side), so that one row function and one column
-// function serve them all.
+// NormRows: the rows of each norm (host side), so that one row function and one column function
+// serve all norms.
 //
 //   layer, RMS: a row is the last dimension;          a column is one feature over all rows
 //   group:      a row is a group of channels;         a column is one channel over batch and space
@@ -11,7 +11,7 @@
 
 namespace memfathom::element {
 
-// Statistics (mean, rstd) are rows with a stride of 0 inside: get(0) of a row is the row's figure.
+// Statistics (mean, rstd) are rows with stride 0 inside: get(0) of a row is its value.
 struct NormRows {
   Rows x, y, dy, dx, weight, bias, mean, rstd, running_mean, running_var;
 };
@@ -20,7 +20,7 @@ struct NormColumns {
   Rows x, dy, mean, rstd, dweight, dbias;
 };
 
-// A norm's operands with their dimensions so ordered that the first outer() of them count rows.
+// A norm's operands with dimensions ordered so that the first outer() of them index rows.
 struct NormForm {
   Norm op;
   std::int64_t groups;
@@ -47,14 +47,14 @@ struct NormForm {
     return result;
   }
 
-  // How many leading dimensions of tensor() count rows.
+  // The number of leading dimensions of tensor() that index rows.
   int outer() const {
     if (op == Norm::kBatch) return 1;
     return op == Norm::kGroup ? 2 : shape.rank() - 1;
   }
 };
 
-// A one-dimensional operand spread over `like` with the given strides (0 where it repeats).
+// A one-dimensional operand expanded to `like` with the given strides (0 where it repeats).
 inline Operand spread(const Operand& t, const Operand& like, const Shape& strides) {
   return {t.data, t.dtype, like.shape, strides};
 }

@@ -29,8 +29,7 @@ MEMFATHOM_HD void sgd_step(const StepOptions<T>& o, ElementState<T>& e) {
   e.parameter -= o.learning_rate * g;
 }
 
-// Adam and AdamW differ in where the weight decay goes: into the gradient, or straight to the
-// parameter.
+// Adam and AdamW differ in where they apply weight decay: to the gradient or to the parameter.
 template <typename T>
 MEMFATHOM_HD void adam_step(const StepOptions<T>& o, bool decoupled_decay, ElementState<T>& e) {
   T g = e.gradient;

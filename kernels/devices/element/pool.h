@@ -39,8 +39,8 @@ MEMFATHOM_HD inline Window outputs_covering(const PoolGeometry& g, int d, int64_
   return {clamp_index(begin, 0, g.out[d]), clamp_index(end, 0, g.out[d])};
 }
 
-// By how much an average divides: the window's size, with the padding if it counts (but never
-// beyond it).
+// The divisor of an average: the window's size, including the padding if count_include_pad (but
+// nothing beyond it).
 MEMFATHOM_HD inline int64_t divisor_of(const PoolGeometry& g, const int64_t o[3]) {
   int64_t count = 1;
   for (int d = 0; d < 3; ++d) {
@@ -106,7 +106,7 @@ MEMFATHOM_HD T average_pool(const PoolGeometry& g, const L& plane, int64_t o) {
 }
 
 // The gradient of input element `i`: from every output that covers it, for max pooling only where
-// it was chosen. `indices` has null data for averages.
+// it was the maximum. `indices` has null data for averages.
 template <typename T, typename L, typename Indices>
 MEMFATHOM_HD T pool_backward(const PoolGeometry& g, const L& dy, const Indices& indices,
                              int64_t i) {

@@ -1,6 +1,6 @@
-// Softmax rows: softmax and log-softmax of one row, and their gradients. In and Out are lanes
-// (lane.h) or anything with the same get and set; T is the type of the arithmetic. `out` may be the
-// same memory as an input.
+// Softmax rows: softmax and log-softmax of one row, and their gradients. In and Out are spans
+// (strided_span.h) or types with the same get and set; T is the arithmetic type. `out` may alias an
+// input.
 #pragma once
 
 #include "kernels/devices/element/math.h"

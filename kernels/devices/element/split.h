@@ -1,4 +1,4 @@
-// Split: tensors as lanes and rows (host side): which dimensions a row runs over, and which say
+// split: tensors as spans and rows (host side): which dimensions a row covers, and which determine
 // where it starts.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace memfathom::element {
 
-// The dimensions `first` to `last - 1` of an operand, in order, neighbours merged where the strides
-// allow.
+// The dimensions `first` to `last - 1` of an operand, in order; neighbours are merged if the
+// strides allow.
 inline StridedSpan span_over(const Operand& operand, int first, int last) {
   StridedSpan lane;
   lane.data = operand.data;
@@ -34,7 +34,7 @@ inline StridedSpan span_over(const Operand& operand, int first, int last) {
   return lane;
 }
 
-// The operand as it is read for an output of this shape: dimensions it lacks, or has once, repeat.
+// The operand broadcast to an output of this shape.
 inline Operand broadcast_to(const Operand& operand, const Shape& shape) {
   Operand result{operand.data, operand.dtype, shape, shape};
   const int missing = shape.rank() - operand.shape.rank();
@@ -49,7 +49,7 @@ inline StridedSpan whole(const Operand& operand) {
   return span_over(operand, 0, operand.shape.rank());
 }
 
-// Rows over dimensions from `inner` on; the dimensions before it count the rows.
+// Rows over the dimensions from `inner` on; the dimensions before it index the rows.
 inline Rows rows_from(const Operand& operand, int inner) {
   return {span_over(operand, 0, inner), span_over(operand, inner, operand.shape.rank())};
 }

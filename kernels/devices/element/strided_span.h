@@ -1,9 +1,9 @@
-// Lane: a sequence of elements anywhere in a tensor (a row, a channel, a whole tensor), by
-// position. Rows: a tensor as many lanes of equal length. Plain data: both are passed to device
-// kernels by value.
+// StridedSpan: a sequence of elements in a tensor (a row, a channel, a whole tensor), by index.
+// Rows: a tensor as many spans of equal length. Both are plain data, passed to device kernels by
+// value.
 //
-// A stride of 0 repeats an element, so that a weight, a mean or a scalar is a lane as long as the
-// data it goes with.
+// A stride of 0 repeats an element, so that a weight, a mean or a scalar is a span as long as the
+// data.
 #pragma once
 
 #include "kernels/devices/element/load.h"

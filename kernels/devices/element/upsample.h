@@ -1,5 +1,5 @@
-// Upsample: with which weight an output position reads an input position, along one dimension
-// (corners not aligned), and the sums over a plane built from it, forward and (gathered) backward.
+// Upsample: the weight with which an output position reads an input position along one dimension
+// (corners not aligned), and the sums over a plane, forward and (gathered) backward.
 #pragma once
 
 #include "kernels/devices/element/pool.h"
@@ -17,7 +17,7 @@ struct Tap {
   float high_weight;  // the low one has 1 - high_weight
 };
 
-// In fp32 on purpose: PyTorch computes the source index so, and a different rounding would pick
+// In fp32, because PyTorch computes the source index in fp32, and a different rounding would pick
 // another neighbour.
 MEMFATHOM_HD inline Tap tap_of(const UpsampleGeometry& g, int d, int64_t o) {
   const float scale = float(g.in[d]) / float(g.out[d]);
@@ -37,7 +37,7 @@ MEMFATHOM_HD inline float tap_weight(const UpsampleGeometry& g, int d, int64_t o
   return (tap.low == i ? 1.0f - tap.high_weight : 0.0f) + (tap.high == i ? tap.high_weight : 0.0f);
 }
 
-// The outputs that may read input `i`: a generous range; tap_weight is 0 for those that do not.
+// A superset of the outputs that read input `i`; tap_weight is 0 for the others.
 MEMFATHOM_HD inline Window outputs_reading(const UpsampleGeometry& g, int d, int64_t i) {
   const int64_t begin = (i - 1) * g.out[d] / g.in[d] - 2;
   const int64_t end = (i + 2) * g.out[d] / g.in[d] + 2;

@@ -1,5 +1,4 @@
-// visit_elementwise: from the name of an element-wise operation to its functor; `visit` is called
-// with the functor.
+// visit_elementwise: calls `visit` with the functor of an element-wise operation.
 #pragma once
 
 #include "kernels/devices/element/activations.h"
@@ -76,7 +75,7 @@ MEMFATHOM_HD void visit_elementwise(Elementwise op, Visit&& visit) {
   }
 }
 
-// The few that complex operands may take part in; false for any other.
+// The operations that support complex operands; false for any other.
 template <typename Visit>
 MEMFATHOM_HD bool visit_complex_elementwise(Elementwise op, Visit&& visit) {
   if (op == Elementwise::kFill) {

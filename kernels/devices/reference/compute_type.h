@@ -1,4 +1,4 @@
-// Compute type: in which type a call's arithmetic is done.
+// Compute type: the arithmetic type of a call.
 #pragma once
 
 #include <initializer_list>
@@ -14,13 +14,13 @@ inline bool any_of_type(std::initializer_list<const Operand*> operands, DType ty
   return false;
 }
 
-// fp64 for fp64 operands, and for wide integers, which fp32 would round.
+// fp64 for fp64 operands and for wide integers, which fp32 would round.
 inline bool computes_in_double(std::initializer_list<const Operand*> operands) {
   return any_of_type(operands, DType::kFp64) || any_of_type(operands, DType::kInt64) ||
          any_of_type(operands, DType::kInt32);
 }
 
-// Calls `work` with a value of the type to compute in.
+// Calls `work` with a value of the arithmetic type.
 template <typename Work>
 void in_compute_type(bool in_double, Work&& work) {
   if (in_double) {

@@ -24,7 +24,7 @@ struct Field {
   }
 };
 
-// The result of the operand that is written, in fp64 until all is summed.
+// The written operand, in fp64 until everything is summed.
 struct Sums {
   std::vector<double> values;
 

@@ -1,5 +1,5 @@
-// ConvolutionRoles: the six kinds of convolution call as three. A transposed convolution is an
-// ordinary one with input and output exchanged, so its forward pass is a data gradient and its data
+// ConvolutionRoles: maps the six kinds of convolution call to three. A transposed convolution is an
+// ordinary one with input and output swapped, so its forward pass is a data gradient and its data
 // gradient a forward pass.
 #pragma once
 
@@ -7,9 +7,8 @@
 
 namespace memfathom {
 
-// `image` [N, channels, space...] is the side that the filter slides over, `map` [N, filters,
-// space...] the side with one element per place of the filter; `weight` [filters, channels /
-// groups, space...].
+// `image` [N, channels, space...] is the side the filter slides over, `map` [N, filters, space...]
+// the side with one element per filter position; `weight` [filters, channels / groups, space...].
 struct ConvolutionRoles {
   ConvolutionKind writes = ConvolutionKind::kForward;  // map, image or weight
   Operand image, map, weight;

@@ -24,7 +24,7 @@ Grid read(const Operand& t) {
   const element::StridedSpan lane = element::whole(t);
   for (std::size_t i = 0; i < grid.values.size(); ++i) {
     const auto value = lane.get<element::Complex>(static_cast<std::int64_t>(i));
-    // fp64 input keeps its digits: Complex is two fp32.
+    // fp64 input keeps its precision: Complex is two fp32.
     grid.values[i] = is_complex(t.dtype)
                          ? Number(value.re, value.im)
                          : Number(lane.get<double>(static_cast<std::int64_t>(i)), 0);
@@ -59,7 +59,7 @@ Grid transform(const Grid& in, int dim, int sign, std::int64_t outputs) {
 }
 
 // The last dimension from its half spectrum: the other half is the conjugate, and the imaginary
-// parts of the frequencies that are their own conjugates (0, and n / 2) do not count.
+// parts of self-conjugate frequencies (0 and n / 2) are ignored.
 Grid complete_spectrum(const Grid& half, std::int64_t n) {
   Shape shape = half.shape;
   const std::int64_t kept = shape[-1];

@@ -10,7 +10,7 @@ using element::NormColumns;
 using element::NormRows;
 using element::StridedSpan;
 
-// Running statistics follow the unbiased variance, as in torch.
+// Running statistics use the unbiased variance, as in torch.
 void update_running(const NormCall& call, const NormRows& rows, std::int64_t r,
                     const element::Moments<double>& m) {
   const double momentum = call.momentum;
@@ -74,7 +74,7 @@ void backward_parameters(const NormCall& call) {
   }
 }
 
-// In evaluation nothing was saved by some callers: the running statistics say it all.
+// In evaluation some callers save no statistics: the running ones suffice.
 NormCall with_statistics(const NormCall& call, std::vector<double>& mean,
                          std::vector<double>& rstd) {
   NormCall complete = call;

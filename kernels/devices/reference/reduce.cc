@@ -16,7 +16,7 @@ T reduce(Reduction op, std::int64_t n, const StridedSpan& lane) {
     for (std::int64_t i = 1; i < n; ++i) top = element::math::max(top, lane.get<T>(i));
     return top;
   }
-  // The running sum is fp64 so that the reference does not depend on the order of the elements.
+  // Sums in fp64, so that the reference is insensitive to the order of the elements.
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += lane.get<double>(i);
   return T(op == Reduction::kMean ? sum / static_cast<double>(n) : sum);

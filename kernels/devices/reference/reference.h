@@ -1,10 +1,10 @@
-// Reference: every call computed by plain loops, one element or row at a time; what the other
-// devices are held against.
+// Reference: every call computed by plain loops, one element or row at a time; other devices are
+// compared with it.
 //
-// Whatever sums (gemm, convolution, fft, softmax, norms, attention, reductions) is computed in fp64
-// whatever the operands are, and rounded once when it is stored; everything else in the type that
-// kernels/framework/device/calls.h names. Works on host memory. Throws Error(kInternal) for a call
-// that makes no sense.
+// Calls with sums (gemm, convolution, fft, softmax, norms, attention, reductions) are computed in
+// fp64 for all operand types and rounded once when stored; everything else in the type that
+// kernels/framework/device/calls.h defines. Works on host memory. Throws Error(kInternal) for an
+// invalid call.
 #pragma once
 
 #include "kernels/framework/device/calls.h"

@@ -13,7 +13,7 @@ struct Variant {
   double dropout;
 };
 
-// [batch, heads, length, width] as a projection leaves it: [batch, length, heads, width] in memory.
+// [batch, heads, length, width] in a projection's layout: [batch, length, heads, width] in memory.
 Operand heads_of(Tensors& t, DType type, std::int64_t heads, std::int64_t length,
                  std::int64_t width) {
   Operand operand = t.uniform(type, {2, length, heads, width});

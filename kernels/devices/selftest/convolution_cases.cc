@@ -16,7 +16,7 @@ struct Variant {
   bool transposed;
 };
 
-// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch lets them.
+// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch allows.
 constexpr Tolerance kTolerance{1e-9, 4e-3, 1e-2, 4e-2};
 
 void compare_kinds(Harness& harness, const Variant& v, DType type, bool channels_last,
@@ -53,7 +53,7 @@ void compare_kinds(Harness& harness, const Variant& v, DType type, bool channels
   }
 }
 
-// cuDNN has no convolution of bf16 for GPUs before Ampere; other libraries have it everywhere.
+// cuDNN has no bf16 convolutions for GPUs before Ampere; other libraries support them everywhere.
 bool convolves_bf16(const Device& device) {
   const int capability = compute_capability(device.environment().architecture);
   return capability == 0 || capability >= kAmpere;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kOperations = static_cast<int>(Elementwise::kBceBackward) + 1;
 
-// Operands in (0.1, 0.9): inside the domain of logarithms, roots and probabilities. Signs come in
-// by kNeg and by the second range below.
+// Operands in (0.1, 0.9): the domain of logarithms, roots and probabilities. kNeg and the second
+// range below add negative values.
 ElementwiseCall call_of(Tensors& t, Elementwise op, DType type, double low, double high) {
   const Shape shape{3, 4, 5};
   ElementwiseCall call{op,

@@ -36,7 +36,7 @@ void fft_cases(Harness& harness) {
                  {}};
     harness.compare_with_workspace(fmt::format("fft r2c {}", to_string(extents)), call, work_area,
                                    {&FftCall::out}, kTolerance);
-    run_reference(call);  // a spectrum that belongs to a real signal
+    run_reference(call);  // the spectrum of a real signal
     FftCall back{FftKind::kComplexToReal,
                  extents.rank(),
                  true,

@@ -9,7 +9,7 @@ struct Product {
   std::int64_t batch, m, n, k;
 };
 
-// A [rows, columns] operand, stored plainly or transposed.
+// A [rows, columns] operand, stored row-major or transposed.
 Operand matrix(Tensors& t, DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns,
                bool flip) {
   const auto shape = [&](std::int64_t r, std::int64_t c) {
@@ -34,7 +34,7 @@ void transposes(Harness& harness, DType type, const Product& p) {
   }
 }
 
-// Whether cuBLAS conjugates (a transposed factor) or our own kernel does depends on the flips.
+// The transpositions determine whether cuBLAS or our own kernel conjugates.
 void conjugates(Harness& harness, const Product& p) {
   for (int flips = 0; flips < 32; ++flips) {
     Tensors t;

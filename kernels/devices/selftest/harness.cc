@@ -26,7 +26,7 @@ std::size_t extent_of(const Operand& operand) {
              : static_cast<std::size_t>(last + 1) * bytes_of(operand.dtype);
 }
 
-// Device copies of host memory, given back at the end. Operands of one host address share one copy.
+// Device copies of host memory, freed at the end. Operands with the same host address share a copy.
 class DeviceCopies {
  public:
   explicit DeviceCopies(Device& device) : device_(device) {}
@@ -71,7 +71,7 @@ class DeviceCopies {
     const auto address = device_.memory().allocate(size, 0);
     if (!address)
       throw Error(ErrorKind::kOutOfMemory,
-                  "selftest: the device has no room for " + to_string(size));
+                  "selftest: the device is out of memory for " + to_string(size));
     device_.copy_from_host(reinterpret_cast<void*>(*address), host,
                            Bytes{static_cast<std::int64_t>(bytes)});
     return {*address, size};

@@ -1,5 +1,5 @@
-// Harness: a call with its operands in host memory, run on a device and by the reference loops, and
-// compared.
+// Harness: runs a call with operands in host memory on a device and by the reference loops, and
+// compares the results.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@
 
 namespace memfathom::selftest {
 
-// Host tensors with reproducible contents. Operands point into it and live as long as it does.
+// Host tensors with reproducible contents. Operands point into it; it must outlive them.
 class Tensors {
  public:
   // Uniform in [low, high); whole numbers for integer types, zeros and ones for kBool.
   Operand uniform(DType type, const Shape& shape, double low = -1, double high = 1);
   Operand filled(DType type, const Shape& shape, double value);
-  // Neither plain nor dense: dimension order reversed in memory, with a gap after each element of
+  // A non-contiguous tensor: dimension order reversed in memory, with a gap after each element of
   // the slowest.
   Operand strided(DType type, const Shape& shape, double low = -1, double high = 1);
   Operand channels_last(DType type, const Shape& shape, double low = -1, double high = 1);
@@ -37,7 +37,7 @@ class Tensors {
   std::uint64_t drawn_ = 0;
 };
 
-// The same tensor with its last two dimensions exchanged.
+// The same tensor with its last two dimensions swapped.
 Operand transposed(Operand operand);
 // The first `extent` elements repeated along dimension `dim` by a stride of 0.
 Operand repeated(Operand operand, int dim);
@@ -47,7 +47,7 @@ struct Tolerance {
   double of(DType type) const;
 };
 
-// Runs calls on a device and records how they compare.
+// Runs calls on a device and records the comparisons.
 class Harness {
  public:
   explicit Harness(Device& device) : device_(device) { report_.device = device.name(); }
@@ -68,7 +68,7 @@ class Harness {
         [&] { run_reference(call); }, tolerance);
   }
 
-  // The same for a call with a workspace, of the size that `ask` gets from the device.
+  // The same for a call with a workspace; `ask` queries its size from the device.
   template <typename Call, typename Ask>
   void compare_with_workspace(const std::string& name, Call call, Ask ask,
                               std::initializer_list<Operand Call::*> outputs,

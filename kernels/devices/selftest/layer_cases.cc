@@ -19,8 +19,8 @@
 namespace memfathom::selftest {
 namespace {
 
-// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch lets them, and norms magnify
-// it: with operands that are cut off (tests/kernels/devices/cuda/agreement_test.cc) the bottleneck
+// Real GPUs round fp32 operands to TF32 in convolutions, as PyTorch allows, and norms amplify the
+// error: with truncated operands (tests/kernels/devices/cuda/agreement_test.cc) the bottleneck
 // differs by 0.015, the U-Net's blocks by 0.054.
 constexpr double kConvolutions = 3e-2;
 constexpr double kManyConvolutions = 1e-1;
@@ -48,7 +48,7 @@ LayerCase transformer_case(std::string name, BlockStyle style, std::int64_t kv_h
           }};
 }
 
-// Heads of 8 in 16 bits: where a GPU has it, attention is cuDNN's.
+// 16-bit heads of size 8: runs on cuDNN's attention on GPUs that support it.
 LayerCase sixteen_bit_case(std::string name, DType dtype, std::int64_t kv_heads) {
   return {std::move(name),
           {2, 5, 16},
@@ -98,7 +98,7 @@ TestLayer conv_bn_relu_pool(Builder& builder) {
   };
 }
 
-// ResNet's: 1x1, 3x3, 1x1, each with its norm, around a projected shortcut.
+// ResNet's bottleneck: 1x1, 3x3, 1x1, each with a norm, and a projected shortcut.
 TestLayer bottleneck(Builder& builder) {
   const Conv reduce = make_conv(builder, "conv1", 4, 2, 1, false);
   const BatchNorm norm1 = make_batch_norm(builder, "bn1", 2);
@@ -115,8 +115,8 @@ TestLayer bottleneck(Builder& builder) {
   };
 }
 
-// A diffusion U-Net's: group norm, SiLU and convolution twice, then attention over the pixels,
-// whose result lies in channels-last order; a second such block has to cope with that.
+// A diffusion U-Net's block: group norm, SiLU and convolution twice, then attention over the
+// pixels, whose result is channels-last; a second such block gets that layout as its input.
 TestLayer residual_block(Builder& builder, std::string_view name) {
   const PathScope scope(builder, name);
   const GroupNorm norm1 = make_group_norm(builder, "norm1", 2, 8);
@@ -146,7 +146,8 @@ Tensor tokens(Session& session, const Shape& shape, std::int64_t token) {
   return session.full(shape, DType::kInt64, static_cast<double>(token));
 }
 
-// A language model's ends: the embedding is added to the input, the head is tied to its table.
+// A language model's input and output: the embedding is added to the input, the head is tied to its
+// table.
 TestLayer embedding_and_head(Builder& builder) {
   const Tensor table = builder.parameter("wte", {7, 16});
   const LayerNorm norm = make_layer_norm(builder, "norm", 16);
@@ -158,7 +159,7 @@ TestLayer embedding_and_head(Builder& builder) {
   };
 }
 
-// The same head in chunks of rows, of unequal length, with gradients made in the forward pass.
+// The same head in chunks of rows of unequal length, with gradients computed in the forward pass.
 TestLayer chunked_head(Builder& builder) {
   const Tensor table = builder.parameter("lm_head", {40, 16});
   return [=](const Tensor& x) { return fused_head_loss(x, table, tokens(x.session(), {11}, 3)); };

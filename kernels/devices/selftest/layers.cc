@@ -29,7 +29,7 @@ std::vector<float> read(Device& device, const Tensor& tensor) {
 
 void fill(Device& device, const Tensor& tensor, std::uint64_t seed) {
   const Bytes bytes = size_of(tensor.shape(), tensor.dtype());
-  // Complex numbers are filled as the pairs they are.
+  // Complex numbers are filled as pairs.
   const bool pairs = is_complex(tensor.dtype());
   const DType type = pairs ? DType::kFp32 : tensor.dtype();
   const std::int64_t numbers = tensor.elements() * (pairs ? 2 : 1);
@@ -55,7 +55,8 @@ std::vector<std::vector<float>> run_layer(Session& session, const LayerCase& lay
   for (const NamedTensor& buffer : builder.buffers()) fill(device, buffer.tensor, ++seed);
   const Tensor y = layer(x);
   run_backward(sum_all(mul(y, y)));
-  // Reading makes contiguous copies on devices that compute: what is compared ends here.
+  // Reading back makes contiguous copies on devices that compute, so the memory comparison ends
+  // here.
   if (after_backward) after_backward();
   if (!device.computes()) return {};
   std::vector<std::vector<float>> values{read(device, y.detach())};

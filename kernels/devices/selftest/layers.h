@@ -23,16 +23,16 @@ struct LayerCase {
 
 std::vector<LayerCase> layer_cases();
 
-// Numbers that depend on the position alone: the same on every device.
+// Numbers that depend only on the position: the same on every device.
 void fill(Device& device, const Tensor& tensor, std::uint64_t seed);
 
-// A layer's output, its input's gradient and each parameter's gradient, for the sum of the squares
-// of the output; nothing on a device that does not compute. `after_backward` is called before
-// anything is read back.
+// A layer's output, its input's gradient and each parameter's gradient, for the sum of squares of
+// the output; empty on a device that does not compute. Calls `after_backward` before anything is
+// read back.
 std::vector<std::vector<float>> run_layer(Session& session, const LayerCase& layer_case,
                                           const std::function<void()>& after_backward = {});
 
-// The largest |got - wanted| / (1 + |wanted|); infinite when a number is missing or not a number.
+// The largest |got - wanted| / (1 + |wanted|); infinite if a number is missing or NaN.
 double largest_difference(const std::vector<std::vector<float>>& got,
                           const std::vector<std::vector<float>>& wanted);
 

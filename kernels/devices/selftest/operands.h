@@ -1,4 +1,4 @@
-// The operands of each call, so that all of them can be moved between host and device.
+// operands: the operands of each call, so that all of them can be copied between host and device.
 #pragma once
 
 #include <vector>

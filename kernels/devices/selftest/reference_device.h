@@ -1,4 +1,4 @@
-// ReferenceDevice: the reference loops as a device, so that whole layers can be held against them.
+// ReferenceDevice: the reference loops as a device, for comparisons of whole layers.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Selftest: every call of a device, and whole layers, held against the reference loops; for
-// `memfathom selftest`, for a GPU and for CI.
+// Selftest: compares every call of a device, and whole layers, with the reference loops; for
+// `memfathom selftest`, GPUs and CI.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct SelftestCase {
   std::string name;       // "gemm bf16 [2, 5, 7] x [2, 7, 3] transposed b"
   double difference = 0;  // the largest |device - reference| / (1 + |reference|)
   double tolerance = 0;
-  std::string failure;  // what went wrong when nothing could be compared
+  std::string failure;  // the error if nothing could be compared
   bool passed() const { return failure.empty() && difference <= tolerance; }
 };
 
@@ -24,9 +24,8 @@ struct SelftestReport {
   int failures() const;
 };
 
-// Runs every kind of call and of layer on small operands with fixed contents. Stops early only when
-// the device becomes unusable: the remaining cases then fail with its sentence. The device must
-// compute.
+// Runs every kind of call and layer on small operands with fixed contents. If the device becomes
+// unusable, the remaining cases fail with its message. The device must compute.
 SelftestReport compare_with_reference(Device& device);
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// The workspace query of an attention call: what a library is asked before the call is made.
+// attention_query: the workspace query that describes an attention call.
 #pragma once
 
 #include "core/workspace.h"
@@ -6,8 +6,8 @@
 
 namespace memfathom {
 
-// Nothing for a tensor that lies densely as [batch, length, heads, head size], the layout of
-// PyTorch's projections, or that is absent.
+// Empty for an absent tensor and for a dense [batch, length, heads, head size] layout, which
+// PyTorch's projections produce.
 inline Shape non_default_strides(const Operand& operand) {
   if (!operand) return {};
   const Shape& n = operand.shape;

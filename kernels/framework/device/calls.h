@@ -1,9 +1,8 @@
-// Calls: what a device is asked to compute. Operations allocate; a device only fills the buffers it
-// is given.
+// Calls: the computations a device can run. Operations allocate; a device only fills buffers.
 //
-// Unless a comment says otherwise, arithmetic is done in fp32 for 16-bit and fp32 operands, in fp64
-// for fp64 operands, and complex operands take part in kCopy, kFill, kAdd, kMul, kMulConjugate,
-// kMulScalar and in gemm and fft.
+// Unless stated otherwise, arithmetic is fp32 for 16-bit and fp32 operands and fp64 for fp64
+// operands. Complex operands are supported by kCopy, kFill, kAdd, kMul, kMulConjugate, kMulScalar,
+// gemm and fft.
 #pragma once
 
 #include <array>
@@ -90,8 +89,8 @@ struct ElementwiseCall {
 
 enum class Reduction : std::uint8_t { kSum, kMean, kMax };
 
-// `out` has the rank of `in` and extent 1 where a dimension is reduced. Accumulates in fp32 (fp64
-// for fp64).
+// `out` has the rank of `in`, with extent 1 in reduced dimensions. Accumulates in fp32 (fp64 for
+// fp64).
 struct ReduceCall {
   Reduction op = Reduction::kSum;
   Operand out;
@@ -129,9 +128,9 @@ struct NormCall {
   Operand dy, dx, dweight, dbias;  // backward; each output may be absent
 };
 
-// Negative log likelihood of log-probabilities [N, C] or [N, C, spatial...], int64 targets [N] or
-// [N, spatial...]; a target of `ignore_index` does not count. mean reduction: loss and total_weight
-// are scalars.
+// Negative log likelihood, mean reduction: log-probabilities [N, C] or [N, C, spatial...], int64
+// targets [N] or [N, spatial...]. Targets equal to `ignore_index` are skipped; loss and
+// total_weight are scalars.
 struct NllCall {
   bool backward = false;
   std::int64_t ignore_index = -100;
@@ -140,8 +139,8 @@ struct NllCall {
   Operand grad_loss, grad_input;  // backward: scalar in, tensor added to
 };
 
-// y = x * mask / (1 - p), mask bernoulli(1 - p) from a counter-based generator: equal seed and
-// offset, equal mask on every device.
+// y = x * mask / (1 - p), mask bernoulli(1 - p) from a counter-based generator: the same seed and
+// offset give the same mask on every device.
 struct DropoutCall {
   double p = 0;
   std::uint64_t seed = 0, offset = 0;
@@ -157,13 +156,13 @@ struct GemmCall {
   bool conjugate_a = false, conjugate_b = false;  // of complex factors
 };
 
-// The kind in `query` says which of y / dx / dw is written. x is NCHW-shaped (strides say the
-// layout).
+// `query.kind` selects whether y, dx or dw is written. x has shape NCHW; its strides define the
+// layout.
 struct ConvolutionCall {
   ConvolutionQuery query;
-  Operand x, w, y;     // forward: y = conv(x, w), the bias is added by kAdd afterwards
+  Operand x, w, y;     // forward: y = conv(x, w); kAdd adds the bias afterwards
   Operand dy, dx, dw;  // gradients
-  Operand workspace;   // uint8, of the size the device asked for; may be absent
+  Operand workspace;   // uint8, of the size the device requested; may be absent
 };
 
 enum class Pool : std::uint8_t { kMax, kAverage, kAdaptiveAverage };
@@ -185,8 +184,8 @@ struct UpsampleCall {
   Operand in, out;  // backward: in = gradient of the output, out = gradient of the input
 };
 
-// Transforms over the last `rank` dimensions. `scale` multiplies the result. Complex to complex:
-// `inverse`.
+// Transforms over the last `rank` dimensions. `scale` multiplies the result. `inverse` applies to
+// complex-to-complex transforms.
 struct FftCall {
   FftKind kind = FftKind::kRealToComplex;
   int rank = 1;
@@ -210,10 +209,11 @@ struct AttentionCall {
   std::uint64_t seed = 0, offset = 0;
   Operand q, k, v, mask, out, logsumexp;
   Operand dout, dq, dk, dv;
-  Operand workspace;  // uint8, of the size the device asked for; may be absent
+  Operand workspace;  // uint8, of the size the device requested; may be absent
 };
 
-// Forward: out[i] = table[index[i]]. Backward: table (zero-initialised) accumulates out's rows.
+// Forward: out[i] = table[index[i]]. Backward: the rows of out are added to the zero-initialized
+// table.
 struct EmbeddingCall {
   bool backward = false;
   std::int64_t padding_index = -1;

@@ -1,8 +1,7 @@
-// Device: where calls are computed and memory comes from. One implementation per kind: cpu, cuda,
-// dry.
+// Device: executes calls and provides memory. One implementation per kind: cpu, cuda, dry.
 //
-// A device is used from one thread at a time. Calls are asynchronous; synchronize() waits and
-// reports what went wrong. After a failed launch a device stays unusable: every further call throws
+// One thread at a time may use a device. Calls are asynchronous; synchronize() waits and reports
+// errors. After a failed launch the device is unusable: every further call throws
 // Error(kEnvironment).
 #pragma once
 
@@ -23,10 +22,10 @@ class Device {
   virtual std::string name() const = 0;
   virtual Environment environment() const = 0;
   virtual SegmentSource& memory() = 0;
-  // False for dry: buffers have addresses but no contents, and calls need not be made.
+  // False for dry: buffers have addresses but no contents, and calls can be skipped.
   virtual bool computes() const = 0;
   virtual void synchronize() = 0;
-  // What the device's own libraries ask for. Used by the thread that uses the device.
+  // The workspaces the device's libraries request. Call it from the thread that uses the device.
   virtual const WorkspaceModel& workspaces() const = 0;
 
   virtual void run(const ElementwiseCall& call) = 0;
@@ -44,8 +43,8 @@ class Device {
   virtual void run(const EmbeddingCall& call) = 0;
   virtual void run(const OptimizerCall& call) = 0;
 
-  // cuBLAS: the workspace is given by the caller (PyTorch's sizes) before the first gemm of a
-  // thread. A device without such a thing ignores it.
+  // cuBLAS: the caller provides the workspace (in PyTorch's sizes) before a thread's first gemm.
+  // Devices without cuBLAS ignore it.
   virtual void set_gemm_workspace(Operand workspace) = 0;
 
   // Host <-> device, contiguous bytes; synchronous.

@@ -1,4 +1,4 @@
-// Operand: a tensor as a device sees it: an address, a type, extents and strides.
+// Operand: a device's view of a tensor: address, type, extents and strides.
 #pragma once
 
 #include "core/dtype.h"

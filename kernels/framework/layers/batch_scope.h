@@ -1,4 +1,4 @@
-// BatchScope: a batch being put on the device in place of the one before.
+// BatchScope: the time in which a new batch replaces the previous one on the device.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 
 namespace memfathom {
 
-// The tensors of the batch before go first (see Network::load_batch); what is made in the scope is
+// Frees the previous batch first (see Network::load_batch). Tensors created in the scope count as
 // input.
 class BatchScope : ComponentScope {
  public:

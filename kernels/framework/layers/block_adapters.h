@@ -1,4 +1,4 @@
-// BlockAdapters: the bottleneck adapters of a model's blocks, found by the block that has just run.
+// BlockAdapters: the bottleneck adapters that follow a model's blocks.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace memfathom {
 
 class BlockAdapters {
  public:
-  // The builder outlives it.
+  // The builder must outlive it.
   explicit BlockAdapters(const Builder& builder) : builder_(builder) {}
 
-  // output + up(relu(down(output))) with the adapters of `block`. Blocks are told apart by their
-  // address and numbered by their first run, which is in the model's order; a checkpoint that runs
-  // one again meets the same adapters.
+  // output + up(relu(down(output))) with the adapters of `block`. Blocks are identified by address
+  // and numbered in the order of their first run; a checkpoint that reruns a block gets the same
+  // adapters.
   Tensor after(const void* block, const Tensor& output);
 
  private:

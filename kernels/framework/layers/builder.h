@@ -1,5 +1,5 @@
-// Builder: makes the parameters and buffers of a model, in the framework's order, and decides which
-// of them learn.
+// Builder: creates a model's parameters and buffers in the framework's order and decides which are
+// trainable.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace memfathom {
 
 enum class TrainableSubset : std::uint8_t { kFull, kFrozen, kLora, kLast };
-// bitsandbytes quantises whole weights when they are loaded; the others are stored quantized.
+// bitsandbytes quantizes weights when they are loaded; the other schemes store quantized weights.
 enum class Quantization : std::uint8_t {
   kNone,
   kInt8,
@@ -25,7 +25,7 @@ enum class Quantization : std::uint8_t {
   kGptq,
   kAwq,
   kFp8,
-  kMxfp4,  // gpt-oss: the experts' matrices alone
+  kMxfp4,  // gpt-oss: only the experts' matrices
 };
 
 template <>
@@ -39,16 +39,16 @@ inline constexpr auto kEnumNames<Quantization> =
                                            {Quantization::kFp8, "fp8"},
                                            {Quantization::kMxfp4, "mxfp4"}});
 
-// How weights that were stored quantized are packed.
+// The packing of weights that are stored quantized.
 struct PackedWeights {
   std::int64_t bits = 4;
   std::int64_t group = 128;                  // weights of a row that share a scale; 0: all
-  std::vector<std::string> not_converted{};  // parts of names whose matrices stay whole
+  std::vector<std::string> not_converted{};  // parts of the names of unquantized matrices
 };
 
 struct LoraOptions {
   std::int64_t rank = 8;
-  std::vector<std::string> targets;  // last part of a linear's name, or "all-linear"
+  std::vector<std::string> targets;  // the last component of a linear's name, or "all-linear"
   double dropout = 0;
   DType precision = DType::kFp32;  // of the adapters
 };
@@ -56,24 +56,23 @@ struct LoraOptions {
 struct BuildOptions {
   DType dtype = DType::kFp32;  // parameters and persistent buffers
   TrainableSubset train = TrainableSubset::kFull;
-  std::int64_t last_blocks = 0;  // kLast: the head and that many blocks at the end learn
+  std::int64_t last_blocks = 0;  // kLast: the head and the last `last_blocks` blocks are trainable
   std::optional<LoraOptions> lora;
   Quantization quantization = Quantization::kNone;
   PackedWeights packed{};
-  bool quantize_head = false;  // LitGPT does, Hugging Face does not
-  bool deferred = false;       // parameters get their memory later, from whoever shards them
+  bool quantize_head = false;  // true in LitGPT, false in Hugging Face
+  bool deferred = false;       // parameters get their memory later, from the sharding code
   std::int64_t adapter_rank =
-      0;  // > 0: a bottleneck of that rank after each block, the only thing that learns
+      0;  // > 0: the rank of a bottleneck after each block; only these adapters are trainable
 };
 
 struct NamedTensor {
   std::string name;
   Tensor tensor;
-  std::int64_t block =
-      -1;  // which of the repeated blocks it belongs to, counted over the whole model
+  std::int64_t block = -1;  // the repeated block it belongs to, counted over the whole model
 };
 
-// What stands after a block in models with bottleneck adapters: x + up(relu(down(x))).
+// The adapter after a block in models with bottleneck adapters: x + up(relu(down(x))).
 struct BlockAdapter {
   Tensor down, down_bias, up, up_bias;
 };
@@ -86,16 +85,16 @@ class Builder {
   Session& session() { return session_; }
   const BuildOptions& options() const { return options_; }
 
-  // A parameter of the current scope, in the model's type unless another is given.
+  // A parameter of the current scope, in the model's type unless `dtype` is given.
   Tensor parameter(std::string_view name, const Shape& shape, std::optional<DType> dtype = {});
-  // Storage of quantized weights: a parameter that never learns.
+  // Storage of quantized weights: always frozen.
   Tensor frozen_parameter(std::string_view name, const Shape& shape, DType dtype);
-  // Persistent buffers follow the model's type when it is floating; others keep theirs.
+  // Floating-point persistent buffers have the model's type; others keep their own.
   Tensor buffer(std::string_view name, const Shape& shape, DType dtype, bool persistent = true);
 
-  // Makes what must come after the whole base model (PEFT adds its adapters then).
+  // Creates the parameters that follow the whole base model, such as PEFT's adapters.
   void after_base(std::function<void()> make);
-  // An adapter's parameter: always learns.
+  // An adapter's parameter: always trainable.
   Tensor adapter_parameter(std::string name, const Shape& shape, DType dtype);
   void finish();
 
@@ -103,18 +102,18 @@ class Builder {
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
   std::vector<Tensor> trainable() const;
   std::int64_t parameter_count() const { return parameter_count_; }
-  // For quantized storages: the number of weights they stand for.
+  // For quantized storage: the number of weights it holds.
   void count_parameters(std::int64_t weights) { parameter_count_ += weights; }
   const std::string& path() const { return path_; }
 
-  // One per block so far, filled by finish(); null without `adapter_rank`.
+  // One per block so far, set by finish(); null without `adapter_rank`.
   std::shared_ptr<const BlockAdapter> block_adapter(std::int64_t block) const;
   std::int64_t blocks() const { return block_count_; }
 
   bool in_frozen_scope() const { return frozen_depth_ > 0; }
-  // Beside the language model: the targets of adapters are meant as the library spells them.
+  // Outside the language model, adapter targets are matched exactly as the library spells them.
   bool outside_language_model() const { return non_language_depth_ > 0; }
-  // Whether a parameter made now would learn.
+  // Whether a parameter created in the current scope is trainable.
   bool new_parameters_trainable() const;
 
  private:
@@ -130,8 +129,8 @@ class Builder {
   Session& session_;
   BuildOptions options_;
   std::string path_;
-  std::int64_t blocks_left_ = -1;  // inside a block: how many come after it
-  std::int64_t block_ = -1;        // inside a block: its number
+  std::int64_t blocks_left_ = -1;  // inside a block: the number of blocks after it
+  std::int64_t block_ = -1;        // inside a block: its index
   std::int64_t block_count_ = 0;
   std::vector<std::shared_ptr<BlockAdapter>> block_adapters_;
   int head_depth_ = 0;
@@ -143,7 +142,7 @@ class Builder {
   std::int64_t parameter_count_ = 0;
 };
 
-// Names inside it begin with `name.`.
+// Prefixes names in the scope with `name.`.
 class PathScope {
  public:
   PathScope(Builder& builder, std::string_view name);
@@ -157,9 +156,9 @@ class PathScope {
   std::size_t length_;
 };
 
-// One of the model's repeated blocks, for `train: {last: k}` and for what is sharded by blocks.
-// `width` is the size of the hidden states that leave it, where bottleneck adapters can follow; 0:
-// the family has no place for them.
+// One of the model's repeated blocks, for `train: {last: k}` and for sharding by block. `width` is
+// the size of the block's output hidden states; 0 if the family does not support bottleneck
+// adapters.
 class BlockScope {
  public:
   BlockScope(Builder& builder, std::int64_t index, std::int64_t count, std::int64_t width = 0)
@@ -190,7 +189,7 @@ class HeadScope {
   Builder& builder_;
 };
 
-// An encoder or projector beside a language model.
+// An encoder or projector next to a language model.
 class NonLanguageScope {
  public:
   explicit NonLanguageScope(Builder& builder) : builder_(builder) {
@@ -204,7 +203,7 @@ class NonLanguageScope {
   Builder& builder_;
 };
 
-// A part of the model that does not learn, whatever the rest does: no gradients, no adapters.
+// A frozen part of the model: no gradients, no adapters.
 class FrozenScope {
  public:
   FrozenScope(Builder& builder, bool frozen) : builder_(builder), frozen_(frozen ? 1 : 0) {

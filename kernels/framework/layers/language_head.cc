@@ -13,7 +13,7 @@
 namespace memfathom {
 namespace {
 
-// As many chunks as keep a chunk's logits about as large as the hidden states.
+// The number of chunks that makes a chunk's logits about as large as the hidden states.
 std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
   const std::int64_t factor = (vocabulary + width - 1) / width;
   return static_cast<std::int64_t>(
@@ -31,8 +31,8 @@ void scale_in_place(const Tensor& x, const Tensor& factor) {
       Elementwise::kMul, x.operand(), x.operand(), broadcast_operand(factor, x.shape()), {}, {}});
 }
 
-// The logits' gradient, softmax minus one at the target over all rows, takes their place; the
-// chunk's share of the mean goes into the first of its losses.
+// Overwrites the logits with their gradient: softmax minus one at the target, over all rows. The
+// chunk's share of the mean loss goes into the first of its losses.
 void loss_and_gradient(const Tensor& logits, const Tensor& targets, const Tensor& losses,
                        const Tensor& counted, double all_rows) {
   if (!logits.session().computes()) return;
@@ -48,7 +48,7 @@ void loss_and_gradient(const Tensor& logits, const Tensor& targets, const Tensor
   in_place(loss, Elementwise::kMulScalar, static_cast<double>(targets.elements()) / all_rows);
   in_place(logits, Elementwise::kExp);
   call.backward = true;
-  call.grad_loss = counted.operand();  // over itself: one
+  call.grad_loss = counted.operand();  // divided by itself: one
   call.grad_input = logits.operand();
   device.run(call);
   in_place(logits, Elementwise::kMulScalar, 1 / all_rows);

@@ -22,7 +22,8 @@ std::int64_t blocks_of(std::int64_t n, std::int64_t block) { return (n + block -
 
 constexpr std::int64_t kFp8Block = 128;
 
-// GPTQ packs along the rows of a column, AWQ along the columns of a row: as many words either way.
+// GPTQ packs along the rows of a column, AWQ along the columns of a row: the number of words is
+// equal.
 void pack(Builder& builder, std::int64_t in, std::int64_t out, QuantizedWeight& made) {
   const PackedWeights& packed = builder.options().packed;
   const std::int64_t groups = packed.group > 0 ? blocks_of(in, packed.group) : 1;
@@ -35,7 +36,7 @@ void pack(Builder& builder, std::int64_t in, std::int64_t out, QuantizedWeight& 
     made.order = builder.frozen_parameter("g_idx", {in}, DType::kInt32);
 }
 
-// Whether the name of the matrix made now has a part that is left whole.
+// Whether the current matrix's name is excluded from quantization.
 bool is_excluded_from_quantization(const Builder& builder) {
   const std::string path = "." + builder.path();
   const std::vector<std::string>& whole = builder.options().packed.not_converted;
@@ -96,8 +97,8 @@ std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view nam
   return made;
 }
 
-// Llama's name for a part that another family, or another version of transformers, calls otherwise:
-// jobs name parts in the words of the family they know.
+// Maps names that other families and transformers versions use for a module to Llama's name, so
+// that jobs can use either.
 std::string_view canonical_module_name(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kUsual{{
       {"query", "q_proj"},
@@ -121,7 +122,7 @@ std::string_view canonical_module_name(std::string_view name) {
 
 bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptions& options,
                bool as_spelt) {
-  // Where q, k and v are one matrix, adapters of its parts are adapters of it.
+  // Where q, k and v are one fused matrix, a target that names one of them adapts the fused matrix.
   const bool fused =
       name == "query_key_value" || name == "c_attn" || name == "qkv_proj" || name == "qkv";
   return std::any_of(lora.targets.begin(), lora.targets.end(), [&](const std::string& target) {
@@ -137,7 +138,7 @@ bool is_target(const LoraOptions& lora, std::string_view name, const LinearOptio
 Tensor base_product(const Linear& layer, const Tensor& x) {
   if (layer.quantized) return linear_quantized(x, *layer.quantized, layer.bias);
   if (layer.unfused) {
-    // A view of the weight is no leaf: autocast casts it anew each time.
+    // Autocast does not cache casts of views, because they are not leaves.
     const Tensor product = matmul(x, transpose(layer.weight, 0, 1));
     return layer.bias ? add(product, layer.bias) : product;
   }
@@ -149,7 +150,7 @@ Tensor base_product(const Linear& layer, const Tensor& x) {
 
 Tensor Linear::operator()(const Tensor& x) const {
   if (!lora || !x.session().adapters_enabled) return base_product(*this, x);
-  // PEFT: the input is cast to the adapters' type, the sum to the base's.
+  // PEFT casts the input to the adapters' type and the sum to the base layer's.
   Tensor result = base_product(*this, x);
   const DType dtype = result.dtype();
   const Tensor cast = to_dtype(x, lora->a.dtype());

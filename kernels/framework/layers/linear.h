@@ -1,4 +1,4 @@
-// Linear: a matrix with its adapters and its quantized form, as PEFT and bitsandbytes run them.
+// Linear: a linear layer with LoRA adapters and quantized weights, as PEFT and bitsandbytes run it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace memfathom {
 
-// Low-rank adapters beside a linear layer: y + scale * B(A(dropout(x))).
+// LoRA adapters of a linear layer: y + scale * B(A(dropout(x))).
 struct LoraAdapter {
   Tensor a, b;
   double dropout = 0;
@@ -23,7 +23,7 @@ struct Linear {
   bool transposed = false;  // GPT-2's Conv1D: weight [in, out]
   std::shared_ptr<LoraAdapter> lora;
   std::shared_ptr<QuantizedWeight> quantized;
-  bool unfused = false;  // Falcon's: x @ weight.T, and a sum where there is a bias
+  bool unfused = false;  // Falcon: x @ weight.T, then a separate add for the bias
 
   Tensor operator()(const Tensor& x) const;
 };
@@ -32,8 +32,7 @@ struct LinearOptions {
   bool bias = true;
   bool transposed = false;
   bool unfused = false;
-  bool head = false;  // the output matrix: quantized only if the options say so, never adapted by
-                      // "all-linear"
+  bool head = false;  // the output matrix: not in "all-linear", quantized only on request
 };
 
 Linear make_linear(Builder& builder, std::string_view name, std::int64_t in, std::int64_t out,

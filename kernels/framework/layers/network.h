@@ -1,4 +1,4 @@
-// Network: what a training loop sees of a model.
+// Network: a training loop's interface to a model.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  // Puts a batch of `size` samples on the device in place of the one before, which goes first
-  // (BatchScope): `for x, y in loader:` gives the names to the host's tensors before anything is
-  // copied. `targets`: what the loss compares with.
+  // Replaces the batch on the device with one of `size` samples. The old batch is freed first
+  // (BatchScope), because `for x, y in loader:` rebinds the names to host tensors before the copy.
+  // `targets`: the loss targets.
   virtual void load_batch(std::int64_t size, bool targets) = 0;
 
-  // From the next batch on, samples of this many tokens. False: the model's inputs have no such
-  // length.
+  // Sets the tokens per sample from the next batch on. Returns false if the model's inputs have no
+  // sequence length.
   virtual bool set_length(std::int64_t) { return false; }
 
-  // One forward pass to the loss. Only what `output` takes outlives the call: the model's output,
-  // for loops that hold it (null: it dies when autograd lets it).
+  // One forward pass to the loss. If `output` is set, it receives the model's output and keeps it
+  // alive; otherwise the output dies when autograd releases it.
   virtual Tensor loss(Tensor* output) = 0;
 
-  // Forgets the gradients of inputs, which no optimizer knows.
+  // Clears the gradients of inputs, which the optimizer does not clear.
   virtual void clear_gradients() {}
 
-  // Whether scripts for such models write `output = model(x)`: the output then lives until the next
-  // one replaces it.
+  // Whether training scripts for this kind of model write `output = model(x)`, which keeps the
+  // output alive until the next one replaces it.
   virtual bool script_holds_output() const { return false; }
 
-  // One forward pass without a loss; the result is what the caller holds.
+  // One forward pass without a loss; the caller owns the result.
   virtual Tensor forward() = 0;
 
-  // Generation: the first token from the whole prompt, then one at a time. A model that does not
-  // generate refuses.
+  // Generation: prefill of the whole prompt, then decode token by token. Throws if the model cannot
+  // generate.
   virtual Tensor prefill();
   virtual Tensor decode();
   virtual void end_generation() {}

@@ -1,4 +1,4 @@
-// Norm layers with their parameters.
+// Normalization: norm layers with their parameters.
 #pragma once
 
 #include <cstdint>

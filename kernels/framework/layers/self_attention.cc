@@ -15,8 +15,8 @@ Tensor as_heads(const Tensor& x, std::int64_t head_size) {
   return transpose(view(x, {x.size(0), x.size(1), -1, head_size}), 1, 2);
 }
 
-// matmul, softmax in fp32, dropout, matmul: the model's own code. It has no function of its own
-// there, so the repeated keys and values and the weights live as long as the layer's names do.
+// Eager attention: matmul, softmax in fp32, dropout, matmul. It is inlined in the layer's
+// forward(), so the repeated keys and values and the weights live until that function returns.
 Tensor eager_attention(const Tensor& q, Tensor& k, Tensor& v, Tensor& scores, std::int64_t groups,
                        double p) {
   {
@@ -79,7 +79,7 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
   const std::int64_t hidden = x.size(2);
   const std::int64_t head_size = hidden / heads;
   const double p = x.session().training ? dropout : 0;
-  // torch works on [sequence, batch, hidden] inside.
+  // torch uses the layout [sequence, batch, hidden] internally.
   const Tensor turned = transpose(x, 0, 1);
   Tensor packed = linear(turned, in_weight, in_bias);
   packed = view(packed, {length, batch, 3, hidden});
@@ -98,7 +98,7 @@ Tensor MultiheadAttention::operator()(const Tensor& x) const {
     weights = memfathom::dropout(weights, p);
     Tensor attended = bmm(weights, flat_heads(v));
     joined = reshape(clone(transpose(attended, 0, 1)), {length * batch, hidden});
-    attended.reset();  // torch gives the name to the joined heads
+    attended.reset();  // torch rebinds this name to the joined heads
     const Tensor projected = out(joined);
     const Tensor average = mean(view(weights, {batch, heads, length, length}), {1}, false);
     return transpose(view(projected, {length, batch, hidden}), 0, 1);

@@ -44,8 +44,8 @@ struct MultiheadAttention {
 MultiheadAttention make_multihead_attention(Builder& builder, std::int64_t hidden,
                                             std::int64_t heads);
 
-// Attention alone on q, k, v slices of one [batch, sequence, 3 * hidden] tensor; the output stays
-// in heads.
+// Attention without projections on q, k, v slices of one [batch, sequence, 3 * hidden] tensor; the
+// heads of the output are not joined.
 struct CoreAttention {
   std::int64_t heads = 1;
   AttentionImplementation implementation = AttentionImplementation::kAuto;

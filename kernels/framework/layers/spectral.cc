@@ -20,7 +20,7 @@ Shape spatial_of(const Tensor& x) {
   return extents;
 }
 
-// Everything of the first two dimensions.
+// A region that covers the first two dimensions entirely.
 Region whole(const Shape& shape) {
   Region region{shape, shape};
   for (std::int64_t& begin : region.begin) begin = 0;
@@ -111,7 +111,7 @@ Tensor SpectralConv::classic(const Tensor& x) const {
 Tensor SpectralConv::neuralop(const Tensor& x) const {
   const int dims = static_cast<int>(modes_.size());
   Tensor spectrum = rfftn(x, dims);
-  // All dimensions but the last are shifted so that the kept modes lie in the middle.
+  // Shifts all dimensions but the last so that the kept modes are in the middle.
   std::array<int, 3> shifted{};
   for (int d = 0; d < dims - 1; ++d) shifted[static_cast<std::size_t>(d)] = d + 2;
   const std::span<const int> axes(shifted.data(), static_cast<std::size_t>(dims - 1));
@@ -133,7 +133,8 @@ Tensor SpectralConv::neuralop(const Tensor& x) const {
     }
   }
   {
-    // weight[:, :, ...] is taken before the spectrum is: a view, whose gradient has to wait for it.
+    // weight[:, :, ...] is sliced before the spectrum, so its gradient is computed after the
+    // spectrum's.
     const Tensor weight = view(weights_[0], weights_[0].shape());
     const Tensor part = contract_modes(slice_region(spectrum, region), weight);
     Region target = region;

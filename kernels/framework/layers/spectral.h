@@ -38,7 +38,7 @@ class SpectralConv {
   FnoStyle style_ = FnoStyle::kClassic;
   std::int64_t out_ = 0;
   std::vector<std::int64_t> modes_;
-  std::vector<Tensor> weights_;  // classic: one per corner of the spectrum; neuralop: one
+  std::vector<Tensor> weights_;  // classic: one per corner of the spectrum; neuralop: one in total
   Tensor bias_;                  // neuralop
 };
 
@@ -46,7 +46,7 @@ struct FnoBlockOptions {
   FnoStyle style = FnoStyle::kClassic;
   std::int64_t width = 0;
   std::vector<std::int64_t> modes;
-  bool last = false;        // neuralop: the last block has neither of its two outer activations
+  bool last = false;        // neuralop: the last block omits its two outer activations
   bool group_norm = false;  // neuralop: after the spectral convolution and after the channel MLP
 };
 

@@ -52,7 +52,7 @@ void TrainingLoop::evaluate(std::int64_t batch_size) {
   Tensor output;
   const Tensor loss = network_.loss(&output);
   output.reset();
-  network_.end_generation();  // what else the output had
+  network_.end_generation();  // releases the rest of the output
 }
 
 Tensor TrainingLoop::forward(std::int64_t batch_size) {
@@ -106,7 +106,7 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
     }
     return;
   }
-  // Backward passes come in the order of the forward passes.
+  // Backward passes run in the order of the forward passes.
   for (Tensor& loss : earlier) {
     backward(loss);
     loss.reset();
@@ -114,8 +114,8 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
   backward(root);
 }
 
-// GradScaler.unscale_: the inverse scale and the sign of an overflow, and a copy of both for the
-// device; the latter copy lives until update(). As with clipping only the memory is reproduced.
+// GradScaler.unscale_: allocates the inverse scale, the overflow flag and a device copy of both;
+// the copy lives until update(). Only the memory is reproduced, not the values.
 Tensor TrainingLoop::unscale_gradients() {
   const Tensor inverse = session_.empty({}, DType::kFp32);
   const Tensor overflow = session_.zeros({}, DType::kFp32);
@@ -124,8 +124,8 @@ Tensor TrainingLoop::unscale_gradients() {
   return overflow_copy;
 }
 
-// clip_grad_norm_: a norm per gradient, their norm, and the factor; the gradients are scaled in
-// place. Only the memory of it is reproduced: measured loops do not need clipped values.
+// clip_grad_norm_: a norm per gradient, their total norm and the factor; gradients are scaled in
+// place. Only the memory is reproduced: measured loops do not need clipped values.
 void TrainingLoop::clip_gradients() {
   std::vector<Tensor> norms;
   for (const Tensor& parameter : optimizer_.parameters()) {

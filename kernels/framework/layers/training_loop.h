@@ -1,5 +1,5 @@
-// TrainingLoop: the loop around a network, as PyTorch scripts write it, with its phases noted in
-// the ledger.
+// TrainingLoop: runs a network the way PyTorch training scripts do and records phases in the
+// ledger.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,9 @@
 namespace memfathom {
 
 enum class ZeroGrad : std::uint8_t {
-  kAfterStep,  // set_to_none after step(), or before the next forward: gradients and forward never
-               // meet
+  kAfterStep,       // set_to_none after step() or before forward: no gradients exist during forward
   kBeforeBackward,  // between forward and backward: old gradients live through forward
-  kInPlace,         // filled with zeros (torch < 2.0): gradients live for ever
+  kInPlace,         // zeroed in place (torch < 2.0): gradients are never freed
 };
 
 template <>
@@ -26,7 +25,7 @@ inline constexpr auto kEnumNames<ZeroGrad> =
                                        {ZeroGrad::kBeforeBackward, "before_backward"},
                                        {ZeroGrad::kInPlace, "in_place"}});
 
-// Told at the turns of the loop: sharded and offloaded training does its own work there.
+// Callbacks at each phase of the loop, for sharded and offloaded training.
 class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
@@ -47,14 +46,14 @@ struct LoopOptions {
   bool gradient_clipping = false;
   bool hold_output = false;
   ZeroGrad zero_grad = ZeroGrad::kAfterStep;
-  // The loop of a real script: each iteration brings a new batch to the device, zero_grad() comes
-  // between that and the forward pass, and the output has a name where such scripts give it one.
+  // A typical script's loop: each iteration copies a new batch to the device, then calls
+  // zero_grad(), then forward; the output stays referenced where such scripts name it.
   bool mimic_user_script = false;
-  // A benchmark's loop: backward keeps the graph, which dies with the step, and what is measured as
-  // forward runs alone: a pass that meets gradients of an earlier one counts as backward.
+  // A benchmark's loop: backward retains the graph until the step ends. Only forward passes without
+  // gradients from an earlier pass count as forward; the others count as backward.
   bool retain_graph = false;
-  // Micro-batches whose forward passes all run before the first backward: the first stage of a
-  // pipeline.
+  // Runs the forward passes of all micro-batches before the first backward pass, as a pipeline's
+  // first stage does.
   std::int64_t micro_batches_in_flight = 1;
   LoopObserver* observer = nullptr;
 };
@@ -64,14 +63,14 @@ class TrainingLoop {
   TrainingLoop(Session& session, Network& network, std::vector<Tensor> trainable,
                const LoopOptions& options);
 
-  // A forward pass of two samples before training, as model summaries (torchsummary) run it: in
-  // training mode, the graph recorded and let go.
+  // A forward pass of two samples in training mode before training, as torchsummary runs it:
+  // records a graph and releases it.
   void warm_up();
-  // One optimizer step over all its micro-batches; `batch_size` overrides the usual one (a short
-  // last batch).
+  // One optimizer step over all micro-batches; `batch_size` overrides the default (for a short last
+  // batch).
   void iterate(std::optional<std::int64_t> batch_size = {});
   // A forward pass to the loss in evaluation mode, between iterations: no graph, but parameters and
-  // optimizer states are there, and the output is kept to the end, as for metrics.
+  // optimizer states are resident, and the output lives to the end, as for metrics.
   void evaluate(std::int64_t batch_size);
   int iterations() const { return iteration_; }
 

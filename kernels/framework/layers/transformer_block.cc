@@ -45,7 +45,7 @@ TransformerBlock::TransformerBlock(Builder& builder, const TransformerBlockOptio
   }
   mlp_ = make_mlp(builder, hidden, options.inner, options.activation);
   if (options.style == BlockStyle::kDit) {
-    // Norms without parameters; a constant weight of ones is not stored either.
+    // Norms without parameters; constant weights of ones are not stored.
     modulation_ = make_linear(builder, "adaLN_modulation", hidden, 6 * hidden);
     return;
   }
@@ -96,7 +96,7 @@ Tensor TransformerBlock::post_norm(const Tensor& x) const {
   return norms_[1](t);
 }
 
-// adaLN-Zero: the condition is the mean of the sequence here, since a stack has one input.
+// adaLN-Zero: uses the mean of the sequence as the condition, because a stack has one input.
 Tensor TransformerBlock::modulated(const Tensor& x) const {
   Tensor condition = mean(x, {1}, false);
   condition = activate(Activation::kSilu, condition);
@@ -114,11 +114,12 @@ Tensor TransformerBlock::modulated(const Tensor& x) const {
 }
 
 Tensor TransformerBlock::torch_layer(const Tensor& x) const {
-  // Both rebind their argument to their result, so a norm given to them dies before the dropout.
+  // Both rebind their argument to their result, so a norm passed to them is freed before the
+  // dropout.
   const auto attend_part = [&](Tensor input) {
     input = multihead_(input);
     Tensor dropped = dropout(input, options_.dropout);
-    input.reset();  // by the caller it would be destroyed only after the sum
+    input.reset();  // the caller would free it only after the sum
     return dropped;
   };
   const auto feed_part = [&](Tensor input) {

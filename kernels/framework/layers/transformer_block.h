@@ -1,4 +1,4 @@
-// TransformerBlock: one block in the styles people use: GPT-2, Llama, BERT, ViT, DiT, torch.nn.
+// TransformerBlock: one block in GPT-2, Llama, BERT, ViT, DiT or torch.nn style.
 #pragma once
 
 #include <cstdint>

@@ -51,13 +51,13 @@ Rule rule_of(Activation activation) {
     case Activation::kHardsigmoid:
     case Activation::kIdentity: break;
   }
-  throw Error(ErrorKind::kInternal, "an activation without a kernel of its own was asked for one");
+  throw Error(ErrorKind::kInternal, "this activation has no kernel of its own");
 }
 
-// The tanh form of GELU in elementary operations, as Hugging Face's gelu_new.
+// The tanh approximation of GELU in elementary operations (Hugging Face's gelu_new).
 Tensor gelu_new(const Tensor& x) {
   const Tensor half = mul_scalar(x, 0.5);
-  // Each intermediate dies when the next one exists, as in the Python expression.
+  // Each intermediate is freed once the next one exists, as in the Python expression.
   Tensor t = autocast_to_fp32(x);
   t = pow_scalar(t, 3);
   t = mul_scalar(t, 0.044715);
@@ -68,7 +68,7 @@ Tensor gelu_new(const Tensor& x) {
   return mul(half, t);
 }
 
-// Hugging Face's gelu_fast: the same curve in another order, which keeps more.
+// Hugging Face's gelu_fast: the same function in another order, which saves more tensors.
 Tensor gelu_fast(const Tensor& x) {
   const Tensor half = mul_scalar(x, 0.5);
   const Tensor scaled = mul_scalar(x, std::sqrt(2.0 / 3.14159265358979323846));
@@ -119,7 +119,7 @@ Tensor activate(Activation activation, const Tensor& input) {
   if (activation == Activation::kGeluNew) return gelu_new(input);
   if (activation == Activation::kGeluFast) return gelu_fast(input);
   if (activation == Activation::kQuickGelu) {
-    // The scaled input dies when its sigmoid exists.
+    // The scaled input is freed once its sigmoid exists.
     Tensor gate = mul_scalar(input, 1.702);
     gate = activate(Activation::kSigmoid, gate);
     return mul(input, gate);
@@ -148,8 +148,8 @@ void activate_in_place(Activation activation, Tensor& x) {
   const Rule rule = rule_of(activation);
   Session& session = x.session();
   Recording tape(session, "activation_", {&x});
-  // What an in-place operation overwrites cannot be saved: those that save their input save a copy
-  // of it, except where the result tells backward as much.
+  // An in-place operation overwrites its input, so those that save their input save a copy, unless
+  // backward can be computed from the result.
   const bool saves_output = rule.saves_output || activation == Activation::kLeakyRelu;
   if (!saves_output && tape.wanted()) tape.save(clone(x.detach()));
   if (session.computes()) {
@@ -168,7 +168,7 @@ void activate_in_place(Activation activation, Tensor& x) {
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {
   Session& session = input.session();
-  const Tensor x = autocast_to_lower(input);  // unlike other activations, prelu is on the list
+  const Tensor x = autocast_to_lower(input);  // prelu is on autocast's 16-bit list
   const Tensor slopes = autocast_to_lower(weight);
   // aten reshapes the weight to broadcast over channels and calls a kernel with both gradients.
   Shape wide;

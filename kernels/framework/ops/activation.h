@@ -1,4 +1,4 @@
-// Activations: one function for all of them; each saves its input or its output, as PyTorch does.
+// Activations: one function for all kinds; each saves its input or its output, as PyTorch does.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ enum class Activation : std::uint8_t {
   kIdentity,
 };
 
-// The contract's and Hugging Face's names: relu, gelu, gelu_new, gelu_pytorch_tanh, silu, swish,
-// ...
+// The names of the contract and of Hugging Face: relu, gelu, gelu_new, gelu_pytorch_tanh, silu,
+// swish, ...
 std::optional<Activation> parse_activation(std::string_view name);
 
 Tensor activate(Activation activation, const Tensor& x);
-// In place where PyTorch can (relu_, silu_, ...): x's memory holds the result.
+// In place where PyTorch supports it (relu_, silu_, ...): the result overwrites x.
 void activate_in_place(Activation activation, Tensor& x);
 
 Tensor prelu(const Tensor& x, const Tensor& weight);

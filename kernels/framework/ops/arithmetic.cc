@@ -33,7 +33,7 @@ Tensor reduce(Reduction op, const char* name, const Tensor& x, std::initializer_
   Session& session = x.session();
   Recording tape(session, name, {&x});
   const Shape reduced = reduced_shape(x, dims);
-  // Autocast asks sums for an fp32 result; their gradient becomes 16-bit again, in full size.
+  // Under autocast sums return fp32; their full-size gradient is cast back to 16 bits.
   const bool widens = op == Reduction::kSum && session.autocast && is_16bit_float(x.dtype());
   Tensor out = reduce_to(op, x, reduced, widens ? DType::kFp32 : x.dtype());
   if (!keep_dims) {

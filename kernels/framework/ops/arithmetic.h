@@ -22,9 +22,9 @@ Tensor rsqrt(const Tensor& x);
 Tensor exp(const Tensor& x);
 Tensor absolute(const Tensor& x);
 
-// x.to(dtype): the tensor itself when it has that type already.
+// x.to(dtype): returns x itself if it already has that type.
 Tensor to_dtype(const Tensor& x, DType dtype);
-// A contiguous copy, always; the copy that reshape() and contiguous() make.
+// Always a contiguous copy, as made by reshape() and contiguous().
 Tensor clone(const Tensor& x);
 Tensor contiguous(const Tensor& x);
 

@@ -43,8 +43,8 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
   return call;
 }
 
-// What the device's library wants for a call, where it runs it; nothing of kDefault where our own
-// kernels do.
+// The workspace the device's library needs for the call; 0 bytes with source kDefault where our own
+// kernels run it.
 WorkspaceSize library_workspace(Session& session, const AttentionCall& call) {
   if (!session.computes() || call.kernel != AttentionKernel::kFlash || call.mask ||
       call.dropout > 0) {
@@ -55,8 +55,8 @@ WorkspaceSize library_workspace(Session& session, const AttentionCall& call) {
   return answer;
 }
 
-// What flash attention's backward allocates beside its results: the fp32 accumulator of dq, the row
-// sums, and for grouped heads dk and dv of every query head.
+// Flash attention's backward temporaries: the fp32 accumulator of dq, the row sums and, for grouped
+// heads, dk and dv of every query head.
 std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor& q,
                                                  const Tensor& k) {
   const std::int64_t rows = round_up(q.size(2), 128);
@@ -82,8 +82,8 @@ Tensor heads_last(Session& session, const Tensor& like, std::int64_t head_size) 
   return rows.alias(shape, strides, 0);
 }
 
-// Of the bias as the kernel saw it, stretched over batch and heads, in rows of 16 (not of 8, as the
-// mask itself).
+// The gradient of the bias as the kernel sees it, expanded over batch and heads, with rows padded
+// to 16 (the mask's rows are padded to 8).
 Tensor bias_gradient(Session& session, const Tensor& bias) {
   if (session.computes()) {
     throw Error(
@@ -126,7 +126,7 @@ void attention_backward(Backward& b, const KernelCase& c) {
   call.dq = dq.operand();
   call.dk = dk.operand();
   call.dv = dv.operand();
-  // A library's workspace stands in for the temporaries of PyTorch's own kernel.
+  // A library's workspace replaces the temporaries of PyTorch's own kernel.
   const WorkspaceSize wanted = library_workspace(session, call);
   const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
   std::array<Tensor, 4> temporaries;
@@ -154,12 +154,12 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   tape.save(v);
   tape.save(mask);
   const bool flash = c.kernel == AttentionKernel::kFlash;
-  // Flash lays its result out as the query is, the memory-efficient kernel always by rows of
-  // tokens, and with the values' size, which may differ from the keys'.
+  // Flash uses the query's layout for its result; the memory-efficient kernel always uses [batch,
+  // sequence, heads, size] with the values' head size, which may differ from the keys'.
   Tensor out = flash ? session.empty_strided(q.shape(), result_strides(q.shape(), {&q}), q.dtype())
                      : heads_last(session, q, v.size(3));
-  // The memory-efficient kernel makes the statistics only when a gradient will want them, in rows
-  // of 32.
+  // The memory-efficient kernel computes the statistics only if a gradient is required, in rows of
+  // 32.
   const std::int64_t rows = flash ? q.size(2) : (tape.wanted() ? round_up(q.size(2), 32) : 0);
   const Tensor logsumexp = session.empty({q.size(0), q.size(1), rows}, DType::kFp32);
   const Tensor seed = session.empty({flash ? 2 : 1}, DType::kInt64);
@@ -181,7 +181,8 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   return out;
 }
 
-// PyTorch's fallback: products and softmax as tensors; 16-bit inputs are computed in fp32.
+// PyTorch's math fallback: matmuls and softmax as separate tensors; 16-bit inputs are computed in
+// fp32.
 Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                       const AttentionOptions& options) {
   Session& session = q_in.session();
@@ -196,9 +197,9 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
   if (options.causal && !mask) {
     const Shape square{q_in.size(2), k_in.size(2)};
     Tensor allowed = session.full(square, DType::kBool, 1);
-    allowed = session.full(square, DType::kBool, 1);  // its lower triangle
+    allowed = session.full(square, DType::kBool, 1);  // tril() of the mask
     mask = session.full(square, DType::kFp32, 0);
-    allowed = session.full(square, DType::kBool, 1);  // negated, to fill the mask
+    allowed = session.full(square, DType::kBool, 1);  // the negated mask, for masked_fill
   }
   const Tensor q = mul_scalar(q32, root);
   const std::int64_t groups = q_in.size(1) / k_in.size(1);
@@ -216,14 +217,15 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
   }
   scores = softmax(scores, -1);
   scores = dropout(scores, options.dropout);
-  // Returned beside the result and dropped; aten's compilers make it first.
+  // Returned in addition to the result and dropped; aten's compilers evaluate this expression
+  // first.
   const Tensor weights = to_dtype(scores.detach(), dtype);
   const Tensor out = matmul(scores, values);
   return to_dtype(out, dtype);
 }
 
-// A boolean mask becomes numbers of q's type inside each call; the memory-efficient kernel wants
-// rows of 8.
+// Each call converts a boolean mask to q's type; the memory-efficient kernel needs rows that are
+// multiples of 8.
 Tensor kernel_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
   if (!mask) return mask;
   Session& session = q.session();
@@ -275,12 +277,12 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
   Session& session = q.session();
   AttentionImplementation chosen =
       choose_attention(session.policy(), options, q.dtype(), q.size(3), q.size(1) != k.size(1));
-  // Flash wants keys and values of one size.
+  // Flash requires equal head sizes of keys and values.
   if (chosen == AttentionImplementation::kFlash && v.size(3) != q.size(3))
     chosen = AttentionImplementation::kEfficient;
   if (chosen == AttentionImplementation::kMath) {
     const Scoped<std::optional<DType>> inside(
-        session.autocast, std::nullopt);  // its parts are below autocast's reach
+        session.autocast, std::nullopt);  // its inner operations run without autocast
     return math_attention(q, k, v, options);
   }
   if (chosen == AttentionImplementation::kEager) {
@@ -293,7 +295,8 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
                      options.dropout, options.dropout > 0 ? session.next_random_offset() : 0};
   const std::int64_t head_size = q.size(3);
   if (flash && head_size % 8 != 0) {
-    // Flash wants heads in steps of 8: they are padded, and the result is a slice.
+    // Flash requires head sizes that are multiples of 8: inputs are padded, and the result is
+    // sliced.
     const std::int64_t pairs[] = {0, round_up(head_size, 8) - head_size};
     const Tensor wide_q = pad(q, pairs);
     const Tensor wide_k = pad(k, pairs);

@@ -11,7 +11,8 @@
 
 namespace memfathom {
 
-// kEager is matmul, softmax, matmul in the model's own code. kAuto is what the framework picks.
+// kEager is matmul, softmax, matmul in the model's own code. kAuto leaves the choice to the
+// framework.
 enum class AttentionImplementation : std::uint8_t { kAuto, kEager, kEfficient, kFlash, kMath };
 
 template <>
@@ -35,7 +36,7 @@ struct AttentionOptions {
   Tensor mask;                  // bool or floating, broadcast to [b, heads, s, t]; undefined: none
 };
 
-// What scaled_dot_product_attention runs for such inputs under a policy.
+// The kernel that scaled_dot_product_attention selects for these inputs under a policy.
 AttentionImplementation choose_attention(const FrameworkPolicy& policy,
                                          const AttentionOptions& options, DType dtype,
                                          std::int64_t head_size, bool grouped);

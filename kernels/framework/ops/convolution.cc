@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-// The copy that a convolution's host code makes of what lies otherwise in memory.
+// The copy that a convolution's host code makes if the memory layout differs.
 Tensor formatted(const Tensor& x, bool channels_last) {
   if (!x.session().policy().count_workspaces && !x.session().computes()) return x;
   if (!channels_last) return contiguous(x);
@@ -45,7 +45,7 @@ ConvolutionQuery query_of(ConvolutionKind kind, const Tensor& x, const Tensor& w
   return query;
 }
 
-// One library call with the workspace it asks for; `fill` names its operands.
+// One library call with the workspace it requests; `fill` sets its operands.
 template <typename Fill>
 void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight,
                      const ConvolutionOptions& options, bool channels_last, Fill fill) {

@@ -1,5 +1,4 @@
-// Convolutions of one, two and three dimensions, transposed ones too, with cuDNN's workspace per
-// call.
+// Convolutions in one, two and three dimensions, also transposed, with cuDNN's workspace per call.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace {
 // Up to this many indices aten's kernel adds row by row; above, it sorts them first.
 constexpr std::int64_t kUnsortedLimit = 3072;
 
-// The sorted indices and where they came from, which the sorting kernel holds.
+// The sorted indices and their original positions, which the sorting kernel allocates.
 std::array<Tensor, 2> sorting_temporaries(Session& session, const Tensor& index) {
   if (index.elements() <= kUnsortedLimit) return {};
   return {session.kernel_temporary({index.elements()}, DType::kInt64),

@@ -1,4 +1,4 @@
-// Embedding tables.
+// Embedding: lookups in an embedding table.
 #pragma once
 
 #include "kernels/framework/tensor/tensor.h"

@@ -38,8 +38,8 @@ Tensor transformed(const Transform& transform, const Tensor& in, const Shape& sh
   session.note_cufft();
   const bool to_real = transform.kind == FftKind::kComplexToReal;
   Tensor out = session.empty(shape, to_real ? DType::kFp32 : DType::kComplex64);
-  // A complex-to-real transform overwrites its input, and cuFFT reads real numbers in pairs, which
-  // a view at an odd place does not have; PyTorch gives the library a copy in both cases.
+  // A complex-to-real transform overwrites its input, and cuFFT requires real inputs aligned to
+  // pairs, which a view at an odd offset is not; PyTorch copies the input in both cases.
   const bool is_odd = transform.kind == FftKind::kRealToComplex && in.impl()->offset % 2 != 0;
   const Tensor copied =
       to_real || is_odd ? session.kernel_temporary(in.shape(), in.dtype()) : Tensor();
@@ -64,7 +64,7 @@ double count_of(const Shape& shape, int dims) {
   return count;
 }
 
-// The real parts of a complex tensor: every second number of the same memory.
+// The real parts of a complex tensor: every second element of the same memory.
 Tensor real_part(const Tensor& x) {
   Shape strides = x.strides();
   for (std::int64_t& stride : strides) stride *= 2;
@@ -97,7 +97,7 @@ Tensor rfftn(const Tensor& x, int dims) {
     const Tensor saved = b.saved(0);
     Tensor spectrum = b.gradient();
     if (spectrum.size(-1) < full[-1]) {
-      // The other half of the spectrum has no gradient: zeros.
+      // The other half of the spectrum has a zero gradient.
       Tensor whole = s.zeros(full, DType::kComplex64);
       copy_into(slice(whole, -1, 0, spectrum.size(-1)), spectrum);
       spectrum = whole;
@@ -118,7 +118,7 @@ Tensor irfftn(const Tensor& x, const Shape& extents) {
   tape.finish(out, [dims, scale, half = x.shape()](Backward& b) {
     Tensor spectrum =
         transformed({FftKind::kRealToComplex, dims, false, scale}, contiguous(b.gradient()), half);
-    // Every column but the first (and, for even extents, the last) stands for two.
+    // Every column but the first (and, for even extents, the last) represents two frequencies.
     const std::int64_t full = b.gradient().size(-1);
     const std::int64_t doubled_end = full % 2 == 0 ? half[-1] - 1 : half[-1];
     if (b.session().computes() && doubled_end > 1) {
@@ -136,7 +136,7 @@ Tensor roll(const Tensor& x, std::span<const int> dims, bool inverse) {
   Recording tape(session, "roll", {&x});
   Tensor out = session.empty(x.shape(), x.dtype());
   if (session.computes()) {
-    // 2^n blocks change places, n = number of dimensions rolled.
+    // Swaps 2^n blocks, n = number of rolled dimensions.
     const std::size_t blocks = std::size_t{1} << dims.size();
     for (std::size_t block = 0; block < blocks; ++block) {
       Region from{x.shape(), x.shape()};

@@ -1,4 +1,4 @@
-// Fourier transforms, and the pieces spectral convolutions are made of.
+// Fourier transforms and the operations that spectral convolutions consist of.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct Region {
   Shape begin, end;
 };
 
-// base[region] = value, in place; `base` is seen with its new history afterwards.
+// base[region] = value, in place; afterwards `base` has the new history.
 void copy_into_region(Tensor& base, const Region& region, const Tensor& value);
 
-// x[region] as successive slices, one per dimension that is really cut.
+// x[region] as successive slices, one per dimension that the region restricts.
 Tensor slice_region(const Tensor& x, const Region& region);
 
 // einsum "bi...,io...->bo...": channels are contracted separately for each mode.

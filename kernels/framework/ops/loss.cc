@@ -67,7 +67,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target) {
   return loss;
 }
 
-// The mean over targets that are not ignored: a mask empties the others, and the sum is divided by
+// The mean over targets that are not ignored: a mask zeroes the others, and the sum is divided by
 // the count. No target is ignored here.
 Tensor mean_of_counted(Tensor& x) {
   Session& session = x.session();
@@ -131,8 +131,7 @@ Tensor softmax_fp32(const Tensor& x, int dim) {
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, double label_smoothing) {
-  // cross_entropy_loss calls the kernels below autocast's reach: log_softmax keeps the logits'
-  // type.
+  // cross_entropy_loss calls its kernels without autocast: log_softmax keeps the logits' type.
   const Tensor log_probabilities = softmax_kernel(Softmax::kLogSoftmax, logits, 1, logits.dtype());
   Tensor loss = nll_loss(log_probabilities, target);
   if (label_smoothing == 0) return loss;

@@ -14,8 +14,8 @@
 namespace memfathom {
 namespace {
 
-// Whether cuBLAS can read the matrices of x where they lie: rows or columns one after the other.
-// What is expanded or strided both ways it cannot.
+// Whether cuBLAS can read the matrices of x in place: one stride is 1. It cannot read expanded
+// matrices or matrices strided in both dimensions.
 bool has_dense_rows_or_columns(const Tensor& x) {
   const std::int64_t rows = x.size(-2);
   const std::int64_t columns = x.size(-1);
@@ -27,17 +27,17 @@ bool has_dense_rows_or_columns(const Tensor& x) {
          (down == 1 && across >= std::max<std::int64_t>(1, rows));
 }
 
-// The copy that the host code of a gemm makes of such a factor, after its output. Only its memory:
-// devices read any strides.
+// The copy that a gemm's host code makes of such a factor, after its output. Only its memory is
+// reproduced: devices read any strides.
 Tensor copy_for_gemm(const Tensor& x) {
   return has_dense_rows_or_columns(x) ? Tensor()
                                       : x.session().kernel_temporary(x.shape(), x.dtype());
 }
 
-// Which factor of a product is conjugated if it is complex: in backward, the one that was saved.
+// Which complex factor of a product is conjugated: in backward, the saved one.
 enum class Conjugate : std::uint8_t { kNone, kFirst, kSecond };
 
-// One gemm into a new tensor. Rank 2 or 3.
+// One gemm into a new tensor of rank 2 or 3.
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {},
             Conjugate conjugate = Conjugate::kNone) {
   Session& session = a.session();
@@ -73,8 +73,8 @@ Tensor t(const Tensor& x) {
 
 bool column_major(const Tensor& x) { return x.strides()[-2] == 1 && x.strides()[-1] >= x.size(-2); }
 
-// The gradient of the second factor, laid out as the factor is: of a transposed one its transpose
-// is computed.
+// The gradient of the second factor, in the factor's layout: for a transposed factor, the
+// transposed gradient is computed.
 Tensor gradient_of_second(const Tensor& a, const Tensor& gradient, bool second_column_major) {
   return second_column_major ? t(gemm(t(gradient), a, {}, Conjugate::kSecond))
                              : gemm(t(a), gradient, {}, Conjugate::kFirst);
@@ -95,7 +95,7 @@ Tensor addmm(const Tensor& bias, const Tensor& x, const Tensor& weight) {
   return out;
 }
 
-// Folds the leading dimensions of x into rows; copies only where the memory does not allow a view.
+// Folds the leading dimensions of x into rows; copies only if no view is possible.
 Tensor folded(const Tensor& x) { return x.rank() == 2 ? x : reshape(x, {-1, x.size(-1)}); }
 
 Tensor unfolded(const Tensor& rows, const Tensor& like) {
@@ -128,7 +128,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const Tensor wt = transpose(w, 0, 1);
   if (!b) return unfolded(mm(folded(x), wt), x);
   if (x.rank() == 2 || x.is_contiguous()) return unfolded(addmm(b, folded(x), wt), x);
-  // What does not lie in rows is copied into rows, and the bias is added afterwards.
+  // A non-contiguous input is copied, and the bias is added afterwards.
   Tensor out = unfolded(mm(folded(x), wt), x);
   if (!x.session().policy().in_place_shortcuts) return add(out, b);
   add_in_place(out, b);

@@ -5,8 +5,7 @@
 
 namespace memfathom {
 
-// F.linear(x, weight [out, in], bias): addmm with a bias, mm without. Leading dimensions are
-// folded.
+// F.linear(x, weight [out, in], bias): addmm with a bias, mm without. Folds leading dimensions.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // torch.addmm(bias, x, weight [in, out]): GPT-2's Conv1D.
 Tensor linear_transposed(const Tensor& x, const Tensor& weight, const Tensor& bias);

@@ -13,19 +13,19 @@ Tensor like(const Tensor& x) {
   return x.session().empty_strided(x.shape(), x.strides(), x.dtype());
 }
 
-// The contiguous copy that a kernel's host code makes of a strided input: autograd keeps the input
-// as it was given.
+// The contiguous copy that a kernel's host code makes of a strided input; autograd saves the
+// original.
 Tensor inside_kernel(const Tensor& x) {
   return x.session().policy().count_workspaces || x.session().computes() ? contiguous(x) : x;
 }
 
-// Whether the kernel works in channels-last order where its input lies so. (Batch norm follows its
-// input whatever it is.)
+// Whether the kernel computes channels-last inputs in that layout. (Batch norm always uses its
+// input's layout.)
 bool keeps_layout(const Session& session, Norm op) {
   return op == Norm::kGroup && session.policy().group_norm_keeps_layout;
 }
 
-// The copy of `x` that has the layout the kernel works in: that of `pattern`.
+// A copy of `x` in the layout the kernel uses: that of `pattern`.
 Tensor inside_kernel_like(const Tensor& x, const Tensor& pattern, Norm op) {
   const bool channels_last = keeps_layout(x.session(), op) && is_channels_last(pattern);
   if (!channels_last) return inside_kernel(x);
@@ -36,15 +36,15 @@ Tensor inside_kernel_like(const Tensor& x, const Tensor& pattern, Norm op) {
   return copy;
 }
 
-// A result of the extents and, where the kernel keeps it, the layout of `x`.
+// A result with the extents and, if the kernel preserves it, the layout of `x`.
 Tensor result_like(const Tensor& x, Norm op) {
   return keeps_layout(x.session(), op) && is_channels_last(x)
              ? like(x)
              : x.session().empty(x.shape(), x.dtype());
 }
 
-// The gradients every norm's one backward kernel gives: of the input, the weight and the bias,
-// those that are wanted. cuDNN's batch norm always writes all three.
+// The required gradients of input, weight and bias, from a norm's single backward kernel. cuDNN's
+// batch norm always writes all three.
 void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tensor& weight) {
   Session& session = b.session();
   const Tensor gradient =
@@ -71,8 +71,8 @@ void give_norm_gradients(Backward& b, NormCall call, const Tensor& x, const Tens
   if (b.needs(2)) b.give(2, std::move(dbias));
 }
 
-// Layer and group norm: mean and deviation of each of `rows`, in fp32 for the one, in the input's
-// type for the other. `form` holds what of the call is not a tensor.
+// Layer and group norm: mean and rstd of each of `rows`, in fp32 for layer norm, in the input's
+// type for group norm. `form` holds the call's non-tensor fields.
 Tensor norm_by_rows(const char* name, const NormCall& form, const Tensor& input,
                     const Tensor& weight, const Tensor& bias, const Shape& rows) {
   Session& session = input.session();
@@ -132,7 +132,8 @@ Tensor rms_norm(const Tensor& input, const Tensor& parameter, double eps) {
   const Tensor x = autocast_to_fp32(input);
   if (!session.policy().rms_norm_is_fused) return rms_norm_python(x, weight, eps);
   if (weight.dtype() != x.dtype()) {
-    // The composite: upcast, normalise, weight, in PyTorch's own elementary operations.
+    // The composite: upcast, normalize and multiply by the weight in PyTorch's elementary
+    // operations.
     const Tensor wide = to_dtype(x, DType::kFp32);
     Tensor t = pow_scalar(wide, 2);
     t = mean(t, {-1}, true);
@@ -188,7 +189,7 @@ Tensor rms_norm(const Tensor& input, const Tensor& parameter, double eps) {
 
 Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps) {
   Tensor t = to_dtype(x, DType::kFp32);
-  Tensor variance = pow_scalar(t, 2);  // a name of the Python function: it lives to its end
+  Tensor variance = pow_scalar(t, 2);  // a Python local: it lives until the function returns
   variance = mean(variance, {-1}, true);
   {
     Tensor scale = add_scalar(variance, eps);
@@ -215,7 +216,7 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training, d
   tape.save(state.weight);
   Tensor out = like(x);
   const Shape channels{x.size(1)};
-  // Evaluation keeps empty statistics: the running ones serve.
+  // Evaluation saves empty statistics and uses the running ones.
   const Tensor mean = session.empty(training ? channels : Shape{0}, DType::kFp32);
   const Tensor rstd = session.empty(training ? channels : Shape{0}, DType::kFp32);
   const Tensor reserve = session.empty({0}, DType::kUint8);

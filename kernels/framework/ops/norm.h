@@ -7,10 +7,11 @@ namespace memfathom {
 
 // Over the last dimension.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
-// torch.nn.RMSNorm: one kernel where weight and input have one type, else elementary operations;
-// always those, and in the order of rms_norm_python, in versions that have no such kernel.
+// torch.nn.RMSNorm: one kernel if weight and input have the same type, else elementary operations.
+// Versions without that kernel always use the elementary operations of rms_norm_python.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
-// RMS norm as Hugging Face models write it: fp32 inside, the weight multiplied in the input's type.
+// RMS norm as in Hugging Face models: fp32 inside, then multiplied by the weight in the input's
+// type.
 Tensor rms_norm_python(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,

@@ -49,7 +49,7 @@ PoolCall call_of(Pool op, const PoolOptions& options) {
   return call;
 }
 
-// One pooling with its backward; max pooling keeps the indices of what it took.
+// One pooling with its backward; max pooling saves the indices of the maxima.
 Tensor pool(Pool op, const Tensor& x, const PoolOptions& options, const Shape& shape) {
   Session& session = x.session();
   Recording tape(session, "pool", {&x});

@@ -13,7 +13,7 @@ struct PoolOptions {
 
 Tensor max_pool(const Tensor& x, const PoolOptions& options);
 Tensor average_pool(const Tensor& x, const PoolOptions& options);
-// To a fixed spatial size; size 1 is a mean, as in PyTorch, and keeps nothing.
+// Pools to a fixed spatial size; size 1 is a mean, as in PyTorch, and saves nothing.
 Tensor adaptive_average_pool(const Tensor& x, const Shape& size);
 
 enum class UpsampleMode { kNearest, kBilinear };

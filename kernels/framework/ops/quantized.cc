@@ -10,8 +10,8 @@
 namespace memfathom {
 namespace {
 
-// The matrix in `dtype`; scales that are quantized themselves are widened to fp32 first. Weights
-// that were quantized as fp16 come back as such, and are cast.
+// Dequantizes the matrix to `dtype`; quantized scales are first widened to fp32. Weights quantized
+// from fp16 are dequantized to fp16 and then cast.
 Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bool nested,
                    DType dtype) {
   Tensor widened;
@@ -22,7 +22,7 @@ Tensor dequantized(Session& session, const Shape& shape, const Shape& scales, bo
   return to_dtype(half, dtype);
 }
 
-// By a kernel that reads packed weights; fp8 ones want the input in 8 bits too.
+// A kernel that reads packed weights; for fp8 weights the input is quantized to 8 bits too.
 Tensor direct_product(const Tensor& x, const QuantizedWeight& weight, const Tensor& bias) {
   Session& session = x.session();
   Tensor narrow;
@@ -34,13 +34,13 @@ Tensor direct_product(const Tensor& x, const QuantizedWeight& weight, const Tens
   return bias ? add(out, bias) : out;
 }
 
-// The input in int8: its rows scaled and, in older versions, its columns too.
+// The input in int8, scaled by row and, in older versions, also by column.
 struct Narrow {
   Tensor rows, columns;
 };
 
-// Columns with outliers are looked for by a mask; what is made of those found depends on the data,
-// and is small.
+// A mask locates columns with outliers; the tensors made from those columns depend on the data and
+// are small.
 Narrow narrowed(const Tensor& x) {
   Session& session = x.session();
   const bool older = session.policy().bitsandbytes_tiles_int8;
@@ -54,8 +54,8 @@ Narrow narrowed(const Tensor& x) {
   return made;
 }
 
-// Sums in int32, then fp16, then the input's type. Older versions lay the input out in tiles, and
-// return a copy.
+// Sums in int32, then fp16, then the input's type. Older versions convert the input to a tiled
+// layout and return a copy.
 Tensor int8_product(const Tensor& x, const Shape& out_shape) {
   Session& session = x.session();
   const bool older = session.policy().bitsandbytes_tiles_int8;
@@ -66,15 +66,15 @@ Tensor int8_product(const Tensor& x, const Shape& out_shape) {
   return older ? session.empty(out_shape, x.dtype()) : out;
 }
 
-// The matrix in the input's type; from tiles by way of rows.
+// The matrix in the input's type; older versions convert tiles to rows first.
 Tensor widened_int8(Session& session, const Shape& shape, DType dtype) {
   Tensor rows;
   if (session.policy().bitsandbytes_tiles_int8) rows = session.empty(shape, DType::kInt8);
   return session.empty(shape, dtype);
 }
 
-// LLM.int8(): the input is kept for backward although nothing needs it, in older versions its int8
-// columns with it.
+// LLM.int8() saves the input for backward although it is not needed; older versions also save its
+// int8 columns.
 Tensor linear_int8(const Tensor& x, const QuantizedWeight& weight) {
   Session& session = x.session();
   Shape out_shape = x.shape();

@@ -15,7 +15,7 @@ namespace {
 
 int wrapped(int dim, int rank) { return dim < 0 ? dim + rank : dim; }
 
-// Sizes or strides but for dimension d.
+// Sizes or strides without dimension d.
 Shape without(const Shape& extents, int d) {
   Shape rest;
   for (int i = 0; i < extents.rank(); ++i) {
@@ -39,16 +39,16 @@ Shape resolved(const Tensor& x, Shape shape) {
   if (shape.elements() != elements) {
     throw Error(
         ErrorKind::kInput,
-        fmt::format("a tensor of shape {} cannot be seen as {}: the layers do not fit together",
+        fmt::format("a tensor of shape {} cannot be viewed as {}: the layers do not fit together",
                     to_string(x.shape()), to_string(shape)));
   }
   return shape;
 }
 
-// Strides with which `x` can be seen as `shape` without copying: runs of dimensions that lie in
-// memory like one.
+// Strides with which `x` can be viewed as `shape` without a copy: merges dimensions that are
+// contiguous with each other.
 std::optional<Shape> view_strides(const Tensor& x, const Shape& shape) {
-  if (x.elements() == 0) return contiguous_strides(shape);  // nothing lies anywhere
+  if (x.elements() == 0) return contiguous_strides(shape);  // an empty tensor occupies no memory
   Shape strides = shape;
   int target = shape.rank() - 1;
   std::int64_t run_elements = 1;
@@ -332,7 +332,7 @@ Tensor pad(const Tensor& x, std::span<const std::int64_t> pairs) {
       std::all_of(pairs.begin(), pairs.end(), [](std::int64_t p) { return p <= 0; });
   Tensor out;
   if (crops_only) {
-    out = clone(inner);  // aten copies what it crops
+    out = clone(inner);  // aten copies the cropped tensor
   } else {
     out = session.zeros(shape, x.dtype());
     for (std::size_t i = 0; i < pairs.size() / 2; ++i) {

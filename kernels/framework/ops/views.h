@@ -1,5 +1,4 @@
-// Views and joins: the operations that rearrange tensors, with PyTorch's rules of when memory is
-// copied.
+// Views and joins: operations that rearrange tensors and copy memory exactly when PyTorch does.
 #pragma once
 
 #include <initializer_list>
@@ -22,8 +21,8 @@ Tensor expand(const Tensor& x, const Shape& shape);
 Tensor slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t end);
 Tensor select(const Tensor& x, int dim, std::int64_t index);
 
-// x.split(sizes, dim), x.chunk(n, dim), x.unbind(dim): views; their gradients come back as one
-// tensor.
+// x.split(sizes, dim), x.chunk(n, dim), x.unbind(dim): views; backward joins their gradients into
+// one tensor.
 std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int dim);
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int dim);
 std::vector<Tensor> unbind(const Tensor& x, int dim);
@@ -34,6 +33,6 @@ Tensor stack(std::span<const Tensor> parts, int dim);
 // crop.
 Tensor pad(const Tensor& x, std::span<const std::int64_t> pairs);
 Tensor repeat_interleave_heads(const Tensor& x,
-                               std::int64_t times);  // k, v of grouped attention, as HF's repeat_kv
+                               std::int64_t times);  // grouped k and v, as in HF's repeat_kv
 
 }  // namespace memfathom

@@ -11,8 +11,8 @@
 namespace memfathom {
 namespace {
 
-// bitsandbytes: smaller tensors keep fp32 states; larger ones a byte per element and an fp32 scale
-// per block.
+// bitsandbytes: small tensors keep fp32 states; larger ones use one byte per element and an fp32
+// scale per block.
 constexpr std::int64_t kQuantizedFrom = 4096;
 constexpr std::int64_t kQuantizedBlock = 256;
 
@@ -32,7 +32,7 @@ Optimizer kernel_of(OptimizerName name) {
   return Optimizer::kSgd;
 }
 
-// Only these have states that our kernels compute with; the others are kept as accounts.
+// Our kernels compute only with these states; other states are only accounted for.
 bool has_kernel(const OptimizerOptions& options) {
   return options.name != OptimizerName::kAdamW8bit && options.name != OptimizerName::kAdafactor &&
          options.name != OptimizerName::kLion && options.name != OptimizerName::kNone;
@@ -57,12 +57,12 @@ Tensor mean_of_rows(const Tensor& x) {
   return x.session().empty(shape, x.dtype());
 }
 
-// Lists die from their end, as Python's do.
+// Lists are freed from the end, as Python's are.
 void release_from_end(std::vector<Tensor>& list) {
   while (!list.empty()) list.pop_back();
 }
 
-// A name gets a new list: the old one dies after the new one was made.
+// Rebinds a name to a new list: the old list is freed after the new one exists.
 void replace(std::vector<Tensor>& list, std::vector<Tensor> made) {
   release_from_end(list);
   list = std::move(made);
@@ -202,7 +202,7 @@ std::vector<Tensor> OptimizerRun::like_states(const Indices& group) const {
 void OptimizerRun::step_foreach(const Indices& group, Lists& lists) {
   release_from_end(lists.decayed);
   if (decays_gradients()) lists.decayed = like_gradients(group);
-  // Momentum is cloned from the decayed gradients, all of which are still there.
+  // Momentum is cloned from the decayed gradients, which are all still alive.
   for (const std::size_t i : group) prepare(i);
   for (const std::size_t i : group) update(i);
   switch (options_.name) {
@@ -226,8 +226,8 @@ void OptimizerRun::step_foreach(const Indices& group, Lists& lists) {
   }
 }
 
-// Means over rows and over columns, each let go at once; then the estimates, and a mean of the row
-// variances to divide them by.
+// Means over rows and over columns, each freed at once; then the estimates, divided by a mean of
+// the row variances.
 void OptimizerRun::step_foreach_adafactor(const Indices& group, Lists& lists) {
   if (parameters_[group.front()].rank() < 2) {
     std::vector<Tensor> squares = like_gradients(group);
@@ -301,8 +301,8 @@ void OptimizerRun::step_for_loop_adafactor(const Indices& parameters) {
   }
 }
 
-// One per type; PyTorch keeps them in a hash table that gives back the newest first. Adafactor has
-// matrices and vectors apart.
+// One group per type; PyTorch's hash table iterates over the newest first. Adafactor groups
+// matrices and vectors separately.
 std::vector<OptimizerRun::Indices> OptimizerRun::groups(const Indices& parameters) const {
   std::vector<std::pair<DType, Indices>> types;
   for (const std::size_t i : parameters) {
@@ -338,7 +338,7 @@ void OptimizerRun::step() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad()) continue;
     ready.push_back(i);
-    // SGD's momentum begins as a copy of the gradient, when its turn comes.
+    // SGD initializes its momentum in step(), as a copy of the gradient.
     if (options_.name != OptimizerName::kSgdMomentum) prepare(i);
   }
   const bool in_kernel =

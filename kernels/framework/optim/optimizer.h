@@ -1,5 +1,5 @@
 // Optimizer: states and temporaries of PyTorch's optimizers in their for-loop, foreach and fused
-// forms.
+// implementations.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
 
 class OptimizerRun {
  public:
-  // Parameters in the order in which the framework was given them. Adagrad makes its state here,
-  // the others in the first step.
+  // Parameters in the order the framework receives them. Adagrad creates its state here, the others
+  // in the first step.
   OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters);
 
   // One step over the parameters that have a gradient.
@@ -74,13 +74,13 @@ class OptimizerRun {
     Tensor first,
         second;  // momentum | exp_avg, exp_avg_sq | square_avg | sum | row and column variances
     Tensor scales1, scales2;  // of 8-bit states
-    Tensor step_count;        // on the device in the fused form
+    Tensor step_count;        // on the device in the fused implementation
     Tensor master;
   };
 
   using Indices = std::vector<std::size_t>;
-  // What the names of PyTorch's function hold from one group to the next; a list dies when its name
-  // gets the next group's.
+  // The lists that the local names of PyTorch's function keep alive between groups; each is freed
+  // when the next group rebinds its name.
   struct Lists {
     std::vector<Tensor> decayed, roots, numerators;
   };

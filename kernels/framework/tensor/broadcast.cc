@@ -68,7 +68,8 @@ DType promote(DType a, DType b) {
 
 Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> inputs) {
   bool all_contiguous = true;
-  // A lone input may have a number beside it, which is a tensor of another shape to PyTorch.
+  // The second operand of a lone input may be a number, which PyTorch treats as a tensor of another
+  // shape.
   bool all_channels_last = shape.rank() == 4 && inputs.size() > 1;
   for (const Tensor* input : inputs) {
     all_contiguous = all_contiguous && input->shape() == shape && input->is_contiguous();
@@ -85,7 +86,7 @@ Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> in
   std::size_t count = 0;
   for (const Tensor* input : inputs) strides[count++] = broadcast_strides(*input, shape);
 
-  // > 0: `inner` belongs outside of `outer`; 0: the inputs do not say.
+  // > 0: `inner` belongs outside of `outer`; 0: the inputs do not determine the order.
   const auto compare = [&](int inner, int outer) {
     for (std::size_t k = 0; k < count; ++k) {
       const std::int64_t a = strides[k][inner];

@@ -11,7 +11,7 @@
 namespace memfathom {
 namespace {
 
-// Thrown by pack() when everything a segment must give again exists: the rest of it need not run.
+// Thrown by pack() once all saved tensors of a segment exist again: the rest of it need not run.
 struct RecomputationComplete {};
 
 }  // namespace
@@ -52,7 +52,7 @@ Tensor CheckpointFrame::unpack(std::uint32_t index) {
 
 void CheckpointFrame::recompute() {
   recomputing_ = true;
-  kept_.clear();  // they take the places of what would be computed again
+  kept_.clear();  // they are replaced by the recomputed tensors
   tensors_.reserve(packed_);
   {
     const Scoped<bool> grad(session_.grad_enabled, true);
@@ -83,11 +83,11 @@ Tensor checkpoint(const CheckpointedFunction& segment, const Tensor& input, Chec
 
 namespace {
 
-// What the closure of a reentrant checkpoint owns: a std::function is too large to sit in a node.
+// The state of a reentrant checkpoint's closure; a std::function is too large for a node.
 struct Reentrant {
   CheckpointedMultiFunction segment;
   std::size_t inputs = 0;
-  std::vector<OutputMeta> outputs;  // without extents where the segment gave nothing
+  std::vector<OutputMeta> outputs;  // without extents for an undefined output
   std::optional<DType> autocast;
   ModuleIndex module = 0;
 };
@@ -100,7 +100,7 @@ void run_again(Backward& b, const Reentrant& kept) {
     again.push_back(b.saved(i));
     if (again.back()) again.back().set_requires_grad(b.needs(i));
   }
-  // An output that nobody used has a gradient too: zeros, made before anything else.
+  // Unused outputs get gradients of zeros, which are allocated first.
   std::vector<Tensor> given;
   for (std::size_t i = 0; i < kept.outputs.size(); ++i) {
     given.push_back(b.gradient(i));
@@ -149,7 +149,7 @@ std::vector<Tensor> checkpoint_reentrant(const CheckpointedMultiFunction& segmen
   kept->module = session.module;
   for (Tensor& output : outputs) {
     if (!output) continue;
-    // An input that is handed on becomes a view of itself with a new history.
+    // An input returned unchanged becomes a view of itself with a new history.
     output = output.detach();
     kept->outputs.push_back({output.shape(), output.dtype()});
     tape.attach(output);

@@ -1,5 +1,4 @@
-// Checkpoint: a segment whose saved tensors are not kept but computed again when backward first
-// asks for one.
+// Checkpoint: a segment that recomputes its saved tensors when backward first needs one.
 #pragma once
 
 #include <functional>
@@ -13,13 +12,12 @@ namespace memfathom {
 
 using CheckpointedFunction = std::function<Tensor(const Tensor&)>;
 
-// What a checkpoint keeps beside its input. kSelective: results of attention and of every second
-// matrix product, as torchtitan's per-operation choice does; they need not be computed again.
+// What a checkpoint saves in addition to its input. kSelective: the results of attention and of
+// every second matmul, as torchtitan's selective checkpointing; they are not recomputed.
 enum class CheckpointPolicy : std::uint8_t { kRecomputeAll, kSelective };
 
-// PyTorch's non-reentrant checkpoint: what operations save inside the segment becomes a number;
-// unpacking the first of them runs the segment again, which stops as soon as the last saved tensor
-// exists again.
+// PyTorch's non-reentrant checkpoint: saved tensors of the segment are replaced by indices.
+// Unpacking the first one reruns the segment, which stops once its last saved tensor exists again.
 class CheckpointFrame final : public RefCounted {
  public:
   CheckpointFrame(Session& session, CheckpointedFunction segment, const Tensor& input,
@@ -27,7 +25,7 @@ class CheckpointFrame final : public RefCounted {
 
   SavedTensor pack(const Tensor& tensor);
   Tensor unpack(std::uint32_t index);
-  // An operation inside the segment gave this result.
+  // Records a result of an operation inside the segment.
   void note_result(const char* operation, const Tensor& result);
 
  private:
@@ -37,8 +35,8 @@ class CheckpointFrame final : public RefCounted {
   CheckpointedFunction segment_;
   SavedTensor input_;
   bool input_requires_grad_;
-  // Where the input came from: run again, it is no more of a leaf than it was (autocast would keep
-  // a leaf's cast).
+  // The input's history: in the rerun the input must not become a leaf, because autocast would
+  // cache its cast.
   Ref<TapeNode> input_node_;
   std::uint8_t input_number_;
   std::optional<DType> autocast_;
@@ -52,13 +50,13 @@ class CheckpointFrame final : public RefCounted {
   std::vector<SavedTensor> kept_;
 };
 
-// output = segment(input), checkpointed. Without gradients it is the plain call.
+// output = segment(input), checkpointed. A plain call if gradients are disabled.
 Tensor checkpoint(const CheckpointedFunction& segment, const Tensor& input,
                   CheckpointPolicy keep = CheckpointPolicy::kRecomputeAll);
 
-// The reentrant variant: the segment runs without a tape; backward runs it again with one, and then
-// its own backward. Every tensor from outside through which gradients go is to be an input, and
-// every one that goes on is an output; undefined ones are passed along.
+// The reentrant variant: the segment runs without a tape; backward reruns it with one, then runs
+// its backward. Every external tensor that needs a gradient must be an input, and every tensor used
+// later must be an output; undefined ones are allowed.
 using CheckpointedMultiFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 std::vector<Tensor> checkpoint_reentrant(const CheckpointedMultiFunction& segment,
                                          std::span<const Tensor> inputs);

@@ -16,8 +16,8 @@ bool only_holder(const Tensor& tensor) {
   return tensor.ref()->use_count() == 1 && tensor.impl()->storage->use_count() == 1;
 }
 
-// Adds to a leaf's gradient. A first gradient that nobody else holds, laid out like its leaf, is
-// taken over as it is.
+// Adds to a leaf's gradient. A first gradient with no other owner and the leaf's layout is taken
+// without a copy.
 struct AccumulateGrad {
   explicit AccumulateGrad(Ref<TensorImpl> tensor) : leaf(std::move(tensor)) {}
   AccumulateGrad(AccumulateGrad&&) = default;
@@ -50,8 +50,8 @@ struct AccumulateGrad {
       copy_into(copy, incoming);
       leaf->grad = std::move(copy);
     }
-    // What a forward pass made and told to require a gradient is no parameter: its gradient is one
-    // tensor among others.
+    // A leaf created in the forward pass is not a parameter: its gradient counts as an ordinary
+    // tensor.
     if (leaf->storage->component() != Component::kTemporaries)
       leaf->grad.impl()->storage->set_component(Component::kGradients);
   }
@@ -64,7 +64,7 @@ struct Task {
   SmallVector<Tensor, 2> gradients;
 };
 
-// One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is put back when the
+// One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is restored when the
 // run ends.
 class Run {
  public:
@@ -87,7 +87,7 @@ class Run {
   struct State {
     std::uint32_t dependencies = 0;
     bool has_gradients = false;
-    std::uint32_t views = 0;  // a bit for each gradient that came as a view
+    std::uint32_t views = 0;  // a bit for each gradient that is a view
     SmallVector<Tensor, 2> gradients;
   };
   struct Entry {
@@ -109,7 +109,7 @@ class Run {
     return true;
   }
 
-  // The root itself waits for the gradient that it is given.
+  // The root itself waits for its given gradient.
   void count_dependencies(const Ref<TapeNode>& root) {
     std::vector<TapeNode*> pending;
     if (visit(root.get())) pending.push_back(root.get());
@@ -130,7 +130,7 @@ class Run {
     waiting_.push_back(std::move(task));
   }
 
-  // Gradients are brought to the extents and type of what they are gradients of.
+  // Gradients are reduced and cast to the extents and type of the forward output.
   void fit_results(TapeNode& node, Backward& backward) {
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
       Tensor& gradient = backward.results[i];
@@ -149,7 +149,7 @@ class Run {
     Backward backward(session_, node, task.gradients);
     node.apply(backward);
     fit_results(node, backward);
-    std::uint32_t views = 0;  // a bit for each of the results
+    std::uint32_t views = 0;  // a bit for each result that is a view
     for (std::size_t i = 0; i < backward.results.size(); ++i) {
       if (is_view_of(backward.results[i], task.gradients)) views |= bit(i);
     }
@@ -161,7 +161,7 @@ class Run {
     }
   }
 
-  // A node that got its last gradient is ready.
+  // A node is ready once it has its last gradient.
   void deliver(const Edge& edge, Tensor gradient, bool is_view) {
     State& next = state(*edge.node);
     if (!next.has_gradients) {
@@ -172,8 +172,8 @@ class Run {
     if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
   }
 
-  // A gradient that a node only sees otherwise (a transposed weight's, a folded input's) is a view,
-  // and PyTorch's views hold their base: nobody adds into what has two holders.
+  // A gradient that is only a view of another (a transposed weight's, a folded input's) shares its
+  // base, as in PyTorch; a buffer with two owners is never accumulated into.
   static bool is_view_of(const Tensor& result, const SmallVector<Tensor, 2>& gradients) {
     if (!result) return false;
     return std::any_of(gradients.begin(), gradients.end(), [&](const Tensor& gradient) {
@@ -238,7 +238,7 @@ void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradien
   for (const Tensor& root : roots) {
     if (!root.requires_grad()) {
       throw Error(ErrorKind::kInput,
-                  "backward was asked for, but nothing in the graph is trainable");
+                  "backward() was called, but no tensor in the graph requires a gradient");
     }
     edges.push_back(gradient_edge(root));
   }

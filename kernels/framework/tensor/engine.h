@@ -10,10 +10,10 @@
 
 namespace memfathom {
 
-// Where a tensor's gradient goes: the node that made it, or the accumulator of a leaf.
+// The destination of a tensor's gradient: the node that created it, or a leaf's accumulator.
 Edge gradient_edge(const Tensor& tensor);
 
-// What becomes of the graph: its saved tensors are freed node by node, or kept for another backward
+// Whether the graph's saved tensors are freed node by node or kept for another backward
 // (retain_graph=True).
 enum class GraphRetention : std::uint8_t { kFreed, kRetained };
 

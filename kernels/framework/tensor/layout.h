@@ -1,12 +1,12 @@
-// Whether a tensor lies in channels-last order, as PyTorch sees it.
+// layout: tests for channels-last order, by PyTorch's rules.
 #pragma once
 
 #include "kernels/framework/tensor/tensor.h"
 
 namespace memfathom {
 
-// is_contiguous(channels_last): strides along extents of 1 mean nothing, so that the weight of a
-// 1x1 convolution lies in both orders.
+// is_contiguous(channels_last): strides of dimensions of extent 1 are ignored, so the weight of a
+// 1x1 convolution is in both orders.
 inline bool is_channels_last_contiguous(const Tensor& x) {
   if (x.rank() < 4) return false;
   const Shape wanted = channels_last_strides(x.shape());

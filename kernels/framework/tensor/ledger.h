@@ -1,4 +1,4 @@
-// Ledger: who holds the allocated bytes, by component and module, now and at each phase's peak.
+// Ledger: allocated bytes by component and module, now and at each phase's peak.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class Ledger {
  public:
   Ledger() : live_(1), module_names_{""} { begin_phase("load", 0); }
 
-  // Modules of a job that has several; 0 is the job itself.
+  // Modules of a job with several models; 0 is the job itself.
   ModuleIndex add_module(std::string name);
   const std::vector<std::string>& module_names() const { return module_names_; }
 

@@ -1,9 +1,9 @@
-// Recording: how an operation puts itself on the tape.
+// Recording: adds an operation to the tape.
 //
 //   Recording tape(session, "silu", {&x});
-//   tape.save(x);                                  // inputs before the kernel runs, as PyTorch
-//   does Tensor y = ...; tape.finish(y, [](Backward& b) { ... });       // outputs are saved before
-//   finish()
+//   tape.save(x);  // inputs before the kernel runs, outputs before finish(), as PyTorch does
+//   Tensor y = ...;
+//   tape.finish(y, [](Backward& b) { ... });
 #pragma once
 
 #include <initializer_list>
@@ -19,13 +19,12 @@ namespace memfathom {
 
 class Recording {
  public:
-  // `inputs` are those with a derivative, in PyTorch's order; null or undefined where one is
-  // absent.
+  // `inputs` are the differentiable ones in PyTorch's order; null or undefined if absent.
   Recording(Session& session, const char* name, std::initializer_list<const Tensor*> inputs);
   // For operations on a list of tensors.
   Recording(Session& session, const char* name, std::span<const Tensor> inputs);
 
-  // Whether a gradient is wanted at all, and for one input.
+  // Whether any input, or one input, requires a gradient.
   bool wanted() const { return static_cast<bool>(node_); }
   bool needs(std::size_t input) const { return node_ && node_->edges[input].node; }
 
@@ -61,7 +60,8 @@ class Recording {
 
   Session& session_;
   Ref<TapeNode> node_;
-  // What goes to the host goes when the operation has run: an output has its values only then.
+  // Offloads saved tensors to the host after the operation has run, because outputs have no values
+  // before.
   std::vector<PendingOffload> waiting_;
 };
 

@@ -6,9 +6,9 @@
 
 namespace memfathom {
 
-// Base of what a Ref may point to. A session and all its tensors belong to one thread, so counting
-// is not atomic. Each type T beside it has a `void destroy(T*)` that deletes, defined in a .cc:
-// where compilers see the delete, they take the counts of other holders for uses after it.
+// Base of reference-counted types. A session and all its tensors belong to one thread, so counting
+// is not atomic. Each type T has a `void destroy(T*)` next to it that deletes, defined in a .cc:
+// compilers that inline the delete warn about uses after free.
 class RefCounted {
  public:
   RefCounted() = default;

@@ -73,8 +73,8 @@ void Session::before_gemm(bool with_epilogue) {
   Tensor memory = workspace(own_epilogue ? policy_.cublaslt_workspace : policy_.cublas_workspace,
                             Component::kWorkspaceCublas);
   module = current;
-  // Also when there is none: the device must not keep one that an earlier session has given back.
-  // It knows one for both libraries; cuBLASLt's own stands in only until cuBLAS's is taken.
+  // Also called without a workspace, so that the device drops one that an earlier session freed.
+  // The device has one for both libraries; cuBLASLt's is used only until cuBLAS's is allocated.
   if (computes() && (!own_epilogue || gemm_workspaces_.empty()))
     device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
   gemm_workspaces_.push_back({in_backward, own_epilogue, std::move(memory)});

@@ -1,5 +1,5 @@
-// Session: one run of layers on one device: memory, accounts, modes. Everything in it belongs to
-// one thread.
+// Session: one run of layers on one device: memory, accounting and modes. One thread owns
+// everything in it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class CheckpointFrame;
 
 class Session {
  public:
-  // `workspaces` answers for the libraries; the device itself where it is a real one.
+  // `workspaces` models the libraries' workspaces; pass the device's own for a real device.
   Session(Device& device, Allocator& allocator, const WorkspaceModel& workspaces,
           FrameworkPolicy policy)
       : device_(device), allocator_(allocator), workspaces_(workspaces), policy_(policy) {}
@@ -42,16 +42,17 @@ class Session {
   Tensor zeros(const Shape& shape, DType dtype);
   Tensor full(const Shape& shape, DType dtype, double value);
 
-  // A tensor whose memory comes with its storage's restore_memory().
+  // A tensor without memory until its storage's restore_memory().
   Tensor deferred(const Shape& shape, DType dtype);
 
-  // Bytes for a library or inside a kernel's host code. Undefined when the accounts leave them out,
-  // or for 0 bytes.
+  // Temporary bytes for a library or a kernel's host code. Undefined for 0 bytes or if the policy
+  // leaves them out.
   Tensor workspace(Bytes bytes, Component component);
   Tensor kernel_temporary(const Shape& shape, DType dtype);
 
-  // The first gemm of the forward and of the backward thread takes a cuBLAS workspace and keeps it.
-  // `with_epilogue`: it goes through cuBLASLt, which has one of its own where the policy says so.
+  // The first gemm of the forward and of the backward thread allocates a cuBLAS workspace that is
+  // never freed. `with_epilogue`: the gemm uses cuBLASLt, which has its own workspace under some
+  // policies.
   void before_gemm(bool with_epilogue);
   bool used_cublas() const { return used_cublas_; }
   bool used_cudnn() const { return used_cudnn_; }
@@ -72,7 +73,7 @@ class Session {
   std::unordered_map<TensorImpl*, std::pair<Tensor, Tensor>>
       autocast_cache;  // leaf -> (leaf, its cast)
   CheckpointFrame* checkpoint = nullptr;
-  Session* offload_session = nullptr;  // where saved activations wait for backward; null: here
+  Session* offload_session = nullptr;  // holds saved activations until backward; null: this session
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;
@@ -99,7 +100,7 @@ class Session {
   std::vector<GemmWorkspace> gemm_workspaces_;
 };
 
-// Sets a value and puts the old one back at the end of the scope.
+// Sets a value and restores the old one at the end of the scope.
 template <typename T>
 class Scoped {
  public:
@@ -116,7 +117,7 @@ class Scoped {
   T before_;
 };
 
-// What is allocated in the scope is for `component`.
+// Allocations in the scope count for `component`.
 class ComponentScope : Scoped<Component> {
  public:
   ComponentScope(Session& session, Component component) : Scoped(session.component, component) {}

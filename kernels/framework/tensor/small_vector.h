@@ -1,4 +1,4 @@
-// SmallVector: a growing array whose first N elements live in place.
+// SmallVector: a growable array that stores its first N elements in place.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class SmallVector {
     while (size_ < size) emplace_back();
     while (size_ > size) data()[--size_].~T();
   }
-  // In the order of the elements: what is freed first matters to whoever counts.
+  // Destroys in order: the order of frees affects the allocator.
   void clear() {
     for (T& element : *this) element.~T();
     size_ = 0;

@@ -8,7 +8,7 @@ namespace memfathom {
 
 namespace {
 
-// Elements that lie together, so that they move in one piece.
+// A dense view of the elements, so that one copy moves them.
 Tensor gathered(Session& session, const Tensor& tensor) {
   if (is_dense(tensor.shape(), tensor.strides())) return tensor;
   Tensor dense = session.empty(tensor.shape(), tensor.dtype());
@@ -16,7 +16,7 @@ Tensor gathered(Session& session, const Tensor& tensor) {
   return dense;
 }
 
-// torch.autograd.graph.save_on_cpu: the copy that waits, in the memory of `host`.
+// torch.autograd.graph.save_on_cpu: the host copy, in the memory of `host`.
 Tensor moved_to(Session& host, Session& session, const Tensor& tensor) {
   if (!session.computes())
     return host.empty_strided(tensor.shape(), tensor.strides(), tensor.dtype());
@@ -85,7 +85,7 @@ void destroy(TapeNode* node) { delete node; }
 
 TapeNode::~TapeNode() {
   if (destroy_ != nullptr) destroy_(closure_.data());
-  // Long chains of nodes go one by one, not by recursion.
+  // Destroys long chains of nodes iteratively, not by recursion.
   std::vector<Ref<TapeNode>> pending;
   for (Edge& edge : edges) {
     if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));

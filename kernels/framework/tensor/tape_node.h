@@ -1,5 +1,5 @@
-// TapeNode: one recorded operation of the tape: what it saved, where its gradients go, how they are
-// computed.
+// TapeNode: one recorded operation: its saved tensors, the destinations of its gradients and its
+// backward function.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ class Backward;
 
 void destroy(CheckpointFrame* frame);  // for Ref
 
-// A tensor kept for backward. Inside a checkpointed segment it is only a promise, kept by running
-// the segment again.
+// A tensor saved for backward. Inside a checkpointed segment it is a placeholder that is recomputed
+// by rerunning the segment.
 class SavedTensor {
  public:
   explicit SavedTensor(const Tensor& tensor);
@@ -36,7 +36,7 @@ class SavedTensor {
   Tensor tensor_;
   Ref<CheckpointFrame> frame_;
   std::uint32_t index_ = 0;
-  Session* home_ = nullptr;  // of a tensor that waits on the host: where it goes back to
+  Session* home_ = nullptr;  // for a tensor offloaded to the host: the session to restore it to
 };
 
 struct Edge {
@@ -44,7 +44,7 @@ struct Edge {
   std::uint32_t input = 0;  // which of the node's incoming gradients
 };
 
-// Extents and type of a forward output: incoming gradients are brought to them.
+// Extents and type of a forward output; incoming gradients are reduced and cast to them.
 struct OutputMeta {
   Shape shape;
   DType dtype = DType::kFp32;
@@ -52,7 +52,7 @@ struct OutputMeta {
 
 class TapeNode final : public RefCounted {
  public:
-  // Gradient accumulation into a leaf goes before everything else, as in PyTorch.
+  // Gradient accumulation into a leaf runs before everything else, as in PyTorch.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
   static constexpr std::size_t kClosureBytes = 384;
 
@@ -74,15 +74,15 @@ class TapeNode final : public RefCounted {
     destroy_ = [](std::byte* closure) { std::launder(reinterpret_cast<F*>(closure))->~F(); };
   }
   void apply(Backward& backward) { invoke_(closure_.data(), backward); }
-  // Saved tensors and captures go; edges stay until the graph does.
+  // Frees saved tensors and captures; edges live as long as the graph.
   void release();
 
-  SmallVector<Edge, 3> edges;  // one per forward input; an empty node: no gradient wanted
+  SmallVector<Edge, 3> edges;  // one per forward input; a null node: no gradient required
   SmallVector<SavedTensor, 3> saved;
   SmallVector<OutputMeta, 1> outputs;
-  std::int32_t slot = -1;  // the engine's
+  std::int32_t slot = -1;  // used by the engine
   ModuleIndex module =
-      0;  // whose operation it was: what backward allocates for it is that module's too
+      0;  // the operation's module; its backward allocations count for the same one
 
  private:
   const char* name_;
@@ -92,7 +92,7 @@ class TapeNode final : public RefCounted {
   alignas(std::max_align_t) std::array<std::byte, kClosureBytes> closure_;
 };
 
-// What a node's function sees: incoming gradients, saved tensors, and where to put the results.
+// A node function's arguments: incoming gradients, saved tensors, and the results to set.
 class Backward {
  public:
   Backward(Session& session, TapeNode& node, SmallVector<Tensor, 2>& gradients)
@@ -101,9 +101,9 @@ class Backward {
   }
 
   Session& session() const { return session_; }
-  // Undefined when nothing flowed back to that output.
+  // Undefined if no gradient reached that output.
   const Tensor& gradient(std::size_t output = 0) const { return gradients_[output]; }
-  // Gives up the incoming gradient, so that it can be passed on or dies early.
+  // Releases the incoming gradient, so that it can be passed on or freed early.
   Tensor take_gradient(std::size_t output = 0) { return std::move(gradients_[output]); }
   Tensor saved(std::size_t i) const { return node_.saved[i].unpack(); }
   bool needs(std::size_t input) const { return static_cast<bool>(node_.edges[input].node); }

@@ -105,7 +105,7 @@ Tensor Tensor::alias(const Shape& shape, const Shape& strides, std::int64_t offs
 
 namespace {
 
-// The stride outside a dimension. Beside an extent of zero the others may be anything.
+// The stride of the next outer dimension. In an empty tensor strides are arbitrary.
 std::int64_t outside(std::int64_t stride, std::int64_t extent) {
   std::int64_t next = 0;
   if (__builtin_mul_overflow(stride, std::max<std::int64_t>(extent, 1), &next)) return stride;
@@ -115,7 +115,7 @@ std::int64_t outside(std::int64_t stride, std::int64_t extent) {
 }  // namespace
 
 Shape contiguous_strides(const Shape& shape) {
-  static_cast<void>(shape.elements());  // refuses what cannot be counted
+  static_cast<void>(shape.elements());  // throws if the count overflows
   Shape strides = shape;
   std::int64_t stride = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
@@ -139,7 +139,8 @@ Shape channels_last_strides(const Shape& shape) {
 }
 
 bool is_dense(const Shape& shape, const Shape& strides) {
-  // Dimensions from the inside out: each must begin where the ones inside it end.
+  // From the innermost dimension outwards: each stride must equal the size of the dimensions inside
+  // it.
   std::int64_t expected = 1;
   std::array<bool, Shape::kMaxRank> seen{};
   for (int round = 0; round < shape.rank(); ++round) {

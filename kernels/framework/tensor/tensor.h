@@ -1,5 +1,5 @@
-// Tensor: a counted view of a counted storage, with autograd's bookkeeping; PyTorch's semantics of
-// sharing.
+// Tensor: a reference-counted view of a reference-counted storage with autograd metadata, with
+// PyTorch's sharing semantics.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ void destroy(TapeNode* node);
 void destroy(Storage* storage);
 void destroy(TensorImpl* tensor);
 
-// Whoever keeps parameters elsewhere while they are not used (sharding, offloading): told before
-// each use of such a storage and after a leaf got its gradient.
+// Hooks for sharding and offloading: called before each use of a storage and after a leaf's
+// gradient is ready.
 class StorageObserver {
  public:
   virtual ~StorageObserver() = default;
@@ -33,7 +33,7 @@ class StorageObserver {
   virtual void gradient_ready(TensorImpl& leaf) = 0;
 };
 
-// Device memory that tensors share; given back when the last of them goes.
+// Device memory shared by tensors; freed with the last of them.
 class Storage final : public RefCounted {
  public:
   Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
@@ -46,14 +46,14 @@ class Storage final : public RefCounted {
   std::int64_t accounted_bytes() const { return allocation_.bytes.count(); }
   Component component() const { return component_; }
 
-  // Says what the memory is for from now on, e.g. a buffer that became a gradient.
+  // Sets what the memory is for from now on, e.g. when a buffer becomes a gradient.
   void set_component(Component component);
-  // The tape holds it: a temporary that is saved counts as an activation.
+  // Called when the tape saves it: a saved temporary counts as an activation.
   void add_saved();
   void remove_saved();
 
-  // The memory goes while the storage and all tensors on it stay (PyTorch's resize_(0)), and comes
-  // back, on the session's current stream.
+  // Frees the memory while the storage and its tensors stay (PyTorch's resize_(0)), and allocates
+  // it again, on the session's current stream.
   void release_memory();
   void restore_memory();
   bool resident() const { return resident_; }
@@ -73,7 +73,7 @@ class Storage final : public RefCounted {
   ModuleIndex module_;
   bool resident_ = true;
   std::uint32_t saved_ = 0;
-  Bytes size_;  // what restore_memory() asks for
+  Bytes size_;  // the size restore_memory() allocates
   StorageObserver* storage_observer_ = nullptr;
 };
 
@@ -95,7 +95,7 @@ class Tensor {
   bool is_contiguous() const;
   bool shares_storage_with(const Tensor& other) const;
 
-  // Leaves are told whether they learn; results inherit it.
+  // Set on leaves; results inherit it.
   bool requires_grad() const;
   void set_requires_grad(bool value);
   const Tensor& grad() const;
@@ -103,7 +103,7 @@ class Tensor {
 
   // The same memory without history.
   Tensor detach() const;
-  // The same storage seen through other extents and strides; no history.
+  // The same storage with other extents and strides; no history.
   Tensor alias(const Shape& shape, const Shape& strides, std::int64_t offset) const;
 
   void reset() { impl_.reset(); }
@@ -124,9 +124,9 @@ struct TensorImpl final : public RefCounted {
   DType dtype = DType::kFp32;
   bool requires_grad = false;
   std::uint8_t output_number = 0;  // which output of grad_fn this is
-  Ref<TapeNode> grad_fn;           // made by, when it has history
+  Ref<TapeNode> grad_fn;           // the node that created it, if it has history
   TapeNode* accumulator =
-      nullptr;  // of a leaf: the node that adds to its gradient, while a graph holds it
+      nullptr;  // of a leaf: the node that accumulates its gradient, while a graph holds it
   Tensor grad;  // of a leaf
 };
 
@@ -134,7 +134,7 @@ struct TensorImpl final : public RefCounted {
 Shape contiguous_strides(const Shape& shape);
 // Strides of [N, C, spatial...] in the channels-last order.
 Shape channels_last_strides(const Shape& shape);
-// Every element of the covered range exactly once, in whatever order of dimensions.
+// Whether the elements cover one memory range exactly once, in any order of dimensions.
 bool is_dense(const Shape& shape, const Shape& strides);
 
 inline const Shape& Tensor::shape() const { return impl_->shape; }
@@ -143,7 +143,7 @@ inline DType Tensor::dtype() const { return impl_->dtype; }
 inline Session& Tensor::session() const { return impl_->storage->session(); }
 inline bool Tensor::requires_grad() const { return impl_->requires_grad; }
 
-// An operation is about to read this tensor.
+// Called before an operation reads this tensor.
 inline void notify_before_use(const Tensor& tensor) {
   if (!tensor) return;
   Storage& storage = *tensor.impl()->storage;

@@ -1,8 +1,7 @@
-// Allocator: the one way in which storages, workspaces and temporaries get memory.
+// Allocator: the interface through which storages, workspaces and temporaries get memory.
 //
-// CachingAllocator follows PyTorch's policy over a SegmentSource, BareAllocator counts tensors
-// alone, and TracingAllocator records what passes through to another one. None of them may be used
-// from two threads at once.
+// CachingAllocator implements PyTorch's policy over a SegmentSource, BareAllocator only counts
+// tensors, and TracingAllocator records the calls to another allocator. None is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +14,13 @@
 
 namespace memfathom {
 
-// A piece of memory handed out by an Allocator; a plain value, owned by whoever asked for it.
+// Memory from an Allocator; a plain value, owned by the caller.
 struct Allocation {
   static constexpr std::uint32_t kNoBlock = std::numeric_limits<std::uint32_t>::max();
 
   std::uint64_t address = 0;  // 0 for an empty request
-  Bytes bytes;  // what memory_allocated() counts for it: rounded, plus slack not split off
-  std::uint32_t block = kNoBlock;  // the allocator's own name for it
+  Bytes bytes;                // its share of memory_allocated(): rounded, plus slack not split off
+  std::uint32_t block = kNoBlock;  // the allocator's internal id
 
   explicit operator bool() const { return block != kNoBlock; }
   void* data() const {
@@ -29,7 +28,7 @@ struct Allocation {
   }  // meaningful on cpu and cuda only
 };
 
-// The device has no room left, even after everything cached was given back.
+// The device is out of memory, even after the allocator released its cache.
 class OutOfMemory : public Error {
  public:
   OutOfMemory(const std::string& sentence, Bytes requested, Bytes allocated, Bytes reserved)
@@ -38,8 +37,8 @@ class OutOfMemory : public Error {
         allocated_(allocated),
         reserved_(reserved) {}
 
-  Bytes requested() const { return requested_; }  // the segment that could not be had
-  Bytes allocated() const { return allocated_; }  // in use when it happened
+  Bytes requested() const { return requested_; }  // the segment that could not be allocated
+  Bytes allocated() const { return allocated_; }  // in use at that time
   Bytes reserved() const { return reserved_; }
 
  private:
@@ -52,21 +51,21 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // Zero bytes allocate nothing and count nothing. Throws OutOfMemory, or Error(kInput) for a
-  // negative size.
+  // Zero bytes allocate and count nothing. Throws OutOfMemory, or Error(kInput) for a negative
+  // size.
   virtual Allocation allocate(Bytes size, int stream = 0) = 0;
 
   // Freeing an empty allocation does nothing; freeing one twice is Error(kInternal).
   virtual void free(const Allocation& allocation) = 0;
 
-  // The memory is also used on `stream`: once freed, it stays active until that stream's events
-  // completed.
+  // Records that `stream` also uses the memory: once freed, it stays active until that stream's
+  // events have completed.
   virtual void record_stream(const Allocation& allocation, int stream) = 0;
-  // All work submitted so far has completed: blocks that waited for other streams return to their
-  // pools.
+  // Called when all submitted work has completed: blocks that waited for other streams return to
+  // their pools.
   virtual void process_events() = 0;
 
-  // Gives back to the device every segment that holds nothing.
+  // Releases every unused segment to the device.
   virtual void empty_cache() = 0;
 
   virtual const AllocatorStatistics& statistics() const = 0;

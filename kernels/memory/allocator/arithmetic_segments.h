@@ -1,4 +1,4 @@
-// ArithmeticSegments: segments that are addresses only, for dry runs and replays.
+// ArithmeticSegments: segments with addresses but no memory, for dry runs and replays.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 namespace memfathom {
 
 // Addresses increase and are 2 MiB aligned, as cudaMalloc's are in practice; released ranges are
-// used again. The capacity limits the bytes held, not their placement: a GPU's memory is paged and
-// does not fragment.
+// reused. The capacity limits the total bytes, not their placement: GPU memory is paged and does
+// not fragment.
 class ArithmeticSegments final : public SegmentSource {
  public:
   ArithmeticSegments() = default;
@@ -38,7 +38,7 @@ class ArithmeticSegments final : public SegmentSource {
 
   std::optional<Bytes> capacity_;
   Bytes held_;
-  std::uint64_t next_ = std::uint64_t{1} << 40;   // the lowest address never used so far
+  std::uint64_t next_ = std::uint64_t{1} << 40;   // the lowest unused address
   std::map<std::uint64_t, std::uint64_t> holes_;  // released ranges: address, size
   std::set<std::pair<std::uint64_t, std::uint64_t>> holes_by_size_;  // size, address
 };

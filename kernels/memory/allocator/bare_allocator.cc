@@ -8,7 +8,7 @@ namespace memfathom {
 
 namespace {
 
-constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums stay far from overflow
+constexpr Bytes kLimit{std::int64_t{1} << 60};  // sums cannot overflow
 
 }  // namespace
 
@@ -20,9 +20,8 @@ Allocation BareAllocator::allocate(Bytes size, int) {
   if (size == Bytes{}) return {};
   const Bytes allocated{statistics_.allocated_bytes.all.current};
   if (size > kLimit - allocated) {
-    throw OutOfMemory(
-        fmt::format("a request for {} makes more than 2^60 B in all", to_string(size)), size,
-        allocated, allocated);
+    throw OutOfMemory(fmt::format("a request for {} exceeds the total of 2^60 B", to_string(size)),
+                      size, allocated, allocated);
   }
   std::uint32_t index = 0;
   if (unused_.empty()) {
@@ -51,7 +50,7 @@ void BareAllocator::free(const Allocation& allocation) {
 }
 
 void BareAllocator::count(const Slot& slot, std::int64_t sign) {
-  const bool small = slot.bytes <= kSmallSize;  // so that the pools' counts compare
+  const bool small = slot.bytes <= kSmallSize;  // makes the pools' counts comparable
   statistics_.allocated_bytes.add(small, sign * slot.bytes);
   statistics_.active_bytes.add(small, sign * slot.bytes);
   statistics_.reserved_bytes.add(small, sign * slot.bytes);

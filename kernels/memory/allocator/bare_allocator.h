@@ -1,5 +1,5 @@
-// BareAllocator: tensors alone, each counting its bytes rounded up to 512; no segments, no cache,
-// no workspaces.
+// BareAllocator: counts tensors only, each rounded up to 512 bytes; no segments, cache or
+// workspaces.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace memfathom {
 
-// What the contract calls `backend: none`. Addresses are handles, not places: nothing is ever
-// placed.
+// The contract's `backend: none`. Addresses are handles: nothing is placed in memory.
 class BareAllocator final : public Allocator {
  public:
   static constexpr Bytes kGranularity{512};

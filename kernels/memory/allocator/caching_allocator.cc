@@ -161,7 +161,8 @@ CachingAllocator::BlockId CachingAllocator::take_free_block(Pool& pool, std::int
   return id;
 }
 
-// A request that no cached block serves: a new segment, if need be after giving cached ones back.
+// Serves a request without a matching cached block: a new segment, after releasing the cache if
+// needed.
 CachingAllocator::BlockId CachingAllocator::acquire(std::uint32_t pool, std::int64_t size) {
   BlockId id = new_segment(pool, size);
   if (id == kNone && release_oversize_blocks(*pools_[pool], size)) id = new_segment(pool, size);
@@ -196,7 +197,7 @@ void CachingAllocator::throw_out_of_memory(std::int64_t size) {
   const Bytes reserved{statistics_.reserved_bytes.all.current};
   const std::optional<Bytes> capacity = source_.capacity();
   throw OutOfMemory(
-      fmt::format("out of memory: {} more were needed, {} are allocated and {} reserved{}; use a "
+      fmt::format("out of memory: {} more are needed, {} are allocated and {} reserved{}; use a "
                   "smaller batch or model",
                   to_string(Bytes{size}), to_string(allocated), to_string(reserved),
                   capacity ? fmt::format(" of {}", to_string(*capacity)) : std::string()),
@@ -209,14 +210,13 @@ bool CachingAllocator::should_split(const Block& block, const Pool& pool, std::i
   return size < options_.max_split_size.count() && remaining > kSmallSize;
 }
 
-// Marks a block, which is in no free list any more, as allocated, and returns what is left of it to
-// the pool.
+// Marks a block that is in no free list as allocated, and returns the remainder to the pool.
 CachingAllocator::BlockId CachingAllocator::alloc_found_block(BlockId id, Pool& pool,
                                                               std::int64_t size,
                                                               std::int64_t requested) {
   const bool already_split = blocks_[id].is_split();
   const bool counts_splits =
-      !options_.expandable_segments;  // whose free pages can always be given back
+      !options_.expandable_segments;  // expandable segments can always release free pages
   if (should_split(blocks_[id], pool, size)) {
     const BlockId remaining = new_block(blocks_[id].address + static_cast<std::uint64_t>(size),
                                         blocks_[id].size - size, blocks_[id].pool);

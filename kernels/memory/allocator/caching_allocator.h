@@ -1,10 +1,10 @@
-// CachingAllocator: PyTorch's CUDA caching allocator, rule for rule, over any SegmentSource.
+// CachingAllocator: PyTorch's CUDA caching allocator over any SegmentSource.
 //
 // Requests are rounded to 512 bytes and served best fit from free blocks of the same stream and
-// pool (small: up to 1 MiB); a miss costs a segment of 2 MiB, 20 MiB or a multiple of 2 MiB, which
-// is split where the rules allow. Freed blocks merge with free neighbours and stay cached until the
-// device is full or empty_cache() is called. With expandable segments one range of addresses per
-// stream and pool grows page by page instead.
+// pool (small: up to 1 MiB); a miss allocates a segment of 2 MiB, 20 MiB or a multiple of 2 MiB,
+// which is split if the rules allow it. Freed blocks merge with free neighbours and stay cached
+// until the device is full or empty_cache() is called. With expandable segments, one address range
+// per stream and pool grows page by page instead.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ namespace memfathom {
 
 class CachingAllocator final : public Allocator {
  public:
-  // The source must outlive the allocator. Throws Error(kEnvironment) when the options ask for
-  // expandable segments and the source has none.
+  // The source must outlive the allocator. Throws Error(kEnvironment) if the options request
+  // expandable segments and the source does not support them.
   explicit CachingAllocator(SegmentSource& source, const AllocatorOptions& options = {});
-  ~CachingAllocator() override;  // gives every segment back, whatever is still allocated
+  ~CachingAllocator() override;  // releases every segment, even those in use
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
@@ -55,7 +55,7 @@ class CachingAllocator final : public Allocator {
     std::int64_t size = 0;
     std::int64_t requested = 0;
     BlockId previous = kNone;  // neighbours within the segment, by address
-    BlockId next = kNone;      // of an unused block: the next unused one
+    BlockId next = kNone;      // for an unused block: the next unused one
     std::uint32_t pool = 0;
     State state = State::kUnused;
     bool on_other_streams = false;
@@ -69,7 +69,7 @@ class CachingAllocator final : public Allocator {
     std::map<std::uint64_t, std::int64_t> expandable_segments;  // address, size
     int stream = 0;
     bool small = false;
-    std::int64_t page = 0;  // what an expandable segment grows by
+    std::int64_t page = 0;  // the growth step of an expandable segment
   };
 
   FreeList::Key key_of(BlockId id) const {
@@ -92,7 +92,7 @@ class CachingAllocator final : public Allocator {
   [[noreturn]] void throw_out_of_memory(std::int64_t size);
 
   void free_block(BlockId id);
-  // Joins the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes
+  // Merges the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes
   // gained.
   std::int64_t try_merge(BlockId id, BlockId other);
 
@@ -118,7 +118,7 @@ class CachingAllocator final : public Allocator {
   BlockId first_unused_ = kNone;
   std::vector<std::unique_ptr<Pool>> pools_;
   std::unordered_map<int, std::uint32_t>
-      pools_of_stream_;  // stream -> its small pool; the large one follows
+      pools_of_stream_;  // stream -> its small pool; the large pool is next
   int last_stream_ = 0;
   std::uint32_t last_pools_ = 0;
   std::vector<BlockId> awaiting_events_;

@@ -1,5 +1,5 @@
-// Expandable segments of a CachingAllocator: one range of addresses per stream and pool, mapped
-// page by page.
+// Expandable segments of CachingAllocator: one address range per stream and pool, mapped page by
+// page.
 #include <algorithm>
 #include <iterator>
 
@@ -9,7 +9,7 @@ namespace memfathom {
 
 namespace {
 
-// The address space of a segment when the device's memory is not known.
+// The address space of a segment if the device's memory is unknown.
 constexpr std::int64_t kUnknownCapacitySpan = std::int64_t{1} << 45;
 
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) {
@@ -23,8 +23,8 @@ std::int64_t CachingAllocator::expandable_size(const Block& block) const {
   return block.size + blocks_[block.next].size;
 }
 
-// A free block at the end of the mapped part counts as large as it could grow: prefer a slightly
-// larger block that lies between others, which leaves the growing end to those who need it.
+// A free block at the end of the mapped part counts with the size it could grow to: a slightly
+// larger block between others is preferred, so that the growing end stays available.
 FreeList::Position CachingAllocator::best_expandable_fit(const Pool& pool,
                                                          FreeList::Position position) const {
   const auto size_at = [&](FreeList::Position p) {
@@ -48,13 +48,13 @@ CachingAllocator::BlockId CachingAllocator::grow_expandable(std::uint32_t pool, 
     const BlockId next = blocks_[candidate].next;
     const std::int64_t missing = size - blocks_[candidate].size;
     if (!map_block(next, std::min(missing, blocks_[next].size))) return kNone;
-    candidate = next;  // which has absorbed the free block before it
+    candidate = next;  // it has absorbed the free block before it
   }
   pools_[pool]->free.erase(key_of(candidate));
   return candidate;
 }
 
-// The lowest address at which free and unmapped blocks in a row have room for `size`; a new range
+// The lowest address at which adjacent free and unmapped blocks have room for `size`; a new range
 // if there is none.
 CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t pool_index,
                                                                  std::int64_t size) {
@@ -71,7 +71,7 @@ CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t p
       room += blocks_[id].size;
     if (room >= size) return start;
   }
-  // PyTorch reserves an eighth more than the device has, so that gaps need not be closed.
+  // PyTorch reserves an eighth more than the device has, so that gaps need not be compacted.
   const std::optional<Bytes> capacity = source_.capacity();
   const std::int64_t span = capacity
                                 ? round_up(capacity->count() + capacity->count() / 8, pool.page)
@@ -85,7 +85,7 @@ CachingAllocator::BlockId CachingAllocator::find_expandable_room(std::uint32_t p
   return id;
 }
 
-// Maps the pages that hold the first `size` bytes of an unmapped block and joins them with free
+// Maps the pages that hold the first `size` bytes of an unmapped block and merges them with free
 // neighbours.
 bool CachingAllocator::map_block(BlockId id, std::int64_t size) {
   const std::uint32_t pool_index = blocks_[id].pool;
@@ -110,7 +110,7 @@ bool CachingAllocator::map_block(BlockId id, std::int64_t size) {
   return true;
 }
 
-// Unmaps the whole pages inside a free block; what is left before and behind them stays free.
+// Unmaps the whole pages inside a free block; the remainders before and after them stay free.
 void CachingAllocator::unmap_block(BlockId id) {
   const std::uint32_t pool_index = blocks_[id].pool;
   Pool& pool = *pools_[pool_index];

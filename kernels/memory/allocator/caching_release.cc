@@ -1,4 +1,4 @@
-// How a CachingAllocator gives memory back, and what it shows of itself.
+// The functions of CachingAllocator that release memory, and its snapshot.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 
 namespace memfathom {
 
-// With max_split_size: gives back just enough unsplittable blocks for a request of `size`, the
-// smallest that is large enough or else from the largest downwards. Says whether that was enough.
+// With max_split_size: releases just enough unsplittable blocks for a request of `size`: the
+// smallest that is large enough, else from the largest downwards. Returns whether that was enough.
 // Expandable segments have no such blocks.
 bool CachingAllocator::release_oversize_blocks(Pool& pool, std::int64_t size) {
   if (options_.max_split_size == AllocatorOptions::kUnlimited || options_.expandable_segments)
@@ -36,7 +36,7 @@ bool CachingAllocator::release_oversize_blocks(Pool& pool, std::int64_t size) {
 
 void CachingAllocator::release_cached_blocks() {
   process_events();
-  // PyTorch goes through the large pools of all streams first.
+  // PyTorch visits the large pools of all streams first.
   for (const std::size_t first : {std::size_t{1}, std::size_t{0}}) {
     for (std::size_t i = first; i < pools_.size(); i += 2) release_blocks(*pools_[i]);
   }
@@ -59,7 +59,7 @@ void CachingAllocator::release_blocks(Pool& pool) {
   }
 }
 
-// Gives a whole segment back; its one block is in no list any more.
+// Releases a whole segment; its only block is in no list.
 void CachingAllocator::release_block(BlockId id) {
   const Block& block = blocks_[id];
   const bool small = pools_[block.pool]->small;
@@ -77,7 +77,7 @@ void CachingAllocator::release_all_segments() {
     }
     const Bytes page{segment.small_pool ? kSmallBuffer : kLargeBuffer};
     Bytes span;
-    Bytes mapped;  // a run of blocks with memory behind them, which ends at the next unmapped block
+    Bytes mapped;  // a run of mapped blocks, which ends at the next unmapped one
     std::uint64_t start = 0;
     for (const BlockSnapshot& block : segment.blocks) {
       span += block.size;

@@ -1,5 +1,5 @@
-// ForwardingAllocator: passes everything on to another allocator. What watches some of the calls
-// derives from it and overrides those.
+// ForwardingAllocator: forwards every call to another allocator; derive from it to intercept some
+// calls.
 #pragma once
 
 #include "kernels/memory/allocator/allocator.h"

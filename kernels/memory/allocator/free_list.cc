@@ -22,7 +22,7 @@ FreeList::Position FreeList::previous(Position position) const {
 // The last key of the bins below `bin`.
 FreeList::Position FreeList::last_before(std::uint32_t bin) const {
   for (std::uint32_t word = (bin + 63) / 64; word-- > 0;) {
-    const std::uint32_t beyond = bin - word * 64;  // bits of this word that may be looked at
+    const std::uint32_t beyond = bin - word * 64;  // the number of bits of this word below `bin`
     const std::uint64_t bits =
         beyond >= 64 ? words_[word] : words_[word] & ((std::uint64_t{1} << beyond) - 1);
     if (bits == 0) continue;
@@ -49,7 +49,7 @@ void FreeList::insert_first(std::uint32_t bin, Key key) {
   ++count_;
 }
 
-// The only leaf of a bin gives up its only key.
+// Removes the only key of a bin's only leaf.
 void FreeList::remove_last(std::uint32_t bin) {
   unused_leaves_.push_back(trees_[bin].root);
   trees_[bin] = {};
@@ -72,10 +72,10 @@ std::uint32_t FreeList::find_leaf(const Tree& tree, Key key, Path& path) const {
 void FreeList::split_and_insert(Tree& tree, Key key) {
   Path path;
   const std::uint32_t left = find_leaf(tree, key, path);
-  const std::uint32_t right = new_leaf();  // may move the leaves: no reference before this line
+  const std::uint32_t right = new_leaf();  // may move the leaves: take references after this line
   Leaf& a = leaves_[left];
   Leaf& b = leaves_[right];
-  // Keys that arrive in ascending order leave full leaves behind instead of half-empty ones.
+  // Keys in ascending order leave full leaves behind instead of half-empty ones.
   const bool appends = a.next == kNone && a.keys[kCapacity - 1] < key;
   const std::uint32_t kept = appends ? kCapacity - kMinimum : kCapacity / 2;
   std::copy(a.keys.begin() + kept, a.keys.end(), b.keys.begin());
@@ -90,7 +90,7 @@ void FreeList::split_and_insert(Tree& tree, Key key) {
   insert(key);
 }
 
-// Puts `child` behind the child that `path` took at `level`, splitting full nodes up to the root.
+// Inserts `child` after the child that `path` took at `level`, splitting full nodes up to the root.
 void FreeList::add_child(Tree& tree, Path& path, int level, Key separator, std::uint32_t child) {
   if (level < 0) {
     const std::uint32_t top = new_inner();
@@ -131,8 +131,7 @@ void FreeList::add_child(Tree& tree, Path& path, int level, Key separator, std::
   ++inner.count;
 }
 
-// The leaf that held `key` has become too small: join it with a neighbour, or share the neighbour's
-// keys.
+// The leaf that held `key` is too small: merges it with a neighbour or takes some of its keys.
 void FreeList::refill_leaf(Tree& tree, Key key) {
   Path path;
   find_leaf(tree, key, path);
@@ -193,9 +192,7 @@ void FreeList::refill_inner(Tree& tree, Path& path, int level) {
   const std::uint32_t right = parent.children[slot + 1];
   Inner& a = inners_[parent.children[slot]];
   Inner& b = inners_[right];
-  b.keys[0] =
-      parent.keys[slot +
-                  1];  // what separates the two becomes an ordinary separator of the joined order
+  b.keys[0] = parent.keys[slot + 1];  // the separator of the two becomes one of the merged node
   const std::uint32_t total = a.count + b.count;
   if (total <= kCapacity * 3 / 4) {
     std::copy(b.keys.begin(), b.keys.begin() + b.count, a.keys.begin() + a.count);

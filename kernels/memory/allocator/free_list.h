@@ -11,13 +11,13 @@
 
 namespace memfathom {
 
-// Sizes fall into bins, exact up to 32 KiB and 64 per power of two beyond; a bitmap finds the next
-// bin that holds anything, and each bin is a small B+-tree of packed keys. A training step leaves
-// one or two blocks in a bin, so that most operations touch one node; with a million blocks the
-// trees keep them logarithmic.
+// Sizes are divided into bins, exact up to 32 KiB and 64 per power of two beyond; a bitmap finds
+// the next non-empty bin, and each bin is a small B+-tree of packed keys. A training step leaves
+// one or two blocks per bin, so most operations touch one node; with a million blocks they stay
+// logarithmic.
 class FreeList {
  public:
-  // Sizes and addresses are multiples of 512 below 2^57, so that size, address and block fit one
+  // Sizes and addresses are multiples of 512 below 2^57, so that size, address and block fit in one
   // 128-bit key.
   static constexpr int kUnitBits = 9;
   static constexpr std::uint64_t kLimit = std::uint64_t{1} << 57;
@@ -28,7 +28,7 @@ class FreeList {
   }
   static constexpr std::uint32_t block_of(Key key) { return static_cast<std::uint32_t>(key); }
 
-  // A place in the order; valid until the next insertion or removal.
+  // A position in the order; valid until the next insertion or removal.
   struct Position {
     std::uint32_t leaf = 0;
     std::uint32_t index = 0;
@@ -40,10 +40,10 @@ class FreeList {
   std::uint64_t size() const { return count_; }
 
   void insert(Key key);
-  void erase(Key key);  // a key that is present
+  void erase(Key key);  // the key must be present
   void erase_at(Position position);
 
-  // The first key that is not below `key`; end() if there is none.
+  // The first key not below `key`; end() if there is none.
   Position lower_bound(Key key) const;
   Position begin() const { return first_from(0); }
   Position end() const { return {kNone, 0, 0}; }
@@ -56,9 +56,9 @@ class FreeList {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::uint32_t kCapacity = 16;
   static constexpr std::uint32_t kMinimum = kCapacity / 4;
-  static constexpr int kMaxHeight = 18;  // 4^18 leaves: more than there can be block numbers
+  static constexpr int kMaxHeight = 18;  // 4^18 leaves: more than there are block numbers
   static constexpr std::uint32_t kWords =
-      43;  // powers of two from 64 units to 2^48, and one for what is below
+      43;  // powers of two from 64 units to 2^48, and one for smaller sizes
 
   struct Leaf {
     std::uint32_t count = 0;
@@ -69,11 +69,10 @@ class FreeList {
   struct Inner {
     std::uint32_t count = 0;
     std::array<std::uint32_t, kCapacity> children;
-    std::array<Key, kCapacity>
-        keys;  // keys[i]: not above anything in child i; keys[0] is not looked at
+    std::array<Key, kCapacity> keys;  // keys[i] is not above any key in child i; keys[0] is unused
   };
   struct Tree {
-    std::uint32_t root = kNone;  // a leaf when height is 0; none: the bin is empty
+    std::uint32_t root = kNone;  // a leaf if height is 0; kNone if the bin is empty
     std::uint32_t first_leaf = kNone;
     int height = 0;
   };
@@ -102,9 +101,9 @@ class FreeList {
   std::uint32_t new_leaf();
   std::uint32_t new_inner();
 
-  std::array<std::uint64_t, kWords> words_{};  // bit b of word w: bin 64 w + b holds something
+  std::array<std::uint64_t, kWords> words_{};  // bit b of word w: bin 64 w + b is not empty
   std::uint64_t summary_ = 0;                  // bit w: word w is not zero
-  std::vector<Tree> trees_;                    // by bin, as far as bins were used
+  std::vector<Tree> trees_;                    // by bin, up to the highest bin used
   std::vector<Leaf, HugePages<Leaf>> leaves_;
   std::vector<Inner> inners_;
   std::vector<std::uint32_t> unused_leaves_;
@@ -120,8 +119,7 @@ inline std::uint32_t FreeList::bin_of(Key key) {
 }
 
 inline std::uint32_t FreeList::count_below(const Key* keys, std::uint32_t count, Key key) {
-  // A binary search without branches to mispredict: the order of sizes in a training step is no
-  // pattern.
+  // A branchless binary search: the order of sizes in a training step is not predictable.
   const Key* base = keys;
   while (count > 1) {
     const std::uint32_t half = count / 2;

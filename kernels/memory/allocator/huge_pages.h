@@ -1,5 +1,4 @@
-// HugePages: an allocator for large vectors that are accessed at random, which asks for 2 MiB
-// pages.
+// HugePages: an allocator that requests 2 MiB pages, for large vectors with random access.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,8 +8,8 @@
 
 namespace memfathom {
 
-// With a million blocks most of the time would go into address translation: 4 KiB pages of 60 MB do
-// not fit the processor's tables. A kernel without huge pages ignores the wish.
+// With a million blocks (60 MB) in 4 KiB pages, TLB misses would dominate. Kernels without huge
+// pages ignore the request.
 template <class T>
 struct HugePages {
   using value_type = T;

@@ -12,8 +12,8 @@ namespace memfathom {
 
 namespace {
 
-// Segments are mapped upwards from here, as a GPU hands out its addresses: among free blocks of one
-// size the allocator takes the lowest, so the order of addresses decides what is split.
+// Segments are mapped at ascending addresses from here, as on a GPU: among free blocks of one size
+// the allocator takes the lowest, so the address order determines which block is split.
 constexpr std::uint64_t kFirstAddress = std::uint64_t{1} << 44;
 constexpr Bytes kAlignment{2 << 20};
 
@@ -70,7 +70,7 @@ bool MmapSegments::map(std::uint64_t address, Bytes size, Bytes) {
 
 void MmapSegments::unmap(std::uint64_t address, Bytes size, Bytes) {
   held_ -= size;
-  // Where the kernel refuses, the pages stay until the whole range is given up.
+  // If the kernel refuses, the pages stay until the whole range is released.
   static_cast<void>(mmap(place(address), length(size), PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }

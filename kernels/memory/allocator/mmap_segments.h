@@ -1,13 +1,13 @@
-// MmapSegments: segments of host memory, resident from the start, for the cpu device.
+// MmapSegments: segments of resident host memory, for the cpu device.
 #pragma once
 
 #include "kernels/memory/allocator/segment_source.h"
 
 namespace memfathom {
 
-// Every page is populated when it is mapped, so that reserved memory is resident memory, as on a
-// GPU. A capacity makes the source fail like a device of that size, well before the kernel would
-// start killing processes.
+// Every page is populated when it is mapped, so that reserved memory is resident, as on a GPU. A
+// capacity makes the source fail like a device of that size, before the kernel starts killing
+// processes.
 class MmapSegments final : public SegmentSource {
  public:
   MmapSegments() = default;
@@ -30,7 +30,7 @@ class MmapSegments final : public SegmentSource {
 
   std::optional<Bytes> capacity_;
   Bytes held_;
-  std::uint64_t mapped_ = 0;  // so many addresses were used, by segments that may be gone
+  std::uint64_t mapped_ = 0;  // addresses used so far, including released segments
 };
 
 }  // namespace memfathom

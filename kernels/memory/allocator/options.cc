@@ -20,11 +20,10 @@ constexpr std::int64_t kLargeBufferMebibytes = 20;
   throw Error(ErrorKind::kInput, fmt::format("allocator options: {}", what));
 }
 
-// The text in pieces: names, numbers, and each of : , [ ] by itself. Spaces are dropped, as PyTorch
-// does.
+// Tokens: names, numbers, and each of : , [ ]. Spaces are dropped, as in PyTorch.
 std::vector<std::string> tokens_of(std::string_view text) {
   std::vector<std::string> tokens;
-  bool open = false;  // the last token is a word that goes on
+  bool open = false;  // the last token is an unfinished word
   for (const char c : text) {
     if (c == ' ' || c == '\t' || c == '\n') continue;
     if (c == ':' || c == ',' || c == '[' || c == ']') {
@@ -104,8 +103,8 @@ class Parser {
     return value;
   }
 
-  // "[256:1,512:2,>:4]": from 256 MiB on one division, from 512 two, beyond the last four. The
-  // first entry also holds for everything below it.
+  // "[256:1,512:2,>:4]": one division from 256 MiB, two from 512, four above the last. The first
+  // entry also applies to all smaller sizes.
   void read_division_list(AllocatorOptions& options) {
     auto& table = options.roundup_power2_divisions;
     expect("[");
@@ -157,7 +156,7 @@ class Parser {
       }
     } else if (key == "release_lock_on_cudamalloc" || key == "pinned_use_cuda_host_register" ||
                key == "pinned_use_background_threads") {
-      boolean(key);  // about locks and host memory: no effect on the device's
+      boolean(key);  // locks and host memory: no effect on device memory
     } else if (key == "pinned_num_register_threads") {
       number(key);
     } else if (key == "garbage_collection_threshold") {

@@ -15,7 +15,7 @@ std::int64_t divisions_for(std::int64_t size, const AllocatorOptions& options) {
   return options.roundup_power2_divisions[static_cast<std::size_t>(interval)];
 }
 
-// Up to the next of `divisions` equal steps between two powers of two.
+// Rounds up to the next of `divisions` equal steps between two powers of two.
 std::int64_t round_to_division(std::int64_t size, std::int64_t divisions) {
   const auto value = static_cast<std::uint64_t>(size);
   if (std::has_single_bit(value)) return size;

@@ -1,5 +1,4 @@
-// The sizes of PyTorch's caching allocator: how requests are rounded and how large a segment they
-// cost.
+// rounding: how PyTorch's caching allocator rounds requests and sizes segments.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ inline constexpr std::int64_t kRoundLarge = std::int64_t{2} << 20;
 // The block size a request is rounded up to; `size` is positive and at most 2^60.
 std::int64_t round_request(std::int64_t size, const AllocatorOptions& options);
 
-// The segment asked for when no cached block of `size` (already rounded) is found.
+// The segment to request if no cached block fits `size` (already rounded).
 constexpr std::int64_t segment_size(std::int64_t size) {
   if (size <= kSmallSize) return kSmallBuffer;
   if (size < kMinLargeAlloc) return kLargeBuffer;

@@ -1,4 +1,4 @@
-// SegmentSource: where a caching allocator gets whole segments from: cudaMalloc, mmap, or
+// SegmentSource: provides a caching allocator with whole segments: from cudaMalloc, mmap, or
 // arithmetic.
 #pragma once
 
@@ -13,22 +13,22 @@ class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
 
-  // The address of `size` new bytes, or nothing when the device is out of memory (the caller may
-  // release some and ask again). Any other failure throws Error(kEnvironment). Giving back never
-  // throws: destructors do it.
+  // The address of `size` new bytes, or nullopt if the device is out of memory (the caller may
+  // release some and retry). Any other failure throws Error(kEnvironment). Releasing never throws,
+  // because destructors call it.
   virtual std::optional<std::uint64_t> allocate(Bytes size, int stream) = 0;
   virtual void release(std::uint64_t address, Bytes size) = 0;
 
-  // How much memory the device has, if known.
+  // The device's total memory, if known.
   virtual std::optional<Bytes> capacity() const = 0;
 
-  // Expandable segments: address space first, memory later. A source without this ability says
-  // false here and the four functions below throw Error(kEnvironment).
+  // Expandable segments: address space first, memory later. A source without them returns false
+  // here, and the four functions below throw Error(kEnvironment).
   virtual bool expandable() const { return false; }
   virtual std::uint64_t reserve(Bytes size);
   virtual void unreserve(std::uint64_t address, Bytes size);
-  // Backs [address, address + size) with memory in units of `page`; false, and nothing mapped, when
-  // out of memory.
+  // Backs [address, address + size) with memory in units of `page`; returns false and maps nothing
+  // if out of memory.
   virtual bool map(std::uint64_t address, Bytes size, Bytes page);
   virtual void unmap(std::uint64_t address, Bytes size, Bytes page);
 };

@@ -1,5 +1,5 @@
-// AllocatorSnapshot: every segment and block an allocator holds at one moment, as
-// torch.cuda.memory_snapshot() lists.
+// AllocatorSnapshot: every segment and block of an allocator at one moment, as in
+// torch.cuda.memory_snapshot().
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BlockSnapshot {
 
 struct SegmentSnapshot {
   std::uint64_t address = 0;
-  Bytes size;  // mapped bytes; of an expandable segment less than its addresses span
+  Bytes size;  // mapped bytes; less than the address range of an expandable segment
   int stream = 0;
   bool small_pool = false;
   bool expandable = false;
@@ -35,7 +35,7 @@ struct AllocatorSnapshot {
 };
 
 const char* to_string(
-    BlockState state);  // torch's words: "active_allocated", "active_awaiting_free", ...
+    BlockState state);  // torch's names: "active_allocated", "active_awaiting_free", ...
 std::string to_json(const AllocatorStatistics& statistics);
 std::string to_json(const AllocatorSnapshot& snapshot);
 

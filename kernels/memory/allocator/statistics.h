@@ -1,4 +1,4 @@
-// AllocatorStatistics: what an allocator counts, under the names torch.cuda.memory_stats() uses.
+// AllocatorStatistics: an allocator's counters, with the names of torch.cuda.memory_stats().
 #pragma once
 
 #include <cstdint>
@@ -37,13 +37,13 @@ struct PoolStatistic {
 };
 
 struct AllocatorStatistics {
-  PoolStatistic allocated_bytes;       // blocks handed out: torch.cuda.memory_allocated()
+  PoolStatistic allocated_bytes;       // allocated blocks: torch.cuda.memory_allocated()
   PoolStatistic reserved_bytes;        // segments held: torch.cuda.memory_reserved()
-  PoolStatistic active_bytes;          // handed out, or freed but awaiting another stream
-  PoolStatistic inactive_split_bytes;  // free parts of segments that are partly in use
-  PoolStatistic requested_bytes;       // what was asked for, before rounding
+  PoolStatistic active_bytes;          // allocated, or freed but awaiting another stream
+  PoolStatistic inactive_split_bytes;  // free parts of partly used segments
+  PoolStatistic requested_bytes;       // requested sizes, before rounding
 
-  PoolStatistic allocation;  // the same as counts
+  PoolStatistic allocation;  // the same counters in blocks
   PoolStatistic segment;
   PoolStatistic active;
   PoolStatistic inactive_split;

@@ -13,7 +13,7 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kChunk = 64 << 10;
-constexpr int kGzipWindow = 15 + 16;  // zlib's way of asking for gzip framing
+constexpr int kGzipWindow = 15 + 16;  // zlib's encoding for gzip framing
 
 }  // namespace
 

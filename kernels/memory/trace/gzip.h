@@ -9,8 +9,7 @@
 
 namespace memfathom {
 
-// Lines of a stream, decompressed if it starts like gzip. Memory stays bounded whatever the input
-// says.
+// Lines of a stream, decompressed if it starts like gzip. Memory is bounded for any input.
 class LineReader {
  public:
   enum class Status : std::uint8_t { kLine, kEnd, kTooLong, kCorrupt };
@@ -18,7 +17,7 @@ class LineReader {
   LineReader(std::istream& input, std::size_t max_line_bytes);
   ~LineReader();
 
-  Status next(std::string& line);                  // without its end of line
+  Status next(std::string& line);                  // without its newline
   std::int64_t number() const { return number_; }  // of the last line, from 1
 
  private:

@@ -20,7 +20,7 @@ struct SpanPeaks {
   Bytes active;
   Bytes requested;
   std::size_t peak_event =
-      0;  // after which `allocated` was reached; the span's first event if it was there before
+      0;  // the event that reached `allocated`; the span's first event if it was reached before
 };
 
 struct ReplayResult {
@@ -28,13 +28,13 @@ struct ReplayResult {
   AllocatorStatistics statistics;  // at the end; peaks over the whole replay
   Bytes peak_allocated() const { return Bytes{statistics.allocated_bytes.all.peak}; }
   Bytes peak_reserved() const { return Bytes{statistics.reserved_bytes.all.peak}; }
-  // The highest allocated bytes of one iteration; 0 when the trace does not have it.
+  // The peak allocated bytes of one iteration; 0 if the trace does not contain it.
   Bytes peak_allocated(int iteration) const;
 };
 
-// What is live at the end of the trace stays allocated. With a workspace model, each convolution
-// takes its workspace where the call was recorded. Resets the allocator's peaks. Throws OutOfMemory
-// when the allocator does.
+// Storages that are live at the end of the trace stay allocated. With a workspace model, each
+// convolution allocates its workspace where the call was recorded. Resets the allocator's peaks.
+// Throws OutOfMemory if the allocator does.
 ReplayResult replay(const Trace& trace, Allocator& allocator,
                     const WorkspaceModel* workspaces = nullptr);
 

@@ -1,4 +1,4 @@
-// read_trace: a stream of events to a checked, compact Trace.
+// read_trace: reads a stream of events into a checked, compact Trace.
 #include "kernels/memory/trace/trace.h"
 
 #include <fmt/format.h>
@@ -96,7 +96,7 @@ class TraceBuilder {
     trace_.labels.push_back(known->second);
   }
 
-  // A backward call allocates one gradient and computes it, then the other: its kinds go to
+  // A backward call allocates and computes one gradient, then the other: its kinds belong to
   // successive allocations.
   void take_kind() {
     ConvolutionQuery query = call_.geometry;
@@ -116,7 +116,7 @@ class TraceBuilder {
   std::unordered_map<std::int64_t, std::uint32_t> slots_;
   std::vector<std::uint32_t> unused_;
   std::map<Trace::Label, std::uint32_t> labels_;
-  TraceConvolution call_;  // kinds still to be placed
+  TraceConvolution call_;  // kinds that are not placed yet
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
 // Trace: a recorded training step, event by event: JSON lines, optionally gzipped
 // (docs/contract.md §5).
 //
-// TraceReader streams a file that may come from anywhere; read_trace() checks it as a whole and
-// keeps it in the compact form that replay() runs; TraceWriter writes what TracingAllocator
-// records.
+// TraceReader streams untrusted files; read_trace() checks a whole trace and stores it in the
+// compact form that replay() runs; TraceWriter writes the events of TracingAllocator.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +30,14 @@ struct TraceConvolution {
 
 struct TraceEvent {
   TraceOp op = TraceOp::kAlloc;
-  std::int64_t id = 0;  // of the storage; never reused
+  std::int64_t id = 0;  // of the storage; ids are never reused
   Bytes bytes;          // as requested, before any rounding
   int stream = 0;
-  std::string phase;  // of a phase event: its name; empty: the phase goes on
+  std::string phase;  // of a phase event: its name; empty: the phase continues
   std::optional<int> iteration;
   std::string name;    // the operation
   std::string module;  // the running module
-  std::string tag;     // the component it counts for
+  std::string tag;     // the component it belongs to
   std::optional<TraceConvolution> convolution;
 
   bool operator==(const TraceEvent&) const = default;
@@ -53,7 +52,7 @@ class LineReader;
 
 class TraceReader {
  public:
-  // `name` stands in error messages. Reads the first line. Every error is Error(kInput) with name
+  // `name` is used in error messages. Reads the first line. Every error is Error(kInput) with name
   // and line.
   TraceReader(std::istream& input, std::string name, const TraceLimits& limits = {});
   ~TraceReader();
@@ -62,7 +61,7 @@ class TraceReader {
   bool next(TraceEvent& event);                          // false at the end
   std::int64_t line() const;                             // of the last event
 
-  [[noreturn]] void refuse(const std::string& what) const;  // names file and line
+  [[noreturn]] void refuse(const std::string& what) const;  // throws with file and line
 
  private:
   std::string name_;
@@ -82,12 +81,12 @@ class GzipWriter;
 
 class TraceWriter final : public TraceSink {
  public:
-  // `header` is a JSON object; "schema" is put in front of its keys.
+  // `header` is a JSON object; "schema" is inserted before its keys.
   TraceWriter(std::ostream& output, bool gzip, std::string_view header = "{}");
   ~TraceWriter() override;  // finishes if finish() was not called, ignoring errors
 
   void write(const TraceEvent& event) override;
-  void finish();  // throws Error(kEnvironment) when the output could not be written
+  void finish();  // throws Error(kEnvironment) if writing fails
 
  private:
   void put(std::string_view text);
@@ -104,7 +103,7 @@ std::string to_json_line(const TraceEvent& event);
 struct Trace {
   struct Event {
     std::int64_t bytes = 0;  // kFree for a free
-    std::uint32_t slot = 0;  // the storage; slots of freed storages are used again
+    std::uint32_t slot = 0;  // the storage; slots of freed storages are reused
     std::int32_t stream = 0;
 
     static constexpr std::int64_t kFree = -1;
@@ -116,18 +115,18 @@ struct Trace {
     std::string tag;
 
     bool operator==(const Label&) const = default;
-    // clang-tidy 14 takes what the compiler writes here for a 0.
+    // clang-tidy 14 mistakes the generated comparison for a 0.
     // NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const Label&) const = default;
   };
-  // Events from `first_event` to the next span. Where the file gives no iteration, each return to
-  // `forward` (or `prefill`) starts one; what comes before is iteration 0.
+  // Events from `first_event` to the next span. If the file has no iterations, each return to
+  // `forward` (or `prefill`) starts one; earlier events are iteration 0.
   struct Span {
     std::size_t first_event = 0;
     std::string phase;
     int iteration = 0;
   };
-  // A library call made right after `event`: its workspace is taken and given back there.
+  // A library call right after `event`: its workspace is allocated and freed there.
   struct Convolution {
     std::size_t event = 0;
     ConvolutionQuery query;
@@ -144,8 +143,8 @@ struct Trace {
   const Label& label_of(std::size_t event) const { return label_table[labels[event]]; }
 };
 
-// Throws Error(kInput) for what TraceReader refuses and for ids that are allocated twice or freed
-// without being live.
+// Throws Error(kInput) for errors of TraceReader and for ids that are allocated twice or freed
+// while not live.
 Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits = {});
 Trace load_trace(const std::string& path, const TraceLimits& limits = {});
 

@@ -1,4 +1,4 @@
-// TraceReader: one line of JSON to one event, without trusting a byte of it.
+// TraceReader: parses one line of untrusted JSON into one event.
 #include <fmt/format.h>
 
 #include <array>
@@ -50,7 +50,7 @@ inline constexpr auto kEnumNames<Field> =
 
 namespace {
 
-// What a line says, as it is parsed: flat, because events are, and without building a tree.
+// The parsed fields of a line: flat like the events, without building a tree.
 class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::string problem;
@@ -116,7 +116,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
     if (problem.empty()) problem = std::move(what);
     return false;
   }
-  // A value whose kind does not suit the known key it belongs to.
+  // A value whose type does not match its key.
   bool scalar(std::string_view what) {
     if (depth_ == 0) return fail(fmt::format("it is {}, not an object", what));
     if (depth_ > 1 || !field_) return true;

@@ -69,7 +69,7 @@ TraceWriter::TraceWriter(std::ostream& output, bool gzip, std::string_view heade
 TraceWriter::~TraceWriter() {
   try {
     finish();
-  } catch (const Error&) {  // whoever needs to know calls finish()
+  } catch (const Error&) {  // callers that need errors call finish()
   }
 }
 

@@ -1,5 +1,4 @@
-// TracingAllocator: passes everything on to another allocator and records it as a trace
-// (docs/contract.md §5).
+// TracingAllocator: forwards to another allocator and records a trace (docs/contract.md §5).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ class TracingAllocator : public ForwardingAllocator {
   // Both must outlive the allocator.
   TracingAllocator(Allocator& inner, TraceSink& sink) : ForwardingAllocator(inner), sink_(sink) {}
 
-  // Which component the next allocations belong to; whoever runs the model keeps it up to date.
+  // The component of the next allocations; the code that runs the model updates it.
   void set_tag(std::string_view tag) { tag_ = tag; }
   void enter_phase(const std::string& name, int iteration);
 

@@ -201,7 +201,7 @@ TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
         outcome.reply = measure(request, runner);
         if (asked[request.workload]++ == 0 && !request.workload.empty()) {
           outcome.status = SampleStatus::kDisturbed;
-          outcome.note = "process 7 came to the device";
+          outcome.note = "process 7 started using the device";
         }
         return outcome;
       },

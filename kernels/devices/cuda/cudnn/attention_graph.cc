@@ -1,5 +1,5 @@
-// Attention as cuDNN's fused engines recognise it: products, the softmax in its parts, and,
-// backward, the gradients of these, wired as cuDNN's guide to fused attention describes.
+// Attention in the form that cuDNN's fused engines recognize: products, the parts of the softmax
+// and, backward, their gradients, as cuDNN's guide to fused attention describes.
 #include "kernels/devices/cuda/cudnn/attention_graph.h"
 
 #include "kernels/devices/cuda/cudnn/graph_builder.h"
@@ -7,7 +7,7 @@
 namespace memfathom::cudnn {
 namespace {
 
-// [batch, length, heads, size] in memory, as PyTorch's projections leave it.
+// [batch, length, heads, size] in memory, as PyTorch's projections produce it.
 Shape projected(const Shape& extents) {
   return {extents[1] * extents[2] * extents[3], extents[3], extents[1] * extents[3], 1};
 }
@@ -18,7 +18,7 @@ Shape dense(const Shape& extents) {
 
 Shape transposed(const Shape& shape) { return {shape[0], shape[1], shape[3], shape[2]}; }
 
-// The extents that occur, and the tensors under their names.
+// The extents and the tensors by name.
 class AttentionTensors {
  public:
   AttentionTensors(GraphBuilder& builder, const AttentionQuery& attention)
@@ -26,7 +26,7 @@ class AttentionTensors {
 
   const Shape& queries() const { return attention_.q; }
   const Shape& keys() const { return attention_.k; }
-  // Keys as often as there are query heads: before the heads of a group are added up.
+  // Keys repeated for every query head: before the heads of a group are summed.
   Shape all_keys() const { return {keys()[0], queries()[1], keys()[2], keys()[3]}; }
   Shape scores() const { return {queries()[0], queries()[1], queries()[2], keys()[2]}; }
   Shape rows() const { return {queries()[0], queries()[1], queries()[2], 1}; }
@@ -36,7 +36,7 @@ class AttentionTensors {
   Value given(TensorId id, const Shape& extents, const Shape& strides) {
     return builder_.tensor(id, type_, extents, strides.rank() == 0 ? projected(extents) : strides);
   }
-  // cuDNN multiplies matrices as they stand: the second factor of Q K^T is K's transpose.
+  // cuDNN does not transpose: the second factor of Q K^T is K's transpose.
   Value given_transposed(TensorId id, const Shape& extents, const Shape& strides) {
     return builder_.tensor(id, type_, transposed(extents),
                            transposed(strides.rank() == 0 ? projected(extents) : strides));
@@ -93,8 +93,7 @@ void build_forward(GraphBuilder& builder, const AttentionQuery& attention) {
   builder.matmul(weights, v, t.given(kO, t.queries(), attention.strides.out));
 }
 
-// c = a^T b for the gradients of keys and values; the heads of a group share one, so theirs are
-// added.
+// c = a^T b for the gradients of keys and values; summed over the heads of a group.
 void add_up(GraphBuilder& builder, AttentionTensors& t, const Value& a, const Value& b,
             const Value& c) {
   const Value turned =
@@ -117,7 +116,7 @@ void build_backward(GraphBuilder& builder, const AttentionQuery& attention) {
   const Value scale = builder.scalar(kScale);
   const Value one = builder.scalar(kOne);
 
-  // The softmax's part of the gradient: sum(dO * O) of each row.
+  // The softmax part of the gradient: sum(dO * O) of each row.
   const Value products = builder.pointwise(CUDNN_POINTWISE_MUL, d_o, &o);
   const Value sums = t.virtual_tensor(t.rows());
   builder.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);

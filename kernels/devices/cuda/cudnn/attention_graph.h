@@ -1,5 +1,5 @@
-// The part of an attention's workspace that we divide up ourselves: what its graph puts down
-// between two of its operations.
+// attention_graph: the part of an attention's workspace that holds the graph's intermediate
+// results.
 #pragma once
 
 #include "core/bytes.h"
@@ -7,8 +7,8 @@
 
 namespace memfathom::cudnn {
 
-// After cuDNN's own workspace come kDQSums and kRowSums: NVIDIA's frontend, and so PyTorch,
-// allocates the same total. Nothing for the forward pass.
+// kDQSums and kRowSums follow cuDNN's own workspace: NVIDIA's frontend, and so PyTorch, allocates
+// the same total. 0 for the forward pass.
 struct AttentionScratch {
   Bytes dq_sums, row_sums;
   Bytes total() const { return dq_sums + row_sums; }

@@ -17,7 +17,7 @@ std::string last_message() {
 }
 
 void check(cudnnStatus_t status, const char* call, const char* what) {
-  // The text of a successful call is never needed; planning makes dozens of calls per query.
+  // Formats the text only on failure, because planning makes dozens of calls per query.
   if (status != CUDNN_STATUS_SUCCESS)
     memfathom::cudnn::check(status, fmt::format("{}({})", call, what));
 }

@@ -1,5 +1,5 @@
-// Descriptor: a cuDNN backend descriptor destroyed with its owner. Every status is checked; a
-// failure is a StatusError.
+// Descriptor: owns a cuDNN backend descriptor. Every status is checked; a failure throws
+// StatusError.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -16,8 +16,8 @@
 
 namespace memfathom::cudnn {
 
-// What cuDNN answered in place of success: Error(kEnvironment), or Error(kOutOfMemory) where it
-// found no room on the device, that keeps the status.
+// A cuDNN status other than success: Error(kEnvironment), or Error(kOutOfMemory) if the device was
+// out of memory; stores the status.
 class StatusError final : public Error {
  public:
   StatusError(cudnnStatus_t status, const std::string& sentence)
@@ -32,16 +32,15 @@ class StatusError final : public Error {
   cudnnStatus_t status_;
 };
 
-// Whether cuDNN said no before anything was launched (a parameter it does not take, something it
-// does not support, no room on the device): the device is as it was.
+// Whether cuDNN rejected the call before a launch (an invalid parameter, an unsupported feature,
+// out of memory): the device is unchanged.
 bool is_recoverable(cudnnStatus_t status);
 
-// Throws a StatusError naming the call, cuDNN's status and its own last message, unless `status` is
+// Throws a StatusError with the call, cuDNN's status and its last message unless `status` is
 // success.
 void check(cudnnStatus_t status, std::string_view call);
 
-// Attributes are set before finalize() and read after it; cuDNN enforces the order and check()
-// reports it.
+// Attributes are set before finalize() and read after it; cuDNN enforces the order.
 class Descriptor {
  public:
   // `what` names the descriptor in error messages and must outlive it: a string literal.
@@ -61,12 +60,12 @@ class Descriptor {
 
   Descriptor& finalize();
 
-  // How many values the attribute holds.
+  // The number of values of the attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
   std::int64_t get_int64(cudnnBackendAttributeName_t name) const;
-  // Fills `into`, a not finalized descriptor of the attribute's type.
+  // Fills `into`, a descriptor of the attribute's type that is not finalized.
   void get(cudnnBackendAttributeName_t name, Descriptor& into) const;
-  // Fills as many of `into` as there are results and drops the rest.
+  // Fills one element of `into` per result and drops the others.
   void get(cudnnBackendAttributeName_t name, std::vector<Descriptor>& into) const;
   // The raw call, for enumerations.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,

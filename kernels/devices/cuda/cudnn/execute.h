@@ -1,5 +1,5 @@
-// Executing a plan on a GPU: the only part of cuDNN's use that needs a handle, and the only one the
-// tests' double replaces.
+// execute: runs a plan on a GPU: the only use of cuDNN that needs a handle, and the only one the
+// tests replace.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -17,7 +17,7 @@ struct TensorBinding {
 };
 
 // Runs `plan` on the handle's stream. `workspace` is device memory of at least plan.workspace()
-// bytes, or null for none.
+// bytes, or null if that is 0.
 void execute(cudnnHandle_t handle, const ExecutionPlan& plan,
              std::span<const TensorBinding> operands, void* workspace);
 

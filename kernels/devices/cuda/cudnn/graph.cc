@@ -12,8 +12,8 @@ namespace {
   throw Error(ErrorKind::kInput, fmt::format("{}: {}", to_string(query), why));
 }
 
-// Strides of a dense tensor whose channels (position 1) vary slowest after the batch, or fastest of
-// all.
+// Strides of a dense tensor with the channels (dimension 1) outermost after the batch, or
+// innermost.
 Shape packed(const Shape& extents, bool channels_last) {
   Shape strides = extents;
   std::int64_t step = 1;
@@ -32,7 +32,7 @@ Shape packed(const Shape& extents, bool channels_last) {
   return strides;
 }
 
-// One spatial extent as two: PyTorch puts a 1 in front.
+// Widens 1-D to 2-D: PyTorch inserts an extent of 1 in front.
 Shape widened(const Shape& shape, int at, std::int64_t value) {
   Shape wide;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -108,7 +108,7 @@ Convolution to_cudnn(const ConvolutionQuery& query) {
     convolution.stride = widened(convolution.stride, 0, 1);
     convolution.padding = widened(convolution.padding, 0, 0);
     convolution.dilation = widened(convolution.dilation, 0, 1);
-    convolution.channels_last = false;  // PyTorch makes a 1-D input contiguous before it is widened
+    convolution.channels_last = false;  // PyTorch makes a 1-D input contiguous before it widens it
   }
   return convolution;
 }
@@ -165,7 +165,7 @@ Graph::Graph(const Convolution& convolution) : Graph(convolution.dtype) {
 
   Descriptor& description = builder.part(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution");
   description.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
-                  CUDNN_DATA_FLOAT);  // also for 16-bit tensors, as PyTorch
+                  CUDNN_DATA_FLOAT);  // also for 16-bit tensors, as in PyTorch
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   description.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
   description.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,

@@ -1,5 +1,4 @@
-// Graph: a cuDNN operation graph and the descriptors it is made of, built from a convolution or an
-// attention.
+// Graph: a cuDNN operation graph and its descriptors, built from a convolution or an attention.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace memfathom::cudnn {
 
-// The tensors of a graph, by the names under which execute() is given their pointers.
+// The tensors of a graph; execute() binds pointers by these names.
 enum TensorId : std::int64_t {
   kX = 'x',
   kY = 'y',
@@ -28,20 +27,20 @@ enum TensorId : std::int64_t {
   kDV = 'V',
   kDO = 'O',
   kScale = 'a',
-  kMasked = 'm',        // by value: what a masked score becomes
+  kMasked = 'm',        // by value: the value of a masked score
   kOne = '1',           // by value
   kRowSums = 'r',       // fp32 [batch, heads, queries, 1], in the workspace
-  kDQSums = 'u',        // fp32, the query gradient while it is added up, in the workspace
-  kFirstVirtual = 1000  // values that never reach memory are numbered from here
+  kDQSums = 'u',        // fp32, the accumulator of the query gradient, in the workspace
+  kFirstVirtual = 1000  // intermediate values that never reach memory are numbered from here
 };
 
-// PyTorch tells the alignment of its pointers, at most this; blocks of a caching allocator have
-// more, views into them may have less.
+// PyTorch passes the alignment of its pointers, at most this; blocks of a caching allocator are
+// aligned to more, views into them may be aligned to less.
 constexpr std::int64_t kFullAlignment = 16;
 
-// A convolution as cuDNN sees it: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always with
-// two or three spatial extents. The gradient of the data writes x, that of the weight writes w. A
-// transposed convolution is the data gradient of an ordinary one, so its input is y here.
+// A convolution in cuDNN's terms: x [N, C, ...], w [K, C/groups, ...], y [N, K, ...], always 2-D or
+// 3-D. The data gradient writes x, the weight gradient w. A transposed convolution is the data
+// gradient of an ordinary one, so its input is y here.
 struct Convolution {
   ConvolutionKind kind = ConvolutionKind::kForward;
   DType dtype = DType::kFp32;
@@ -55,15 +54,15 @@ struct Convolution {
   Alignment alignment;
 };
 
-// From PyTorch's view of the call. One spatial extent becomes two (a height of 1), as PyTorch does.
-// Throws Error(kInput) when the shapes contradict each other.
+// From PyTorch's arguments. 1-D becomes 2-D (a height of 1), as in PyTorch. Throws Error(kInput) if
+// the shapes are inconsistent.
 Convolution to_cudnn(const ConvolutionQuery& query);
 
 class Graph {
  public:
   explicit Graph(const Convolution& convolution);
-  // softmax(scale Q K^T) V, fused; query heads share key heads in groups; causal: query i sees keys
-  // 0 to i. The backward pass reads the forward's output and statistics.
+  // softmax(scale Q K^T) V, fused; query heads share key heads in groups; causal: query i attends
+  // to keys 0 to i. Backward reads the forward pass's output and statistics.
   explicit Graph(const AttentionQuery& attention);
 
   const Descriptor& descriptor() const { return graph_; }
@@ -74,8 +73,7 @@ class Graph {
   explicit Graph(DType dtype);
 
   DType dtype_;
-  std::deque<Descriptor>
-      parts_;  // tensors, operator descriptions, operations: alive with the graph
+  std::deque<Descriptor> parts_;  // tensors, operators, operations: they live as long as the graph
   std::vector<cudnnBackendDescriptor_t> operations_;
   Descriptor graph_;
 };

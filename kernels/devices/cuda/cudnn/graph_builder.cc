@@ -19,10 +19,9 @@ cudnnDataType_t to_cudnn(DType type) {
     case DType::kComplex64:
     case DType::kNf4: break;
   }
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format("cuDNN is asked about tensors of type {}; fp32, fp16 and bf16 are planned",
-                  to_string(type)));
+  throw Error(ErrorKind::kInput,
+              fmt::format("the cuDNN planner does not support type {}; use fp32, fp16 or bf16",
+                          to_string(type)));
 }
 
 Descriptor& GraphBuilder::part(cudnnBackendDescriptorType_t type, const char* what) {

@@ -1,4 +1,4 @@
-// GraphBuilder: puts tensors and operations into a Graph, one call an operation.
+// GraphBuilder: adds tensors and operations to a Graph, one call per operation.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -11,10 +11,10 @@
 
 namespace memfathom::cudnn {
 
-// Throws Error(kInput) for a type that is not planned here.
+// Throws Error(kInput) for an unsupported type.
 cudnnDataType_t to_cudnn(DType type);
 
-// A tensor of a graph, alive with it.
+// A tensor of a graph; it lives as long as the graph.
 struct Value {
   const Descriptor* descriptor = nullptr;
   Shape extents;
@@ -25,30 +25,30 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(Graph& graph) : graph_(graph) {}
 
-  // `alignment`: what divides the tensor's address.
+  // `alignment`: a divisor of the tensor's address.
   Value tensor(TensorId id, cudnnDataType_t type, const Shape& extents, const Shape& strides,
                std::int64_t alignment = kFullAlignment);
-  // A single fp32 number, handed over with the pointers, from host memory.
+  // An fp32 scalar, passed by value from host memory with the pointers.
   Value scalar(TensorId id);
-  // A value between two operations that never reaches memory.
+  // An intermediate value that never reaches memory.
   Value virtual_tensor(const Shape& extents, const Shape& strides,
                        cudnnDataType_t type = CUDNN_DATA_FLOAT);
 
-  // y = mode(x, b), b broadcast to x; the first form makes y: fp32, of x's extents.
+  // y = mode(x, b), b broadcast to x; the first form creates y: fp32, with x's extents.
   Value pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b = nullptr);
   void pointwise(cudnnPointwiseMode_t mode, const Value& x, const Value* b, const Value& y);
-  // The position of each element of x along `axis`.
+  // The index of each element of x along `axis`.
   Value position(const Value& x, std::int64_t axis);
   Value at_least(const Value& x, const Value& b);
   Value select(const Value& condition, const Value& yes, const Value& no);
 
   void matmul(const Value& a, const Value& b, const Value& c);
-  // y = x reduced over the extents in which it is smaller.
+  // y = x reduced over the dimensions in which y is smaller.
   void reduce(cudnnReduceTensorOp_t mode, const Value& x, const Value& y);
-  // y = the elements of x under other extents and strides.
+  // y = the elements of x with other extents and strides.
   void reshape(const Value& x, const Value& y);
 
-  // For operations that have no function above.
+  // For operations without a function above.
   Descriptor& part(cudnnBackendDescriptorType_t type, const char* what);
   void add(Descriptor& operation);
 

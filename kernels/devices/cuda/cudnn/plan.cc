@@ -57,8 +57,7 @@ class Heuristics {
   Descriptor descriptor_;
 };
 
-// A configuration's workspace, or nothing when cuDNN cannot build it after all (PyTorch then tries
-// the next).
+// A configuration's workspace, or nullopt if cuDNN cannot build it (PyTorch then tries the next).
 std::optional<Bytes> workspace_of(const Descriptor& configuration) {
   std::int64_t bytes = 0;
   std::int64_t held = 0;
@@ -68,7 +67,7 @@ std::optional<Bytes> workspace_of(const Descriptor& configuration) {
   return Bytes{bytes};
 }
 
-// Appends the engines PyTorch would keep, at most `limit` of them.
+// Appends the engines that pass PyTorch's filters, at most `limit` of them.
 void append(std::vector<Engine>& engines, std::vector<Descriptor> configurations,
             const Graph& graph, const PlanOptions& options, std::size_t limit) {
   for (Descriptor& configuration : configurations) {
@@ -109,7 +108,7 @@ Engine first_engine(const Graph& graph, const DeviceProperties& device,
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     try {
       const Heuristics heuristics(graph, device, mode);
-      // The first one nearly always passes the filters, and each configuration read costs time.
+      // The first one nearly always passes the filters, and reading a configuration is slow.
       append(engines, heuristics.first(1), graph, options, 1);
       if (engines.empty()) append(engines, heuristics.first(heuristics.size()), graph, options, 1);
     } catch (const Error& error) {

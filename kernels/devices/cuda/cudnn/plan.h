@@ -1,16 +1,16 @@
-// Planning: which engines cuDNN's heuristics choose for a graph on a device, and the workspace each
-// wants.
+// Planning: the engines that cuDNN's heuristics choose for a graph on a device, and their
+// workspaces.
 //
-// Planning always goes through a device-property descriptor and never through a handle, so the same
-// code plans for a GPU that is present and for one that is only described.
+// Planning always uses a device-property descriptor and never a handle, so the same code plans for
+// a present GPU and for a described one.
 //
-// What is imitated is PyTorch 2.x (aten/src/ATen/native/cudnn/Conv_v8.cpp): with benchmark off it
-// asks heuristic mode INSTANT (A's other name; mode B only with
-// TORCH_CUDNN_USE_HEURISTIC_MODE_B=1), drops engines whose numerical notes say DOWN_CONVERT_INPUTS
-// always, NONDETERMINISTIC if determinism was asked for, and TENSOR_CORE for fp32 tensors if TF32
-// is not allowed (it is by default, for convolutions), and runs the first that builds and whose
-// workspace can be allocated; only then comes the fallback list. No limit on the workspace exists
-// on that path. With benchmark on it builds both lists, keeps the plans whose workspace fits in the
+// It imitates PyTorch 2.x (aten/src/ATen/native/cudnn/Conv_v8.cpp). Without benchmark mode PyTorch
+// queries heuristic mode INSTANT (an alias of A; mode B only with
+// TORCH_CUDNN_USE_HEURISTIC_MODE_B=1) and drops engines with the numerical notes
+// DOWN_CONVERT_INPUTS always, NONDETERMINISTIC if determinism is requested, and TENSOR_CORE for
+// fp32 tensors if TF32 is disabled (convolutions enable it by default). It runs the first engine
+// that builds and whose workspace can be allocated, then tries the fallback list; the workspace has
+// no limit. With benchmark mode it builds both lists, keeps the plans whose workspace fits in the
 // largest free block and allocates the largest of these workspaces.
 #pragma once
 
@@ -26,10 +26,10 @@ namespace memfathom::cudnn {
 
 class DeviceProperties {
  public:
-  // From cuDNN's JSON text of a device: no GPU needed (kernels/workspaces/architectures.h makes
-  // such texts).
+  // From cuDNN's JSON description of a device, without a GPU (kernels/workspaces/architectures.h
+  // creates these texts).
   static DeviceProperties from_json(std::string_view json);
-  // Of the device a handle was made for.
+  // From the device of a handle.
   static DeviceProperties from_handle(cudnnHandle_t handle);
 
   const Descriptor& descriptor() const { return descriptor_; }
@@ -49,19 +49,19 @@ struct Engine {
   Bytes workspace;
 };
 
-// The first engine PyTorch would try. Throws Error(kEnvironment) when no engine takes the graph on
+// The first engine PyTorch would try. Throws Error(kEnvironment) if no engine supports the graph on
 // this device.
 Engine first_engine(const Graph& graph, const DeviceProperties& device,
                     const PlanOptions& options = {});
 
-// Every engine of mode A, then of the fallback list, in order: what benchmark mode tries.
+// Every engine of mode A, then of the fallback list, in order: the candidates of benchmark mode.
 std::vector<Engine> all_engines(const Graph& graph, const DeviceProperties& device,
                                 const PlanOptions& options = {});
 
-// The largest workspace among them: what benchmark mode allocates where memory is no obstacle.
+// The largest workspace among them: what benchmark mode allocates if memory suffices.
 Bytes largest_workspace(const std::vector<Engine>& engines);
 
-// A finalized execution plan: may compile code. It is what execute() runs.
+// A finalized execution plan for execute(); creating it may compile code.
 class ExecutionPlan {
  public:
   ExecutionPlan(const Engine& engine, const DeviceProperties& device);

@@ -1,9 +1,9 @@
-// memfathom-cudnn-planner: answers workspace questions on standard input with cuDNN's own figures;
+// memfathom-cudnn-planner: answers workspace queries on standard input with cuDNN's own values;
 // needs no GPU.
 //
-// A process of its own, because loading cuDNN costs a sixth of a second and half a gibibyte of
-// address space, because a fault in it must not end memfathom, and because another version of the
-// library can be put in front of it by LD_LIBRARY_PATH. One line in, one line out:
+// It is a separate process because loading cuDNN takes 0.17 s and half a GiB of address space,
+// because a crash in it must not end memfathom, and because LD_LIBRARY_PATH can select another
+// version of the library. One line in, one line out:
 //   (start) -> cudnn 9.19.0
 //   device {the JSON text of cuDNN's device-property descriptor} -> ok
 //   conv forward fp16 nhwc ... (the canonical text of a ConvolutionQuery) -> BYTES
@@ -85,7 +85,7 @@ int serve(const PlanOptions& options) {
     } catch (const Error& error) {
       std::cout << "refused " << on_one_line(error.what()) << '\n';
     }
-    // Questions come in batches; one write answers what has been read.
+    // Queries come in batches; one write answers everything read so far.
     if (std::cin.rdbuf()->in_avail() <= 0) std::cout.flush();
   }
   return 0;

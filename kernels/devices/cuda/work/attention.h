@@ -1,9 +1,9 @@
 // Attention work: one query's output, one query's gradient, one key's and value's gradient, each by
 // one team.
 //
-// The members of a team hold the row's features in registers, a few each, and add up dot products
-// together; scores are computed again in the backward pass. Nothing is kept in local memory, which
-// would enlarge the context of the process.
+// The members of a team hold a few of the row's features each in registers and sum dot products
+// together; the backward pass recomputes scores. Local memory is not used, because it would enlarge
+// the context of the process.
 #pragma once
 
 #include "kernels/devices/cuda/work/team.h"
@@ -69,7 +69,7 @@ struct AttentionWork {
       T x = q.dot(team, k) * T(a.scale);
       if (a.mask) x += a.mask.get<T>(a.mask.offset(b, h, s), t);
       if (x == -T(INFINITY)) continue;
-      if (x > top) {  // a new maximum: what was summed so far shrinks
+      if (x > top) {  // a new maximum: rescales the previous sums
         const T shrink = element::math::exp(top - x);
         sums.scale(shrink);
         total *= shrink;
@@ -87,7 +87,7 @@ struct AttentionWork {
   }
 };
 
-// What the pair of a query and a key passes back: into v by `weight`, into q and k by `score`.
+// The gradient of one (query, key) pair: into v by `weight`, into q and k by `score`.
 template <typename T>
 MEMFATHOM_HD element::PairGradient<T> pair_gradient(const element::AttentionView& a, int64_t b,
                                                     int64_t h, int64_t s, int64_t t, T score, T dp,

@@ -10,8 +10,8 @@
 
 namespace memfathom::cuda {
 
-// One kernel per type of arithmetic with the operation chosen inside: a branch every thread takes
-// alike costs less than sixty kernels to build, to load and to keep in the context.
+// One kernel per arithmetic type, with a switch over the operation: a uniform branch costs less
+// than compiling, loading and keeping sixty kernels in the context.
 template <typename T>
 struct ElementwiseWork {
   Elementwise op;

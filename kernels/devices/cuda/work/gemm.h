@@ -1,6 +1,5 @@
 // Gemm work: one element of a product whose operands cuBLAS cannot read because no dimension of a
-// matrix is dense. Spectral layers have such weights: the modes lie innermost, the matrices across
-// them.
+// matrix is dense. Spectral layers have such weights: the modes are innermost.
 #pragma once
 
 #include "kernels/devices/cuda/work/team.h"
@@ -28,7 +27,7 @@ struct GemmWork {
   StridedMatrix out, a, b, bias;
   int64_t rows, columns, depth;
   T alpha, beta;
-  bool reads_out;  // beta is not 0; otherwise the old output may hold anything
+  bool reads_out;  // beta is not 0; otherwise the old output is undefined
   bool conjugate_a, conjugate_b;
 
   MEMFATHOM_HD static T conjugate_if(T value, bool conjugated) {

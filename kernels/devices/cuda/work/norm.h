@@ -13,7 +13,7 @@ template <typename T>
 struct NormWork {
   element::NormRows rows;
   bool rms;
-  bool running;  // batch norm in evaluation: the running statistics are used
+  bool running;  // batch norm in evaluation: uses the running statistics
   double eps, momentum;
 
   template <typename Team>
@@ -56,7 +56,7 @@ struct NormWork {
     if (running || !rows.running_mean) return;
     const RowRef running_mean = row_of(rows.running_mean, r);
     const RowRef running_var = row_of(rows.running_var, r);
-    // The running variance is the unbiased one, as PyTorch keeps it.
+    // The running variance is unbiased, as in PyTorch.
     const T unbiased = n > 1 ? variance * T(n) / T(n - 1) : variance;
     running_mean.set<T>(0, running_mean.get<T>(0) * T(1 - momentum) + mean * T(momentum));
     running_var.set<T>(0, running_var.get<T>(0) * T(1 - momentum) + unbiased * T(momentum));

@@ -78,7 +78,7 @@ struct EmbeddingShape {
   int64_t positions, width, vocabulary, padding_index;
 };
 
-// An index outside the table gives NaN, which cannot be overlooked; a device cannot throw.
+// An index outside the table gives NaN, because a device cannot throw.
 template <typename T>
 struct EmbeddingWork {
   EmbeddingShape shape;
@@ -95,8 +95,7 @@ struct EmbeddingWork {
   }
 };
 
-// One thread adds up one feature of all positions in their order: no atomics, the same sum every
-// time.
+// One thread sums one feature of all positions in order: no atomics, and a deterministic sum.
 template <typename T>
 struct EmbeddingBackwardWork {
   EmbeddingShape shape;

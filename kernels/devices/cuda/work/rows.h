@@ -1,4 +1,4 @@
-// Row work: reductions, softmax and the negative log likelihood, one row a team.
+// Row work: reductions, softmax and negative log likelihood, one row per team.
 #pragma once
 
 #include "kernels/devices/cuda/work/team.h"
@@ -30,7 +30,7 @@ struct ReduceWork {
   }
 };
 
-// The kept dimensions of `in` count the rows, the reduced ones are inside.
+// The kept dimensions of `in` index the rows, the reduced ones are inside.
 inline element::Rows reduced_rows(const ReduceCall& call, Operand& kept_out) {
   Shape kept;
   Shape reduced;
@@ -117,7 +117,7 @@ void submit(Executor& executor, const SoftmaxCall& call) {
   in_double(call.in.dtype) ? run(0.0) : run(0.0F);
 }
 
-// One team adds up all positions: a loss is asked for once a step.
+// One team sums all positions: a step computes its loss only once.
 template <typename T>
 struct NllWork {
   int64_t ignore_index;

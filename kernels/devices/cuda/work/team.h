@@ -1,6 +1,6 @@
-// Team: the threads that share one row. Row work is written for a team of any size: members stride
-// through the row and combine what they found. On the host a team has one member; on a GPU it is a
-// warp or a block (grid.cuh).
+// Team: the threads that share one row. Row work supports teams of any size: members stride through
+// the row and combine their results. On the host a team has one member; on a GPU it is a warp or a
+// block (grid.cuh).
 #pragma once
 
 #include "kernels/devices/element/strided_span.h"
@@ -44,8 +44,7 @@ MEMFATHOM_HD inline RowRef row_of(const element::Rows& rows, int64_t r) {
   return {rows.inner, data};
 }
 
-// Arithmetic is done in fp64 for fp64 (and for whole numbers, which fp32 cannot hold), else in
-// fp32.
+// The arithmetic type: fp64 for fp64 and for integers, which fp32 cannot represent, else fp32.
 inline bool in_double(DType type) {
   return type == DType::kFp64 || type == DType::kInt64 || type == DType::kInt32;
 }

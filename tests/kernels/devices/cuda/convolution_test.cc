@@ -39,7 +39,7 @@ TEST_F(CudaConvolutionTest, AWorkspaceThatIsTooSmallIsRefusedBeforeTheLaunch) {
   ConvolutionCall call = small_call(tensors);
   call.workspace = tensors.bytes((1 << 20) - 1);
   EXPECT_THAT(error_of([&] { device.run(call); }),
-              HasSubstr("the workspace has 1048575 B, cuDNN wants 1048576 B"));
+              HasSubstr("the workspace has 1048575 B; cuDNN needs 1048576 B"));
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 0);
   call.workspace = tensors.bytes(1 << 20);
   device.run(call);

@@ -24,7 +24,7 @@ TEST_F(CudaFftTest, AWorkAreaThatIsMissingOrTooSmallIsRefusedBeforeTheLaunch) {
   FftCall call = call_of(tensors);
   EXPECT_EQ(device.workspaces().fft(query_of(call)).bytes, Bytes{256});
   EXPECT_THAT(error_of([&] { device.run(call); }),
-              HasSubstr("the work area has 0 B, cuFFT wants 256 B"));
+              HasSubstr("the work area has 0 B; cuFFT needs 256 B"));
   call.workspace = tensors.bytes(255);
   EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("the work area has 255 B"));
   call.workspace = tensors.bytes(256);
