@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/document.h"
 #include "core/error.h"
@@ -40,7 +41,7 @@ void answer(const Job& job) {
     sum += line.bytes;
   }
   if (sum != estimate.totals.device_peak) std::abort();
-  to_json_text(estimate, false);
+  to_text(estimate_json(estimate), kOneLine);
 }
 
 }  // namespace
