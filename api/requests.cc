@@ -144,7 +144,7 @@ std::string compare_request(std::string_view text, const Estimator& estimator) {
     }
     comparison.grid = strings_at(request, "grid");
     if (!comparison.grid.empty() && (comparison.strategies || !comparison.patches.empty()))
-      request.at("grid").refuse("it stands alone: leave strategies and patches out");
+      request.at("grid").refuse("it cannot be combined with strategies or patches");
     comparison.targets = strings_at(request, "targets");
     comparison.ranked = flag_at(request, "ranked");
   }

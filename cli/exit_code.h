@@ -12,7 +12,7 @@ enum class ExitCode : int {
   kUndecided =
       3,  // only with --strict: no matching calibration, or the interval straddles the capacity
   kEnvironment = 4,  // a device or the environment failed
-  kBug = 70,         // a bug of ours
+  kBug = 70,         // internal error
 };
 
 constexpr ExitCode exit_code_of(ErrorKind kind) {

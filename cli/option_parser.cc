@@ -57,10 +57,10 @@ class OptionParser::Implementation {
       refuse(failure.what());
     }
     for (const std::string& extra : app_.remaining()) {
-      refuse(fmt::format("\"{}\" is one word too many", extra));
+      refuse(fmt::format("\"{}\" is an unexpected argument", extra));
     }
     if (tail == arguments.end()) return;
-    if (rest_ == nullptr) refuse("nothing can follow \"--\" here");
+    if (rest_ == nullptr) refuse("no arguments are allowed after \"--\"");
     rest_->insert(rest_->end(), std::next(tail), arguments.end());
   }
 

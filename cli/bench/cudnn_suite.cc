@@ -110,8 +110,8 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   if (!with_libcuda.empty() && attention_planning.libcuda.empty()) {
     if (plain.empty())
       throw Error(ErrorKind::kEnvironment,
-                  "attention alone needs a libcuda.so; name one with --libcuda");
-    context.note("attention is left out: it needs a libcuda.so; name one with --libcuda");
+                  "attention requires libcuda.so; set its path with --libcuda");
+    context.note("attention is skipped: it requires libcuda.so; set its path with --libcuda");
     with_libcuda.clear();
   }
 
@@ -125,7 +125,7 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   fresh.environment = described(gpu, CudnnPlanner(planning).cudnn_version());
   BenchLog log(options.out, fresh);
   if (log.taken_over() > 0)
-    context.note(fmt::format("goes on after {} rows of a run that was stopped", log.taken_over()));
+    context.note(fmt::format("resuming an interrupted run after {} rows", log.taken_over()));
 
   const auto questions = static_cast<std::int64_t>(plain.size() + with_libcuda.size());
   Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "bench",

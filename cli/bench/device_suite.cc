@@ -51,7 +51,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
   const DeviceName name = parse_device(options.device);
   if (!options.plant.empty() && name.kind != DeviceKind::kVirtual)
     throw Error(ErrorKind::kUsage,
-                "--plant changes a virtual card only; write --device virtual:NAME");
+                "--plant applies only to a virtual GPU; use --device virtual:NAME");
   const std::string device = options.device + (options.plant.empty() ? "" : "+" + options.plant);
   const std::vector<DeviceCase> cases = cases_for(options);
   const ProbeReply there = environment_of(device, probe);
@@ -66,7 +66,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
   fresh.environment = there.environment;
   BenchLog log(options.out, fresh);
   if (log.taken_over() > 0)
-    context.note(fmt::format("goes on after {} rows of a run that was stopped", log.taken_over()));
+    context.note(fmt::format("resuming an interrupted run after {} rows", log.taken_over()));
 
   const EstimatorRunner runner;
   Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "bench",

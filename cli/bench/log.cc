@@ -54,7 +54,7 @@ void BenchLog::finish() {
     std::filesystem::remove(partial_, ignored);
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("no benchmark could be run on {}: {}", file_.device,
-                            file_.rows.empty() ? "none is left" : file_.rows.front().error));
+                            file_.rows.empty() ? "none was selected" : file_.rows.front().error));
   }
   write_file_atomically(out_, to_text(file_));
   std::filesystem::remove(partial_, ignored);
@@ -70,7 +70,7 @@ BenchFilter::BenchFilter(const std::string& expression) {
     admits_ = [pattern](const std::string& name) { return std::regex_search(name, pattern); };
   } catch (const std::regex_error& error) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--filter is \"{}\", which is no regular expression: {}", expression,
+                fmt::format("--filter is \"{}\", which is not a regular expression: {}", expression,
                             error.what()));
   }
 }

@@ -129,7 +129,7 @@ FitResult fit_observations(const ObservationFit& what, Store& store, const Conte
   fitted.input = input_of(what, gpu, store, context);
   for (const std::string& sentence : fitted.input.skipped) context.detail(sentence);
   if (!fitted.input.skipped.empty())
-    context.warn(fmt::format("{} observations could not be replayed; --verbose names them",
+    context.warn(fmt::format("{} observations could not be replayed; use --verbose to list them",
                              fitted.input.skipped.size()));
   FitOptions options;
   options.environment = environment_of(what, gpu);

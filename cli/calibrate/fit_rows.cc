@@ -98,7 +98,7 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   const int capability = compute_capability(environment.architecture);
   const NearestArchitecture nearest = nearest_known_architecture(capability);
   if (nearest.differs) {
-    notes.push_back(fmt::format("cuDNN's workspaces of {} are unknown: those of {} are replayed",
+    notes.push_back(fmt::format("cuDNN workspaces of {} are unknown; using those of {}",
                                 environment.architecture, nearest.architecture));
   }
   WorkspaceModelOptions options;

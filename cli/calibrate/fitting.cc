@@ -60,7 +60,7 @@ FitResult fit_and_save(Store& store, const Environment& environment, const Conte
   calibration.source = environment.is_virtual() ? Source::kDefault : Source::kMeasured;
   calibration.provenance =
       environment.is_virtual()
-          ? "samples of a simulated card; no measurement"
+          ? "samples from a simulated GPU, not measurements"
           : fmt::format("{} jobs measured on this machine, {} of them for validation",
                         fitted.input.rows.size(),
                         std::count_if(fitted.input.rows.begin(), fitted.input.rows.end(),

@@ -28,10 +28,11 @@ std::unique_ptr<Device> open_device(const std::string& text) {
     case DeviceKind::kVirtual:
     case DeviceKind::kDry: break;
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--device is \"{}\"; a simulated card computes nothing that could be "
-                          "tested, write cpu or cuda:0",
-                          text));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "--device is \"{}\"; a simulated GPU computes no results to test; use cpu or cuda:0",
+          text));
 }
 
 json to_json(const SelftestReport& report, const Environment& environment) {

@@ -76,7 +76,7 @@ std::optional<ProcessWatch> watch_gpus(const Context& context) {
   try {
     return std::optional<ProcessWatch>(std::in_place, std::move(nvml));
   } catch (const Error& error) {
-    context.detail(fmt::format("the command's use of the GPU is not watched: {}", error.what()));
+    context.detail(fmt::format("the command's GPU usage is not monitored: {}", error.what()));
     return std::nullopt;
   }
 }
@@ -129,10 +129,9 @@ void report(const Estimate& estimate, const ObservedFile& written, const Process
   try {
     const std::vector<Observation> observations = observations_of(written, watch, code, defaults);
     if (observations.empty()) {
-      context.detail(
-          fmt::format("nothing was observed: the command wrote nothing to ${}, and "
-                      "was not seen on a GPU",
-                      kObservedVariable));
+      context.detail(fmt::format(
+          "nothing was observed: the command wrote nothing to ${} and was not seen on a GPU",
+          kObservedVariable));
       return;
     }
     store_observations(observations, context);
@@ -162,11 +161,12 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput
 const char* reason_of(const Estimate& estimate) {
   switch (estimate.verdict.status) {
     case VerdictStatus::kDoesNotFit:
-    case VerdictStatus::kTight: return "; memfathom recommend says what would make the job fit";
+    case VerdictStatus::kTight:
+      return "; run memfathom recommend for changes that make the job fit";
     case VerdictStatus::kFits:
     case VerdictStatus::kUnknown: break;
   }
-  return ": --strict wants a calibration of this card (memfathom calibrate)";
+  return ": --strict requires a calibration of this GPU (run memfathom calibrate)";
 }
 
 }  // namespace

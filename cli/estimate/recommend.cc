@@ -56,7 +56,7 @@ void write_recommended(const JobInput& input, const Configuration& configuration
         fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
   }
   for (const KeyChange& change : written.left_over)
-    context.note("to be set by hand: " + manual_setting(change));
+    context.note("set manually: " + manual_setting(change));
 }
 
 }  // namespace

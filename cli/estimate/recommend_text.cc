@@ -42,7 +42,7 @@ std::string in_source_format(const Patch& patch, const JobInput& input, const Co
                   context);
   }
   for (const KeyChange& change : written.left_over)
-    text += fmt::format("  by hand: {}\n", manual_setting(change));
+    text += fmt::format("  set manually: {}\n", manual_setting(change));
   return text;
 }
 
@@ -169,7 +169,7 @@ std::string recommendation_text(const Recommendation& recommendation,
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
-        "\nno known combination of changes makes it fit: use a larger card, more GPUs or a "
+        "\nno combination of changes makes the job fit; use a larger GPU, more GPUs or a "
         "smaller model (memfathom gpus --fits)\n";
   }
   text += preflight_text(list, context);

@@ -234,10 +234,9 @@ JobOptions::ParsedValues JobOptions::words() const {
   ParsedValues words;
   words.model_is_path = model_path().has_value();
   if (v.total_params && *v.total_params > kMaxBillions) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
-                            "8,000,000,000 parameters",
-                            *v.total_params));
+    throw Error(ErrorKind::kUsage, fmt::format("--total-params is {}; the unit is billions: use "
+                                               "8.0 for a model with 8,000,000,000 parameters",
+                                               *v.total_params));
   }
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
     if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));

@@ -109,7 +109,7 @@ HtmlRow source_row(const char* side, const std::string& named, const BenchFile& 
   const Environment& environment = file.environment;
   return {side,
           named,
-          environment.is_virtual()  ? file.device + " (simulated: nothing was measured)"
+          environment.is_virtual()  ? file.device + " (simulated, not measured)"
           : environment.gpu.empty() ? file.device
                                     : environment.gpu,
           stack_description(environment),
@@ -136,10 +136,10 @@ std::string bench_page(const RequestedComparison& asked) {
     if (b.verdict == BenchVerdict::kWorse)
       worse += fmt::format("<li>{}</li>\n", html_escaped(headline(b)));
   }
-  if (!worse.empty()) html += "<h2>What takes more</h2>\n<ul>\n" + worse + "</ul>\n";
+  if (!worse.empty()) html += "<h2>Regressions</h2>\n<ul>\n" + worse + "</ul>\n";
   html += change_chart(comparison);
   html += "<h2>Benchmarks</h2>\n" + changes(asked) + jobs_section(asked.jobs);
-  html += "<h2>Where the figures come from</h2>\n";
+  html += "<h2>Sources</h2>\n";
   html += html_text_table({"side", "file or baseline", "device", "stack", "date", "runs"},
                           {source_row("before", asked.base, asked.base_file),
                            source_row("after", asked.now, asked.now_file)},

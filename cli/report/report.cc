@@ -77,8 +77,8 @@ ExitCode run_report(const Arguments& arguments, Context& context) {
   if (page == kPages.end()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("report makes a page of an estimate, a calibration or a bench "
-                    "comparison: write memfathom report estimate JOB, report calibration "
+        fmt::format("report creates a page from an estimate, a calibration or a bench comparison: "
+                    "use memfathom report estimate JOB, report calibration "
                     "NAME or report bench BASE NEW{}",
                     arguments.empty() ? ""
                                       : fmt::format("; there is no \"{}\" ({})", arguments.front(),
@@ -86,7 +86,7 @@ ExitCode run_report(const Arguments& arguments, Context& context) {
   }
   if (context.format != Format::kTable) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("report writes HTML; for figures use memfathom {} --format json",
+                fmt::format("report writes HTML; for numbers use memfathom {} --format json",
                             page->figures));
   }
   return page->write(Arguments(arguments.begin() + 1, arguments.end()), context);

@@ -59,10 +59,10 @@ void add_gpus(MachineReport& machine) {
     machine.notes.push_back(fmt::format("no GPU: {}; {}", error.what(), why));
     return;
   }
-  if (count == 0) machine.notes.emplace_back("no GPU: the driver knows of none");
+  if (count == 0) machine.notes.emplace_back("no GPU: the driver reports none");
   if (!nvml && count > 0)
     machine.notes.push_back(
-        fmt::format("{}: memory is the card's own figure, and processes are not known", why));
+        fmt::format("{}: memory is for the whole GPU; per-process usage is unavailable", why));
   for (int index = 0; index < count; ++index) {
     try {
       machine.devices.push_back(gpu_report(index, nvml.get()));

@@ -1,4 +1,4 @@
-// Device report: the devices of this machine, what is free and who uses them; what `status` shows.
+// Device report: the devices of this machine, their free memory and processes; what `status` shows.
 #pragma once
 
 #include <optional>

@@ -152,7 +152,7 @@ std::string calibration_sentence(const CalibrationNote& note) {
       return fmt::format("{}, from published measurements", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none for this card; documented defaults are used "
+  return "none for this GPU; using the documented defaults "
          "(memfathom calibrate --framework pytorch measures it)";
 }
 
@@ -169,7 +169,7 @@ std::string job_text(const std::string& line, const Estimate& estimate) {
   if (estimate.parameter_count > 0)
     text += fmt::format("; {} parameters", count_text(estimate.parameter_count));
   if (estimate.trainable_count > 0 && estimate.trainable_count < estimate.parameter_count)
-    text += fmt::format(", {} of them trained", count_text(estimate.trainable_count));
+    text += fmt::format(", {} trainable", count_text(estimate.trainable_count));
   return text + "\n\n";
 }
 

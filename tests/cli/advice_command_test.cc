@@ -108,8 +108,8 @@ TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
   const std::string page = text_of(path("page.html"));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(page, EndsWith("</html>\n"));
-  for (const char* part : {"does not fit: ", "<svg ", "What would save memory", ">backward 2<",
-                           "How each figure comes about", "&lt;script&gt;"})
+  for (const char* part : {"does not fit: ", "<svg ", "Changes that save memory", ">backward 2<",
+                           "How each value is computed", "&lt;script&gt;"})
     EXPECT_THAT(page, HasSubstr(part));
   for (const char* part : {"<script", "http://", "https://", "src="})
     EXPECT_THAT(page, Not(HasSubstr(part)));
@@ -136,7 +136,7 @@ TEST_F(AdviceCommandTest, WordsOfOldCommandLinesAreUnderstood) {
     return outcome.err;
   };
   EXPECT_THAT(error({"--dtype", "int8"}), HasSubstr("--load-in-8bit"));
-  EXPECT_THAT(error({"--total-params", "8000000000"}), HasSubstr("write 8.0 for a model of"));
+  EXPECT_THAT(error({"--total-params", "8000000000"}), HasSubstr("use 8.0 for a model with"));
 }
 
 TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
@@ -146,7 +146,7 @@ TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
   EXPECT_THAT(outcome.out, StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(outcome.out, EndsWith("</html>\n"));
   for (const char* part : {"<svg ", "published: held-out error median ", "95th percentile",
-                           "<td>context</td>", "Where it comes from"})
+                           "<td>context</td>", "Provenance"})
     EXPECT_THAT(outcome.out, HasSubstr(part));
   for (const char* part : {"<script", "src=", "<link"})
     EXPECT_THAT(outcome.out, Not(HasSubstr(part)));

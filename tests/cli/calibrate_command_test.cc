@@ -53,7 +53,7 @@ TEST_F(CalibrateCommandTest, GoesOnWithARunThatWasKilled) {
   EXPECT_GT(before, 0U);
   const Outcome resumed = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("samples are there"));
+  EXPECT_THAT(resumed.err, HasSubstr("samples exist"));
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 
@@ -70,7 +70,7 @@ TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandGoe
   EXPECT_EQ(samples().at("elementwise/norm-gelu/fp32/1024MiB").status, SampleStatus::kOk);
   const Outcome resumed = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("3 samples are there, 33 to take"));
+  EXPECT_THAT(resumed.err, HasSubstr("3 samples exist, 33 to take"));
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 

@@ -191,7 +191,7 @@ TEST_F(JobFormsTest, ExplainShowsTheArithmeticOfEveryComponent) {
 
 TEST_F(JobFormsTest, HostileSizesAreOneSentence) {
   refuses({"--total-params", "1000000000", "--batch-size", "1", "--sequence-length", "8"},
-          "counts billions");
+          "unit is billions");
   refuses_job(R"({"model": {"parameters": 1e18}, "training": {"sequence_length": 8}})", "1e+18");
   refuses_job(
       R"({"model": {"preset": "gpt2"}, "training": {"batch_size": -1, "sequence_length": 8}})",

@@ -57,7 +57,7 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
                R"(, "measured": {"metric": "allocated", "bytes": 5}, "group": "g"})" + "\n");
   const Outcome outcome = run({"observe", lines, "--source", "us"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "3 observations added, 0 were known\n");
+  EXPECT_EQ(outcome.out, "3 observations added, 0 already stored\n");
   std::map<Metric, Observation> by_metric;
   for (const Observation& one : observations()) by_metric[one.metric] = one;
   EXPECT_EQ(by_metric[Metric::kDevice].gpu, "t4") << "the job's own target";
@@ -67,7 +67,7 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
   EXPECT_EQ(by_metric[Metric::kReserved].note, "x");
   EXPECT_EQ(by_metric[Metric::kAllocated].group, "g");
   EXPECT_EQ(by_metric[Metric::kAllocated].source, "us");
-  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out, "0 observations added, 3 were known\n");
+  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out, "0 observations added, 3 already stored\n");
 }
 
 TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {

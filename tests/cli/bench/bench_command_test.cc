@@ -75,7 +75,7 @@ TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
   const Outcome text = run({"compare", base, now});
   EXPECT_THAT(
       text.out,
-      StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 to be watched), 73 same\n"));
+      StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 warnings), 73 same\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  context: "));
   EXPECT_THAT(text.out, HasSubstr("; driver simulated → simulated+context=300MiB\n"));
 }
@@ -336,7 +336,7 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_THAT(worse.out, StartsWith("<!DOCTYPE html>"));
   for (const char* part :
        {"worse: of 1 benchmarks 1 worse", "<svg ", "24.7 → 62.2 MiB", "cuDNN 9.19.0 → 9.22.0",
-        "conv/&lt;script&gt;", "NVIDIA H100 &lt;b&gt;", "Where the figures come from", "</html>\n"})
+        "conv/&lt;script&gt;", "NVIDIA H100 &lt;b&gt;", "Sources", "</html>\n"})
     EXPECT_THAT(worse.out, HasSubstr(part));
   for (const char* part : {"<script", "http://", "https://", "src="})
     EXPECT_EQ(worse.out.find(part), std::string::npos) << part;
@@ -348,7 +348,7 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
   // A simulated GPU is not shown as a measured one.
   const std::string simulated = gpu("card.json", "", "startup");
-  EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated: nothing was measured"));
+  EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated, not measured"));
 }
 
 TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
@@ -391,7 +391,7 @@ TEST_F(BenchCommandTest, PrintsTheSameTextAsEver) {
   const std::string base = file("a.json", "9.19.0", 25943040);
   const std::string now = file("b.json", "9.22.0", 65179648);
   EXPECT_EQ(run({"compare", base, now, "--format", "markdown"}).out,
-            "**worse: of 1 benchmarks 1 worse (1 failing, 0 to be watched)**\n"
+            "**worse: of 1 benchmarks 1 worse (1 failing, 0 warnings)**\n"
             "\n"
             "- cuDNN workspace, forward a: 24.7 → 62.2 MiB; cuDNN 9.19.0 → 9.22.0\n"
             "\n"
