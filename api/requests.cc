@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kRequest = "request";
 
-// A job alone is a request too: it has a model, a request has a job or files.
+// A bare job is also a request: it has a model; other requests have a job or files.
 bool is_bare_job(const Node& request) {
   return request.is_map() && request.find("model") != nullptr && request.find("job") == nullptr &&
          request.find("files") == nullptr;
@@ -50,7 +50,7 @@ std::vector<std::string> strings_at(const Node& request, std::string_view key) {
 }
 
 // `job`: a map, or the text of a job file. `files`: paths of job files and of other tools' files.
-// `set`: dotted keys, which win over both.
+// `set`: dotted keys, which override both.
 JobInput read_request_job(const Node& request) {
   if (is_bare_job(request)) return complete_job(request);
   std::vector<ParsedFile> files;

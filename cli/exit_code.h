@@ -6,7 +6,7 @@
 namespace memfathom {
 
 enum class ExitCode : int {
-  kYes = 0,    // it fits or is tight, done, no regression
+  kYes = 0,    // fits or tight, done, no regression
   kNo = 1,     // does not fit, regression found, self-test failed
   kUsage = 2,  // bad usage or bad input
   kUndecided =

@@ -41,7 +41,7 @@ std::vector<PlannerQuery> attentions(const BenchFilter& filter) {
   return questions;
 }
 
-// cuDNN compiles attention with a libcuda at hand; the toolkit's stub is enough.
+// cuDNN needs libcuda to compile attention; the toolkit's stub is sufficient.
 std::string libcuda_for(const BenchRunOptions& options) {
   if (!options.libcuda.empty()) return options.libcuda;
   for (const char* path :
@@ -67,7 +67,7 @@ BenchRow row_from(const PlannerQuery& question, const std::string& answer) {
   return row;
 }
 
-// A planner that ends over a question fails that one only: the next starts another.
+// A planner that crashes fails only that query; the next query starts a new one.
 BenchRow query_planner(CudnnPlanner& planner, const PlannerQuery& question) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();

@@ -23,7 +23,7 @@ std::vector<DeviceCase> cases_for(const BenchRunOptions& options) {
   return cases;
 }
 
-// Different in every repetition and every run with another seed, the same when it is run again.
+// Depends on repetition and seed only, so that a run can be repeated.
 std::uint64_t seed_of(const BenchRunOptions& options, const std::string& name, int repetition) {
   return stable_hash(fmt::format("{}|{}|{}", options.seed, name, repetition));
 }
@@ -36,7 +36,7 @@ ProbeReply environment_of(const std::string& device, const Probe& probe) {
   throw Error(ErrorKind::kEnvironment, fmt::format("{} cannot be used: {}", device, outcome.note));
 }
 
-// What another process on the GPU disturbed is taken again, as a calibration does.
+// Repeats a sample that another process on the GPU disturbed, as a calibration does.
 ProbeOutcome undisturbed(const Probe& probe, const ProbeRequest& request) {
   constexpr int kRetakes = 2;
   ProbeOutcome outcome = probe(request);
@@ -92,7 +92,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
       row.repetition = repetition;
       row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       row.time_of = "process";
-      // A simulated GPU takes no time of its own.
+      // A simulated GPU has no timings.
       if (name.kind != DeviceKind::kVirtual && c.startup.empty() && row.error.empty() &&
           outcome.reply->sample->seconds_per_step) {
         row.seconds = *outcome.reply->sample->seconds_per_step;

@@ -26,7 +26,7 @@ BenchLog::BenchLog(std::string out, BenchFile fresh)
   try {
     before = read_bench_file(partial_);
   } catch (const Error&) {
-    return;  // not ours to read: it is written over
+    return;  // not a file of this program: overwrite it
   }
   if (!is_same_run(before, file_)) return;
   file_ = std::move(before);

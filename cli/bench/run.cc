@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kProbeLimit{300};
 
-// A library that is named and not there must not be another one in silence.
+// A missing library is an error: never use another one silently.
 void check_libraries(const BenchRunOptions& options) {
   const auto check = [&](const char* option, const std::string& named,
                          const std::filesystem::path& file) {

@@ -66,7 +66,7 @@ void print_result(const ProfileResult& profiled, const FitResult& fitted, Contex
   print_fit(fitted, context);
 }
 
-// What was measured is not what people estimate.
+// Estimates are for PyTorch jobs, not for the layers measured here.
 void suggest_pytorch(const PreparedProfile& prepared, const Context& context) {
   const Environment& environment = prepared.environment;
   if (environment.framework != "memfathom" || environment.kind() != DeviceKind::kCuda) return;

@@ -108,7 +108,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   parser.flag("--list", list);
   parser.flag("--dry-run", dry_run);
   parser.parse(arguments);
-  // The probe may stand in another folder.
+  // The probe may run in another directory.
   if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
 
   const PreparedProfile prepared = prepare(options);

@@ -18,7 +18,7 @@
 namespace memfathom {
 namespace {
 
-constexpr double kShareOfFree = 0.5;  // the rest is for others, and for what a forecast misses
+constexpr double kShareOfFree = 0.5;  // the rest is for other processes and estimation errors
 constexpr std::chrono::seconds kAskLimit{60};
 
 Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
@@ -52,7 +52,7 @@ void keep_matching(const std::string& filter, Plan& plan) {
   }
 }
 
-// The probe's time-out in words people use.
+// The probe's time-out in seconds.
 std::chrono::milliseconds limit_of(const std::optional<double>& seconds, const Plan& plan) {
   if (!seconds) return plan.limit;
   if (!(*seconds > 0 && *seconds <= 86400))

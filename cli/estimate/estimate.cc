@@ -51,7 +51,7 @@ ExitCode verdict_code(const Estimate& estimate, bool strict) {
   return strict && is_undecided(estimate) ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
-// Single changes are half an answer where none of them is enough.
+// Points to `recommend` if no single change is enough.
 const char* hint_of(const std::vector<Suggestion>& suggestions) {
   const bool enough = std::any_of(suggestions.begin(), suggestions.end(),
                                   [](const Suggestion& one) { return one.fits; });

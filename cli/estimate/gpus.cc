@@ -18,7 +18,7 @@
 namespace memfathom {
 namespace {
 
-// `exact`: sizes as bytes, for programs.
+// `exact`: sizes in bytes, for machine-readable output.
 Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact) {
   const auto size = [&](Bytes bytes) {
     return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);

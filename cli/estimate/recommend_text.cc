@@ -31,7 +31,7 @@ std::string block(const std::string& lines, const char* language, const Context&
   return text;
 }
 
-// The changes in the words of each file, and what no file can say.
+// The changes in the keys of each file, and those that no file can express.
 std::string in_source_format(const Patch& patch, const JobInput& input, const Context& context) {
   const WrittenBack written = write_back(input.files.files, patch);
   std::string text;
@@ -61,7 +61,7 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
   return rendered(table, context);
 }
 
-// Whether the job as it is fits; where its estimate would but what may come would not, why.
+// Whether the unchanged job fits; if only its upper bound does not, explains why.
 std::string verdict_words(const Recommendation& recommendation) {
   if (recommendation.fits) return "it fits";
   const Totals& totals = recommendation.base.totals;
@@ -93,7 +93,7 @@ std::string remarks_text(const Estimate& estimate) {
   return text;
 }
 
-// The configurations one after another; one that asks for what the one before asks says so.
+// The configurations in order; a repeated one refers to the previous one.
 std::string configurations_text(const Recommendation& recommendation, const JobInput& input,
                                 const Context& context) {
   std::string text;

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// NVML, unless resident memory is asked for.
+// NVML, unless resident memory is requested.
 std::unique_ptr<Nvml> meter_for(const std::string& device) {
   if (device == "cpu") return nullptr;
   if (device != "cuda") {
@@ -94,7 +94,7 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   if (!(interval >= 0.001 && interval <= 3600))
     throw Error(ErrorKind::kUsage,
                 fmt::format("--interval is {}; write seconds between 0.001 and 3600", interval));
-  // Before the waiting begins: a job that cannot be read should not cost an hour.
+  // Read the job before waiting: an unreadable job must fail at once.
   std::optional<JobInput> input;
   if (source.given()) input = source.read("monitor");
 

@@ -16,7 +16,7 @@ bool has_bar(const ComparedBenchmark& b) {
   return b.verdict != BenchVerdict::kSame && b.component != "time" && b.before && b.after;
 }
 
-// Two bars for each benchmark whose memory changed, the worst first: before above after.
+// Two bars per benchmark whose memory changed, before and after, worst first.
 std::string change_chart(const BenchComparison& comparison) {
   constexpr double kWidth = 960, kLeft = 330, kRow = 34;
   std::vector<const ComparedBenchmark*> shown;
@@ -39,7 +39,7 @@ std::string change_chart(const BenchComparison& comparison) {
                                 kRow * static_cast<double>(shown.size()) + 8);
   double y = 6;
   for (const ComparedBenchmark* b : shown) {
-    // The end of a long name tells more of it than its beginning.
+    // The end of a long name is more specific than its start.
     constexpr std::size_t kLongest = 48;
     const std::string name = b->name.size() <= kLongest
                                  ? b->name
@@ -90,7 +90,7 @@ std::string jobs_section(const std::vector<JobVerdictChange>& jobs) {
          "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n";
 }
 
-// What is known of what ran.
+// The recorded stack versions.
 std::string stack_description(const Environment& environment) {
   std::string words;
   const auto add = [&](std::string_view name, const std::string& version) {

@@ -29,8 +29,8 @@ std::vector<Spread> spreads_of(const Calibration& calibration) {
   return spreads;
 }
 
-// A bar from the 5th to the 95th percentile for each group, its median as a tick; 1 is where what
-// was measured equals what was said.
+// A bar from the 5th to the 95th percentile for each group, with a tick at the median; at 1 the
+// measurement equals the prediction.
 std::string spread_chart(const std::vector<Spread>& spreads) {
   constexpr double kWidth = 960, kLeft = 200, kRow = 26;
   double least = 0.95, most = 1.05;

@@ -53,7 +53,7 @@ ExitCode report_bench(const Arguments& arguments, Context& context) {
 
 struct Page {
   std::string_view name;
-  std::string_view figures;  // the command that has the same as figures
+  std::string_view figures;  // the command that prints the same values
   ExitCode (*write)(const Arguments&, Context&);
 };
 constexpr std::array kPages{Page{"estimate", "estimate JOB", report_estimate},

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kAskLimit{60};
 
-// A probe answers for each device: a driver that crashes takes a child with it, not us.
+// Queries each device in a probe process, because a driver may crash.
 void ask(DeviceReport& device) {
   try {
     const ProbeReply reply = query_environment(own_probe_program(), device.name, kAskLimit);
@@ -36,7 +36,7 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
   add_gpu_status(device.environment, status);
-  if (!device.problem.empty()) {  // without our module a GPU can still be one that was calibrated
+  if (!device.problem.empty()) {  // a GPU without our module may still have a calibration
     device.environment.memory_total = status.total;
     if (status.compute_capability > 0)
       device.environment.architecture = fmt::format("sm_{}", status.compute_capability);
