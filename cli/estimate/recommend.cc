@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kDefaultName = "recommended";
 
-// The output path of a changed file; with several files, in the same directory as the given path.
+// The output path of a changed file; with several files, NAME.FILE.
 std::string place_of(const std::string& name, const std::string& file, bool several) {
   const std::filesystem::path original(file);
   if (several) return fmt::format("{}.{}", name, original.filename().string());

@@ -26,7 +26,7 @@ class DoubledDeviceTest : public ProfilingFixture {
 };
 
 // calibrate measures all of it, keeps what became of each, and refuses to fit one sample.
-TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
+TEST_F(DoubledDeviceTest, CalibratesAndRecordsFaultsAsStatuses) {
   const std::string faults = small_probe(
       "*activations/fp32/512MiB*) kill -SEGV $$;;\n"
       "*activations/fp32/1024MiB*)\n"
@@ -51,7 +51,7 @@ TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
   EXPECT_EQ(taken.at("elementwise/activations/fp32/1024MiB").status, SampleStatus::kOutOfMemory);
 }
 
-TEST_F(DoubledDeviceTest, AKilledProbeIsAStatusAndAProbeThatHangsIsTimedOut) {
+TEST_F(DoubledDeviceTest, RecordsKilledAndTimedOutProbes) {
   const std::string faults = small_probe(
       "*activations/fp32/256MiB*) kill -KILL $$;;\n"
       "*activations/fp32/512MiB*) sleep 600;;\n"
@@ -70,7 +70,7 @@ TEST_F(DoubledDeviceTest, AKilledProbeIsAStatusAndAProbeThatHangsIsTimedOut) {
 
 // A pretend NVML beside the doubled device: this process is on the GPU from the context on, and
 // in the first attempt somebody else comes.
-TEST_F(DoubledDeviceTest, ASampleThatAnotherProcessDisturbedIsTakenAgain) {
+TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
   const std::string calm = folder_ + "/calm";
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(calm) << "self 700 3\n";
@@ -91,7 +91,7 @@ TEST_F(DoubledDeviceTest, ASampleThatAnotherProcessDisturbedIsTakenAgain) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/again"));
 }
 
-TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
+TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(disturbed) << "self 700 3\n99999 100 5\n";
   const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
@@ -104,7 +104,7 @@ TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
   EXPECT_EQ(sample.status_note, "process 99999 came to the device");
 }
 
-TEST_F(DoubledDeviceTest, IsShownByStatus) {
+TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
   const Outcome outcome = run({"status", "--format", "json"}, {kDoubled});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json gpu = json::parse(outcome.out)["devices"][0];
@@ -118,7 +118,7 @@ TEST_F(DoubledDeviceTest, IsShownByStatus) {
 }
 
 // A build without CUDA on a machine with a GPU: its PyTorch can be calibrated all the same.
-TEST_F(DoubledDeviceTest, ACardIsKnownToStatusWithoutTheModule) {
+TEST_F(DoubledDeviceTest, StatusShowsAGpuWithoutTheModule) {
   const Outcome outcome =
       run({"status", "--format", "json"},
           {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML});

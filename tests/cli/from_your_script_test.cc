@@ -52,7 +52,7 @@ class FromYourScriptTest : public AdviceCommandTest {
                                          "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3"};
 };
 
-TEST_F(FromYourScriptTest, ReadmeShowsWhatTheProgramPrints) {
+TEST_F(FromYourScriptTest, ReadmeShowsTheProgramsOutput) {
   const Outcome outcome = run({"estimate", example("llama-2-7b-lora.yaml")});
   std::istringstream printed(outcome.out);
   std::string screen;
@@ -64,7 +64,7 @@ TEST_F(FromYourScriptTest, ReadmeShowsWhatTheProgramPrints) {
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(readme), {}), HasSubstr(screen));
 }
 
-TEST_F(FromYourScriptTest, APipelinesFolderIsItsPartsAndTheFrozenCopyIsAModuleOfItsOwn) {
+TEST_F(FromYourScriptTest, ReadsAPipelineFolderAsModulesWithAFrozenCopy) {
   const json one = answer(video({"estimate"}));
   EXPECT_NEAR(static_cast<double>(component(one, "parameters", "transformer")), 2 * 5570283072.0,
               2e6);
@@ -145,7 +145,7 @@ TEST_F(FromYourScriptTest, RankedStrategiesSaveMostFirst) {
     EXPECT_GE(rows[i - 1]["saved_fraction"], rows[i]["saved_fraction"]);
 }
 
-TEST_F(FromYourScriptTest, TheScriptsOwnYamlFreezesModulesByNameAndHearsChangesInItsOwnKeys) {
+TEST_F(FromYourScriptTest, ScriptYamlFreezesModulesByNameAndReceivesChangesInItsOwnKeys) {
   const json result =
       answer({"recommend", "--from", example("vla.yaml"), example("vla-train.yaml")});
   EXPECT_EQ(result["fits"], false);
@@ -176,7 +176,7 @@ TEST_F(FromYourScriptTest, ResolutionByGpuGridListsLargestBatches) {
   EXPECT_EQ(run({"recommend", job(), "--grid", "memory=1GiB,2GiB"}).exit_code, 1);
 }
 
-TEST_F(FromYourScriptTest, TheVerdictSaysHowMuchIsLeftInPercent) {
+TEST_F(FromYourScriptTest, VerdictShowsTheRemainingMemoryInPercent) {
   const Outcome outcome = run({"estimate", "--config", example("fno_ocean.yaml")});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("GiB \\([0-9.]+ %\\) left"));
@@ -184,7 +184,7 @@ TEST_F(FromYourScriptTest, TheVerdictSaysHowMuchIsLeftInPercent) {
             1);
 }
 
-TEST_F(FromYourScriptTest, SevenStrategiesHaveAVerdictOnEachTarget) {
+TEST_F(FromYourScriptTest, GivesAVerdictForSevenStrategiesOnEachTarget) {
   const json result = answer(preference({"compare", "--preference", "dpo", "--reference",
                                          "precomputed", "--targets", "a100-80gb,24GiB,8"}));
   ASSERT_EQ(result["strategies"].size(), 7U);
@@ -198,7 +198,7 @@ TEST_F(FromYourScriptTest, SevenStrategiesHaveAVerdictOnEachTarget) {
               HasSubstr("| a100-80gb"));
 }
 
-TEST_F(FromYourScriptTest, EachClassOfMemoryHasItsConfiguration) {
+TEST_F(FromYourScriptTest, RecommendsAConfigurationForEachMemoryClass) {
   const json classes = answer(preference({"recommend", "--by-memory"}))["classes"];
   ASSERT_EQ(classes.size(), 4U);
   EXPECT_EQ(classes[0]["gpu"], "a100-80gb");
@@ -212,7 +212,7 @@ TEST_F(FromYourScriptTest, EachClassOfMemoryHasItsConfiguration) {
             1);
 }
 
-TEST_F(FromYourScriptTest, ContradictionsOfFilesAreNamedInEveryAnswer) {
+TEST_F(FromYourScriptTest, ReportsContradictingFilesInEveryAnswer) {
   const std::string args =
       file("args.json", R"({"per_device_train_batch_size": 2, "max_length": 64})");
   const std::string engine = file(

@@ -46,7 +46,7 @@ class ObservingCommandTest : public ProfilingFixture {
 const char* const kJob =
     R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 64}, "target": {"gpu": "t4"}})";
 
-TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
+TEST_F(ObservingCommandTest, ReadsObservationsFromJsonLines) {
   file("job.json", kJob);
   const std::string lines =
       file("runs.jsonl",
@@ -67,10 +67,11 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
   EXPECT_EQ(by_metric[Metric::kReserved].note, "x");
   EXPECT_EQ(by_metric[Metric::kAllocated].group, "g");
   EXPECT_EQ(by_metric[Metric::kAllocated].source, "us");
-  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out, "0 observations added, 3 already stored\n");
+  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out,
+            "0 observations added, 3 already stored\n");
 }
 
-TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
+TEST_F(ObservingCommandTest, ReadsObservationsFromCsv) {
   file("job.json", kJob);
   const std::string table =
       file("runs.csv",
@@ -86,7 +87,7 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
   EXPECT_EQ(measured.gpu, "a100-40gb");
 }
 
-TEST_F(ObservingCommandTest, JobsAreReadAsEstimateReadsThemAndKeptAsTheyAreWritten) {
+TEST_F(ObservingCommandTest, ReadsJobsAsEstimateDoesAndStoresThemUnchanged) {
   std::filesystem::create_directory(folder_ + "/sub");
   file("sub/config.json",
        R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
@@ -112,7 +113,7 @@ TEST_F(ObservingCommandTest, JobsAreReadAsEstimateReadsThemAndKeptAsTheyAreWritt
   EXPECT_EQ(observations().size(), 2U);
 }
 
-TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
+TEST_F(ObservingCommandTest, StoresNothingFromAFileWithABadLine) {
   const std::string good =
       std::string(R"({"metric": "device", "bytes": 1, "job": )") + kJob + "}\n";
   for (const auto& [bad, sentence] : std::vector<std::pair<std::string, std::string>>{
@@ -130,7 +131,7 @@ TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
   EXPECT_THAT(short_row.err, HasSubstr("runs.csv:2: 1 fields"));
 }
 
-TEST_F(ObservingCommandTest, CheckKeepsWhatTheCommandWrites) {
+TEST_F(ObservingCommandTest, CheckStoresTheObservationsOfTheCommand) {
   const Outcome outcome = check(
       "echo '{\"metric\": \"reserved\", \"bytes\": 2147483648, \"framework_version\": "
       "\"2.6\"}' >> $MEMFATHOM_OBSERVED; echo trained");
@@ -156,7 +157,7 @@ TEST_F(ObservingCommandTest, CheckStoresThePeakObservedOnTheGpu) {
   EXPECT_THAT(outcome.err, HasSubstr("device: estimated "));
 }
 
-TEST_F(ObservingCommandTest, CheckWatchesTheGpusVisibleToTheCommand) {
+TEST_F(ObservingCommandTest, CheckMonitorsTheGpusVisibleToTheCommand) {
   file("processes", "");
   std::vector<std::string> gpus = pretend_card();
   gpus.insert(gpus.end(), {"MEMFATHOM_FAKE_CARDS=4", "CUDA_VISIBLE_DEVICES=2"});
@@ -166,7 +167,7 @@ TEST_F(ObservingCommandTest, CheckWatchesTheGpusVisibleToTheCommand) {
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
 }
 
-TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
+TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotMonitor) {
   file("processes", "");
   std::vector<std::string> gpus = pretend_card();
   gpus.emplace_back("MEMFATHOM_FAKE_SHARED=1");
@@ -175,14 +176,14 @@ TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
   EXPECT_EQ(outcome.out, "trained\n");
 }
 
-TEST_F(ObservingCommandTest, CheckKeepsNoPeakOfACommandThatFailed) {
+TEST_F(ObservingCommandTest, CheckStoresNoPeakOfAFailedCommand) {
   file("processes", "");
   const Outcome outcome = check(holds(900) + "; exit 7", pretend_card());
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_FALSE(std::filesystem::exists(database()));
 }
 
-TEST_F(ObservingCommandTest, NonsenseThatACommandWritesIsAWarningAndItsExitCodeStands) {
+TEST_F(ObservingCommandTest, CheckWarnsAboutInvalidObservationsAndKeepsTheExitCode) {
   const Outcome outcome = check(
       "echo nonsense,and >> $MEMFATHOM_OBSERVED; echo more >> "
       "$MEMFATHOM_OBSERVED; exit 3");
@@ -210,7 +211,7 @@ class Holder {
   pid_t pid_;
 };
 
-TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
+TEST_F(ObservingCommandTest, MonitorStoresThePeakOfARunningProcess) {
   // Written before it is watched; the process ends once it was read on the GPU.
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
@@ -230,7 +231,7 @@ TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
 }
 
-TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
+TEST_F(ObservingCommandTest, MonitorWithoutAJobStoresNothing) {
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
   file("processes", holder.pid() + " 900 1\n");
@@ -240,7 +241,7 @@ TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
   EXPECT_FALSE(std::filesystem::exists(database()));
 }
 
-TEST_F(ObservingCommandTest, MonitorRefusesWhatItCannotWatch) {
+TEST_F(ObservingCommandTest, MonitorRefusesInvalidProcessesAndOptions) {
   file("processes", "");
   EXPECT_EQ(run({"monitor", "x"}, pretend_card()).exit_code, 2);
   EXPECT_EQ(run({"monitor", "0"}, pretend_card()).exit_code, 2);

@@ -45,7 +45,7 @@ class PytorchCommandTest : public ProfilingFixture {
   }
 };
 
-TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
+TEST_F(PytorchCommandTest, StoresRecordedAnswersAsPytorchSamples) {
   const std::string data = test_data().string() + "/pytorch_probe/";
   const std::string path = python("case \"$(cat)\" in *'\"workload\":\"\"'*) cat " + data +
                                   "environment.json;; *) cat " + data + "sample.json;; esac\n");
@@ -69,7 +69,7 @@ TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
   EXPECT_EQ(sample.repeats, 2) << "two readings that agree";
 }
 
-TEST_F(PytorchCommandTest, ItsCalibrationAppliesUntilPyTorchChanges) {
+TEST_F(PytorchCommandTest, CalibrationAppliesUntilPyTorchChanges) {
   const Outcome outcome = calibrate(disguised("2.15.0"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_EQ(json::parse(outcome.out)["calibration"]["name"], "a100-40gb/pytorch");
@@ -89,7 +89,7 @@ TEST_F(PytorchCommandTest, ItsCalibrationAppliesUntilPyTorchChanges) {
   EXPECT_EQ(json::parse(upgraded.out)["done"], true);
 }
 
-TEST_F(PytorchCommandTest, APythonThatCannotIsOneSentence) {
+TEST_F(PytorchCommandTest, ReportsAnUnusablePythonInOneSentence) {
   const Outcome none = calibrate("/nonexistent/python");
   EXPECT_EQ(none.exit_code, 4);
   EXPECT_THAT(none.err, HasSubstr("cannot start the probe /nonexistent/python"));
@@ -98,7 +98,7 @@ TEST_F(PytorchCommandTest, APythonThatCannotIsOneSentence) {
   EXPECT_THAT(bare.err, HasSubstr("cuda:0 cannot be used: python3 has no torch"));
 }
 
-TEST_F(PytorchCommandTest, WhatMakesNoSenseWithItIsBadUsage) {
+TEST_F(PytorchCommandTest, RefusesIncompatibleOptions) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"calibrate", "--framework", "tensorflow"},
            {"calibrate", "--python", "/usr/bin/python3"},

@@ -43,7 +43,7 @@ class DatabasePageTest : public ::testing::Test {
   SQLite::Database database_{":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE};
 };
 
-TEST_F(DatabasePageTest, HasTenQueriesThatFindSomethingInTheExample) {
+TEST_F(DatabasePageTest, HasTenQueriesWithResultsInTheExample) {
   const std::vector<std::string> queries = queries_of(page());
   EXPECT_EQ(queries.size(), 10U);
   for (const std::string& sql : queries) {

@@ -73,7 +73,7 @@ bool left_half_written(const fs::path& path) {
   return !error && size > 0;
 }
 
-TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMoments) {
+TEST(DurabilityTest, LosesNoCommittedSampleInTwoHundredRandomKills) {
   constexpr int kDatabases = 20;
   constexpr int kKillsEach = 10;
   std::mt19937 engine(20261116);
@@ -108,7 +108,7 @@ TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMome
   RecordProperty("kills_inside_a_transaction", half_written);
 }
 
-TEST(DurabilityTest, ReadsADatabaseWhoseWriterWasKilledInTheMiddleOfATransaction) {
+TEST(DurabilityTest, ReadsADatabaseAfterAKilledTransaction) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "memfathom.db";
   {
@@ -134,7 +134,7 @@ TEST(DurabilityTest, ReadsADatabaseWhoseWriterWasKilledInTheMiddleOfATransaction
   EXPECT_THAT(store.check(), IsEmpty());
 }
 
-TEST(DurabilityTest, LetsTwoProcessesWriteAtOnce) {
+TEST(DurabilityTest, AllowsTwoConcurrentWriters) {
   constexpr int kWriters = 2;
   constexpr int kSamplesEach = 40;
   const TemporaryDirectory directory;

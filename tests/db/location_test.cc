@@ -49,7 +49,7 @@ TEST_F(LocationTest, IgnoresARelativeXdgDirectoryAndAnEmptyName) {
   EXPECT_EQ(default_database_path(), "/home/ada/.local/share/memfathom/memfathom.db");
 }
 
-TEST_F(LocationTest, SaysWhatToSetWhenThereIsNoHome) {
+TEST_F(LocationTest, NamesTheVariableToSetIfThereIsNoHome) {
   try {
     default_database_path();
     FAIL();

@@ -68,19 +68,18 @@ class BenchCommandTest : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
+TEST_F(BenchCommandTest, ReportsAPlantedContextChangeOnceAndNothingElse) {
   const std::string base = gpu("base.json", "");
   const std::string now = gpu("now.json", "context=300MiB");
   EXPECT_THAT(blamed(base, now), ElementsAre("context"));
   const Outcome text = run({"compare", base, now});
-  EXPECT_THAT(
-      text.out,
-      StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 warnings), 73 same\n"));
+  EXPECT_THAT(text.out,
+              StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 warnings), 73 same\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  context: "));
   EXPECT_THAT(text.out, HasSubstr("; driver simulated → simulated+context=300MiB\n"));
 }
 
-TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
+TEST_F(BenchCommandTest, ReportsPlantedWorkspacesInEveryBenchmarkThatUsesThem) {
   const std::string base = gpu("base.json", "");
   const std::string now = gpu("now.json", "workspace=1.5");
   EXPECT_THAT(blamed(base, now), ElementsAre("workspace_cudnn", "workspace_cufft"));
@@ -100,7 +99,7 @@ TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
   EXPECT_GE(found, 20) << "half as much again of next to nothing may be less than a page";
 }
 
-TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
+TEST_F(BenchCommandTest, AttributesPlantedSlackToTheAllocator) {
   const std::string base = gpu("base.json", "", "layer/.*/fp32");
   EXPECT_THAT(blamed(base, gpu("now.json", "slack=256MiB", "layer/.*/fp32")),
               ElementsAre("allocator_slack"));
@@ -184,7 +183,7 @@ TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
   EXPECT_TRUE(readings_scatter) << "the runs are equal to the byte: the test shows nothing";
 }
 
-TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
+TEST_F(BenchCommandTest, RepeatsSamplesDisturbedByAnotherProcess) {
   std::ostringstream silence;
   const Context context{.out = silence, .err = silence, .db = std::nullopt, .quiet = true};
   const EstimatorRunner runner;
@@ -214,7 +213,7 @@ TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
   }
 }
 
-TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
+TEST_F(BenchCommandTest, ResumesAnInterruptedRun) {
   const std::string whole = gpu("whole.json", "", "startup");
   // As if it had been stopped after the first two rows.
   json partial = json::parse(read(whole));
@@ -244,7 +243,7 @@ TEST_F(BenchCommandTest, ThresholdsDecideTheExitCode) {
   EXPECT_THAT(run({"compare", now, base}).out, StartsWith("better: "));
 }
 
-TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
+TEST_F(BenchCommandTest, ReportsAmbiguityAsUndecidedOnlyWithStrict) {
   const std::string base = gpu("base.json", "", "startup");
   const std::string now = gpu("now.json", "", "startup/context");
   EXPECT_EQ(run({"compare", base, now}).exit_code, 0);
@@ -252,7 +251,7 @@ TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
   EXPECT_THAT(run({"compare", base, now}).out, StartsWith("undecided: "));
 }
 
-TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
+TEST_F(BenchCommandTest, StoresBaselinesByNameWithRemarks) {
   const std::string base = gpu("base.json", "", "startup");
   ASSERT_EQ(run({"baseline", "save", "node7", base}).exit_code, 0);
   ASSERT_EQ(run({"baseline", "annotate", "node7", "before the new driver"}).exit_code, 0);
@@ -264,7 +263,7 @@ TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
   EXPECT_EQ(run({"baseline", "show", "node8"}).exit_code, 2);
 }
 
-TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
+TEST_F(BenchCommandTest, ListsJobsThatNoLongerFitWithTheNewCalibration) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   const auto judged = [&](const std::string& memory, int exit_code) {
@@ -287,7 +286,7 @@ TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
   EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
 }
 
-TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListShowsThem) {
+TEST_F(BenchCommandTest, ReadsJobsAndCalibrationIdsAsOtherCommandsDo) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/hub.json"))
@@ -305,7 +304,7 @@ TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListSho
   EXPECT_EQ(job.at("after_bytes"), json::parse(estimated.out).at("totals").at("device_peak_bytes"));
 }
 
-TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
+TEST_F(BenchCommandTest, RefusesAMissingCalibrationBeforeAnyJob) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/mlp.json"))
@@ -316,7 +315,7 @@ TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
   EXPECT_THAT(outcome.err, HasSubstr("\"no/such\""));
 }
 
-TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
+TEST_F(BenchCommandTest, ComparisonReportIsASelfContainedPage) {
   const auto file = [&](const char* name, const char* cudnn, int bytes) {
     std::ofstream(path(name)) << R"({"context": {"gpu": "NVIDIA H100 <b>", "cudnn": ")" << cudnn
                               << R"("}, "benchmarks": [{"name": "conv/<script>", "label": "a",)"
@@ -351,7 +350,7 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated, not measured"));
 }
 
-TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
+TEST_F(BenchCommandTest, ReportsBadUsageInOneSentence) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {},
            {"rum"},
@@ -377,7 +376,7 @@ TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
   }
 }
 
-TEST_F(BenchCommandTest, PrintsTheSameTextAsEver) {
+TEST_F(BenchCommandTest, PrintsTheExpectedText) {
   const auto file = [&](const char* name, const char* cudnn, int bytes) {
     std::ofstream(path(name))
         << R"({"context": {"gpu": "NVIDIA H100", "cudnn": ")" << cudnn

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(DeviceBenchmarkTest, RunsTheWholeSuiteWithTheContractsCounters) {
+TEST(DeviceBenchmarkTest, RunsTheSuiteWithTheCountersOfTheContract) {
   const TemporaryDirectory directory;
   const std::string file = (directory / "upstream.json").string();
   const std::string command = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE

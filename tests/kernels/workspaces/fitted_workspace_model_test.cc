@@ -20,7 +20,7 @@ ConvolutionQuery example(ConvolutionKind kind) {
   return query;
 }
 
-TEST(ConvolutionSizesTest, ChannelsArePaddedToSixteenBytesAndWeightGradientsSummedInFp32) {
+TEST(ConvolutionSizesTest, PadsChannelsToSixteenBytesAndSumsWeightGradientsInFp32) {
   ConvolutionQuery query = example(ConvolutionKind::kWeightGradient);
   query.dtype = DType::kFp16;
   query.input = {2, 3, 10, 10};
@@ -32,7 +32,7 @@ TEST(ConvolutionSizesTest, ChannelsArePaddedToSixteenBytesAndWeightGradientsSumm
   EXPECT_EQ(bytes_of({2, 1, 4}, sizes), sizes.input + sizes.output / 2 + 2 * sizes.weight);
 }
 
-TEST(ConvolutionSizesTest, ATransposedConvolutionIsMeasuredAsCudnnSeesIt) {
+TEST(ConvolutionSizesTest, UsesCudnnsViewOfATransposedConvolution) {
   ConvolutionQuery query = example(ConvolutionKind::kForward);
   query.input = {2, 32, 16, 16};
   query.weight = {32, 8, 2, 2};
@@ -44,7 +44,7 @@ TEST(ConvolutionSizesTest, ATransposedConvolutionIsMeasuredAsCudnnSeesIt) {
   EXPECT_EQ(sizes.output, 2 * 32 * 16 * 16 * 4);
 }
 
-TEST(ConvolutionSizesTest, ShapesThatMakeNoConvolutionHaveNoSizes) {
+TEST(ConvolutionSizesTest, ReturnsNoSizesForInvalidShapes) {
   ConvolutionQuery query = example(ConvolutionKind::kForward);
   query.stride = {0, 1};
   EXPECT_FALSE(measure(query).has_value());
@@ -55,7 +55,7 @@ TEST(ConvolutionSizesTest, ShapesThatMakeNoConvolutionHaveNoSizes) {
   EXPECT_FALSE(measure({}).has_value());
 }
 
-TEST(FittedTableTest, EveryTreeIsWhole) {
+TEST(FittedTableTest, EveryTreeIsComplete) {
   for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
     for (std::size_t i = 0; i < table->trees.size(); ++i) {
       const std::size_t first = static_cast<std::size_t>(table->trees[i].first_node);
@@ -77,7 +77,7 @@ TEST(FittedTableTest, EveryTreeIsWhole) {
   }
 }
 
-TEST(FittedTableTest, EveryArchitectureHasTwelveTreesTodayAndTheA100BeforeThat) {
+TEST(FittedTableTest, EveryArchitectureHasTwelveCurrentTreesAndTheA100OlderOnes) {
   std::set<int> architectures;
   for (const GpuDescription& gpu : known_gpus()) architectures.insert(gpu.compute);
   EXPECT_EQ(fitted_table_cudnn_9_19().trees.size(), 12 * architectures.size());
@@ -87,7 +87,7 @@ TEST(FittedTableTest, EveryArchitectureHasTwelveTreesTodayAndTheA100BeforeThat) 
   EXPECT_STREQ(fitted_table_cudnn_9_8().provenance.cudnn_version, "9.8.0");
 }
 
-TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtMost) {
+TEST(FittedTableTest, MedianHeldOutErrorIsAFewPercentOfTheTensors) {
   for (const FittedTable* table : {&fitted_table_cudnn_9_8(), &fitted_table_cudnn_9_19()}) {
     for (const FittedTree& tree : table->trees) {
       EXPECT_LT(tree.median_error, tree.kind == ConvolutionKind::kWeightGradient ? 6.0F : 1.0F)
@@ -97,7 +97,7 @@ TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtM
   }
 }
 
-TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
+TEST(FittedWorkspaceModelTest, PredictsTheCopiesOfTheA100Example) {
   const FittedWorkspaceModel fitted("sm_80");
   const std::int64_t input = std::int64_t{8} * 64 * 128 * 128 * 4;
   const std::int64_t weight = std::int64_t{128} * 64 * 9 * 4;
@@ -107,7 +107,7 @@ TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kForward)).source, Source::kFitted);
 }
 
-TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesTheTensors) {
+TEST(FittedWorkspaceModelTest, AnswersStayBetweenZeroAndAFewTimesTheTensors) {
   const FittedWorkspaceModel fitted("sm_90");
   std::mt19937_64 random(11);
   for (int i = 0; i < 2000; ++i) {
@@ -120,7 +120,7 @@ TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesThe
   }
 }
 
-TEST(FittedWorkspaceModelTest, AnArchitectureThatWasNotFittedIsAnsweredByTheNextOlder) {
+TEST(FittedWorkspaceModelTest, UsesTheNextOlderArchitectureIfNotFitted) {
   EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 87)->compute,
             86);
   EXPECT_EQ(tree_for(fitted_table_cudnn_9_19(), example(ConvolutionKind::kForward), 70)->compute,
@@ -129,7 +129,7 @@ TEST(FittedWorkspaceModelTest, AnArchitectureThatWasNotFittedIsAnsweredByTheNext
             120);
 }
 
-TEST(FittedWorkspaceModelTest, ATransformsWorkAreaIsItsSpectrumAndADefault) {
+TEST(FittedWorkspaceModelTest, TransformWorkAreaIsItsSpectrumByDefault) {
   const FittedWorkspaceModel fitted("sm_80");
   FftQuery query;
   query.extents = {64, 64};

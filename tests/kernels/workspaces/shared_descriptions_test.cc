@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-TEST(ArchitecturesTest, OurTextsSayWhatTheSharedDescriptionsSay) {
+TEST(ArchitecturesTest, DescriptionsEqualTheSharedOnes) {
   for (const auto& [gpu, file] :
        {std::pair{"t4", "sm75_t4"}, std::pair{"a100", "sm80_a100"},
         std::pair{"a6000", "sm86_a6000"}, std::pair{"4090", "sm89_4090"},

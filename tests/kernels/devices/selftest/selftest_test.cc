@@ -22,7 +22,7 @@ TEST(SelftestTest, TheCpuDeviceAgreesWithTheReferenceInEveryCall) {
   EXPECT_EQ(report.device, "cpu");
 }
 
-TEST(SelftestTest, ADeviceThatOnlyKeepsAccountsIsRefused) {
+TEST(SelftestTest, RefusesADeviceThatDoesNotCompute) {
   DryDevice device;
   EXPECT_THROW(compare_with_reference(device), Error);
 }

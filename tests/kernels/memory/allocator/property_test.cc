@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AllocatorPropertyTest,
                                            Mode{"ExpandableMaxSplit", 30, true, 300, 1}),
                          [](const auto& mode) { return mode.param.name; });
 
-TEST(CachingAllocatorLifetimeTest, GivesBackWhatIsStillAllocatedWhenItDies) {
+TEST(CachingAllocatorLifetimeTest, ReleasesLiveBlocksInItsDestructor) {
   for (const bool expandable : {false, true}) {
     ArithmeticSegments source;
     AllocatorOptions options;

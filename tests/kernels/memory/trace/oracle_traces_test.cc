@@ -36,7 +36,7 @@ TEST(OracleTracesTest, ArePresent) {
 
 class OracleTraceTest : public ::testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(OracleTraceTest, BareReplayGivesTheTablesPeaksToTheByte) {
+TEST_P(OracleTraceTest, BareReplayEqualsThePeaksOfTheTable) {
   const Trace trace = load_trace(GetParam().string());
   const Node header = parse_json(trace.header, GetParam().string());
   BareAllocator allocator;

@@ -12,7 +12,7 @@
 namespace memfathom::cudnn {
 namespace {
 
-TEST(CudnnPlanTest, OurDescriptionOfAnA100PlansLikeTheSharedOne) {
+TEST(CudnnPlanTest, A100DescriptionPlansLikeTheSharedOne) {
   std::ifstream file(shared_data() / "cudnn/sm80_a100.json");
   const std::string json{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const DeviceProperties shared = DeviceProperties::from_json(json);
