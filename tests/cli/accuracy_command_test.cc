@@ -1,4 +1,4 @@
-// accuracy: estimates beside measured jobs, and GPUs calibrated by some of their rows.
+// accuracy: compares estimates with measured jobs, and calibrates GPUs from some rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

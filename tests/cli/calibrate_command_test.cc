@@ -45,7 +45,7 @@ TEST_F(CalibrateCommandTest, DoesNothingOnASecondRun) {
 }
 
 TEST_F(CalibrateCommandTest, ResumesAKilledRun) {
-  // The third workload kills the whole group: this is how a power cut looks to the database.
+  // The third workload kills the whole group: the database sees this like a power failure.
   const std::string power_cut =
       probe("*'\"workload\":\"mlp/w1024-d4/fp32/256MiB\"'*) kill -KILL $PPID;;\n");
   EXPECT_EQ(run({"calibrate", "--device", "virtual:blue"}, {power_cut}).exit_code, 128 + 9);
@@ -58,7 +58,7 @@ TEST_F(CalibrateCommandTest, ResumesAKilledRun) {
 }
 
 TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandResumes) {
-  // The first probe of the third workload sends what a terminal would; its sample is still taken.
+  // The first probe of the third workload sends SIGINT like a terminal; its sample is still stored.
   const std::string ctrl_c =
       probe("*'\"workload\":\"elementwise/norm-gelu/fp32/1024MiB\"'*)\n  [ -e " + folder_ +
             "/sent ] || kill -INT $PPID; : > " + folder_ + "/sent;;\n");
@@ -87,7 +87,7 @@ TEST_F(CalibrateCommandTest, StoresProbeFaultsAsStatuses) {
 }
 
 TEST_F(CalibrateCommandTest, MeasuresTheCpuByItsResidentMemory) {
-  // LeakSanitizer, where there is one, cannot halt the threads of the probe's library.
+  // LeakSanitizer cannot stop the threads of the probe's library.
   const Outcome outcome = run({"profile", "--device", "cpu", "--filter", "mlp/w256-d8/fp32/64MiB"},
                               {"ASAN_OPTIONS=detect_leaks=0"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 const std::string kDoubled = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
 
-// The doubles compute on one core: the plan's jobs come to the probe with a batch of 4.
+// The doubles compute on one core, so the probe runs the plan's jobs with batch 4.
 class DoubledDeviceTest : public ProfilingFixture {
  protected:
   std::string small_probe(const std::string& cases) {
@@ -25,7 +25,7 @@ class DoubledDeviceTest : public ProfilingFixture {
   }
 };
 
-// calibrate measures all of it, keeps what became of each, and refuses to fit one sample.
+// calibrate measures all workloads, stores each status, and refuses to fit one sample.
 TEST_F(DoubledDeviceTest, CalibratesAndRecordsFaultsAsStatuses) {
   const std::string faults = small_probe(
       "*activations/fp32/512MiB*) kill -SEGV $$;;\n"
@@ -68,8 +68,8 @@ TEST_F(DoubledDeviceTest, RecordsKilledAndTimedOutProbes) {
   EXPECT_EQ(failed.status_note, "the driver fell off");
 }
 
-// A pretend NVML beside the doubled device: this process is on the GPU from the context on, and
-// in the first attempt somebody else comes.
+// A fake NVML next to the doubled device: this process appears with its context, and another
+// process appears during the first attempt.
 TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
   const std::string calm = folder_ + "/calm";
   const std::string disturbed = folder_ + "/disturbed";
@@ -117,7 +117,7 @@ TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
                                             "pytorch"));
 }
 
-// A build without CUDA on a machine with a GPU: its PyTorch can be calibrated all the same.
+// A build without CUDA can still calibrate PyTorch on a machine with a GPU.
 TEST_F(DoubledDeviceTest, StatusShowsAGpuWithoutTheModule) {
   const Outcome outcome =
       run({"status", "--format", "json"},

@@ -1,4 +1,4 @@
-// `memfathom fit` through the real binary: terms the model lacks, data that say nothing, images.
+// `memfathom fit` through the real binary: missing model terms, uninformative data, plots.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 
 class FitCommandTest : public ProfilingFixture {
  protected:
-  // The samples of a calibrated virtual GPU once more, each larger by what `extra` says of its dry
-  // run.
+  // Copies the samples of a calibrated virtual GPU, each enlarged by `extra` of its dry run.
   std::string with_extra(const std::function<std::int64_t(const DryRun&)>& extra) {
     const Outcome calibrated =
         run({"calibrate", "--device", "virtual:plain", "--plan", "standard", "--quiet"});
@@ -67,7 +66,7 @@ class FitCommandTest : public ProfilingFixture {
     }
     return path;
   }
-  // Observes and fits; the reason of the refusal.
+  // Observes and fits; returns the reason for the refusal.
   std::string refusal_of(const std::string& file) {
     EXPECT_EQ(run({"observe", file}).exit_code, 0);
     const Outcome outcome = run({"fit", "--observations", "a100-40gb", "--format", "json"});
@@ -135,7 +134,7 @@ TEST_F(FitCommandTest, RefusesNegativeAndNonNumericObservations) {
   }
 }
 
-TEST(FitOptionsTest, UseCpuOptionsOnlyForTheCpu) {
+TEST(FitOptionsTest, RefuseNonCpuArchitectures) {
   Environment environment;
   environment.framework = "memfathom";
   environment.gpu = "AMD EPYC 7B13, 2 cores (cpu)";

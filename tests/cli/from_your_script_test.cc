@@ -88,7 +88,7 @@ TEST_F(FromYourScriptTest, ReportsTheLocalGpuAndItsProcesses) {
   EXPECT_EQ(result["device"]["processes"].at(0)["name"], "python");
   EXPECT_EQ(result["device"]["gpu"], "h100-80gb");
   EXPECT_EQ(result["capacity_bytes"], std::int64_t{80} << 30);
-  // Four GiB are taken, and a tenth of the GPU stays free.
+  // Four GiB are in use, and a tenth of the GPU stays free.
   EXPECT_EQ(result["available_bytes"], (std::int64_t{76} << 30) - (std::int64_t{8} << 30));
   EXPECT_THAT(result["checklist"].dump(), HasSubstr("python (pid 7)"));
   const Outcome text =
@@ -114,7 +114,7 @@ TEST_F(FromYourScriptTest, OffloadedFrozenWeightsLeaveTheGpu) {
   const json& rows = result["strategies"];
   EXPECT_LT(rows[2]["device_peak_bytes"].get<double>(),
             0.3 * rows[1]["device_peak_bytes"].get<double>());
-  // All weights lie on the host; in training only those of the frozen parts.
+  // Inference offloads all weights; training only those of frozen modules.
   EXPECT_NEAR(rows[2]["host_peak_bytes"].get<double>(), rows[3]["host_peak_bytes"].get<double>(),
               1e7);
   EXPECT_EQ(rows[1]["trainable_parameters"], 0);

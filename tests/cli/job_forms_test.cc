@@ -1,4 +1,4 @@
-// One job in all the forms it can be given in, and jobs that nobody should give.
+// One job in all input forms, and invalid jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST_F(JobFormsTest, BatchLineGivesTheSameAnswerAsAJobFile) {
     const Outcome alone = run({file("job.json", job)});
     ASSERT_EQ(alone.exit_code, 0) << alone.err;
     json expected = json::parse(alone.out);
-    expected.erase("job");  // in words, for people
+    expected.erase("job");  // human-readable text
     const Outcome batch = run({"--batch", file("job.jsonl", std::string(job) + "\n")});
     ASSERT_EQ(batch.exit_code, 0) << batch.out;
     // Remarks may name the file.

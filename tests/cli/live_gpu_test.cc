@@ -1,4 +1,4 @@
-// Estimates for the GPU in this machine, which is a pretend one (tests/profiler/fake_nvml.cc).
+// Estimates for the local GPU, which is a fake (tests/profiler/fake_nvml.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_F(LiveGpuTest, IsSelectedByIndexAndOverriddenByJobKeys) {
   EXPECT_EQ(answer["verdict"]["available_bytes"], 50 * kGiB);
 }
 
-// New GPUs, and instances of divided ones, are in no table.
+// New GPUs and MIG instances are not in the GPU table.
 TEST_F(LiveGpuTest, UsesItsCalibrationEvenIfTheModelIsUnknown) {
   std::ifstream published(test_data().string() + "/../../db/published/a100-40gb-pytorch.json");
   json calibration = json::parse(published);

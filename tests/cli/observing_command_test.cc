@@ -1,4 +1,4 @@
-// observe, monitor and check: what was measured of real runs comes into the database.
+// observe, monitor and check: store measurements of real runs in the database.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,12 +25,12 @@ class ObservingCommandTest : public ProfilingFixture {
   std::vector<Observation> observations() const {
     return Store::open(database(), Store::Mode::kReadOnly).observations();
   }
-  // A GPU whose processes a file tells.
+  // A fake GPU whose processes are listed in a file.
   std::vector<std::string> pretend_card() const {
     return {"MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML, "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3",
             "MEMFATHOM_FAKE_PROCESSES=" + folder_ + "/processes", "XDG_CACHE_HOME=" + folder_};
   }
-  // A command that says it holds so much of the GPU, and ends once that was read.
+  // A command that reports its GPU memory and exits once that was read.
   std::string holds(int mib) const {
     const std::string path = folder_ + "/processes";
     return "echo $$ " + std::to_string(mib) + " 1 > " + path + "; rm -f " + path +
@@ -191,7 +191,7 @@ TEST_F(ObservingCommandTest, CheckWarnsAboutInvalidObservationsAndKeepsTheExitCo
   EXPECT_THAT(outcome.err, HasSubstr("warning: "));
 }
 
-// A process of the test's own that ends when it is told.
+// A child process that exits on request.
 class Holder {
  public:
   explicit Holder(const std::string& command) : pid_(fork()) {
@@ -212,7 +212,7 @@ class Holder {
 };
 
 TEST_F(ObservingCommandTest, MonitorStoresThePeakOfARunningProcess) {
-  // Written before it is watched; the process ends once it was read on the GPU.
+  // Written before monitoring starts; the process exits once it was read on the GPU.
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
   file("processes", holder.pid() + " 900 1\n");

@@ -1,5 +1,5 @@
-// calibrate --framework pytorch through the real binary, with programs that answer as the probe in
-// a Python would. All figures are made up: they show the protocol (tests/data/pytorch_probe).
+// calibrate --framework pytorch through the real binary, with scripts in place of the Python probe.
+// All values are invented and only show the protocol (tests/data/pytorch_probe).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class PytorchCommandTest : public ProfilingFixture {
  protected:
-  // A "Python" that is a shell script; it must be handed the probe's text.
+  // A shell script in place of Python; it must receive the probe's source.
   std::string python(const std::string& body) {
     std::string path = folder_ + "/python";
     std::ofstream(path)
@@ -26,7 +26,7 @@ class PytorchCommandTest : public ProfilingFixture {
     chmod(path.c_str(), 0700);
     return path;
   }
-  // A simulated GPU that says it is an A100 under PyTorch.
+  // A simulated GPU that reports an A100 with PyTorch.
   std::string disguised(const std::string& version) {
     return python("sed 's/\"device\":\"cuda:0\"/\"device\":\"virtual:blue\"/' | " MEMFATHOM_BINARY
                   " __probe | sed -e 's/\"virtual:blue\"/\"NVIDIA A100-SXM4-40GB\"/' "
@@ -40,7 +40,7 @@ class PytorchCommandTest : public ProfilingFixture {
     std::vector<std::string> words{"calibrate", "--device", "cuda:0",   "--framework", "pytorch",
                                    "--format",  "json",     "--python", path};
     words.insert(words.end(), more.begin(), more.end());
-    // Asking cuDNN is not what this is about.
+    // This test does not need cuDNN.
     return run(words, {"XDG_CACHE_HOME=" + folder_});
   }
 };

@@ -134,7 +134,7 @@ TEST(DocumentTest, RefusesPythonConstantsInJson) {
   EXPECT_THAT(json_error("[1NaN]"), HasSubstr("not valid JSON"));
 }
 
-// DeepSpeed's own reader takes them, and so people write them.
+// DeepSpeed accepts comments in JSON, so users write them.
 TEST(DocumentTest, CommentsInJsonAreSkippedAndTheirLinesCounted) {
   const Node node = parse_json("{ // ZeRO\n /* two\n lines */ \"stage\": 2}", "ds.json");
   EXPECT_EQ(node.at("stage").as_int(), 2);

@@ -35,8 +35,7 @@ TEST(OnAllCoresTest, ThrowsTheFirstFailureByIndexAfterFinishing) {
   EXPECT_EQ(done, 100);
 }
 
-// Threads want a stack that no machine has, so that none can be started: like a container at its
-// limit.
+// Requests an impossible stack size so that no thread can start, as in a container at its limit.
 class NoNewThreads {
  public:
   NoNewThreads() {

@@ -1,4 +1,4 @@
-// docs/database.md is true: its queries run, and its tables are the tables.
+// Checks docs/database.md: its queries run, and its tables match the schema.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 

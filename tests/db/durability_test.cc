@@ -1,4 +1,4 @@
-// Writers that are killed at any moment, and writers that meet.
+// Killed writers and concurrent writers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,8 +20,7 @@ using ::testing::IsEmpty;
 
 constexpr std::size_t kIdLength = 32;
 
-// Stores samples for ever; an id goes into the pipe once its sample is stored, like a progress
-// line.
+// Stores samples until killed; writes each id to the pipe once its sample is stored.
 int store_until_killed(const fs::path& path, int progress) {
   Store store = Store::open(path, Store::Mode::kReadWrite);
   const std::string run = store.begin_run(examples::run_of(examples::a100()));

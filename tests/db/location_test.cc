@@ -11,7 +11,7 @@
 namespace memfathom {
 namespace {
 
-// Sets the variables that decide for one test, and puts the old values back.
+// Sets environment variables for one test and restores them.
 class LocationTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Everything a database says, without the row numbers that depend on the order of insertion.
+// The content of a database without row numbers, which depend on the insertion order.
 nlohmann::json content_of(const Store& store) {
   nlohmann::json content;
   for (const Run& run : store.runs()) {

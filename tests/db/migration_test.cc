@@ -67,7 +67,7 @@ TEST_P(PastSchemaTest, IsUpgradedInPlaceWithAllItsRows) {
 
 INSTANTIATE_TEST_SUITE_P(AllSchemas, PastSchemaTest, ::testing::Range(1, latest_schema() + 1));
 
-// Migrations of a schema of our own making, to see the machinery at work.
+// Migrations of a test schema.
 class MigrationTest : public ::testing::Test {
  protected:
   static constexpr std::array<EmbeddedFile, 2> kFiles{{

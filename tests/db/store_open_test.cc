@@ -1,5 +1,4 @@
-// What the store says about files it cannot use: one sentence with a way out, and the file as it
-// was.
+// Errors of the store for unusable files: one sentence with a remedy, and an unchanged file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -204,7 +203,7 @@ TEST(StoreOpenTest, DetectsARowWithoutItsParent) {
       ::testing::Contains(HasSubstr("of samples refers to a row of runs that does not exist")));
 }
 
-// What a child without root's powers meets when it opens a database.
+// Opens a database in a child without root privileges.
 enum Outcome { kAsExpected, kOpened, kOtherContent, kOtherError, kOtherSentence };
 
 // `sentence` is part of the error that is expected, or null when the database should open.

@@ -184,7 +184,7 @@ TEST(FitTest, FactorsStayAtOneWhenTheReplayIsRight) {
   }
 }
 
-// Five stacks whose constants lie apart: what of a sixth?
+// Five stacks with different constants; predicts a sixth.
 TEST(FitTest, UsesErrorsBetweenFamiliesForUnseenFamilies) {
   std::vector<FitRow> rows;
   const std::array<double, 5> constants{500, 900, 1100, 1400, 2000};

@@ -33,7 +33,7 @@ TEST(RssMeterTest, MeasuresTouchedPages) {
   EXPECT_GE(*meter.high_water(), meter.used() - 1_MiB);
 }
 
-// Readings that a test decides.
+// Readings set by the test.
 class ScriptedMeter final : public MemoryMeter {
  public:
   Bytes used() const override { return next_ < 50 ? Bytes{++next_} : Bytes{next_--}; }

@@ -24,7 +24,7 @@ class NvmlLibraryTest : public testing::Test {
                              "MEMFATHOM_FAKE_SECRETIVE", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
-  // What is said of a GPU that is not there.
+  // The error for a missing GPU.
   std::string refusal_of(int index) {
     try {
       Nvml::open(&why_)->status(index);

@@ -16,7 +16,7 @@ namespace {
 using namespace literals;
 using ::testing::HasSubstr;
 
-// Says that a job takes so much per sample, and reads the libraries off its layers.
+// Predicts memory per sample, and derives the libraries from the layers.
 class CountingRunner final : public JobRunner {
  public:
   Forecast forecast(const std::string& job) const override {

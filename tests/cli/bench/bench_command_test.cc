@@ -105,7 +105,7 @@ TEST_F(BenchCommandTest, AttributesPlantedSlackToTheAllocator) {
               ElementsAre("allocator_slack"));
 }
 
-// Many runs in this process: what a GPU of this name reads, with `plant` and `seed`.
+// Runs the suite in this process on a virtual GPU with `plant` and `seed`.
 class ManyRuns {
  public:
   explicit ManyRuns(std::string folder) : folder_(std::move(folder)) {}
@@ -145,8 +145,7 @@ std::set<std::string> components_worse(const BenchComparison& comparison) {
   return components;
 }
 
-// GPUs whose hidden constants, workspaces and scatter differ: the rules were made with none of
-// them.
+// GPUs with different constants, workspaces and noise, which were not used to design the rules.
 TEST_F(BenchCommandTest, FindsOnlyPlantedChangesOnTenOtherGpus) {
   ManyRuns runs(directory_.path().string());
   for (int i = 0; i < 10; ++i) {
@@ -156,7 +155,7 @@ TEST_F(BenchCommandTest, FindsOnlyPlantedChangesOnTenOtherGpus) {
       return components_worse(compare(base, runs.of(gpu, plant, 2 * i + 1)));
     };
     EXPECT_THAT(found("context=300MiB"), ElementsAre("context")) << gpu;
-    // An FNO block asks both libraries; the one that grew more is named.
+    // An FNO block uses both libraries; the report names the one that grew more.
     EXPECT_THAT(found("workspace=1.5"), AnyOf(ElementsAre("workspace_cudnn"),
                                               ElementsAre("workspace_cudnn", "workspace_cufft")))
         << gpu;
@@ -215,7 +214,7 @@ TEST_F(BenchCommandTest, RepeatsSamplesDisturbedByAnotherProcess) {
 
 TEST_F(BenchCommandTest, ResumesAnInterruptedRun) {
   const std::string whole = gpu("whole.json", "", "startup");
-  // As if it had been stopped after the first two rows.
+  // Simulates an interruption after the first two rows.
   json partial = json::parse(read(whole));
   partial["benchmarks"].erase(2);
   partial["benchmarks"].erase(2);
@@ -225,7 +224,7 @@ TEST_F(BenchCommandTest, ResumesAnInterruptedRun) {
   EXPECT_EQ(again.at("benchmarks").size(), 4);
   EXPECT_EQ(again.at("benchmarks")[0].at("context_bytes"), 12345) << "the row was taken again";
   EXPECT_FALSE(std::filesystem::exists(path("again.json.partial")));
-  // Of another run, it is not taken over.
+  // Rows of another run are not reused.
   std::ofstream(path("other.json.partial")) << partial.dump();
   EXPECT_NE(
       json::parse(read(gpu("other.json", "", "startup/c"))).at("benchmarks")[0].at("context_bytes"),
@@ -280,7 +279,7 @@ TEST_F(BenchCommandTest, ListsJobsThatNoLongerFitWithTheNewCalibration) {
   EXPECT_EQ(roomy.at("flips"), false);
   const auto before = roomy.at("before_bytes").get<std::int64_t>();
   const auto after = roomy.at("after_bytes").get<std::int64_t>();
-  ASSERT_LT(before, after);  // a calibration knows of the context
+  ASSERT_LT(before, after);  // a calibration includes the context
   constexpr std::int64_t kDriversPart = std::int64_t{330} << 20;  // not available to any job
   EXPECT_EQ(judged(std::to_string((before + after) / 2 + kDriversPart) + "B", 1).at("flips"), true);
   EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
@@ -345,7 +344,7 @@ TEST_F(BenchCommandTest, ComparisonReportIsASelfContainedPage) {
   EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td>same</td>"));
   EXPECT_EQ(report({base}).exit_code, 2);
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
-  // A simulated GPU is not shown as a measured one.
+  // The page marks a simulated GPU as not measured.
   const std::string simulated = gpu("card.json", "", "startup");
   EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated, not measured"));
 }

@@ -1,4 +1,4 @@
-// `memfathom bench run --device cudnn:...`: the cuDNN of this machine, asked without a GPU.
+// `memfathom bench run --device cudnn:...`: queries the local cuDNN without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TEST_F(CudnnSuiteTest, AcceptsALibraryPath) {
   EXPECT_EQ(content("named.json").at("context").at("architecture"), "sm_80");
 }
 
-// A file that is no library: the run goes on, and what cannot be planned is said in its row.
+// With an invalid library the run continues, and failed rows contain the error.
 TEST_F(CudnnSuiteTest, ReportsAttentionThatCannotBePlannedInItsRow) {
   std::ofstream(path("libcuda.so")) << "nothing\n";
   const Outcome outcome =

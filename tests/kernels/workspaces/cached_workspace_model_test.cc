@@ -19,7 +19,7 @@ ConvolutionQuery query_of(std::int64_t batch) {
   return query;
 }
 
-// Says 100 bytes per sample, refuses batch 13, and counts what it is asked.
+// Returns 100 bytes per sample, refuses batch 13, and counts its queries.
 class CountingPlanner : public ConvolutionPlanner {
  public:
   struct Calls {

@@ -1,4 +1,4 @@
-// Our descriptions of GPUs against those outside the project.
+// Compares our GPU descriptions with the shared ones.
 #include <gtest/gtest.h>
 
 #include <fstream>

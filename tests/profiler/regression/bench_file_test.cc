@@ -43,7 +43,7 @@ TEST(BenchFileTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(bench_file_from(text, "a.json").environment, example().environment);
 }
 
-// What tools/gbench of Google Benchmark 1.9 looks up without asking whether it is there.
+// Keys that tools/gbench of Google Benchmark 1.9 requires.
 TEST(BenchFileTest, HasTheKeysOfGoogleBenchmarksCompare) {
   const json file = json::parse(to_text(example()));
   ASSERT_TRUE(file.contains("context"));

@@ -33,7 +33,7 @@ TEST(CudaAgreementTest, EveryCallAgreesOnAGpuBeforeAmpere) {
   expect_agreement({.name = "Tesla T4", .major = 7, .minor = 5});
 }
 
-// GPUs from Ampere on convolve fp32 in TF32; the self-test must not take that for a mistake.
+// GPUs from Ampere on convolve fp32 in TF32; the self-test must not report that as an error.
 TEST(CudaAgreementTest, EveryCallAgreesOnAGpuWithTf32Convolutions) {
   expect_agreement({.tf32 = true});
 }

@@ -24,7 +24,7 @@ struct Extents {
   DType type = DType::kBf16;
 };
 
-// A call on the device and its twin on the host, filled alike.
+// A call on the device and the same call on the host.
 class Twins {
  public:
   Twins(Device& device, const Extents& extents, bool causal)
@@ -210,7 +210,7 @@ TEST_F(CudaAttentionTest, UsesOwnKernelsForUnsupportedCases) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaAttentionTest, OldCudnnRunsOnlyMultiplesOf128) {
+TEST_F(CudaAttentionTest, OldCudnnRunsLength128) {
   doubles::reset({.cudnn = 91500});
   CudaDevice device(0);
   Twins twins(device, {.heads = 1, .key_heads = 1, .queries = 128, .keys = 128}, true);

@@ -109,7 +109,7 @@ TEST_F(CudaConvolutionTest, RunsAViewWithinTheGivenWorkspace) {
   call.y.data = static_cast<char*>(tensors.bytes(1024).data) + 4;
   device.run(call);  // none: the engine of the fallback list
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
-  // In benchmark mode it brings less once the aligned convolution has chosen.
+  // In benchmark mode the workspace is smaller after the aligned convolution has chosen an engine.
   call.query.benchmark = true;
   call.workspace = tensors.bytes(4 << 20);
   doubles::set_elapsed({3, 1, 2});  // engines of 1 MiB, 4 MiB and 0

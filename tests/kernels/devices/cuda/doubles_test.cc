@@ -1,4 +1,4 @@
-// The doubles refuse what the real libraries refuse; a double that forgives would prove nothing.
+// The doubles refuse what the real libraries refuse; otherwise passing tests would prove nothing.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cufft.h>

@@ -1,5 +1,4 @@
-// What happens when a library fails: nothing leaks, and the device is usable or says that it is
-// not.
+// Library failures: nothing leaks, and the device stays usable or reports that it is not.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cudnn_graph.h>
@@ -147,8 +146,7 @@ TEST_F(CudaFailureTest, FailedOpenLeaksNothing) {
   }
 }
 
-// Launching fails: from then on the device refuses everything, instead of handing out wrong
-// numbers.
+// Launching fails: from then on the device refuses all calls instead of returning wrong results.
 TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   struct Launch {
     const char* function;
@@ -235,7 +233,7 @@ TEST_F(CudaFailureTest, DeviceStaysUsableAfterALibraryRefusesACall) {
 }
 
 // With lazy loading the first launch of a kernel allocates its code: on a nearly full GPU that is
-// an answer, not the end of the device.
+// out of memory, and the device stays usable.
 TEST_F(CudaFailureTest, LazyLoadingWithoutMemoryIsOutOfMemoryAndLeavesTheDeviceUsable) {
   CudaDevice device(0);
   Work work(device);

@@ -187,7 +187,7 @@ TEST_F(CudaLayersTest, FusedEnginesReplaceTheTemporariesOfFlashAttentionAndNothi
   EXPECT_EQ(fused.size() + missing.size(), wanted.size());
 }
 
-// What waits on the host for backward comes back as it was.
+// Saved tensors offloaded to the host return unchanged.
 TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
   for (const LayerCase& layer_case : layer_cases()) {
     SCOPED_TRACE(layer_case.name);
@@ -208,7 +208,7 @@ TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
 
 // Every segment request of a training step fails once. With anything cached the allocator releases
 // it and tries again; with nothing to release that is out of memory, in PyTorch too. Either way the
-// device goes on.
+// device stays usable.
 TEST_F(CudaLayersTest, RecoversFromOneFailedSegmentRequestOrIsOutOfMemory) {
   const LayerCase layer_case = layer_cases().front();
   CudaDevice device(0);

@@ -50,8 +50,8 @@ TEST_F(CudaMemoryTest, FailedCudaFreeLeavesNoStaleError) {
   cudaFree(reinterpret_cast<void*>(*address));
 }
 
-// The allocator gives everything back in its destructor, where an exception would end the process
-// before the error that counts is told.
+// The allocator's destructor releases everything; an exception there would terminate the process
+// and hide the first error.
 TEST_F(CudaMemoryTest, AnAllocatorOutlivesAPoisonedContext) {
   for (const bool expandable : {false, true}) {
     doubles::reset();
@@ -83,7 +83,7 @@ TEST_F(CudaMemoryTest, ReleasesLeftoverSegmentsWithTheDevice) {
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
-// The n-th request of a run of allocations fails once: with something cached to give back the
+// The n-th request of a run of allocations fails once: if it can release cached memory the
 // allocator recovers, as PyTorch's does; with nothing cached it is out of memory.
 TEST_F(CudaMemoryTest, ReleasesTheCacheAfterOneFailedSegmentRequest) {
   for (int nth = 2; nth <= 5; ++nth) {

@@ -1,4 +1,4 @@
-// Every library's status as a sentence, and what cuDNN is never asked.
+// Error messages of every library status, and queries that never reach cuDNN.
 #include "kernels/devices/cuda/status.h"
 
 #include <gmock/gmock.h>

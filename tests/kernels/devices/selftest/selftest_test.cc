@@ -27,7 +27,7 @@ TEST(SelftestTest, RefusesADeviceThatDoesNotCompute) {
   EXPECT_THROW(compare_with_reference(device), Error);
 }
 
-// A device that computes nothing stands for one that computes wrongly.
+// A device that computes nothing acts as one with wrong results.
 TEST(SelftestTest, AWrongNumberFailsItsCase) {
   DryDevice device;
   selftest::Harness harness(device);

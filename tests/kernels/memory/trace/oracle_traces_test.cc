@@ -1,4 +1,4 @@
-// The recorded traces outside the project, replayed.
+// Replays the shared recorded traces.
 #include <gtest/gtest.h>
 
 #include <algorithm>

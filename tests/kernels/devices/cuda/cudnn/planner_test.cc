@@ -93,8 +93,9 @@ TEST(CudnnPlannerTest, CudnnAcceptsOurAttentionGraphsFromAmpereToBlackwell) {
     EXPECT_THAT(answer, HasSubstr("refused cuDNN has no engine"));
 }
 
-// So the account of flash attention holds where PyTorch prefers cuDNN: on Hopper both keep the
-// query gradient in fp32 and a sum per row, and for grouped heads dk and dv of every query head.
+// The memory model of flash attention also applies where PyTorch prefers cuDNN: on Hopper both keep
+// the query gradient in fp32 and a sum per row, and for grouped heads dk and dv of every query
+// head.
 TEST(CudnnPlannerTest, BackwardWorkspaceOnHopperEqualsFlashAttention) {
   const std::vector<std::string> lines{"attention backward bf16 2 8 8 512 512 64 causal",
                                        "attention backward bf16 2 8 2 512 512 64 causal"};

@@ -1,4 +1,4 @@
-// Our description of an A100 against the one outside the project.
+// Compares our A100 description with the shared one.
 #include <gtest/gtest.h>
 
 #include <fstream>
