@@ -21,7 +21,7 @@ struct memfathom_session {
 namespace memfathom {
 namespace {
 
-// malloc, so that the caller's language does not matter; null when there is no memory.
+// Uses malloc so that C callers can free it; null if out of memory.
 char* duplicate(const std::string& text) noexcept {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);

@@ -9,10 +9,9 @@ namespace {
 class NoGpus : public GpuInventory {
  public:
   LiveGpu find(const std::string& device) const override {
-    throw Error(ErrorKind::kEnvironment,
-                device +
-                    " cannot be queried: this session was opened without live GPUs; name a GPU "
-                    "with target.gpu");
+    throw Error(ErrorKind::kEnvironment, device +
+                                             " cannot be queried: this session was opened without "
+                                             "live GPUs; specify a GPU with target.gpu");
   }
   std::optional<LiveGpu> first() const override { return std::nullopt; }
 };

@@ -1,6 +1,5 @@
-// LocalSession: an Estimator wired to this machine: the calibrations of a database, its GPUs by
-// NVML, and the workspaces of its cuDNN. Every command and the public API answer through one of
-// these.
+// LocalSession: an Estimator connected to this machine: a calibration database, GPUs through NVML,
+// and cuDNN workspaces. All commands and the public API use it.
 //
 // Thread-safe after construction.
 #pragma once
@@ -17,7 +16,7 @@
 namespace memfathom {
 
 struct SessionOptions {
-  // Absent, or a file that does not exist: only published calibrations are known.
+  // If absent or nonexistent, only published calibrations are available.
   std::optional<std::filesystem::path> database;
   bool live_gpus = true;  // false: this machine's GPUs are never queried
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kRequest = "request";
 
-// A job alone is a request too: it has a model, a request has a job or files.
+// A bare job is also a request: it has a model; other requests have a job or files.
 bool is_bare_job(const Node& request) {
   return request.is_map() && request.find("model") != nullptr && request.find("job") == nullptr &&
          request.find("files") == nullptr;
@@ -50,7 +50,7 @@ std::vector<std::string> strings_at(const Node& request, std::string_view key) {
 }
 
 // `job`: a map, or the text of a job file. `files`: paths of job files and of other tools' files.
-// `set`: dotted keys, which win over both.
+// `set`: dotted keys, which override both.
 JobInput read_request_job(const Node& request) {
   if (is_bare_job(request)) return complete_job(request);
   std::vector<ParsedFile> files;
@@ -144,7 +144,7 @@ std::string compare_request(std::string_view text, const Estimator& estimator) {
     }
     comparison.grid = strings_at(request, "grid");
     if (!comparison.grid.empty() && (comparison.strategies || !comparison.patches.empty()))
-      request.at("grid").refuse("it stands alone: leave strategies and patches out");
+      request.at("grid").refuse("it cannot be combined with strategies or patches");
     comparison.targets = strings_at(request, "targets");
     comparison.ranked = flag_at(request, "ranked");
   }

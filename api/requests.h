@@ -1,8 +1,7 @@
-// Requests: JSON in, JSON out, for each question of the public API (include/memfathom/memfathom.h
-// says what a request may hold).
+// Requests: the functions of the public API with JSON input and output
+// (include/memfathom/memfathom.h documents the requests).
 //
-// Results are the texts that the commands print with --format json. Bad requests throw
-// Error(kInput).
+// Results equal the output of the commands with --format json. Bad requests throw Error(kInput).
 #pragma once
 
 #include <string>
@@ -13,14 +12,13 @@
 namespace memfathom {
 
 std::string estimate_request(std::string_view request, const Estimator& estimator);
-// JSON lines in, JSON lines out, in order, on all cores; a line that cannot be answered becomes an
-// error object.
+// JSON lines in, JSON lines out, in order, on all cores; a line that fails becomes an error object.
 std::string batch_request(std::string_view lines, std::string_view options,
                           const Estimator& estimator);
 std::string recommend_request(std::string_view request, const Estimator& estimator);
 std::string compare_request(std::string_view request, const Estimator& estimator);
 std::string models_request();
-// An empty request lists all GPUs; a job those that it fits on.
+// An empty request lists all GPUs; a job lists the GPUs it fits on.
 std::string gpus_request(std::string_view request, const Estimator& estimator);
 std::string accuracy_request(std::string_view request, const Estimator& estimator);
 

@@ -1,4 +1,4 @@
-// The time of day as it stands in the database.
+// The current time in the database's format.
 #pragma once
 
 #include <ctime>

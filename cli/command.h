@@ -1,10 +1,10 @@
-// Command: one entry of the table of commands, and what the program hands to it.
+// Command: an entry of the command table, and the context it runs in.
 //
 // To add a command `frob`:
 //   1. cli/frob.cc with `ExitCode run_frob(const Arguments& arguments, Context& context)`. Declare
 //   its options with an
 //      OptionParser (cli/option_parser.h), call parse(arguments), do the work through the
-//      libraries, write the result to context.out (nothing else goes there), say the rest with
+//      libraries, write the result to context.out (nothing else goes there), report the rest with
 //      context.note(). Errors are thrown, not printed.
 //   2. Declare run_frob in cli/commands.h, add its line to the table in cli/commands.cc and its
 //   file to cli/CMakeLists.txt.
@@ -63,13 +63,13 @@ struct Command {
   bool is_internal() const { return name.starts_with("__"); }
 };
 
-// All commands, in the order of the help. A command is here when it works, never before.
+// All commands, in the order of the help. Only working commands are listed.
 std::span<const Command> commands();
 
-// The page of docs/commands/ that belongs to a command; empty for internal ones.
+// The docs/commands/ page of a command; empty for internal ones.
 std::string_view page_of(const Command& command);
 
-// The options that a command's page names ("--device"), then the global ones: for completion.
+// The options on a command's page ("--device"), then the global ones, for completion.
 std::vector<std::string> options_of(const Command& command);
 
 }  // namespace memfathom

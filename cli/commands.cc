@@ -14,11 +14,12 @@ namespace memfathom {
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
       Command{"estimate", "how much memory a job takes, and whether it fits", run_estimate},
-      Command{"status", "the devices of this machine, what is free and who uses them", run_status},
+      Command{"status", "the devices of this machine, their free memory and processes", run_status},
       Command{"calibrate", "measure a device and fit its constants", run_calibrate},
       Command{"profile", "the measuring half of calibrate", run_profile},
       Command{"fit", "the fitting half of calibrate", run_fit},
-      Command{"recommend", "what would make a job fit, and the largest that does", run_recommend},
+      Command{"recommend", "changes that make a job fit, and the largest size that fits",
+              run_recommend},
       Command{"compare", "strategies side by side against a baseline", run_compare},
       Command{"report", "an estimate, a calibration or a bench comparison as one HTML page",
               run_report},
@@ -27,13 +28,13 @@ std::span<const Command> commands() {
       Command{"gpus", "the known GPUs, and which of them a job fits on", run_gpus},
       Command{"calibrations", "list, show and compare calibrations", run_calibrations},
       Command{"bench", "what changed after an upgrade, and what caused it", run_bench},
-      Command{"observe", "keep measured runs of real jobs", run_observe},
-      Command{"monitor", "the peak of a running process, kept as an observation", run_monitor},
+      Command{"observe", "store measured runs of real jobs", run_observe},
+      Command{"monitor", "the peak of a running process, stored as an observation", run_monitor},
       Command{"accuracy", "compare the estimates with measured jobs", run_accuracy},
       Command{"selftest", "compare a device's results with plain loops", run_selftest},
       Command{"db", "maintain the database: info, check, merge, export, import, backup", run_db},
       Command{"completion", "print the completion script of a shell", run_completion},
-      Command{"__probe", "takes one sample", run_probe_command},
+      Command{"__probe", "measures one sample", run_probe_command},
   };
   return kCommands;
 }

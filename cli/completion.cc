@@ -52,7 +52,7 @@ ExitCode run_completion(const Arguments& arguments, Context& context) {
   options.parse(arguments);
   if (shell != "bash") {
     throw Error(ErrorKind::kUsage,
-                fmt::format("completion: the shell \"{}\" is not supported; write bash", shell));
+                fmt::format("completion: the shell \"{}\" is not supported; use bash", shell));
   }
   context.out << bash_script();
   return ExitCode::kYes;

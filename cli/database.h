@@ -1,4 +1,4 @@
-// The database of a command: the file of --db, else the default one.
+// Opens a command's database: the --db file, or the default.
 #pragma once
 
 #include <filesystem>

@@ -117,8 +117,7 @@ ExitCode export_files(const Words& words, Context& context) {
 
 ExitCode import_files(const Words& words, Context& context) {
   require_words(words, 1, words.size(), "import FILE ...");
-  // All files are read before the first is stored: a bad one stops the import, and nothing was
-  // changed.
+  // Reads all files before storing any: a bad file stops the import without changes.
   std::vector<Calibration> calibrations;
   for (const std::string& file : words) calibrations.push_back(read_calibration_file(file));
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);

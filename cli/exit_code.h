@@ -6,13 +6,13 @@
 namespace memfathom {
 
 enum class ExitCode : int {
-  kYes = 0,    // it fits or is tight, done, no regression
+  kYes = 0,    // fits or tight, done, no regression
   kNo = 1,     // does not fit, regression found, self-test failed
   kUsage = 2,  // bad usage or bad input
   kUndecided =
       3,  // only with --strict: no matching calibration, or the interval straddles the capacity
   kEnvironment = 4,  // a device or the environment failed
-  kBug = 70,         // a bug of ours
+  kBug = 70,         // internal error
 };
 
 constexpr ExitCode exit_code_of(ErrorKind kind) {

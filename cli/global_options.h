@@ -1,4 +1,4 @@
-// Global options: those that every command accepts, before or after its name.
+// Global options: accepted by every command, before or after its name.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ struct CommandLine {
   Arguments arguments;
 };
 
-// Takes the global options out of the line wherever they stand before a bare "--". Underscores in
-// option names become hyphens (--batch_size is --batch-size). Throws Error(kUsage).
+// Extracts the global options anywhere before a bare "--". Underscores in option names become
+// hyphens (--batch_size is --batch-size). Throws Error(kUsage).
 CommandLine parse_command_line(const std::vector<std::string>& words);
 
 std::span<const std::string_view> global_option_names();  // "--db", "--format", ...

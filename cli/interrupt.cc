@@ -3,7 +3,7 @@
 namespace memfathom {
 namespace {
 
-// A signal handler has no other way to tell anybody.
+// Global because a signal handler has no other way to report.
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 

@@ -1,4 +1,4 @@
-// InterruptGuard: while it stands, Ctrl-C asks for an end instead of making one.
+// InterruptGuard: while alive, turns Ctrl-C into a stop request instead of terminating the process.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace memfathom {
 class InterruptGuard {
  public:
   InterruptGuard();
-  ~InterruptGuard();  // a second Ctrl-C, and any after it, ends the program as usual
+  ~InterruptGuard();  // a second Ctrl-C terminates the program as usual
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 

@@ -20,7 +20,7 @@ class OptionParser::Implementation {
  public:
   explicit Implementation(std::string_view command) : command_(command) {
     app_.set_help_flag();  // main prints the page
-    app_.allow_extras();   // so that we can say what was meant
+    app_.allow_extras();   // for our own error messages
   }
 
   CLI::App& app() { return app_; }
@@ -50,17 +50,17 @@ class OptionParser::Implementation {
     Arguments own(arguments.begin(), tail);
     refuse_unknown_options(own);
     join_flags_with_words(own);
-    std::reverse(own.begin(), own.end());  // as CLI11 wants them
+    std::reverse(own.begin(), own.end());  // CLI11 expects reverse order
     try {
       app_.parse(std::move(own));
     } catch (const CLI::ParseError& failure) {
       refuse(failure.what());
     }
     for (const std::string& extra : app_.remaining()) {
-      refuse(fmt::format("\"{}\" is one word too many", extra));
+      refuse(fmt::format("\"{}\" is an unexpected argument", extra));
     }
     if (tail == arguments.end()) return;
-    if (rest_ == nullptr) refuse("nothing can follow \"--\" here");
+    if (rest_ == nullptr) refuse("no arguments are allowed after \"--\"");
     rest_->insert(rest_->end(), std::next(tail), arguments.end());
   }
 
@@ -71,7 +71,7 @@ class OptionParser::Implementation {
                 fmt::format("{}: {}; see memfathom {} --help", command_, what, command_));
   }
 
-  // transformers' command lines write `--bf16 True`: the word belongs to the flag before it.
+  // transformers' command lines write `--bf16 True`: the word is the value of the preceding flag.
   void join_flags_with_words(Arguments& arguments) const {
     for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
       std::string word = arguments[i + 1];
@@ -85,7 +85,7 @@ class OptionParser::Implementation {
     }
   }
 
-  // Before CLI11 looks for what is missing: a mistyped option is the likelier mistake.
+  // Runs before CLI11 reports missing options: a mistyped option is the more likely error.
   void refuse_unknown_options(const Arguments& arguments) const {
     std::vector<std::string> known;
     for (const CLI::Option* option : app_.get_options()) {

@@ -1,5 +1,5 @@
-// OptionParser: what a command accepts on its line. CLI11 is behind it, in one translation unit (it
-// is slow to compile).
+// OptionParser: the options and arguments of a command. It hides CLI11, which is slow to compile,
+// in one translation unit.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace memfathom {
 
-// `names` is a comma-separated list, "--sequence-length,--seq-length"; the first one stands in
-// messages. Targets must outlive parse(). An optional stays empty, and any other target keeps its
-// value, when the option is not given.
+// `names` is a comma-separated list, "--sequence-length,--seq-length"; messages use the first name.
+// Targets must outlive parse(). An optional stays empty, and any other target keeps its value, when
+// the option is not given.
 class OptionParser {
  public:
   explicit OptionParser(std::string_view command);
@@ -25,7 +25,7 @@ class OptionParser {
   void flag(const std::string& names, std::optional<bool>& target);  // --x, or --x=false
   void option(const std::string& names, std::string& target);
   void option(const std::string& names, std::optional<std::string>& target);
-  // The value may be left out: then it is `fallback`.
+  // The value is optional; without it the target is `fallback`.
   void option_or(const std::string& names, const std::string& fallback,
                  std::optional<std::string>& target);
   void option(const std::string& names, std::int64_t& target);
@@ -33,17 +33,18 @@ class OptionParser {
   void option(const std::string& names, double& target);
   void option(const std::string& names, std::optional<double>& target);
   void option(const std::string& names,
-              std::vector<std::string>& target);  // one value each time it is given
+              std::vector<std::string>& target);  // repeatable, one value each time
   void list_option(const std::string& names,
                    std::vector<std::string>& target);  // takes all values up to the next option
-  // Words without dashes, in order; `name` as in the page: "JOB".
+  // Positional arguments, in order; `name` as in the help page: "JOB".
   void positional(const std::string& name, std::string& target);  // required
   void positional(const std::string& name, std::optional<std::string>& target);
-  void positional(const std::string& name,
-                  std::vector<std::string>& target);  // the rest and what follows "--"
+  void positional(
+      const std::string& name,
+      std::vector<std::string>& target);  // the remaining arguments, including those after "--"
 
-  // Throws Error(kUsage): unknown option (with the nearest one), missing or malformed value, a word
-  // too many.
+  // Throws Error(kUsage): unknown option (with the nearest one), missing or malformed value,
+  // unexpected argument.
   void parse(const Arguments& arguments);
 
  private:

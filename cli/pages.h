@@ -1,4 +1,4 @@
-// The pages of docs/ that are inside the binary, so that help and manual cannot drift apart.
+// The docs/ pages embedded in the binary, so that help and manual cannot differ.
 #pragma once
 
 #include <span>

@@ -19,7 +19,8 @@ namespace {
 
 std::string help() {
   std::string text =
-      "memfathom tells how much GPU memory a training or inference job needs before it runs.\n\n"
+      "memfathom estimates how much GPU memory a training or inference job needs before it "
+      "runs.\n\n"
       "usage: memfathom COMMAND [options]\n\ncommands:\n";
   for (const Command& command : commands()) {
     if (!command.is_internal()) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
@@ -30,7 +31,7 @@ std::string help() {
       "  --format FORMAT  table, json, csv or markdown\n"
       "  --output FILE    write the result to a file instead of standard output\n"
       "  --quiet          no progress and no remarks\n"
-      "  --verbose        say what is being done\n"
+      "  --verbose        more detail\n"
       "  --no-color       no colours (also: NO_COLOR in the environment)\n"
       "  --help           this text, or the page of a command\n"
       "  --version        the version\n\n"
@@ -107,10 +108,10 @@ ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, s
     err << "memfathom: " << error.what() << '\n';
     return exit_code_of(error.kind());
   } catch (const std::bad_alloc&) {
-    err << "memfathom: this machine has no memory left; close other programs or ask for less\n";
+    err << "memfathom: out of host memory; close other programs or reduce the request\n";
     return ExitCode::kEnvironment;
   } catch (const std::exception& error) {
-    err << "memfathom: a bug of ours: " << error.what()
+    err << "memfathom: internal error: " << error.what()
         << "; please report it with the command line\n";
     return ExitCode::kBug;
   }

@@ -1,5 +1,5 @@
-// The program behind main: words in, exit code out. Knows the table of commands and nothing about
-// any of them.
+// The program behind main: takes arguments, returns an exit code. It depends on the command table
+// only.
 #pragma once
 
 #include <iosfwd>
@@ -10,8 +10,8 @@
 
 namespace memfathom {
 
-// Prints errors to `err` and never throws. `colour` says whether `out` is a terminal that wants
-// colours.
+// Prints errors to `err` and never throws. `colour`: whether `out` is a terminal that supports
+// colour.
 ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
                      bool colour);
 

@@ -1,4 +1,4 @@
-// Tables in the format that was asked for. JSON is each command's own.
+// Renders tables in the requested format. Each command writes its own JSON.
 #pragma once
 
 #include <string>

@@ -105,7 +105,7 @@ ExitCode list(const Words& words, Context& context) {
   return ExitCode::kYes;
 }
 
-// The file as it was saved, so that it can be compared elsewhere.
+// Prints the saved file, so that it can be compared elsewhere.
 ExitCode show(const Words& words, Context& context) {
   require_words(words, 1, "show NAME|ID");
   context.out << found(words[0], context).document;

@@ -28,7 +28,7 @@ std::string component_of(Library library) {
   return fmt::format("workspace_{}", to_string(is_lt ? Library::kCublas : library));
 }
 
-// What a stage added to the one before; nothing when it was not reached.
+// Bytes that a stage added to the previous one; nullopt if it was not reached.
 std::optional<Bytes> added_by(std::string_view stage, const std::vector<StageReading>& stages) {
   for (std::size_t i = 1; i < stages.size(); ++i) {
     if (stages[i].stage != stage) continue;

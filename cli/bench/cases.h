@@ -1,5 +1,4 @@
-// The cases of the device suite, and a probe's answer as a row of counters: for `bench run` and for
-// the Google Benchmark program.
+// The cases of the device suite and their rows, for `bench run` and the Google Benchmark program.
 #pragma once
 
 #include <string>
@@ -10,20 +9,20 @@
 
 namespace memfathom {
 
-// A benchmark of a device: a job, or what the process takes before one.
+// A device benchmark: a job, or the process's memory before a job.
 struct DeviceCase {
   std::string name;
   std::string label;
   std::string job;
-  std::string startup;  // the counter that is kept; empty for a job
+  std::string startup;  // the reported counter; empty for a job
   LibraryUse uses;
 };
 
-// What a process takes before its job, then every layer in every type that suits the scale: tiny,
-// small, full, or empty for what suits the device.
+// The process's memory before a job, then every layer in every dtype of the scale: tiny, small,
+// full, or empty for the device's default.
 std::vector<DeviceCase> device_cases(const std::string& device, const std::string& scale);
 
-// One probe's answer as a row. `startup` keeps that counter only ("context_bytes").
+// A probe's answer as a row. `startup` selects a single counter ("context_bytes").
 BenchRow row_of(const ProbeOutcome& outcome, const std::string& startup);
 
 }  // namespace memfathom

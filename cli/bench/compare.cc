@@ -36,7 +36,7 @@ double share_in(std::string_view text, const std::string& whole) {
   return *percent / 100;
 }
 
-// "5%", "256MiB" or both with a comma between. What is not named does not fail.
+// "5%", "256MiB" or both, separated by a comma. An unset limit never fails.
 void read_fail_threshold(const std::string& text, CompareOptions& options) {
   options.fail_share = std::numeric_limits<double>::infinity();
   options.fail_bytes = Bytes{std::numeric_limits<std::int64_t>::max()};

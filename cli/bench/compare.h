@@ -1,4 +1,4 @@
-// A comparison of two bench files as the command line asks for it.
+// A comparison of two bench files, as requested on the command line.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct RequestedComparison {
   BenchFile base_file, now_file;
   BenchComparison comparison;
   std::vector<JobVerdictChange> jobs;  // of --jobs
-  bool all = false;                    // those that did not change too
+  bool all = false;                    // include unchanged ones
   ExitCode exit_code = ExitCode::kYes;
 };
 
-// The arguments and options of `bench compare`, and what they lead to. Throws Error(kUsage) in the
-// name of `command`, and Error(kInput).
+// Parses the arguments of `bench compare` and compares. Throws Error(kUsage), naming `command`, and
+// Error(kInput).
 RequestedComparison requested_comparison(const char* command, const Arguments& arguments,
                                          const Context& context);
 

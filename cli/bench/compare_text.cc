@@ -34,7 +34,7 @@ std::string comparison_summary(const BenchComparison& comparison) {
     if (count == 0) continue;
     text += fmt::format("{}{} {}", before, count, to_string(verdict));
     if (verdict == BenchVerdict::kWorse) {
-      text += fmt::format(" ({} failing, {} to be watched)", comparison.count(Severity::kFailure),
+      text += fmt::format(" ({} failing, {} warnings)", comparison.count(Severity::kFailure),
                           comparison.count(Severity::kWarning));
     }
     before = ", ";

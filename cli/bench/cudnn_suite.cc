@@ -41,7 +41,7 @@ std::vector<PlannerQuery> attentions(const BenchFilter& filter) {
   return questions;
 }
 
-// cuDNN compiles attention with a libcuda at hand; the toolkit's stub is enough.
+// cuDNN needs libcuda to compile attention; the toolkit's stub is sufficient.
 std::string libcuda_for(const BenchRunOptions& options) {
   if (!options.libcuda.empty()) return options.libcuda;
   for (const char* path :
@@ -67,7 +67,7 @@ BenchRow row_from(const PlannerQuery& question, const std::string& answer) {
   return row;
 }
 
-// A planner that ends over a question fails that one only: the next starts another.
+// A planner that crashes fails only that query; the next query starts a new one.
 BenchRow query_planner(CudnnPlanner& planner, const PlannerQuery& question) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -110,8 +110,8 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   if (!with_libcuda.empty() && attention_planning.libcuda.empty()) {
     if (plain.empty())
       throw Error(ErrorKind::kEnvironment,
-                  "attention alone needs a libcuda.so; name one with --libcuda");
-    context.note("attention is left out: it needs a libcuda.so; name one with --libcuda");
+                  "attention requires libcuda.so; set its path with --libcuda");
+    context.note("attention is skipped: it requires libcuda.so; set its path with --libcuda");
     with_libcuda.clear();
   }
 
@@ -125,7 +125,7 @@ void run_cudnn_suite(const BenchRunOptions& options, const Context& context) {
   fresh.environment = described(gpu, CudnnPlanner(planning).cudnn_version());
   BenchLog log(options.out, fresh);
   if (log.taken_over() > 0)
-    context.note(fmt::format("goes on after {} rows of a run that was stopped", log.taken_over()));
+    context.note(fmt::format("resuming an interrupted run after {} rows", log.taken_over()));
 
   const auto questions = static_cast<std::int64_t>(plain.size() + with_libcuda.size());
   Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "bench",

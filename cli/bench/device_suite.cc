@@ -23,7 +23,7 @@ std::vector<DeviceCase> cases_for(const BenchRunOptions& options) {
   return cases;
 }
 
-// Different in every repetition and every run with another seed, the same when it is run again.
+// Depends on repetition and seed only, so that a run can be repeated.
 std::uint64_t seed_of(const BenchRunOptions& options, const std::string& name, int repetition) {
   return stable_hash(fmt::format("{}|{}|{}", options.seed, name, repetition));
 }
@@ -36,7 +36,7 @@ ProbeReply environment_of(const std::string& device, const Probe& probe) {
   throw Error(ErrorKind::kEnvironment, fmt::format("{} cannot be used: {}", device, outcome.note));
 }
 
-// What another process on the GPU disturbed is taken again, as a calibration does.
+// Repeats a sample that another process on the GPU disturbed, as a calibration does.
 ProbeOutcome undisturbed(const Probe& probe, const ProbeRequest& request) {
   constexpr int kRetakes = 2;
   ProbeOutcome outcome = probe(request);
@@ -51,7 +51,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
   const DeviceName name = parse_device(options.device);
   if (!options.plant.empty() && name.kind != DeviceKind::kVirtual)
     throw Error(ErrorKind::kUsage,
-                "--plant changes a virtual card only; write --device virtual:NAME");
+                "--plant applies only to a virtual GPU; use --device virtual:NAME");
   const std::string device = options.device + (options.plant.empty() ? "" : "+" + options.plant);
   const std::vector<DeviceCase> cases = cases_for(options);
   const ProbeReply there = environment_of(device, probe);
@@ -66,7 +66,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
   fresh.environment = there.environment;
   BenchLog log(options.out, fresh);
   if (log.taken_over() > 0)
-    context.note(fmt::format("goes on after {} rows of a run that was stopped", log.taken_over()));
+    context.note(fmt::format("resuming an interrupted run after {} rows", log.taken_over()));
 
   const EstimatorRunner runner;
   Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "bench",
@@ -92,7 +92,7 @@ void run_device_suite(const BenchRunOptions& options, const Probe& probe, const 
       row.repetition = repetition;
       row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       row.time_of = "process";
-      // A simulated GPU takes no time of its own.
+      // A simulated GPU has no timings.
       if (name.kind != DeviceKind::kVirtual && c.startup.empty() && row.error.empty() &&
           outcome.reply->sample->seconds_per_step) {
         row.seconds = *outcome.reply->sample->seconds_per_step;

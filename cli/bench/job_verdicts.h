@@ -1,4 +1,4 @@
-// Which saved jobs fitted with one calibration and do not with another.
+// Job verdicts: saved jobs that fit with one calibration but not with another.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace memfathom {
 
 struct JobVerdictChange {
   std::string file;
-  Bytes before;  // the device peak with the calibration before
+  Bytes before;  // the device peak with the old calibration
   Bytes after;
   Bytes available;  // 0: the job names no GPU
   VerdictStatus status_before = VerdictStatus::kUnknown;
   VerdictStatus status_after = VerdictStatus::kUnknown;
-  std::string error;  // why there is no answer
+  std::string error;  // why the estimate failed
 
   bool flips() const {
     return status_before != VerdictStatus::kDoesNotFit &&
@@ -24,8 +24,8 @@ struct JobVerdictChange {
   }
 };
 
-// Every *.yaml, *.yml and *.json of a folder, by name. A job that cannot be answered is an entry
-// with its error; a folder without jobs and an unknown calibration are Error(kInput).
+// Every *.yaml, *.yml and *.json file of a folder, by name. A failed job is an entry with its
+// error. Throws Error(kInput) for a folder without jobs or an unknown calibration.
 std::vector<JobVerdictChange> compare_job_verdicts(const std::string& folder,
                                                    const std::string& before,
                                                    const std::string& after,

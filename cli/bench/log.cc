@@ -26,7 +26,7 @@ BenchLog::BenchLog(std::string out, BenchFile fresh)
   try {
     before = read_bench_file(partial_);
   } catch (const Error&) {
-    return;  // not ours to read: it is written over
+    return;  // not a file of this program: overwrite it
   }
   if (!is_same_run(before, file_)) return;
   file_ = std::move(before);
@@ -54,7 +54,7 @@ void BenchLog::finish() {
     std::filesystem::remove(partial_, ignored);
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("no benchmark could be run on {}: {}", file_.device,
-                            file_.rows.empty() ? "none is left" : file_.rows.front().error));
+                            file_.rows.empty() ? "none was selected" : file_.rows.front().error));
   }
   write_file_atomically(out_, to_text(file_));
   std::filesystem::remove(partial_, ignored);
@@ -70,7 +70,7 @@ BenchFilter::BenchFilter(const std::string& expression) {
     admits_ = [pattern](const std::string& name) { return std::regex_search(name, pattern); };
   } catch (const std::regex_error& error) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--filter is \"{}\", which is no regular expression: {}", expression,
+                fmt::format("--filter is \"{}\", which is not a regular expression: {}", expression,
                             error.what()));
   }
 }

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::chrono::seconds kProbeLimit{300};
 
-// A library that is named and not there must not be another one in silence.
+// A missing library is an error: never use another one silently.
 void check_libraries(const BenchRunOptions& options) {
   const auto check = [&](const char* option, const std::string& named,
                          const std::filesystem::path& file) {
     if (named.empty()) return;
     if (!options.device.starts_with("cudnn:")) {
-      throw Error(ErrorKind::kUsage, fmt::format("{} goes with --device cudnn:..., not with {}",
-                                                 option, options.device));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} requires --device cudnn:..., not {}", option, options.device));
     }
     if (access(file.c_str(), R_OK) != 0) {
       throw Error(ErrorKind::kUsage,
@@ -79,7 +79,7 @@ ExitCode bench_run(const Arguments& arguments, Context& context) {
   }
   if (suite_names(options).empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--filter \"{}\" leaves no benchmark; --list shows their names",
+                fmt::format("--filter \"{}\" matches no benchmark; use --list for their names",
                             options.filter));
   }
   if (options.device.starts_with("cudnn:")) {

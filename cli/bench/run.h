@@ -1,4 +1,4 @@
-// A run of the suite: what was asked for, and the file that grows while it goes on.
+// A run of the suite: its options and its growing result file.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ struct BenchRunOptions {
   std::string filter;  // a regular expression; empty: everything
   int repetitions = 3;
   std::string out;
-  std::string cudnn_library;  // the folder of another libcudnn.so.9
-  std::string libcuda;        // for attention; empty: the toolkit's stub where it is
+  std::string cudnn_library;  // directory of another libcudnn.so.9
+  std::string libcuda;        // for attention; empty: the toolkit's stub, if present
   std::string plant;          // a change of a virtual GPU
   std::int64_t seed = 0;      // of a virtual GPU's scatter
-  std::string scale;          // tiny, small, full; empty: what suits the device
+  std::string scale;          // tiny, small, full; empty: chosen for the device
   bool list = false;
 };
 
-// The rows of a run. They are kept in OUT.partial as they come, so that a run that was stopped goes
-// on where it was; finish() makes OUT of it.
+// The rows of a run. It appends them to OUT.partial, so that an interrupted run can resume;
+// finish() writes OUT.
 class BenchLog {
  public:
-  // `fresh` has no rows. Those of an unfinished run of the same selection in the same environment
-  // are taken over.
+  // `fresh` has no rows. Reuses the rows of an unfinished run with the same selection and
+  // environment.
   BenchLog(std::string out, BenchFile fresh);
 
   std::size_t taken_over() const { return taken_over_; }
   bool has(const std::string& name, int repetition) const;
   void add(std::vector<BenchRow> rows);
-  // Throws Error(kEnvironment), with the first row's own reason, when no row has figures.
+  // Throws Error(kEnvironment), with the first row's error, if no row has values.
   void finish();
 
  private:
@@ -50,7 +50,7 @@ class BenchLog {
   std::size_t taken_over_ = 0;
 };
 
-// Names of the suite that the filter lets through. Throws Error(kUsage) for a bad expression.
+// Benchmark names that match the filter. Throws Error(kUsage) for an invalid expression.
 class BenchFilter {
  public:
   explicit BenchFilter(const std::string& expression);
@@ -60,10 +60,10 @@ class BenchFilter {
   std::function<bool(const std::string&)> admits_;
 };
 
-// Asks cuDNN's planner; each repetition starts a fresh one.
+// Queries cuDNN's planner; each repetition starts a new one.
 void run_cudnn_suite(const BenchRunOptions& options, const Context& context);
 
-// Runs jobs on a device; each repetition of each is a process of its own.
+// Runs jobs on a device, each repetition in its own process.
 using Probe = std::function<ProbeOutcome(const ProbeRequest& request)>;
 void run_device_suite(const BenchRunOptions& options, const Probe& probe, const Context& context);
 

@@ -33,18 +33,17 @@ ExitCode nothing_to_do(const Calibration& calibration, Context& context) {
                 << '\n';
   } else {
     context.out << fmt::format(
-        "nothing to do: {} was calibrated on {} under the same driver and libraries ({}); --again "
-        "measures anew\n",
+        "nothing to do: {} was calibrated on {} with the same driver and libraries ({}); use "
+        "--again to measure again\n",
         calibration.environment.gpu, calibration.created, calibration.id.substr(0, 12));
   }
   return ExitCode::kYes;
 }
 
 ExitCode stopped(const ProfileResult& profiled, const PreparedProfile& prepared, Context& context) {
-  context.note(
-      fmt::format("stopped: {} of {} workloads are measured and kept; the same command "
-                  "goes on from there",
-                  profiled.samples.size(), prepared.plan.workloads.size()));
+  context.note(fmt::format(
+      "stopped: {} of {} workloads are measured and saved; run the same command again to resume",
+      profiled.samples.size(), prepared.plan.workloads.size()));
   return ExitCode::kNo;
 }
 
@@ -67,14 +66,15 @@ void print_result(const ProfileResult& profiled, const FitResult& fitted, Contex
   print_fit(fitted, context);
 }
 
-// What was measured is not what people estimate.
+// Estimates are for PyTorch jobs, not for the layers measured here.
 void suggest_pytorch(const PreparedProfile& prepared, const Context& context) {
   const Environment& environment = prepared.environment;
   if (environment.framework != "memfathom" || environment.kind() != DeviceKind::kCuda) return;
-  context.note(fmt::format(
-      "these are memfathom's own layers; estimates are of PyTorch jobs: memfathom calibrate "
-      "--device {} --framework pytorch [--python PATH] measures yours",
-      prepared.campaign.device));
+  context.note(
+      fmt::format("this calibrates memfathom's own layers; estimates are for PyTorch jobs: run "
+                  "memfathom calibrate "
+                  "--device {} --framework pytorch [--python PATH]",
+                  prepared.campaign.device));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Calibration text: a calibration as people ask for it, and its figures in words.
+// Calibration text: looks up calibrations and formats them.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace memfathom {
 
-// A calibration with what can be said of it without asking a device.
+// A calibration with its status, computed without a device.
 struct ListedCalibration {
   Calibration calibration;
   std::string status;  // calibrated, superseded, refused; published for the embedded ones
-  std::vector<Annotation> annotations;  // where one was asked for
+  std::vector<Annotation> annotations;  // only if one was requested
 };
 
-// Those of the database, then the published ones.
+// The calibrations of the database, then the published ones.
 std::vector<ListedCalibration> all_calibrations(const std::optional<Store>& store);
 
-// By name, id or the beginning of one (core/name_lookup.h), among all of them; by name, the
-// database's before a published one. Throws Error(kInput).
+// Finds a calibration by name, id or id prefix (core/name_lookup.h); for equal names the database
+// takes precedence. Throws Error(kInput).
 ListedCalibration lookup_calibration(const std::string& wanted, const std::optional<Store>& store);
 
 using TextRows = std::vector<std::vector<std::string>>;

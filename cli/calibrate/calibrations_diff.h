@@ -1,5 +1,5 @@
-// `calibrations diff`: which coefficients moved between two calibrations, beyond what their errors
-// explain.
+// `calibrations diff`: coefficients that changed between two calibrations by more than their
+// errors.
 #pragma once
 
 #include "cli/command.h"

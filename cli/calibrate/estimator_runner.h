@@ -1,4 +1,4 @@
-// EstimatorRunner: the profiler's jobs, built and run with the estimator's models.
+// EstimatorRunner: builds and runs the profiler's jobs with the estimator's models.
 #pragma once
 
 #include "estimator/job/job.h"
@@ -13,8 +13,8 @@ class EstimatorRunner final : public JobRunner {
   FrameworkPolicy policy(const Environment& environment) const override;
 };
 
-// What runs in an environment, PyTorch itself or our own imitation of it; a replay of its samples
-// must imitate the same.
+// The behaviour of an environment: PyTorch itself or memfathom's layers. A replay of its samples
+// must use the same policy.
 FrameworkPolicy policy_of(const Environment& environment);
 
 // The job of a sample: JSON text. Throws Error(kInput).

@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr std::chrono::seconds kAskLimit{60};
 
-// Of a run by the beginning of its id, else of a device that is here now.
+// The environment of a run given by id prefix, or of a local device.
 Environment environment_of(const Store& store, const std::string& run, const std::string& device) {
   if (run.empty()) return query_environment(own_probe_program(), device, kAskLimit).environment;
   for (const Run& known : store.runs()) {

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kAllGpus = "all";
 constexpr const char* kAnyGpu = "any NVIDIA GPU";
 constexpr std::size_t kMaxRowsPerStack =
-    60;  // one stack's thousands say no more of another's constant
+    60;  // more rows of one stack add nothing about another's constant
 
 Environment environment_of(const ObservationFit& what, const Gpu* gpu) {
   Environment environment;
@@ -33,7 +33,7 @@ Environment environment_of(const ObservationFit& what, const Gpu* gpu) {
   return environment;
 }
 
-// Rows measured on one GPU with one stack, by one person: they share a constant.
+// Rows from one source on one GPU and stack share a constant.
 std::string stack_of(const Observation& o) {
   return fmt::format("{}|{}|{}|{}|{}|{}", o.gpu, o.driver, o.cuda, o.cudnn, o.framework_version,
                      o.source);
@@ -46,7 +46,7 @@ Bytes capacity_of(const Job& job) {
   return total - job.target.used_by_others;
 }
 
-// The job of an observation, replayed on the stack it was measured on.
+// Replays an observation's job on the stack it was measured on.
 FitRow row_of(const Observation& observation, const ObservationFit& what,
               const Estimator& estimator, int number) {
   Job job = complete_job(parse_json(observation.job, fmt::format("observation {}", number), 0)).job;
@@ -73,7 +73,7 @@ struct IndexedObservation {
   Observation observation;
 };
 
-// Of each stack as many rows as of any other, from all of its length, or what it has.
+// Takes up to the same number of rows from each stack, evenly spaced.
 std::vector<IndexedObservation> balanced_by_stack(const std::vector<IndexedObservation>& all) {
   std::map<std::string, std::vector<const IndexedObservation*>> stacks;
   for (const IndexedObservation& one : all) stacks[stack_of(one.observation)].push_back(&one);
@@ -113,7 +113,7 @@ FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store
   return input;
 }
 
-// What is said of a GPU that nobody measured is a default, whoever measured the others.
+// Values for an unmeasured GPU are defaults, even if fitted to measurements of others.
 void tag(Calibration& calibration, Source source) {
   calibration.source = source;
   for (Coefficient& coefficient : calibration.coefficients) {
@@ -129,7 +129,7 @@ FitResult fit_observations(const ObservationFit& what, Store& store, const Conte
   fitted.input = input_of(what, gpu, store, context);
   for (const std::string& sentence : fitted.input.skipped) context.detail(sentence);
   if (!fitted.input.skipped.empty())
-    context.warn(fmt::format("{} observations could not be replayed; --verbose names them",
+    context.warn(fmt::format("{} observations could not be replayed; use --verbose to list them",
                              fitted.input.skipped.size()));
   FitOptions options;
   options.environment = environment_of(what, gpu);
@@ -137,7 +137,7 @@ FitResult fit_observations(const ObservationFit& what, Store& store, const Conte
   options.name = !what.name.empty() ? what.name
                  : gpu == nullptr   ? "default/pytorch"
                                     : fmt::format("{}/pytorch", gpu->name);
-  // Our own calibration of the architecture tells the bare context from the framework.
+  // memfathom's own calibration of the architecture separates the bare context from the framework.
   Environment ours = options.environment;
   ours.framework = "memfathom";
   const std::vector<Calibration> siblings = store.architecture_siblings(ours);

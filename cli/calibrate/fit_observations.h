@@ -1,4 +1,4 @@
-// Fits from observations: other people's measured jobs into a calibration (source: published).
+// Fits a calibration from published observations (source: published).
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace memfathom {
 
 struct ObservationFit {
-  std::string gpus;               // whose observations: a GPU's name, or "all"
-  std::string name;               // else GPU/framework
-  std::string framework_version;  // of the stack, where neither job nor observation says it
+  std::string gpus;               // a GPU name, or "all"
+  std::string name;               // default: GPU/framework
+  std::string framework_version;  // used if neither job nor observation sets it
   std::string provenance;
 };
 
-// Of one GPU: its calibration. Of all: what is to be assumed of a GPU and stack that nobody
-// measured, with intervals from leaving whole stacks out. Saved in the database, a refused one too.
+// For one GPU: its calibration. For all: the default for unmeasured GPUs and stacks, with intervals
+// from leaving out whole stacks. Saves the result, including a refused one.
 FitResult fit_observations(const ObservationFit& what, Store& store, const Context& context);
 
 }  // namespace memfathom

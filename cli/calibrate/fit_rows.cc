@@ -36,13 +36,13 @@ WorkspaceRow workspace_row(const WorkspaceRequest& request) {
   return row;
 }
 
-// Distinct requests of the samples that may be fitted.
+// Distinct requests of the samples used in the fit.
 std::vector<WorkspaceRow> workspace_rows(const std::vector<StoredSample>& samples) {
   std::map<std::string, const WorkspaceRequest*> distinct;
   for (const StoredSample& stored : samples) {
     if (stored.sample.validation) continue;
     for (const WorkspaceRequest& request : stored.sample.workspaces) {
-      // Attention's stands in for temporaries that the replay has: there is nothing to learn.
+      // The replay already models attention's temporaries; there is nothing to fit.
       if (request.shape.starts_with("attention")) continue;
       distinct.emplace(fmt::format("{} {}", to_string(request.library), request.shape), &request);
     }
@@ -53,7 +53,7 @@ std::vector<WorkspaceRow> workspace_rows(const std::vector<StoredSample>& sample
   return rows;
 }
 
-// A job that was measured more than once counts with its newest sample.
+// Uses the newest sample of each job.
 std::vector<StoredSample> newest_per_job(const Store& store, const Environment& environment,
                                          int* failed) {
   SampleFilter filter;
@@ -92,13 +92,13 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
   return row;
 }
 
-// What PyTorch's libraries ask for cannot be seen from outside; cuDNN is asked, as for estimates.
+// PyTorch's library requests are not visible; queries cuDNN, as estimates do.
 std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
                                               std::vector<std::string>& notes) {
   const int capability = compute_capability(environment.architecture);
   const NearestArchitecture nearest = nearest_known_architecture(capability);
   if (nearest.differs) {
-    notes.push_back(fmt::format("cuDNN's workspaces of {} are unknown: those of {} are replayed",
+    notes.push_back(fmt::format("cuDNN workspaces of {} are unknown; using those of {}",
                                 environment.architecture, nearest.architecture));
   }
   WorkspaceModelOptions options;

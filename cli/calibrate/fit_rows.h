@@ -1,5 +1,4 @@
-// Fit rows: stored samples replayed dry, ready for the fitter. The cli alone knows samples, jobs
-// and fits.
+// Fit rows: replays stored samples for the fitter. Only the CLI depends on samples, jobs and fits.
 #pragma once
 
 #include <memory>
@@ -16,21 +15,21 @@ namespace memfathom {
 struct FitInput {
   std::vector<FitRow> rows;          // one per distinct job: its newest good sample
   std::vector<std::string> skipped;  // a sentence each: samples that could not be replayed
-  std::vector<std::string> notes;    // a sentence each: what the replay had to assume
+  std::vector<std::string> notes;    // a sentence each: assumptions of the replay
   WorkspaceFit workspaces;
   int failed = 0;  // samples of other statuses
 };
 
-// All samples of exactly this environment. Where the libraries can be asked (the cpu's, and cuDNN
-// for PyTorch, whose requests nobody sees) the replay asks them; else it uses models fitted to the
-// recorded requests.
+// All samples of exactly this environment. The replay queries the libraries where possible (those
+// of the CPU, and cuDNN for PyTorch, whose requests are not recorded); otherwise it uses models
+// fitted to the recorded requests.
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
 
-// What calibrations of this device are named after: its name in `memfathom gpus`, so that estimates
-// for that GPU find them; "cpu"; else what the driver calls it.
+// The device part of a calibration's name: the name in `memfathom gpus`, so that estimates find it;
+// "cpu"; or the driver's name.
 std::string calibration_gpu_name(const Environment& environment);
 
-// The options of a fit of this device's samples.
+// Fit options for this device's samples.
 FitOptions fit_options(const Environment& environment);
 
 }  // namespace memfathom

@@ -31,8 +31,8 @@ std::string shown(const std::optional<Bytes>& bytes) {
   return bytes ? fmt::format("{:.1f}", bytes->mib()) : "-";
 }
 
-// Our own calibration of this very GPU tells its bare context from what PyTorch adds; else the
-// newest of another GPU of the architecture.
+// memfathom's own calibration of this GPU separates the bare context from what PyTorch adds;
+// otherwise the newest one of the same architecture.
 std::optional<Calibration> parent_of(const Store& store, const Environment& environment) {
   if (environment.framework == "pytorch") {
     Environment bare = environment;
@@ -60,7 +60,7 @@ FitResult fit_and_save(Store& store, const Environment& environment, const Conte
   calibration.source = environment.is_virtual() ? Source::kDefault : Source::kMeasured;
   calibration.provenance =
       environment.is_virtual()
-          ? "samples of a simulated card; no measurement"
+          ? "samples from a simulated GPU, not measurements"
           : fmt::format("{} jobs measured on this machine, {} of them for validation",
                         fitted.input.rows.size(),
                         std::count_if(fitted.input.rows.begin(), fitted.input.rows.end(),

@@ -1,5 +1,4 @@
-// Fitting: the stored samples of an environment into a saved calibration, and what both say of each
-// other.
+// Fitting: fits the stored samples of an environment, saves the calibration and compares the two.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,10 +17,10 @@ struct FitResult {
   Calibration saved;
 };
 
-// Fits, and saves the result: a refused one too, with its reason.
+// Fits and saves the result, including a refused one with its reason.
 FitResult fit_and_save(Store& store, const Environment& environment, const Context& context);
 
-// Measured against predicted, of rows kept for validation only or of all.
+// Measured against predicted, for validation rows or all rows.
 struct PredictionError {
   int rows = 0;
   double median = 0;
@@ -30,11 +29,11 @@ struct PredictionError {
 };
 PredictionError validation_error(const FitResult& fitted);
 
-// The report after a fit: brief, or the whole page with --verbose.
+// The report of a fit: brief, or full with --verbose.
 void print_fit(const FitResult& fitted, Context& context);
 nlohmann::json fit_json(const FitResult& fitted);
 
-// What was measured, and what the calibration says about it.
+// The measured values next to the calibration's predictions.
 Table sample_table(const std::vector<Sample>& samples, const FitResult* fitted);
 
 }  // namespace memfathom

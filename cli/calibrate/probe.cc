@@ -12,7 +12,7 @@
 namespace memfathom {
 
 ExitCode run_probe_command(const Arguments&, Context& context) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a probe without anybody to answer only takes memory
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a probe must not outlive its parent
   const std::string message{std::istreambuf_iterator<char>(std::cin), {}};
   context.out << to_message(measure(request_from(message), EstimatorRunner()));
   return ExitCode::kYes;

@@ -30,7 +30,7 @@ std::string libraries_of(const LibraryUse& uses) {
 }
 
 std::string condition_text(double condition) {
-  return std::isinf(condition) ? "infinite: these workloads do not tell all constants apart"
+  return std::isinf(condition) ? "infinite: these workloads cannot separate all constants"
                                : fmt::format("{:.1f}", condition);
 }
 
@@ -108,13 +108,13 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   parser.flag("--list", list);
   parser.flag("--dry-run", dry_run);
   parser.parse(arguments);
-  // The probe may stand in another folder.
+  // The probe may run in another directory.
   if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
 
   const PreparedProfile prepared = prepare(options);
   if (!options.trace.empty() && prepared.plan.workloads.size() != 1) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--trace records one workload, and {} are chosen; name one with "
+                fmt::format("--trace records one workload, but {} are selected; select one with "
                             "--filter",
                             prepared.plan.workloads.size()));
   }
@@ -126,7 +126,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   const ProfileResult profiled = profile(prepared, store, context);
   print_samples(profiled, context);
   if (!profiled.interrupted) return ExitCode::kYes;
-  context.note("stopped; the same command goes on from there");
+  context.note("interrupted; run the same command again to resume");
   return ExitCode::kNo;
 }
 

@@ -18,7 +18,7 @@
 namespace memfathom {
 namespace {
 
-constexpr double kShareOfFree = 0.5;  // the rest is for others, and for what a forecast misses
+constexpr double kShareOfFree = 0.5;  // the rest is for other processes and estimation errors
 constexpr std::chrono::seconds kAskLimit{60};
 
 Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
@@ -52,7 +52,7 @@ void keep_matching(const std::string& filter, Plan& plan) {
   }
 }
 
-// The probe's time-out in words people use.
+// The probe's time-out in seconds.
 std::chrono::milliseconds limit_of(const std::optional<double>& seconds, const Plan& plan) {
   if (!seconds) return plan.limit;
   if (!(*seconds > 0 && *seconds <= 86400))
@@ -67,17 +67,16 @@ Framework framework_of(const ProfileOptions& options) {
     throw Error(ErrorKind::kUsage, fmt::format("--framework is \"{}\"; write memfathom or pytorch",
                                                options.framework));
   }
-  if (options.python)
-    throw Error(ErrorKind::kUsage, "--python names the Python of --framework pytorch; add that");
+  if (options.python) throw Error(ErrorKind::kUsage, "--python requires --framework pytorch");
   return Framework::kOwn;
 }
 
 ProbeProgram probe_of(const ProfileOptions& options, Framework framework, DeviceKind kind) {
   if (framework == Framework::kOwn) return own_probe_program();
   if (kind == DeviceKind::kVirtual)
-    throw Error(ErrorKind::kUsage, "PyTorch runs on no simulated card; name cpu or cuda:N");
+    throw Error(ErrorKind::kUsage, "PyTorch cannot run on a simulated GPU; use cpu or cuda:N");
   if (!options.trace.empty())
-    throw Error(ErrorKind::kUsage, "--trace records our own layers; leave --framework out");
+    throw Error(ErrorKind::kUsage, "--trace records memfathom's own layers; remove --framework");
   return pytorch_probe_program(options.python.value_or("python3"));
 }
 
@@ -137,7 +136,7 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
     std::erase_if(left, [&](const Workload& workload) { return there.contains(workload.job); });
     for (auto& [job, sample] : there) profiled.samples.push_back(std::move(sample));
     profiled.resumed = static_cast<int>(profiled.samples.size());
-    context.note(fmt::format("going on with the run of {}: {} samples are there, {} to take",
+    context.note(fmt::format("resuming the run of {}: {} samples exist, {} remain",
                              unfinished->started, profiled.resumed, left.size()));
   } else {
     profiled.run = store.begin_run({.environment = prepared.environment,

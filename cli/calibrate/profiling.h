@@ -1,4 +1,4 @@
-// Profiling: a plan measured on a device into the store; what `profile` and `calibrate` share.
+// Profiling: measures a plan on a device into the store; used by `profile` and `calibrate`.
 #pragma once
 
 #include <optional>
@@ -16,33 +16,33 @@ struct ProfileOptions {
   std::string device = "cpu";
   std::string plan = "quick";
   std::string framework = "memfathom";        // or "pytorch"
-  std::optional<std::string> python;          // whose PyTorch
-  std::string filter;                         // a part of the workloads' names
+  std::optional<std::string> python;          // the Python that has PyTorch
+  std::string filter;                         // substring of the workload names
   std::optional<std::string> memory_ceiling;  // "4GiB", or a share of the free memory: "0.5"
   std::optional<double> timeout;              // seconds of one probe
   std::string trace;
 };
 void declare(OptionParser& parser, ProfileOptions& options);
 
-// A plan made for a device as it is now.
+// A plan for the current state of a device.
 struct PreparedProfile {
   Environment environment;
   Bytes memory_free;
   Plan plan;
-  std::string plan_name;  // with the filter, when there is one: "quick:mlp"
+  std::string plan_name;  // including the filter, if any: "quick:mlp"
   CampaignOptions campaign;
 };
 PreparedProfile prepare(const ProfileOptions& options);
 
 struct ProfileResult {
   std::string run;
-  int taken = 0;                // now
-  int resumed = 0;              // were there already
+  int taken = 0;                // in this run
+  int resumed = 0;              // already stored
   bool interrupted = false;     // by Ctrl-C
   std::vector<Sample> samples;  // of the whole run
 };
-// Begins a run, or goes on with the unfinished one of this plan and environment. Each sample is
-// durable before it is told.
+// Starts a run, or resumes the unfinished one of this plan and environment. Each sample is durable
+// before it is reported.
 ProfileResult profile(const PreparedProfile& prepared, Store& store, const Context& context);
 
 }  // namespace memfathom

@@ -28,16 +28,17 @@ std::unique_ptr<Device> open_device(const std::string& text) {
     case DeviceKind::kVirtual:
     case DeviceKind::kDry: break;
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--device is \"{}\"; a simulated card computes nothing that could be "
-                          "tested, write cpu or cuda:0",
-                          text));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "--device is \"{}\"; a simulated GPU computes no results to test; use cpu or cuda:0",
+          text));
 }
 
 json to_json(const SelftestReport& report, const Environment& environment) {
   json cases = json::array();
   for (const SelftestCase& result : report.cases) {
-    // A difference that is no number (a device that returned none) is null.
+    // A difference that is not a number is null.
     cases.push_back({{"name", result.name},
                      {"passed", result.passed()},
                      {"difference", result.difference},
@@ -68,7 +69,7 @@ ExitCode run_selftest(const Arguments& arguments, Context& context) {
   } else {
     Table table({{"case"}, {"difference", Align::kRight}, {"allowed", Align::kRight}, {"outcome"}});
     for (const SelftestCase& result : report.cases) {
-      // All of them in a file that is kept; on a screen only what is wrong, unless asked.
+      // Tables list only failures unless --verbose is set; other formats list all cases.
       if (result.passed() && context.format == Format::kTable && !context.verbose) continue;
       table.add_row({result.name, fmt::format("{:.1e}", result.difference),
                      fmt::format("{:.1e}", result.tolerance), outcome_of(result)});

@@ -28,7 +28,7 @@ namespace {
 constexpr int kSamplingMilliseconds = 100;
 constexpr const char* kObservedVariable = "MEMFATHOM_OBSERVED";
 
-// Where the command may write what it measured: a file that goes when this does.
+// A temporary file for the command's own measurements, removed on destruction.
 class ObservedFile {
  public:
   ObservedFile() : path_((std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string()) {
@@ -46,7 +46,7 @@ class ObservedFile {
   ObservedFile(const ObservedFile&) = delete;
   ObservedFile& operator=(const ObservedFile&) = delete;
 
-  const std::string& path() const { return path_; }  // empty: there is no place for it
+  const std::string& path() const { return path_; }  // empty if no file could be created
 
  private:
   std::string path_;
@@ -68,7 +68,7 @@ pid_t start(const std::vector<std::string>& command) {
   return child;
 }
 
-// A watch that fails must not end the command it watches, or keep it from being run.
+// A monitoring failure must neither stop the command nor prevent it from running.
 std::optional<ProcessWatch> watch_gpus(const Context& context) {
   std::string why;
   std::unique_ptr<Nvml> nvml = Nvml::open(&why);
@@ -76,7 +76,7 @@ std::optional<ProcessWatch> watch_gpus(const Context& context) {
   try {
     return std::optional<ProcessWatch>(std::in_place, std::move(nvml));
   } catch (const Error& error) {
-    context.detail(fmt::format("the command's use of the GPU is not watched: {}", error.what()));
+    context.detail(fmt::format("the command's GPU usage is not monitored: {}", error.what()));
     return std::nullopt;
   }
 }
@@ -89,9 +89,9 @@ void read_once(ProcessWatch& watch, pid_t child, bool& works) {
   }
 }
 
-// Until the command ends: its own exit code; a signal is 128 and its number, as shells have it.
+// Waits for the command; returns its exit code, or 128 plus the signal number, as shells do.
 int wait_for(pid_t child, ProcessWatch* watch) {
-  // Ctrl-C reaches the command too; what it says then is still to be heard.
+  // Ctrl-C reaches the command too; keep waiting for its exit code.
   const InterruptGuard interrupt;
   int status = 0;
   bool watching = watch != nullptr;
@@ -106,8 +106,8 @@ int wait_for(pid_t child, ProcessWatch* watch) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What the command wrote, and what was seen of it; the latter only of a command that went well: one
-// that failed may have failed before its peak.
+// The observations the command wrote, and the monitored peak if the command succeeded: a failed one
+// may not have reached its peak.
 std::vector<Observation> observations_of(const ObservedFile& written, const ProcessWatch* watch,
                                          int code, const Observation& defaults) {
   std::vector<Observation> found;
@@ -123,16 +123,15 @@ std::vector<Observation> observations_of(const ObservedFile& written, const Proc
   return found;
 }
 
-// The command has ended: whatever goes wrong now is a warning, and its exit code stands.
+// The command has ended: later errors are warnings and do not change its exit code.
 void report(const Estimate& estimate, const ObservedFile& written, const ProcessWatch* watch,
             int code, const Observation& defaults, const Context& context) {
   try {
     const std::vector<Observation> observations = observations_of(written, watch, code, defaults);
     if (observations.empty()) {
-      context.detail(
-          fmt::format("nothing was observed: the command wrote nothing to ${}, and "
-                      "was not seen on a GPU",
-                      kObservedVariable));
+      context.detail(fmt::format(
+          "nothing was observed: the command wrote nothing to ${} and was not seen on a GPU",
+          kObservedVariable));
       return;
     }
     store_observations(observations, context);
@@ -158,15 +157,16 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput
   return static_cast<ExitCode>(code);
 }
 
-// Why a command was not run, and what to do about it.
+// Why the command was not run, and what to do.
 const char* reason_of(const Estimate& estimate) {
   switch (estimate.verdict.status) {
     case VerdictStatus::kDoesNotFit:
-    case VerdictStatus::kTight: return "; memfathom recommend says what would make the job fit";
+    case VerdictStatus::kTight:
+      return "; run memfathom recommend for changes that make the job fit";
     case VerdictStatus::kFits:
     case VerdictStatus::kUnknown: break;
   }
-  return ": --strict wants a calibration of this card (memfathom calibrate)";
+  return ": --strict requires a calibration of this GPU (run memfathom calibrate)";
 }
 
 }  // namespace

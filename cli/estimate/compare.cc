@@ -47,9 +47,10 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
   parser.flag("--ranked", request.ranked);
   parser.parse(arguments);
   if (!request.grid.empty() && (strategies || !patches.empty())) {
-    throw Error(ErrorKind::kUsage,
-                "compare: --grid stands alone; a strategy can be one of its dimensions: --grid "
-                "baseline,checkpointing batch=4,2,1");
+    throw Error(
+        ErrorKind::kUsage,
+        "compare: --grid cannot be combined with strategies; a strategy can be a dimension: --grid "
+        "baseline,checkpointing batch=4,2,1");
   }
   const JobInput input = source.read("compare");
   if (strategies) request.strategies = split(*strategies);

@@ -19,7 +19,7 @@ Style style_of(VerdictStatus status) {
   return Style::kPlain;
 }
 
-// Columns that say the same, or nothing, in every row are left out of what people read.
+// Human-readable tables omit columns that are empty or equal in every row.
 struct VisibleColumns {
   bool headroom, host, trained, verdict;
 };

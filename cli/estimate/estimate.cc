@@ -30,9 +30,8 @@ namespace {
 ExitCode answer_batch(const std::string& file, const BatchOptions& question, Context& context) {
   if (context.format == Format::kCsv || context.format == Format::kMarkdown) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--batch {} answers in JSON lines, one for each job; leave --format "
-                            "{} out",
-                            file, context.format == Format::kCsv ? "csv" : "markdown"));
+                fmt::format("--batch {} writes JSON lines, one per job; remove --format {}", file,
+                            context.format == Format::kCsv ? "csv" : "markdown"));
   }
   const LocalSession session(database_path(context));
   if (file == "-")
@@ -42,7 +41,7 @@ ExitCode answer_batch(const std::string& file, const BatchOptions& question, Con
     throw Error(
         ErrorKind::kInput,
         fmt::format(
-            "{}: cannot be read; --batch takes a file of JSON lines, or - for standard input",
+            "{}: cannot be read; --batch requires a file of JSON lines, or - for standard input",
             file));
   return estimate_batch(input, file, question, session.estimator(), context);
 }
@@ -52,11 +51,11 @@ ExitCode verdict_code(const Estimate& estimate, bool strict) {
   return strict && is_undecided(estimate) ? ExitCode::kUndecided : ExitCode::kYes;
 }
 
-// Single changes are half an answer where none of them is enough.
+// Points to `recommend` if no single change is enough.
 const char* hint_of(const std::vector<Suggestion>& suggestions) {
   const bool enough = std::any_of(suggestions.begin(), suggestions.end(),
                                   [](const Suggestion& one) { return one.fits; });
-  return enough ? "" : "none of these is enough alone; memfathom recommend looks for what is\n";
+  return enough ? "" : "no single change is enough; run memfathom recommend for combinations\n";
 }
 
 void print_text(const EstimateAnswer& answer, const JobInput& input, bool explain,
@@ -67,7 +66,7 @@ void print_text(const EstimateAnswer& answer, const JobInput& input, bool explai
   context.out << estimate_text(estimate, describe(input.document, input.job), context, explain);
   if (answer.rule && for_people) context.out << rule_text(*answer.rule, estimate);
   if (!estimate.suggestions.empty() && for_people)
-    context.out << "\nwhat would save memory:\n"
+    context.out << "\nchanges that save memory:\n"
                 << suggestions_text(estimate.suggestions, context) << hint_of(estimate.suggestions);
 }
 

@@ -14,8 +14,7 @@
 namespace memfathom {
 namespace {
 
-// Lines are read, answered and written in blocks of this many: memory stays bounded, whatever comes
-// in.
+// Lines are processed in blocks of this size, which bounds memory.
 constexpr std::size_t kBlock = 256;
 
 struct BatchLine {
@@ -33,8 +32,7 @@ void answer_all(std::vector<BatchLine>& lines, const std::string& name, const Ba
   });
 }
 
-// The next line without its end; of one that is longer than any job only the beginning, which is
-// enough to be refused.
+// The next line without its newline; an overlong line is truncated and then refused.
 bool read_line(std::istream& input, std::string& text) {
   constexpr std::size_t kMaxLineBytes = DocumentLimits{}.max_file_bytes + 1;
   text.clear();

@@ -1,4 +1,4 @@
-// Batch estimates: one job a line in, one answer a line out, in order, on all cores.
+// Batch estimates: one job per input line, one answer per output line, in order, on all cores.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ struct BatchOptions {
   bool strict = false;
 };
 
-// Exit code kUsage when a line could not be answered; the others are answered all the same. With
-// strict, else kUndecided when one of them is. Whether jobs fit stands in their lines.
+// Returns kUsage if a line failed; the others are still answered. With strict, returns kUndecided
+// if any answer is undecided. Verdicts are in the output lines.
 ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& options,
                         const Estimator& estimator, Context& context);
 

@@ -18,7 +18,7 @@
 namespace memfathom {
 namespace {
 
-// `exact`: sizes as bytes, for programs.
+// `exact`: sizes in bytes, for machine-readable output.
 Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact) {
   const auto size = [&](Bytes bytes) {
     return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
@@ -65,7 +65,7 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
     context.out << to_text(gpus_json(gpus), kIndented) << '\n';
   } else if (gpus.empty()) {
     context.note(
-        "the job fits on no card that is known here; memfathom recommend says what would make it "
+        "the job fits on none of the listed GPUs; run memfathom recommend for changes that make it "
         "smaller");
   } else {
     context.out << rendered(table_of(gpus, only_fitting, context.format == Format::kCsv), context);

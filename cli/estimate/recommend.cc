@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kDefaultName = "recommended";
 
-// Where a changed file goes: beside the name that was given when there are several.
+// The output path of a changed file; with several files, NAME.FILE.
 std::string place_of(const std::string& name, const std::string& file, bool several) {
   const std::filesystem::path original(file);
   if (several) return fmt::format("{}.{}", name, original.filename().string());
@@ -38,7 +38,7 @@ void write_tree(const std::string& place, bool json, const Node& content) {
   write_file_atomically(place, json ? to_indented_json(content) : to_yaml(content));
 }
 
-// The whole job, or, where the job came from somebody's own files, those with the changes in them.
+// Writes the whole job, or the user's own files with the changes applied.
 void write_recommended(const JobInput& input, const Configuration& configuration,
                        const std::string& name, const Context& context) {
   const Patch patch = patch_of(configuration.patch);
@@ -56,7 +56,7 @@ void write_recommended(const JobInput& input, const Configuration& configuration
         fmt::format("{} with the balanced configuration was written to {}", changed.file, place));
   }
   for (const KeyChange& change : written.left_over)
-    context.note("to be set by hand: " + manual_setting(change));
+    context.note("set manually: " + manual_setting(change));
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   bool ignored = false;
   source.declare(parser);
   settings.declare(parser);
-  parser.flag("--recommend", ignored);  // so that a line of `estimate --recommend` works here too
+  parser.flag("--recommend", ignored);  // accepted so that `estimate --recommend` lines work here
   parser.parse(arguments);
   const JobInput input = source.read("recommend");
   return recommend_for(input, settings, LocalSession(database_path(context)).estimator(), context);

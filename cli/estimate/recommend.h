@@ -1,4 +1,4 @@
-// Recommend: the command, and what `estimate --recommend` shares with it.
+// Recommend: the parts shared with `estimate --recommend`.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ namespace memfathom {
 
 struct RecommendSettings {
   std::optional<double> probability;
-  std::optional<std::string> file;  // --auto: where the recommended job goes
+  std::optional<std::string> file;  // --auto: output file of the recommended job
   std::vector<std::string> grid;    // --grid: the largest batch of each combination
   bool by_memory = false;           // --by-memory: a configuration for each class of GPUs
 
   void declare(OptionParser& parser);
-  // Whether any of them but the probability was given: each means a recommendation.
+  // Whether an option that implies a recommendation was given (all but the probability).
   bool asked() const { return file || !grid.empty() || by_memory; }
 };
 
-// 0: the job fits, or some configuration does; 1: none.
+// Returns 0 if the job or a configuration fits, else 1.
 ExitCode recommend_for(const JobInput& input, const RecommendSettings& settings,
                        const Estimator& estimator, Context& context);
 

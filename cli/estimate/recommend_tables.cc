@@ -59,7 +59,7 @@ std::string json_of(const Grid& grid, const std::vector<LargestRow>& rows) {
   return Json{{"schema", "memfathom.recommend-grid/1"}, {"rows", std::move(list)}}.dump(2);
 }
 
-// The classes people sort GPUs into, each with a usual GPU of its smallest size.
+// Common GPU memory classes, each with a typical GPU of its smallest size.
 struct MemoryClass {
   const char* name;
   const char* gpu;

@@ -31,7 +31,7 @@ std::string block(const std::string& lines, const char* language, const Context&
   return text;
 }
 
-// The changes in the words of each file, and what no file can say.
+// The changes in the keys of each file, and those that no file can express.
 std::string in_source_format(const Patch& patch, const JobInput& input, const Context& context) {
   const WrittenBack written = write_back(input.files.files, patch);
   std::string text;
@@ -42,7 +42,7 @@ std::string in_source_format(const Patch& patch, const JobInput& input, const Co
                   context);
   }
   for (const KeyChange& change : written.left_over)
-    text += fmt::format("  by hand: {}\n", manual_setting(change));
+    text += fmt::format("  set manually: {}\n", manual_setting(change));
   return text;
 }
 
@@ -61,7 +61,7 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
   return rendered(table, context);
 }
 
-// Whether the job as it is fits; where its estimate would but what may come would not, why.
+// Whether the unchanged job fits; if only its upper bound does not, explains why.
 std::string verdict_words(const Recommendation& recommendation) {
   if (recommendation.fits) return "it fits";
   const Totals& totals = recommendation.base.totals;
@@ -93,7 +93,7 @@ std::string remarks_text(const Estimate& estimate) {
   return text;
 }
 
-// The configurations one after another; one that asks for what the one before asks says so.
+// The configurations in order; a repeated one refers to the previous one.
 std::string configurations_text(const Recommendation& recommendation, const JobInput& input,
                                 const Context& context) {
   std::string text;
@@ -169,7 +169,7 @@ std::string recommendation_text(const Recommendation& recommendation,
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
-        "\nno known combination of changes makes it fit: use a larger card, more GPUs or a "
+        "\nno combination of changes makes the job fit; use a larger GPU, more GPUs or a "
         "smaller model (memfathom gpus --fits)\n";
   }
   text += preflight_text(list, context);

@@ -1,4 +1,4 @@
-// A recommendation as text or tables. `gpu` is that of this machine, where it is the target.
+// A recommendation as text or tables. `gpu` is the local GPU if it is the target.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ std::string recommendation_text(const Recommendation& recommendation,
                                 const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context);
 
-// A configuration to paste: as keys of a job, or in the words of the files the job came from.
+// A configuration to paste, in keys of a job or of the files the job came from.
 std::string configuration_text(const Configuration& configuration, const std::string& title,
                                const JobInput& input, const Context& context);
 

@@ -1,4 +1,4 @@
-// The rule of thumb beside an estimate as a line.
+// The rule of thumb next to an estimate, as one line.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@
 namespace memfathom {
 namespace {
 
-// A flag whose value goes to one key of the job as it is.
+// A flag that sets one key of the job.
 struct PlainFlag {
   const char* names;
   const char* key;
@@ -46,7 +46,7 @@ constexpr auto kTexts = std::to_array<PlainFlag>({
     {"--margin", "target.margin"},
 });
 
-// What a word on the command line would be in a YAML file.
+// Parses a command-line value as YAML.
 Node value_of(const std::string& text) { return parse_yaml(text, "command line", 0); }
 
 std::string precision_name(std::string dtype) {
@@ -58,17 +58,17 @@ std::string precision_name(std::string dtype) {
   return dtype;
 }
 
-// "24" of the old calculators is GiB; a size with a unit is taken as it is.
+// A plain number such as "24" is GiB; a size with a unit is kept.
 std::string memory_size(const std::string& text) {
   const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
   return bare ? text + "GiB" : text;
 }
 
-constexpr double kMaxBillions = 1e6;  // of parameters: more was meant as a plain count
+constexpr double kMaxBillions = 1e6;  // of parameters; a larger value is a plain count by mistake
 
 }  // namespace
 
-// What the values that are YAML say.
+// The values that are parsed as YAML.
 struct JobOptions::ParsedValues {
   std::vector<std::pair<std::string, Node>> texts, sets;  // key, value
   std::optional<Node> fsdp;
@@ -85,7 +85,7 @@ struct JobOptions::Values {
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
   std::vector<std::string> target_modules, sets;
 
-  // Each writes its flags into the job.
+  // Each function writes its flags into the job.
   void apply_model(bool is_path, Node& job) const;
   void apply_plain(const ParsedValues& words, Node& job) const;
   void apply_extents(Node& job) const;
@@ -130,9 +130,9 @@ void JobOptions::declare(OptionParser& parser) {
 }
 
 std::optional<std::string> JobOptions::model_path() const {
-  std::error_code ignored;  // a name too long to be a path is no path
+  std::error_code ignored;  // a name that is too long is not a path
   if (!values_->model || std::filesystem::exists(*values_->model, ignored)) return values_->model;
-  // A pipeline of the local cache has no config.json of its own to be named in a job.
+  // A pipeline in the local cache has no config.json that a job could name.
   const std::optional<NamedModel> named = find_named_model(*values_->model, huggingface_cache());
   const bool is_pipeline =
       named && named->form == "config" &&
@@ -140,7 +140,7 @@ std::optional<std::string> JobOptions::model_path() const {
   return is_pipeline ? std::optional(named->value) : std::nullopt;
 }
 
-// Another model takes the place of the files'; what learns of it stays.
+// Replaces the model of the files but keeps which parts are trainable.
 void JobOptions::Values::apply_model(bool is_path, Node& job) const {
   const auto say = [&](const char* form, Node value) {
     Node changed = Node::map();
@@ -177,7 +177,7 @@ bool JobOptions::Values::has_precision_flag() const {
   return dtype || use_fp16 || mixed_precision || std::any_of(sets.begin(), sets.end(), sets_it);
 }
 
-// Who says a precision means the whole of it.
+// A precision flag replaces all precision settings.
 void JobOptions::Values::apply_precision(Node& job) const {
   if (const Node* training = job.find("training");
       training != nullptr && training->is_map() && has_precision_flag()) {
@@ -234,10 +234,9 @@ JobOptions::ParsedValues JobOptions::words() const {
   ParsedValues words;
   words.model_is_path = model_path().has_value();
   if (v.total_params && *v.total_params > kMaxBillions) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--total-params is {}; it counts billions: write 8.0 for a model of "
-                            "8,000,000,000 parameters",
-                            *v.total_params));
+    throw Error(ErrorKind::kUsage, fmt::format("--total-params is {}; the unit is billions: use "
+                                               "8.0 for a model with 8,000,000,000 parameters",
+                                               *v.total_params));
   }
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
     if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));

@@ -1,4 +1,4 @@
-// Job options: the flags that say a job on the command line, each overriding the file's key.
+// Job options: command-line flags that define a job; each overrides a key of the job file.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@ class JobOptions {
 
   // Declares all of them; call before parser.parse().
   void declare(OptionParser& parser);
-  // --model when it is a file or a folder: to be read like the files of --from.
+  // --model if it is a file or folder; read it like the --from files.
   std::optional<std::string> model_path() const;
-  // The job as a document: what the files say, then the flags, then every --set.
+  // The job as a document: files first, then flags, then each --set.
   Node document(Node job) const;
-  // document() for many jobs: the flags' words are read once. This must outlive it.
+  // document() for many jobs: parses the flags once. This object must outlive it.
   std::function<Node(Node)> editor() const;
   bool any_given() const;
-  // Whether a flag says the precision: the type of the files' weights is then of no concern.
+  // Whether a flag sets the precision, which overrides the dtype of the stored weights.
   bool sets_precision() const;
 
  private:

@@ -32,10 +32,9 @@ bool JobSource::given() const { return file_ || !from_.empty() || options_.any_g
 std::optional<std::string> JobSource::batch_file() const {
   if (!batch_ || is_whole_number(*batch_)) return std::nullopt;
   if (file_) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--batch {} answers the jobs of that file, and {} is one more; put it "
-                            "in the file or leave --batch out",
-                            *batch_, *file_));
+    throw Error(ErrorKind::kUsage, fmt::format("--batch {} reads its jobs from that file, so {} is "
+                                               "not allowed; add it to the file or remove --batch",
+                                               *batch_, *file_));
   }
   return batch_;
 }

@@ -1,4 +1,4 @@
-// JobSource: where a command's job comes from: the file JOB, files of --from, flags.
+// JobSource: reads a command's job from the file JOB, --from files and flags.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,17 @@ namespace memfathom {
 
 class JobSource {
  public:
-  // The word JOB, --from, --batch and the flags of a job; call before parser.parse().
+  // Declares JOB, --from, --batch and the job flags; call before parser.parse().
   void declare(OptionParser& parser);
   bool given() const;
-  // The batch file of `estimate`, beside which no JOB may be named; in the old scripts --batch with
-  // a whole number is the batch size, and then this is empty.
+  // The batch file of `estimate`, which excludes JOB. Empty if --batch is a whole number: older
+  // scripts use it as the batch size.
   std::optional<std::string> batch_file() const;
-  // Nothing given: Error(kUsage) in the name of `command`.
+  // Throws Error(kUsage), naming `command`, if no job is given.
   JobInput read(const std::string& command) const;
-  // For jobs that come one by one, as the lines of a batch file: what --from, --model and the flags
-  // say is read once and goes for each. May be called from several threads; this must outlive it.
+  // For jobs read one at a time, such as the lines of a batch file: reads --from, --model and the
+  // flags once and applies them to each job. The result is thread-safe; this object must outlive
+  // it.
   std::function<JobInput(Node)> reader() const;
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// NVML, unless resident memory is asked for.
+// NVML, unless resident memory is requested.
 std::unique_ptr<Nvml> meter_for(const std::string& device) {
   if (device == "cpu") return nullptr;
   if (device != "cuda") {
@@ -33,7 +33,7 @@ std::unique_ptr<Nvml> meter_for(const std::string& device) {
   std::unique_ptr<Nvml> nvml = Nvml::open(&why);
   if (!nvml)
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("{}; --device cpu watches resident memory instead", why));
+                fmt::format("{}; use --device cpu to monitor resident memory instead", why));
   return nvml;
 }
 
@@ -90,25 +90,27 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   std::int64_t pid = 0;
   const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), pid);
   if (failure != std::errc{} || end != number.data() + number.size() || pid < 1)
-    throw Error(ErrorKind::kUsage, fmt::format("\"{}\" is no process; write its number", number));
+    throw Error(ErrorKind::kUsage, fmt::format("\"{}\" is not a process id", number));
   if (!(interval >= 0.001 && interval <= 3600))
     throw Error(ErrorKind::kUsage,
                 fmt::format("--interval is {}; write seconds between 0.001 and 3600", interval));
-  // Before the waiting begins: a job that cannot be read should not cost an hour.
+  // Read the job before waiting: an unreadable job must fail at once.
   std::optional<JobInput> input;
   if (source.given()) input = source.read("monitor");
 
   ProcessWatch watch(meter_for(device));
   watch_until_end(watch, pid, interval);
   if (watch.readings() == 0)
-    throw Error(ErrorKind::kInput, fmt::format("there is no process {}; `ps` lists them", pid));
+    throw Error(ErrorKind::kInput,
+                fmt::format("process {} does not exist; run `ps` for a list", pid));
   const std::optional<WatchedPeak> peak = watch.peak();
   if (!peak) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("process {} was on no GPU while it was watched (inside a container "
-                            "NVML knows it by another number: watch it from outside; cards that "
-                            "CUDA_VISIBLE_DEVICES hides are not watched)",
-                            pid));
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format(
+            "process {} was not seen on a GPU (inside a container NVML uses a different process "
+            "id: monitor it from outside; GPUs hidden by CUDA_VISIBLE_DEVICES are not monitored)",
+            pid));
   }
   MonitorOutcome outcome{*peak, {}, {}};
   if (input) {
@@ -117,7 +119,9 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
     if (framework_version) outcome.kept->framework_version = *framework_version;
     store_observations({*outcome.kept}, context);
   } else {
-    context.note("no job was named, so nothing is kept; memfathom monitor PID JOB.yaml keeps it");
+    context.note(
+        "no job was given, so nothing is stored; use memfathom monitor PID JOB.yaml to store the "
+        "peak");
   }
   print(pid, watch, outcome, context);
   return ExitCode::kYes;

@@ -30,8 +30,8 @@ constexpr std::array<TextKey, 9> kTextKeys{{{"gpu", &Observation::gpu},
                                             {"group", &Observation::group},
                                             {"note", &Observation::note}}};
 
-// The job as it is to be kept: completed again whenever it is used, unless only files of others say
-// it.
+// The job as stored. It is completed again at each use, unless it comes only from other tools'
+// files.
 Node job_in(const std::string& file) {
   const JobInput input = read_job_file(file);
   return with_absolute_paths(input.has_foreign_files() ? input.document : input.files.document);
@@ -60,7 +60,7 @@ void read_figure(const Node& node, Observation& observation) {
     node.refuse("it must have bytes, or fits where only that is known");
 }
 
-// Nothing for rows that are no totals or that say they are to be left out.
+// Nothing for rows that are not totals or that set "exclude".
 std::optional<Observation> observation_of(const Node& row, const std::filesystem::path& file,
                                           const Observation& defaults) {
   row.check_keys({"id", "job", "measured", "exclude", "metric", "bytes", "fits", "phase", "gpu",
@@ -79,7 +79,7 @@ std::optional<Observation> observation_of(const Node& row, const std::filesystem
   return observation;
 }
 
-// The fields of a line of CSV; quotes may enclose commas, and two of them are one.
+// The fields of a CSV line; quotes may enclose commas, and two quotes encode one.
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -98,7 +98,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-// A row of CSV as the JSON line it stands for; empty fields say nothing.
+// A CSV row as the equivalent JSON line; empty fields are unset.
 std::string json_of(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
                     const std::string& where) {
   if (fields.size() != columns.size()) {

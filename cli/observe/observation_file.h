@@ -9,9 +9,9 @@
 namespace memfathom {
 
 // Rows {"job": {...} or "path", "metric", "bytes" | "fits", "gpu", "driver", ...}; also those of
-// `accuracy`, {"id", "job", "measured": {...}, "group"}. What a row does not say is taken from
-// `defaults`, the job too; a phase's figure is no total and is left out. CSV has a first line of
-// column names. Throws Error(kInput) with file and line; jobs are read to be sure that they can be.
+// `accuracy`, {"id", "job", "measured": {...}, "group"}. `defaults` fills unset fields, including
+// the job; values of a single phase are skipped. CSV starts with a line of column names. Throws
+// Error(kInput) with file and line, also for an unreadable job.
 std::vector<Observation> read_observations(const std::filesystem::path& file,
                                            const Observation& defaults);
 

@@ -27,12 +27,13 @@ ExitCode run_observe(const Arguments& arguments, Context& context) {
 
   const std::vector<Observation> observations = read_observations(file, what);
   if (observations.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: no observations are in it; see memfathom "
-                                               "observe --help for the format",
-                                               file));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{}: the file has no observations; see memfathom observe --help for the format",
+                    file));
   }
   const int added = store_observations(observations, context);
-  context.out << fmt::format("{} observations added, {} were known\n", added,
+  context.out << fmt::format("{} observations added, {} already stored\n", added,
                              static_cast<int>(observations.size()) - added);
   return ExitCode::kYes;
 }

@@ -1,4 +1,4 @@
-// Observing: peaks of a job that ran, kept as observations beside what was estimated of it.
+// Stored observations: measured peaks of a job, stored and compared with its estimate.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace memfathom {
 
-// A watched peak as an observation of `job` (JSON): on which GPU, under which driver.
+// A monitored peak as an observation of `job` (JSON), with GPU and driver.
 Observation observation_of(const WatchedPeak& peak, const ProcessWatch& watch, std::string job);
 
-// How many of them were new.
+// Returns the number of new ones.
 int store_observations(const std::vector<Observation>& observations, const Context& context);
 
-// The estimate's figure of that metric. Allocated is the first iteration's where that is higher:
-// that is what max_memory_allocated() shows.
+// The estimate's value of that metric. Allocated uses the first iteration if that is higher, as
+// max_memory_allocated() does.
 Bytes estimated_bytes(const Estimate& estimate, Metric metric);
 
 // "device: estimated 3.13 GiB, observed 3.01 GiB (+4.0 %)".

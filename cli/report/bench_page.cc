@@ -16,7 +16,7 @@ bool has_bar(const ComparedBenchmark& b) {
   return b.verdict != BenchVerdict::kSame && b.component != "time" && b.before && b.after;
 }
 
-// Two bars for each benchmark whose memory changed, the worst first: before above after.
+// Two bars per benchmark whose memory changed, before and after, worst first.
 std::string change_chart(const BenchComparison& comparison) {
   constexpr double kWidth = 960, kLeft = 330, kRow = 34;
   std::vector<const ComparedBenchmark*> shown;
@@ -39,7 +39,7 @@ std::string change_chart(const BenchComparison& comparison) {
                                 kRow * static_cast<double>(shown.size()) + 8);
   double y = 6;
   for (const ComparedBenchmark* b : shown) {
-    // The end of a long name tells more of it than its beginning.
+    // The end of a long name is more specific than its start.
     constexpr std::size_t kLongest = 48;
     const std::string name = b->name.size() <= kLongest
                                  ? b->name
@@ -90,7 +90,7 @@ std::string jobs_section(const std::vector<JobVerdictChange>& jobs) {
          "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n";
 }
 
-// What is known of what ran.
+// The recorded stack versions.
 std::string stack_description(const Environment& environment) {
   std::string words;
   const auto add = [&](std::string_view name, const std::string& version) {
@@ -109,7 +109,7 @@ HtmlRow source_row(const char* side, const std::string& named, const BenchFile& 
   const Environment& environment = file.environment;
   return {side,
           named,
-          environment.is_virtual()  ? file.device + " (simulated: nothing was measured)"
+          environment.is_virtual()  ? file.device + " (simulated, not measured)"
           : environment.gpu.empty() ? file.device
                                     : environment.gpu,
           stack_description(environment),
@@ -136,10 +136,10 @@ std::string bench_page(const RequestedComparison& asked) {
     if (b.verdict == BenchVerdict::kWorse)
       worse += fmt::format("<li>{}</li>\n", html_escaped(headline(b)));
   }
-  if (!worse.empty()) html += "<h2>What takes more</h2>\n<ul>\n" + worse + "</ul>\n";
+  if (!worse.empty()) html += "<h2>Regressions</h2>\n<ul>\n" + worse + "</ul>\n";
   html += change_chart(comparison);
   html += "<h2>Benchmarks</h2>\n" + changes(asked) + jobs_section(asked.jobs);
-  html += "<h2>Where the figures come from</h2>\n";
+  html += "<h2>Sources</h2>\n";
   html += html_text_table({"side", "file or baseline", "device", "stack", "date", "runs"},
                           {source_row("before", asked.base, asked.base_file),
                            source_row("after", asked.now, asked.now_file)},

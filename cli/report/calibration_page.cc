@@ -29,8 +29,8 @@ std::vector<Spread> spreads_of(const Calibration& calibration) {
   return spreads;
 }
 
-// A bar from the 5th to the 95th percentile for each group, its median as a tick; 1 is where what
-// was measured equals what was said.
+// A bar from the 5th to the 95th percentile for each group, with a tick at the median; at 1 the
+// measurement equals the prediction.
 std::string spread_chart(const std::vector<Spread>& spreads) {
   constexpr double kWidth = 960, kLeft = 200, kRow = 26;
   double least = 0.95, most = 1.05;
@@ -66,7 +66,7 @@ std::string spread_chart(const std::vector<Spread>& spreads) {
 std::string spread_section(const Calibration& calibration) {
   const std::vector<Spread> spreads = spreads_of(calibration);
   if (spreads.empty()) {
-    return "<p class=\"dim\">It keeps no held-out rows: how far off it is was not measured.</p>\n";
+    return "<p class=\"dim\">It has no held-out rows, so its error was not measured.</p>\n";
   }
   std::vector<HtmlRow> rows;
   for (const Spread& one : spreads) {
@@ -74,7 +74,7 @@ std::string spread_section(const Calibration& calibration) {
                     fmt::format("{:.3f}", one.low), fmt::format("{:.3f}", one.median),
                     fmt::format("{:.3f}", one.high)});
   }
-  return "<h2>How far off it is</h2>\n" + spread_chart(spreads) +
+  return "<h2>Error</h2>\n" + spread_chart(spreads) +
          html_table({"jobs", "rows", "5th percentile", "median", "95th percentile"}, rows,
                     {1, 2, 3, 4}) +
          "<p class=\"dim\">Device memory measured over predicted, for rows that were left out of "
@@ -84,7 +84,7 @@ std::string spread_section(const Calibration& calibration) {
 std::string verdict_of(const ListedCalibration& listed) {
   const Calibration& c = listed.calibration;
   if (!c.usable) return "refused: " + c.refusal;
-  if (c.environment.is_virtual()) return "of a simulated card: nothing here was measured";
+  if (c.environment.is_virtual()) return "simulated GPU; no values were measured";
   std::string words = fmt::format("{}: held-out error median {}, 90th percentile {}", listed.status,
                                   percent_text(c.quality.held_out_median_error),
                                   percent_text(c.quality.held_out_p90_error));
@@ -107,12 +107,12 @@ std::string calibration_page(const ListedCalibration& listed) {
                   colour_of(listed), html_escaped(verdict_of(listed)));
   html += html_text_table({"property", "value"}, calibration_properties(listed), {});
   html += spread_section(c);
-  html += "<h2>What it learned</h2>\n";
+  html += "<h2>Coefficients</h2>\n";
   html +=
       html_text_table({"coefficient", "value", "standard error", "source", "samples", "meaning"},
                       calibration_coefficients(c), {1, 2, 4});
   if (!c.provenance.empty())
-    html += fmt::format("<h2>Where it comes from</h2>\n<p>{}</p>\n", html_escaped(c.provenance));
+    html += fmt::format("<h2>Provenance</h2>\n<p>{}</p>\n", html_escaped(c.provenance));
   return html_page("calibration " + c.name, html);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kWidth = 960;
 
-// From the bottom of a stack to its top: what stays first, what comes and goes last.
+// Stacking order from bottom to top: persistent components first, transient ones last.
 constexpr std::array kOrder{
     Component::kParameters,     Component::kAdapterParameters, Component::kBuffers,
     Component::kOptimizerState, Component::kGradients,         Component::kKvCache,
@@ -24,7 +24,7 @@ constexpr std::array kOrder{
     Component::kWorkspaceCufft, Component::kCommunication,     Component::kAllocatorSlack,
     Component::kContext,        Component::kFramework,         Component::kUnaccounted};
 
-// A round step that gives three to seven lines up to `most`.
+// A round step that gives three to seven grid lines up to `most`.
 double step_for(double most) {
   const double unit = std::pow(10, std::floor(std::log10(std::max(most, 1.0) / 4)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -44,7 +44,7 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view ki
       y2, kind);
 }
 
-// Where bytes and moments lie on a chart.
+// Maps bytes and points in time to chart coordinates.
 struct PlotArea {
   double left = 76, right = kWidth - 8, top = 12, bottom = 0;
   double most = 1;   // bytes at the top
@@ -69,7 +69,7 @@ std::string grid(const PlotArea& frame) {
   return svg;
 }
 
-// The area between what is below a component and what is below it with it.
+// The area of one component in the stack.
 std::string area(const PlotArea& frame, const std::vector<double>& low,
                  const std::vector<double>& high, Component component) {
   std::string path = fmt::format("M{:.1f} {:.1f}", frame.x(0), frame.y(high[0]));
@@ -92,7 +92,7 @@ std::string phase_marks(const Timeline& timeline, const PlotArea& frame) {
     svg += line(x1, frame.top, x1, frame.bottom + 6, "mark");
     const std::string words =
         phase.iteration == 0 ? phase.name : fmt::format("{} {}", phase.name, phase.iteration);
-    // A name that does not fit its room is left out.
+    // A name that does not fit its space is omitted.
     if (x2 - x1 > 7.0 * static_cast<double>(words.size()))
       svg += text_at((x1 + x2) / 2, frame.bottom + 20, "middle", words);
     begin = i;

@@ -1,4 +1,4 @@
-// Charts of a report, as SVG that stands in an HTML page.
+// Report charts as SVG for an HTML page.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace memfathom {
 
-// One colour for each component, on every chart and in every legend: "#4477aa".
+// The colour of a component in all charts and legends: "#4477aa".
 std::string_view colour_of(Component component);
 
-// What the device peak is made of, beside what the GPU has; the interval as a bracket.
+// The components of the device peak next to the GPU's capacity; the interval as a bracket.
 std::string peak_chart(const Estimate& estimate);
 
-// What is alive through load and two iterations, stacked; reserved memory as a line above it.
+// Live tensors during loading and two iterations, stacked; reserved memory as a line.
 std::string timeline_chart(const Timeline& timeline);
 
 }  // namespace memfathom

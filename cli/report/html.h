@@ -1,4 +1,4 @@
-// HTML: the frame and the tables of the pages that `report` writes.
+// HTML: page frame and tables for `report`.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace memfathom {
 
-// & < > " ' as HTML writes them. What a file names may be anything.
+// Escapes & < > " ' because file names may contain anything.
 std::string html_escaped(std::string_view text);
 
 using HtmlRow = std::vector<std::string>;
 
-// Cells are HTML already; `numbers` are the columns that hold figures.
+// Cells are HTML; `numbers` are the numeric columns.
 std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
                        const std::vector<std::size_t>& numbers);
 
-// The same of plain words: every cell is escaped.
+// The same for plain text: every cell is escaped.
 std::string html_text_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
                             const std::vector<std::size_t>& numbers);
 
-// A whole page that needs nothing but itself: no script, no network. The title is plain words.
+// A self-contained page: no scripts, no network. The title is plain text.
 std::string html_page(std::string_view title, std::string_view body);
 
 }  // namespace memfathom

@@ -54,7 +54,7 @@ std::string suggestions(const Estimate& estimate) {
     rows.push_back({html_escaped(one.change), to_string(one.saves), to_string(one.device_peak),
                     one.fits ? "yes" : "no", html_escaped(one.costs)});
   }
-  return "<h2>What would save memory</h2>\n" +
+  return "<h2>Changes that save memory</h2>\n" +
          html_table({"change", "saves", "then", "enough", "costs"}, rows, {1, 2});
 }
 
@@ -69,7 +69,7 @@ std::string remarks(const Estimate& estimate) {
   add("assumed", estimate.assumptions);
   items += fmt::format("<li><b>calibration:</b> {}</li>\n",
                        html_escaped(calibration_sentence(estimate.calibration)));
-  return "<h2>What it rests on</h2>\n<ul>\n" + items + "</ul>\n";
+  return "<h2>Assumptions and sources</h2>\n<ul>\n" + items + "</ul>\n";
 }
 
 std::string explanations(const Estimate& estimate) {
@@ -80,16 +80,16 @@ std::string explanations(const Estimate& estimate) {
                          html_escaped(module), html_escaped(line.text));
   }
   if (items.empty()) return "";
-  return "<details><summary>How each figure comes about</summary>\n<ul>\n" + items +
+  return "<details><summary>How each value is computed</summary>\n<ul>\n" + items +
          "</ul>\n</details>\n";
 }
 
 std::string timeline_section(const Timeline& timeline) {
   const std::string chart = timeline_chart(timeline);
   if (chart.empty()) return "";
-  return "<h2>Through the load and two iterations</h2>\n" + chart +
-         "<p class=\"dim\">Areas: tensors that are alive, from one allocation to the next (not to "
-         "scale in time). Line: what the caching allocator has reserved.</p>\n";
+  return "<h2>Memory during loading and two iterations</h2>\n" + chart +
+         "<p class=\"dim\">Areas: live tensors, one step per allocation (not to scale in time). "
+         "Line: memory reserved by the caching allocator.</p>\n";
 }
 
 }  // namespace

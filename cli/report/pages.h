@@ -1,5 +1,4 @@
-// Report pages: an estimate, a calibration, a bench comparison as one HTML page that needs nothing
-// but itself.
+// Report pages: an estimate, a calibration, a bench comparison as one self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace memfathom {
 
-// Everything that came from outside is escaped; there is no script in it.
+// External text is escaped; the page contains no scripts.
 std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline);
 std::string calibration_page(const ListedCalibration& listed);
 std::string bench_page(const RequestedComparison& asked);

@@ -53,7 +53,7 @@ ExitCode report_bench(const Arguments& arguments, Context& context) {
 
 struct Page {
   std::string_view name;
-  std::string_view figures;  // the command that has the same as figures
+  std::string_view figures;  // the command that prints the same values
   ExitCode (*write)(const Arguments&, Context&);
 };
 constexpr std::array kPages{Page{"estimate", "estimate JOB", report_estimate},
@@ -77,8 +77,8 @@ ExitCode run_report(const Arguments& arguments, Context& context) {
   if (page == kPages.end()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("report makes a page of an estimate, a calibration or a bench "
-                    "comparison: write memfathom report estimate JOB, report calibration "
+        fmt::format("report creates a page from an estimate, a calibration or a bench comparison: "
+                    "use memfathom report estimate JOB, report calibration "
                     "NAME or report bench BASE NEW{}",
                     arguments.empty() ? ""
                                       : fmt::format("; there is no \"{}\" ({})", arguments.front(),
@@ -86,7 +86,7 @@ ExitCode run_report(const Arguments& arguments, Context& context) {
   }
   if (context.format != Format::kTable) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("report writes HTML; for figures use memfathom {} --format json",
+                fmt::format("report writes HTML; for numbers use memfathom {} --format json",
                             page->figures));
   }
   return page->write(Arguments(arguments.begin() + 1, arguments.end()), context);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kAskLimit{60};
 
-// A probe answers for each device: a driver that crashes takes a child with it, not us.
+// Queries each device in a probe process, because a driver may crash.
 void ask(DeviceReport& device) {
   try {
     const ProbeReply reply = query_environment(own_probe_program(), device.name, kAskLimit);
@@ -36,7 +36,7 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   device.memory_source = "nvml";
   device.environment.gpu = status.name;
   add_gpu_status(device.environment, status);
-  if (!device.problem.empty()) {  // without our module a GPU can still be one that was calibrated
+  if (!device.problem.empty()) {  // a GPU without our module may still have a calibration
     device.environment.memory_total = status.total;
     if (status.compute_capability > 0)
       device.environment.architecture = fmt::format("sm_{}", status.compute_capability);
@@ -59,10 +59,10 @@ void add_gpus(MachineReport& machine) {
     machine.notes.push_back(fmt::format("no GPU: {}; {}", error.what(), why));
     return;
   }
-  if (count == 0) machine.notes.emplace_back("no GPU: the driver knows of none");
+  if (count == 0) machine.notes.emplace_back("no GPU: the driver reports none");
   if (!nvml && count > 0)
     machine.notes.push_back(
-        fmt::format("{}: memory is the card's own figure, and processes are not known", why));
+        fmt::format("{}: memory is for the whole GPU; per-process usage is unavailable", why));
   for (int index = 0; index < count; ++index) {
     try {
       machine.devices.push_back(gpu_report(index, nvml.get()));

@@ -1,4 +1,4 @@
-// Device report: the devices of this machine, what is free and who uses them; what `status` shows.
+// Device report: the devices of this machine, their free memory and processes; what `status` shows.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct DeviceReport {
   std::optional<Bytes> used, free, reserved;
   std::vector<GpuProcess> processes;
   std::string memory_source;  // "nvml", "cudaMemGetInfo", "/proc"
-  std::string problem;        // why it cannot be used; empty when it can
+  std::string problem;        // why it cannot be used; empty if usable
 };
 
 struct MachineReport {
@@ -25,7 +25,7 @@ struct MachineReport {
   std::vector<std::string> notes;  // "no GPU: ..."
 };
 
-// Never throws for what a machine lacks: that is a note.
+// Reports missing hardware or drivers as notes; never throws for them.
 MachineReport report_machine();
 
 }  // namespace memfathom

@@ -31,7 +31,7 @@ std::vector<Match> matches_of(const DeviceReport& device, const std::vector<Cali
       return match.calibration.environment.framework == at->environment.framework;
     };
     if (std::any_of(matches.begin(), matches.end(), same)) continue;
-    // What another framework runs on cannot be seen from here.
+    // The stack of another framework is not visible here.
     const bool current = at->environment.framework != device.environment.framework ||
                          at->environment.stack_key() == device.environment.stack_key();
     matches.push_back({*at, current ? "calibrated" : "stale"});
@@ -84,7 +84,7 @@ std::string described(const Environment& e) {
   return text;
 }
 
-// What estimates for this device would take and do not find; empty when nothing is missing.
+// The calibration that estimates for this device lack; empty if none.
 std::string calibration_hint(const DeviceReport& device, const std::vector<Match>& matches) {
   if (!device.name.starts_with("cuda")) {
     return matches.empty() && device.problem.empty()

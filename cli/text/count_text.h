@@ -1,4 +1,4 @@
-// Count text: numbers as people say them.
+// Count text: human-readable numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ inline std::string count_text(std::int64_t count) {
   return value >= 1e6 ? fmt::format("{:.1f} M", value / 1e6) : fmt::format("{}", count);
 }
 
-// A probability in whole percent; never 0 % or 100 %, which no measurement can promise.
+// A probability in whole percent; never 0 % or 100 %, because measurements cannot prove either.
 inline std::string probability_text(double probability) {
   if (probability < 0.01) return "< 1 %";
   return probability > 0.99 ? "> 99 %" : fmt::format("{:.0f} %", 100 * probability);

@@ -17,7 +17,7 @@ std::string percent(Bytes part, Bytes whole) {
       "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
 }
 
-// For programs: every figure a number, one meaning a column.
+// Machine-readable: plain numbers, one quantity per column.
 Table components_csv(const Estimate& estimate) {
   Table table({{"component"}, {"module"}, {"bytes"}, {"source"}, {"coefficient"}});
   for (const ComponentLine& line : estimate.components) {
@@ -30,7 +30,7 @@ Table components_csv(const Estimate& estimate) {
   return table;
 }
 
-// The largest first; what would show as 0.0 % is one line, unless everything was asked for.
+// Largest first; components that round to 0.0 % share one line unless all are requested.
 Table components_table(const Estimate& estimate, bool all) {
   Table table({{"component"}, {"memory", Align::kRight}, {"share", Align::kRight}, {"source"}});
   const Bytes whole = estimate.totals.device_peak;
@@ -61,7 +61,7 @@ Table components_table(const Estimate& estimate, bool all) {
   return table;
 }
 
-// The phase of the steady state in which the allocated peak lies; empty where none is known.
+// The steady-state phase with the allocated peak; empty if unknown.
 std::string phase_of_peak(const Estimate& estimate) {
   for (const PhaseLine& line : estimate.phases) {
     if (line.iteration != 1 && line.allocated_peak == estimate.totals.allocated_peak)
@@ -152,7 +152,7 @@ std::string calibration_sentence(const CalibrationNote& note) {
       return fmt::format("{}, from published measurements", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none for this card; documented defaults are used "
+  return "none for this GPU; using the documented defaults "
          "(memfathom calibrate --framework pytorch measures it)";
 }
 
@@ -169,7 +169,7 @@ std::string job_text(const std::string& line, const Estimate& estimate) {
   if (estimate.parameter_count > 0)
     text += fmt::format("; {} parameters", count_text(estimate.parameter_count));
   if (estimate.trainable_count > 0 && estimate.trainable_count < estimate.parameter_count)
-    text += fmt::format(", {} of them trained", count_text(estimate.trainable_count));
+    text += fmt::format(", {} trainable", count_text(estimate.trainable_count));
   return text + "\n\n";
 }
 

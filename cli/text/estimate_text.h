@@ -1,4 +1,4 @@
-// The estimate as people read it.
+// Estimates as human-readable text.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace memfathom {
 
-// Which question was answered, with its parameters; an empty line follows.
+// The job and its parameter counts, followed by an empty line.
 std::string job_text(const std::string& job, const Estimate& estimate);
 
-// `job`: the job in one line. CSV has the components alone.
+// `job`: the job in one line. CSV contains only the components.
 std::string estimate_text(const Estimate& estimate, const std::string& job, const Context& context,
                           bool explain);
 
@@ -22,7 +22,7 @@ std::string verdict_sentence(const Estimate& estimate, bool colour);
 // line feed.
 std::string totals_sentence(const Estimate& estimate);
 
-// Whose constants were used, and how old they are.
+// The calibration used and its age.
 std::string calibration_sentence(const CalibrationNote& note);
 
 // "parameters (text_encoder)", "context: module.cublas".

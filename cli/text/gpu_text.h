@@ -1,4 +1,4 @@
-// A GPU of this machine as text: what it has, what is left, and which processes hold the rest.
+// A local GPU as text: total and free memory, and the processes that use the rest.
 #pragma once
 
 #include <string>

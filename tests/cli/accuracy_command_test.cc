@@ -1,4 +1,4 @@
-// accuracy: estimates beside measured jobs, and GPUs calibrated by some of their rows.
+// accuracy: compares estimates with measured jobs, and calibrates GPUs from some rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ json row_of(const json& job, double bytes) {
           {"measured", {{"metric", "device"}, {"bytes", static_cast<std::int64_t>(bytes)}}}};
 }
 
-TEST_F(AccuracyCommandTest, ErrorsAreRelativeToWhatWasMeasured) {
+TEST_F(AccuracyCommandTest, ReportsErrorsRelativeToTheMeasurement) {
   const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   const double peak = totals(job).at("device_peak_bytes").get<double>();
   const json line = score({row_of(job, peak), row_of(job, peak / 0.8), row_of(job, peak * 4)});
@@ -83,7 +83,7 @@ TEST_F(AccuracyCommandTest, AnchorsFitTheConstantAndTf32OfAnUnnamedGpu) {
   EXPECT_LT(calibrated.at("p90_error").get<double>(), 1e-6);
 }
 
-TEST_F(AccuracyCommandTest, WhatCannotBeAnsweredIsCountedAndExplainedOnRequest) {
+TEST_F(AccuracyCommandTest, CountsFailedRowsAndExplainsThemOnRequest) {
   const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   json impossible = job;
   impossible["model"]["preset"] = "no-such-network";
@@ -94,7 +94,7 @@ TEST_F(AccuracyCommandTest, WhatCannotBeAnsweredIsCountedAndExplainedOnRequest) 
               HasSubstr("no-such-network"));
 }
 
-TEST_F(AccuracyCommandTest, JobFlagsAreSaidOfEveryRowThatIsAskedFor) {
+TEST_F(AccuracyCommandTest, AppliesJobFlagsToEverySelectedRow) {
   const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
   json larger = job;
   larger["training"]["batch_size"] = 16;
@@ -110,7 +110,7 @@ TEST_F(AccuracyCommandTest, JobFlagsAreSaidOfEveryRowThatIsAskedFor) {
   EXPECT_THAT(none.err, HasSubstr("no group begins with"));
 }
 
-TEST_F(AccuracyCommandTest, TwoWaysToCalibrateAtOnceAreRefused) {
+TEST_F(AccuracyCommandTest, RefusesAnchorsTogetherWithFolds) {
   const Outcome outcome = run({"accuracy", "--data", folder_, "--anchors", "6", "--folds", "5"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("use one of them"));

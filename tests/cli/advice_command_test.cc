@@ -27,20 +27,20 @@ TEST_F(AdviceCommandTest, GpusListsGpusByMemorySize) {
   }
 }
 
-TEST_F(AdviceCommandTest, GpusThatFitAreThoseWithRoom) {
+TEST_F(AdviceCommandTest, GpusFitsListsOnlyGpusWithEnoughMemory) {
   const json gpus = answer({"gpus", "--fits", job()})["gpus"];
   ASSERT_FALSE(gpus.empty());
   for (const json& gpu : gpus) EXPECT_LE(gpu["device_peak_bytes"], gpu["memory_bytes"]);
   EXPECT_EQ(run({"gpus", "--fits", job(), "--batch-size", "1000000"}).exit_code, 1);
 }
 
-TEST_F(AdviceCommandTest, GpusAsCsvHaveTheirMemoryInBytes) {
+TEST_F(AdviceCommandTest, GpusCsvHasMemoryInBytes) {
   EXPECT_THAT(run({"gpus", "--format", "csv"}).out, HasSubstr("\nt4,16106127360,sm_75,"));
   EXPECT_THAT(run({"gpus", "--fits", job(), "--batch-size", "1", "--format", "csv"}).out,
               HasSubstr("\nt4,16106127360,"));
 }
 
-TEST_F(AdviceCommandTest, ModelsAreCountedByBuildingThem) {
+TEST_F(AdviceCommandTest, ModelsListsParameterCountsOfTheBuiltModels) {
   bool found = false;
   const json models = answer({"models"})["models"];
   for (const json& model : models) {
@@ -50,7 +50,7 @@ TEST_F(AdviceCommandTest, ModelsAreCountedByBuildingThem) {
   EXPECT_TRUE(found);
 }
 
-TEST_F(AdviceCommandTest, RecommendSaysPatchesWithTheirSavings) {
+TEST_F(AdviceCommandTest, RecommendListsPatchesWithTheirSavings) {
   const json result = answer({"recommend", job()});
   EXPECT_EQ(result["schema"], "memfathom.recommend/1");
   EXPECT_EQ(result["fits"], false);
@@ -64,7 +64,7 @@ TEST_F(AdviceCommandTest, RecommendSaysPatchesWithTheirSavings) {
   EXPECT_EQ(run({"recommend", job(), "--probability", "2"}).exit_code, 2);
 }
 
-TEST_F(AdviceCommandTest, AnAnswerBeginsWithTheQuestionAndNamesWhatWasLeftOpen) {
+TEST_F(AdviceCommandTest, EstimateStartsWithTheJobAndListsItsAssumptions) {
   const std::vector<std::string> words{"--model", "gpt2", "--sequence-length", "64"};
   std::vector<std::string> command{"estimate"};
   command.insert(command.end(), words.begin(), words.end());
@@ -76,7 +76,7 @@ TEST_F(AdviceCommandTest, AnAnswerBeginsWithTheQuestionAndNamesWhatWasLeftOpen) 
   EXPECT_THAT(run(command).out, StartsWith("gpt2, training: batch 1 of 64 tokens, fp32, adamw"));
 }
 
-TEST_F(AdviceCommandTest, TheVerdictComesBeforeTheComponentsAndTheLargestOfThoseFirst) {
+TEST_F(AdviceCommandTest, PrintsTheVerdictBeforeTheComponentsLargestFirst) {
   const std::string text = run({"estimate", job(), "--gpu", "t4"}).out;
   const std::size_t verdict = text.find("does not fit on t4: ");
   ASSERT_NE(verdict, std::string::npos) << text;
@@ -86,7 +86,7 @@ TEST_F(AdviceCommandTest, TheVerdictComesBeforeTheComponentsAndTheLargestOfThose
   EXPECT_THAT(run({"estimate", job(), "--explain"}).out, Not(HasSubstr(" smaller components")));
 }
 
-TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
+TEST_F(AdviceCommandTest, PrintsHostMemoryPerProcessAndPerNode) {
   const std::vector<std::string> words{"estimate",
                                        "--from",
                                        data("tiny-llama"),
@@ -98,7 +98,7 @@ TEST_F(AdviceCommandTest, HostMemoryIsSaidForAProcessAndForANode) {
   EXPECT_THAT(run(words).out, HasSubstr(" for the 8 processes of a node\n"));
 }
 
-TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
+TEST_F(AdviceCommandTest, ReportIsASelfContainedPage) {
   const std::string hostile = file(
       "job.yaml",
       "id: \"<script>\"\nmodel: {preset: gpt2}\ntraining: {batch_size: 64, sequence_length: 512}\n"
@@ -108,8 +108,8 @@ TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
   const std::string page = text_of(path("page.html"));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(page, EndsWith("</html>\n"));
-  for (const char* part : {"does not fit: ", "<svg ", "What would save memory", ">backward 2<",
-                           "How each figure comes about", "&lt;script&gt;"})
+  for (const char* part : {"does not fit: ", "<svg ", "Changes that save memory", ">backward 2<",
+                           "How each value is computed", "&lt;script&gt;"})
     EXPECT_THAT(page, HasSubstr(part));
   for (const char* part : {"<script", "http://", "https://", "src="})
     EXPECT_THAT(page, Not(HasSubstr(part)));
@@ -119,7 +119,7 @@ TEST_F(AdviceCommandTest, AReportIsOnePageThatNeedsNothingElse) {
   EXPECT_EQ(run({"--format", "json", "report", "estimate", hostile}).exit_code, 2);
 }
 
-TEST_F(AdviceCommandTest, WordsOfOldCommandLinesAreUnderstood) {
+TEST_F(AdviceCommandTest, AcceptsOlderCommandLines) {
   const std::vector<std::string> words{"estimate", "--model", "gpt2", "--sequence-length", "64"};
   const auto peak = [&](std::vector<std::string> more) {
     more.insert(more.begin(), words.begin(), words.end());
@@ -136,17 +136,17 @@ TEST_F(AdviceCommandTest, WordsOfOldCommandLinesAreUnderstood) {
     return outcome.err;
   };
   EXPECT_THAT(error({"--dtype", "int8"}), HasSubstr("--load-in-8bit"));
-  EXPECT_THAT(error({"--total-params", "8000000000"}), HasSubstr("write 8.0 for a model of"));
+  EXPECT_THAT(error({"--total-params", "8000000000"}), HasSubstr("use 8.0 for a model with"));
 }
 
-TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
+TEST_F(AdviceCommandTest, CalibrationReportHasASourceForEveryCoefficient) {
   const std::string name = "a100-40gb/pytorch";
   const Outcome outcome = run({"report", "calibration", name});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(outcome.out, EndsWith("</html>\n"));
   for (const char* part : {"<svg ", "published: held-out error median ", "95th percentile",
-                           "<td>context</td>", "Where it comes from"})
+                           "<td>context</td>", "Provenance"})
     EXPECT_THAT(outcome.out, HasSubstr(part));
   for (const char* part : {"<script", "src=", "<link"})
     EXPECT_THAT(outcome.out, Not(HasSubstr(part)));
@@ -161,7 +161,7 @@ TEST_F(AdviceCommandTest, ACalibrationIsAPageWithASourceForEveryCoefficient) {
               HasSubstr("memfathom calibrations show NAME --format json"));
 }
 
-TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
+TEST_F(AdviceCommandTest, EstimateCsvContainsOnlyTheComponents) {
   const std::string text =
       run({"estimate", "--model", "gpt2", "--sequence-length", "64", "--format", "csv"}).out;
   EXPECT_THAT(text, StartsWith("component,module,bytes,source,coefficient\r\nparameters,,498"));
@@ -170,7 +170,7 @@ TEST_F(AdviceCommandTest, AnEstimateAsCsvIsNothingButItsComponents) {
   EXPECT_EQ(text.find('\n', last), text.size() - 1);
 }
 
-TEST_F(AdviceCommandTest, ALengthThatATrainersFileLeavesOpenIsAssumedAndSaid) {
+TEST_F(AdviceCommandTest, ReportsTheAssumedSequenceLengthOfATrainerFile) {
   const std::string args = file("args.json", R"({"per_device_train_batch_size": 2})");
   const Outcome outcome = run({"estimate", args, "--model", "gpt2"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -179,7 +179,7 @@ TEST_F(AdviceCommandTest, ALengthThatATrainersFileLeavesOpenIsAssumedAndSaid) {
   EXPECT_EQ(run({"estimate", "--model", "gpt2"}).exit_code, 2) << "flags must say it";
 }
 
-TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
+TEST_F(AdviceCommandTest, NamesTheMissingModelThatAFileRefersTo) {
   const std::string file_name = file("axolotl.yml", "base_model: acme/Strange\nlora_r: 8\n");
   const Outcome outcome = run({"estimate", file_name, "--gpu", "t4"});
   EXPECT_EQ(outcome.exit_code, 2);
@@ -187,13 +187,13 @@ TEST_F(AdviceCommandTest, AModelThatAFileOnlyNamesIsAskedForByThatName) {
   EXPECT_THAT(outcome.err, HasSubstr("--model FOLDER"));
 }
 
-TEST_F(AdviceCommandTest, AGpuMayBeGivenAsADeviceIndex) {
+TEST_F(AdviceCommandTest, AcceptsADeviceIndexAsGpu) {
   const Outcome outcome = run({"estimate", job(), "--gpu", "4090"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
 }
 
-TEST_F(AdviceCommandTest, TheUsualComparisonLeavesOutWhatChangesNothing) {
+TEST_F(AdviceCommandTest, CompareOmitsStrategiesThatChangeNothing) {
   const json in_bf16 = answer({"compare", job(), "--dtype", "bf16"});
   for (const json& row : in_bf16["strategies"]) EXPECT_NE(row["name"], "bf16");
   EXPECT_EQ(
@@ -204,7 +204,7 @@ TEST_F(AdviceCommandTest, TheUsualComparisonLeavesOutWhatChangesNothing) {
               StartsWith("gpt2, training: batch 64 of 512 tokens"));
 }
 
-TEST_F(AdviceCommandTest, ATrainersBf16IsOverTheTypeOfTheConfigUnlessAFlagSaysOtherwise) {
+TEST_F(AdviceCommandTest, TrainerBf16OverridesTheConfigDtypeUnlessAFlagIsGiven) {
   const auto line = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> words{"estimate", "--from", data("tiny-llama"),
                                    data("training_args.json")};
@@ -235,7 +235,7 @@ TEST_F(AdviceCommandTest, AutoWritesAJobThatFits) {
   EXPECT_EQ(run({"estimate", job()}).exit_code, 1);
 }
 
-TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheFileThatWasRead) {
+TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheInputFile) {
   const std::string written = (directory_ / "axolotl.yaml").string();
   EXPECT_EQ(
       run({"recommend", data("axolotl.yaml"), "--gpu-memory", "9", "--auto", written}).exit_code,
@@ -245,14 +245,14 @@ TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheFileThatWasRead) {
   EXPECT_THAT(text, HasSubstr("lora_r: 8"));
 }
 
-TEST_F(AdviceCommandTest, AnEstimateThatDoesNotFitSuggestsAndOneThatFitsDoesNot) {
+TEST_F(AdviceCommandTest, SuggestsChangesOnlyIfTheJobDoesNotFit) {
   const json no = answer({"estimate", job()}, 1);
   ASSERT_FALSE(no["suggestions"].empty());
   EXPECT_TRUE(no["suggestions"].at(0).contains("patch"));
   EXPECT_TRUE(answer({"estimate", job(), "--gpu-memory", "140"})["suggestions"].empty());
 }
 
-TEST_F(AdviceCommandTest, CompareHoldsStrategiesAgainstTheJob) {
+TEST_F(AdviceCommandTest, CompareListsStrategiesAgainstTheJob) {
   const json result = answer({"compare", job(), "--strategies", "checkpointing,batch=1+amp"});
   EXPECT_EQ(result["schema"], "memfathom.compare/1");
   EXPECT_EQ(result["baseline"], "baseline");
@@ -288,7 +288,7 @@ TEST_F(AdviceCommandTest, CheckRunsTheCommandOnlyIfTheJobFits) {
   EXPECT_THAT(strict.err, HasSubstr("echo was not run: --strict wants a calibration"));
 }
 
-TEST_F(AdviceCommandTest, SeveralFilesAreOneJob) {
+TEST_F(AdviceCommandTest, MergesSeveralFilesIntoOneJob) {
   const json result = answer({"estimate", "--from", data("tiny-llama"), data("training_args.json"),
                               data("deepspeed.json"), "--num-gpus", "4"});
   EXPECT_GT(result["totals"]["host_peak_bytes"], 0);
@@ -297,7 +297,7 @@ TEST_F(AdviceCommandTest, SeveralFilesAreOneJob) {
   EXPECT_THAT(result["not_modelled"].dump(), HasSubstr("torch_compile"));
 }
 
-TEST_F(AdviceCommandTest, TheOldCalculatorsLineWorksWithItsRuleBesideTheAnswer) {
+TEST_F(AdviceCommandTest, PrintsTheRuleOfThumbNextToTheEstimate) {
   const json result =
       answer({"estimate", "--batch", "8", "--height", "128", "--width", "128", "--hidden_dim",
               "256", "--num_layers", "10", "--gpu_memory", "24", "--rule-of-thumb"});

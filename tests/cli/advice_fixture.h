@@ -1,4 +1,4 @@
-// Runs commands that answer about jobs, in a folder of their own and without any calibration.
+// Runs estimate commands in a temporary directory without calibrations.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Runs the real memfathom binary and returns what it said.
+// Runs the real memfathom binary and returns its output.
 #pragma once
 
 #include <string>

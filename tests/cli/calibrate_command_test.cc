@@ -21,7 +21,7 @@ constexpr const char* kFaults =
     "  request=$(printf '%s' \"$request\" | sed "
     "'s/\"ceiling_bytes\":[0-9]*/\"ceiling_bytes\":9000000/');;\n";
 
-TEST_F(CalibrateCommandTest, FindsTheHiddenTruthOfAVirtualCard) {
+TEST_F(CalibrateCommandTest, RecoversTheHiddenConstantsOfAVirtualGpu) {
   const Outcome outcome = run({"calibrate", "--device", "virtual:blue", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   const json result = json::parse(outcome.out);
@@ -33,7 +33,7 @@ TEST_F(CalibrateCommandTest, FindsTheHiddenTruthOfAVirtualCard) {
   EXPECT_GE(result["validation"]["coverage_90"], 0.85);
 }
 
-TEST_F(CalibrateCommandTest, ASecondRunHasNothingToDo) {
+TEST_F(CalibrateCommandTest, DoesNothingOnASecondRun) {
   ASSERT_EQ(run({"calibrate", "--device", "virtual:blue"}).exit_code, 0);
   const Outcome second = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(second.exit_code, 0);
@@ -44,8 +44,8 @@ TEST_F(CalibrateCommandTest, ASecondRunHasNothingToDo) {
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 
-TEST_F(CalibrateCommandTest, GoesOnWithARunThatWasKilled) {
-  // The third workload kills the whole group: this is how a power cut looks to the database.
+TEST_F(CalibrateCommandTest, ResumesAKilledRun) {
+  // The third workload kills the whole group: the database sees this like a power failure.
   const std::string power_cut =
       probe("*'\"workload\":\"mlp/w1024-d4/fp32/256MiB\"'*) kill -KILL $PPID;;\n");
   EXPECT_EQ(run({"calibrate", "--device", "virtual:blue"}, {power_cut}).exit_code, 128 + 9);
@@ -53,12 +53,12 @@ TEST_F(CalibrateCommandTest, GoesOnWithARunThatWasKilled) {
   EXPECT_GT(before, 0U);
   const Outcome resumed = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("samples are there"));
+  EXPECT_THAT(resumed.err, HasSubstr("samples exist"));
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 
-TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandGoesOn) {
-  // The first probe of the third workload sends what a terminal would; its sample is still taken.
+TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandResumes) {
+  // The first probe of the third workload sends SIGINT like a terminal; its sample is still stored.
   const std::string ctrl_c =
       probe("*'\"workload\":\"elementwise/norm-gelu/fp32/1024MiB\"'*)\n  [ -e " + folder_ +
             "/sent ] || kill -INT $PPID; : > " + folder_ + "/sent;;\n");
@@ -70,11 +70,11 @@ TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandGoe
   EXPECT_EQ(samples().at("elementwise/norm-gelu/fp32/1024MiB").status, SampleStatus::kOk);
   const Outcome resumed = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("3 samples are there, 33 to take"));
+  EXPECT_THAT(resumed.err, HasSubstr("3 samples exist, 33 to take"));
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 
-TEST_F(CalibrateCommandTest, FaultsOfProbesBecomeStatusesInTheStore) {
+TEST_F(CalibrateCommandTest, StoresProbeFaultsAsStatuses) {
   const Outcome outcome =
       run({"profile", "--device", "virtual:blue", "--filter", "mlp/", "--timeout", "5"},
           {probe(kFaults)});
@@ -87,7 +87,7 @@ TEST_F(CalibrateCommandTest, FaultsOfProbesBecomeStatusesInTheStore) {
 }
 
 TEST_F(CalibrateCommandTest, MeasuresTheCpuByItsResidentMemory) {
-  // LeakSanitizer, where there is one, cannot halt the threads of the probe's library.
+  // LeakSanitizer cannot stop the threads of the probe's library.
   const Outcome outcome = run({"profile", "--device", "cpu", "--filter", "mlp/w256-d8/fp32/64MiB"},
                               {"ASAN_OPTIONS=detect_leaks=0"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -102,7 +102,7 @@ TEST_F(CalibrateCommandTest, MeasuresTheCpuByItsResidentMemory) {
               testing::ElementsAre("baseline", "context", "cublas", "tensors", "warmup", "steps"));
 }
 
-TEST_F(CalibrateCommandTest, WhatATraceRecordsAnEstimateReads) {
+TEST_F(CalibrateCommandTest, EstimateReadsARecordedTrace) {
   const std::string trace = folder_ + "/step.jsonl.gz";
   const Outcome profiled = run({"profile", "--device", "virtual:blue", "--filter",
                                 "mlp/w1024-d4/fp32/256MiB", "--trace", trace});
@@ -114,7 +114,7 @@ TEST_F(CalibrateCommandTest, WhatATraceRecordsAnEstimateReads) {
             samples().at("mlp/w1024-d4/fp32/256MiB").reserved_peak->count());
 }
 
-TEST_F(CalibrateCommandTest, SaysWhatAPlanWouldRun) {
+TEST_F(CalibrateCommandTest, ListsTheWorkloadsOfAPlan) {
   const Outcome outcome =
       run({"profile", "--dry-run", "--device", "virtual:blue", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -123,14 +123,14 @@ TEST_F(CalibrateCommandTest, SaysWhatAPlanWouldRun) {
   EXPECT_GE(plan["workloads"].size(), 30U);
 }
 
-TEST_F(CalibrateCommandTest, AVirtualCardNeverCalibratesARealDevice) {
+TEST_F(CalibrateCommandTest, VirtualGpuNeverCalibratesARealDevice) {
   ASSERT_EQ(run({"calibrate", "--device", "virtual:blue"}).exit_code, 0);
   const Outcome outcome = run({"fit", "--device", "cpu"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("refused"));
 }
 
-TEST_F(CalibrateCommandTest, BadUsageIsOneSentence) {
+TEST_F(CalibrateCommandTest, ReportsBadUsageInOneSentence) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"calibrate", "--device", "gpu"},
            {"calibrate", "--device", "virtual:blue", "--plan", "quik"},
@@ -144,7 +144,7 @@ TEST_F(CalibrateCommandTest, BadUsageIsOneSentence) {
   }
 }
 
-TEST_F(CalibrateCommandTest, StatusIsValidAndCompleteWithoutAGpu) {
+TEST_F(CalibrateCommandTest, StatusIsCompleteWithoutAGpu) {
   const Outcome outcome =
       run({"status", "--format", "json"}, {"MEMFATHOM_CUDA_MODULE=/nonexistent"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -46,7 +46,7 @@ class CalibrationStatusTest : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(CalibrationStatusTest, ACalibrationOfTheSameStackHolds) {
+TEST_F(CalibrationStatusTest, UsesACalibrationOfTheSameStack) {
   for (const char* version : {"2.6.0", "2.6"}) {
     const json result = estimate({"--set", std::string("target.stack.version=\"") + version + '"'});
     EXPECT_EQ(result["calibration"]["status"], "calibrated") << version;
@@ -55,7 +55,7 @@ TEST_F(CalibrationStatusTest, ACalibrationOfTheSameStackHolds) {
   EXPECT_THAT(estimate({})["calibration"]["created"].get<std::string>(), HasSubstr("T"));
 }
 
-TEST_F(CalibrationStatusTest, AnotherVersionMakesItStaleAndIsNamed) {
+TEST_F(CalibrationStatusTest, MarksACalibrationStaleAndNamesTheChangedVersion) {
   const json framework = estimate({"--set", "target.stack.version=\"2.1\""});
   EXPECT_EQ(framework["calibration"]["status"], "stale");
   EXPECT_THAT(framework["warnings"][0].get<std::string>(), HasSubstr("2.6.0 and is 2.1"));
@@ -64,7 +64,7 @@ TEST_F(CalibrationStatusTest, AnotherVersionMakesItStaleAndIsNamed) {
   EXPECT_THAT(cuda["warnings"][0].get<std::string>(), HasSubstr("CUDA was 12.4 and is 11.8"));
 }
 
-TEST_F(CalibrationStatusTest, TheDigitsThatTheListShowsNameACalibration) {
+TEST_F(CalibrationStatusTest, AcceptsTheIdDigitsShownByTheList) {
   const Outcome listed = run_binary({"--db", database(), "calibrations", "list"});
   std::istringstream lines(listed.out);
   int found = 0;
@@ -80,7 +80,7 @@ TEST_F(CalibrationStatusTest, TheDigitsThatTheListShowsNameACalibration) {
   EXPECT_GE(found, 2) << listed.out;
 }
 
-TEST_F(CalibrationStatusTest, ACalibrationThatIsNotThereIsOneSentence) {
+TEST_F(CalibrationStatusTest, ReportsAMissingCalibrationInOneSentence) {
   for (const char* wanted : {"123456", "12e4", "no/such"}) {
     const Outcome outcome = run_binary({"--db", database(), "estimate", "--model", "gpt2",
                                         "--sequence-length", "8", "--calibration", wanted});
@@ -90,12 +90,12 @@ TEST_F(CalibrationStatusTest, ACalibrationThatIsNotThereIsOneSentence) {
   }
 }
 
-TEST_F(CalibrationStatusTest, AmdGpusAreCapacitiesOnly) {
+TEST_F(CalibrationStatusTest, KnowsOnlyTheCapacityOfAmdGpus) {
   const json result = estimate({"--set", "target.gpu=mi300x"});
   EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
 }
 
-TEST_F(CalibrationStatusTest, TheStackOfPublishedRunsIsSaidWhereTheJobNamesNone) {
+TEST_F(CalibrationStatusTest, ReportsTheStackOfPublishedRunsIfTheJobSetsNone) {
   const std::string sentence = "PyTorch 2.1.1 of the published runs";
   const json silent = estimate({"--set", "target.gpu=a100-80gb"});
   EXPECT_THAT(silent["assumptions"].dump(), HasSubstr(sentence));

@@ -62,7 +62,7 @@ TEST_F(DbCommandTest, InfoCountsTheRows) {
   EXPECT_EQ(info["rows"]["calibrations"], 3);
 }
 
-TEST_F(DbCommandTest, CheckSaysOkOrWhatIsWrong) {
+TEST_F(DbCommandTest, CheckReportsOkOrTheProblem) {
   const Outcome well = run({"db", "check"});
   EXPECT_EQ(well.exit_code, 0);
   EXPECT_EQ(well.out, "ok\n");
@@ -75,7 +75,7 @@ TEST_F(DbCommandTest, CheckSaysOkOrWhatIsWrong) {
   EXPECT_NE(damaged.out, "");
 }
 
-TEST_F(DbCommandTest, BackupIsTheSameDatabase) {
+TEST_F(DbCommandTest, BackupEqualsTheDatabase) {
   const fs::path copy = directory_ / "copy.db";
   EXPECT_EQ(run({"db", "backup", copy.string()}).exit_code, 0);
   EXPECT_EQ(run({"db", "backup", copy.string()}).exit_code, 2) << "never over a file";
@@ -83,7 +83,7 @@ TEST_F(DbCommandTest, BackupIsTheSameDatabase) {
             answer({"db", "info"})["fingerprint"]);
 }
 
-TEST_F(DbCommandTest, ExportedCalibrationsAreImportedElsewhere) {
+TEST_F(DbCommandTest, ImportsExportedCalibrations) {
   const json exported = answer({"db", "export", (directory_ / "out").string()});
   ASSERT_EQ(exported["files"].size(), 3U);
   const fs::path elsewhere = directory_ / "elsewhere.db";
@@ -96,7 +96,7 @@ TEST_F(DbCommandTest, ExportedCalibrationsAreImportedElsewhere) {
   EXPECT_EQ(Store::open(elsewhere, Store::Mode::kReadOnly).calibrations().size(), 3U);
 }
 
-TEST_F(DbCommandTest, ExportTakesNamesAndIds) {
+TEST_F(DbCommandTest, ExportAcceptsNamesAndIds) {
   EXPECT_EQ(
       answer({"db", "export", (directory_ / "one").string(), old_.substr(0, 10)})["files"].size(),
       1U);
@@ -105,7 +105,7 @@ TEST_F(DbCommandTest, ExportTakesNamesAndIds) {
   EXPECT_THAT(unknown.err, HasSubstr("no calibration has the name or id \"h100\""));
 }
 
-TEST_F(DbCommandTest, ImportTakesAllFilesOrNone) {
+TEST_F(DbCommandTest, ImportStoresAllFilesOrNone) {
   const std::vector<fs::path> good = export_calibrations(
       Store::open(database_, Store::Mode::kReadOnly).calibrations(), directory_ / "out");
   const fs::path bad = directory_ / "bad.json";
@@ -117,14 +117,14 @@ TEST_F(DbCommandTest, ImportTakesAllFilesOrNone) {
   EXPECT_FALSE(fs::exists(elsewhere));
 }
 
-TEST_F(DbCommandTest, MergeAddsWhatIsMissing) {
+TEST_F(DbCommandTest, MergeAddsMissingRows) {
   const fs::path gathered = directory_ / "gathered.db";
   EXPECT_EQ(run_on(gathered, {"db", "merge", database_.string(), database_.string()}).exit_code, 0);
   EXPECT_EQ(Store::open(gathered, Store::Mode::kReadOnly).info().fingerprint,
             answer({"db", "info"})["fingerprint"]);
 }
 
-TEST_F(DbCommandTest, FilesThatCannotBeUsedExitWithTwo) {
+TEST_F(DbCommandTest, UnusableFilesExitWithTwo) {
   const fs::path text = directory_ / "notes.txt";
   std::ofstream(text) << "no database";
   for (const fs::path& file : {text, directory_ / "missing.db", directory_.path()}) {
@@ -137,7 +137,7 @@ TEST_F(DbCommandTest, FilesThatCannotBeUsedExitWithTwo) {
   EXPECT_EQ(run_on("/proc/memfathom.db", {"db", "merge", database_.string()}).exit_code, 4);
 }
 
-TEST_F(DbCommandTest, BadUsageSaysWhatToWrite) {
+TEST_F(DbCommandTest, BadUsageShowsTheCorrectUsage) {
   EXPECT_THAT(run({"db", "backup"}).err, HasSubstr("memfathom db backup FILE"));
   EXPECT_THAT(run({"db", "exprot", "x"}).err, HasSubstr("\"export\""));
   EXPECT_THAT(run({"calibrations", "shwo"}).err, HasSubstr("\"show\""));
@@ -180,7 +180,7 @@ TEST_F(DbCommandTest, CalibrationsShowAddsCoefficientsAndQuality) {
   EXPECT_EQ(run({"calibrations", "show", "nothing"}).exit_code, 2);
 }
 
-TEST_F(DbCommandTest, DiffSaysWhichCoefficientsMovedBetweenTwoCalibrations) {
+TEST_F(DbCommandTest, DiffListsChangedCoefficients) {
   const json same = answer({"calibrations", "diff", old_, new_});
   EXPECT_EQ(same["environment"], "the environments are the same");
   for (const json& coefficient : same["coefficients"]) EXPECT_NE(coefficient["change"], "moved");

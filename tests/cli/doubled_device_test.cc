@@ -15,7 +15,7 @@ using nlohmann::json;
 
 const std::string kDoubled = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
 
-// The doubles compute on one core: the plan's jobs come to the probe with a batch of 4.
+// The doubles compute on one core, so the probe runs the plan's jobs with batch 4.
 class DoubledDeviceTest : public ProfilingFixture {
  protected:
   std::string small_probe(const std::string& cases) {
@@ -25,8 +25,8 @@ class DoubledDeviceTest : public ProfilingFixture {
   }
 };
 
-// calibrate measures all of it, keeps what became of each, and refuses to fit one sample.
-TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
+// calibrate measures all workloads, stores each status, and refuses to fit one sample.
+TEST_F(DoubledDeviceTest, CalibratesAndRecordsFaultsAsStatuses) {
   const std::string faults = small_probe(
       "*activations/fp32/512MiB*) kill -SEGV $$;;\n"
       "*activations/fp32/1024MiB*)\n"
@@ -51,7 +51,7 @@ TEST_F(DoubledDeviceTest, IsCalibratedAndItsFaultsAreStatuses) {
   EXPECT_EQ(taken.at("elementwise/activations/fp32/1024MiB").status, SampleStatus::kOutOfMemory);
 }
 
-TEST_F(DoubledDeviceTest, AKilledProbeIsAStatusAndAProbeThatHangsIsTimedOut) {
+TEST_F(DoubledDeviceTest, RecordsKilledAndTimedOutProbes) {
   const std::string faults = small_probe(
       "*activations/fp32/256MiB*) kill -KILL $$;;\n"
       "*activations/fp32/512MiB*) sleep 600;;\n"
@@ -68,9 +68,9 @@ TEST_F(DoubledDeviceTest, AKilledProbeIsAStatusAndAProbeThatHangsIsTimedOut) {
   EXPECT_EQ(failed.status_note, "the driver fell off");
 }
 
-// A pretend NVML beside the doubled device: this process is on the GPU from the context on, and
-// in the first attempt somebody else comes.
-TEST_F(DoubledDeviceTest, ASampleThatAnotherProcessDisturbedIsTakenAgain) {
+// A fake NVML next to the doubled device: this process appears with its context, and another
+// process appears during the first attempt.
+TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
   const std::string calm = folder_ + "/calm";
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(calm) << "self 700 3\n";
@@ -91,7 +91,7 @@ TEST_F(DoubledDeviceTest, ASampleThatAnotherProcessDisturbedIsTakenAgain) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/again"));
 }
 
-TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
+TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(disturbed) << "self 700 3\n99999 100 5\n";
   const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
@@ -104,7 +104,7 @@ TEST_F(DoubledDeviceTest, ASampleThatIsDisturbedEveryTimeIsKeptAsSuch) {
   EXPECT_EQ(sample.status_note, "process 99999 started using the device");
 }
 
-TEST_F(DoubledDeviceTest, IsShownByStatus) {
+TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
   const Outcome outcome = run({"status", "--format", "json"}, {kDoubled});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json gpu = json::parse(outcome.out)["devices"][0];
@@ -117,8 +117,8 @@ TEST_F(DoubledDeviceTest, IsShownByStatus) {
                                             "pytorch"));
 }
 
-// A build without CUDA on a machine with a GPU: its PyTorch can be calibrated all the same.
-TEST_F(DoubledDeviceTest, ACardIsKnownToStatusWithoutTheModule) {
+// A build without CUDA can still calibrate PyTorch on a machine with a GPU.
+TEST_F(DoubledDeviceTest, StatusShowsAGpuWithoutTheModule) {
   const Outcome outcome =
       run({"status", "--format", "json"},
           {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML});

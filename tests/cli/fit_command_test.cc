@@ -1,4 +1,4 @@
-// `memfathom fit` through the real binary: terms the model lacks, data that say nothing, images.
+// `memfathom fit` through the real binary: missing model terms, uninformative data, plots.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 
 class FitCommandTest : public ProfilingFixture {
  protected:
-  // The samples of a calibrated virtual GPU once more, each larger by what `extra` says of its dry
-  // run.
+  // Copies the samples of a calibrated virtual GPU, each enlarged by `extra` of its dry run.
   std::string with_extra(const std::function<std::int64_t(const DryRun&)>& extra) {
     const Outcome calibrated =
         run({"calibrate", "--device", "virtual:plain", "--plan", "standard", "--quiet"});
@@ -67,7 +66,7 @@ class FitCommandTest : public ProfilingFixture {
     }
     return path;
   }
-  // Observes and fits; the reason of the refusal.
+  // Observes and fits; returns the reason for the refusal.
   std::string refusal_of(const std::string& file) {
     EXPECT_EQ(run({"observe", file}).exit_code, 0);
     const Outcome outcome = run({"fit", "--observations", "a100-40gb", "--format", "json"});
@@ -76,7 +75,7 @@ class FitCommandTest : public ProfilingFixture {
   }
 };
 
-TEST_F(FitCommandTest, AConstantPerLayerIsNamedAndWidensTheErrors) {
+TEST_F(FitCommandTest, DiagnosesAConstantPerLayerAndWidensTheErrors) {
   const std::string changed = with_extra([](const DryRun& dry) { return 16 * kMiB * dry.layers; });
   const Outcome outcome = run_binary({"--db", changed, "fit", "--device", "virtual:plain"});
   EXPECT_THAT(outcome.out, HasSubstr("a term is missing"));
@@ -86,7 +85,7 @@ TEST_F(FitCommandTest, AConstantPerLayerIsNamedAndWidensTheErrors) {
               context_error(lacking) > 1.5 * context_error(fitted(database())));
 }
 
-TEST_F(FitCommandTest, AProportionalLeakIsNamedAndWidensTheErrors) {
+TEST_F(FitCommandTest, DiagnosesAProportionalLeakAndWidensTheErrors) {
   const std::string changed =
       with_extra([](const DryRun& dry) { return dry.reserved_peak.count() / 10; });
   const Outcome outcome = run_binary({"--db", changed, "fit", "--device", "virtual:plain"});
@@ -96,7 +95,7 @@ TEST_F(FitCommandTest, AProportionalLeakIsNamedAndWidensTheErrors) {
               context_error(lacking) > 1.5 * context_error(fitted(database())));
 }
 
-TEST_F(FitCommandTest, DrawsTheResiduals) {
+TEST_F(FitCommandTest, PlotsTheResiduals) {
   ASSERT_EQ(run({"calibrate", "--device", "virtual:plain", "--quiet"}).exit_code, 0);
   const std::string picture = folder_ + "/residuals.svg";
   ASSERT_EQ(run({"fit", "--device", "virtual:plain", "--plot", picture}).exit_code, 0);
@@ -106,7 +105,7 @@ TEST_F(FitCommandTest, DrawsTheResiduals) {
   EXPECT_THAT(svg, HasSubstr("virtual:plain"));
 }
 
-TEST_F(FitCommandTest, RefusesObservationsThatSayNothing) {
+TEST_F(FitCommandTest, RefusesObservationsWithoutInformation) {
   const auto two_gib = [](int i) { return std::to_string(2147483648 + std::int64_t{4096} * i); };
   const auto growing = [](int i) { return 1000 * (i + 1); };
   EXPECT_THAT(refusal_of(observations("one", 1, two_gib, growing)), HasSubstr("too few"));
@@ -118,7 +117,7 @@ TEST_F(FitCommandTest, RefusesObservationsOfOneJob) {
               HasSubstr("1 distinct job size"));
 }
 
-TEST_F(FitCommandTest, RefusesObservationsThatNoCardHolds) {
+TEST_F(FitCommandTest, RefusesObservationsLargerThanAnyGpu) {
   const auto bytes = [](int i) {
     return std::to_string(i == 3 ? 1'000'000'000'000'000 : 2147483648);
   };
@@ -126,7 +125,7 @@ TEST_F(FitCommandTest, RefusesObservationsThatNoCardHolds) {
               HasSubstr("no device holds that"));
 }
 
-TEST_F(FitCommandTest, ObservationsThatAreNoNumbersOrNegativeAreNotTaken) {
+TEST_F(FitCommandTest, RefusesNegativeAndNonNumericObservations) {
   for (const char* bytes : {"NaN", "-5", "1e400", "\"many\""}) {
     const Outcome outcome = run(
         {"observe", observations(
@@ -135,7 +134,7 @@ TEST_F(FitCommandTest, ObservationsThatAreNoNumbersOrNegativeAreNotTaken) {
   }
 }
 
-TEST(FitOptionsTest, TakeOnlyTheCpuForTheCpu) {
+TEST(FitOptionsTest, RefuseNonCpuArchitectures) {
   Environment environment;
   environment.framework = "memfathom";
   environment.gpu = "AMD EPYC 7B13, 2 cores (cpu)";

@@ -52,7 +52,7 @@ class FromYourScriptTest : public AdviceCommandTest {
                                          "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3"};
 };
 
-TEST_F(FromYourScriptTest, ReadmeShowsWhatTheProgramPrints) {
+TEST_F(FromYourScriptTest, ReadmeShowsTheProgramsOutput) {
   const Outcome outcome = run({"estimate", example("llama-2-7b-lora.yaml")});
   std::istringstream printed(outcome.out);
   std::string screen;
@@ -64,7 +64,7 @@ TEST_F(FromYourScriptTest, ReadmeShowsWhatTheProgramPrints) {
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(readme), {}), HasSubstr(screen));
 }
 
-TEST_F(FromYourScriptTest, APipelinesFolderIsItsPartsAndTheFrozenCopyIsAModuleOfItsOwn) {
+TEST_F(FromYourScriptTest, ReadsAPipelineFolderAsModulesWithAFrozenCopy) {
   const json one = answer(video({"estimate"}));
   EXPECT_NEAR(static_cast<double>(component(one, "parameters", "transformer")), 2 * 5570283072.0,
               2e6);
@@ -88,7 +88,7 @@ TEST_F(FromYourScriptTest, ReportsTheLocalGpuAndItsProcesses) {
   EXPECT_EQ(result["device"]["processes"].at(0)["name"], "python");
   EXPECT_EQ(result["device"]["gpu"], "h100-80gb");
   EXPECT_EQ(result["capacity_bytes"], std::int64_t{80} << 30);
-  // Four GiB are taken, and a tenth of the GPU stays free.
+  // Four GiB are in use, and a tenth of the GPU stays free.
   EXPECT_EQ(result["available_bytes"], (std::int64_t{76} << 30) - (std::int64_t{8} << 30));
   EXPECT_THAT(result["checklist"].dump(), HasSubstr("python (pid 7)"));
   const Outcome text =
@@ -114,7 +114,7 @@ TEST_F(FromYourScriptTest, OffloadedFrozenWeightsLeaveTheGpu) {
   const json& rows = result["strategies"];
   EXPECT_LT(rows[2]["device_peak_bytes"].get<double>(),
             0.3 * rows[1]["device_peak_bytes"].get<double>());
-  // All weights lie on the host; in training only those of the frozen parts.
+  // Inference offloads all weights; training only those of frozen modules.
   EXPECT_NEAR(rows[2]["host_peak_bytes"].get<double>(), rows[3]["host_peak_bytes"].get<double>(),
               1e7);
   EXPECT_EQ(rows[1]["trainable_parameters"], 0);
@@ -145,7 +145,7 @@ TEST_F(FromYourScriptTest, RankedStrategiesSaveMostFirst) {
     EXPECT_GE(rows[i - 1]["saved_fraction"], rows[i]["saved_fraction"]);
 }
 
-TEST_F(FromYourScriptTest, TheScriptsOwnYamlFreezesModulesByNameAndHearsChangesInItsOwnKeys) {
+TEST_F(FromYourScriptTest, ScriptYamlFreezesModulesByNameAndReceivesChangesInItsOwnKeys) {
   const json result =
       answer({"recommend", "--from", example("vla.yaml"), example("vla-train.yaml")});
   EXPECT_EQ(result["fits"], false);
@@ -176,7 +176,7 @@ TEST_F(FromYourScriptTest, ResolutionByGpuGridListsLargestBatches) {
   EXPECT_EQ(run({"recommend", job(), "--grid", "memory=1GiB,2GiB"}).exit_code, 1);
 }
 
-TEST_F(FromYourScriptTest, TheVerdictSaysHowMuchIsLeftInPercent) {
+TEST_F(FromYourScriptTest, VerdictShowsTheRemainingMemoryInPercent) {
   const Outcome outcome = run({"estimate", "--config", example("fno_ocean.yaml")});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("GiB \\([0-9.]+ %\\) left"));
@@ -184,7 +184,7 @@ TEST_F(FromYourScriptTest, TheVerdictSaysHowMuchIsLeftInPercent) {
             1);
 }
 
-TEST_F(FromYourScriptTest, SevenStrategiesHaveAVerdictOnEachTarget) {
+TEST_F(FromYourScriptTest, GivesAVerdictForSevenStrategiesOnEachTarget) {
   const json result = answer(preference({"compare", "--preference", "dpo", "--reference",
                                          "precomputed", "--targets", "a100-80gb,24GiB,8"}));
   ASSERT_EQ(result["strategies"].size(), 7U);
@@ -198,7 +198,7 @@ TEST_F(FromYourScriptTest, SevenStrategiesHaveAVerdictOnEachTarget) {
               HasSubstr("| a100-80gb"));
 }
 
-TEST_F(FromYourScriptTest, EachClassOfMemoryHasItsConfiguration) {
+TEST_F(FromYourScriptTest, RecommendsAConfigurationForEachMemoryClass) {
   const json classes = answer(preference({"recommend", "--by-memory"}))["classes"];
   ASSERT_EQ(classes.size(), 4U);
   EXPECT_EQ(classes[0]["gpu"], "a100-80gb");
@@ -212,7 +212,7 @@ TEST_F(FromYourScriptTest, EachClassOfMemoryHasItsConfiguration) {
             1);
 }
 
-TEST_F(FromYourScriptTest, ContradictionsOfFilesAreNamedInEveryAnswer) {
+TEST_F(FromYourScriptTest, ReportsContradictingFilesInEveryAnswer) {
   const std::string args =
       file("args.json", R"({"per_device_train_batch_size": 2, "max_length": 64})");
   const std::string engine = file(

@@ -1,4 +1,4 @@
-// One job in all the forms it can be given in, and jobs that nobody should give.
+// One job in all input forms, and invalid jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ constexpr const char* kConfig =
     R"({"model_type": "llama", "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 3,
         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "tie_word_embeddings": false})";
 
-TEST_F(JobFormsTest, OneKeyHasTheNamesThatScriptsGiveIt) {
+TEST_F(JobFormsTest, AcceptsTheOptionNamesOfCommonScripts) {
   const std::string config = file("config.json", kConfig);
   const auto with = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"--model", config, "--lora-rank", "4", "--dtype", "bf16"});
@@ -69,7 +69,7 @@ TEST_F(JobFormsTest, OneKeyHasTheNamesThatScriptsGiveIt) {
   EXPECT_NE(with({"--seq-len", "64"}), expected);
 }
 
-TEST_F(JobFormsTest, TargetModulesAreOneWordWithCommasOrSeveralWords) {
+TEST_F(JobFormsTest, AcceptsTargetModulesAsOneOrSeveralArguments) {
   std::vector<std::string> words{"--model",           file("config.json", kConfig),
                                  "--sequence-length", "32",
                                  "--batch-size",      "2",
@@ -105,7 +105,7 @@ TEST_F(JobFormsTest, YamlJsonFlagsAndAConfigFileGiveTheSameBytes) {
             expected);
 }
 
-TEST_F(JobFormsTest, ALineOfABatchIsAnsweredAsTheSameJobInAFile) {
+TEST_F(JobFormsTest, BatchLineGivesTheSameAnswerAsAJobFile) {
   file("config.json", kConfig);
   for (
       const char* job : {
@@ -118,7 +118,7 @@ TEST_F(JobFormsTest, ALineOfABatchIsAnsweredAsTheSameJobInAFile) {
     const Outcome alone = run({file("job.json", job)});
     ASSERT_EQ(alone.exit_code, 0) << alone.err;
     json expected = json::parse(alone.out);
-    expected.erase("job");  // in words, for people
+    expected.erase("job");  // human-readable text
     const Outcome batch = run({"--batch", file("job.jsonl", std::string(job) + "\n")});
     ASSERT_EQ(batch.exit_code, 0) << batch.out;
     // Remarks may name the file.
@@ -130,7 +130,7 @@ TEST_F(JobFormsTest, ALineOfABatchIsAnsweredAsTheSameJobInAFile) {
   }
 }
 
-TEST_F(JobFormsTest, FlagsGoForEveryLineOfABatch) {
+TEST_F(JobFormsTest, AppliesFlagsToEveryBatchLine) {
   const std::string lines = file(
       "jobs.jsonl",
       R"({"id": "a", "model": {"preset": "gpt2"}, "training": {"sequence_length": 16}, "target": {"gpu": "t4"}})"
@@ -156,7 +156,7 @@ TEST_F(JobFormsTest, FlagsGoForEveryLineOfABatch) {
   }
 }
 
-TEST_F(JobFormsTest, ABatchIsStrictAndExplainsWhenAsked) {
+TEST_F(JobFormsTest, BatchSupportsStrictAndExplain) {
   const std::string lines =
       file("jobs.jsonl", R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 16}})"
                          "\n");
@@ -170,7 +170,7 @@ TEST_F(JobFormsTest, ABatchIsStrictAndExplainsWhenAsked) {
   EXPECT_TRUE(json::parse(run({"--batch", lines, "--explain"}).out).contains("explanation"));
 }
 
-TEST_F(JobFormsTest, WhatABatchCannotDoIsOneSentence) {
+TEST_F(JobFormsTest, RefusesUnsupportedBatchOptionsInOneSentence) {
   const std::string lines = file("jobs.jsonl", "{}\n");
   refuses({"--batch", lines, "--format", "csv"}, "JSON lines");
   refuses({"--batch", lines, "--format", "markdown"}, "JSON lines");
@@ -189,9 +189,9 @@ TEST_F(JobFormsTest, ExplainShowsTheArithmeticOfEveryComponent) {
   EXPECT_THAT(result["explanation"][0]["text"].get<std::string>(), HasSubstr(" parameters x 4 B"));
 }
 
-TEST_F(JobFormsTest, HostileSizesAreOneSentence) {
+TEST_F(JobFormsTest, RefusesExtremeSizesInOneSentence) {
   refuses({"--total-params", "1000000000", "--batch-size", "1", "--sequence-length", "8"},
-          "counts billions");
+          "unit is billions");
   refuses_job(R"({"model": {"parameters": 1e18}, "training": {"sequence_length": 8}})", "1e+18");
   refuses_job(
       R"({"model": {"preset": "gpt2"}, "training": {"batch_size": -1, "sequence_length": 8}})",
@@ -216,7 +216,7 @@ TEST_F(JobFormsTest, HostileSizesAreOneSentence) {
       "new_tokens");
 }
 
-TEST_F(JobFormsTest, BracketsWithoutEndAreOneSentence) {
+TEST_F(JobFormsTest, RefusesUnclosedBracketsInOneSentence) {
   refuses({file("deep.json", std::string(std::size_t{1} << 20, '['))}, "deep");
   refuses({file("deep.yaml", std::string(std::size_t{1} << 20, '['))}, "deep.yaml");
   refuses({file("large.json", std::string((std::size_t{64} << 20) + 1, '['))}, "large.json");

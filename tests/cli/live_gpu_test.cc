@@ -1,4 +1,4 @@
-// Estimates for the GPU in this machine, which is a pretend one (tests/profiler/fake_nvml.cc).
+// Estimates for the local GPU, which is a fake (tests/profiler/fake_nvml.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class LiveGpuTest : public ProfilingFixture {
   }
 };
 
-TEST_F(LiveGpuTest, IsTheTargetOfAJobThatNamesNone) {
+TEST_F(LiveGpuTest, IsTheTargetOfAJobWithoutATarget) {
   const Outcome outcome = ask({});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json answer = json::parse(outcome.out);
@@ -38,21 +38,21 @@ TEST_F(LiveGpuTest, IsTheTargetOfAJobThatNamesNone) {
                         "in use (python 7"));
 }
 
-TEST_F(LiveGpuTest, IsNotAskedWhereTheJobNamesItsTarget) {
+TEST_F(LiveGpuTest, IsNotQueriedIfTheJobHasATarget) {
   const json answer = json::parse(ask({"--gpu", "t4"}).out);
   EXPECT_EQ(answer["verdict"]["available_bytes"], 15 * kGiB - (320 << 20) - 15 * kGiB / 200)
       << "without what its driver keeps";
 }
 
-TEST_F(LiveGpuTest, ADeviceIndexSelectsThatGpuAndTheJobsOwnKeysWin) {
+TEST_F(LiveGpuTest, IsSelectedByIndexAndOverriddenByJobKeys) {
   const json answer = json::parse(
       ask({"--device_id", "0", "--set", "target.used_by_others=30GiB", "--set", "target.margin=0"})
           .out);
   EXPECT_EQ(answer["verdict"]["available_bytes"], 50 * kGiB);
 }
 
-// New GPUs, and instances of divided ones, are in no table.
-TEST_F(LiveGpuTest, OfNoKnownKindTakesTheCalibrationThatWasMadeOfIt) {
+// New GPUs and MIG instances are not in the GPU table.
+TEST_F(LiveGpuTest, UsesItsCalibrationEvenIfTheModelIsUnknown) {
   std::ifstream published(test_data().string() + "/../../db/published/a100-40gb-pytorch.json");
   json calibration = json::parse(published);
   calibration.erase("id");
@@ -68,7 +68,7 @@ TEST_F(LiveGpuTest, OfNoKnownKindTakesTheCalibrationThatWasMadeOfIt) {
   EXPECT_EQ(json::parse(outcome.out)["calibration"]["status"], "calibrated");
 }
 
-TEST_F(LiveGpuTest, ThatIsNotThereIsOneSentence) {
+TEST_F(LiveGpuTest, ReportsAMissingGpuInOneSentence) {
   const Outcome outcome = ask({"--device-id", "3"});
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("cuda:3 does not exist; there is cuda:0"));
@@ -78,7 +78,7 @@ TEST_F(LiveGpuTest, ThatIsNotThereIsOneSentence) {
   EXPECT_THAT(none.err, HasSubstr("name a GPU with --gpu instead"));
 }
 
-TEST_F(LiveGpuTest, LimitsWhatIsRecommended) {
+TEST_F(LiveGpuTest, LimitsTheRecommendation) {
   const Outcome outcome = ask({}, "recommend");
   ASSERT_LE(outcome.exit_code, 1) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["available_bytes"].get<std::int64_t>(),

@@ -1,4 +1,4 @@
-// observe, monitor and check: what was measured of real runs comes into the database.
+// observe, monitor and check: store measurements of real runs in the database.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,12 +25,12 @@ class ObservingCommandTest : public ProfilingFixture {
   std::vector<Observation> observations() const {
     return Store::open(database(), Store::Mode::kReadOnly).observations();
   }
-  // A GPU whose processes a file tells.
+  // A fake GPU whose processes are listed in a file.
   std::vector<std::string> pretend_card() const {
     return {"MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML, "MEMFATHOM_FAKE_NAME=NVIDIA H100 80GB HBM3",
             "MEMFATHOM_FAKE_PROCESSES=" + folder_ + "/processes", "XDG_CACHE_HOME=" + folder_};
   }
-  // A command that says it holds so much of the GPU, and ends once that was read.
+  // A command that reports its GPU memory and exits once that was read.
   std::string holds(int mib) const {
     const std::string path = folder_ + "/processes";
     return "echo $$ " + std::to_string(mib) + " 1 > " + path + "; rm -f " + path +
@@ -46,7 +46,7 @@ class ObservingCommandTest : public ProfilingFixture {
 const char* const kJob =
     R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 64}, "target": {"gpu": "t4"}})";
 
-TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
+TEST_F(ObservingCommandTest, ReadsObservationsFromJsonLines) {
   file("job.json", kJob);
   const std::string lines =
       file("runs.jsonl",
@@ -57,7 +57,7 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
                R"(, "measured": {"metric": "allocated", "bytes": 5}, "group": "g"})" + "\n");
   const Outcome outcome = run({"observe", lines, "--source", "us"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "3 observations added, 0 were known\n");
+  EXPECT_EQ(outcome.out, "3 observations added, 0 already stored\n");
   std::map<Metric, Observation> by_metric;
   for (const Observation& one : observations()) by_metric[one.metric] = one;
   EXPECT_EQ(by_metric[Metric::kDevice].gpu, "t4") << "the job's own target";
@@ -67,10 +67,11 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromJsonLines) {
   EXPECT_EQ(by_metric[Metric::kReserved].note, "x");
   EXPECT_EQ(by_metric[Metric::kAllocated].group, "g");
   EXPECT_EQ(by_metric[Metric::kAllocated].source, "us");
-  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out, "0 observations added, 3 were known\n");
+  EXPECT_EQ(run({"observe", lines, "--source", "us"}).out,
+            "0 observations added, 3 already stored\n");
 }
 
-TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
+TEST_F(ObservingCommandTest, ReadsObservationsFromCsv) {
   file("job.json", kJob);
   const std::string table =
       file("runs.csv",
@@ -86,7 +87,7 @@ TEST_F(ObservingCommandTest, ObservationsAreReadFromCsv) {
   EXPECT_EQ(measured.gpu, "a100-40gb");
 }
 
-TEST_F(ObservingCommandTest, JobsAreReadAsEstimateReadsThemAndKeptAsTheyAreWritten) {
+TEST_F(ObservingCommandTest, ReadsJobsAsEstimateDoesAndStoresThemUnchanged) {
   std::filesystem::create_directory(folder_ + "/sub");
   file("sub/config.json",
        R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
@@ -112,7 +113,7 @@ TEST_F(ObservingCommandTest, JobsAreReadAsEstimateReadsThemAndKeptAsTheyAreWritt
   EXPECT_EQ(observations().size(), 2U);
 }
 
-TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
+TEST_F(ObservingCommandTest, StoresNothingFromAFileWithABadLine) {
   const std::string good =
       std::string(R"({"metric": "device", "bytes": 1, "job": )") + kJob + "}\n";
   for (const auto& [bad, sentence] : std::vector<std::pair<std::string, std::string>>{
@@ -130,7 +131,7 @@ TEST_F(ObservingCommandTest, ABadLineKeepsNothingAndNamesItself) {
   EXPECT_THAT(short_row.err, HasSubstr("runs.csv:2: 1 fields"));
 }
 
-TEST_F(ObservingCommandTest, CheckKeepsWhatTheCommandWrites) {
+TEST_F(ObservingCommandTest, CheckStoresTheObservationsOfTheCommand) {
   const Outcome outcome = check(
       "echo '{\"metric\": \"reserved\", \"bytes\": 2147483648, \"framework_version\": "
       "\"2.6\"}' >> $MEMFATHOM_OBSERVED; echo trained");
@@ -156,7 +157,7 @@ TEST_F(ObservingCommandTest, CheckStoresThePeakObservedOnTheGpu) {
   EXPECT_THAT(outcome.err, HasSubstr("device: estimated "));
 }
 
-TEST_F(ObservingCommandTest, CheckWatchesTheGpusVisibleToTheCommand) {
+TEST_F(ObservingCommandTest, CheckMonitorsTheGpusVisibleToTheCommand) {
   file("processes", "");
   std::vector<std::string> gpus = pretend_card();
   gpus.insert(gpus.end(), {"MEMFATHOM_FAKE_CARDS=4", "CUDA_VISIBLE_DEVICES=2"});
@@ -166,7 +167,7 @@ TEST_F(ObservingCommandTest, CheckWatchesTheGpusVisibleToTheCommand) {
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
 }
 
-TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
+TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotMonitor) {
   file("processes", "");
   std::vector<std::string> gpus = pretend_card();
   gpus.emplace_back("MEMFATHOM_FAKE_SHARED=1");
@@ -175,14 +176,14 @@ TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotWatch) {
   EXPECT_EQ(outcome.out, "trained\n");
 }
 
-TEST_F(ObservingCommandTest, CheckKeepsNoPeakOfACommandThatFailed) {
+TEST_F(ObservingCommandTest, CheckStoresNoPeakOfAFailedCommand) {
   file("processes", "");
   const Outcome outcome = check(holds(900) + "; exit 7", pretend_card());
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_FALSE(std::filesystem::exists(database()));
 }
 
-TEST_F(ObservingCommandTest, NonsenseThatACommandWritesIsAWarningAndItsExitCodeStands) {
+TEST_F(ObservingCommandTest, CheckWarnsAboutInvalidObservationsAndKeepsTheExitCode) {
   const Outcome outcome = check(
       "echo nonsense,and >> $MEMFATHOM_OBSERVED; echo more >> "
       "$MEMFATHOM_OBSERVED; exit 3");
@@ -190,7 +191,7 @@ TEST_F(ObservingCommandTest, NonsenseThatACommandWritesIsAWarningAndItsExitCodeS
   EXPECT_THAT(outcome.err, HasSubstr("warning: "));
 }
 
-// A process of the test's own that ends when it is told.
+// A child process that exits on request.
 class Holder {
  public:
   explicit Holder(const std::string& command) : pid_(fork()) {
@@ -210,8 +211,8 @@ class Holder {
   pid_t pid_;
 };
 
-TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
-  // Written before it is watched; the process ends once it was read on the GPU.
+TEST_F(ObservingCommandTest, MonitorStoresThePeakOfARunningProcess) {
+  // Written before monitoring starts; the process exits once it was read on the GPU.
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
   file("processes", holder.pid() + " 900 1\n");
@@ -230,7 +231,7 @@ TEST_F(ObservingCommandTest, MonitorKeepsThePeakOfARunningProcess) {
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
 }
 
-TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
+TEST_F(ObservingCommandTest, MonitorWithoutAJobStoresNothing) {
   const std::string path = folder_ + "/processes";
   const Holder holder("while [ ! -e " + path + ".read ]; do :; done");
   file("processes", holder.pid() + " 900 1\n");
@@ -240,7 +241,7 @@ TEST_F(ObservingCommandTest, MonitorWithoutAJobKeepsNothing) {
   EXPECT_FALSE(std::filesystem::exists(database()));
 }
 
-TEST_F(ObservingCommandTest, MonitorRefusesWhatItCannotWatch) {
+TEST_F(ObservingCommandTest, MonitorRefusesInvalidProcessesAndOptions) {
   file("processes", "");
   EXPECT_EQ(run({"monitor", "x"}, pretend_card()).exit_code, 2);
   EXPECT_EQ(run({"monitor", "0"}, pretend_card()).exit_code, 2);

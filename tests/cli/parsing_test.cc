@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(CommandLineTest, GlobalOptionsStandAnywhere) {
+TEST(CommandLineTest, AcceptsGlobalOptionsAnywhere) {
   const CommandLine line = parse_command_line({"--quiet", "estimate", "job.yaml", "--format=json",
                                                "--strict", "--db", "x.db", "--output", "o"});
   EXPECT_EQ(line.command, "estimate");
@@ -26,14 +26,14 @@ TEST(CommandLineTest, GlobalOptionsStandAnywhere) {
   EXPECT_EQ(line.global.output, "o");
 }
 
-TEST(CommandLineTest, UnderscoresInOptionNamesAreHyphensButValuesStay) {
+TEST(CommandLineTest, ReplacesUnderscoresInOptionNamesButNotInValues) {
   const CommandLine line = parse_command_line(
       {"estimate", "--batch_size=a_b", "--gpu_memory", "rtx_4090", "--no_color"});
   EXPECT_THAT(line.arguments, ElementsAre("--batch-size=a_b", "--gpu-memory", "rtx_4090"));
   EXPECT_TRUE(line.global.no_color);
 }
 
-TEST(CommandLineTest, WhatFollowsTwoHyphensIsLeftAlone) {
+TEST(CommandLineTest, KeepsArgumentsAfterTwoHyphens) {
   const CommandLine line =
       parse_command_line({"check", "job.yaml", "--", "train", "--batch_size", "4", "--help"});
   EXPECT_THAT(line.arguments,
@@ -77,7 +77,7 @@ std::string error_of(const Arguments& arguments) {
   return "(no error)";
 }
 
-TEST(OptionParserTest, ReadsWhatIsThereAndKeepsTheRest) {
+TEST(OptionParserTest, ReadsGivenOptionsAndKeepsTheOtherDefaults) {
   const Parsed parsed = parse({"a.yaml", "--micro-batch-size", "4", "--set", "a=1", "b.yaml",
                                "--set", "b=2", "--margin=0.5"});
   EXPECT_EQ(parsed.batch, 4);
@@ -89,23 +89,23 @@ TEST(OptionParserTest, ReadsWhatIsThereAndKeepsTheRest) {
   EXPECT_EQ(parsed.checkpointing, std::nullopt);
 }
 
-TEST(OptionParserTest, FlagsMayBeTurnedOff) {
+TEST(OptionParserTest, AcceptsFalseForFlags) {
   EXPECT_EQ(parse({"--gradient-checkpointing"}).checkpointing, true);
   EXPECT_EQ(parse({"--gradient-checkpointing=false"}).checkpointing, false);
   EXPECT_TRUE(parse({"--strict"}).strict);
 }
 
-TEST(OptionParserTest, AListTakesAllValuesUpToTheNextOption) {
+TEST(OptionParserTest, ReadsAListUpToTheNextOption) {
   EXPECT_THAT(parse({"--from", "a.json", "b.json", "--strict"}).from,
               ElementsAre("a.json", "b.json"));
 }
 
-TEST(OptionParserTest, WordsBehindTwoHyphensArePositional) {
+TEST(OptionParserTest, TreatsArgumentsAfterTwoHyphensAsPositional) {
   EXPECT_THAT(parse({"job.yaml", "--", "train", "--epochs", "3"}).rest,
               ElementsAre("job.yaml", "train", "--epochs", "3"));
 }
 
-TEST(OptionParserTest, ErrorsNameTheOptionAndTheWayOut) {
+TEST(OptionParserTest, ErrorsNameTheOptionAndTheRemedy) {
   EXPECT_EQ(error_of({"--batch-sise", "4"}),
             "estimate: --batch-sise is not a known option; did you mean --batch-size?");
   EXPECT_EQ(error_of({"--batch-size", "four"}),

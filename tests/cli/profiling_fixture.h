@@ -1,4 +1,4 @@
-// ProfilingFixture: a database of its own, and probes that misbehave on request.
+// ProfilingFixture: a temporary database, and probes that fail on request.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class ProfilingFixture : public testing::Test {
     words.insert(words.begin(), {"--db", database()});
     return run_binary(words, environment);
   }
-  // A program that looks at its request before it hands it to the real probe.
+  // A script that inspects its request before it runs the real probe.
   std::string probe(const std::string& cases) {
     const std::string path = folder_ + "/probe";
     std::ofstream(path) << "#!/bin/sh\nrequest=$(cat)\ncase \"$request\" in\n"

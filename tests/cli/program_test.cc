@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(ProgramTest, HelpGoesToStandardOutputAndListsEveryCommand) {
+TEST(ProgramTest, PrintsHelpWithEveryCommandToStandardOutput) {
   const Outcome outcome = run_binary({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
@@ -30,26 +30,26 @@ TEST(ProgramTest, HelpGoesToStandardOutputAndListsEveryCommand) {
   }
 }
 
-TEST(ProgramTest, NoCommandIsBadUsageAndLeavesStandardOutputEmpty) {
+TEST(ProgramTest, RefusesAMissingCommandAndPrintsNothingToStandardOutput) {
   const Outcome outcome = run_binary({});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("usage: memfathom"));
 }
 
-TEST(ProgramTest, CompletionOffersNoRuleOfATableAsAnOption) {
+TEST(ProgramTest, CompletionIgnoresTableRulesInPages) {
   const std::string script = run_binary({"completion", "bash"}).out;
   EXPECT_THAT(script, HasSubstr("--gpu-memory"));
   EXPECT_THAT(script, Not(HasSubstr("--- ")));
 }
 
-TEST(ProgramTest, TellsItsVersion) {
+TEST(ProgramTest, PrintsItsVersion) {
   const Outcome outcome = run_binary({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "memfathom " MEMFATHOM_VERSION "\n");
 }
 
-TEST(ProgramTest, EveryCommandHasItsPageAndHelpPrintsIt) {
+TEST(ProgramTest, PrintsAHelpPageForEveryCommand) {
   for (const Command& command : commands()) {
     if (command.is_internal()) continue;
     const std::string name(command.name);
@@ -60,14 +60,14 @@ TEST(ProgramTest, EveryCommandHasItsPageAndHelpPrintsIt) {
   }
 }
 
-TEST(ProgramTest, AMistypedCommandIsBadUsageThatNamesTheNearest) {
+TEST(ProgramTest, SuggestsTheNearestCommand) {
   const Outcome outcome = run_binary({"complation", "bash"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err, "memfathom: \"complation\" is not a command; did you mean completion?\n");
 }
 
-TEST(ProgramTest, AMistypedOptionIsBadUsageThatNamesTheNearest) {
+TEST(ProgramTest, SuggestsTheNearestOption) {
   EXPECT_EQ(run_binary({"completion", "bash", "--qiuet"}).err,
             "memfathom: completion: --qiuet is not a known option; did you mean --quiet?\n");
   EXPECT_EQ(run_binary({"--qiuet"}).err,
@@ -77,7 +77,7 @@ TEST(ProgramTest, AMistypedOptionIsBadUsageThatNamesTheNearest) {
             "memfathom: --format is \"jsn\"; did you mean \"json\"?\n");
 }
 
-TEST(ProgramTest, MissingAndSuperfluousWordsAreBadUsage) {
+TEST(ProgramTest, RefusesMissingAndUnexpectedArguments) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"completion"},
                                              {"completion", "bash", "x"},
@@ -93,7 +93,7 @@ TEST(ProgramTest, MissingAndSuperfluousWordsAreBadUsage) {
   }
 }
 
-TEST(ProgramTest, OutputIsAFileWrittenWhole) {
+TEST(ProgramTest, WritesTheOutputFileAtomically) {
   const std::string path = testing::TempDir() + "memfathom_output_test";
   std::ofstream(path) << "old";
   const Outcome outcome = run_binary({"--output=" + path, "completion", "bash"});
@@ -110,7 +110,7 @@ TEST(ProgramTest, OutputIsAFileWrittenWhole) {
   std::remove(path.c_str());
 }
 
-TEST(ProgramTest, AnUnwritablePlaceIsAnEnvironmentFailure) {
+TEST(ProgramTest, ReportsAnUnwritableOutputAsAnEnvironmentError) {
   const Outcome outcome = run_binary({"completion", "bash", "--output", "/nonexistent/x"});
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_EQ(outcome.err,
@@ -120,7 +120,7 @@ TEST(ProgramTest, AnUnwritablePlaceIsAnEnvironmentFailure) {
   EXPECT_EQ(run_binary({"completion", "bash", "--output", "/dev/null"}).exit_code, 0);
 }
 
-TEST(ProgramTest, CompletionKnowsCommandsAndTheOptionsOfTheirPages) {
+TEST(ProgramTest, CompletesCommandsAndTheirOptions) {
   const std::string script = run_binary({"completion", "bash"}).out;
   for (const Command& command : commands()) {
     if (command.is_internal()) continue;
@@ -130,7 +130,7 @@ TEST(ProgramTest, CompletionKnowsCommandsAndTheOptionsOfTheirPages) {
   EXPECT_THAT(options_of(commands().front()), Contains("--output"));
 }
 
-TEST(ProgramTest, BashAcceptsAndUsesTheCompletion) {
+TEST(ProgramTest, CompletionWorksInBash) {
   const std::string path = testing::TempDir() + "memfathom_completion_test.bash";
   run_binary({"completion", "bash", "--output", path});
   const std::string command = "bash -c 'source " + path +

@@ -1,5 +1,5 @@
-// calibrate --framework pytorch through the real binary, with programs that answer as the probe in
-// a Python would. All figures are made up: they show the protocol (tests/data/pytorch_probe).
+// calibrate --framework pytorch through the real binary, with scripts in place of the Python probe.
+// All values are invented and only show the protocol (tests/data/pytorch_probe).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class PytorchCommandTest : public ProfilingFixture {
  protected:
-  // A "Python" that is a shell script; it must be handed the probe's text.
+  // A shell script in place of Python; it must receive the probe's source.
   std::string python(const std::string& body) {
     std::string path = folder_ + "/python";
     std::ofstream(path)
@@ -26,7 +26,7 @@ class PytorchCommandTest : public ProfilingFixture {
     chmod(path.c_str(), 0700);
     return path;
   }
-  // A simulated GPU that says it is an A100 under PyTorch.
+  // A simulated GPU that reports an A100 with PyTorch.
   std::string disguised(const std::string& version) {
     return python("sed 's/\"device\":\"cuda:0\"/\"device\":\"virtual:blue\"/' | " MEMFATHOM_BINARY
                   " __probe | sed -e 's/\"virtual:blue\"/\"NVIDIA A100-SXM4-40GB\"/' "
@@ -40,12 +40,12 @@ class PytorchCommandTest : public ProfilingFixture {
     std::vector<std::string> words{"calibrate", "--device", "cuda:0",   "--framework", "pytorch",
                                    "--format",  "json",     "--python", path};
     words.insert(words.end(), more.begin(), more.end());
-    // Asking cuDNN is not what this is about.
+    // This test does not need cuDNN.
     return run(words, {"XDG_CACHE_HOME=" + folder_});
   }
 };
 
-TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
+TEST_F(PytorchCommandTest, StoresRecordedAnswersAsPytorchSamples) {
   const std::string data = test_data().string() + "/pytorch_probe/";
   const std::string path = python("case \"$(cat)\" in *'\"workload\":\"\"'*) cat " + data +
                                   "environment.json;; *) cat " + data + "sample.json;; esac\n");
@@ -69,7 +69,7 @@ TEST_F(PytorchCommandTest, RecordedAnswersBecomeSamplesOfThatFramework) {
   EXPECT_EQ(sample.repeats, 2) << "two readings that agree";
 }
 
-TEST_F(PytorchCommandTest, ItsCalibrationAppliesUntilPyTorchChanges) {
+TEST_F(PytorchCommandTest, CalibrationAppliesUntilPyTorchChanges) {
   const Outcome outcome = calibrate(disguised("2.15.0"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_EQ(json::parse(outcome.out)["calibration"]["name"], "a100-40gb/pytorch");
@@ -89,7 +89,7 @@ TEST_F(PytorchCommandTest, ItsCalibrationAppliesUntilPyTorchChanges) {
   EXPECT_EQ(json::parse(upgraded.out)["done"], true);
 }
 
-TEST_F(PytorchCommandTest, APythonThatCannotIsOneSentence) {
+TEST_F(PytorchCommandTest, ReportsAnUnusablePythonInOneSentence) {
   const Outcome none = calibrate("/nonexistent/python");
   EXPECT_EQ(none.exit_code, 4);
   EXPECT_THAT(none.err, HasSubstr("cannot start the probe /nonexistent/python"));
@@ -98,7 +98,7 @@ TEST_F(PytorchCommandTest, APythonThatCannotIsOneSentence) {
   EXPECT_THAT(bare.err, HasSubstr("cuda:0 cannot be used: python3 has no torch"));
 }
 
-TEST_F(PytorchCommandTest, WhatMakesNoSenseWithItIsBadUsage) {
+TEST_F(PytorchCommandTest, RefusesIncompatibleOptions) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"calibrate", "--framework", "tensorflow"},
            {"calibrate", "--python", "/usr/bin/python3"},

@@ -36,14 +36,14 @@ class AtomicFileTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(AtomicFileTest, ReplacesTheContentAndLeavesNothingBeside) {
+TEST_F(AtomicFileTest, ReplacesTheContentAndLeavesNoTemporaryFile) {
   write_file_atomically(folder_ / "a", "first");
   write_file_atomically(folder_ / "a", "second");
   EXPECT_EQ(content("a"), "second");
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(AtomicFileTest, ASymbolicLinkKeepsPointingWhereItDid) {
+TEST_F(AtomicFileTest, KeepsSymbolicLinks) {
   std::ofstream(folder_ / "target") << "old";
   fs::create_symlink(folder_ / "target", folder_ / "link");
   write_file_atomically(folder_ / "link", "new");
@@ -51,7 +51,7 @@ TEST_F(AtomicFileTest, ASymbolicLinkKeepsPointingWhereItDid) {
   EXPECT_EQ(content("target"), "new");
 }
 
-TEST_F(AtomicFileTest, ADirectoryIsRefusedWithItsName) {
+TEST_F(AtomicFileTest, RefusesADirectoryByName) {
   try {
     write_file_atomically(folder_, "x");
     FAIL();

@@ -25,7 +25,7 @@ TEST(BytesTest, ReadsTheUnitsOfTheContract) {
   EXPECT_EQ(parse_bytes("3kB"), Bytes{3000});
 }
 
-TEST(BytesTest, RefusesWhatIsNotASizeWithAUnit) {
+TEST(BytesTest, RefusesInvalidSizes) {
   for (const char* text :
        {"", " ", "24", "GiB", "-1GiB", "+1GiB", "1,5GiB", "1e3MiB", "24gib", "24 GiB free",
         "1.2.3GiB", ".", ".GiB", "0x10MiB", "24G", "nanGiB", "infB"}) {
@@ -62,7 +62,7 @@ TEST(BytesTest, RoundsUpToMultiples) {
   EXPECT_THROW(Bytes{kMost}.rounded_up(512_B), Error);
 }
 
-TEST(BytesTest, IsPrintedWithTheLargestUnitThatSuits) {
+TEST(BytesTest, PrintsTheLargestSuitableUnit) {
   EXPECT_EQ(to_string(0_B), "0 B");
   EXPECT_EQ(to_string(1023_B), "1023 B");
   EXPECT_EQ(to_string(1_KiB), "1.00 KiB");
@@ -73,7 +73,7 @@ TEST(BytesTest, IsPrintedWithTheLargestUnitThatSuits) {
   EXPECT_EQ(to_string(Bytes{kLeast}), "-8589934592.00 GiB");
 }
 
-TEST(BytesTest, AnErrorNamesTheTextAndWhatToWrite) {
+TEST(BytesTest, ErrorsNameTheTextAndTheExpectedForm) {
   try {
     parse_bytes("24 XB");
     FAIL();

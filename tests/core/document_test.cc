@@ -82,7 +82,7 @@ TEST(DocumentTest, ReadsTheValuesOfScalars) {
   EXPECT_EQ(node.at("f").as_int(), std::numeric_limits<std::int64_t>::min());
 }
 
-TEST(DocumentTest, EveryValueKnowsItsLineAndPath) {
+TEST(DocumentTest, EveryValueHasItsLineAndPath) {
   const char* const yaml =
       "model:\n  layers:\n    - {type: linear,\n       out: 10}\n    - type: relu\n";
   const Node node = parse_yaml(yaml, "job.yaml");
@@ -93,7 +93,7 @@ TEST(DocumentTest, EveryValueKnowsItsLineAndPath) {
   EXPECT_EQ(node.at("model").at("layers").items()[1].at("type").line(), 5);
 }
 
-TEST(DocumentTest, JsonLinesAreRightBehindNumbersAtTheEndOfALine) {
+TEST(DocumentTest, JsonLineNumbersAreCorrectAfterNumbersAtLineEnds) {
   const Node node =
       parse_json("{\n \"a\": 1\n,\n \"b\": [2,\n 3\n],\n \"c\":\n true\n}", "job.json");
   EXPECT_EQ(node.line(), 1);
@@ -125,7 +125,7 @@ TEST(DocumentTest, SyntaxErrorsNameTheLine) {
   EXPECT_THAT(yaml_error(""), HasSubstr("the document is empty"));
 }
 
-TEST(DocumentTest, ThePythonConstantsInJsonAreNoValue) {
+TEST(DocumentTest, RefusesPythonConstantsInJson) {
   const Node node = parse_json(
       R"({"a": [0.0, Infinity, -Infinity, NaN], "NaN": "\\\"NaN Infinity"})", "config.json");
   for (int i = 1; i < 4; ++i)
@@ -134,7 +134,7 @@ TEST(DocumentTest, ThePythonConstantsInJsonAreNoValue) {
   EXPECT_THAT(json_error("[1NaN]"), HasSubstr("not valid JSON"));
 }
 
-// DeepSpeed's own reader takes them, and so people write them.
+// DeepSpeed accepts comments in JSON, so users write them.
 TEST(DocumentTest, CommentsInJsonAreSkippedAndTheirLinesCounted) {
   const Node node = parse_json("{ // ZeRO\n /* two\n lines */ \"stage\": 2}", "ds.json");
   EXPECT_EQ(node.at("stage").as_int(), 2);
@@ -194,7 +194,7 @@ TEST(DocumentTest, BoundsDepthAndSize) {
   EXPECT_NO_THROW(parse_json("[1, 2, 3, 4]", "t", 1, {.max_file_bytes = 12}));
 }
 
-TEST(DocumentTest, RefusesWhatIsNotPlainData) {
+TEST(DocumentTest, RefusesTagsAndOtherNonData) {
   EXPECT_THAT(yaml_error("a: !!python/object:os.system x\n"), HasSubstr("job.yaml:1: the tag"));
   EXPECT_THAT(yaml_error("? [a, b]\n: 1\n"), HasSubstr("cannot be a key"));
   EXPECT_THAT(yaml_error(": 1\n"), HasSubstr("a key is empty"));
@@ -212,7 +212,7 @@ TEST(DocumentTest, TagsOfTheCoreSchemaAreHonoured) {
   EXPECT_THAT(yaml_error("a: !!int x\n"), HasSubstr("the tag"));
 }
 
-TEST(NodeTest, AnUnknownKeyIsAnErrorThatNamesTheNearestKnownOne) {
+TEST(NodeTest, SuggestsTheNearestKeyForAnUnknownOne) {
   const Node node = parse_yaml("training:\n  batch_size: 1\n  optimiser: adam\n", "job.yaml");
   EXPECT_EQ(
       error_of([&] {
@@ -291,7 +291,7 @@ TEST(NodeTest, ReadsListsOfIntegersTypesAndChoices) {
               HasSubstr("it must be one of eager, flash; did you mean \"flash\"?"));
 }
 
-TEST(NodeTest, AssignMakesTheMapsOnTheWayAndReplacesValues) {
+TEST(NodeTest, AssignCreatesMissingMapsAndReplacesValues) {
   Node job = parse_yaml("training: {batch_size: 4}\nlayers: [{out: 1}, {out: 2}]\n", "job.yaml");
   job.assign("training.batch_size", parse_yaml("8", "--batch-size", 0));
   job.assign("training.lora.rank", parse_yaml("16", "--lora-rank", 0));
@@ -303,7 +303,7 @@ TEST(NodeTest, AssignMakesTheMapsOnTheWayAndReplacesValues) {
             "--batch-size: \"training.batch_size\" is 8; it must be at least 9");
 }
 
-TEST(NodeTest, AssignRefusesPathsThatLeadNowhere) {
+TEST(NodeTest, AssignRefusesInvalidPaths) {
   Node job = parse_yaml("training: {batch_size: 4}\nlayers: [1]\n", "job.yaml");
   for (const char* path :
        {"", ".", "a..b", "training.", "layers[1]", "layers[x]", "layers[0", "[0]", "layers[-1]",
@@ -337,7 +337,7 @@ TEST(NodeTest, AKeyWithDotsStaysOneKey) {
   EXPECT_NE(node.find("h.0.attn"), nullptr);
 }
 
-TEST(DocumentTest, ChoosesTheLanguageByNameAndElseByTheFirstCharacter) {
+TEST(DocumentTest, ChoosesTheFormatByNameOrFirstCharacter) {
   EXPECT_TRUE(parse_document("{a: 1}", "x.yaml").is_map());
   EXPECT_THAT(error_of([] { parse_document("{a: 1}", "standard input"); }),
               HasSubstr("not valid JSON"));
@@ -345,7 +345,7 @@ TEST(DocumentTest, ChoosesTheLanguageByNameAndElseByTheFirstCharacter) {
   EXPECT_THAT(error_of([] { parse_document("a: 1", "x.json"); }), HasSubstr("not valid JSON"));
 }
 
-TEST(DocumentTest, LoadsFilesAndSaysWhichCannotBeRead) {
+TEST(DocumentTest, LoadsFilesAndNamesUnreadableOnes) {
   const std::string path = testing::TempDir() + "memfathom_document_test.yml";
   std::ofstream(path) << "a: 1\n";
   EXPECT_EQ(load_document(path).at("a").where(), path + ":1");

@@ -11,7 +11,7 @@
 namespace memfathom {
 namespace {
 
-TEST(DescriptorTest, ClosesWhatItOwnsOnce) {
+TEST(DescriptorTest, ClosesItsDescriptorOnce) {
   const int number = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   {
     FileDescriptor file(number);
@@ -23,7 +23,7 @@ TEST(DescriptorTest, ClosesWhatItOwnsOnce) {
   EXPECT_EQ(::fcntl(number, F_GETFD), -1);
 }
 
-TEST(DescriptorTest, AFailedWriteSaysWhy) {
+TEST(DescriptorTest, ReportsWhyAWriteFailed) {
   const FileDescriptor reading(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   EXPECT_EQ(write_all(reading, "text"), EBADF);
   const FileDescriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));

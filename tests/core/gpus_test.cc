@@ -30,7 +30,7 @@ TEST(GpusTest, ReturnsNoGpuForAnUnknownName) {
   EXPECT_EQ(name_of("", 40537), "unknown");
 }
 
-TEST(GpusTest, AreFoundByTheirNameHoweverItIsWritten) {
+TEST(GpusTest, FindsGpusByNameInAnySpelling) {
   for (const char* name : {"rtx-4090", "RTX 4090", "rtx_4090", "NVIDIA GeForce RTX 4090"}) {
     ASSERT_NE(find_gpu(name), nullptr) << name;
     EXPECT_EQ(find_gpu(name)->name, "rtx-4090");
@@ -40,7 +40,7 @@ TEST(GpusTest, AreFoundByTheirNameHoweverItIsWritten) {
   EXPECT_EQ(find_gpu(""), nullptr);
 }
 
-TEST(GpusTest, OfANameThatSeveralHaveAllAreNamed) {
+TEST(GpusTest, ListsAllMatchesOfAnAmbiguousName) {
   try {
     gpu_named("a100", "target.gpu");
     FAIL();

@@ -31,11 +31,11 @@ TEST(RatioIntervalTest, NineteenRatiosAreJustEnoughForNinetyPercent) {
   EXPECT_EQ(fewer.high, 18);
 }
 
-TEST(RatioIntervalTest, NothingIsPromisedWithoutRatios) {
+TEST(RatioIntervalTest, ReturnsNothingWithoutRatios) {
   EXPECT_EQ(ratio_interval({}, 0.9).level, 0);
 }
 
-TEST(RatioIntervalTest, CoversAFurtherDrawAsOftenAsItSays) {
+TEST(RatioIntervalTest, CoversANewDrawAtItsLevel) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> draw(0, 0.1);
   int covered = 0;
@@ -51,7 +51,7 @@ TEST(RatioIntervalTest, CoversAFurtherDrawAsOftenAsItSays) {
   EXPECT_NEAR(covered / static_cast<double>(kTrials), 0.9, 0.007);  // three standard errors
 }
 
-TEST(ProbabilityTest, IsNeverCertainAndGrowsWithTheRoom) {
+TEST(ProbabilityTest, IsNeverCertainAndGrowsWithFreeMemory) {
   const std::vector<double> ratios = one_to(9);
   EXPECT_NEAR(probability_below(ratios, 0.5), 0.05, 1e-12);
   EXPECT_NEAR(probability_below(ratios, 4.5), 0.45, 1e-12);
@@ -92,7 +92,7 @@ TEST(PredictionIntervalTest, ErrorsAreAbsoluteBelowTheKneeAndRelativeAboveIt) {
   EXPECT_NEAR(static_cast<double>(large.high.count()), 4'800'000, 1);
 }
 
-TEST(PredictionIntervalTest, ACalibrationWithoutRatiosPromisesNothing) {
+TEST(PredictionIntervalTest, ReturnsNothingForACalibrationWithoutRatios) {
   const Calibration calibration;
   EXPECT_EQ(prediction_interval(calibration, "mlp", Bytes{10}, 0.9).level, 0);
   EXPECT_EQ(prediction_interval(calibration, "mlp", Bytes{10}, 0.9).high, Bytes{10});

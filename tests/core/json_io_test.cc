@@ -32,7 +32,7 @@ TEST(JsonIoTest, AnEnvironmentReadsBackEqual) {
   EXPECT_EQ(environment_from_json(to_json(environment())), environment());
 }
 
-TEST(JsonIoTest, ASampleReadsBackEqualAndNotMeasuredStaysSo) {
+TEST(JsonIoTest, ASampleReadsBackEqualIncludingUnmeasuredValues) {
   Sample sample;
   sample.workload = "mlp/w1024";
   sample.family = "mlp";

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 constexpr const char* kConfig = R"({"a": 1, "b": 2, "text": {"c": 3, "d": 4}, "vision": {"e": 5}})";
 
-TEST(KeyRecorderTest, NamesTheKeysThatNobodyLookedUp) {
+TEST(KeyRecorderTest, ListsUnusedKeys) {
   const Node config = parse_json(kConfig, "config.json");
   const KeyRecorder recorder;
   EXPECT_NE(config.find("a"), nullptr);
@@ -22,7 +22,7 @@ TEST(KeyRecorderTest, NamesTheKeysThatNobodyLookedUp) {
   EXPECT_THAT(recorder.unread_keys(config), ElementsAre("b", "text.c", "vision"));
 }
 
-TEST(KeyRecorderTest, KnowsTheKeysOfCopiesByTheirPaths) {
+TEST(KeyRecorderTest, RecordsKeysOfCopiesByPath) {
   const Node config = parse_json(kConfig, "config.json");
   const KeyRecorder recorder;
   const Node text = config.at("text");
@@ -30,7 +30,7 @@ TEST(KeyRecorderTest, KnowsTheKeysOfCopiesByTheirPaths) {
   EXPECT_THAT(recorder.unread_keys(config), ElementsAre("a", "b", "text.d", "vision"));
 }
 
-TEST(KeyRecorderTest, TellsAnOuterRecorderWhatItSaw) {
+TEST(KeyRecorderTest, ForwardsToAnOuterRecorder) {
   const Node config = parse_json(kConfig, "config.json");
   const KeyRecorder outer;
   {
@@ -42,7 +42,7 @@ TEST(KeyRecorderTest, TellsAnOuterRecorderWhatItSaw) {
   EXPECT_THAT(outer.unread_keys(config), ElementsAre("vision.e"));
 }
 
-TEST(KeyRecorderTest, HearsItsOwnThreadOnly) {
+TEST(KeyRecorderTest, RecordsOnlyItsOwnThread) {
   const Node config = parse_json(R"({"a": 1})", "config.json");
   const KeyRecorder recorder;
   std::thread([&] { config.find("a"); }).join();

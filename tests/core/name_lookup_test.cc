@@ -17,25 +17,25 @@ const std::vector<NamedEntry> kAll{{"abcd1111", "card/pytorch"},
                                    {"feed0000", "abcd1"},
                                    {"0bad0000", "refused", false}};
 
-TEST(LookupTest, ANameIsItsNewestUsableOneElseItsNewest) {
+TEST(LookupTest, PrefersTheNewestUsableEntryOfAName) {
   EXPECT_THAT(find_by_name_or_id(kAll, "card/pytorch", "things"), Optional(1U));
   EXPECT_THAT(find_by_name_or_id(kAll, "refused", "things"), Optional(4U));
 }
 
-TEST(LookupTest, AnExactIdOrNameGoesBeforeTheBeginningOfAnId) {
+TEST(LookupTest, PrefersAnExactMatchToAnIdPrefix) {
   EXPECT_THAT(find_by_name_or_id(kAll, "abcd3333", "things"), Optional(2U));
   EXPECT_THAT(find_by_name_or_id(kAll, "abcd1", "things"), Optional(3U));
   EXPECT_THAT(find_by_name_or_id(kAll, "abcd11", "things"), Optional(0U));
 }
 
-TEST(LookupTest, ABeginningIsFourHexadecimalDigitsOrMore) {
+TEST(LookupTest, RequiresAtLeastFourDigitsOfAnIdPrefix) {
   EXPECT_FALSE(find_by_name_or_id(kAll, "fee", "things"));
   EXPECT_FALSE(find_by_name_or_id(kAll, "card", "things"));
   EXPECT_FALSE(find_by_name_or_id(kAll, "", "things"));
   EXPECT_THAT(find_by_name_or_id(kAll, "feed", "things"), Optional(3U));
 }
 
-TEST(LookupTest, ABeginningOfSeveralIdsIsRefusedInOneSentence) {
+TEST(LookupTest, RefusesAnAmbiguousIdPrefixInOneSentence) {
   try {
     find_by_name_or_id(kAll, "abcd", "baselines");
     FAIL() << "it was answered";
@@ -45,7 +45,7 @@ TEST(LookupTest, ABeginningOfSeveralIdsIsRefusedInOneSentence) {
   }
 }
 
-TEST(LookupTest, TheSameThingListedTwiceIsOne) {
+TEST(LookupTest, IgnoresDuplicateEntries) {
   const std::vector<NamedEntry> twice{{"abcd1111", "a"}, {"abcd1111", "a"}};
   EXPECT_THAT(find_by_name_or_id(twice, "abcd", "things"), Optional(1U));
 }

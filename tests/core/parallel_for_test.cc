@@ -14,14 +14,14 @@
 namespace memfathom {
 namespace {
 
-TEST(OnAllCoresTest, DoesEachIndexOnce) {
+TEST(OnAllCoresTest, RunsEachIndexOnce) {
   std::vector<std::atomic<int>> done(1000);
   parallel_for(done.size(), [&](std::size_t i) { ++done[i]; });
   for (const std::atomic<int>& count : done) EXPECT_EQ(count, 1);
   parallel_for(0, [](std::size_t) { FAIL(); });
 }
 
-TEST(OnAllCoresTest, AFailureIsThrownWhenTheRestIsDoneAndTheFirstByIndexWins) {
+TEST(OnAllCoresTest, ThrowsTheFirstFailureByIndexAfterFinishing) {
   std::atomic<int> done{0};
   try {
     parallel_for(100, [&](std::size_t i) {
@@ -35,8 +35,7 @@ TEST(OnAllCoresTest, AFailureIsThrownWhenTheRestIsDoneAndTheFirstByIndexWins) {
   EXPECT_EQ(done, 100);
 }
 
-// Threads want a stack that no machine has, so that none can be started: like a container at its
-// limit.
+// Requests an impossible stack size so that no thread can start, as in a container at its limit.
 class NoNewThreads {
  public:
   NoNewThreads() {
@@ -58,7 +57,7 @@ class NoNewThreads {
   pthread_attr_t before_{};
 };
 
-TEST(OnAllCoresTest, WhereNoThreadCanBeStartedTheCallerDoesAllTheWork) {
+TEST(OnAllCoresTest, RunsInTheCallerIfNoThreadCanBeStarted) {
   const NoNewThreads limit;
   EXPECT_THROW(std::thread([] {}).join(), std::system_error);
   std::vector<int> done(100);

@@ -98,7 +98,7 @@ TEST(TableTest, WritesEscapeSequencesOnlyInColour) {
   EXPECT_THAT(sizes().text(true), HasSubstr("\x1b[1mtotal\x1b[0m          13 GiB"));
 }
 
-TEST(TableTest, ControlCharactersOfACellDoNotReachTheTerminal) {
+TEST(TableTest, RemovesControlCharactersFromCells) {
   Table table({{"name"}});
   table.add_row({"a\x1b[2Jb\nc"});
   EXPECT_EQ(table.text(true), "\x1b[1mname\x1b[0m\n--------\na [2Jb c\n");
@@ -110,14 +110,14 @@ TEST(TableTest, RendersMarkdown) {
             "total | 13 GiB |\n");
 }
 
-TEST(TableTest, QuotesCsvWhereItMust) {
+TEST(TableTest, QuotesCsvWhereNeeded) {
   Table table({{"a"}, {"b"}});
   table.add_row({"1,5", "say \"hi\""});
   table.add_row({"line\nbreak", ""});
   EXPECT_EQ(table.csv(), "a,b\r\n\"1,5\",\"say \"\"hi\"\"\"\r\n\"line\nbreak\",\r\n");
 }
 
-TEST(TableTest, ARowOfAnotherLengthIsABug) {
+TEST(TableTest, RefusesARowOfAnotherLength) {
   Table table({{"a"}, {"b"}});
   EXPECT_THROW(table.add_row({"1"}), Error);
 }
@@ -138,7 +138,7 @@ TEST(TableTest, ColourNeedsATerminalThatIsNotDumbAndNoNoColor) {
   close(terminal);
 }
 
-TEST(ProgressTest, APipeGetsAtMostTenLines) {
+TEST(ProgressTest, WritesAtMostTenLinesToAPipe) {
   std::ostringstream out;
   double now = 0;
   {
@@ -156,7 +156,7 @@ TEST(ProgressTest, APipeGetsAtMostTenLines) {
   EXPECT_THAT(text, Not(HasSubstr("\r")));
 }
 
-TEST(ProgressTest, ATerminalGetsOneLineThatIsClearedAtTheEnd) {
+TEST(ProgressTest, WritesOneLineToATerminalAndClearsItAtTheEnd) {
   std::ostringstream out;
   double now = 0;
   {
@@ -168,7 +168,7 @@ TEST(ProgressTest, ATerminalGetsOneLineThatIsClearedAtTheEnd) {
   EXPECT_EQ(out.str(), "\rprofile: 1 of 3, 2.0 s each, 4 s left  mlp/w1024\x1b[K\r\x1b[K");
 }
 
-TEST(ProgressTest, ATerminalIsNotDrawnMoreThanTenTimesASecond) {
+TEST(ProgressTest, UpdatesATerminalAtMostTenTimesPerSecond) {
   std::ostringstream out;
   double now = 0;
   Progress progress(
@@ -201,7 +201,7 @@ TEST(ProgressTest, QuietWritesNothing) {
   EXPECT_EQ(progress_mode(-1, false), ProgressMode::kPipe);
 }
 
-TEST(ProgressTest, WritesDurationsForPeople) {
+TEST(ProgressTest, WritesReadableDurations) {
   EXPECT_EQ(duration_text(-1), "0 s");
   EXPECT_EQ(duration_text(59.2), "1 min 0 s");
   EXPECT_EQ(duration_text(200), "3 min 20 s");

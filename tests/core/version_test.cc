@@ -12,7 +12,7 @@ TEST(VersionTest, ReadsUpToThreeNumbersAndIgnoresTheRest) {
   EXPECT_EQ(Version::parse("2.10.0a0"), (Version{2, 10, 0}));
 }
 
-TEST(VersionTest, RefusesWhatIsNoVersion) {
+TEST(VersionTest, RefusesInvalidVersions) {
   for (const char* text : {"", "latest", "v2.1", "-1.2", "0.0.3", ".5"})
     EXPECT_FALSE(Version::parse(text)) << text;
 }
@@ -24,7 +24,7 @@ TEST(VersionTest, ComparesNumberByNumber) {
   EXPECT_EQ((Version{2, 6, 1}.series()), (Version{2, 6}));
 }
 
-TEST(VersionTest, TakesTheLastReleaseOfASeriesWhereThatIsMeant) {
+TEST(VersionTest, ReadsTheLastReleaseOfASeries) {
   EXPECT_GT(Version::parse_latest("0.43"), (Version{0, 43, 2}));
   EXPECT_LT(Version::parse_latest("0.43"), (Version{0, 44}));
   EXPECT_EQ(Version::parse_latest("0.43.1"), (Version{0, 43, 1}));

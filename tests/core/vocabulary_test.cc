@@ -16,7 +16,7 @@
 namespace memfathom {
 namespace {
 
-TEST(DTypeTest, KnowsTheSizesOfAllTypes) {
+TEST(DTypeTest, HasTheSizeOfEveryDtype) {
   EXPECT_EQ(bits_of(DType::kFp64), 64);
   EXPECT_EQ(bits_of(DType::kComplex64), 64);
   EXPECT_EQ(bits_of(DType::kInt64), 64);
@@ -27,7 +27,7 @@ TEST(DTypeTest, KnowsTheSizesOfAllTypes) {
   EXPECT_EQ(bits_of(DType::kNf4), 4);
 }
 
-TEST(DTypeTest, ItsOwnNameReadsBack) {
+TEST(DTypeTest, ReadsBackItsName) {
   for (const DType type :
        {DType::kFp64, DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt64, DType::kInt32,
         DType::kInt8, DType::kUint8, DType::kBool, DType::kComplex64, DType::kNf4}) {
@@ -101,7 +101,7 @@ Environment a100() {
   return environment;
 }
 
-TEST(EnvironmentTest, KnowsTheKindOfEveryDevice) {
+TEST(EnvironmentTest, HasTheKindOfEveryDevice) {
   const auto kind = [](std::string gpu, std::string architecture) {
     Environment environment;
     environment.gpu = std::move(gpu);
@@ -137,7 +137,7 @@ TEST(EnvironmentTest, AnotherDriverIsTheSameDeviceOnAnotherStack) {
   EXPECT_NE(a100().stack_key(), upgraded.stack_key());
 }
 
-TEST(EnvironmentTest, AFewMebibytesLessByTheDriverAreTheSameDevice) {
+TEST(EnvironmentTest, IgnoresAFewMebibytesReservedByTheDriver) {
   Environment other = a100();
   other.memory_total -= Bytes{6 << 20};
   EXPECT_EQ(a100().device_key(), other.device_key());
@@ -191,7 +191,7 @@ TEST(WorkspaceTest, LibraryNamesReadBack) {
   EXPECT_EQ(parse_library("mkl"), std::nullopt);
 }
 
-TEST(CalibrationTest, AMissingCoefficientHasTheFallback) {
+TEST(CalibrationTest, UsesTheFallbackForAMissingCoefficient) {
   Calibration calibration;
   calibration.coefficients.push_back({.name = "context", .value = 5});
   EXPECT_EQ(calibration.value_of("context", 1), 5);

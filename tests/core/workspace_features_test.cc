@@ -48,7 +48,7 @@ TEST(WorkspaceFeaturesTest, ARealTransformKeepsHalfTheSpectrum) {
   EXPECT_EQ(operation_of(query), "rfft2");
 }
 
-TEST(WorkspaceFeaturesTest, KernelsOfOnePointAreAnOperationOfTheirOwn) {
+TEST(WorkspaceFeaturesTest, TreatsOneByOneKernelsAsASeparateOperation) {
   ConvolutionQuery query = strided();
   EXPECT_EQ(operation_of(query), "convolution forward");
   query.weight = {64, 3, 1, 1};
@@ -62,7 +62,7 @@ TEST(WorkspaceFeaturesTest, RefusesAQueryWhoseRanksDoNotMatch) {
   EXPECT_THROW(features_of(query), Error);
 }
 
-TEST(FittedWorkspacesTest, AnswersFromTheCalibrationAndElseFromTheFallback) {
+TEST(FittedWorkspacesTest, AnswersFromTheCalibrationOrTheFallback) {
   Calibration calibration;
   calibration.coefficients.push_back({"phi.cudnn.convolution_forward.input", 1.0});
   calibration.coefficients.push_back({"phi.cudnn.convolution_forward.output", 0.5});

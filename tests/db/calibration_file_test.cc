@@ -46,7 +46,7 @@ TEST(CalibrationFileTest, ReadsBackWhatItWrote) {
             to_json(calibration));
 }
 
-TEST(CalibrationFileTest, TravelsFromOneDatabaseToAnother) {
+TEST(CalibrationFileTest, MovesFromOneDatabaseToAnother) {
   const TemporaryDirectory directory;
   Store from = Store::open(directory / "from.db", Store::Mode::kReadWrite);
   from.save_calibration(examples::calibration(examples::a100(), "2026-11-16T12:00:00Z"));
@@ -67,7 +67,7 @@ TEST(CalibrationFileTest, TravelsFromOneDatabaseToAnother) {
   }
 }
 
-TEST(CalibrationFileTest, RefusesAFileThatWasChanged) {
+TEST(CalibrationFileTest, RefusesAModifiedFile) {
   nlohmann::json document = nlohmann::json::parse(to_calibration_file(
       with_id(examples::calibration(examples::a100(), "2026-11-16T12:00:00Z"))));
   document["coefficients"][0]["value"] = 7;
@@ -77,7 +77,7 @@ TEST(CalibrationFileTest, RefusesAFileThatWasChanged) {
   EXPECT_EQ(from_calibration_file(document.dump(), "x.json").value_of("phi.cudnn.forward.0", 0), 7);
 }
 
-TEST(CalibrationFileTest, RefusesWhatIsNoCalibration) {
+TEST(CalibrationFileTest, RefusesOtherFiles) {
   for (const char* text :
        {"", "{", "[]", "7", R"({"schema": "memfathom.estimate/1"})", R"({"schema": 7})"}) {
     EXPECT_THAT(refusal_of(text), HasSubstr("x.json is not a calibration")) << text;
@@ -94,7 +94,7 @@ TEST(CalibrationFileTest, NamesAFileThatCannotBeRead) {
   EXPECT_THROW(read_calibration_file(directory.path()), Error);
 }
 
-TEST(CalibrationFileTest, KeepsAHostileNameInsideTheFolder) {
+TEST(CalibrationFileTest, KeepsAMaliciousNameInsideTheFolder) {
   const TemporaryDirectory directory;
   Calibration calibration = examples::calibration(examples::a100(), "2026-11-16T12:00:00Z");
   calibration.name = "../../etc/passwd";
@@ -114,7 +114,7 @@ TEST(CalibrationFileTest, ImportsOnlyUnderTheIdOfItsContent) {
   EXPECT_THROW(store.import_calibration(calibration), Error);
 }
 
-TEST(PublishedCalibrationsTest, ClaimNoMeasurementOfThisMachine) {
+TEST(PublishedCalibrationsTest, AreNotMarkedAsMeasured) {
   ASSERT_FALSE(published_calibrations().empty());
   for (const Calibration& calibration : published_calibrations()) {
     EXPECT_TRUE(calibration.source == Source::kPublished || calibration.source == Source::kDefault)
@@ -128,7 +128,7 @@ TEST(PublishedCalibrationsTest, ClaimNoMeasurementOfThisMachine) {
   }
 }
 
-TEST(PublishedCalibrationsTest, AreAllTheFilesOfTheFolder) {
+TEST(PublishedCalibrationsTest, IncludeAllFilesOfTheFolder) {
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(project_directory() / "db/published")) {
     std::ifstream file(entry.path(), std::ios::binary);
@@ -143,7 +143,7 @@ TEST(PublishedCalibrationsTest, AreAllTheFilesOfTheFolder) {
   EXPECT_EQ(published_files().size(), files);
 }
 
-TEST(PublishedCalibrationsTest, HaveADefaultForPyTorchThatIsWiderThanAnyGpusOwn) {
+TEST(PublishedCalibrationsTest, HaveAPyTorchDefaultWiderThanAnyGpuCalibration) {
   const std::optional<Calibration> found = find_published_calibration("default/pytorch");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->source, Source::kDefault);

@@ -1,4 +1,4 @@
-// Child processes for tests: what a lambda does in a process of its own.
+// Child processes for tests: runs a lambda in its own process.
 #pragma once
 
 #include <sys/types.h>
@@ -40,7 +40,7 @@ int exit_code_of_child(Body body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Permissions bind everybody but root: what should meet them gives root up first. Only in a child.
+// Drops root, which ignores file permissions. Call only in a child.
 inline void become_unprivileged() {
   constexpr uid_t kNobody = 65534;
   if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) std::perror("setuid");

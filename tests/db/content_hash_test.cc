@@ -21,15 +21,15 @@ TEST(ContentHashTest, HashesSeveralBlocksAndAllKindsOfFields) {
   EXPECT_EQ(hash.uid(), "5b880c433964426e5c0c79b2e8a9ba29");
 }
 
-TEST(ContentHashTest, EndsOnAFullBlock) {
+TEST(ContentHashTest, HashesAFullLastBlock) {
   EXPECT_EQ(ContentHash(std::string(120, 'x')).uid(), "5200e16c19cefc6ea13557198680947b");
 }
 
-TEST(ContentHashTest, TellsWhereOneFieldEndsAndTheNextBegins) {
+TEST(ContentHashTest, DependsOnFieldBoundaries) {
   EXPECT_NE(ContentHash("r").add("ab").add("c").uid(), ContentHash("r").add("a").add("bc").uid());
 }
 
-TEST(ContentHashTest, TellsNothingFromZero) {
+TEST(ContentHashTest, DistinguishesNothingFromZero) {
   EXPECT_NE(ContentHash("r").add(std::optional<Bytes>()).uid(),
             ContentHash("r").add(std::optional<Bytes>(Bytes{0})).uid());
 }

@@ -1,4 +1,4 @@
-// docs/database.md is true: its queries run, and its tables are the tables.
+// Checks docs/database.md: its queries run, and its tables match the schema.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class DatabasePageTest : public ::testing::Test {
   SQLite::Database database_{":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE};
 };
 
-TEST_F(DatabasePageTest, HasTenQueriesThatFindSomethingInTheExample) {
+TEST_F(DatabasePageTest, HasTenQueriesWithResultsInTheExample) {
   const std::vector<std::string> queries = queries_of(page());
   EXPECT_EQ(queries.size(), 10U);
   for (const std::string& sql : queries) {

@@ -1,4 +1,4 @@
-// Writers that are killed at any moment, and writers that meet.
+// Killed writers and concurrent writers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,8 +20,7 @@ using ::testing::IsEmpty;
 
 constexpr std::size_t kIdLength = 32;
 
-// Stores samples for ever; an id goes into the pipe once its sample is stored, like a progress
-// line.
+// Stores samples until killed; writes each id to the pipe once its sample is stored.
 int store_until_killed(const fs::path& path, int progress) {
   Store store = Store::open(path, Store::Mode::kReadWrite);
   const std::string run = store.begin_run(examples::run_of(examples::a100()));
@@ -73,7 +72,7 @@ bool left_half_written(const fs::path& path) {
   return !error && size > 0;
 }
 
-TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMoments) {
+TEST(DurabilityTest, LosesNoCommittedSampleInTwoHundredRandomKills) {
   constexpr int kDatabases = 20;
   constexpr int kKillsEach = 10;
   std::mt19937 engine(20261116);
@@ -108,7 +107,7 @@ TEST(DurabilityTest, LosesNoCommittedSampleWhenKilledTwoHundredTimesAtRandomMome
   RecordProperty("kills_inside_a_transaction", half_written);
 }
 
-TEST(DurabilityTest, ReadsADatabaseWhoseWriterWasKilledInTheMiddleOfATransaction) {
+TEST(DurabilityTest, ReadsADatabaseAfterAKilledTransaction) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "memfathom.db";
   {
@@ -134,7 +133,7 @@ TEST(DurabilityTest, ReadsADatabaseWhoseWriterWasKilledInTheMiddleOfATransaction
   EXPECT_THAT(store.check(), IsEmpty());
 }
 
-TEST(DurabilityTest, LetsTwoProcessesWriteAtOnce) {
+TEST(DurabilityTest, AllowsTwoConcurrentWriters) {
   constexpr int kWriters = 2;
   constexpr int kSamplesEach = 40;
   const TemporaryDirectory directory;

@@ -11,7 +11,7 @@
 namespace memfathom {
 namespace {
 
-// Sets the variables that decide for one test, and puts the old values back.
+// Sets environment variables for one test and restores them.
 class LocationTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -49,7 +49,7 @@ TEST_F(LocationTest, IgnoresARelativeXdgDirectoryAndAnEmptyName) {
   EXPECT_EQ(default_database_path(), "/home/ada/.local/share/memfathom/memfathom.db");
 }
 
-TEST_F(LocationTest, SaysWhatToSetWhenThereIsNoHome) {
+TEST_F(LocationTest, NamesTheVariableToSetIfThereIsNoHome) {
   try {
     default_database_path();
     FAIL();

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Everything a database says, without the row numbers that depend on the order of insertion.
+// The content of a database without row numbers, which depend on the insertion order.
 nlohmann::json content_of(const Store& store) {
   nlohmann::json content;
   for (const Run& run : store.runs()) {
@@ -77,7 +77,7 @@ class MergeTest : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(MergeTest, GivesTheSameDatabaseInWhateverOrder) {
+TEST_F(MergeTest, GivesTheSameDatabaseInAnyOrder) {
   std::vector<std::string> order{"a.db", "b.db", "c.db"};
   nlohmann::json expected;
   std::string fingerprint;
@@ -126,14 +126,14 @@ TEST_F(MergeTest, AddsNothingTheSecondTime) {
   EXPECT_EQ(content_of(gathered), content);
 }
 
-TEST_F(MergeTest, MergesNothingIntoItself) {
+TEST_F(MergeTest, RefusesToMergeADatabaseIntoItself) {
   Store a = open("a.db");
   const nlohmann::json content = content_of(a);
   EXPECT_EQ(a.merge(open("a.db")).total(), 0);
   EXPECT_EQ(content_of(a), content);
 }
 
-TEST_F(MergeTest, TakesNothingFromADatabaseThatWasChangedByHand) {
+TEST_F(MergeTest, RefusesADatabaseThatWasEditedByHand) {
   { Store b = open("b.db"); }
   SQLite::Database((directory_ / "b.db").string(), SQLite::OPEN_READWRITE)
       .exec("UPDATE coefficients SET value = 0 WHERE position = 0");

@@ -50,7 +50,7 @@ class PastSchemaTest : public ::testing::TestWithParam<int> {
   fs::path path_ = directory_ / "old.db";
 };
 
-TEST_P(PastSchemaTest, IsReadWithoutTouchingTheFile) {
+TEST_P(PastSchemaTest, IsReadWithoutChangingTheFile) {
   const std::string before = text_of(path_);
   expect_example(Store::open(path_, Store::Mode::kReadOnly));
   EXPECT_EQ(text_of(path_), before);
@@ -67,7 +67,7 @@ TEST_P(PastSchemaTest, IsUpgradedInPlaceWithAllItsRows) {
 
 INSTANTIATE_TEST_SUITE_P(AllSchemas, PastSchemaTest, ::testing::Range(1, latest_schema() + 1));
 
-// Migrations of a schema of our own making, to see the machinery at work.
+// Migrations of a test schema.
 class MigrationTest : public ::testing::Test {
  protected:
   static constexpr std::array<EmbeddedFile, 2> kFiles{{
@@ -78,7 +78,7 @@ class MigrationTest : public ::testing::Test {
   SQLite::Database database_{":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE};
 };
 
-TEST_F(MigrationTest, AppliesWhatIsMissingAndNothingTwice) {
+TEST_F(MigrationTest, AppliesMissingMigrationsOnce) {
   migrate(database_, std::span(kFiles).first(1));
   EXPECT_EQ(schema_of(database_), 1);
   migrate(database_, kFiles);
@@ -87,7 +87,7 @@ TEST_F(MigrationTest, AppliesWhatIsMissingAndNothingTwice) {
   EXPECT_EQ(database_.execAndGet("SELECT group_concat(a || b) FROM t").getString(), "1x");
 }
 
-TEST_F(MigrationTest, IsAllOrNothing) {
+TEST_F(MigrationTest, IsAtomic) {
   const std::array<EmbeddedFile, 3> broken{kFiles[0], kFiles[1],
                                            EmbeddedFile{"0003_broken.sql", "DROP TABLE missing;"}};
   EXPECT_THROW(migrate(database_, broken), SQLite::Exception);
@@ -95,7 +95,7 @@ TEST_F(MigrationTest, IsAllOrNothing) {
   EXPECT_FALSE(database_.tableExists("t"));
 }
 
-TEST_F(MigrationTest, KnowsEveryFileOfTheFolderInOrder) {
+TEST_F(MigrationTest, IncludesEveryFileOfTheFolderInOrder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(project_directory() / "db/migrations")) {
     files[entry.path().filename().string()] = text_of(entry.path());

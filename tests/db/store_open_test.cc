@@ -1,5 +1,4 @@
-// What the store says about files it cannot use: one sentence with a way out, and the file as it
-// was.
+// Errors of the store for unusable files: one sentence with a remedy, and an unchanged file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -68,14 +67,14 @@ void expect_error(ErrorKind kind, const ::testing::Matcher<const char*>& sentenc
   }
 }
 
-TEST(StoreOpenTest, MakesTheFileAndItsDirectories) {
+TEST(StoreOpenTest, CreatesTheFileAndItsDirectories) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "deep" / "er" / "memfathom.db";
   make_database(path);
   EXPECT_EQ(Store::open(path, Store::Mode::kReadOnly).samples({}).size(), 1U);
 }
 
-TEST(StoreOpenTest, SaysThatAMissingFileIsMissing) {
+TEST(StoreOpenTest, ReportsAMissingFile) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "none.db";
   expect_error(ErrorKind::kInput, AllOf(HasSubstr("none.db does not exist"), HasSubstr("--db")),
@@ -84,7 +83,7 @@ TEST(StoreOpenTest, SaysThatAMissingFileIsMissing) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(StoreOpenTest, TakesAnEmptyFileForADatabaseNobodyHasWrittenTo) {
+TEST(StoreOpenTest, AcceptsAnEmptyFileAsAnEmptyDatabase) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "empty.db";
   write(path, "");
@@ -95,7 +94,7 @@ TEST(StoreOpenTest, TakesAnEmptyFileForADatabaseNobodyHasWrittenTo) {
   EXPECT_TRUE(Store::open_if_exists(path));
 }
 
-TEST(StoreOpenTest, LeavesAFileAloneThatIsNoDatabase) {
+TEST(StoreOpenTest, DoesNotChangeAFileThatIsNotADatabase) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "thesis.txt";
   const std::string content = "Chapter 1. " + std::string(5000, 'x');
@@ -109,7 +108,7 @@ TEST(StoreOpenTest, LeavesAFileAloneThatIsNoDatabase) {
   EXPECT_THAT(names_in(directory.path()), ::testing::ElementsAre("thesis.txt"));
 }
 
-TEST(StoreOpenTest, LeavesTheDatabaseOfAnotherProgramAlone) {
+TEST(StoreOpenTest, DoesNotChangeTheDatabaseOfAnotherProgram) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "browser.db";
   // In WAL mode, where merely opening it through SQLite would make two more files.
@@ -133,7 +132,7 @@ TEST(StoreOpenTest, RefusesADirectory) {
                [&] { Store::open(directory.path(), Store::Mode::kReadWrite); });
 }
 
-TEST(StoreOpenTest, LeavesADatabaseOfANewerVersionAlone) {
+TEST(StoreOpenTest, DoesNotChangeADatabaseOfANewerVersion) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "newer.db";
   make_database(path);
@@ -148,7 +147,7 @@ TEST(StoreOpenTest, LeavesADatabaseOfANewerVersionAlone) {
   EXPECT_EQ(content_of(path), content);
 }
 
-TEST(StoreOpenTest, FindsDamageAndDoesNotAddToIt) {
+TEST(StoreOpenTest, DetectsDamageAndDoesNotWrite) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "damaged.db";
   make_database(path);
@@ -163,7 +162,7 @@ TEST(StoreOpenTest, FindsDamageAndDoesNotAddToIt) {
   EXPECT_EQ(content_of(path), content);
 }
 
-TEST(StoreOpenTest, FindsATruncatedFile) {
+TEST(StoreOpenTest, DetectsATruncatedFile) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "short.db";
   make_database(path);
@@ -174,7 +173,7 @@ TEST(StoreOpenTest, FindsATruncatedFile) {
   });
 }
 
-TEST(StoreOpenTest, FindsARowThatWasChangedByHand) {
+TEST(StoreOpenTest, DetectsAnEditedRow) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "edited.db";
   make_database(path);
@@ -184,7 +183,7 @@ TEST(StoreOpenTest, FindsARowThatWasChangedByHand) {
                   AllOf(HasSubstr("sample "), HasSubstr("was changed after it was stored"))));
 }
 
-TEST(StoreOpenTest, FindsASchemaThatWasChangedByHand) {
+TEST(StoreOpenTest, DetectsAnEditedSchema) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "edited.db";
   make_database(path);
@@ -194,7 +193,7 @@ TEST(StoreOpenTest, FindsASchemaThatWasChangedByHand) {
               ::testing::ElementsAre(HasSubstr("something else")));
 }
 
-TEST(StoreOpenTest, FindsARowWithoutItsParent) {
+TEST(StoreOpenTest, DetectsARowWithoutItsParent) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "orphan.db";
   make_database(path);
@@ -204,7 +203,7 @@ TEST(StoreOpenTest, FindsARowWithoutItsParent) {
       ::testing::Contains(HasSubstr("of samples refers to a row of runs that does not exist")));
 }
 
-// What a child without root's powers meets when it opens a database.
+// Opens a database in a child without root privileges.
 enum Outcome { kAsExpected, kOpened, kOtherContent, kOtherError, kOtherSentence };
 
 // `sentence` is part of the error that is expected, or null when the database should open.
@@ -249,7 +248,7 @@ TEST(StoreOpenTest, RefusesToWriteToAReadOnlyFile) {
             0);
 }
 
-TEST(StoreOpenTest, SaysThatAFileCannotBeRead) {
+TEST(StoreOpenTest, ReportsAnUnreadableFile) {
   EXPECT_EQ(in_protected_directory(0755, 0000, Store::Mode::kReadOnly, "cannot be read"),
             kAsExpected);
 }
@@ -273,7 +272,7 @@ TEST(StoreOpenTest, RefusesAHalfWrittenFileOnAReadOnlyMedium) {
                [&] { Connection::open(path, Access::kImmutable); });
 }
 
-TEST(StoreOpenTest, KeepsWhatWasCommittedWhenTheDatabaseMayNotGrow) {
+TEST(StoreOpenTest, KeepsCommittedRowsWhenTheDatabaseCannotGrow) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "full.db";
   make_database(path);
@@ -299,7 +298,7 @@ TEST(StoreOpenTest, KeepsWhatWasCommittedWhenTheDatabaseMayNotGrow) {
   EXPECT_THAT(store.check(), IsEmpty());
 }
 
-TEST(StoreOpenTest, KeepsEverySampleThatWasStoredBeforeTheSystemRefusedToWriteMore) {
+TEST(StoreOpenTest, KeepsStoredSamplesAfterAWriteError) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "limited.db";
   make_database(path);

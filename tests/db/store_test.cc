@@ -27,7 +27,7 @@ class StoreTest : public ::testing::Test {
   Store store_ = Store::open(path_, Store::Mode::kReadWrite);
 };
 
-TEST_F(StoreTest, GivesBackASampleAsItWasStored) {
+TEST_F(StoreTest, ReturnsASampleAsStored) {
   const std::string run = store_.begin_run(examples::run_of(examples::a100()));
   const std::string id = store_.insert_sample(run, examples::sample(7));
   const std::vector<StoredSample> samples = reopened().samples({});
@@ -39,7 +39,7 @@ TEST_F(StoreTest, GivesBackASampleAsItWasStored) {
   EXPECT_EQ(to_json(samples[0].sample), to_json(examples::sample(7)));
 }
 
-TEST_F(StoreTest, KeepsNotMeasuredApartFromZero) {
+TEST_F(StoreTest, DistinguishesNotMeasuredFromZero) {
   Sample crashed = examples::sample(1);
   crashed.status = SampleStatus::kCrashed;
   crashed.status_note = "signal 11";
@@ -110,7 +110,7 @@ TEST_F(StoreTest, HidesSamplesOfVirtualDevicesUnlessAsked) {
   EXPECT_EQ(store_.samples(filter).size(), 1U);
 }
 
-TEST_F(StoreTest, FindsTheRunToGoOnWith) {
+TEST_F(StoreTest, FindsTheRunToResume) {
   EXPECT_FALSE(store_.unfinished_run(examples::a100(), "quick"));
   const std::string first =
       store_.begin_run(examples::run_of(examples::a100(), "2026-11-16T10:00:00Z"));
@@ -124,7 +124,7 @@ TEST_F(StoreTest, FindsTheRunToGoOnWith) {
   EXPECT_EQ(store_.runs().at(1).finished, "2026-11-16T11:05:00Z");
 }
 
-TEST_F(StoreTest, KeepsNothingOfABatchThatWasNotCommitted) {
+TEST_F(StoreTest, DiscardsAnUncommittedBatch) {
   const std::string run = store_.begin_run(examples::run_of(examples::a100()));
   {
     Store::Batch batch(store_);
@@ -151,7 +151,7 @@ TEST_F(StoreTest, RefusesAJobThatIsNotJson) {
   EXPECT_THAT(store_.samples({}), IsEmpty());
 }
 
-TEST_F(StoreTest, KeepsAnObservationOnce) {
+TEST_F(StoreTest, StoresAnObservationOnce) {
   EXPECT_TRUE(store_.insert_observation(examples::observation(1)));
   EXPECT_TRUE(store_.insert_observation(examples::observation(3)));
   EXPECT_FALSE(store_.insert_observation(examples::observation(1)));
@@ -162,13 +162,13 @@ TEST_F(StoreTest, KeepsAnObservationOnce) {
                                                      to_json(examples::observation(3))));
 }
 
-TEST_F(StoreTest, RefusesAnObservationThatSaysNothing) {
+TEST_F(StoreTest, RefusesAnEmptyObservation) {
   Observation empty = examples::observation(1);
   empty.bytes.reset();
   EXPECT_THROW(store_.insert_observation(empty), Error);
 }
 
-TEST_F(StoreTest, GivesBackACalibrationAsItWasSaved) {
+TEST_F(StoreTest, ReturnsACalibrationAsSaved) {
   const Calibration saved =
       store_.save_calibration(examples::calibration(examples::a100(), "2026-11-16T12:00:00Z"));
   EXPECT_EQ(saved.id, content_id(saved));
@@ -195,7 +195,7 @@ TEST_F(StoreTest, SavesTheSameCalibrationOnce) {
   EXPECT_EQ(store_.calibrations().size(), 1U);
 }
 
-TEST_F(StoreTest, TellsACalibrationOfThisStackFromAStaleOne) {
+TEST_F(StoreTest, DistinguishesACurrentCalibrationFromAStaleOne) {
   const Environment now = examples::after_upgrade(examples::a100());
   const Calibration old =
       store_.save_calibration(examples::calibration(examples::a100(), "2026-11-16T12:00:00Z"));
@@ -228,7 +228,7 @@ TEST_F(StoreTest, FindsTheNewestCalibrationOfEverySibling) {
   EXPECT_THAT(store_.architecture_siblings(examples::virtual_gpu()), IsEmpty());
 }
 
-TEST_F(StoreTest, FindsACalibrationByNameIdOrBeginningOfTheId) {
+TEST_F(StoreTest, FindsACalibrationByNameIdOrIdPrefix) {
   const Calibration saved =
       store_.save_calibration(examples::calibration(examples::a100(), "2026-11-16T12:00:00Z"));
   for (const std::string& key : {saved.name, saved.id, saved.id.substr(0, 8)}) {
@@ -239,7 +239,7 @@ TEST_F(StoreTest, FindsACalibrationByNameIdOrBeginningOfTheId) {
   EXPECT_FALSE(store_.find_calibration("h100-80gb/pytorch"));
 }
 
-TEST_F(StoreTest, AsksForMoreDigitsWhenTheBeginningOfAnIdFitsSeveral) {
+TEST_F(StoreTest, RequestsMoreDigitsForAnAmbiguousIdPrefix) {
   // Among 65,536 beginnings of four digits, two of 1,500 ids share one for certain enough: the seed
   // is fixed.
   std::map<std::string, int> beginnings;
@@ -267,7 +267,7 @@ TEST_F(StoreTest, RefusesNumbersThatAreNotFinite) {
   EXPECT_THAT(store_.calibrations(), IsEmpty());
 }
 
-TEST_F(StoreTest, ABaselinesNameGoesBeforeTheBeginningOfAnothersId) {
+TEST_F(StoreTest, PrefersABaselineNameToAnIdPrefix) {
   const std::string other = store_.insert_baseline(
       {"", "nightly", examples::a100(), "2026-11-17T12:00:00Z", R"({"benchmarks":[]})"});
   const std::string named = store_.insert_baseline(
@@ -276,7 +276,7 @@ TEST_F(StoreTest, ABaselinesNameGoesBeforeTheBeginningOfAnothersId) {
   EXPECT_EQ(store_.find_baseline(other.substr(0, 10))->id, other);
 }
 
-TEST_F(StoreTest, AsksForMoreDigitsWhenTheBeginningFitsSeveralBaselines) {
+TEST_F(StoreTest, RequestsMoreDigitsForAnAmbiguousBaselinePrefix) {
   std::map<std::string, int> beginnings;
   Store::Batch batch(store_);
   for (int i = 0; i < 1500; ++i) {
@@ -292,7 +292,7 @@ TEST_F(StoreTest, AsksForMoreDigitsWhenTheBeginningFitsSeveralBaselines) {
   EXPECT_THROW(store_.find_baseline(shared->first), Error);
 }
 
-TEST_F(StoreTest, KeepsBaselinesUnderTheirNamesWithAnnotations) {
+TEST_F(StoreTest, StoresBaselinesByNameWithAnnotations) {
   Baseline baseline{"", "before-upgrade", examples::a100(), "2026-11-16T12:00:00Z",
                     R"({"benchmarks":[]})"};
   store_.insert_baseline(baseline);
@@ -310,7 +310,7 @@ TEST_F(StoreTest, KeepsBaselinesUnderTheirNamesWithAnnotations) {
   EXPECT_THAT(store_.annotations("another"), IsEmpty());
 }
 
-TEST_F(StoreTest, CountsItsRowsAndFindsNothingWrong) {
+TEST_F(StoreTest, CountsItsRowsAndReportsNoProblems) {
   const std::string empty = store_.info().fingerprint;
   store_.insert_sample(store_.begin_run(examples::run_of(examples::a100())), examples::sample(1));
   const StoreInfo info = store_.info();

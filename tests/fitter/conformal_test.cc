@@ -27,7 +27,7 @@ std::vector<HeldOutRatio> rows_of(const std::string& group, const std::vector<do
   return rows;
 }
 
-TEST(ConformalTest, GivesAGroupThatDiffersAnIntervalOfItsOwn) {
+TEST(ConformalTest, GivesADifferentGroupItsOwnInterval) {
   std::vector<HeldOutRatio> rows = rows_of("mlp", sorted_normal(200, 1, 0.002, 1));
   for (const HeldOutRatio& row : rows_of("conv", sorted_normal(60, 1, 0.05, 2)))
     rows.push_back(row);
@@ -87,12 +87,12 @@ std::vector<HeldOutRatio> readings(double absolute_mib, double relative) {
   return rows;
 }
 
-TEST(ConformalTest, TheKneeIsNoughtForRelativeErrorsAndBeyondEveryJobForAbsoluteOnes) {
+TEST(ConformalTest, KneeIsZeroForRelativeErrorsAndBeyondEveryJobForAbsoluteOnes) {
   EXPECT_EQ(interval_knee(readings(0, 0.05), FitOptions{}), 0);
   EXPECT_GT(interval_knee(readings(300, 0), FitOptions{}), 40000.0 * (1 << 20));
 }
 
-TEST(ConformalTest, WithAKneeSmallAndLargeJobsAreCoveredAlike) {
+TEST(ConformalTest, CoversSmallAndLargeJobsEquallyWithAKnee) {
   std::vector<HeldOutRatio> rows = readings(500, 0.05);
   const double knee = interval_knee(rows, FitOptions{});
   scale_ratios(knee, &rows);
@@ -111,7 +111,7 @@ TEST(ConformalTest, WithAKneeSmallAndLargeJobsAreCoveredAlike) {
   EXPECT_NEAR(large.share(), 0.9, 0.06);
 }
 
-TEST(ConformalTest, BinomialTailsAreThoseOfATable) {
+TEST(ConformalTest, BinomialTailsMatchATable) {
   EXPECT_NEAR(binomial_below(0, 10, 0.5), 1.0 / 1024, 1e-12);
   EXPECT_NEAR(binomial_below(5, 10, 0.5), 0.623046875, 1e-9);
   EXPECT_NEAR(binomial_below(17, 20, 0.9), 0.3230731, 1e-6);

@@ -30,13 +30,13 @@ TEST(DegenerateDataTest, RefusesRowsThatAreAllTheSameJob) {
   expect_refused(rows, "1 distinct job size");
 }
 
-TEST(DegenerateDataTest, RefusesRowsOfWeightZeroAlone) {
+TEST(DegenerateDataTest, RefusesRowsThatAllHaveWeightZero) {
   std::vector<FitRow> rows = simple_rows();
   for (FitRow& row : rows) row.weight = 0;
   expect_refused(rows, "too few");
 }
 
-TEST(DegenerateDataTest, RefusesWeightsThatAreNoNumbers) {
+TEST(DegenerateDataTest, RefusesWeightsThatAreNotNumbers) {
   for (const double weight : {std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
     std::vector<FitRow> rows = simple_rows();
     rows[7].weight = weight;
@@ -55,7 +55,7 @@ TEST(DegenerateDataTest, RefusesNegativeZeroAndImpossibleMeasurements) {
   expect_refused(rows, "no device holds that");
 }
 
-TEST(DegenerateDataTest, RefusesReplaysThatCannotBe) {
+TEST(DegenerateDataTest, RefusesImpossibleReplays) {
   std::vector<FitRow> rows = simple_rows();
   rows[0].replay.activations = Bytes{-1};
   expect_refused(rows, "sizes are never negative");
@@ -73,7 +73,7 @@ TEST(DegenerateDataTest, RefusesARowWithNeitherBytesNorAnAnswer) {
   expect_refused(rows, "neither bytes nor an answer");
 }
 
-TEST(DegenerateDataTest, RefusesRowsThatOnlySayWhetherTheyFitted) {
+TEST(DegenerateDataTest, RefusesRowsWithOnlyFitOutcomes) {
   std::vector<FitRow> rows = simple_rows();
   for (FitRow& row : rows) {
     row.measured.reset();
@@ -83,7 +83,7 @@ TEST(DegenerateDataTest, RefusesRowsThatOnlySayWhetherTheyFitted) {
   expect_refused(rows, "0 measured device totals are too few");
 }
 
-TEST(DegenerateDataTest, RefusesMeasurementsThatHaveNothingToDoWithTheJobs) {
+TEST(DegenerateDataTest, RefusesMeasurementsUnrelatedToTheJobs) {
   std::vector<FitRow> rows = simple_rows();
   std::mt19937_64 random(3);
   for (FitRow& row : rows)
@@ -93,13 +93,13 @@ TEST(DegenerateDataTest, RefusesMeasurementsThatHaveNothingToDoWithTheJobs) {
   EXPECT_THAT(summary.calibration().refusal, HasSubstr("median held-out error"));
 }
 
-TEST(DegenerateDataTest, AnswersMeasurementsBelowTheReplayWithAConstantOfZeroAtLeast) {
+TEST(DegenerateDataTest, KeepsTheConstantNonNegativeForMeasurementsBelowTheReplay) {
   std::vector<FitRow> rows = simple_rows({.base_mib = -50});
   const FitSummary summary = fit_rows(rows);
   EXPECT_GE(coefficient(summary, "context").value, 0);
 }
 
-TEST(DegenerateDataTest, RefusesLibrariesThatAreOnlyEverUsedTogether) {
+TEST(DegenerateDataTest, RefusesLibrariesAlwaysUsedTogether) {
   std::vector<FitRow> rows = simple_rows({.cudnn_mib = 300});
   for (FitRow& row : rows) row.replay.uses_cufft = row.replay.uses_cudnn;
   expect_refused(rows, "the jobs that use cuFFT are those that use cuDNN");
@@ -107,7 +107,7 @@ TEST(DegenerateDataTest, RefusesLibrariesThatAreOnlyEverUsedTogether) {
   EXPECT_TRUE(fit_rows(rows).usable()) << "three jobs with one of them tell the two apart";
 }
 
-TEST(DegenerateDataTest, RefusesSizesThatAreNextToEqual) {
+TEST(DegenerateDataTest, RefusesNearlyEqualSizes) {
   std::vector<FitRow> rows = simple_rows();
   int i = 0;
   for (FitRow& row : rows) {
@@ -124,7 +124,7 @@ TEST(DegenerateDataTest, SixRowsWithoutNoiseFit) {
   EXPECT_GT(coefficient(summary, "context").standard_error, 0) << "readings come in pages";
 }
 
-TEST(DegenerateDataTest, OptionsThatMakeNoSenseAreAnError) {
+TEST(DegenerateDataTest, RefusesInvalidOptions) {
   FitOptions options = simple_options();
   options.folds = 0;
   EXPECT_THROW(fit_rows(simple_rows(), options), Error);

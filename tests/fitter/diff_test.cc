@@ -19,7 +19,7 @@ Coefficient bytes(const std::string& name, double value, double error, bool prio
   return {name, value * kMiB, error * kMiB, "bytes", Source::kFitted, prior_only, 10};
 }
 
-TEST(DiffTest, SaysWhatMovedFurtherThanItsErrorsExplain) {
+TEST(DiffTest, ReportsChangesLargerThanTheErrors) {
   const Calibration before =
       calibration({bytes("context", 400, 3), bytes("module.cudnn", 300, 10)}, "550");
   const Calibration after =
@@ -32,13 +32,13 @@ TEST(DiffTest, SaysWhatMovedFurtherThanItsErrorsExplain) {
   EXPECT_EQ(environment_change(before.environment, after.environment), "driver 550 -> 570");
 }
 
-TEST(DiffTest, APriorNeverMoves) {
+TEST(DiffTest, NeverReportsAPriorAsChanged) {
   const Calibration before = calibration({bytes("module.cufft", 0, 100, true)}, "550");
   const Calibration after = calibration({bytes("module.cufft", 80, 2)}, "550");
   EXPECT_EQ(diff(before, after)[0].change, Change::kUndecided);
 }
 
-TEST(DiffTest, NamesWhatAppearedAndVanished) {
+TEST(DiffTest, ReportsAddedAndRemovedCoefficients) {
   const Calibration before = calibration({bytes("phi.cudnn.a.input", 1, 1)}, "550");
   const Calibration after = calibration({bytes("phi.cudnn.b.input", 1, 1)}, "550");
   const std::vector<CoefficientChange> changes = diff(before, after);
@@ -47,7 +47,7 @@ TEST(DiffTest, NamesWhatAppearedAndVanished) {
   EXPECT_EQ(changes[1].change, Change::kAppeared);
 }
 
-TEST(DiffTest, EqualEnvironmentsAreSaidToBeEqual) {
+TEST(DiffTest, ReportsEqualEnvironments) {
   EXPECT_EQ(environment_change({}, {}), "the environments are the same");
 }
 

@@ -26,7 +26,7 @@ TEST(FitTest, FindsTheConstantWithinItsError) {
   EXPECT_FALSE(context.prior_only);
 }
 
-TEST(FitTest, ForgivesATenthOfGrossOutliersAndListsThemAll) {
+TEST(FitTest, ToleratesATenthOfOutliersAndListsThem) {
   std::vector<FitRow> rows = simple_rows();
   for (std::size_t i = 0; i < rows.size(); i += 10) {
     rows[i].measured = *rows[i].measured + mib(900);
@@ -44,7 +44,7 @@ TEST(FitTest, ForgivesATenthOfGrossOutliersAndListsThemAll) {
 }
 
 // The shape of public A100 measurements: nine rows of ten agree to the page, the rest are anywhere.
-TEST(FitTest, RowsThatMostlyAgreeExactlyGiveThatConstantAndAnErrorOfAPage) {
+TEST(FitTest, ExactRowsGiveTheirConstantWithAnErrorOfOnePage) {
   std::vector<FitRow> rows = simple_rows({.rows = 300, .base_mib = 1429, .noise_mib = 0});
   for (std::size_t i = 0; i < rows.size(); i += 10) {
     rows[i].measured = *rows[i].measured + mib(i % 20 == 0 ? 40 : -300);
@@ -57,7 +57,7 @@ TEST(FitTest, RowsThatMostlyAgreeExactlyGiveThatConstantAndAnErrorOfAPage) {
   EXPECT_GE(*summary.calibration().quality.coverage_90, 0.85);
 }
 
-TEST(FitTest, KeepsAModuleThatLowersTheHeldOutErrorAndLeavesOutOneThatDoesNot) {
+TEST(FitTest, KeepsAModuleOnlyIfItLowersTheHeldOutError) {
   const FitSummary with = fit_rows(simple_rows({.cudnn_mib = 300}));
   const Coefficient& cudnn = coefficient(with, "module.cudnn");
   EXPECT_NEAR(cudnn.value / kMiB, 300, 3 * cudnn.standard_error / kMiB);
@@ -68,7 +68,7 @@ TEST(FitTest, KeepsAModuleThatLowersTheHeldOutErrorAndLeavesOutOneThatDoesNot) {
       << "no row holds anything of cuBLAS";
 }
 
-TEST(FitTest, ReportsATermThatTheRowsCannotTellAsPrior) {
+TEST(FitTest, ReportsAnUndeterminedTermAsPrior) {
   std::vector<FitRow> rows = simple_rows({.cudnn_mib = 300});
   for (FitRow& row : rows) row.replay.uses_cublas = true;  // collinear with the constant
   const FitSummary summary = fit_rows(rows);
@@ -127,7 +127,7 @@ TEST(FitTest, RefusesACalibrationThatIsWorseThanTheDefaults) {
   EXPECT_THAT(summary.brief(), HasSubstr("worse than that of the default constants"));
 }
 
-TEST(FitTest, CensoredRowsPullOnlyWhenTheyAreContradicted) {
+TEST(FitTest, CensoredRowsMatterOnlyIfContradicted) {
   std::vector<FitRow> rows = simple_rows();
   const double before = coefficient(fit_rows(rows), "context").value;
   FitRow agrees = rows.front();
@@ -184,8 +184,8 @@ TEST(FitTest, FactorsStayAtOneWhenTheReplayIsRight) {
   }
 }
 
-// Five stacks whose constants lie apart: what of a sixth?
-TEST(FitTest, ForFamiliesNeverSeenTheErrorsAreThoseBetweenFamilies) {
+// Five stacks with different constants; predicts a sixth.
+TEST(FitTest, UsesErrorsBetweenFamiliesForUnseenFamilies) {
   std::vector<FitRow> rows;
   const std::array<double, 5> constants{500, 900, 1100, 1400, 2000};
   for (std::size_t stack = 0; stack < constants.size(); ++stack) {

@@ -41,14 +41,14 @@ Told plant(const PlantedTerm& term, const std::string& name, const std::string& 
   return told;
 }
 
-TEST(MissingTermTest, AProportionalLeakIsNamedAndWidensTheErrors) {
+TEST(MissingTermTest, DiagnosesAProportionalLeakAndWidensTheErrors) {
   const Told told = plant({.leak_of_reserved = 0.08}, "theta.replay", "times the whole replay");
   EXPECT_GE(told.named, kCards * 9 / 10);
   EXPECT_GE(told.widened_or_refused, kCards * 9 / 10);
   EXPECT_GE(told.context_covered, kCards * 8 / 10);
 }
 
-TEST(MissingTermTest, AConstantPerLayerIsNamedAndWidensTheErrors) {
+TEST(MissingTermTest, DiagnosesAConstantPerLayerAndWidensTheErrors) {
   const Told told = plant({.bytes_per_layer = 8 * kMiB}, "theta.per_layer", "MiB per layer");
   EXPECT_GE(told.named, kCards * 9 / 10);
   EXPECT_GE(told.widened_or_refused, kCards * 9 / 10);

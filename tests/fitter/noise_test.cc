@@ -36,7 +36,7 @@ TEST(NoiseTest, FindsAbsoluteNoise) {
   EXPECT_NEAR(noise.sigma(30000 * kMiB, 0) / kMiB, 5, 1.5);
 }
 
-TEST(NoiseTest, ATenthOfGrossOutliersHardlyMovesIt) {
+TEST(NoiseTest, IsRobustToATenthOfOutliers) {
   std::vector<NoiseReading> rows = readings(5 * kMiB, 0, 0);
   for (std::size_t i = 0; i < rows.size(); i += 10) rows[i].error = rows[i].size;
   EXPECT_NEAR(estimate_noise(rows, 0).sigma(1000 * kMiB, 0) / kMiB, 5, 1.5);
@@ -47,7 +47,7 @@ TEST(NoiseTest, IsNeverFinerThanAPage) {
   EXPECT_NEAR(noise.sigma(1000 * kMiB, 0), 2 * kMiB / std::sqrt(12.0), 1);
 }
 
-TEST(NoiseTest, ClassesHaveTheirOwnScaleAndFewRowsAreNeverBelievedMore) {
+TEST(NoiseTest, EstimatesAScalePerClassAndNeverLessForFewRows) {
   std::vector<NoiseReading> rows = readings(2 * kMiB, 0, 1);
   for (const NoiseReading& row : readings(30 * kMiB, 0, 2, 100)) rows.push_back(row);
   rows.push_back({1000 * kMiB, 0, 3});

@@ -11,7 +11,7 @@ TEST(FitOptionsTest, TheDefaultsAreValid) {
   EXPECT_TRUE(FitOptions{}.is_valid(nullptr));
 }
 
-TEST(FitOptionsTest, SaysWhichFieldMakesNoSense) {
+TEST(FitOptionsTest, NamesTheInvalidField) {
   const auto reason = [](auto change) {
     FitOptions options;
     change(options);

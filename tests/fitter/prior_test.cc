@@ -35,7 +35,7 @@ TEST(PriorTest, DataOutweighASibling) {
   EXPECT_LT(summary.pull[kBase], 0.01);
 }
 
-TEST(PriorTest, FewNoisyRowsAreDrawnTowardsTheSiblingAndThePullIsShown) {
+TEST(PriorTest, ShrinksFewNoisyRowsTowardsTheSiblingAndReportsIt) {
   const Calibration parent = sibling("memfathom");
   const std::vector<FitRow> rows = simple_rows({.rows = 8, .base_mib = 560, .noise_mib = 120});
   const FitSummary alone = fit_rows(rows);
@@ -53,7 +53,7 @@ TEST(PriorTest, ACalibrationOfAnotherArchitectureIsNotUsed) {
   EXPECT_THAT(summary.full(), HasSubstr("is of sm_90, not sm_80: not used"));
 }
 
-TEST(PriorTest, ContextAndFrameworkAreOneSumWithoutASiblingThatTellsThem) {
+TEST(PriorTest, ContextAndFrameworkAreOneSumWithoutASibling) {
   FitOptions options = simple_options();
   options.environment.framework = "pytorch";
   const FitSummary summary = fit_rows(simple_rows(), options);

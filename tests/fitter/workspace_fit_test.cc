@@ -55,14 +55,14 @@ TEST(WorkspaceFitTest, PrefersTheConstantWhenNothingElseHelps) {
   EXPECT_NEAR(value(fit, "constant"), 32 * kMiB, 1);
 }
 
-TEST(WorkspaceFitTest, OperationsThatAskForNothingAreFittedToNothing) {
+TEST(WorkspaceFitTest, FitsOperationsWithoutWorkspaceToZero) {
   const WorkspaceFit fit =
       fit_workspaces(requests(40, [](const WorkspaceFeatures&) { return 0.0; }), FitOptions{});
   EXPECT_EQ(value(fit, "constant"), 0);
   EXPECT_EQ(fit.models.front().held_out_median_error, 0);
 }
 
-TEST(WorkspaceFitTest, AFifthOfOtherAlgorithmsDoesNotMoveTheRest) {
+TEST(WorkspaceFitTest, IsRobustToAFifthOfOtherAlgorithms) {
   int i = 0;
   const WorkspaceFit fit = fit_workspaces(
       requests(100,

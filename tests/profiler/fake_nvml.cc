@@ -1,12 +1,12 @@
-// A pretend libnvidia-ml with one GPU, or $MEMFATHOM_FAKE_CARDS of them; with
-// $MEMFATHOM_FAKE_DIVIDED they are divided into instances of 10 GiB. On each are this process and
-// another one; or the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each
-// ("self" is this process; it is there from its `from`th reading on), as they stand there at every
-// reading. Each reading of it leaves FILE.read behind, so that others can wait for it. With
-// $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones. The GPUs
-// of $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) are another job's: nothing is told of them.
-// With $MEMFATHOM_FAKE_SECRETIVE no processes are told. Built with FAKE_DRIVER_535 it is that of
-// drivers 535.43 to 535.86, whose process entries are longer.
+// A fake libnvidia-ml with one GPU, or $MEMFATHOM_FAKE_CARDS of them; with $MEMFATHOM_FAKE_DIVIDED
+// they are partitioned into MIG instances of 10 GiB. On each are this process and another one; or
+// the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each ("self" is this
+// process; it is there from its `from`th reading on), as they stand there at every reading. Each
+// reading of it leaves FILE.read behind, so that others can wait for it. With
+// $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones. The GPUs of
+// $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) belong to another job and are inaccessible. With
+// $MEMFATHOM_FAKE_SECRETIVE processes are hidden. Built with FAKE_DRIVER_535 it is that of drivers
+// 535.43 to 535.86, whose process entries are longer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ std::vector<FakeProcess> processes_now() {
   std::vector<FakeProcess> now;
   const char* file = std::getenv("MEMFATHOM_FAKE_PROCESSES");
   if (file == nullptr) {
-    now.push_back({7, ~0ULL, 0, 0});  // its memory may not be told
+    now.push_back({7, ~0ULL, 0, 0});  // its memory is not readable
     now.push_back({static_cast<unsigned>(getpid()), 2ULL << 30, 0, 0});
     return now;
   }
@@ -127,7 +127,7 @@ int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
   *current = *pending = are_divided() ? 1 : 0;
   return 0;
 }
-// The first place is empty, as after an instance was taken away.
+// The first index is empty, as after removing an instance.
 int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned index, void** instance) {
   if (index != 1) return kNotFound;
   *instance = &gpu_at(device) + kMostCards;

@@ -24,7 +24,7 @@ TEST(RssMeterTest, ReadsALineOfAStatusFileInKibibytes) {
   EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\tmany\n", "VmRSS"), std::nullopt);
 }
 
-TEST(RssMeterTest, SeesWhatThisProcessTouches) {
+TEST(RssMeterTest, MeasuresTouchedPages) {
   const RssMeter meter;
   const Bytes before = meter.used();
   std::vector<char> memory(std::size_t{64} << 20);
@@ -33,7 +33,7 @@ TEST(RssMeterTest, SeesWhatThisProcessTouches) {
   EXPECT_GE(*meter.high_water(), meter.used() - 1_MiB);
 }
 
-// Readings that a test decides.
+// Readings set by the test.
 class ScriptedMeter final : public MemoryMeter {
  public:
   Bytes used() const override { return next_ < 50 ? Bytes{++next_} : Bytes{next_--}; }
@@ -51,7 +51,7 @@ TEST(SamplerTest, ReadsOnceMoreWhenItStopsAndKeepsTheHighest) {
   EXPECT_EQ(sampler.stop(), Bytes{1});
 }
 
-TEST(LimitedSegmentsTest, IsOutOfMemoryBeyondItsCeilingAndRemembersTheMost) {
+TEST(LimitedSegmentsTest, ThrowsBeyondItsCeilingAndRecordsThePeak) {
   ArithmeticSegments inner;
   LimitedSegments limited(inner, 10_MiB);
   const std::optional<std::uint64_t> first = limited.allocate(6_MiB, 0);
@@ -74,7 +74,7 @@ TEST(GpuMeterTest, NamesTheProcessThatDisturbedASample) {
               HasSubstr("process 7 changed"));
 }
 
-TEST(VisibleDevicesTest, AreReadAsCudaReadsThem) {
+TEST(VisibleDevicesTest, AreParsedAsCudaDoes) {
   using Entries = std::vector<std::string>;
   EXPECT_EQ(visible_devices(nullptr), std::nullopt) << "all";
   EXPECT_EQ(visible_devices(""), Entries()) << "none";

@@ -24,7 +24,7 @@ class NvmlLibraryTest : public testing::Test {
                              "MEMFATHOM_FAKE_SECRETIVE", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
-  // What is said of a GPU that is not there.
+  // The error for a missing GPU.
   std::string refusal_of(int index) {
     try {
       Nvml::open(&why_)->status(index);
@@ -124,20 +124,20 @@ TEST_F(NvmlLibraryTest, ReadsTheDeviceGrowthWhereProcessesAreHidden) {
   EXPECT_EQ(meter->metric(), "nvml-device");
 }
 
-TEST_F(NvmlLibraryTest, AProcessOfTheHostThatHasOurNumberIsNotTakenForUs) {
+TEST_F(NvmlLibraryTest, IgnoresAHostProcessWithOurProcessId) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
   EXPECT_EQ(meter->used(), Bytes{}) << "the card's rise, of which there is none";
   EXPECT_EQ(meter->metric(), "nvml-device");
 }
 
-TEST_F(NvmlLibraryTest, TheMeterReadsThisProcessAlone) {
+TEST_F(NvmlLibraryTest, MeterReadsOnlyThisProcess) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
   EXPECT_EQ(meter->used(), 2_GiB);
   EXPECT_EQ(meter->metric(), "nvml-process");
   EXPECT_EQ(meter->disturbance(), "");
 }
 
-TEST_F(NvmlLibraryTest, AFileThatIsNoNvmlIsRefusedWithAReason) {
+TEST_F(NvmlLibraryTest, RefusesALibraryThatIsNotNvml) {
   setenv("MEMFATHOM_NVML", "/nonexistent.so", 1);
   EXPECT_EQ(Nvml::open(&why_), nullptr);
   EXPECT_THAT(why_, HasSubstr("not installed"));

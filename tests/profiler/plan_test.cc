@@ -16,7 +16,7 @@ namespace {
 using namespace literals;
 using ::testing::HasSubstr;
 
-// Says that a job takes so much per sample, and reads the libraries off its layers.
+// Predicts memory per sample, and derives the libraries from the layers.
 class CountingRunner final : public JobRunner {
  public:
   Forecast forecast(const std::string& job) const override {
@@ -31,7 +31,7 @@ class CountingRunner final : public JobRunner {
   FrameworkPolicy policy(const Environment&) const override { return {}; }
 };
 
-TEST(PlanTest, SizesComeNearTheirTargetAndNeverBeyond) {
+TEST(PlanTest, SizesApproachTheirTargetFromBelow) {
   const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_GiB, CountingRunner());
   ASSERT_FALSE(plan.workloads.empty());
   for (const Workload& workload : plan.workloads) {
@@ -66,14 +66,14 @@ TEST(PlanTest, TheQuickPlanHasEnoughFittedJobsForANinetyPercentInterval) {
   EXPECT_GE(fitted, 19);
 }
 
-TEST(PlanTest, TellsTheConstantsOfAllLibrariesApart) {
+TEST(PlanTest, SeparatesTheConstantsOfAllLibraries) {
   for (const char* name : {"quick", "standard", "full"}) {
     const Plan plan = make_plan(name, DeviceKind::kCuda, 100_GiB, CountingRunner());
     EXPECT_LT(design_condition(plan.workloads), 10) << name;
   }
 }
 
-TEST(PlanTest, PytorchGetsWhatItsProbeCanRunAndNoKernelItHasNot) {
+TEST(PlanTest, PytorchPlanContainsOnlySupportedWorkloads) {
   const Plan plan =
       make_plan("full", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch);
   EXPECT_LT(design_condition(plan.workloads), 10);
@@ -106,14 +106,14 @@ TEST(PlanTest, MeasuresAGpuWithoutBf16InFp16) {
   EXPECT_TRUE(has(in_pytorch, "fp32"));
 }
 
-TEST(PlanTest, JobsBeyondTheCeilingAreLeftOutWithTheReason) {
+TEST(PlanTest, SkipsJobsBeyondTheCeilingWithAReason) {
   const Plan plan = make_plan("quick", DeviceKind::kCpu, 100_MiB, CountingRunner());
   for (const Workload& workload : plan.workloads) EXPECT_LE(workload.forecast.reserved, 100_MiB);
   ASSERT_FALSE(plan.left_out.empty());
   EXPECT_THAT(plan.left_out.front().why, HasSubstr("beyond the ceiling of 100.00 MiB"));
 }
 
-TEST(PlanTest, AnUnknownPlanIsBadUsageThatNamesTheNearest) {
+TEST(PlanTest, SuggestsTheNearestPlan) {
   try {
     make_plan("quik", DeviceKind::kCpu, 1_GiB, CountingRunner());
     FAIL();
@@ -129,7 +129,7 @@ Workload using_libraries(bool cublas, bool cudnn, bool cufft) {
   return workload;
 }
 
-TEST(DesignTest, LibrariesUsedOneAtATimeHaveTheirKnownCondition) {
+TEST(DesignTest, LibrariesUsedOneAtATimeHaveTheKnownCondition) {
   // Each library once, alone: the constant's unit column meets each of theirs at 1/2, so the Gram
   // matrix has the eigenvalues 1 + a, 1, 1, 1 - a with a = sqrt(3) / 2.
   const double condition =
@@ -139,13 +139,13 @@ TEST(DesignTest, LibrariesUsedOneAtATimeHaveTheirKnownCondition) {
   EXPECT_NEAR(condition, std::sqrt((1 + a) / (1 - a)), 1e-9);
 }
 
-TEST(DesignTest, TwoLibrariesThatAlwaysComeTogetherCannotBeTold) {
+TEST(DesignTest, CannotSeparateLibrariesAlwaysUsedTogether) {
   EXPECT_TRUE(std::isinf(
       design_condition({using_libraries(true, true, false), using_libraries(false, false, true),
                         using_libraries(false, false, false), using_libraries(true, true, true)})));
 }
 
-TEST(DesignTest, ValidationDoesNotCount) {
+TEST(DesignTest, IgnoresValidationJobs) {
   Workload kept = using_libraries(true, true, true);
   kept.validation = true;
   EXPECT_TRUE(std::isinf(design_condition({kept})));

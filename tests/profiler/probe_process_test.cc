@@ -28,7 +28,7 @@ ProbeRequest request() {
   return request;
 }
 
-TEST(ProbeMessageTest, ARequestComesBackAsItWas) {
+TEST(ProbeMessageTest, ReadsBackARequest) {
   const ProbeRequest sent = request();
   const ProbeRequest got = request_from(to_message(sent));
   EXPECT_EQ(got.device, sent.device);
@@ -39,48 +39,48 @@ TEST(ProbeMessageTest, ARequestComesBackAsItWas) {
   EXPECT_EQ(got.seed, sent.seed);
 }
 
-TEST(ProbeMessageTest, NonsenseIsRefused) {
+TEST(ProbeMessageTest, RefusesInvalidMessages) {
   EXPECT_THROW(request_from("{}"), Error);
   EXPECT_THROW(reply_from("half an ans"), Error);
 }
 
-TEST(ProbeProcessTest, ACrashIsAStatusThatNamesTheSignal) {
+TEST(ProbeProcessTest, ReportsACrashWithItsSignal) {
   const ProbeOutcome outcome = run_probe(shell("kill -SEGV $$"), request(), 60s);
   EXPECT_EQ(outcome.status, SampleStatus::kCrashed);
   EXPECT_THAT(outcome.note, HasSubstr("signal 11"));
 }
 
-TEST(ProbeProcessTest, AKilledProbeIsKilled) {
+TEST(ProbeProcessTest, ReportsAKilledProbe) {
   const ProbeOutcome outcome = run_probe(shell("kill -KILL $$"), request(), 60s);
   EXPECT_EQ(outcome.status, SampleStatus::kKilled);
   EXPECT_THAT(outcome.note, HasSubstr("signal 9"));
 }
 
-TEST(ProbeProcessTest, AProbeThatHangsIsGivenUpWithItsChildren) {
+TEST(ProbeProcessTest, KillsAHangingProbeAndItsChildren) {
   const ProbeOutcome outcome = run_probe(shell("sleep 600; :"), request(), 50ms);
   EXPECT_EQ(outcome.status, SampleStatus::kTimedOut);
   EXPECT_EQ(outcome.note, "no answer within 0.05 s");
 }
 
-TEST(ProbeProcessTest, AProbeThatClosesItsPipesAndStaysIsGivenUpToo) {
+TEST(ProbeProcessTest, KillsAProbeThatClosesItsPipesAndHangs) {
   const ProbeOutcome outcome = run_probe(shell("exec >&- 2>&-; sleep 600; :"), request(), 50ms);
   EXPECT_EQ(outcome.status, SampleStatus::kTimedOut);
 }
 
-TEST(ProbeProcessTest, AFailureSaysTheProbesLastWords) {
+TEST(ProbeProcessTest, ReportsTheLastErrorLineOfAFailedProbe) {
   const ProbeOutcome outcome =
       run_probe(shell("echo first >&2; echo 'memfathom: no driver' >&2; exit 4"), request(), 60s);
   EXPECT_EQ(outcome.status, SampleStatus::kFailed);
   EXPECT_EQ(outcome.note, "no driver") << "whoever prints it says who we are";
 }
 
-TEST(ProbeProcessTest, AnAnswerThatIsNoneIsAFailure) {
+TEST(ProbeProcessTest, ReportsAnInvalidAnswerAsAFailure) {
   const ProbeOutcome outcome = run_probe(shell("echo '{\"half\":'"), request(), 60s);
   EXPECT_EQ(outcome.status, SampleStatus::kFailed);
   EXPECT_THAT(outcome.note, HasSubstr("is malformed"));
 }
 
-TEST(ProbeProcessTest, AProbeThatDoesNotReadItsRequestDoesNoHarm) {
+TEST(ProbeProcessTest, ToleratesAProbeThatDoesNotReadItsRequest) {
   ProbeRequest large = request();
   large.job = std::string(1 << 20, ' ');
   const ProbeOutcome outcome = run_probe(shell("exec <&-; exit 3"), large, 60s);
@@ -88,7 +88,7 @@ TEST(ProbeProcessTest, AProbeThatDoesNotReadItsRequestDoesNoHarm) {
   EXPECT_EQ(outcome.note, "exit code 3");
 }
 
-TEST(ProbeProcessTest, AProgramThatIsNotThereCannotBeStarted) {
+TEST(ProbeProcessTest, ReportsAMissingProgram) {
   EXPECT_THROW(run_probe({"/nonexistent/probe", {}}, request(), 60s), Error);
 }
 
@@ -127,7 +127,7 @@ TEST_F(RepeatsTest, StopWhenTwoReadingsAgree) {
   EXPECT_EQ(sample.workload, "mlp/x");
 }
 
-TEST_F(RepeatsTest, ReadingsThatDoNotAgreeEndWithTheirMedian) {
+TEST_F(RepeatsTest, UseTheMedianIfReadingsDisagree) {
   const Sample sample = measure_workload(workload(), options("3000 1000 2000 4000"), 1e9);
   EXPECT_EQ(sample.repeats, 4);
   EXPECT_EQ(sample.stop_criterion, "4 repeats");
@@ -135,20 +135,20 @@ TEST_F(RepeatsTest, ReadingsThatDoNotAgreeEndWithTheirMedian) {
   EXPECT_NEAR(*sample.spread, 0.6, 1e-9);
 }
 
-TEST_F(RepeatsTest, WithoutTimeOneReadingMustDo) {
+TEST_F(RepeatsTest, UseOneReadingIfThereIsNoTime) {
   const Sample sample = measure_workload(workload(), options("3000 1000"), 0);
   EXPECT_EQ(sample.repeats, 1);
   EXPECT_EQ(sample.stop_criterion, "budget spent");
   EXPECT_EQ(sample.spread, std::nullopt);
 }
 
-TEST_F(RepeatsTest, ADisturbedSampleIsTakenAgainAndThenKeptAsSuch) {
+TEST_F(RepeatsTest, RetryADisturbedSampleAndThenMarkIt) {
   const Sample sample = measure_workload(workload(), options("1 2 3 4", "disturbed"), 1e9);
   EXPECT_EQ(sample.status, SampleStatus::kDisturbed);
   EXPECT_EQ(sample.device_peak, Bytes{3});
 }
 
-TEST_F(RepeatsTest, AStopIsObeyedBeforeTheNextWorkload) {
+TEST_F(RepeatsTest, StopBeforeTheNextWorkloadOnRequest) {
   std::atomic<bool> stop{false};
   const int taken = measure_all(
       {workload(), workload(), workload()}, options("1 1 1 1 1 1"),

@@ -11,7 +11,7 @@ namespace {
 
 using namespace literals;
 
-TEST(VirtualCardTest, TheSameNameHasTheSameTruthAndAnotherNameAnother) {
+TEST(VirtualGpuTest, DerivesItsHiddenConstantsFromItsName) {
   const VirtualGpu one("blue");
   const VirtualGpu same("blue");
   const VirtualGpu other("green");
@@ -20,7 +20,7 @@ TEST(VirtualCardTest, TheSameNameHasTheSameTruthAndAnotherNameAnother) {
   EXPECT_EQ(one.reading(1_GiB, 5), same.reading(1_GiB, 5));
 }
 
-TEST(VirtualCardTest, ReadingsAreWholePagesCloseToTheTruth) {
+TEST(VirtualGpuTest, ReadingsAreWholePagesCloseToTheHiddenConstants) {
   const VirtualGpu gpu("blue");
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Bytes reading = gpu.reading(1_GiB, seed);
@@ -30,11 +30,11 @@ TEST(VirtualCardTest, ReadingsAreWholePagesCloseToTheTruth) {
   }
 }
 
-TEST(VirtualCardTest, IsMarkedAsVirtual) {
+TEST(VirtualGpuTest, IsMarkedAsVirtual) {
   EXPECT_TRUE(VirtualGpu("blue").environment().is_virtual());
 }
 
-TEST(VirtualCardTest, RefusesANameThatIsNotPlain) {
+TEST(VirtualGpuTest, RefusesASpecialName) {
   EXPECT_THROW(VirtualGpu(""), Error);
   EXPECT_THROW(VirtualGpu("a b"), Error);
 }

@@ -68,19 +68,18 @@ class BenchCommandTest : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(BenchCommandTest, APlantedContextIsFoundOnceAndNothingElseIs) {
+TEST_F(BenchCommandTest, ReportsAPlantedContextChangeOnceAndNothingElse) {
   const std::string base = gpu("base.json", "");
   const std::string now = gpu("now.json", "context=300MiB");
   EXPECT_THAT(blamed(base, now), ElementsAre("context"));
   const Outcome text = run({"compare", base, now});
-  EXPECT_THAT(
-      text.out,
-      StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 to be watched), 73 same\n"));
+  EXPECT_THAT(text.out,
+              StartsWith("worse: of 74 benchmarks 1 worse (1 failing, 0 warnings), 73 same\n"));
   EXPECT_THAT(text.out, HasSubstr("\n  context: "));
   EXPECT_THAT(text.out, HasSubstr("; driver simulated → simulated+context=300MiB\n"));
 }
 
-TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
+TEST_F(BenchCommandTest, ReportsPlantedWorkspacesInEveryBenchmarkThatUsesThem) {
   const std::string base = gpu("base.json", "");
   const std::string now = gpu("now.json", "workspace=1.5");
   EXPECT_THAT(blamed(base, now), ElementsAre("workspace_cudnn", "workspace_cufft"));
@@ -100,13 +99,13 @@ TEST_F(BenchCommandTest, PlantedWorkspacesAreFoundInWhateverAsksForOne) {
   EXPECT_GE(found, 20) << "half as much again of next to nothing may be less than a page";
 }
 
-TEST_F(BenchCommandTest, PlantedSlackIsTheAllocators) {
+TEST_F(BenchCommandTest, AttributesPlantedSlackToTheAllocator) {
   const std::string base = gpu("base.json", "", "layer/.*/fp32");
   EXPECT_THAT(blamed(base, gpu("now.json", "slack=256MiB", "layer/.*/fp32")),
               ElementsAre("allocator_slack"));
 }
 
-// Many runs in this process: what a GPU of this name reads, with `plant` and `seed`.
+// Runs the suite in this process on a virtual GPU with `plant` and `seed`.
 class ManyRuns {
  public:
   explicit ManyRuns(std::string folder) : folder_(std::move(folder)) {}
@@ -146,8 +145,7 @@ std::set<std::string> components_worse(const BenchComparison& comparison) {
   return components;
 }
 
-// GPUs whose hidden constants, workspaces and scatter differ: the rules were made with none of
-// them.
+// GPUs with different constants, workspaces and noise, which were not used to design the rules.
 TEST_F(BenchCommandTest, FindsOnlyPlantedChangesOnTenOtherGpus) {
   ManyRuns runs(directory_.path().string());
   for (int i = 0; i < 10; ++i) {
@@ -157,7 +155,7 @@ TEST_F(BenchCommandTest, FindsOnlyPlantedChangesOnTenOtherGpus) {
       return components_worse(compare(base, runs.of(gpu, plant, 2 * i + 1)));
     };
     EXPECT_THAT(found("context=300MiB"), ElementsAre("context")) << gpu;
-    // An FNO block asks both libraries; the one that grew more is named.
+    // An FNO block uses both libraries; the report names the one that grew more.
     EXPECT_THAT(found("workspace=1.5"), AnyOf(ElementsAre("workspace_cudnn"),
                                               ElementsAre("workspace_cudnn", "workspace_cufft")))
         << gpu;
@@ -184,7 +182,7 @@ TEST_F(BenchCommandTest, AHundredRunsWithoutAChangeGiveNoFalseAlarm) {
   EXPECT_TRUE(readings_scatter) << "the runs are equal to the byte: the test shows nothing";
 }
 
-TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
+TEST_F(BenchCommandTest, RepeatsSamplesDisturbedByAnotherProcess) {
   std::ostringstream silence;
   const Context context{.out = silence, .err = silence, .db = std::nullopt, .quiet = true};
   const EstimatorRunner runner;
@@ -214,9 +212,9 @@ TEST_F(BenchCommandTest, WhatAnotherProcessDisturbedIsTakenAgain) {
   }
 }
 
-TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
+TEST_F(BenchCommandTest, ResumesAnInterruptedRun) {
   const std::string whole = gpu("whole.json", "", "startup");
-  // As if it had been stopped after the first two rows.
+  // Simulates an interruption after the first two rows.
   json partial = json::parse(read(whole));
   partial["benchmarks"].erase(2);
   partial["benchmarks"].erase(2);
@@ -226,7 +224,7 @@ TEST_F(BenchCommandTest, AStoppedRunGoesOnWhereItWas) {
   EXPECT_EQ(again.at("benchmarks").size(), 4);
   EXPECT_EQ(again.at("benchmarks")[0].at("context_bytes"), 12345) << "the row was taken again";
   EXPECT_FALSE(std::filesystem::exists(path("again.json.partial")));
-  // Of another run, it is not taken over.
+  // Rows of another run are not reused.
   std::ofstream(path("other.json.partial")) << partial.dump();
   EXPECT_NE(
       json::parse(read(gpu("other.json", "", "startup/c"))).at("benchmarks")[0].at("context_bytes"),
@@ -244,7 +242,7 @@ TEST_F(BenchCommandTest, ThresholdsDecideTheExitCode) {
   EXPECT_THAT(run({"compare", now, base}).out, StartsWith("better: "));
 }
 
-TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
+TEST_F(BenchCommandTest, ReportsAmbiguityAsUndecidedOnlyWithStrict) {
   const std::string base = gpu("base.json", "", "startup");
   const std::string now = gpu("now.json", "", "startup/context");
   EXPECT_EQ(run({"compare", base, now}).exit_code, 0);
@@ -252,7 +250,7 @@ TEST_F(BenchCommandTest, WhatCannotBeToldIsUndecidedOnlyWhenAskedToBeStrict) {
   EXPECT_THAT(run({"compare", base, now}).out, StartsWith("undecided: "));
 }
 
-TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
+TEST_F(BenchCommandTest, StoresBaselinesByNameWithRemarks) {
   const std::string base = gpu("base.json", "", "startup");
   ASSERT_EQ(run({"baseline", "save", "node7", base}).exit_code, 0);
   ASSERT_EQ(run({"baseline", "annotate", "node7", "before the new driver"}).exit_code, 0);
@@ -264,7 +262,7 @@ TEST_F(BenchCommandTest, BaselinesAreKeptByNameWithRemarks) {
   EXPECT_EQ(run({"baseline", "show", "node8"}).exit_code, 2);
 }
 
-TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
+TEST_F(BenchCommandTest, ListsJobsThatNoLongerFitWithTheNewCalibration) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   const auto judged = [&](const std::string& memory, int exit_code) {
@@ -281,13 +279,13 @@ TEST_F(BenchCommandTest, TellsWhichJobsNoLongerFitWithTheNewCalibration) {
   EXPECT_EQ(roomy.at("flips"), false);
   const auto before = roomy.at("before_bytes").get<std::int64_t>();
   const auto after = roomy.at("after_bytes").get<std::int64_t>();
-  ASSERT_LT(before, after);  // a calibration knows of the context
+  ASSERT_LT(before, after);  // a calibration includes the context
   constexpr std::int64_t kDriversPart = std::int64_t{330} << 20;  // not available to any job
   EXPECT_EQ(judged(std::to_string((before + after) / 2 + kDriversPart) + "B", 1).at("flips"), true);
   EXPECT_EQ(run({"compare", file, file, "--jobs", path("jobs")}).exit_code, 2);
 }
 
-TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListShowsThem) {
+TEST_F(BenchCommandTest, ReadsJobsAndCalibrationIdsAsOtherCommandsDo) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/hub.json"))
@@ -305,7 +303,7 @@ TEST_F(BenchCommandTest, JudgesJobsAsEstimateReadsThemByCalibrationsAsTheListSho
   EXPECT_EQ(job.at("after_bytes"), json::parse(estimated.out).at("totals").at("device_peak_bytes"));
 }
 
-TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
+TEST_F(BenchCommandTest, RefusesAMissingCalibrationBeforeAnyJob) {
   const std::string file = gpu("base.json", "", "startup");
   std::filesystem::create_directory(path("jobs"));
   std::ofstream(path("jobs/mlp.json"))
@@ -316,7 +314,7 @@ TEST_F(BenchCommandTest, ACalibrationThatIsNotThereIsRefusedBeforeAnyJob) {
   EXPECT_THAT(outcome.err, HasSubstr("\"no/such\""));
 }
 
-TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
+TEST_F(BenchCommandTest, ComparisonReportIsASelfContainedPage) {
   const auto file = [&](const char* name, const char* cudnn, int bytes) {
     std::ofstream(path(name)) << R"({"context": {"gpu": "NVIDIA H100 <b>", "cudnn": ")" << cudnn
                               << R"("}, "benchmarks": [{"name": "conv/<script>", "label": "a",)"
@@ -336,7 +334,7 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_THAT(worse.out, StartsWith("<!DOCTYPE html>"));
   for (const char* part :
        {"worse: of 1 benchmarks 1 worse", "<svg ", "24.7 → 62.2 MiB", "cuDNN 9.19.0 → 9.22.0",
-        "conv/&lt;script&gt;", "NVIDIA H100 &lt;b&gt;", "Where the figures come from", "</html>\n"})
+        "conv/&lt;script&gt;", "NVIDIA H100 &lt;b&gt;", "Sources", "</html>\n"})
     EXPECT_THAT(worse.out, HasSubstr(part));
   for (const char* part : {"<script", "http://", "https://", "src="})
     EXPECT_EQ(worse.out.find(part), std::string::npos) << part;
@@ -346,12 +344,12 @@ TEST_F(BenchCommandTest, AComparisonIsAPageThatNeedsNothingElse) {
   EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td>same</td>"));
   EXPECT_EQ(report({base}).exit_code, 2);
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
-  // A simulated GPU is not shown as a measured one.
+  // The page marks a simulated GPU as not measured.
   const std::string simulated = gpu("card.json", "", "startup");
-  EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated: nothing was measured"));
+  EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated, not measured"));
 }
 
-TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
+TEST_F(BenchCommandTest, ReportsBadUsageInOneSentence) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {},
            {"rum"},
@@ -377,7 +375,7 @@ TEST_F(BenchCommandTest, MistakesAreBadUsageInOneSentence) {
   }
 }
 
-TEST_F(BenchCommandTest, PrintsTheSameTextAsEver) {
+TEST_F(BenchCommandTest, PrintsTheExpectedText) {
   const auto file = [&](const char* name, const char* cudnn, int bytes) {
     std::ofstream(path(name))
         << R"({"context": {"gpu": "NVIDIA H100", "cudnn": ")" << cudnn
@@ -391,7 +389,7 @@ TEST_F(BenchCommandTest, PrintsTheSameTextAsEver) {
   const std::string base = file("a.json", "9.19.0", 25943040);
   const std::string now = file("b.json", "9.22.0", 65179648);
   EXPECT_EQ(run({"compare", base, now, "--format", "markdown"}).out,
-            "**worse: of 1 benchmarks 1 worse (1 failing, 0 to be watched)**\n"
+            "**worse: of 1 benchmarks 1 worse (1 failing, 0 warnings)**\n"
             "\n"
             "- cuDNN workspace, forward a: 24.7 → 62.2 MiB; cuDNN 9.19.0 → 9.22.0\n"
             "\n"

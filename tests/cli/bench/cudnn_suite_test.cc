@@ -1,4 +1,4 @@
-// `memfathom bench run --device cudnn:...`: the cuDNN of this machine, asked without a GPU.
+// `memfathom bench run --device cudnn:...`: queries the local cuDNN without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class CudnnSuiteTest : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(CudnnSuiteTest, AnswersAreTheSameInEveryProcessAndComparable) {
+TEST_F(CudnnSuiteTest, GivesTheSameComparableAnswersInEveryProcess) {
   const Outcome outcome = run("cudnn:sm_90", "h100.json", kConvolutions);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json file = content("h100.json");
@@ -61,7 +61,7 @@ TEST_F(CudnnSuiteTest, AnswersAreTheSameInEveryProcessAndComparable) {
   EXPECT_EQ(other.exit_code, 2) << other.out << other.err;
 }
 
-TEST_F(CudnnSuiteTest, AStoppedRunGoesOn) {
+TEST_F(CudnnSuiteTest, ResumesAnInterruptedRun) {
   ASSERT_EQ(run("cudnn:sm_90", "whole.json", kConvolutions).exit_code, 0);
   const json whole = content("whole.json");
   json part = whole;
@@ -77,15 +77,15 @@ TEST_F(CudnnSuiteTest, AStoppedRunGoesOn) {
   EXPECT_FALSE(std::ifstream(path("run.json.partial")).good());
 }
 
-TEST_F(CudnnSuiteTest, TheLibraryCanBeNamed) {
+TEST_F(CudnnSuiteTest, AcceptsALibraryPath) {
   const Outcome outcome =
       run("cudnn:a100", "named.json", kConvolutions, {"--cudnn-library", MEMFATHOM_CUDNN_FOLDER});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(content("named.json").at("context").at("architecture"), "sm_80");
 }
 
-// A file that is no library: the run goes on, and what cannot be planned is said in its row.
-TEST_F(CudnnSuiteTest, AttentionThatCannotBePlannedIsAnErrorOfTheLibrary) {
+// With an invalid library the run continues, and failed rows contain the error.
+TEST_F(CudnnSuiteTest, ReportsAttentionThatCannotBePlannedInItsRow) {
   std::ofstream(path("libcuda.so")) << "nothing\n";
   const Outcome outcome =
       run("cudnn:sm_90", "x.json", "attention", {"--libcuda", path("libcuda.so")});

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(DeviceBenchmarkTest, RunsTheWholeSuiteWithTheContractsCounters) {
+TEST(DeviceBenchmarkTest, RunsTheSuiteWithTheCountersOfTheContract) {
   const TemporaryDirectory directory;
   const std::string file = (directory / "upstream.json").string();
   const std::string command = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE
@@ -38,7 +38,7 @@ TEST(DeviceBenchmarkTest, RunsTheWholeSuiteWithTheContractsCounters) {
     EXPECT_EQ(row.at("max_bytes_used"), row.at("device_peak_bytes")) << "the memory manager's";
   }
   EXPECT_EQ(layers, 35) << "eleven layers in three types, two in one";
-  // What upstream wrote, `bench compare` reads.
+  // `bench compare` reads Google Benchmark files.
   EXPECT_EQ(run_binary({"bench", "compare", file, file, "--strict"}).exit_code, 0);
 }
 

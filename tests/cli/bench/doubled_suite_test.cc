@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(DoubledSuiteTest, EveryLayerOfTheSuiteRunsAndComparesEqualWithItself) {
+TEST(DoubledSuiteTest, RunsEveryLayerAndComparesEqualWithItself) {
   const TemporaryDirectory directory;
   const std::string file = (directory / "doubled.json").string();
   const Outcome outcome = run_binary({"bench", "run", "--device", "cuda:0", "--scale", "tiny",

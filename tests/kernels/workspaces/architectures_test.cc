@@ -7,7 +7,7 @@
 namespace memfathom {
 namespace {
 
-TEST(ArchitecturesTest, AnArchitectureIsFoundByAnyOfItsNames) {
+TEST(ArchitecturesTest, FindsAnArchitectureByAnyOfItsNames) {
   for (const char* name : {"sm_90", "90", "9.0", "h100"})
     EXPECT_STREQ(describe_gpu(name).key, "h100") << name;
   for (const char* name : {"sm_100", "10.0", "b200"})
@@ -15,12 +15,12 @@ TEST(ArchitecturesTest, AnArchitectureIsFoundByAnyOfItsNames) {
   EXPECT_EQ(architecture_of(describe_gpu("4090")), "sm_89");
 }
 
-TEST(ArchitecturesTest, WhatIsNotDescribedIsRefused) {
+TEST(ArchitecturesTest, RefusesAnUnknownArchitecture) {
   for (const char* name : {"", "sm_", "sm_999999999999", "v100", "8,0"})
     EXPECT_THROW(describe_gpu(name), Error) << name;
 }
 
-TEST(ArchitecturesTest, AnArchitectureWithoutADescriptionIsAnsweredByTheNearest) {
+TEST(ArchitecturesTest, UsesTheNearestArchitectureIfADescriptionIsMissing) {
   struct Case {
     int capability;
     const char* nearest;

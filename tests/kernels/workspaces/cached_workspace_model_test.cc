@@ -19,7 +19,7 @@ ConvolutionQuery query_of(std::int64_t batch) {
   return query;
 }
 
-// Says 100 bytes per sample, refuses batch 13, and counts what it is asked.
+// Returns 100 bytes per sample, refuses batch 13, and counts its queries.
 class CountingPlanner : public ConvolutionPlanner {
  public:
   struct Calls {
@@ -59,7 +59,7 @@ CachedWorkspaceModel model(CountingPlanner::Calls& calls, const std::filesystem:
           std::make_unique<SevenModel>()};
 }
 
-TEST(CachedWorkspaceModelTest, AQueryIsPlannedOnceInThisProcessAndNeverInTheNext) {
+TEST(CachedWorkspaceModelTest, PlansAQueryOnceAndNeverInTheNextProcess) {
   const TemporaryDirectory directory;
   CountingPlanner::Calls calls;
   {
@@ -73,7 +73,7 @@ TEST(CachedWorkspaceModelTest, AQueryIsPlannedOnceInThisProcessAndNeverInTheNext
   EXPECT_EQ(calls.asks, 1);
 }
 
-TEST(CachedWorkspaceModelTest, ABatchAsksOnceForWhatIsUnknownAndOnlyOncePerQuery) {
+TEST(CachedWorkspaceModelTest, PlansUnknownQueriesOfABatchTogetherAndOnce) {
   CountingPlanner::Calls calls;
   const CachedWorkspaceModel cached = model(calls, {});
   cached.convolution(query_of(1));
@@ -88,7 +88,7 @@ TEST(CachedWorkspaceModelTest, ABatchAsksOnceForWhatIsUnknownAndOnlyOncePerQuery
   EXPECT_EQ(answers[3].bytes, Bytes{200});
 }
 
-TEST(CachedWorkspaceModelTest, ARefusalIsRememberedAndAnsweredByTheFallbackWithItsSource) {
+TEST(CachedWorkspaceModelTest, StoresARefusalAndAnswersFromTheFallback) {
   const TemporaryDirectory directory;
   CountingPlanner::Calls calls;
   for (int process = 0; process < 2; ++process) {
@@ -101,7 +101,7 @@ TEST(CachedWorkspaceModelTest, ARefusalIsRememberedAndAnsweredByTheFallbackWithI
   EXPECT_EQ(calls.asks, 1);
 }
 
-TEST(CachedWorkspaceModelTest, ABrokenPlannerIsAskedOnceAndItsAnswersAreNotStored) {
+TEST(CachedWorkspaceModelTest, QueriesABrokenPlannerOnceAndStoresNothing) {
   const TemporaryDirectory directory;
   CountingPlanner::Calls calls;
   calls.broken = true;
@@ -116,7 +116,7 @@ TEST(CachedWorkspaceModelTest, ABrokenPlannerIsAskedOnceAndItsAnswersAreNotStore
   EXPECT_EQ(model(calls, directory.path() / "cudnn").convolution(query_of(1)).bytes, Bytes{100});
 }
 
-TEST(CachedWorkspaceModelTest, PytorchsOwnKernelsNeedNoWorkspaceAndNoQuery) {
+TEST(CachedWorkspaceModelTest, NativePytorchKernelsNeedNoWorkspaceAndNoQuery) {
   CountingPlanner::Calls calls;
   const CachedWorkspaceModel cached = model(calls, {});
   ConvolutionQuery depthwise = query_of(4);
@@ -127,7 +127,7 @@ TEST(CachedWorkspaceModelTest, PytorchsOwnKernelsNeedNoWorkspaceAndNoQuery) {
   EXPECT_EQ(calls.asks, 0);
 }
 
-TEST(CachedWorkspaceModelTest, ThreadsAskingTheSameThingsGetTheSameAnswersAndOnePlanEach) {
+TEST(CachedWorkspaceModelTest, PlansOncePerQueryWhenThreadsAskConcurrently) {
   CountingPlanner::Calls calls;
   const CachedWorkspaceModel cached = model(calls, {});
   std::vector<std::thread> threads;
@@ -144,12 +144,12 @@ TEST(CachedWorkspaceModelTest, ThreadsAskingTheSameThingsGetTheSameAnswersAndOne
   EXPECT_EQ(calls.queries, 200);
 }
 
-TEST(CachedWorkspaceModelTest, TransformsAreTheFallbacks) {
+TEST(CachedWorkspaceModelTest, ForwardsTransformsToTheFallback) {
   CountingPlanner::Calls calls;
   EXPECT_EQ(model(calls, {}).fft({}).bytes, Bytes{8});
 }
 
-TEST(ConvolutionQueryHashTest, QueriesThatDifferInOneFieldHashApart) {
+TEST(ConvolutionQueryHashTest, DiffersIfAnyFieldDiffers) {
   const ConvolutionQueryHash hash;
   const ConvolutionQuery base = query_of(4);
   ConvolutionQuery other = base;

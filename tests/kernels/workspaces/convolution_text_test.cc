@@ -8,7 +8,7 @@
 namespace memfathom {
 namespace {
 
-TEST(ConvolutionTextTest, EveryQueryIsReadBackFromItsText) {
+TEST(ConvolutionTextTest, ReadsEveryQueryBackFromItsText) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 300; ++i) {
     for (const bool channels_last : {false, true}) {
@@ -22,7 +22,7 @@ TEST(ConvolutionTextTest, EveryQueryIsReadBackFromItsText) {
   }
 }
 
-TEST(ConvolutionTextTest, AnyOtherTextIsRefused) {
+TEST(ConvolutionTextTest, RefusesAnyOtherText) {
   const std::string good = "conv forward fp16 nhwc x[1,3,8,8] w[4,3,3,3] s[1,1] p[1,1] d[1,1] g1";
   EXPECT_NO_THROW(parse_convolution_query(good));
   for (const std::string& text :

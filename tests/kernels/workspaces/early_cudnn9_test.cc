@@ -22,14 +22,14 @@ ConvolutionQuery forward(std::int64_t in, std::int64_t out) {
   return query;
 }
 
-TEST(UnrecordedCudnnTest, AForwardPassWithFewOutputsWantsNothing) {
+TEST(UnrecordedCudnnTest, ForwardWithFewOutputsNeedsNoWorkspace) {
   const EarlyCudnn9Model model(std::make_unique<Seven>());
   EXPECT_EQ(model.convolution(forward(256, 32)).bytes, Bytes{0});
   EXPECT_EQ(model.convolution(forward(255, 32)).bytes, Bytes{7});
   EXPECT_EQ(model.fft({}).bytes, Bytes{9});
 }
 
-TEST(UnrecordedCudnnTest, EverythingElseIsAsLaterVersionsHaveIt) {
+TEST(UnrecordedCudnnTest, OtherQueriesEqualLaterVersions) {
   ConvolutionQuery gradient = forward(256, 32);
   gradient.kind = ConvolutionKind::kWeightGradient;
   EXPECT_FALSE(skips_layout_conversion(gradient));

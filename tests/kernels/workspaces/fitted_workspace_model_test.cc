@@ -20,7 +20,7 @@ ConvolutionQuery example(ConvolutionKind kind) {
   return query;
 }
 
-TEST(ConvolutionSizesTest, ChannelsArePaddedToSixteenBytesAndWeightGradientsSummedInFp32) {
+TEST(ConvolutionSizesTest, PadsChannelsToSixteenBytesAndSumsWeightGradientsInFp32) {
   ConvolutionQuery query = example(ConvolutionKind::kWeightGradient);
   query.dtype = DType::kFp16;
   query.input = {2, 3, 10, 10};
@@ -32,7 +32,7 @@ TEST(ConvolutionSizesTest, ChannelsArePaddedToSixteenBytesAndWeightGradientsSumm
   EXPECT_EQ(bytes_of({2, 1, 4}, sizes), sizes.input + sizes.output / 2 + 2 * sizes.weight);
 }
 
-TEST(ConvolutionSizesTest, ATransposedConvolutionIsMeasuredAsCudnnSeesIt) {
+TEST(ConvolutionSizesTest, UsesCudnnsViewOfATransposedConvolution) {
   ConvolutionQuery query = example(ConvolutionKind::kForward);
   query.input = {2, 32, 16, 16};
   query.weight = {32, 8, 2, 2};
@@ -44,7 +44,7 @@ TEST(ConvolutionSizesTest, ATransposedConvolutionIsMeasuredAsCudnnSeesIt) {
   EXPECT_EQ(sizes.output, 2 * 32 * 16 * 16 * 4);
 }
 
-TEST(ConvolutionSizesTest, ShapesThatMakeNoConvolutionHaveNoSizes) {
+TEST(ConvolutionSizesTest, ReturnsNoSizesForInvalidShapes) {
   ConvolutionQuery query = example(ConvolutionKind::kForward);
   query.stride = {0, 1};
   EXPECT_FALSE(measure(query).has_value());
@@ -156,7 +156,7 @@ TEST(FittedTableTest, OnHeldOutQueriesTheMedianErrorIsAFewPercentOfTheTensorsAtM
   }
 }
 
-TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
+TEST(FittedWorkspaceModelTest, PredictsTheCopiesOfTheA100Example) {
   const FittedWorkspaceModel fitted("sm_80");
   const std::int64_t input = std::int64_t{8} * 64 * 128 * 128 * 4;
   const std::int64_t weight = std::int64_t{128} * 64 * 9 * 4;
@@ -166,7 +166,7 @@ TEST(FittedWorkspaceModelTest, TheExampleOfTheA100IsToldToTheCopy) {
   EXPECT_EQ(fitted.convolution(example(ConvolutionKind::kForward)).source, Source::kFitted);
 }
 
-TEST(FittedWorkspaceModelTest, AnswersAreNeverNegativeAndNeverBeyondAFewTimesTheTensors) {
+TEST(FittedWorkspaceModelTest, AnswersStayBetweenZeroAndAFewTimesTheTensors) {
   const FittedWorkspaceModel fitted("sm_90");
   std::mt19937_64 random(11);
   for (int i = 0; i < 2000; ++i) {
@@ -191,7 +191,7 @@ TEST(FittedWorkspaceModelTest, AnArchitectureThatWasNotFittedIsAnsweredByTheNext
       120);
 }
 
-TEST(FittedWorkspaceModelTest, ATransformsWorkAreaIsItsSpectrumAndADefault) {
+TEST(FittedWorkspaceModelTest, TransformWorkAreaIsItsSpectrumByDefault) {
   const FittedWorkspaceModel fitted("sm_80");
   FftQuery query;
   query.extents = {64, 64};

@@ -56,7 +56,7 @@ TEST(ForwardingTest, TheEarlyModelForwardsToLaterCudnn) {
   expect_forwarding(EarlyCudnn9Model(std::make_unique<DistinctAnswers>()));
 }
 
-TEST(ForwardingTest, ACalibrationsModelForwardsToItsFallback) {
+TEST(ForwardingTest, TheCalibrationModelForwardsToItsFallback) {
   const DistinctAnswers fallback;
   expect_forwarding(FittedWorkspaces(Calibration{}, Library::kCudnn, Library::kCufft, &fallback));
 }

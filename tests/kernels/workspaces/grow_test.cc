@@ -13,7 +13,7 @@ TreeTrainingRow row(float batch, std::int64_t bytes) {
   return made;
 }
 
-TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
+TEST(GrowTreeTest, LearnsARuleWithOneThresholdExactly) {
   std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 100; ++i)
     rows.push_back(row(static_cast<float>(i), i < 40 ? 0 : (4 + 8 + 1) << 20));
@@ -26,13 +26,13 @@ TEST(GrowTreeTest, ARuleWithOneThresholdIsLearntExactly) {
   EXPECT_EQ(bytes_of(forms[static_cast<std::size_t>(nodes[2].right)], rows[0].sizes), 13 << 20);
 }
 
-TEST(GrowTreeTest, WhatDependsOnNothingIsOneLeaf) {
+TEST(GrowTreeTest, LearnsAConstantAsOneLeaf) {
   std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 100; ++i) rows.push_back(row(static_cast<float>(i), 4 << 20));
   EXPECT_EQ(grow_tree(rows, kWorkspaceForms, 8).size(), 1U);
 }
 
-TEST(GrowTreeTest, NoMoreLeavesThanAskedFor) {
+TEST(GrowTreeTest, LimitsTheNumberOfLeaves) {
   std::vector<TreeTrainingRow> rows;
   for (int i = 0; i < 200; ++i)
     rows.push_back(row(static_cast<float>(i), i / 20 % 2 == 0 ? 0 : 13 << 20));

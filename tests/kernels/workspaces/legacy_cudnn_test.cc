@@ -25,19 +25,19 @@ class Nothing final : public WorkspaceModel {
   WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 };
 
-TEST(OlderCudnnTest, TheWeightGradientTakesBothMapsAndTheWeightAsTiles) {
+TEST(OlderCudnnTest, WeightGradientNeedsTilesOfBothMapsAndTheWeight) {
   // 8 x 32 x 32 tiles of 36 fp32 for 64 + 64 channels: 144 MiB; and 64 x 64 tiles of weights.
   const auto bytes = winograd_weight_gradient(weight_gradient({8, 64, 128, 128}, {64, 64, 3, 3}));
   ASSERT_TRUE(bytes.has_value());
   EXPECT_EQ(bytes->count(), (144 << 20) + 36 * 4 * 64 * 64);
 }
 
-TEST(OlderCudnnTest, TilesThatReachOverTheEdgeCountWhole) {
+TEST(OlderCudnnTest, CountsPartialTilesAsWhole) {
   EXPECT_EQ(winograd_weight_gradient(weight_gradient({1, 1, 5, 5}, {1, 1, 3, 3}))->count(),
             36 * 4 * (4 * 2 + 1));
 }
 
-TEST(OlderCudnnTest, OtherConvolutionsTakeOtherAlgorithms) {
+TEST(OlderCudnnTest, OtherConvolutionsUseOtherAlgorithms) {
   const ConvolutionQuery query = weight_gradient({8, 64, 128, 128}, {64, 64, 3, 3});
   ConvolutionQuery forward = query;
   forward.kind = ConvolutionKind::kForward;
@@ -54,7 +54,7 @@ TEST(OlderCudnnTest, OtherConvolutionsTakeOtherAlgorithms) {
       weight_gradient({1 << 30, 1 << 30, 1 << 30, 1 << 30}, {1 << 30, 1 << 30, 3, 3})));
 }
 
-TEST(OlderCudnnTest, AsksTheOtherModelForTheRest) {
+TEST(OlderCudnnTest, ForwardsOtherQueriesToTheNextModel) {
   const LegacyCudnnModel model(std::make_unique<Nothing>());
   const ConvolutionQuery query = weight_gradient({8, 64, 128, 128}, {64, 64, 3, 3});
   EXPECT_EQ(model.convolution(query).source, Source::kFitted);

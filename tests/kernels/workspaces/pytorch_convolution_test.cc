@@ -38,7 +38,7 @@ TEST(PytorchConvolutionTest, OrdinaryAndGroupedConvolutionsGoToCudnn) {
                                              DType::kFp32)));  // one group is no depthwise
 }
 
-TEST(PytorchConvolutionTest, DepthwiseConvolutionsHaveNativeKernelsThatWantNothing) {
+TEST(PytorchConvolutionTest, DepthwiseConvolutionsUseNativeKernelsWithoutWorkspace) {
   for (const DType dtype : {DType::kFp32, DType::kBf16}) {
     const ConvolutionQuery query = depthwise(8, 64, 32, 3, 1, dtype);
     EXPECT_EQ(pytorch_convolution_backend(query), ConvolutionBackend::kDepthwise);
@@ -51,7 +51,7 @@ TEST(PytorchConvolutionTest, DepthwiseConvolutionsHaveNativeKernelsThatWantNothi
       pytorch_uses_cudnn(convolution({8, 64, 8, 32, 32}, {64, 1, 3, 3, 3}, 1, 64, DType::kFp16)));
 }
 
-TEST(PytorchConvolutionTest, ChannelsLastDepthwiseGoesToCudnnInEveryType) {
+TEST(PytorchConvolutionTest, ChannelsLastDepthwiseUsesCudnnInEveryDtype) {
   for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
     ConvolutionQuery query = depthwise(8, 64, 32, 3, 1, dtype);
     query.channels_last = true;
@@ -106,7 +106,7 @@ TEST(PytorchConvolutionTest, CudnnVersionsWithFaultyHalfPrecision3dKernelsAreAvo
   EXPECT_TRUE(pytorch_uses_cudnn(pointwise, 91000));
 }
 
-TEST(PytorchConvolutionTest, AStrideOfZeroIsRefusedInsteadOfDividedBy) {
+TEST(PytorchConvolutionTest, RefusesAStrideOfZero) {
   ConvolutionQuery query = convolution({4, 32, 16, 16}, {32, 32, 3, 3}, 1, 1, DType::kFp32);
   query.stride = {0, 0};
   query.output_padding = {0, 0};

@@ -1,4 +1,4 @@
-// Our descriptions of GPUs against those outside the project.
+// Compares our GPU descriptions with the shared ones.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@
 namespace memfathom {
 namespace {
 
-TEST(ArchitecturesTest, OurTextsSayWhatTheSharedDescriptionsSay) {
+TEST(ArchitecturesTest, DescriptionsEqualTheSharedOnes) {
   for (const auto& [gpu, file] :
        {std::pair{"t4", "sm75_t4"}, std::pair{"a100", "sm80_a100"},
         std::pair{"a6000", "sm86_a6000"}, std::pair{"4090", "sm89_4090"},

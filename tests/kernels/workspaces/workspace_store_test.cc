@@ -63,7 +63,7 @@ TEST(WorkspaceStoreTest, AnswersOutliveTheStore) {
   EXPECT_EQ(again.find(""), std::nullopt);
 }
 
-TEST(WorkspaceStoreTest, ALongLogIsMergedIntoASortedFileInWhichEveryAnswerIsFound) {
+TEST(WorkspaceStoreTest, MergesALongLogIntoASortedFileAndFindsEveryAnswer) {
   const TemporaryDirectory directory;
   const std::filesystem::path stem = directory.path() / "cudnn";
   {
@@ -78,7 +78,7 @@ TEST(WorkspaceStoreTest, ALongLogIsMergedIntoASortedFileInWhichEveryAnswerIsFoun
   EXPECT_EQ(known(again, 12000, 12100), 0);
 }
 
-TEST(WorkspaceStoreTest, ALineChangedOrCutOffCostsThatLineOnly) {
+TEST(WorkspaceStoreTest, IgnoresOnlyDamagedLines) {
   const TemporaryDirectory directory;
   const std::filesystem::path stem = directory.path() / "cudnn";
   const std::filesystem::path log = stem.string() + ".log";
@@ -97,7 +97,7 @@ TEST(WorkspaceStoreTest, ALineChangedOrCutOffCostsThatLineOnly) {
   EXPECT_EQ(known(WorkspaceStore(stem), 30, 31), 1);
 }
 
-TEST(WorkspaceStoreTest, ASortedFileOfRubbishIsSearchedInVainAndReplacedByTheNextMerge) {
+TEST(WorkspaceStoreTest, ReplacesACorruptSortedFileAtTheNextMerge) {
   const TemporaryDirectory directory;
   const std::filesystem::path stem = directory.path() / "cudnn";
   const std::filesystem::path sorted = stem.string() + ".sorted";
@@ -112,7 +112,7 @@ TEST(WorkspaceStoreTest, ASortedFileOfRubbishIsSearchedInVainAndReplacedByTheNex
   EXPECT_EQ(known(WorkspaceStore(stem), 0, 4000), 4000);
 }
 
-TEST(WorkspaceStoreTest, SeveralProcessesAppendAndMergeAtOnceWithoutLosingAnAnswer) {
+TEST(WorkspaceStoreTest, LosesNoAnswerWhenSeveralProcessesAppendAndMerge) {
   const TemporaryDirectory directory;
   const std::filesystem::path stem = directory.path() / "cudnn";
   constexpr int kWriters = 4;
@@ -137,7 +137,7 @@ TEST(WorkspaceStoreTest, SeveralProcessesAppendAndMergeAtOnceWithoutLosingAnAnsw
   EXPECT_EQ(known(WorkspaceStore(stem), 0, kWriters * kEach), kWriters * kEach);
 }
 
-TEST(WorkspaceStoreTest, WithoutAPlaceToWriteTheStoreStillRemembers) {
+TEST(WorkspaceStoreTest, KeepsAnswersInMemoryIfTheFileIsNotWritable) {
   for (const char* stem : {"", "/proc/nowhere/cudnn"}) {
     WorkspaceStore store(stem);
     store.append(answers(0, 3));

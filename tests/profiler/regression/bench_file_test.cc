@@ -43,8 +43,8 @@ TEST(BenchFileTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(bench_file_from(text, "a.json").environment, example().environment);
 }
 
-// What tools/gbench of Google Benchmark 1.9 looks up without asking whether it is there.
-TEST(BenchFileTest, HasTheKeysThatUpstreamsCompareReads) {
+// Keys that tools/gbench of Google Benchmark 1.9 requires.
+TEST(BenchFileTest, HasTheKeysOfGoogleBenchmarksCompare) {
   const json file = json::parse(to_text(example()));
   ASSERT_TRUE(file.contains("context"));
   for (const json& entry : file.at("benchmarks")) {
@@ -58,7 +58,7 @@ TEST(BenchFileTest, HasTheKeysThatUpstreamsCompareReads) {
   EXPECT_EQ(file.at("benchmarks")[1].at("error_occurred"), true);
 }
 
-TEST(BenchFileTest, ReadsAFileOfAnUpstreamProgramWithoutItsAggregates) {
+TEST(BenchFileTest, ReadsAGoogleBenchmarkFileWithoutAggregates) {
   const BenchFile file = bench_file_from(R"({
     "context": {"date": "2026-11-16T12:00:00+00:00", "host_name": "x", "executable": "./b",
                 "num_cpus": 2, "caches": [], "load_avg": [1.5], "library_build_type": "release"},
@@ -77,7 +77,7 @@ TEST(BenchFileTest, ReadsAFileOfAnUpstreamProgramWithoutItsAggregates) {
   EXPECT_EQ(file.environment.gpu, "");
 }
 
-TEST(BenchFileTest, SaysWhereAFileIsWrong) {
+TEST(BenchFileTest, ReportsTheLocationOfAnError) {
   const auto reason = [](const char* text) {
     try {
       bench_file_from(text, "a.json");

@@ -103,7 +103,7 @@ TEST(CompareTest, AChangeIsMoreThanAPageAndMoreThanHalfAPercent) {
   EXPECT_EQ(reserved_change({0_B}, {4_MiB}).verdict, kWorse);
 }
 
-TEST(CompareTest, AChangeIsRepeatedInMostProcesses) {
+TEST(CompareTest, AChangeMustRepeatInMostProcesses) {
   EXPECT_EQ(reserved_change({100_MiB, 100_MiB, 100_MiB}, {100_MiB, 140_MiB, 140_MiB}).verdict,
             kWorse);
   EXPECT_EQ(
@@ -112,7 +112,7 @@ TEST(CompareTest, AChangeIsRepeatedInMostProcesses) {
       kSame);
 }
 
-TEST(CompareTest, WhatDiffersInSomeProcessesOnlyIsAmbiguousAndSaysWhatToDo) {
+TEST(CompareTest, ReportsADifferenceInSomeProcessesAsAmbiguous) {
   const ComparedBenchmark result =
       reserved_change({100_MiB, 100_MiB, 100_MiB}, {100_MiB, 100_MiB, 140_MiB});
   EXPECT_EQ(result.verdict, kAmbiguous);
@@ -155,7 +155,7 @@ TEST(CompareTest, NamesTheOperationAndTheLibraryThatChanged) {
   EXPECT_EQ(worst.blamed, "cuDNN 9.19.0 → 9.22.0");
 }
 
-TEST(CompareTest, SaysSoWhenNoVersionChanged) {
+TEST(CompareTest, ReportsThatNoVersionChanged) {
   EXPECT_THAT(reserved_change({100_MiB}, {200_MiB}).blamed, HasSubstr("no version changed"));
 }
 
@@ -166,7 +166,7 @@ Counters job(Bytes context, Bytes allocated, Bytes slack) {
           {"device_peak_bytes", context + allocated + slack}};
 }
 
-TEST(CompareTest, ALargerContextIsToldOnce) {
+TEST(CompareTest, ReportsALargerContextOnce) {
   const auto file = [](Bytes context, const char* driver) {
     return FileMaker()
         .with_driver(driver)
@@ -182,7 +182,7 @@ TEST(CompareTest, ALargerContextIsToldOnce) {
   EXPECT_EQ(comparison.benchmarks.front().blamed, "driver 580 → 590");
 }
 
-TEST(CompareTest, WithoutAStartupBenchmarkTheContextIsJudgedInEach) {
+TEST(CompareTest, ComparesTheContextPerBenchmarkWithoutAStartupBenchmark) {
   const ComparedBenchmark result =
       only(FileMaker().add("layer/a", {job(400_MiB, 100_MiB, 20_MiB)}),
            FileMaker().add("layer/a", {job(700_MiB, 100_MiB, 20_MiB)}));
@@ -190,7 +190,7 @@ TEST(CompareTest, WithoutAStartupBenchmarkTheContextIsJudgedInEach) {
   EXPECT_EQ(result.component, "context");
 }
 
-TEST(CompareTest, TellsSlackFromTensors) {
+TEST(CompareTest, DistinguishesSlackFromTensors) {
   const BenchFile base = FileMaker().add("layer/a", {job(400_MiB, 500_MiB, 20_MiB)});
   EXPECT_EQ(only(base, FileMaker().add("layer/a", {job(400_MiB, 500_MiB, 90_MiB)})).component,
             "allocator_slack");
@@ -200,7 +200,7 @@ TEST(CompareTest, TellsSlackFromTensors) {
   EXPECT_THAT(tensors.what, HasSubstr("tensors"));
 }
 
-TEST(CompareTest, AWorkspaceThatGrewIsToldThoughThePeakFell) {
+TEST(CompareTest, ReportsALargerWorkspaceEvenIfThePeakFell) {
   const auto file = [](Bytes workspace, Bytes peak) {
     BenchFile made = FileMaker().add_workspace("w", workspace);
     for (BenchRow& row : made.rows) row.counters["reserved_peak_bytes"] = peak;
@@ -211,7 +211,7 @@ TEST(CompareTest, AWorkspaceThatGrewIsToldThoughThePeakFell) {
   EXPECT_EQ(result.component, "workspace_cudnn");
 }
 
-TEST(CompareTest, SlackThatFollowsFromAWorkspaceIsBlamedOnTheWorkspace) {
+TEST(CompareTest, AttributesSlackFromAWorkspaceToTheWorkspace) {
   const auto file = [](Bytes workspace, Bytes reserved_peak) {
     BenchFile made = FileMaker().add_workspace("w", workspace);
     for (BenchRow& row : made.rows) {
@@ -223,7 +223,7 @@ TEST(CompareTest, SlackThatFollowsFromAWorkspaceIsBlamedOnTheWorkspace) {
   EXPECT_EQ(only(file(90_MiB, 560_MiB), file(136_MiB, 672_MiB)).component, "workspace_cudnn");
 }
 
-TEST(CompareTest, WhatOneSideLacksOrCannotRunIsMissingOrNew) {
+TEST(CompareTest, ReportsMissingAndNewBenchmarks) {
   const BenchFile base =
       FileMaker().add("gone", reserved({1_MiB})).add("broken", reserved({1_MiB}));
   const BenchFile now =
@@ -240,7 +240,7 @@ TEST(CompareTest, WhatOneSideLacksOrCannotRunIsMissingOrNew) {
   }
 }
 
-TEST(CompareTest, DifferentDevicesAreRefused) {
+TEST(CompareTest, RefusesDifferentDevices) {
   EXPECT_THROW(compare(FileMaker().on("A"), FileMaker().on("B")), Error);
 }
 
@@ -265,7 +265,7 @@ TEST(CompareTest, TimeNeedsSignificanceAndSizeAndOnlyWarns) {
   EXPECT_EQ(judged(scaled(1.3), strict).severity, Severity::kFailure);
 }
 
-TEST(CompareTest, ManyTestsAtOnceNeedMoreEvidence) {
+TEST(CompareTest, CorrectsForMultipleTests) {
   // 2/252 of chance is enough for one benchmark and not for ten.
   const std::vector<double> before{1, 2, 3, 4, 5};
   const std::vector<double> after{6, 7, 8, 9, 10};
@@ -281,7 +281,7 @@ TEST(CompareTest, ManyTestsAtOnceNeedMoreEvidence) {
       1);
 }
 
-TEST(CompareTest, TheWorstStandsFirst) {
+TEST(CompareTest, ListsTheWorstFirst) {
   const BenchComparison comparison = compare(
       FileMaker().add_workspace("a", 10_MiB).add_workspace("b", 10_MiB).add_workspace("c", 90_MiB),
       FileMaker()
@@ -293,7 +293,7 @@ TEST(CompareTest, TheWorstStandsFirst) {
 }
 
 // What cuDNN 9.22 did: 1x1x1 kernels swapped layouts, a stem grew in most of its variants.
-TEST(CompareTest, AnOperationThatGrewOnBalanceStandsBeforeOneThatSwappedLayouts) {
+TEST(CompareTest, ListsNetGrowthBeforeLayoutChanges) {
   const BenchComparison comparison = compare(FileMaker()
                                                  .add_workspace("volume/forward/fp32/nchw", 0_MiB)
                                                  .add_workspace("volume/forward/fp32/nhwc", 128_MiB)

@@ -31,7 +31,7 @@ TEST(RankTestTest, CorrectsTheApproximationForTies) {
   EXPECT_EQ(mann_whitney(equal, equal).p, 1);
 }
 
-TEST(RankTestTest, TheEffectTellsTheDirection) {
+TEST(RankTestTest, EffectHasTheSignOfTheDifference) {
   const std::vector<double> low{1, 2, 3};
   const std::vector<double> high{4, 5, 6};
   EXPECT_EQ(mann_whitney(low, high).effect, 1);
@@ -44,7 +44,7 @@ TEST(RankTestTest, ThreeAgainstThreeCanNeverBeSignificant) {
               1e-12);
 }
 
-TEST(RankTestTest, HolmMultipliesTheSmallestByAllAndNeverFallsBack) {
+TEST(RankTestTest, HolmCorrectionIsMonotonic) {
   EXPECT_THAT(
       holm(std::vector<double>{0.01, 0.04, 0.03}),
       ElementsAre(DoubleNear(0.03, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.06, 1e-12)));

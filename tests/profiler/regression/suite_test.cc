@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(SuiteTest, EveryNameIsThereOnce) {
+TEST(SuiteTest, NamesAreUnique) {
   std::set<std::string> names;
   std::size_t count = 0;
   for (const ConvolutionCase& c : convolution_suite()) names.insert(c.name), ++count;
@@ -52,7 +52,7 @@ TEST(SuiteTest, TransformsAreInFp32AndTheFullScaleHasTwoShapesOfEveryLayer) {
   for (const auto& [layer, count] : shapes) EXPECT_EQ(count, 2) << layer;
 }
 
-TEST(SuiteTest, AttentionIsAskedWithAndWithoutAMaskAndBackward) {
+TEST(SuiteTest, CoversAttentionWithAndWithoutMaskForwardAndBackward) {
   std::set<std::pair<bool, bool>> kinds;  // backward, causal
   for (const AttentionCase& c : attention_suite())
     kinds.emplace(c.question.starts_with("attention backward "), c.question.ends_with(" causal"));

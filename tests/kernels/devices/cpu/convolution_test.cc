@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(test.param).name) + std::get<1>(test.param).name;
     });
 
-TEST(CpuConvolutionWorkspaceTest, A16BitConvolutionNeedsRoomForItsFp32Copies) {
+TEST(CpuConvolutionWorkspaceTest, A16BitConvolutionNeedsSpaceForFp32Copies) {
   CpuDevice device{Bytes{1 << 20}};
   ConvolutionQuery query{
       ConvolutionKind::kForward, {2, 16, 8, 8}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {}, {1, 1}};
@@ -246,7 +246,7 @@ TEST(CpuConvolutionWorkspaceTest, A16BitConvolutionNeedsRoomForItsFp32Copies) {
   EXPECT_EQ(device.workspaces().convolution(query).bytes, plain + copies);
 }
 
-TEST(CpuConvolutionWorkspaceTest, AnImpossibleConvolutionIsRefusedWithItsText) {
+TEST(CpuConvolutionWorkspaceTest, RefusesAnImpossibleConvolutionWithItsText) {
   const CpuDevice device{Bytes{1 << 20}};
   const ConvolutionQuery query{
       ConvolutionKind::kForward, {1, 3, 2, 2}, {4, 5, 3, 3}, {1, 1}, {0, 0}, {}, {1, 1}};

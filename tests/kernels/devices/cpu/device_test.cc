@@ -26,7 +26,7 @@ TEST(CpuDeviceTest, DescribesTheMachineItRunsOn) {
   EXPECT_FALSE(environment.is_virtual());
 }
 
-TEST(CpuDeviceTest, GivesSegmentsUpToItsCapacityAndTakesThemBack) {
+TEST(CpuDeviceTest, AllocatesSegmentsUpToItsCapacityAndReleasesThem) {
   CpuDevice device{Bytes{4 << 20}};
   const auto first = device.memory().allocate(Bytes{3 << 20}, 0);
   ASSERT_TRUE(first.has_value());
@@ -63,7 +63,7 @@ TEST(CpuModuleTest, TheDeviceOpenedFromItsModuleComputesAndThrowsOurErrors) {
                Error);
 }
 
-TEST(CpuModuleTest, AModuleThatIsNotThereIsNamedWithAWayOut) {
+TEST(CpuModuleTest, ReportsAMissingModuleWithARemedy) {
   setenv("MEMFATHOM_CPU_MODULE", "/nowhere/libmemfathom_cpu.so", 1);
   try {
     open_cpu_device();
@@ -76,7 +76,7 @@ TEST(CpuModuleTest, AModuleThatIsNotThereIsNamedWithAWayOut) {
   unsetenv("MEMFATHOM_CPU_MODULE");
 }
 
-TEST(CpuModuleTest, AModuleOfAnotherBuildIsRefused) {
+TEST(CpuModuleTest, RefusesAModuleOfAnotherBuild) {
   setenv("MEMFATHOM_CPU_MODULE", MEMFATHOM_OTHER_MODULE, 1);
   try {
     open_cpu_device();

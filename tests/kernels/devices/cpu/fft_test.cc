@@ -43,7 +43,7 @@ TEST(CpuFftTest, AllKindsRanksAndLayoutsAgreeWithTheReference) {
   }
 }
 
-TEST(CpuFftTest, OnlyTheInverseRealTransformAsksForAWorkspaceAndWorksInIt) {
+TEST(CpuFftTest, OnlyTheInverseRealTransformNeedsAWorkspace) {
   CpuDevice device{Bytes{1 << 20}};
   EXPECT_EQ(device.workspaces().fft({FftKind::kRealToComplex, {6, 10}, 4}).bytes.count(), 0);
   const Bytes bytes = device.workspaces().fft({FftKind::kComplexToReal, {6, 10}, 4}).bytes;
@@ -59,7 +59,7 @@ TEST(CpuFftTest, OnlyTheInverseRealTransformAsksForAWorkspaceAndWorksInIt) {
   EXPECT_GT(written, 0);
 }
 
-TEST(CpuFftTest, ATransformInPlaceIsRight) {
+TEST(CpuFftTest, TransformsInPlace) {
   CpuDevice device{Bytes{1 << 20}};
   HostTensor x = HostTensor::random({3, 12}, 1, DType::kComplex64),
              expected({3, 12}, DType::kComplex64);

@@ -23,7 +23,7 @@ double tolerance(const TorchCase& c, const HostTensor& result) {
 
 class TorchCasesTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(TorchCasesTest, AreReproducedByTheReferenceAndTheCpuDevice) {
+TEST_P(TorchCasesTest, ReferenceAndCpuDeviceMatchPyTorch) {
   CpuDevice cpu{Bytes{1 << 20}};
   testing::ReferenceRunner reference;
   const std::vector<TorchCase> cases = testing::read_torch_cases(GetParam());

@@ -29,12 +29,14 @@ void expect_agreement(const doubles::Machine& machine) {
 TEST(CudaAgreementTest, EveryCallAgreesWithTheReferenceLoops) { expect_agreement({}); }
 
 // cuDNN has neither fused attention nor convolutions of bf16 for it.
-TEST(CudaAgreementTest, AlsoOnAGpuBeforeAmpere) {
+TEST(CudaAgreementTest, EveryCallAgreesOnAGpuBeforeAmpere) {
   expect_agreement({.name = "Tesla T4", .major = 7, .minor = 5});
 }
 
-// GPUs from Ampere on convolve fp32 in TF32; the self-test must not take that for a mistake.
-TEST(CudaAgreementTest, AlsoOnAGpuThatRoundsConvolutions) { expect_agreement({.tf32 = true}); }
+// GPUs from Ampere on convolve fp32 in TF32; the self-test must not report that as an error.
+TEST(CudaAgreementTest, EveryCallAgreesOnAGpuWithTf32Convolutions) {
+  expect_agreement({.tf32 = true});
+}
 
 }  // namespace
 }  // namespace memfathom::cuda

@@ -24,7 +24,7 @@ struct Extents {
   DType type = DType::kBf16;
 };
 
-// A call on the device and its twin on the host, filled alike.
+// A call on the device and the same call on the host.
 class Twins {
  public:
   Twins(Device& device, const Extents& extents, bool causal)
@@ -133,7 +133,7 @@ TEST_F(CudaAttentionTest, SixteenBitAttentionRunsOnCudnnForwardAndBackwardAndAgr
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaAttentionTest, TheWorkspaceIsCudnnsAndBackwardTheQueryGradientInFp32AndARowSum) {
+TEST_F(CudaAttentionTest, BackwardWorkspaceIsTheFp32QueryGradientAndARowSum) {
   CudaDevice device(0);
   Twins twins(device, {}, true);
   EXPECT_EQ(twins.bring_workspace(), Bytes{1 << 20});
@@ -144,7 +144,7 @@ TEST_F(CudaAttentionTest, TheWorkspaceIsCudnnsAndBackwardTheQueryGradientInFp32A
 }
 
 // One projection gives q, k and v side by side: the rows of each are three times as far apart.
-TEST_F(CudaAttentionTest, ViewsOfOneProjectionArePassedOnAsTheyLie) {
+TEST_F(CudaAttentionTest, PassesViewsOfOneProjectionWithoutACopy) {
   CudaDevice device(0);
   Twins twins(device, {.type = DType::kFp16}, false);
   const Operand whole = twins.tensors().make(DType::kFp16, {2, 5, 3, 2, 8});
@@ -170,7 +170,7 @@ TEST_F(CudaAttentionTest, ViewsOfOneProjectionArePassedOnAsTheyLie) {
   EXPECT_THAT(to_string(query_of(twins.on_device)), HasSubstr("q/[240,8,48,1]"));
 }
 
-TEST_F(CudaAttentionTest, WhatCudnnDoesNotTakeRunsOnOurOwnKernels) {
+TEST_F(CudaAttentionTest, UsesOwnKernelsForUnsupportedCases) {
   struct Case {
     const char* name;
     Extents extents;
@@ -210,7 +210,7 @@ TEST_F(CudaAttentionTest, WhatCudnnDoesNotTakeRunsOnOurOwnKernels) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaAttentionTest, AnOldCudnnRunsLengthsOf128) {
+TEST_F(CudaAttentionTest, OldCudnnRunsLength128) {
   doubles::reset({.cudnn = 91500});
   CudaDevice device(0);
   Twins twins(device, {.heads = 1, .key_heads = 1, .queries = 128, .keys = 128}, true);
@@ -220,7 +220,7 @@ TEST_F(CudaAttentionTest, AnOldCudnnRunsLengthsOf128) {
   EXPECT_LT(twins.difference(&AttentionCall::out), 2e-2);
 }
 
-TEST_F(CudaAttentionTest, MoreHeadsThanAGridHasRoomForAreNotAskedOfCudnn) {
+TEST_F(CudaAttentionTest, UsesOwnKernelsForMoreHeadsThanTheGridLimit) {
   CudaDevice device(0);
   AttentionQuery query{.dtype = DType::kBf16, .q = {1, 65535, 8, 8}, .k = {1, 65535, 8, 8}};
   EXPECT_GT(device.workspaces().attention(query).bytes, Bytes{});
@@ -231,7 +231,7 @@ TEST_F(CudaAttentionTest, MoreHeadsThanAGridHasRoomForAreNotAskedOfCudnn) {
 }
 
 // A slice of a tensor may start anywhere; cuDNN was promised 16 bytes.
-TEST_F(CudaAttentionTest, AMisalignedOperandRunsOnOurOwnKernels) {
+TEST_F(CudaAttentionTest, UsesOwnKernelsForMisalignedOperands) {
   CudaDevice device(0);
   Twins twins(device, {}, false);
   twins.bring_workspace();
@@ -244,7 +244,7 @@ TEST_F(CudaAttentionTest, AMisalignedOperandRunsOnOurOwnKernels) {
   EXPECT_EQ(launches(), 1);
 }
 
-TEST_F(CudaAttentionTest, AnEngineThatCannotBeBuiltIsNoneAndIsNotTriedAgain) {
+TEST_F(CudaAttentionTest, DoesNotRetryAnEngineThatCannotBeBuilt) {
   CudaDevice device(0);
   Twins twins(device, {}, false);
   doubles::fail("cudnnBackendFinalize(plan)", 1, CUDNN_STATUS_NOT_SUPPORTED);
@@ -255,7 +255,7 @@ TEST_F(CudaAttentionTest, AnEngineThatCannotBeBuiltIsNoneAndIsNotTriedAgain) {
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 1);
 }
 
-TEST_F(CudaAttentionTest, AnEngineThatFindsNoRoomIsTriedAgain) {
+TEST_F(CudaAttentionTest, RetriesAnEngineThatRanOutOfMemory) {
   CudaDevice device(0);
   Twins twins(device, {}, true);
   doubles::fail("cudnnBackendFinalize(plan)", 1,
@@ -266,7 +266,7 @@ TEST_F(CudaAttentionTest, AnEngineThatFindsNoRoomIsTriedAgain) {
   EXPECT_EQ(executions(), 1);
 }
 
-TEST_F(CudaAttentionTest, AHandleThatCannotBeMadeIsAnErrorAndTheNextAttemptSucceeds) {
+TEST_F(CudaAttentionTest, FailedHandleCreationIsAnErrorAndTheNextAttemptSucceeds) {
   CudaDevice device(0);
   Twins twins(device, {}, false);
   doubles::fail("cudnnCreate", 1, CUDNN_STATUS_NOT_INITIALIZED);
@@ -286,7 +286,7 @@ TEST_F(CudaAttentionTest, AFailedExecutionMakesTheDeviceUnusable) {
   EXPECT_THAT(error_of([&] { twins.bring_workspace(); }), HasSubstr("unusable"));
 }
 
-TEST_F(CudaAttentionTest, WhatCudnnRefusesWhenItRunsIsDoneByOurOwnKernels) {
+TEST_F(CudaAttentionTest, UsesOwnKernelsIfCudnnRefusesAtRunTime) {
   CudaDevice device(0);
   Twins twins(device, {}, true);
   twins.bring_workspace();

@@ -25,7 +25,7 @@ ConvolutionCall small_call(DeviceTensors& tensors, bool benchmark = false) {
   return call;
 }
 
-TEST_F(CudaConvolutionTest, TheWorkspaceIsThatOfTheFirstEngine) {
+TEST_F(CudaConvolutionTest, UsesTheWorkspaceOfTheFirstEngine) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
@@ -33,7 +33,7 @@ TEST_F(CudaConvolutionTest, TheWorkspaceIsThatOfTheFirstEngine) {
   EXPECT_EQ(device.workspaces().convolution(call.query).source, Source::kMeasured);
 }
 
-TEST_F(CudaConvolutionTest, AWorkspaceThatIsTooSmallIsRefusedBeforeTheLaunch) {
+TEST_F(CudaConvolutionTest, RefusesASmallWorkspaceBeforeTheLaunch) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors);
@@ -46,7 +46,7 @@ TEST_F(CudaConvolutionTest, AWorkspaceThatIsTooSmallIsRefusedBeforeTheLaunch) {
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
 }
 
-TEST_F(CudaConvolutionTest, OperandsThatDoNotGoWithTheQueryAreRefused) {
+TEST_F(CudaConvolutionTest, RefusesOperandsThatDoNotMatchTheQuery) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const ConvolutionCall good = small_call(tensors);
@@ -69,7 +69,7 @@ TEST_F(CudaConvolutionTest, OperandsThatDoNotGoWithTheQueryAreRefused) {
 
 // A slice along the channels is dense at batch 1 and begins anywhere: here at 1176 bytes, behind 12
 // channels of 7x7 in fp16.
-TEST_F(CudaConvolutionTest, AViewIsToldWithItsOwnAlignment) {
+TEST_F(CudaConvolutionTest, DescribesAViewWithItsOwnAlignment) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call;
@@ -102,14 +102,14 @@ TEST_F(CudaConvolutionTest, AViewIsToldWithItsOwnAlignment) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaConvolutionTest, AViewHasToDoWithTheWorkspaceItBrings) {
+TEST_F(CudaConvolutionTest, RunsAViewWithinTheGivenWorkspace) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors);
   call.y.data = static_cast<char*>(tensors.bytes(1024).data) + 4;
   device.run(call);  // none: the engine of the fallback list
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
-  // In benchmark mode it brings less once the aligned convolution has chosen.
+  // In benchmark mode the workspace is smaller after the aligned convolution has chosen an engine.
   call.query.benchmark = true;
   call.workspace = tensors.bytes(4 << 20);
   doubles::set_elapsed({3, 1, 2});  // engines of 1 MiB, 4 MiB and 0
@@ -119,7 +119,7 @@ TEST_F(CudaConvolutionTest, AViewHasToDoWithTheWorkspaceItBrings) {
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
 }
 
-TEST_F(CudaConvolutionTest, AnEngineThatCannotBeBuiltGivesWayToTheNext) {
+TEST_F(CudaConvolutionTest, UsesTheNextEngineIfOneCannotBeBuilt) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
@@ -128,7 +128,7 @@ TEST_F(CudaConvolutionTest, AnEngineThatCannotBeBuiltGivesWayToTheNext) {
   EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 4_MiB);
 }
 
-TEST_F(CudaConvolutionTest, AnEngineThatIsRefusedWhenItRunsGivesWayToTheNextThatFits) {
+TEST_F(CudaConvolutionTest, UsesTheNextFittingEngineIfOneIsRefusedAtRunTime) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors);
@@ -155,7 +155,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeInWhichEveryEngineIsRefusedLeavesTheDev
   EXPECT_THAT(tensors.read(call.y), testing::ElementsAre(2, 4, 6, 8));
 }
 
-TEST_F(CudaConvolutionTest, WhenNoEngineCanBeBuiltTheSentenceSaysSo) {
+TEST_F(CudaConvolutionTest, ReportsThatNoEngineCanBeBuilt) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const ConvolutionCall call = small_call(tensors);
@@ -182,7 +182,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeAsksForTheLargestWorkspaceAndKeepsTheFa
   EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 3 * 2 + 2);
 }
 
-TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutAnEngineThatDoesNotRun) {
+TEST_F(CudaConvolutionTest, BenchmarkModeSkipsAnEngineThatDoesNotRun) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors, true);
@@ -195,7 +195,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutAnEngineThatDoesNotRun) {
             0_B);  // the third engine was faster than the second
 }
 
-TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyWhatFitsInTheWorkspace) {
+TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyEnginesThatFitInTheWorkspace) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionCall call = small_call(tensors, true);
@@ -206,7 +206,7 @@ TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyWhatFitsInTheWorkspace) {
   EXPECT_EQ(device.workspaces().convolution(call.query).bytes, 0_B);
 }
 
-TEST_F(CudaConvolutionTest, BenchmarkModeLeavesOutWhatTheDeviceHasNoRoomFor) {
+TEST_F(CudaConvolutionTest, BenchmarkModeSkipsEnginesThatExceedDeviceMemory) {
   doubles::reset({.memory = std::size_t{3} << 20, .context = 0});
   CudaDevice device(0);
   DeviceTensors tensors(device);
@@ -230,7 +230,7 @@ TEST_F(CudaConvolutionTest, AFailureWhileBenchmarkingMakesTheDeviceUnusableAndLe
   }
 }
 
-TEST_F(CudaConvolutionTest, PlansAreKeptUpToALimit) {
+TEST_F(CudaConvolutionTest, CachesPlansUpToALimit) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   ConvolutionQuery query = small_call(tensors).query;

@@ -35,7 +35,7 @@ TEST_F(CudaDeviceTest, TheEnvironmentNamesTheGpuAndTheLibraries) {
   EXPECT_THAT(environment.os, HasSubstr("Linux"));
 }
 
-TEST_F(CudaDeviceTest, AVersionThatCannotBeReadIsAnErrorNotAnEmptyName) {
+TEST_F(CudaDeviceTest, ReportsAnUnreadableVersionAsAnError) {
   for (const char* function : {"cudaGetDeviceProperties", "cudaDriverGetVersion",
                                "cudaRuntimeGetVersion", "cublasGetProperty", "cufftGetProperty"}) {
     const CudaDevice device(0);
@@ -56,7 +56,7 @@ TEST_F(CudaDeviceTest, EveryCallMakesItsDeviceCurrent) {
   EXPECT_TRUE(first.computes());
 }
 
-TEST_F(CudaDeviceTest, AHeadTooWideForAWarpIsRefusedWithItsSize) {
+TEST_F(CudaDeviceTest, RefusesAHeadTooWideForAWarp) {
   CudaDevice device(0);
   AttentionCall call;
   call.q.shape = {1, 1, 1, 257};
@@ -64,7 +64,7 @@ TEST_F(CudaDeviceTest, AHeadTooWideForAWarpIsRefusedWithItsSize) {
               HasSubstr("input: attention on cuda:0: a head has 257 features; at most 256"));
 }
 
-TEST_F(CudaDeviceTest, AComplexOperandWhereNoneMakesSenseIsRefused) {
+TEST_F(CudaDeviceTest, RefusesUnsupportedComplexOperands) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   const Operand z = tensors.make(DType::kComplex64, {4});
@@ -88,7 +88,7 @@ TEST_F(CudaDeviceTest, TheModuleCountsAndOpensDevicesAndReadsTheirMemory) {
               StrEq("environment: cuda:2 does not exist; this machine has cuda:0 to cuda:1"));
 }
 
-TEST_F(CudaDeviceTest, WithoutADriverOrAGpuOneSentenceSaysSo) {
+TEST_F(CudaDeviceTest, ReportsAMissingDriverOrGpuInOneSentence) {
   const CudaModule& module = *memfathom_cuda_module();
   doubles::reset({.driver = 0});
   EXPECT_THAT(

@@ -1,5 +1,4 @@
-// What the tests of the doubled CUDA device share: a fresh machine, and the promise that nothing is
-// left behind.
+// Fixture for the doubled CUDA device: a fresh machine, and a leak check.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -23,7 +22,7 @@ class DoubledTest : public testing::Test {
     doubles::plan_with_real_cudnn(false);
     doubles::reset();
   }
-  // Devices of a test live in its body, so that they are gone by now.
+  // A test's devices are local to its body and already destroyed here.
   void TearDown() override { EXPECT_THAT(doubles::leaks(), testing::IsEmpty()); }
 };
 
@@ -60,7 +59,7 @@ class DeviceTensors {
   std::vector<std::pair<std::uint64_t, Bytes>> held_;
 };
 
-// The sentence of the Error that `work` throws, with its kind in front; empty when it throws none.
+// The kind and message of the Error that `work` throws; empty if it throws none.
 template <typename Work>
 std::string error_of(Work work) {
   try {

@@ -1,4 +1,4 @@
-// The doubles refuse what the real libraries refuse; a double that forgives would prove nothing.
+// The doubles refuse what the real libraries refuse; otherwise passing tests would prove nothing.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cufft.h>
@@ -41,7 +41,7 @@ TEST_F(DoublesTest, DeviceMemoryIsNotHostMemory) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-TEST_F(DoublesTest, FindsAnUncheckedError) {
+TEST_F(DoublesTest, ReportsAnUncheckedError) {
   EXPECT_EQ(cudaFree(reinterpret_cast<void*>(8)), cudaErrorInvalidValue);
   EXPECT_THAT(doubles::leaks(), Contains(HasSubstr("an error nobody asked for")));
   EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
@@ -49,13 +49,13 @@ TEST_F(DoublesTest, FindsAnUncheckedError) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST_F(DoublesTest, AnErrorBelongsToTheThreadThatMadeIt) {
+TEST_F(DoublesTest, KeepsErrorsPerThread) {
   EXPECT_EQ(cudaFree(reinterpret_cast<void*>(8)), cudaErrorInvalidValue);
   std::thread([] { EXPECT_EQ(cudaGetLastError(), cudaSuccess); }).join();
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-TEST_F(DoublesTest, ThreadsMayCallTheRuntimeAtOnce) {
+TEST_F(DoublesTest, AllowsConcurrentRuntimeCalls) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 200;
   std::vector<std::thread> threads;
@@ -76,7 +76,7 @@ TEST_F(DoublesTest, ThreadsMayCallTheRuntimeAtOnce) {
   EXPECT_EQ(doubles::bytes_in_use(), 0U);
 }
 
-TEST_F(DoublesTest, ACopyToTheHostArrivesOnlyWhenItsStreamIsSynchronised) {
+TEST_F(DoublesTest, CompletesACopyToTheHostOnlyAtSynchronization) {
   void* device = allocate(64);
   const Stream stream = make_stream();
   ASSERT_EQ(cudaMemsetAsync(device, 3, 64, stream.get()), cudaSuccess);

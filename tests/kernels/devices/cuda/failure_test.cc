@@ -1,5 +1,4 @@
-// What happens when a library fails: nothing leaks, and the device is usable or says that it is
-// not.
+// Library failures: nothing leaks, and the device stays usable or reports that it is not.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cudnn_graph.h>
@@ -70,7 +69,7 @@ struct Creation {
 constexpr const char* kFull = "out_of_memory: ";
 
 // Preparing fails: the first attempt throws and leaves nothing behind, the second succeeds.
-TEST_F(CudaFailureTest, AFailedCreationLeavesNothingBehindAndTheNextAttemptSucceeds) {
+TEST_F(CudaFailureTest, FailedCreationLeaksNothingAndTheNextAttemptSucceeds) {
   const Creation creations[] = {
       {"cublasCreate", CUBLAS_STATUS_ALLOC_FAILED, kFull},
       {"cublasSetStream", CUBLAS_STATUS_NOT_INITIALIZED},
@@ -108,7 +107,7 @@ TEST_F(CudaFailureTest, AFailedCreationLeavesNothingBehindAndTheNextAttemptSucce
   }
 }
 
-TEST_F(CudaFailureTest, AWorkspaceGivenBeforeTheFirstProductReachesTheHandleOnceItExists) {
+TEST_F(CudaFailureTest, SetsAnEarlierWorkspaceOnTheHandleOnceItExists) {
   CudaDevice device(0);
   Work work(device);
   device.set_gemm_workspace(work.tensors.bytes(8519680));
@@ -124,7 +123,7 @@ TEST_F(CudaFailureTest, AWorkspaceGivenBeforeTheFirstProductReachesTheHandleOnce
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaFailureTest, AProductWithAWorkspaceThatIsGoneIsRefusedByTheDouble) {
+TEST_F(CudaFailureTest, DoubleRefusesAProductWithAFreedWorkspace) {
   CudaDevice device(0);
   Work work(device);
   const auto address = device.memory().allocate(Bytes{1 << 20}, 0);
@@ -136,7 +135,7 @@ TEST_F(CudaFailureTest, AProductWithAWorkspaceThatIsGoneIsRefusedByTheDouble) {
   EXPECT_THAT(doubles::refusals(), testing::ElementsAre(HasSubstr("the workspace is gone")));
 }
 
-TEST_F(CudaFailureTest, ADeviceThatCannotBeOpenedLeavesNothingBehind) {
+TEST_F(CudaFailureTest, FailedOpenLeaksNothing) {
   for (const char* function : {"cudaSetDevice", "cudaMemGetInfo", "cudaStreamCreateWithFlags"}) {
     doubles::reset();
     doubles::fail(function, 1, cudaErrorMemoryAllocation);
@@ -147,8 +146,7 @@ TEST_F(CudaFailureTest, ADeviceThatCannotBeOpenedLeavesNothingBehind) {
   }
 }
 
-// Launching fails: from then on the device refuses everything, instead of handing out wrong
-// numbers.
+// Launching fails: from then on the device refuses all calls instead of returning wrong results.
 TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
   struct Launch {
     const char* function;
@@ -215,7 +213,7 @@ TEST_F(CudaFailureTest, AfterAFailedLaunchTheDeviceIsUnusable) {
 }
 
 // An old GPU has no product of bf16, a library no transform of that length: the next call works.
-TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
+TEST_F(CudaFailureTest, DeviceStaysUsableAfterALibraryRefusesACall) {
   CudaDevice device(0);
   Work work(device);
   doubles::fail("cublasGemmEx", 1, CUBLAS_STATUS_NOT_SUPPORTED);
@@ -235,8 +233,8 @@ TEST_F(CudaFailureTest, ALibraryThatDoesNotTakeACallLeavesTheDeviceUsable) {
 }
 
 // With lazy loading the first launch of a kernel allocates its code: on a nearly full GPU that is
-// an answer, not the end of the device.
-TEST_F(CudaFailureTest, ACallWhoseCodeFindsNoRoomIsOutOfMemoryAndLeavesTheDeviceUsable) {
+// out of memory, and the device stays usable.
+TEST_F(CudaFailureTest, LazyLoadingWithoutMemoryIsOutOfMemoryAndLeavesTheDeviceUsable) {
   CudaDevice device(0);
   Work work(device);
   const auto told = [](std::string function, int status, const std::function<void()>& call) {
@@ -260,7 +258,7 @@ TEST_F(CudaFailureTest, ACallWhoseCodeFindsNoRoomIsOutOfMemoryAndLeavesTheDevice
   device.synchronize();
 }
 
-TEST_F(CudaFailureTest, AStickyErrorOfTheContextIsFoundByTheNextCallWhicheverItIs) {
+TEST_F(CudaFailureTest, AnyNextCallReportsAStickyError) {
   CudaDevice device(0);
   const GemmCall gemm = [&] {
     GemmCall call;

@@ -18,7 +18,7 @@ FftCall call_of(DeviceTensors& tensors) {
   return call;
 }
 
-TEST_F(CudaFftTest, AWorkAreaThatIsMissingOrTooSmallIsRefusedBeforeTheLaunch) {
+TEST_F(CudaFftTest, RefusesAMissingOrSmallWorkAreaBeforeTheLaunch) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   FftCall call = call_of(tensors);
@@ -32,7 +32,7 @@ TEST_F(CudaFftTest, AWorkAreaThatIsMissingOrTooSmallIsRefusedBeforeTheLaunch) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaFftTest, OperandsThatCufftCannotReadAreRefused) {
+TEST_F(CudaFftTest, RefusesOperandsThatCufftCannotRead) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   FftCall call = call_of(tensors);
@@ -51,7 +51,7 @@ TEST_F(CudaFftTest, OperandsThatCufftCannotReadAreRefused) {
   device.synchronize();
 }
 
-TEST_F(CudaFftTest, ATransformWithoutElementsIsNotLaunched) {
+TEST_F(CudaFftTest, DoesNotLaunchAnEmptyTransform) {
   CudaDevice device(0);
   FftCall call;
   call.out = {nullptr, DType::kComplex64, {0, 9}, {9, 1}};
@@ -59,7 +59,7 @@ TEST_F(CudaFftTest, ATransformWithoutElementsIsNotLaunched) {
   EXPECT_EQ(doubles::calls_of("cufftExecR2C"), 0);
 }
 
-TEST_F(CudaFftTest, OldPlansAreDestroyedWhenTheCacheIsFull) {
+TEST_F(CudaFftTest, DestroysOldPlansWhenTheCacheIsFull) {
   const Stream stream = make_stream();
   {
     Fft fft(stream.get(), 2);
@@ -78,7 +78,7 @@ TEST_F(CudaFftTest, OldPlansAreDestroyedWhenTheCacheIsFull) {
   EXPECT_EQ(doubles::calls_of("cufftDestroy"), 4);
 }
 
-TEST_F(CudaFftTest, ACacheKeepsNothingWhenMakingAPlanThrows) {
+TEST_F(CudaFftTest, CachesNothingWhenCreatingAPlanThrows) {
   PlanCache<int> cache(2);
   EXPECT_THROW(cache.get("a", []() -> int { throw Error(ErrorKind::kEnvironment, "no"); }), Error);
   EXPECT_EQ(cache.size(), 0U);

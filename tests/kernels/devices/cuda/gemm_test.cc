@@ -29,7 +29,7 @@ TEST_F(CudaGemmTest, ARowMajorProductBecomesTheColumnMajorProductOfTheExchangedO
   EXPECT_TRUE(layout.bias_along_rows);
 }
 
-TEST_F(CudaGemmTest, ATransposedOperandIsTransposedByCublasNotCopied) {
+TEST_F(CudaGemmTest, CublasTransposesAnOperandWithoutACopy) {
   const GemmLayout layout = layout_of({.out = matrix({3, 4}, {4, 1}),
                                        .a = matrix({3, 5}, {1, 3}),
                                        .b = matrix({5, 4}, {1, 5}),
@@ -52,7 +52,7 @@ TEST_F(CudaGemmTest, ATransposedOutputExchangesTheOperands) {
   EXPECT_FALSE(layout.bias_along_rows);
 }
 
-TEST_F(CudaGemmTest, OperandsThatCublasCannotReadAreRefused) {
+TEST_F(CudaGemmTest, RefusesOperandsThatCublasCannotRead) {
   const Operand good = matrix({4, 4}, {4, 1});
   EXPECT_THAT(
       error_of([&] {
@@ -87,7 +87,7 @@ TEST_F(CudaGemmTest, OperandsThatCublasCannotReadAreRefused) {
               HasSubstr("32-bit"));
 }
 
-TEST_F(CudaGemmTest, TypesThatCublasCannotMultiplyAreRefusedBeforeItIsAsked) {
+TEST_F(CudaGemmTest, RefusesUnsupportedDtypesBeforeCallingCublas) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   GemmCall call;
@@ -101,7 +101,7 @@ TEST_F(CudaGemmTest, TypesThatCublasCannotMultiplyAreRefusedBeforeItIsAsked) {
   device.synchronize();  // still usable
 }
 
-TEST_F(CudaGemmTest, AProductWithoutElementsIsNotLaunched) {
+TEST_F(CudaGemmTest, DoesNotLaunchAnEmptyProduct) {
   CudaDevice device(0);
   device.run(GemmCall{.out = {reinterpret_cast<void*>(0x1000), DType::kFp32, {0, 4}, {4, 1}},
                       .a = {},
@@ -110,7 +110,7 @@ TEST_F(CudaGemmTest, AProductWithoutElementsIsNotLaunched) {
   EXPECT_EQ(doubles::calls_of("cublasGemmEx"), 0);
 }
 
-TEST_F(CudaGemmTest, ABiasGoesThroughCublasLtWherePyTorchUsesItAndThroughAKernelElsewhere) {
+TEST_F(CudaGemmTest, UsesCublasLtForABiasWherePyTorchDoes) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   GemmCall call;
@@ -129,7 +129,7 @@ TEST_F(CudaGemmTest, ABiasGoesThroughCublasLtWherePyTorchUsesItAndThroughAKernel
   EXPECT_THAT(tensors.read(call.out), testing::ElementsAre(11, 13, 22, 24));
 }
 
-TEST_F(CudaGemmTest, ABiasIsAddedByAKernelWhereCublasLtHasNoAlgorithm) {
+TEST_F(CudaGemmTest, AddsABiasWithAKernelIfCublasLtHasNoAlgorithm) {
   for (const auto& [function, status] :
        {std::pair{"cublasLtMatmulAlgoGetHeuristic", static_cast<int>(CUBLAS_STATUS_NOT_SUPPORTED)},
         std::pair{"cublasLtMatmulAlgoGetHeuristic(found)", 1}}) {
@@ -149,7 +149,7 @@ TEST_F(CudaGemmTest, ABiasIsAddedByAKernelWhereCublasLtHasNoAlgorithm) {
 }
 
 // The double refuses a product whose operands are not aligned as its heuristic was told.
-TEST_F(CudaGemmTest, AViewThatBeginsInsideABlockIsMultipliedByCublasLt) {
+TEST_F(CudaGemmTest, MultipliesAViewInsideABlockWithCublasLt) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   GemmCall call;
@@ -165,7 +165,7 @@ TEST_F(CudaGemmTest, AViewThatBeginsInsideABlockIsMultipliedByCublasLt) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaGemmTest, ABiasThatBeginsInsideABlockIsAddedByCublasLt) {
+TEST_F(CudaGemmTest, AddsABiasInsideABlockWithCublasLt) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   GemmCall call;
@@ -181,7 +181,7 @@ TEST_F(CudaGemmTest, ABiasThatBeginsInsideABlockIsAddedByCublasLt) {
   EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
-TEST_F(CudaGemmTest, CublasLtIsOfferedTheWorkspaceItWasGiven) {
+TEST_F(CudaGemmTest, OffersCublasLtItsWorkspace) {
   CudaDevice device(0);
   DeviceTensors tensors(device);
   device.set_gemm_workspace(tensors.bytes(1 << 20));

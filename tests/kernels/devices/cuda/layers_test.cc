@@ -137,7 +137,7 @@ TEST_F(CudaLayersTest, EveryLayerAgreesWithTheCpuForwardAndBackward) {
 }
 
 // cuBLAS conjugates only what it transposes; a real factor has nothing to conjugate.
-TEST_F(CudaLayersTest, ProductsOfRealFactorsAreLeftToCublasHoweverTheyLie) {
+TEST_F(CudaLayersTest, CublasMultipliesRealFactorsInAnyLayout) {
   CudaDevice device(0);
   CachingAllocator allocator(device.memory());
   Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
@@ -152,7 +152,7 @@ TEST_F(CudaLayersTest, ProductsOfRealFactorsAreLeftToCublasHoweverTheyLie) {
 
 // On a GPU without fused engines: with them the workspace stands in for the temporaries of flash
 // attention.
-TEST_F(CudaLayersTest, TheSameLayerAllocatesAlikeOnCpuCudaAndDry) {
+TEST_F(CudaLayersTest, LayersAllocateEquallyOnCpuCudaAndDry) {
   doubles::reset({.major = 7, .minor = 5});
   for (const LayerCase& layer_case : layer_cases()) {
     SCOPED_TRACE(layer_case.name);
@@ -187,7 +187,7 @@ TEST_F(CudaLayersTest, FusedEnginesReplaceTheTemporariesOfFlashAttentionAndNothi
   EXPECT_EQ(fused.size() + missing.size(), wanted.size());
 }
 
-// What waits on the host for backward comes back as it was.
+// Saved tensors offloaded to the host return unchanged.
 TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
   for (const LayerCase& layer_case : layer_cases()) {
     SCOPED_TRACE(layer_case.name);
@@ -208,8 +208,8 @@ TEST_F(CudaLayersTest, SavedTensorsOnTheHostGiveTheSameGradients) {
 
 // Every segment request of a training step fails once. With anything cached the allocator releases
 // it and tries again; with nothing to release that is out of memory, in PyTorch too. Either way the
-// device goes on.
-TEST_F(CudaLayersTest, ASegmentRequestThatFailsOnceIsRecoveredFromOrIsOutOfMemory) {
+// device stays usable.
+TEST_F(CudaLayersTest, RecoversFromOneFailedSegmentRequestOrIsOutOfMemory) {
   const LayerCase layer_case = layer_cases().front();
   CudaDevice device(0);
   const int before = doubles::calls_of("cudaMalloc");
@@ -232,7 +232,7 @@ TEST_F(CudaLayersTest, ASegmentRequestThatFailsOnceIsRecoveredFromOrIsOutOfMemor
   EXPECT_EQ(run_layer(device, layer_case).values, wanted.values);
 }
 
-TEST_F(CudaLayersTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndTheNextStepSucceeds) {
+TEST_F(CudaLayersTest, PersistentlyFailedSegmentRequestIsOutOfMemoryAndTheNextStepSucceeds) {
   const LayerCase layer_case = layer_cases().front();
   CudaDevice device(0);
   const Outcome wanted = run_layer(device, layer_case);
@@ -247,7 +247,7 @@ TEST_F(CudaLayersTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndTheNextSte
 }
 
 // cuBLASLt with a workspace of its own may come first in a session, too.
-TEST_F(CudaLayersTest, AWorkspaceIsForgottenByASessionThatBeginsWithABias) {
+TEST_F(CudaLayersTest, ReplacesTheOldWorkspaceInASessionThatStartsWithABias) {
   CudaDevice device(0);
   run_layer(device, layer_cases().front());
   CachingAllocator allocator(device.memory());
@@ -265,7 +265,7 @@ TEST_F(CudaLayersTest, AWorkspaceIsForgottenByASessionThatBeginsWithABias) {
 
 // cuFFT reads real numbers in pairs: a view at an odd place is copied, as PyTorch does, on every
 // device alike.
-TEST_F(CudaLayersTest, ATransformOfAViewAtAnOddPlaceIsMadeOfACopy) {
+TEST_F(CudaLayersTest, CopiesAViewAtAnOddOffsetBeforeATransform) {
   const auto transform = [](Device& device, std::int64_t begin) {
     CachingAllocator allocator(device.memory());
     const NotingWorkspaces workspaces(device);
@@ -290,7 +290,7 @@ TEST_F(CudaLayersTest, ATransformOfAViewAtAnOddPlaceIsMadeOfACopy) {
 
 // A workspace belongs to its session: a later one that takes none must not leave the old address
 // with the library.
-TEST_F(CudaLayersTest, AWorkspaceIsForgottenWithItsSession) {
+TEST_F(CudaLayersTest, DropsTheWorkspaceWithItsSession) {
   CudaDevice device(0);
   run_layer(device, layer_cases().front());
   CachingAllocator allocator(device.memory());

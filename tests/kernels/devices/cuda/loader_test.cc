@@ -23,7 +23,7 @@ std::string error_of(const std::vector<std::filesystem::path>& places) {
   return "";
 }
 
-TEST(CudaLoaderTest, AMissingModuleIsOneSentenceWithTheWayOut) {
+TEST(CudaLoaderTest, ReportsAMissingModuleWithARemedy) {
   const std::string sentence =
       error_of({"/nowhere/libmemfathom_cuda.so", "libmemfathom_cuda_that_does_not_exist.so"});
   EXPECT_THAT(sentence, HasSubstr("/nowhere/libmemfathom_cuda.so was not found"));
@@ -31,20 +31,20 @@ TEST(CudaLoaderTest, AMissingModuleIsOneSentenceWithTheWayOut) {
   EXPECT_THAT(sentence, HasSubstr("--device cpu"));
 }
 
-TEST(CudaLoaderTest, AFileThatIsNoLibraryIsReportedWithTheLinkersReason) {
+TEST(CudaLoaderTest, ReportsTheLinkersReasonForAnInvalidLibrary) {
   EXPECT_THAT(error_of({MEMFATHOM_SOURCE_FILE}), HasSubstr("could not be opened"));
 }
 
-TEST(CudaLoaderTest, ALibraryThatIsNoModuleIsRefused) {
+TEST(CudaLoaderTest, RefusesALibraryThatIsNotAModule) {
   EXPECT_THAT(error_of({"libm.so.6"}), HasSubstr("libm.so.6 is not a CUDA module of memfathom"));
 }
 
-TEST(CudaLoaderTest, AModuleOfAnotherBuildIsRefused) {
+TEST(CudaLoaderTest, RefusesAModuleOfAnotherBuild) {
   EXPECT_THAT(error_of({MEMFATHOM_OTHER_MODULE}),
               HasSubstr("belongs to another build of memfathom"));
 }
 
-TEST(CudaLoaderTest, TheEnvironmentVariableNamesTheModule) {
+TEST(CudaLoaderTest, ReadsTheModulePathFromTheEnvironment) {
   setenv("MEMFATHOM_CUDA_MODULE", MEMFATHOM_DOUBLED_MODULE, 1);
   EXPECT_THAT(cuda_module_search_paths(), testing::ElementsAre(MEMFATHOM_DOUBLED_MODULE));
   EXPECT_EQ(open_cuda_device(0)->name(), "cuda:0");
@@ -61,7 +61,7 @@ TEST(CudaLoaderTest, NumbersGpusByPciBusUnlessTheUserOverridesIt) {
   unsetenv("CUDA_DEVICE_ORDER");
 }
 
-TEST(CudaLoaderTest, WithoutItTheModuleIsLookedForBesideTheProgramFirst) {
+TEST(CudaLoaderTest, SearchesNextToTheProgramFirst) {
   unsetenv("MEMFATHOM_CUDA_MODULE");
   const auto places = cuda_module_search_paths();
   ASSERT_EQ(places.size(), 3U);
@@ -71,7 +71,7 @@ TEST(CudaLoaderTest, WithoutItTheModuleIsLookedForBesideTheProgramFirst) {
   EXPECT_EQ(places[2], "libmemfathom_cuda.so");
 }
 
-TEST(CudaLoaderTest, ADeviceOfTheModuleComputesAndItsErrorsAreOurErrors) {
+TEST(CudaLoaderTest, ModuleDeviceComputesAndThrowsOurErrors) {
   const CudaModule& module = load_cuda_module({MEMFATHOM_DOUBLED_MODULE});
   const std::unique_ptr<Device> device = module.open(0);
   const auto address = device->memory().allocate(Bytes{512}, 0);

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 class CudaMemoryTest : public DoubledTest {};
 
-TEST_F(CudaMemoryTest, SegmentsComeFromCudaMallocAndGoBackToIt) {
+TEST_F(CudaMemoryTest, AllocatesAndFreesSegmentsWithCudaMalloc) {
   CudaDevice device(0);
   const std::size_t before = doubles::bytes_in_use();
   const auto address = device.memory().allocate(20_MiB, 0);
@@ -26,14 +26,14 @@ TEST_F(CudaMemoryTest, SegmentsComeFromCudaMallocAndGoBackToIt) {
   EXPECT_EQ(device.memory().capacity(), 8_GiB);
 }
 
-TEST_F(CudaMemoryTest, OutOfMemoryIsAnAnswerAndIsNotTakenForALaterFailure) {
+TEST_F(CudaMemoryTest, OutOfMemoryLeavesNoStaleError) {
   CudaDevice device(0);
   EXPECT_EQ(device.memory().allocate(9_GiB, 0), std::nullopt);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   device.synchronize();
 }
 
-TEST_F(CudaMemoryTest, AnyOtherFailureOfCudaMallocIsAnErrorOfTheEnvironment) {
+TEST_F(CudaMemoryTest, OtherCudaMallocFailuresAreEnvironmentErrors) {
   CudaDevice device(0);
   doubles::fail("cudaMalloc", 1, cudaErrorInvalidValue);
   EXPECT_THAT(error_of([&] { device.memory().allocate(2_MiB, 0); }),
@@ -41,7 +41,7 @@ TEST_F(CudaMemoryTest, AnyOtherFailureOfCudaMallocIsAnErrorOfTheEnvironment) {
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
-TEST_F(CudaMemoryTest, AFailedCudaFreeIsNotTakenForALaterFailure) {
+TEST_F(CudaMemoryTest, FailedCudaFreeLeavesNoStaleError) {
   CudaDevice device(0);
   const auto address = device.memory().allocate(2_MiB, 0);
   doubles::fail("cudaFree", 1, cudaErrorInvalidValue);
@@ -50,8 +50,8 @@ TEST_F(CudaMemoryTest, AFailedCudaFreeIsNotTakenForALaterFailure) {
   cudaFree(reinterpret_cast<void*>(*address));
 }
 
-// The allocator gives everything back in its destructor, where an exception would end the process
-// before the error that counts is told.
+// The allocator's destructor releases everything; an exception there would terminate the process
+// and hide the first error.
 TEST_F(CudaMemoryTest, AnAllocatorOutlivesAPoisonedContext) {
   for (const bool expandable : {false, true}) {
     doubles::reset();
@@ -70,7 +70,7 @@ TEST_F(CudaMemoryTest, AnAllocatorOutlivesAPoisonedContext) {
   }
 }
 
-TEST_F(CudaMemoryTest, ReleasingASegmentTwiceIsABugOfOurs) {
+TEST_F(CudaMemoryTest, ReleasingASegmentTwiceIsAnInternalError) {
   CudaDevice device(0);
   const auto address = device.memory().allocate(2_MiB, 0);
   device.memory().release(*address, 2_MiB);
@@ -83,9 +83,9 @@ TEST_F(CudaMemoryTest, ReleasesLeftoverSegmentsWithTheDevice) {
   EXPECT_TRUE(device.memory().allocate(2_MiB, 0).has_value());
 }
 
-// The n-th request of a run of allocations fails once: with something cached to give back the
+// The n-th request of a run of allocations fails once: if it can release cached memory the
 // allocator recovers, as PyTorch's does; with nothing cached it is out of memory.
-TEST_F(CudaMemoryTest, ASegmentRequestThatFailsOnceIsRecoveredByReleasingTheCache) {
+TEST_F(CudaMemoryTest, ReleasesTheCacheAfterOneFailedSegmentRequest) {
   for (int nth = 2; nth <= 5; ++nth) {
     CudaDevice device(0);
     CachingAllocator allocator(device.memory());
@@ -99,7 +99,7 @@ TEST_F(CudaMemoryTest, ASegmentRequestThatFailsOnceIsRecoveredByReleasingTheCach
   }
 }
 
-TEST_F(CudaMemoryTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndLeavesTheDeviceUsable) {
+TEST_F(CudaMemoryTest, PersistentlyFailedSegmentRequestIsOutOfMemoryAndLeavesTheDeviceUsable) {
   CudaDevice device(0);
   CachingAllocator allocator(device.memory());
   allocator.free(allocator.allocate(30_MiB));
@@ -110,7 +110,7 @@ TEST_F(CudaMemoryTest, ASegmentRequestThatFailsForGoodIsOutOfMemoryAndLeavesTheD
   device.synchronize();
 }
 
-TEST_F(CudaMemoryTest, ExpandableSegmentsAreMappedPageByPageAndUnmapped) {
+TEST_F(CudaMemoryTest, MapsAndUnmapsExpandableSegmentsByPage) {
   CudaDevice device(0);
   ASSERT_TRUE(device.memory().expandable());
   AllocatorOptions options;
@@ -194,7 +194,7 @@ TEST_F(CudaMemoryTest, CopiesArriveInBothDirections) {
   EXPECT_EQ(tensors.read(tensors.fp32({2, 2}, values)), values);
 }
 
-TEST_F(CudaMemoryTest, HostMemoryInPlaceOfDeviceMemoryIsRefused) {
+TEST_F(CudaMemoryTest, RefusesHostMemoryInPlaceOfDeviceMemory) {
   CudaDevice device(0);
   std::vector<float> host(4);
   const std::vector<float> values(4);

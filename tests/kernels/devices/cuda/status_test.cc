@@ -1,4 +1,4 @@
-// Every library's status as a sentence, and what cuDNN is never asked.
+// Error messages of every library status, and queries that never reach cuDNN.
 #include "kernels/devices/cuda/status.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CudaStatusTest, EveryStatusOfCufftHasItsName) {
+TEST(CudaStatusTest, NamesEveryCufftStatus) {
   for (const auto& [status, name] : {std::pair{CUFFT_INVALID_PLAN, "CUFFT_INVALID_PLAN"},
                                      std::pair{CUFFT_ALLOC_FAILED, "CUFFT_ALLOC_FAILED"},
                                      std::pair{CUFFT_INVALID_VALUE, "CUFFT_INVALID_VALUE"},
@@ -38,7 +38,7 @@ TEST(CudaStatusTest, ExplainsWhatToDoForAGpuWithoutCompiledKernels) {
   EXPECT_THAT(sentence("cudaSetDevice", cudaErrorDevicesUnavailable), HasSubstr("exclusive mode"));
 }
 
-TEST(CudaStatusTest, SuccessIsNoErrorAndFailureIsOneOfTheEnvironment) {
+TEST(CudaStatusTest, ReportsFailureAsAnEnvironmentError) {
   check(cudaSuccess, "cudaMalloc");
   check(CUBLAS_STATUS_SUCCESS, "cublasCreate");
   check(CUFFT_SUCCESS, "cufftCreate");
@@ -62,7 +62,7 @@ ConvolutionQuery good_query() {
   return query;
 }
 
-TEST_F(CudnnPlanningTest, AConvolutionThatContradictsItselfIsNeverAsked) {
+TEST_F(CudnnPlanningTest, NeverQueriesAContradictoryConvolution) {
   using Change = std::function<void(ConvolutionQuery&)>;
   const std::pair<const char*, Change> changes[] = {
       {"one to three spatial extents",
@@ -99,7 +99,7 @@ TEST_F(CudnnPlanningTest, AConvolutionThatContradictsItselfIsNeverAsked) {
   EXPECT_EQ(doubles::calls_of("cudnnBackendFinalize(plan)"), 0);
 }
 
-TEST_F(CudnnPlanningTest, EnginesThatRoundTheirInputsOrSayNothingAreLeftOut) {
+TEST_F(CudnnPlanningTest, SkipsEnginesThatRoundInputsOrReportNoWorkspace) {
   const auto device = cudnn::DeviceProperties::from_json(to_cudnn_json(describe_gpu("sm_80")));
   const cudnn::Graph graph(cudnn::to_cudnn(good_query()));
   EXPECT_EQ(cudnn::first_engine(graph, device).workspace, Bytes{1 << 20});
@@ -110,7 +110,7 @@ TEST_F(CudnnPlanningTest, EnginesThatRoundTheirInputsOrSayNothingAreLeftOut) {
   EXPECT_EQ(cudnn::all_engines(graph, device, {.deterministic = true}).size(), 2U);
 }
 
-TEST_F(CudnnPlanningTest, WithoutAnEngineTheReasonOfTheFirstListIsTold) {
+TEST_F(CudnnPlanningTest, ReportsTheFirstListsReasonIfNoEngineExists) {
   doubles::fail_always("cudnnBackendFinalize(heuristics)", CUDNN_STATUS_NOT_SUPPORTED);
   const auto device = cudnn::DeviceProperties::from_json(to_cudnn_json(describe_gpu("sm_80")));
   const cudnn::Graph graph(cudnn::to_cudnn(good_query()));
@@ -120,9 +120,7 @@ TEST_F(CudnnPlanningTest, WithoutAnEngineTheReasonOfTheFirstListIsTold) {
   EXPECT_THAT(error_of([&] { cudnn::all_engines(graph, device); }), HasSubstr("has no engine"));
 }
 
-TEST_F(CudnnPlanningTest, TheVersionIsWrittenAsPeopleWriteIt) {
-  EXPECT_EQ(cudnn::version(), "9.19.0");
-}
+TEST_F(CudnnPlanningTest, FormatsTheVersionWithDots) { EXPECT_EQ(cudnn::version(), "9.19.0"); }
 
 }  // namespace
 }  // namespace memfathom::cuda

@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionCase{"WiderThanATile", 1, 1, 2, 3, 130, false, false, 0}),
     [](const auto& test) { return test.param.name; });
 
-TEST(MaskedAttentionTest, AQueryWithAllKeysMaskedGivesZerosAndPassesNothingBack) {
+TEST(MaskedAttentionTest, FullyMaskedQueryHasZeroOutputAndZeroGradient) {
   const HostTensor q = HostTensor::random({1, 1, 1, 2}, 1), k = HostTensor::random({1, 1, 2, 2}, 2);
   const HostTensor mask = HostTensor::of({1, 2}, {-kInfinity, -kInfinity});
   HostTensor out = HostTensor::random({1, 1, 1, 2}, 3), logsumexp({1, 1, 1}),

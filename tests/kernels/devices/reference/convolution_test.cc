@@ -49,7 +49,7 @@ struct Case {
 
 class ConvolutionGradientTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ConvolutionGradientTest, OfInputAndWeight) {
+TEST_P(ConvolutionGradientTest, AgreesForInputAndWeight) {
   const Case& c = GetParam();
   HostTensor x = HostTensor::random(c.x, 1), w = HostTensor::random(c.w, 2);
   const HostTensor dy = HostTensor::random(c.y, 3);

@@ -160,7 +160,7 @@ TEST(ElementwiseTest, PreluPassesGradientsToInputAndWeight) {
   EXPECT_LT(distance(dweight, expected_weight), 1e-8);
 }
 
-TEST(ElementwiseTest, SpecialValuesGiveWhatPyTorchGives) {
+TEST(ElementwiseTest, SpecialValuesEqualPyTorch) {
   constexpr double kInf = std::numeric_limits<double>::infinity(),
                    kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(at(Elementwise::kSigmoid, -kInf), 0);

@@ -46,7 +46,7 @@ struct NormCase {
 
 class NormGradientTest : public ::testing::TestWithParam<NormCase> {};
 
-TEST_P(NormGradientTest, OfInputWeightAndBias) {
+TEST_P(NormGradientTest, AgreesForInputWeightAndBias) {
   const NormCase& c = GetParam();
   HostTensor x = HostTensor::random(c.shape, 1), weight = HostTensor::random({c.features}, 2);
   HostTensor bias = HostTensor::random({c.features}, 3);
@@ -168,7 +168,7 @@ struct PoolCase {
 
 class PoolGradientTest : public ::testing::TestWithParam<PoolCase> {};
 
-TEST_P(PoolGradientTest, OfInput) {
+TEST_P(PoolGradientTest, AgreesForTheInput) {
   const PoolCase& c = GetParam();
   HostTensor x = HostTensor::random(c.in, 1);
   const HostTensor dy = HostTensor::random(c.out, 2);

@@ -30,7 +30,7 @@ TEST(HalfTest, EveryFp16PatternIsReadAsTheFormatDefinesIt) {
   }
 }
 
-TEST(HalfTest, EveryFp16PatternSurvivesTheWayThroughFp32) {
+TEST(HalfTest, EveryFp16PatternSurvivesARoundTripThroughFp32) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = static_cast<std::uint16_t>(bits);
     const std::uint16_t back = float_to_fp16(fp16_to_float(pattern));
@@ -42,7 +42,7 @@ TEST(HalfTest, EveryFp16PatternSurvivesTheWayThroughFp32) {
   }
 }
 
-TEST(HalfTest, BetweenTwoFp16NumbersTheNearerIsChosenAndTheEvenOneHalfway) {
+TEST(HalfTest, RoundsFp16ToNearestTiesToEven) {
   for (int bits = 0; bits < 0x7bff; ++bits) {
     const float low = fp16_to_float(static_cast<std::uint16_t>(bits));
     const float high = fp16_to_float(static_cast<std::uint16_t>(bits + 1));
@@ -62,7 +62,7 @@ TEST(HalfTest, Fp16OverflowsToInfinityFrom65520On) {
   EXPECT_EQ(float_to_fp16(std::numeric_limits<float>::infinity()), 0x7c00);
 }
 
-TEST(HalfTest, BetweenTwoBf16NumbersTheNearerIsChosenAndTheEvenOneHalfway) {
+TEST(HalfTest, RoundsBf16ToNearestTiesToEven) {
   for (std::uint32_t bits = 0x0001; bits < 0x7f7f; ++bits) {
     const std::uint32_t middle = bits << 16 | 0x8000u;
     const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;

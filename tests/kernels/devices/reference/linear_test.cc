@@ -69,7 +69,7 @@ TEST(FftTest, AWaveHasOneFrequency) {
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], i == 3 ? -4 : 0, 1e-6);
 }
 
-TEST(FftTest, ThereAndBackGivesTheInputInEveryRankEvenAndOdd) {
+TEST(FftTest, InverseOfForwardIsTheInputInEveryRankAndParity) {
   for (const Shape& shape :
        {Shape{2, 6}, Shape{2, 5}, Shape{2, 4, 6}, Shape{3, 5, 7}, Shape{1, 2, 3, 4, 5}}) {
     for (int rank = 1; rank < shape.rank(); ++rank) {
@@ -86,7 +86,7 @@ TEST(FftTest, ThereAndBackGivesTheInputInEveryRankEvenAndOdd) {
   }
 }
 
-TEST(FftTest, TheImaginaryPartOfTheMeanAndOfNyquistDoNotCount) {
+TEST(FftTest, IgnoresTheImaginaryPartsOfTheMeanAndNyquist) {
   HostTensor with({3}, DType::kComplex64), without({3}, DType::kComplex64);
   for (std::int64_t i = 0; i < 3; ++i) {
     with.lane().set<element::Complex>(i, {1, 7});
@@ -98,7 +98,7 @@ TEST(FftTest, TheImaginaryPartOfTheMeanAndOfNyquistDoNotCount) {
   EXPECT_EQ(a.values(), b.values());
 }
 
-TEST(DropoutTest, ScalesWhatItKeepsAndRecordsIt) {
+TEST(DropoutTest, ScalesKeptElementsAndRecordsTheMask) {
   const HostTensor x = HostTensor::of({1000}, std::vector<double>(1000, 3.0));
   HostTensor y({1000}), mask({1000}, DType::kBool);
   run_reference(DropoutCall{0.25, 1, 2, x, y, mask});
@@ -110,7 +110,7 @@ TEST(DropoutTest, ScalesWhatItKeepsAndRecordsIt) {
   EXPECT_NEAR(kept, 750, 60);
 }
 
-TEST(NllTest, ATargetThatIsNoClassIsRefusedWithItsValue) {
+TEST(NllTest, RefusesAnInvalidTargetWithItsValue) {
   const HostTensor x = HostTensor::random({2, 3}, 1),
                    target = HostTensor::of({2}, {0, 3}, DType::kInt64);
   HostTensor loss({1}), total({1});
@@ -127,7 +127,7 @@ TEST(NllTest, ATargetThatIsNoClassIsRefusedWithItsValue) {
   }
 }
 
-TEST(EmbeddingTest, AnIndexBeyondTheTableIsRefusedWithItsValue) {
+TEST(EmbeddingTest, RefusesAnIndexBeyondTheTableWithItsValue) {
   const HostTensor table = HostTensor::random({3, 2}, 1),
                    index = HostTensor::of({1}, {-1}, DType::kInt64);
   HostTensor out({1, 2});

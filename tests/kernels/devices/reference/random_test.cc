@@ -6,7 +6,7 @@ namespace memfathom::element {
 namespace {
 
 // The published answers of Philox 4x32 with ten rounds for all zeros, all ones and digits of pi.
-TEST(RandomTest, PhiloxGivesTheKnownAnswers) {
+TEST(RandomTest, PhiloxMatchesThePublishedVectors) {
   const Draw zeros = philox(0, 0, 0);
   EXPECT_EQ(zeros.word[0], 0x6627e8d5u);
   EXPECT_EQ(zeros.word[1], 0xe169c58du);
@@ -46,7 +46,7 @@ TEST(RandomTest, DrawsAreUniformWithinFourStandardErrors) {
   EXPECT_NEAR(static_cast<double>(kept) / kDraws, 0.7, 4 * 0.4583 / 316.2);
 }
 
-TEST(RandomTest, DropoutOfNothingKeepsAllAndDropoutOfEverythingKeepsNone) {
+TEST(RandomTest, DropoutWithProbabilityZeroKeepsAllAndWithOneKeepsNone) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     EXPECT_TRUE(dropout_keeps(1, 2, i, 0.0));
     EXPECT_FALSE(dropout_keeps(1, 2, i, 1.0));

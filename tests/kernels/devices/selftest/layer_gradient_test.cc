@@ -48,7 +48,7 @@ class Subject {
     return (above - below) / (2 * step);
   }
 
-  // Complex numbers are the pairs they are.
+  // Treats complex numbers as pairs.
   static double number(const Tensor& tensor, std::int64_t index) {
     return element::load<double>(tensor.operand().data, type_of(tensor), index);
   }

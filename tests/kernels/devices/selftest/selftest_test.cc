@@ -22,12 +22,12 @@ TEST(SelftestTest, TheCpuDeviceAgreesWithTheReferenceInEveryCall) {
   EXPECT_EQ(report.device, "cpu");
 }
 
-TEST(SelftestTest, ADeviceThatOnlyKeepsAccountsIsRefused) {
+TEST(SelftestTest, RefusesADeviceThatDoesNotCompute) {
   DryDevice device;
   EXPECT_THROW(compare_with_reference(device), Error);
 }
 
-// A device that computes nothing stands for one that computes wrongly.
+// A device that computes nothing acts as one with wrong results.
 TEST(SelftestTest, AWrongNumberFailsItsCase) {
   DryDevice device;
   selftest::Harness harness(device);

@@ -44,7 +44,7 @@ TEST_F(EngineTest, SavesAnOperandOfAProductOnlyWhenTheOtherIsTrainable) {
   EXPECT_EQ(live(), before - std::int64_t{64} * 64 * 4);
 }
 
-TEST_F(EngineTest, ALeafTakesItsFirstGradientOverAndAddsTheSecondInPlace) {
+TEST_F(EngineTest, StoresTheFirstGradientOfALeafAndAddsTheSecondInPlace) {
   const Tensor x = session_.empty({32, 16}, DType::kFp32);
   const Tensor weight = leaf({8, 16});
   run_backward(sum_all(linear(x, weight)));
@@ -65,7 +65,7 @@ TEST_F(EngineTest, ARetainedGraphCanBeRunBackwardAgain) {
   EXPECT_LT(live(), with_graph);
 }
 
-TEST_F(EngineTest, ASecondGradientIsAddedIntoTheFirstUnlessThatIsAView) {
+TEST_F(EngineTest, AddsASecondGradientInPlaceUnlessTheFirstIsAView) {
   // Twice the same table: as a factor its gradient arrives transposed, a view that holds its base.
   const Tensor table = leaf({256, 64});
   const Tensor x = session_.empty({4, 64}, DType::kFp32);
@@ -84,7 +84,7 @@ TEST_F(EngineTest, ASecondGradientIsAddedIntoTheFirstUnlessThatIsAView) {
   EXPECT_LT(in_place, 3 * tables);
 }
 
-TEST_F(EngineTest, BackwardReleasesWhatForwardSaved) {
+TEST_F(EngineTest, BackwardReleasesSavedTensors) {
   const Tensor weight = leaf({128, 128});
   const Tensor x = session_.empty({256, 128}, DType::kFp32);
   const std::int64_t before = live();
@@ -98,7 +98,7 @@ TEST_F(EngineTest, BackwardReleasesWhatForwardSaved) {
   EXPECT_EQ(live() - before, 128 * 128 * 4);  // the gradient alone
 }
 
-TEST_F(EngineTest, ACheckpointKeepsItsInputAndComputesTheRestAgain) {
+TEST_F(EngineTest, CheckpointSavesItsInputAndRecomputesTheRest) {
   const Tensor first = leaf({128, 128});
   const Tensor second = leaf({128, 128});
   const auto segment = [&](const Tensor& input) {
@@ -115,12 +115,12 @@ TEST_F(EngineTest, ACheckpointKeepsItsInputAndComputesTheRestAgain) {
   EXPECT_TRUE(second.grad());
 }
 
-TEST_F(EngineTest, BackwardWithoutAnythingTrainableIsRefused) {
+TEST_F(EngineTest, RefusesBackwardWithoutTrainableTensors) {
   const Tensor x = session_.empty({4}, DType::kFp32);
   EXPECT_THROW(run_backward(sum_all(x)), Error);
 }
 
-TEST_F(EngineTest, AChainOfAHundredThousandNodesEndsWithoutRecursion) {
+TEST_F(EngineTest, ReleasesAChainOfAHundredThousandNodesWithoutRecursion) {
   const Tensor x = leaf({1});
   Tensor t = x;
   for (int i = 0; i < 100000; ++i) t = add_scalar(t, 1);

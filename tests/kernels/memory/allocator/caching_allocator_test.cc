@@ -189,7 +189,7 @@ TEST_F(CachingAllocatorTest, KeepsPeaksUntilTheyAreReset) {
   EXPECT_EQ(stats().requested_bytes.all.current, 0);
 }
 
-TEST_F(CachingAllocatorTest, EmptyCacheGivesBackWholeFreeSegmentsOnly) {
+TEST_F(CachingAllocatorTest, EmptyCacheReleasesOnlyWholeFreeSegments) {
   const Allocation whole = get(12_MiB);
   const Allocation part = get(4_MiB);  // of 20 MiB
   const Allocation small = get(100_B);
@@ -237,7 +237,7 @@ TEST_F(CachingAllocatorTest, IgnoresARecordOfTheBlocksOwnStream) {
   EXPECT_EQ(stats().active_bytes.all.current, 0);
 }
 
-TEST_F(CachingAllocatorTest, ForgetsOtherStreamsWhenABlockIsUsedAgain) {
+TEST_F(CachingAllocatorTest, ClearsOtherStreamsWhenABlockIsReused) {
   const Allocation block = get(12_MiB);
   allocator_.record_stream(block, 1);
   allocator_.free(block);

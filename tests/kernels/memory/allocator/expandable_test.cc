@@ -67,7 +67,7 @@ TEST_F(ExpandableSegmentsTest, TakesALargerHoleBeforeTheGrowingEnd) {
   EXPECT_EQ(get(5_MiB).address, a.address);
 }
 
-TEST_F(ExpandableSegmentsTest, SharesAddressesWithinAStreamOnly) {
+TEST_F(ExpandableSegmentsTest, SharesAddressesOnlyWithinAStream) {
   const Allocation a = get(15_MiB, 0);
   const Allocation b = get(15_MiB, 1);
   EXPECT_EQ(reserved(), 40_MiB);
@@ -75,7 +75,7 @@ TEST_F(ExpandableSegmentsTest, SharesAddressesWithinAStreamOnly) {
   EXPECT_EQ(b.address - a.address, 460u << 20);
 }
 
-TEST_F(ExpandableSegmentsTest, EmptyCacheUnmapsWholeFreePagesOnly) {
+TEST_F(ExpandableSegmentsTest, EmptyCacheUnmapsOnlyWholeFreePages) {
   const Allocation a = get(50_MiB);
   const Allocation b = get(5_MiB);  // [50, 55) of 60 mapped
   allocator_.free(a);
@@ -88,7 +88,7 @@ TEST_F(ExpandableSegmentsTest, EmptyCacheUnmapsWholeFreePagesOnly) {
   EXPECT_TRUE(allocator_.snapshot().segments.empty());
 }
 
-TEST_F(ExpandableSegmentsTest, MapsGapsAtTheLowestAddressAgain) {
+TEST_F(ExpandableSegmentsTest, RemapsGapsAtTheLowestAddress) {
   const Allocation a = get(50_MiB);
   get(5_MiB);
   allocator_.free(a);
@@ -123,7 +123,7 @@ class PlainSegments final : public SegmentSource {
   std::optional<Bytes> capacity() const override { return std::nullopt; }
 };
 
-TEST(ExpandableSegmentsRefusalTest, SaysSoWhenTheSourceCannotMap) {
+TEST(ExpandableSegmentsRefusalTest, ReportsASourceThatCannotMap) {
   PlainSegments source;
   AllocatorOptions options;
   options.expandable_segments = true;
@@ -138,7 +138,7 @@ TEST(ExpandableSegmentsRefusalTest, SaysSoWhenTheSourceCannotMap) {
   EXPECT_THROW(source.map(0, 2_MiB, 2_MiB), Error);
 }
 
-TEST(ExpandableSegmentsOverMmapTest, MemoryCanBeWrittenAndComesBackZeroed) {
+TEST(ExpandableSegmentsOverMmapTest, MemoryIsWritableAndZeroedAfterRemapping) {
   MmapSegments source(64_MiB);
   AllocatorOptions options;
   options.expandable_segments = true;

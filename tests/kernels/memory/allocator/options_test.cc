@@ -33,7 +33,7 @@ TEST(AllocatorOptionsTest, AnEmptyTextGivesPyTorchsDefaults) {
   EXPECT_FALSE(options.expandable_segments);
 }
 
-TEST(AllocatorOptionsTest, ReadsTheFrameworksOwnText) {
+TEST(AllocatorOptionsTest, ReadsPyTorchsOptionText) {
   const AllocatorOptions options = parse_allocator_options(
       "max_split_size_mb:128, expandable_segments:True,max_non_split_rounding_mb:64,backend:native,"
       "release_lock_on_cudamalloc:False,pinned_num_register_threads:8");
@@ -42,7 +42,7 @@ TEST(AllocatorOptionsTest, ReadsTheFrameworksOwnText) {
   EXPECT_TRUE(options.expandable_segments);
 }
 
-TEST(AllocatorOptionsTest, ALimitBeyondAllMemoryIsNone) {
+TEST(AllocatorOptionsTest, TreatsALimitBeyondAllMemoryAsUnlimited) {
   EXPECT_EQ(parse_allocator_options("max_split_size_mb:9000000000000").max_split_size,
             AllocatorOptions::kUnlimited);
 }
@@ -61,7 +61,7 @@ TEST(AllocatorOptionsTest, ReadsDivisionsPerInterval) {
   EXPECT_EQ(table, expected);
 }
 
-TEST(AllocatorOptionsTest, ReadsOptionsBehindAList) {
+TEST(AllocatorOptionsTest, ReadsOptionsAfterAList) {
   const AllocatorOptions options =
       parse_allocator_options("roundup_power2_divisions:[64:8,128:4],max_split_size_mb:32");
   EXPECT_EQ(options.roundup_power2_divisions[6], 8);
@@ -70,7 +70,7 @@ TEST(AllocatorOptionsTest, ReadsOptionsBehindAList) {
   EXPECT_EQ(options.max_split_size, 32_MiB);
 }
 
-TEST(AllocatorOptionsTest, RefusesWhatIsNotModelledByName) {
+TEST(AllocatorOptionsTest, RefusesUnmodelledOptionsByName) {
   EXPECT_THAT(refusal("garbage_collection_threshold:0.8"),
               HasSubstr("garbage_collection_threshold"));
   EXPECT_THAT(refusal("backend:cudaMallocAsync"), HasSubstr("cudaMallocAsync"));
@@ -130,7 +130,7 @@ TEST(RoundingTest, UsesTheDivisionsOfTheSizesInterval) {
   EXPECT_EQ(rounded(600, kList), 1024);
 }
 
-TEST(RoundingTest, OneDivisionMeansThePlainRule) {
+TEST(RoundingTest, OneDivisionUsesTheDefaultRule) {
   EXPECT_EQ(rounded((5 << 20) + 1, "roundup_power2_divisions:1"), (5 << 20) + 512);
 }
 

@@ -158,7 +158,7 @@ TEST_P(AllocatorPropertyTest, EveryStepEqualsTheReferenceAndLosesNoByte) {
         } else if (action == 98) {
           allocator.empty_cache();
           reference.empty_cache();
-        } else if (!live.empty()) {  // the end of a phase: most things go
+        } else if (!live.empty()) {  // end of a phase: free most blocks
           while (live.size() > 3) free_one(random() % live.size());
         }
         const AllocatorStatistics& statistics = allocator.statistics();
@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AllocatorPropertyTest,
                                            Mode{"ExpandableMaxSplit", 30, true, 300, 1}),
                          [](const auto& mode) { return mode.param.name; });
 
-TEST(CachingAllocatorLifetimeTest, GivesBackWhatIsStillAllocatedWhenItDies) {
+TEST(CachingAllocatorLifetimeTest, ReleasesLiveBlocksInItsDestructor) {
   for (const bool expandable : {false, true}) {
     ArithmeticSegments source;
     AllocatorOptions options;

@@ -28,7 +28,7 @@ TEST(ArithmeticSegmentsTest, PlacesSegmentsAtIncreasingAlignedAddresses) {
   EXPECT_EQ(source.held(), 7_MiB);
 }
 
-TEST(ArithmeticSegmentsTest, UsesReleasedAddressesAgainJoinedWithTheirNeighbours) {
+TEST(ArithmeticSegmentsTest, ReusesReleasedAddressesMergedWithTheirNeighbours) {
   ArithmeticSegments source;
   const std::uint64_t a = *source.allocate(4_MiB, 0);
   const std::uint64_t b = *source.allocate(6_MiB, 0);
@@ -41,7 +41,7 @@ TEST(ArithmeticSegmentsTest, UsesReleasedAddressesAgainJoinedWithTheirNeighbours
   EXPECT_EQ(source.held(), 20_MiB);
 }
 
-TEST(ArithmeticSegmentsTest, SaysNoBeyondItsCapacity) {
+TEST(ArithmeticSegmentsTest, RefusesRequestsBeyondItsCapacity) {
   ArithmeticSegments source(10_MiB);
   const std::uint64_t a = *source.allocate(6_MiB, 0);
   EXPECT_FALSE(source.allocate(6_MiB, 0));

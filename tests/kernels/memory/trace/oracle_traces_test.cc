@@ -1,4 +1,4 @@
-// The recorded traces outside the project, replayed.
+// Replays the shared recorded traces.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ TEST(OracleTracesTest, ArePresent) {
 
 class OracleTraceTest : public ::testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(OracleTraceTest, BareReplayGivesTheTablesPeaksToTheByte) {
+TEST_P(OracleTraceTest, BareReplayEqualsThePeaksOfTheTable) {
   const Trace trace = load_trace(GetParam().string());
   const Node header = parse_json(trace.header, GetParam().string());
   BareAllocator allocator;

@@ -77,7 +77,7 @@ TEST(ReplayTest, StopsWithOutOfMemoryOnASmallDevice) {
   EXPECT_THROW(replay(read(kStep), allocator), OutOfMemory);
 }
 
-TEST(ReplayTest, ARecordedReplayIsTheTraceAgain) {
+TEST(ReplayTest, RecordedReplayEqualsTheTrace) {
   const Trace trace = read(kStep);
   std::stringstream file;
   TraceWriter writer(file, true);

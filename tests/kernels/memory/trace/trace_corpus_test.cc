@@ -16,7 +16,7 @@ void run(const std::string& bytes) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 
-TEST(TraceCorpusTest, EveryFileItsPrefixesAndDamagedCopiesAreReadOrRefused) {
+TEST(TraceCorpusTest, ReadsOrRefusesEveryFilePrefixAndDamagedCopy) {
   std::mt19937 random(1);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(MEMFATHOM_CORPUS)) {

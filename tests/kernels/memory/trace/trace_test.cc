@@ -72,7 +72,7 @@ TraceEvent convolution_event() {
   return event;
 }
 
-TEST(TraceTest, WhatIsWrittenIsReadBackEqualPlainAndCompressed) {
+TEST(TraceTest, ReadsBackPlainAndCompressedTraces) {
   TraceEvent phase;
   phase.op = TraceOp::kPhase;
   phase.phase = "forward";
@@ -137,7 +137,7 @@ TEST(TraceTest, TakesTheOperationFromNameOrAten) {
   EXPECT_EQ(trace.label_table.size(), 2u);
 }
 
-TEST(TraceTest, UsesTheSlotsOfFreedStoragesAgain) {
+TEST(TraceTest, ReusesTheSlotsOfFreedStorages) {
   std::string events;
   for (int id = 1; id <= 1000; ++id) {
     events += "{\"op\":\"alloc\",\"id\":" + std::to_string(id) + ",\"bytes\":8}\n";
@@ -169,7 +169,7 @@ TEST(TraceTest, CountsIterationsByForwardPhasesWhenTheFileDoesNot) {
               ElementsAre("init0@0", "forward1@1", "backward1@3", "step1@4", "forward2@5"));
 }
 
-TEST(TraceTest, GivesTheKindsOfABackwardCallToSuccessiveAllocations) {
+TEST(TraceTest, AssignsTheKindsOfABackwardCallToSuccessiveAllocations) {
   const std::string conv =
       R"("conv":{"kinds":["data_gradient","weight_gradient"],"input":[2,3,8,8],"weight":[4,3,3,3],)"
       R"("stride":[1,1],"padding":[1,1],"dilation":[1,1],"transposed":false,"groups":1,"channels_last":false})";
@@ -188,7 +188,7 @@ TEST(TraceTest, GivesTheKindsOfABackwardCallToSuccessiveAllocations) {
   EXPECT_EQ(one.convolutions[1].event, 0u);  // no second allocation: both after the first
 }
 
-TEST(HostileTraceTest, NamesTheLineOfWhatItRefuses) {
+TEST(HostileTraceTest, NamesTheRefusedLine) {
   const std::string good = "{\"op\":\"alloc\",\"id\":1,\"bytes\":8}\n";
   EXPECT_THAT(refused_event(good + "{\"op\":\"alloc\",\"id\":1,\"bytes\":8}\n"),
               HasSubstr("step.jsonl:3: id 1 is allocated a second time"));
@@ -200,7 +200,7 @@ TEST(HostileTraceTest, NamesTheLineOfWhatItRefuses) {
       HasSubstr("second time"));  // ids are never reused
 }
 
-TEST(HostileTraceTest, RefusesEventsThatAreNot) {
+TEST(HostileTraceTest, RefusesInvalidEvents) {
   EXPECT_THAT(refused_event("{\"op\":\"alloc\",\"id\":1}"), HasSubstr("no \"bytes\""));
   EXPECT_THAT(refused_event("{\"op\":\"alloc\",\"bytes\":1}"), HasSubstr("no \"id\""));
   EXPECT_THAT(refused_event("{\"id\":1,\"bytes\":1}"), HasSubstr("no \"op\""));
@@ -231,7 +231,7 @@ TEST(HostileTraceTest, RefusesEventsThatAreNot) {
   EXPECT_THAT(refused_event("{\"deep\":" + std::string(100000, '[')), HasSubstr("not JSON"));
 }
 
-TEST(HostileTraceTest, RefusesGeometriesThatAreNot) {
+TEST(HostileTraceTest, RefusesInvalidGeometries) {
   const auto with = [](const std::string& conv) {
     return refused_event("{\"op\":\"alloc\",\"id\":1,\"bytes\":1,\"conv\":" + conv + "}");
   };
@@ -247,7 +247,7 @@ TEST(HostileTraceTest, RefusesGeometriesThatAreNot) {
               HasSubstr("-2"));
 }
 
-TEST(HostileTraceTest, RefusesFirstLinesThatDescribeNothing) {
+TEST(HostileTraceTest, RefusesInvalidHeaders) {
   EXPECT_THAT(refusal(""), HasSubstr("empty"));
   EXPECT_THAT(refusal("[]\n"), HasSubstr("JSON object"));
   EXPECT_THAT(refusal("{\"op\":\"alloc\",\"id\":1,\"bytes\":1}\n"), HasSubstr("is an event"));
@@ -288,14 +288,14 @@ TEST(HostileTraceTest, RefusesDamagedCompression) {
   EXPECT_THAT(refusal("\x1f\x8b"), HasSubstr("damaged or cut short"));
 }
 
-TEST(HostileTraceTest, DoesNotExpandABombIntoMemory) {
+TEST(HostileTraceTest, DoesNotExpandACompressionBomb) {
   // 16 MiB of blanks compress to some 16 KiB; the line's limit stops it at 1 MiB.
   std::stringstream file;
   { TraceWriter writer(file, true, "{\"x\":\"" + std::string(std::size_t{16} << 20, ' ') + "\"}"); }
   EXPECT_THAT(refusal(file.str()), HasSubstr("more than 1048576 bytes"));
 }
 
-TEST(TraceTest, SaysWhichFileCannotBeOpened) {
+TEST(TraceTest, NamesAFileThatCannotBeOpened) {
   try {
     load_trace("/nowhere/step.jsonl");
     FAIL();
@@ -310,7 +310,7 @@ class CollectingSink final : public TraceSink {
   std::vector<std::string> lines;
 };
 
-TEST(TracingAllocatorTest, RecordsWhatPassesThrough) {
+TEST(TracingAllocatorTest, RecordsAllocationsAndFrees) {
   BareAllocator inner;
   CollectingSink sink;
   TracingAllocator allocator(inner, sink);

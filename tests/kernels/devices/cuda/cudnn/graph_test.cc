@@ -57,7 +57,7 @@ TEST(CudnnConvolutionTest, ATransposedConvolutionIsTheDataGradientOfAnOrdinaryOn
   EXPECT_EQ(to_cudnn(query).kind, ConvolutionKind::kWeightGradient);
 }
 
-TEST(CudnnConvolutionTest, OneSpatialExtentBecomesTwoAndContiguous) {
+TEST(CudnnConvolutionTest, ConvertsOneSpatialExtentToTwoContiguousOnes) {
   ConvolutionQuery query;
   query.input = {4, 16, 100};
   query.weight = {32, 16, 5};
@@ -73,7 +73,7 @@ TEST(CudnnConvolutionTest, OneSpatialExtentBecomesTwoAndContiguous) {
   EXPECT_FALSE(convolution.channels_last);
 }
 
-TEST(CudnnConvolutionTest, ContradictingShapesAreRefusedWithASentence) {
+TEST(CudnnConvolutionTest, RefusesContradictingShapes) {
   ConvolutionQuery query = query_2d();
   query.weight = {128, 32, 3, 3};
   EXPECT_THAT(refusal(query), HasSubstr("the input's channels must be those of the weight"));
@@ -91,7 +91,7 @@ TEST(CudnnConvolutionTest, ContradictingShapesAreRefusedWithASentence) {
   EXPECT_THAT(refusal(query), HasSubstr("the groups must divide"));
 }
 
-TEST(CudnnGraphTest, ATypeCudnnHasNoConvolutionForIsRefused) {
+TEST(CudnnGraphTest, RefusesAnUnsupportedDtype) {
   ConvolutionQuery query = query_2d();
   query.dtype = DType::kInt64;
   try {
@@ -102,7 +102,7 @@ TEST(CudnnGraphTest, ATypeCudnnHasNoConvolutionForIsRefused) {
   }
 }
 
-TEST(CudnnDescriptorTest, AFailedCallNamesTheCallTheDescriptorAndTheStatus) {
+TEST(CudnnDescriptorTest, ErrorsNameTheCallTheDescriptorAndTheStatus) {
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor");
   try {
     tensor.finalize();

@@ -34,7 +34,7 @@ Bytes first_workspace(const ConvolutionQuery& query, const DeviceProperties& on)
 constexpr std::int64_t kInput = std::int64_t{8} * 64 * 128 * 128 * 4;
 constexpr std::int64_t kWeight = std::int64_t{128} * 64 * 9 * 4;
 
-TEST(CudnnPlanTest, AnA100ConvolutionInFp16ChannelsLastWantsNothingAndInFp32ACopyOfInputAndWeight) {
+TEST(CudnnPlanTest, A100NeedsNoWorkspaceInFp16ChannelsLastAndCopiesInFp32) {
   const DeviceProperties a100 = device("a100");
   EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp16, true), a100), Bytes{});
   EXPECT_EQ(first_workspace(example(ConvolutionKind::kForward, DType::kFp32, true), a100),
@@ -51,7 +51,7 @@ TEST(CudnnPlanTest, TheGradientsInFp32CopyInputAndOutput) {
             Bytes{105676944});
 }
 
-TEST(CudnnPlanTest, AnswersAreTheSameEveryTime) {
+TEST(CudnnPlanTest, IsDeterministic) {
   const DeviceProperties a100 = device("a100");
   const ConvolutionQuery query = example(ConvolutionKind::kWeightGradient, DType::kBf16, true);
   const Bytes once = first_workspace(query, a100);
@@ -59,12 +59,12 @@ TEST(CudnnPlanTest, AnswersAreTheSameEveryTime) {
   EXPECT_EQ(first_workspace(query, device("a100")), once);
 }
 
-TEST(CudnnPlanTest, TheArchitectureDecides) {
+TEST(CudnnPlanTest, DependsOnTheArchitecture) {
   const ConvolutionQuery query = example(ConvolutionKind::kForward, DType::kFp32, false);
   EXPECT_NE(first_workspace(query, device("t4")), first_workspace(query, device("a100")));
 }
 
-TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
+TEST(CudnnPlanTest, PlansForEveryDescribedGpuInEveryDtypeAndLayout) {
   for (const GpuDescription& gpu : known_gpus()) {
     const DeviceProperties on = device(gpu.key);
     for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
@@ -79,7 +79,7 @@ TEST(CudnnPlanTest, EveryDescribedGpuIsPlannedForInEveryTypeAndLayout) {
   }
 }
 
-TEST(CudnnPlanTest, BenchmarkModeSeesTheFirstChoiceAmongManyAndItsLargestIsNoSmaller) {
+TEST(CudnnPlanTest, BenchmarkModeIncludesTheFirstChoice) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
   const std::vector<Engine> all = all_engines(graph, a100);
@@ -89,7 +89,7 @@ TEST(CudnnPlanTest, BenchmarkModeSeesTheFirstChoiceAmongManyAndItsLargestIsNoSma
   EXPECT_GT(largest_workspace(all), first.workspace);
 }
 
-TEST(CudnnPlanTest, WithoutTf32Fp32ConvolutionsTakeEnginesOffTheTensorCores) {
+TEST(CudnnPlanTest, Fp32WithoutTf32UsesNoTensorCores) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
   EXPECT_LT(all_engines(graph, a100, {.allow_tf32 = false}).size(),
@@ -105,14 +105,14 @@ TEST(CudnnPlanTest, DeterminismLeavesFewerEngines) {
             all_engines(graph, a100).size());
 }
 
-TEST(CudnnPlanTest, AnExecutionPlanWantsWhatItsEngineSaid) {
+TEST(CudnnPlanTest, ExecutionPlanNeedsTheWorkspaceOfItsEngine) {
   const DeviceProperties a100 = device("a100");
   const Graph graph(to_cudnn(example(ConvolutionKind::kForward, DType::kFp32, false)));
   const Engine engine = first_engine(graph, a100);
   EXPECT_EQ(ExecutionPlan(engine, a100).workspace(), engine.workspace);
 }
 
-TEST(CudnnPlanTest, OneTwoAndThreeSpatialExtentsGroupsDilationAndTransposesArePlanned) {
+TEST(CudnnPlanTest, PlansAllRanksGroupsDilationsAndTransposes) {
   const DeviceProperties a100 = device("a100");
   ConvolutionQuery query;
   query.input = {4, 32, 4096};
@@ -140,7 +140,7 @@ TEST(CudnnPlanTest, OneTwoAndThreeSpatialExtentsGroupsDilationAndTransposesArePl
   EXPECT_NO_THROW(first_workspace(query, a100));
 }
 
-TEST(CudnnPlanTest, ADeviceWithoutBf16ArithmeticIsRefusedWithASentence) {
+TEST(CudnnPlanTest, RefusesBf16OnADeviceWithoutBf16) {
   try {
     first_workspace(example(ConvolutionKind::kForward, DType::kBf16, true), device("t4"));
     FAIL() << "planned";
@@ -151,7 +151,7 @@ TEST(CudnnPlanTest, ADeviceWithoutBf16ArithmeticIsRefusedWithASentence) {
   }
 }
 
-TEST(CudnnPlanTest, ATextThatDescribesNoDeviceIsRefused) {
+TEST(CudnnPlanTest, RefusesAnInvalidDeviceDescription) {
   EXPECT_THROW(DeviceProperties::from_json("{}"), Error);
   EXPECT_THROW(DeviceProperties::from_json("not json"), Error);
 }

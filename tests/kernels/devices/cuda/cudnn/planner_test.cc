@@ -28,7 +28,7 @@ ConvolutionQuery example() {
   return query;
 }
 
-TEST(CudnnPlannerTest, AnswersInOrderAndInBenchmarkModeTheLargest) {
+TEST(CudnnPlannerTest, AnswersInOrderAndWithTheLargestInBenchmarkMode) {
   CudnnPlanner planner({.gpu = "sm_80", .program = {}, .library_directory = {}});
   std::vector<ConvolutionQuery> queries{example(), example(), example()};
   queries[1].kind = ConvolutionKind::kDataGradient;
@@ -40,7 +40,7 @@ TEST(CudnnPlannerTest, AnswersInOrderAndInBenchmarkModeTheLargest) {
   EXPECT_GT(answers[2], answers[0]);
 }
 
-TEST(CudnnPlannerTest, ALargeBatchDealtToTwoProcessesIsAnsweredAsByOne) {
+TEST(CudnnPlannerTest, TwoProcessesAnswerALargeBatchLikeOne) {
   std::mt19937_64 random(7);
   std::vector<ConvolutionQuery> queries;
   for (int i = 0; i < 2100; ++i)
@@ -50,7 +50,7 @@ TEST(CudnnPlannerTest, ALargeBatchDealtToTwoProcessesIsAnsweredAsByOne) {
   EXPECT_EQ(one.ask(queries), two.ask(queries));
 }
 
-TEST(CudnnPlannerTest, ARefusedGraphIsNoAnswerAndItsReasonASentence) {
+TEST(CudnnPlannerTest, ReportsARefusedGraphWithAReason) {
   CudnnPlanner planner({.gpu = "sm_75", .program = {}, .library_directory = {}});
   ConvolutionQuery query = example();
   query.dtype = DType::kBf16;
@@ -62,7 +62,7 @@ TEST(CudnnPlannerTest, ARefusedGraphIsNoAnswerAndItsReasonASentence) {
   EXPECT_THAT(answers[2], ::testing::Not(HasSubstr("refused")));
 }
 
-TEST(CudnnPlannerTest, AttentionIsPlannedOnlyWhereALibcudaWasOpenedInTheChild) {
+TEST(CudnnPlannerTest, PlansAttentionOnlyWithLibcudaInTheChild) {
   const std::vector<std::string> lines{"attention forward fp16 2 8 8 512 512 64",
                                        "attention forward"};
   CudnnPlanner without({.gpu = "sm_90", .program = {}, .library_directory = {}, .libcuda = {}});
@@ -80,7 +80,7 @@ CudnnPlanner attention_planner(const char* gpu) {
 }
 
 // The graphs that CudaDevice runs, put to the real library.
-TEST(CudnnPlannerTest, CudnnTakesOurAttentionGraphsFromAmpereToBlackwell) {
+TEST(CudnnPlannerTest, CudnnAcceptsOurAttentionGraphsFromAmpereToBlackwell) {
   const std::vector<std::string> lines{"attention forward bf16 2 8 8 512 512 64",
                                        "attention forward fp16 2 8 2 500 500 128 causal",
                                        "attention backward fp16 2 8 8 512 512 128 causal",
@@ -93,9 +93,10 @@ TEST(CudnnPlannerTest, CudnnTakesOurAttentionGraphsFromAmpereToBlackwell) {
     EXPECT_THAT(answer, HasSubstr("refused cuDNN has no engine"));
 }
 
-// So the account of flash attention holds where PyTorch prefers cuDNN: on Hopper both keep the
-// query gradient in fp32 and a sum per row, and for grouped heads dk and dv of every query head.
-TEST(CudnnPlannerTest, OnHopperTheBackwardWorkspaceIsWhatFlashAttentionAllocates) {
+// The memory model of flash attention also applies where PyTorch prefers cuDNN: on Hopper both keep
+// the query gradient in fp32 and a sum per row, and for grouped heads dk and dv of every query
+// head.
+TEST(CudnnPlannerTest, BackwardWorkspaceOnHopperEqualsFlashAttention) {
   const std::vector<std::string> lines{"attention backward bf16 2 8 8 512 512 64 causal",
                                        "attention backward bf16 2 8 2 512 512 64 causal"};
   const std::vector<std::string> answers = attention_planner("sm_90").query_lines(lines);
@@ -105,7 +106,7 @@ TEST(CudnnPlannerTest, OnHopperTheBackwardWorkspaceIsWhatFlashAttentionAllocates
   EXPECT_NEAR(std::stod(answers[1]), static_cast<double>(flash + 2 * rows * 64 * 2), 512);
 }
 
-TEST(CudnnPlannerTest, AnUnknownGpuIsAnInputErrorThatNamesTheKnownOnes) {
+TEST(CudnnPlannerTest, RefusesAnUnknownGpuAndListsTheKnownOnes) {
   try {
     CudnnPlanner planner({.gpu = "sm_35", .program = {}, .library_directory = {}});
     FAIL() << "accepted";
@@ -116,7 +117,7 @@ TEST(CudnnPlannerTest, AnUnknownGpuIsAnInputErrorThatNamesTheKnownOnes) {
   }
 }
 
-TEST(CudnnPlannerTest, AProgramThatIsMissingOrNoPlannerIsAnEnvironmentErrorThatSaysSo) {
+TEST(CudnnPlannerTest, ReportsAMissingOrInvalidPlannerProgram) {
   for (const auto& [program, words] :
        {std::pair{"/nonexistent/planner", "could not be started: No such file"},
         std::pair{"/bin/true", "ended before it answered"},
@@ -133,7 +134,7 @@ TEST(CudnnPlannerTest, AProgramThatIsMissingOrNoPlannerIsAnEnvironmentErrorThatS
   }
 }
 
-TEST(CudnnPlannerTest, ALibraryThatCannotBeLoadedIsReportedInTheLoadersWords) {
+TEST(CudnnPlannerTest, ReportsTheLoadersErrorForABadLibrary) {
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("/dev/null", directory.path() / "libcudnn.so.9");
   CudnnPlanner planner({.gpu = "sm_80", .program = {}, .library_directory = directory.path()});
@@ -146,7 +147,7 @@ TEST(CudnnPlannerTest, ALibraryThatCannotBeLoadedIsReportedInTheLoadersWords) {
   }
 }
 
-TEST(OpenWorkspaceModelTest, TheSecondModelAnswersFromTheCacheWithoutAPlanner) {
+TEST(OpenWorkspaceModelTest, SecondModelAnswersFromTheCacheWithoutAPlanner) {
   const TemporaryDirectory cache;
   const OpenedWorkspaceModel first = open_workspace_model(
       {.gpu = "a100", .cache_directory = cache.path(), .library_directory = {}});
@@ -168,7 +169,7 @@ TEST(OpenWorkspaceModelTest, TheSecondModelAnswersFromTheCacheWithoutAPlanner) {
   EXPECT_EQ(unknown.source, Source::kFitted);
 }
 
-TEST(OpenWorkspaceModelTest, WithoutCudnnTheFittedModelAnswersAndTheNoteSaysWhy) {
+TEST(OpenWorkspaceModelTest, UsesTheFittedModelWithANoteIfCudnnIsMissing) {
   setenv("MEMFATHOM_CUDNN_PLANNER", "/nonexistent/planner", 1);
   const OpenedWorkspaceModel opened =
       open_workspace_model({.gpu = "sm_80", .cache_directory = {}, .library_directory = {}});
@@ -182,8 +183,7 @@ TEST(OpenWorkspaceModelTest, WithoutCudnnTheFittedModelAnswersAndTheNoteSaysWhy)
 }
 
 // Held-out queries: a seed the fit did not use.
-TEST(FittedWorkspaceModelTest,
-     HalfOfItsAnswersAreWithinOnePercentOfTheTensorsAndOfWeightGradientsWithinSix) {
+TEST(FittedWorkspaceModelTest, MedianErrorIsOnePercentOfTheTensorsAndSixForWeightGradients) {
   const FittedWorkspaceModel fitted("sm_80");
   CudnnPlanner planner({.gpu = "sm_80", .program = {}, .library_directory = {}});
   for (const DType dtype : {DType::kFp32, DType::kBf16}) {

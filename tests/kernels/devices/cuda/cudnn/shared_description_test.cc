@@ -1,4 +1,4 @@
-// Our description of an A100 against the one outside the project.
+// Compares our A100 description with the shared one.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@
 namespace memfathom::cudnn {
 namespace {
 
-TEST(CudnnPlanTest, OurDescriptionOfAnA100PlansLikeTheSharedOne) {
+TEST(CudnnPlanTest, A100DescriptionPlansLikeTheSharedOne) {
   std::ifstream file(shared_data() / "cudnn/sm80_a100.json");
   const std::string json{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const DeviceProperties shared = DeviceProperties::from_json(json);

@@ -55,8 +55,8 @@ struct State {
   int sticky_error = 0;
 };
 
-// The state, for one thread at a time: the sampler's thread calls the runtime beside the main one.
-// A function that holds it may call another.
+// The state, for one thread at a time: the sampler thread also calls the runtime. A function that
+// holds it may call another.
 class Books {
  public:
   State* operator->() const { return &state_; }
@@ -99,7 +99,7 @@ bool back(std::uint64_t address, std::size_t bytes) {
   if (bytes == 0 || bytes > books->machine.memory - books->in_use) return false;
   void* backing = map_host(bytes);
   if (backing == nullptr) return false;
-  // New device memory holds anything; NaNs show who reads it before writing.
+  // New device memory is filled with NaNs to expose reads before writes.
   std::memset(backing, 0xFF, bytes < kPoisoned ? bytes : kPoisoned);
   books->memory[address] = Range{bytes, backing};
   books->in_use += bytes;
@@ -122,7 +122,7 @@ void reset(const Machine& machine) {
   const Books books;
   while (!books->memory.empty()) unback(books->memory.begin()->first);
   for (const auto& [address, range] : books->reserved) munmap(range.backing, range.size);
-  // Handles and addresses go on, so that those of an earlier life are stale in the next.
+  // Handles and addresses are not reset, so that earlier ones are stale.
   State fresh;
   fresh.machine = machine;
   fresh.next_address = books->next_address;

@@ -1,11 +1,10 @@
-// Control of the CUDA doubles: faults to inject, what leaked, what a real library would have
-// refused.
+// Control of the CUDA doubles: fault injection, leaks, and calls a real library would refuse.
 //
 // The doubles stand in, at link time, for the public functions of cudart, cuBLAS, cuFFT and cuDNN
-// that kernels/cuda calls. Device memory has tagged addresses that no processor can dereference, so
-// host code that touches it faults, as it must. Everything runs at once, except copies to the host:
-// those arrive when their stream is synchronised. The runtime's double may be called by several
-// threads, as NVIDIA's may; handles and plans of the libraries belong to one thread at a time.
+// that kernels/cuda calls. Device memory has tagged addresses that the CPU cannot dereference, so
+// host code that touches it faults. Everything runs at once, except copies to the host: those
+// arrive when their stream is synchronised. The runtime's double may be called by several threads,
+// as NVIDIA's may; handles and plans of the libraries belong to one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +23,10 @@ struct Machine {
   std::string name = "Doubled A100";
   int major = 8, minor = 0;
   std::size_t memory = std::size_t{8} << 30;
-  std::size_t context = std::size_t{256} << 20;  // what a process takes with its first call
+  std::size_t context = std::size_t{256} << 20;  // allocated by a process's first call
   int multiprocessors = 108;
   std::size_t cudnn = 91900;
-  bool tf32 = false;  // convolutions of fp32 drop the last 13 bits of what they multiply
+  bool tf32 = false;  // fp32 convolutions drop the last 13 bits of their operands
 };
 
 // A fresh machine: no memory, no handles, no faults, no history.
@@ -41,13 +40,13 @@ void fail(std::string function, int nth, int status, bool sticky = false);
 void fail_always(std::string function, int status);
 void stop_failing();
 
-// What the next pairs of events measure, in milliseconds; 1 when nothing is left.
+// Elapsed times of the next event pairs, in milliseconds; 1 when the list is empty.
 void set_elapsed(std::vector<float> milliseconds);
 
 int calls_of(std::string_view function);
 // Everything created and not destroyed: "cudaMalloc: 2", one line a kind.
 std::vector<std::string> leaks();
-// What was refused, in order: "cublasGemmEx: lda is 3, below the 4 rows of A".
+// Refused calls, in order: "cublasGemmEx: lda is 3, below the 4 rows of A".
 std::vector<std::string> refusals();
 std::size_t bytes_in_use();  // without the context
 
@@ -64,7 +63,7 @@ std::size_t context_bytes();  // 0 while there is none
 // False when `handle` is not alive.
 bool destroyed(std::string_view kind, const void* handle);
 bool alive(std::string_view kind, const void* handle);
-// A handle whose value nothing else has.
+// A unique handle.
 void* new_handle();
 
 // The host bytes behind [device, device + bytes), or null unless all of it is live device memory.
@@ -74,8 +73,7 @@ bool is_device_address(const void* address);
 // exhausted.
 void* new_memory(std::size_t bytes);
 bool delete_memory(void* device);
-// Memory without an address, address space without memory, and the one put behind the other
-// (expandable segments).
+// Physical memory, reserved addresses and mapping (expandable segments).
 void* new_physical(std::size_t bytes);  // null when the machine's memory is exhausted
 bool delete_physical(const void* handle);
 std::optional<std::size_t> size_of_physical(const void* handle);

@@ -16,8 +16,7 @@ namespace {
 
 constexpr int kRuntime = 13000;
 
-// What every call meets first: an injected fault, a poisoned context, a machine without a driver or
-// a device.
+// Checked first in every call: injected faults, a poisoned context, a missing driver or device.
 cudaError_t enter(std::string_view function) {
   const int injected = doubles::enter(function);
   if (doubles::sticky_error() != 0) return static_cast<cudaError_t>(doubles::sticky_error());
@@ -54,8 +53,7 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
   if (!from_device && doubles::is_device_address(from))
     return refuse(function, "the source is device memory");
   if (deferred && !to_device) {
-    // By then the memory may be gone: the copy then brings nothing, as after a failed
-    // synchronisation.
+    // The memory may be freed by then; the copy is then dropped, as after a failed synchronization.
     doubles::defer(stream, [target, from, count] {
       if (const void* late = doubles::host_view(from, count)) std::memcpy(target, late, count);
     });
@@ -65,7 +63,7 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
   return cudaSuccess;
 }
 
-// A poisoned context answers every call with its error, and takes its memory with it.
+// A poisoned context returns its error from every call and loses its memory.
 CUresult poisoned_or(CUresult status) {
   const int sticky = doubles::sticky_error();
   return sticky != 0 ? static_cast<CUresult>(sticky) : status;
@@ -215,7 +213,7 @@ cudaError_t cudaMalloc(void** address, std::size_t size) {
 
 cudaError_t cudaFree(void* address) {
   const cudaError_t status = enter("cudaFree");
-  // A poisoned context takes its memory with it.
+  // A poisoned context loses its memory.
   if ((status != cudaSuccess && doubles::sticky_error() == 0) || address == nullptr) return status;
   if (!doubles::destroyed("cudaMalloc", address))
     return refuse("cudaFree", "the address was not allocated");

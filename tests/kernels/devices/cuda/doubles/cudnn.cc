@@ -1,6 +1,6 @@
 // The double of cuDNN: descriptors are recorded and passed on to the real library, which plans
-// without a device; only handles and execution are pretended. Without the real library a small
-// planner of our own answers.
+// without a device; only handles and execution are simulated. Without the real library a small
+// built-in planner answers.
 #include <cudnn_graph.h>
 #include <dlfcn.h>
 

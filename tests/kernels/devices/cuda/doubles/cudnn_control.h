@@ -1,11 +1,11 @@
-// Who plans behind the double of cuDNN: the real library, where it is installed, or the double's
-// own small planner.
+// Selects the planner of the cuDNN double: the real library, if installed, or a small built-in
+// planner.
 #pragma once
 
 namespace memfathom::doubles {
 
-// The own planner is the default: it is quick and always the same. False when the real library was
-// wanted but is absent.
+// The built-in planner is the default: it is fast and deterministic. Returns false if the real
+// library was requested but is missing.
 bool plan_with_real_cudnn(bool wanted);
 
 }  // namespace memfathom::doubles

@@ -18,7 +18,7 @@ using memfathom::Shape;
 namespace {
 
 struct Plan {
-  bool own_area = true;  // until told otherwise the library allocates one itself
+  bool own_area = true;  // by default the library allocates one itself
   bool made = false;
   Shape extents;
   cufftType type = CUFFT_C2C;

@@ -1,4 +1,4 @@
-// What the doubles of cuBLAS and cuBLASLt share: handles, and a product on the host.
+// Shared by the doubles of cuBLAS and cuBLASLt: handles and a host product.
 #pragma once
 
 #include <cublas_v2.h>
