@@ -101,7 +101,7 @@ ExitCode print_by_memory(const JobInput& input, const EstimateFunction& answer,
   bool any = false;
   Json list = Json::array();
   std::string text;
-  Table table({{"memory"}, {"card"}, {"device peak", Align::kRight}, {"what to change"}});
+  Table table({{"memory"}, {"gpu"}, {"device peak", Align::kRight}, {"what to change"}});
   for (const MemoryClass& kind : kClasses) {
     const Patch target = strategy_patch(fmt::format("gpu={}", kind.gpu), input.job);
     const std::optional<Configuration> found =

@@ -31,12 +31,12 @@ PreflightItem other_processes(const Verdict& verdict,
     return {
         "others", others.has_value(),
         others
-            ? "nobody else uses the card"
-            : "other processes on the card were not looked for: memfathom status, or --device-id"};
+            ? "nobody else uses the GPU"
+            : "other processes on the GPU were not looked for: memfathom status, or --device-id"};
   }
   return {
       "others", false,
-      fmt::format("other processes use {} of the card: end those not needed{}{}", to_string(used),
+      fmt::format("other processes use {} of the GPU: end those not needed{}{}", to_string(used),
                   others && !others->empty() ? ": " : "", others ? joined_words(*others) : "")};
 }
 
@@ -86,9 +86,9 @@ std::optional<PreflightItem> frozen(const Node& document, const Estimate& estima
 PreflightItem calibration(const Estimate& estimate) {
   const bool own = estimate.calibration.status == CalibrationStatus::kCalibrated;
   return {"calibration", own,
-          own ? "the card was calibrated here"
-              : "the card was not calibrated here: memfathom calibrate --framework pytorch, once "
-                "per card"};
+          own ? "the GPU was calibrated here"
+              : "the GPU was not calibrated here: memfathom calibrate --framework pytorch, once "
+                "per GPU"};
 }
 
 }  // namespace

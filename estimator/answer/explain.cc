@@ -235,7 +235,7 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
                  : "adapters after the blocks";
     case Component::kWorkspaceCublas:
       return "one workspace for each thread and stream that multiplies matrices, kept for good; "
-             "its size follows from PyTorch's version and the card";
+             "its size follows from PyTorch's version and the GPU";
     case Component::kWorkspaceCudnn:
       return "what the plan that cuDNN picks for the convolution at the peak asks for";
     case Component::kWorkspaceCufft: return "the work area of the transform at the peak";

@@ -105,7 +105,7 @@ void read_stack(const Node& node, StackSpec& stack) {
 int read_architecture(const Node& node, const TargetSpec& target) {
   if (!target.gpu.empty() || !target.device.empty())
     node.refuse(
-        "target.gpu and target.device name a card whose architecture is known; leave it out");
+        "target.gpu and target.device name a GPU whose architecture is known; leave it out");
   const int capability = compute_capability(node.as_string());
   if (capability < kMaxwell)
     node.refuse("it must be an architecture such as sm_75 (T4), sm_80 (A100), sm_89 (RTX 4090)");

@@ -32,7 +32,7 @@ void require_room(const ImageSource& images, const ModelSettings& settings) {
 std::string image_assumption(const ImageSource& images, const ModelSettings& settings,
                              bool any_size) {
   if (images.tokens() == 0)
-    return "text alone: the image tower only lies on the card; training.num_images says how many "
+    return "text alone: the image tower only lies on the GPU; training.num_images says how many "
            "pictures a sample shows";
   const bool unsaid = any_size && settings.image_height == 0;
   return fmt::format("{}{} in each sample, {} of its tokens", counted(*settings.num_images),

@@ -88,7 +88,7 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
   }
   if (job.training.paged_optimizer) {
     not_modelled.emplace_back(
-        "paged optimizer states are counted as if they stayed on the card; they leave it under "
+        "paged optimizer states are counted as if they stayed on the GPU; they leave it under "
         "pressure");
   }
   if (communicator_bytes(parallel).count() > 0) {
@@ -98,7 +98,7 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
   }
   if (hosts_weights(job)) {
     assumptions.emplace_back(
-        "offload.parameters: what is not trained lies on the host and comes to the card layer by "
+        "offload.parameters: what is not trained lies on the host and comes to the GPU layer by "
         "layer, as accelerate's hooks do it; what autograd saved of it stays until its backward");
   }
   if (job.training.mode != Mode::kTrain) {

@@ -78,7 +78,7 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       if (name.starts_with("optimizernames.")) name.erase(0, 15);
       if (name.find("paged") != std::string::npos)
         parsed.not_modelled.emplace_back(
-            "paged optimizer states are counted as if they stayed on the card");
+            "paged optimizer states are counted as if they stayed on the GPU");
       if (name.ends_with("_fused")) {
         Node optimizer = Node::map();
         optimizer.set("name", Node::string("adamw"));

@@ -68,7 +68,7 @@ void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
   const bool videos = family->autoencoder == AutoencoderInput::kVideos;
   if (videos) module.set("batch_size", Node::integer(1));
   parsed.assumptions.push_back(fmt::format(
-      "{}: the VAE stays on the card: in training it encodes {} in every step, else it decodes at "
+      "{}: the VAE stays on the GPU: in training it encodes {} in every step, else it decodes at "
       "the "
       "end; a script that has its latents before is a job without the module vae (docs/jobs.md)",
       parsed.file, videos ? "one video at a time" : "the batch"));

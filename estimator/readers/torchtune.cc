@@ -101,7 +101,7 @@ void set_optimizer(ParsedFile& parsed) {
   if (name.starts_with("paged")) {
     name.erase(0, 5);
     parsed.not_modelled.emplace_back(
-        "paged optimizer states are counted as if they stayed on the card");
+        "paged optimizer states are counted as if they stayed on the GPU");
   }
   if (name == "adamw8bit" || name == "adam8bit") name = "adamw-8bit";
   static constexpr std::array<std::string_view, 6> kKnown{"adamw", "adam",    "adamw-8bit",

@@ -64,8 +64,8 @@ void set_generated(ParsedFile& parsed) {
   if (is_true_at(tree, "use_vllm") && text_at(tree, "vllm_mode", "server") == "colocate") {
     const Node* share = value_at(tree, "vllm_gpu_memory_utilization");
     parsed.not_modelled.push_back(
-        fmt::format("{}: vLLM on the same card, which takes {} of it while it is awake",
-                    parsed.file, share != nullptr ? share->shown() : "0.3"));
+        fmt::format("{}: vLLM on the same GPU, which takes {} of it while it is awake", parsed.file,
+                    share != nullptr ? share->shown() : "0.3"));
   }
   const Node* prompt = value_at(tree, "max_prompt_length");
   const Node* answer = value_at(tree, "max_completion_length");

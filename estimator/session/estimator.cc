@@ -37,8 +37,9 @@ bool has_unrecorded_cudnn(const Job& job, const CalibrationChoice& choice) {
 
 std::string older_gpu_sentence(const std::string& version) {
   return fmt::format(
-      "the card is older than Turing and nobody names its stack: PyTorch {} of its time is assumed "
-      "(zero_grad() keeps gradients, softmax its input, cuDNN is asked the older way); "
+      "the GPU is older than Turing and its stack is unspecified: a contemporary PyTorch {} is "
+      "assumed "
+      "(zero_grad() keeps gradients, softmax its input, cuDNN through its older API); "
       "target.stack.version says otherwise",
       version);
 }
@@ -155,8 +156,8 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
   if (!run.uses_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
   options.timeline = nullptr;
   average(run, run_with(kWithoutTf32, ""),
-          "no card is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
-          "workspaces lead on cards without TF32 and with it; target.gpu names yours");
+          "no GPU is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
+          "workspaces lead on GPUs without TF32 and with it; target.gpu names yours");
   return run;
 }
 
@@ -224,8 +225,8 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
       context.wanted = estimate.totals.device_peak;
       estimate = make_estimate(job, squeezed, context);
       estimate.assumptions.push_back(
-          fmt::format("the card is full: the allocator gives its cache back ({} times in the "
-                      "replay) and goes on, which is slow; on a larger card the job takes {}",
+          fmt::format("the GPU is full: the allocator gives its cache back ({} times in the "
+                      "replay) and goes on, which is slow; on a larger GPU the job takes {}",
                       squeezed.retries, to_string(context.wanted)));
     } catch (const OutOfMemory&) {
       // It would fail even so: the first answer stands.
@@ -239,8 +240,8 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
   }
   if (!job.target.gpu.empty() && gpu_named(job.target.gpu, "target.gpu").vendor == "amd") {
     estimate.warnings.emplace_back(
-        "AMD cards are known here as capacities only: kernels, workspaces and context are those of "
-        "an NVIDIA card, and nothing is calibrated");
+        "AMD GPUs are known here as capacities only: kernels, workspaces and context are those of "
+        "an NVIDIA GPU, and nothing is calibrated");
   }
   return estimate;
 }

@@ -92,7 +92,7 @@ TEST_F(CalibrationStatusTest, ReportsAMissingCalibrationInOneSentence) {
 
 TEST_F(CalibrationStatusTest, KnowsOnlyTheCapacityOfAmdGpus) {
   const json result = estimate({"--set", "target.gpu=mi300x"});
-  EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD cards"));
+  EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD GPUs"));
 }
 
 TEST_F(CalibrationStatusTest, ReportsTheStackOfPublishedRunsIfTheJobSetsNone) {
@@ -124,9 +124,9 @@ TEST(UnnamedGpuTest, LiesBetweenGpusWithAndWithoutTf32) {
   const json of_architecture =
       reserved({"--gpu-memory", "80GiB", "--set", "target.architecture=sm_75"});
   EXPECT_EQ(bytes(of_architecture, "reserved_peak_bytes"), bytes(without, "reserved_peak_bytes"));
-  EXPECT_THAT(of_architecture["assumptions"].dump(), Not(HasSubstr("no card is named")));
-  EXPECT_THAT(unnamed["assumptions"].dump(), HasSubstr("no card is named"));
-  EXPECT_THAT(with["assumptions"].dump(), Not(HasSubstr("no card is named")));
+  EXPECT_THAT(of_architecture["assumptions"].dump(), Not(HasSubstr("no GPU is named")));
+  EXPECT_THAT(unnamed["assumptions"].dump(), HasSubstr("no GPU is named"));
+  EXPECT_THAT(with["assumptions"].dump(), Not(HasSubstr("no GPU is named")));
   EXPECT_LT(bytes(unnamed, "device_low_bytes"), bytes(without, "device_peak_bytes"));
   EXPECT_GT(bytes(unnamed, "device_high_bytes"), bytes(with, "device_peak_bytes"));
 }

@@ -83,7 +83,7 @@ TEST_F(LiveGpuTest, LimitsTheRecommendation) {
   ASSERT_LE(outcome.exit_code, 1) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["available_bytes"].get<std::int64_t>(),
             76 * kGiB - 80 * kGiB / 10)
-      << "a tenth of the card stays free";
+      << "a tenth of the GPU stays free";
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(GpusTest, FindsGpusByDriverName) {
 
 TEST(GpusTest, ReturnsNoGpuForAnUnknownName) {
   EXPECT_EQ(name_of("NVIDIA GeForce RTX 3070 Ti", 8192), "unknown");
-  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a card";
+  EXPECT_EQ(name_of("NVIDIA A100-SXM4-40GB", 20096), "unknown") << "half a GPU";
   EXPECT_EQ(name_of("", 40537), "unknown");
 }
 

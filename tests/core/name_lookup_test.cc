@@ -11,14 +11,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-const std::vector<NamedEntry> kAll{{"abcd1111", "card/pytorch"},
-                                   {"abcd2222", "card/pytorch"},
-                                   {"abcd3333", "card/pytorch", false},
+const std::vector<NamedEntry> kAll{{"abcd1111", "GPU/pytorch"},
+                                   {"abcd2222", "GPU/pytorch"},
+                                   {"abcd3333", "GPU/pytorch", false},
                                    {"feed0000", "abcd1"},
                                    {"0bad0000", "refused", false}};
 
 TEST(LookupTest, PrefersTheNewestUsableEntryOfAName) {
-  EXPECT_THAT(find_by_name_or_id(kAll, "card/pytorch", "things"), Optional(1U));
+  EXPECT_THAT(find_by_name_or_id(kAll, "GPU/pytorch", "things"), Optional(1U));
   EXPECT_THAT(find_by_name_or_id(kAll, "refused", "things"), Optional(4U));
 }
 

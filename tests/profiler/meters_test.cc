@@ -80,7 +80,7 @@ TEST(VisibleDevicesTest, AreParsedAsCudaDoes) {
   EXPECT_EQ(visible_devices(""), Entries()) << "none";
   EXPECT_EQ(visible_devices("3,GPU-1f"), (Entries{"3", "GPU-1f"}));
   EXPECT_EQ(visible_devices("0, MIG-2a"), (Entries{"0", "MIG-2a"}));
-  EXPECT_EQ(visible_devices("1,-1,0"), Entries{"1"}) << "what is no card ends the list";
+  EXPECT_EQ(visible_devices("1,-1,0"), Entries{"1"}) << "what is no GPU ends the list";
   EXPECT_EQ(visible_devices("NoDevFiles"), Entries());
 }
 

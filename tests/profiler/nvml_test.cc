@@ -71,7 +71,7 @@ TEST_F(NvmlLibraryTest, CountsTheGpusVisibleToCuda) {
   setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
   EXPECT_EQ(nvml->device_count(), 2);
   setenv("CUDA_VISIBLE_DEVICES", "2,9,0", 1);
-  EXPECT_EQ(nvml->device_count(), 1) << "a card that is not there ends the list";
+  EXPECT_EQ(nvml->device_count(), 1) << "a GPU that is not there ends the list";
   setenv("CUDA_VISIBLE_DEVICES", "GPU-3,GPU-10000000-aaaa", 1);
   EXPECT_EQ(nvml->device_count(), 2) << "the beginning of a UUID is enough";
 }
@@ -126,7 +126,7 @@ TEST_F(NvmlLibraryTest, ReadsTheDeviceGrowthWhereProcessesAreHidden) {
 
 TEST_F(NvmlLibraryTest, IgnoresAHostProcessWithOurProcessId) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
-  EXPECT_EQ(meter->used(), Bytes{}) << "the card's rise, of which there is none";
+  EXPECT_EQ(meter->used(), Bytes{}) << "the GPU's rise, of which there is none";
   EXPECT_EQ(meter->metric(), "nvml-device");
 }
 

@@ -43,7 +43,7 @@ class BenchCommandTest : public ::testing::Test {
   // A run of a virtual GPU into a file; `plant` may be empty.
   std::string gpu(const std::string& file, const std::string& plant,
                   const std::string& filter = "") const {
-    std::vector<std::string> words{"run",           "--device", "virtual:card", "--out", path(file),
+    std::vector<std::string> words{"run",           "--device", "virtual:GPU", "--out", path(file),
                                    "--repetitions", "1"};
     if (!plant.empty()) words.insert(words.end(), {"--plant", plant, "--seed", "7"});
     if (!filter.empty()) words.insert(words.end(), {"--filter", filter});
@@ -345,7 +345,7 @@ TEST_F(BenchCommandTest, ComparisonReportIsASelfContainedPage) {
   EXPECT_EQ(report({base}).exit_code, 2);
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
   // The page marks a simulated GPU as not measured.
-  const std::string simulated = gpu("card.json", "", "startup");
+  const std::string simulated = gpu("GPU.json", "", "startup");
   EXPECT_THAT(report({simulated, simulated}).out, HasSubstr("simulated, not measured"));
 }
 

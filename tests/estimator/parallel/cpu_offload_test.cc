@@ -21,7 +21,7 @@ TEST(HostedWeightsTest, AForwardPassHoldsOneLayerAtATime) {
   EXPECT_GE(in_phase(device, "forward", {Component::kParameters}), 2 * kSmallLlama);
   EXPECT_LT(in_phase(host, "forward", {Component::kParameters}), 2 * kSmallLlama / 2);
   EXPECT_GE(host.host_peak.count(), 2 * kSmallLlama);
-  EXPECT_LT(host.reserved_peak, device.reserved_peak) << "the model never stood on the card whole";
+  EXPECT_LT(host.reserved_peak, device.reserved_peak) << "the model never stood on the GPU whole";
 }
 
 TEST(HostedWeightsTest, TrainableWeightsStayOnTheGpu) {
