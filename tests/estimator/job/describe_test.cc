@@ -7,14 +7,21 @@
 namespace memfathom {
 namespace {
 
+// Every path is a file with nothing in it.
+class EmptyFiles final : public ModelFiles {
+ public:
+  Node config(const std::filesystem::path&) const override { return Node::map(); }
+  Trace trace(const std::filesystem::path&) const override { return {}; }
+};
+
 std::string line_of(const char* yaml) {
   const Node document = parse_yaml(yaml, "job.yaml");
-  return describe(document, read_job(document));
+  return describe(document, read_job(document, EmptyFiles()));
 }
 
 std::string unsaid_of(const char* yaml) {
   const Node document = parse_yaml(yaml, "job.yaml");
-  return unspecified_settings(document, read_job(document));
+  return unspecified_settings(document, read_job(document, EmptyFiles()));
 }
 
 TEST(DescribeTest, SaysModelModeSamplePrecisionAndOptimizer) {
@@ -50,7 +57,7 @@ TEST(DescribeTest, NamesAFolderAndASnapshotOfTheHub) {
 }
 
 TEST(DescribeTest, LetsNoControlCharacterThrough) {
-  EXPECT_EQ(line_of("model: {preset: \"a\\e[31mb\"}\n").substr(0, 8), "a [31mb,");
+  EXPECT_EQ(line_of("model: {config: {_name_or_path: \"a\\e[31mb\"}}\n").substr(0, 8), "a [31mb,");
 }
 
 TEST(DescribeTest, NamesWhatTheJobLeavesOpen) {

@@ -102,7 +102,7 @@ TEST_F(ResolvedJobTest, WeightsOfAKnownFamilyAreNotOpened) {
 
 TEST_F(ResolvedJobTest, RunsOpenNoTrace) {
   write("step.jsonl", R"({"schema":"memfathom.trace/1","device":"cuda"}
-{"op":"phase","phase":"forward","iteration":2}
+{"op":"phase","name":"forward","iteration":2}
 {"op":"alloc","id":1,"bytes":1048576}
 {"op":"free","id":1}
 )");
