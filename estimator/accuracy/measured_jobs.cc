@@ -10,6 +10,7 @@
 #include "core/document.h"
 #include "core/error.h"
 #include "estimator/job/absolute_paths.h"
+#include "estimator/job/read_job.h"
 #include "estimator/session/job_input.h"
 
 namespace memfathom {
@@ -37,6 +38,22 @@ void read_measurement(const Node& node, MeasuredJob& row) {
   if (!row.bytes && !row.fits) node.refuse("it must have bytes, or fits where only that is known");
 }
 
+// A model that cannot be resolved (an unknown preset, a missing file) is the row's own refusal; a
+// mistake anywhere else in the job is a mistake of the data.
+void read_model(const Node& job, MeasuredJob& row) {
+  try {
+    row.job = complete_job(job).job;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    Node model = Node::map();
+    model.set("parameters", Node::number(1e9));
+    Node other = job;
+    other.set("model", std::move(model));
+    read_job(other);
+    row.refusal = error.what();
+  }
+}
+
 void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filter,
                std::vector<MeasuredJob>& rows) {
   std::ifstream input(file);
@@ -56,7 +73,7 @@ void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filt
     if (!row.group.starts_with(filter.only)) continue;
     Node job = with_absolute_paths(document.at("job"));
     if (filter.rewritten) job = filter.rewritten(std::move(job));
-    row.job = complete_job(job).job;
+    read_model(job, row);
     row.job.id = row.id;
     row.job_text = to_json(job).dump();
     read_measurement(document.at("measured"), row);

@@ -24,7 +24,8 @@ struct MeasuredJob {
   Metric metric = Metric::kDevice;
   std::optional<Bytes> bytes;
   std::optional<bool> fits;
-  std::string phase;  // the metric of that phase only; empty: the total
+  std::string refusal;  // why the job has no model to run; empty: it has one
+  std::string phase;    // the metric of that phase only; empty: the total
 };
 
 // Which lines are wanted, and as what.

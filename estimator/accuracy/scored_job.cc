@@ -45,6 +45,8 @@ void compare(const Estimate& estimate, ScoredJob& scored) {
 ScoredJob score(const MeasuredJob& row, const Estimator& estimator) {
   ScoredJob scored;
   scored.row = &row;
+  scored.refusal = row.refusal;
+  if (!scored.refusal.empty()) return scored;
   try {
     compare(estimator.estimate_as_run(row.job), scored);
   } catch (const Error& error) {

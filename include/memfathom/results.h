@@ -125,7 +125,8 @@ inline Phase read_phase(const Json& json) {
               bytes(json, "allocated_peak_bytes"),
               bytes(json, "reserved_bytes"),
               {}};
-  for (const auto& [name, count] : object(json, "live_at_peak").items())
+  const Json live = object(json, "live_at_peak");
+  for (const auto& [name, count] : live.items())
     phase.live_at_peak[name] = Bytes(count.get<std::int64_t>());
   return phase;
 }

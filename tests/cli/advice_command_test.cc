@@ -285,7 +285,7 @@ TEST_F(AdviceCommandTest, CheckRunsTheCommandOnlyIfTheJobFits) {
   const Outcome strict =
       run({"check", job(), "--batch-size", "1", "--strict", "--", "echo", "ran"});
   EXPECT_EQ(strict.exit_code, 3);
-  EXPECT_THAT(strict.err, HasSubstr("echo was not run: --strict wants a calibration"));
+  EXPECT_THAT(strict.err, HasSubstr("echo was not run: --strict requires a calibration"));
 }
 
 TEST_F(AdviceCommandTest, MergesSeveralFilesIntoOneJob) {

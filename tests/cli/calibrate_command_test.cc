@@ -64,13 +64,13 @@ TEST_F(CalibrateCommandTest, CtrlCStopsAfterTheCurrentSampleAndTheSameCommandRes
             "/sent ] || kill -INT $PPID; : > " + folder_ + "/sent;;\n");
   const Outcome stopped = run({"calibrate", "--device", "virtual:blue"}, {ctrl_c});
   EXPECT_EQ(stopped.exit_code, 1) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("stopped: 3 of 36 workloads are measured and kept"));
+  EXPECT_THAT(stopped.err, HasSubstr("stopped: 3 of 36 workloads are measured and saved"));
   EXPECT_EQ(stopped.out, "");
   EXPECT_EQ(samples().size(), 3U);
   EXPECT_EQ(samples().at("elementwise/norm-gelu/fp32/1024MiB").status, SampleStatus::kOk);
   const Outcome resumed = run({"calibrate", "--device", "virtual:blue"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("3 samples exist, 33 to take"));
+  EXPECT_THAT(resumed.err, HasSubstr("3 samples exist, 33 remain"));
   EXPECT_EQ(Store::open(database(), Store::Mode::kReadOnly).runs().size(), 1U);
 }
 

@@ -176,7 +176,7 @@ TEST_F(JobFormsTest, RefusesUnsupportedBatchOptionsInOneSentence) {
   refuses({"--batch", lines, "--format", "markdown"}, "JSON lines");
   refuses({"--batch", lines, "--recommend"}, "one job at a time");
   refuses({"--batch", lines, "--rule-of-thumb"}, "one job at a time");
-  refuses({"job.yaml", "--batch", lines}, "job.yaml is one more");
+  refuses({"job.yaml", "--batch", lines}, "job.yaml is not allowed");
   refuses({"--batch", lines, "--set", "oops"}, "--set oops");
 }
 

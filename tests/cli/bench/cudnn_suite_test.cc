@@ -70,7 +70,7 @@ TEST_F(CudnnSuiteTest, ResumesAnInterruptedRun) {
   std::ofstream(path("run.json.partial")) << part;
   const Outcome outcome = run("cudnn:sm_90", "run.json", kConvolutions);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("goes on after 13 rows"));
+  EXPECT_THAT(outcome.err, HasSubstr("resuming an interrupted run after 13 rows"));
   const json rows = content("run.json").at("benchmarks");
   EXPECT_EQ(rows.size(), whole.at("benchmarks").size());
   EXPECT_EQ(rows.at(0).at("workspace_bytes"), 12345);
