@@ -7,11 +7,14 @@
 namespace memfathom {
 namespace {
 
-constexpr int kColumns = 4;
+constexpr int kColumns = 1 + kMeasuredLibraries.size();
 using Matrix = std::array<std::array<double, kColumns>, kColumns>;
 
 std::array<double, kColumns> row_of(const LibraryUse& uses) {
-  return {1.0, uses.cublas ? 1.0 : 0.0, uses.cudnn ? 1.0 : 0.0, uses.cufft ? 1.0 : 0.0};
+  std::array<double, kColumns> row{1.0};
+  for (std::size_t i = 0; i < kMeasuredLibraries.size(); ++i)
+    row[i + 1] = uses.*kMeasuredLibraries[i].used ? 1.0 : 0.0;
+  return row;
 }
 
 // Jacobi: rotates two columns at a time until the off-diagonal elements vanish.

@@ -8,17 +8,9 @@
 
 #include "core/bytes.h"
 #include "kernels/framework/tensor/session.h"
+#include "profiler/library_use.h"
 
 namespace memfathom {
-
-// The libraries a job calls.
-struct LibraryUse {
-  bool cublas = false;
-  bool cudnn = false;
-  bool cufft = false;
-
-  bool operator==(const LibraryUse&) const = default;
-};
 
 // What a dry run predicts for a job before it is measured.
 struct Forecast {

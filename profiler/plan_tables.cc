@@ -116,12 +116,22 @@ constexpr auto kGpuPrecisions =
 std::span<const ModelRow> model_rows() { return kModels; }
 
 std::span<const SizeRow> size_rows(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu) return kCpuSizes;
+  switch (kind) {
+    case DeviceKind::kCpu: return kCpuSizes;
+    case DeviceKind::kCuda:
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
   return kGpuSizes;
 }
 
 std::span<const PrecisionRow> precision_rows(DeviceKind kind) {
-  if (kind == DeviceKind::kCpu) return kCpuPrecisions;
+  switch (kind) {
+    case DeviceKind::kCpu: return kCpuPrecisions;
+    case DeviceKind::kCuda:
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
   return kGpuPrecisions;
 }
 

@@ -25,16 +25,12 @@ auto read_message(std::string_view message, const Read& read) {
 }  // namespace
 
 std::string to_message(const ProbeRequest& request) {
-  return json{{"device", request.device},
-              {"workload", request.workload},
-              {"job", request.job},
-              {"cublas", request.uses.cublas},
-              {"cudnn", request.uses.cudnn},
-              {"cufft", request.uses.cufft},
-              {"ceiling_bytes", request.ceiling.count()},
-              {"seed", request.seed},
-              {"trace", request.trace}}
-      .dump();
+  json message{{"device", request.device}, {"workload", request.workload},
+               {"job", request.job},       {"ceiling_bytes", request.ceiling.count()},
+               {"seed", request.seed},     {"trace", request.trace}};
+  for (const MeasuredLibrary& library : kMeasuredLibraries)
+    message[library.name] = request.uses.*library.used;
+  return message.dump();
 }
 
 std::string to_message(const ProbeReply& reply) {
@@ -50,9 +46,8 @@ ProbeRequest request_from(std::string_view message) {
     document.at("device").get_to(request.device);
     document.at("workload").get_to(request.workload);
     document.at("job").get_to(request.job);
-    document.at("cublas").get_to(request.uses.cublas);
-    document.at("cudnn").get_to(request.uses.cudnn);
-    document.at("cufft").get_to(request.uses.cufft);
+    for (const MeasuredLibrary& library : kMeasuredLibraries)
+      document.at(library.name).get_to(request.uses.*library.used);
     request.ceiling = Bytes{document.at("ceiling_bytes").get<std::int64_t>()};
     document.at("seed").get_to(request.seed);
     document.at("trace").get_to(request.trace);

@@ -21,22 +21,24 @@ constexpr std::chrono::milliseconds kSamplingInterval{5};
 // The smallest jobs that make a library initialize: a matrix product, a convolution, a transform.
 // The shapes of the real job may load more.
 struct FirstUse {
-  const char* stage;
   Library library;
   bool LibraryUse::*used;
   const char* job;
 };
-constexpr std::array<FirstUse, 3> kFirstUses{{
-    {"cublas", Library::kCublas, &LibraryUse::cublas,
+constexpr std::array<FirstUse, kMeasuredLibraries.size()> kFirstUses{{
+    {Library::kCublas, &LibraryUse::cublas,
      R"({"model":{"input":{"shape":[16]},"layers":[{"type":"linear","in":16,"out":16}],"loss":"mean"},)"
      R"("training":{"batch_size":4,"optimizer":"none"}})"},
-    {"cudnn", Library::kCudnn, &LibraryUse::cudnn,
+    {Library::kCudnn, &LibraryUse::cudnn,
      R"({"model":{"input":{"shape":[4,8,8]},"layers":[{"type":"conv2d","in":4,"out":4,"kernel":3,)"
      R"("padding":1}],"loss":"mean"},"training":{"batch_size":2,"optimizer":"none"}})"},
-    {"cufft", Library::kCufft, &LibraryUse::cufft,
+    {Library::kCufft, &LibraryUse::cufft,
      R"({"model":{"input":{"shape":[4,16,16]},"layers":[{"type":"spectral_conv","in":4,"out":4,)"
      R"("modes":[4,4]}],"loss":"mean"},"training":{"batch_size":2,"optimizer":"none"}})"},
 }};
+static_assert(std::ranges::equal(kFirstUses, kMeasuredLibraries, {}, &FirstUse::used,
+                                 &MeasuredLibrary::used),
+              "every measured library has a job, in the order of the table");
 
 // The stages of a run so far, each with the memory in use.
 class Stages {
@@ -61,7 +63,8 @@ class Stages {
 
 void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTarget& target,
                    Stages& stages) {
-  for (const FirstUse& first : kFirstUses) {
+  for (std::size_t i = 0; i < kFirstUses.size(); ++i) {
+    const FirstUse& first = kFirstUses[i];
     if (!(request.uses.*first.used)) continue;
     target.load_library(first.library);
     {
@@ -71,7 +74,7 @@ void use_libraries(const ProbeRequest& request, const JobRunner& runner, ProbeTa
       runner.run(session, first.job, [](std::string_view) {});
       target.device().synchronize();
     }
-    stages.read(first.stage);
+    stages.read(kMeasuredLibraries[i].name);
   }
 }
 

@@ -15,12 +15,30 @@ constexpr const char* kTinyJob =
     R"({"model":{"input":{"shape":[1024],"requires_grad":true},"layers":[{"type":"relu"}],"loss":"mean"},)"
     R"("training":{"batch_size":1,"optimizer":"none"}})";
 
+std::string module_counter(const MeasuredLibrary& library) {
+  return fmt::format("module_{}_bytes", library.name);
+}
+
 std::vector<DeviceCase> startup_cases() {
-  return {
-      {"startup/context", "context", kTinyJob, "context_bytes", {}},
-      {"startup/cublas", "modules of cuBLAS", kTinyJob, "module_cublas_bytes", {.cublas = true}},
-      {"startup/cudnn", "modules of cuDNN", kTinyJob, "module_cudnn_bytes", {.cudnn = true}},
-      {"startup/cufft", "modules of cuFFT", kTinyJob, "module_cufft_bytes", {.cufft = true}}};
+  std::vector<DeviceCase> cases{{"startup/context", "context", kTinyJob, "context_bytes", {}}};
+  for (const MeasuredLibrary& library : kMeasuredLibraries) {
+    LibraryUse uses;
+    uses.*library.used = true;
+    cases.push_back({fmt::format("startup/{}", library.name),
+                     fmt::format("modules of {}", library.title), kTinyJob, module_counter(library),
+                     uses});
+  }
+  return cases;
+}
+
+SuiteScale default_scale(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu: return SuiteScale::kSmall;
+    case DeviceKind::kCuda:
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
+  return SuiteScale::kFull;
 }
 
 std::string component_of(Library library) {
@@ -38,16 +56,15 @@ std::optional<Bytes> added_by(std::string_view stage, const std::vector<StageRea
 }
 
 void fill(const Sample& sample, BenchRow& row) {
-  const auto set = [&](const char* name, std::optional<Bytes> bytes) {
+  const auto set = [&](const std::string& name, std::optional<Bytes> bytes) {
     if (bytes) row.counters[name] = *bytes;
   };
   set("allocated_peak_bytes", sample.allocated_peak);
   set("reserved_peak_bytes", sample.reserved_peak);
   set("device_peak_bytes", sample.device_peak);
   set("context_bytes", added_by("context", sample.stages));
-  set("module_cublas_bytes", added_by("cublas", sample.stages));
-  set("module_cudnn_bytes", added_by("cudnn", sample.stages));
-  set("module_cufft_bytes", added_by("cufft", sample.stages));
+  for (const MeasuredLibrary& library : kMeasuredLibraries)
+    set(module_counter(library), added_by(library.name, sample.stages));
   if (!sample.workspaces.empty()) {
     Bytes largest;
     for (const WorkspaceRequest& request : sample.workspaces) {
@@ -61,11 +78,11 @@ void fill(const Sample& sample, BenchRow& row) {
 }  // namespace
 
 std::vector<DeviceCase> device_cases(const std::string& device, const std::string& scale) {
-  const bool is_processor = parse_device(device).kind == DeviceKind::kCpu;
-  const SuiteScale size = scale == "tiny"                    ? SuiteScale::kTiny
-                          : scale == "small"                 ? SuiteScale::kSmall
-                          : scale == "full" || !is_processor ? SuiteScale::kFull
-                                                             : SuiteScale::kSmall;
+  const DeviceKind kind = parse_device(device).kind;
+  const SuiteScale size = scale == "tiny"    ? SuiteScale::kTiny
+                          : scale == "small" ? SuiteScale::kSmall
+                          : scale == "full"  ? SuiteScale::kFull
+                                             : default_scale(kind);
   std::vector<DeviceCase> cases = startup_cases();
   for (JobCase& c : job_suite(size))
     cases.push_back({std::move(c.name), std::move(c.label), std::move(c.job), "", {}});

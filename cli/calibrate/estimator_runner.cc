@@ -4,6 +4,7 @@
 #include "core/document.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
+#include "estimator/run/replayed_job.h"
 
 namespace memfathom {
 Job job_of(const std::string& text) { return read_job(parse_json(text, "job")); }
@@ -24,7 +25,12 @@ FrameworkPolicy policy_of(const Environment& environment) {
 
 Forecast EstimatorRunner::forecast(const std::string& job) const {
   const DryRun run = run_dry(job_of(job), {});
-  return {run.reserved_peak, {run.uses_cublas, run.uses_cudnn, run.uses_cufft}};
+  Forecast forecast{run.reserved_peak, {}};
+  for (const MeasuredLibrary& library : kMeasuredLibraries) {
+    const std::size_t row = constant_index(std::string("module.") + library.name);
+    forecast.uses.*library.used = applies_to(kLibraryConstants[row].condition, replayed(run));
+  }
+  return forecast;
 }
 
 void EstimatorRunner::run(Session& session, const std::string& job,

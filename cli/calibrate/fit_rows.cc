@@ -23,7 +23,16 @@ namespace {
 
 using namespace literals;
 
-bool is_cpu(const Environment& environment) { return environment.kind() == DeviceKind::kCpu; }
+// The step in which the device's memory is measured: a page of the host, or of the driver.
+Bytes page_size(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu: return 4_KiB;
+    case DeviceKind::kCuda:
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
+  return 2_MiB;
+}
 
 WorkspaceRow workspace_row(const WorkspaceRequest& request) {
   WorkspaceRow row;
@@ -113,13 +122,18 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
 FitOptions fit_options(const Environment& environment) {
   FitOptions options;
   options.environment = environment;
-  options.quantum = is_cpu(environment) ? 4_KiB : 2_MiB;
+  options.quantum = page_size(environment.kind());
   options.name = fmt::format("{}/{}", calibration_gpu_name(environment), environment.framework);
   return options;
 }
 
 std::string calibration_gpu_name(const Environment& environment) {
-  if (is_cpu(environment)) return "cpu";
+  switch (environment.kind()) {
+    case DeviceKind::kCpu: return "cpu";
+    case DeviceKind::kCuda:
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
+  }
   const Gpu* gpu = find_gpu_of_driver(environment.gpu, environment.memory_total);
   return gpu != nullptr ? std::string(gpu->name) : environment.gpu;
 }
@@ -137,13 +151,19 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
   DryRunOptions replay;
   replay.policy = policy_of(environment);
   replay.workspaces = &fitted;
-  if (is_cpu(environment) && !samples.empty()) {
-    cpu = open_cpu_device();
-    replay.workspaces = &cpu->workspaces();
-  } else if (environment.kind() == DeviceKind::kCuda && environment.framework == "pytorch" &&
-             !samples.empty()) {
-    asked = workspaces_of(environment, input.notes);
-    replay.workspaces = asked.get();
+  if (samples.empty()) return input;
+  switch (environment.kind()) {
+    case DeviceKind::kCpu:
+      cpu = open_cpu_device();
+      replay.workspaces = &cpu->workspaces();
+      break;
+    case DeviceKind::kCuda:
+      if (environment.framework != "pytorch") break;
+      asked = workspaces_of(environment, input.notes);
+      replay.workspaces = asked.get();
+      break;
+    case DeviceKind::kVirtual:
+    case DeviceKind::kDry: break;
   }
   for (const StoredSample& stored : samples) {
     try {

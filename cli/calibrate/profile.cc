@@ -21,10 +21,8 @@ using nlohmann::json;
 
 std::string libraries_of(const LibraryUse& uses) {
   std::string text;
-  for (const auto& [used, name] :
-       {std::pair{uses.cublas, "products"}, std::pair{uses.cudnn, "convolutions"},
-        std::pair{uses.cufft, "transforms"}}) {
-    if (used) text += (text.empty() ? "" : ", ") + std::string(name);
+  for (const MeasuredLibrary& library : kMeasuredLibraries) {
+    if (uses.*library.used) text += (text.empty() ? "" : ", ") + std::string(library.calls);
   }
   return text.empty() ? "none" : text;
 }

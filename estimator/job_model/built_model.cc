@@ -77,17 +77,18 @@ std::unique_ptr<Network> build_one(BuiltModel& built, Session& session, const Mo
   return network;
 }
 
+constexpr std::array<std::string_view, 16> kLoopKeys{
+    "optimizer",         "mode",           "gradient_accumulation_steps",
+    "gradient_clipping", "zero_grad",      "samples_per_epoch",
+    "drop_last",         "warmup_forward", "grad_scaler",
+    "hold_output",       "lengths",        "preference",
+    "cudnn_benchmark",   "compile",        "new_tokens",
+    "retain_graph"};
+
 // The training keys a module gives beside its own, over the job's.
 TrainingSpec module_training(const Node& module, const TrainingSpec& job) {
   static constexpr std::array<std::string_view, 6> kOwn{"name",    "model",   "train",
                                                         "adapter", "no_grad", "training"};
-  static constexpr std::array<std::string_view, 16> kLoopKeys{
-      "optimizer",         "mode",           "gradient_accumulation_steps",
-      "gradient_clipping", "zero_grad",      "samples_per_epoch",
-      "drop_last",         "warmup_forward", "grad_scaler",
-      "hold_output",       "lengths",        "preference",
-      "cudnn_benchmark",   "compile",        "new_tokens",
-      "retain_graph"};
   TrainingSpec training = job;
   const auto check = [&](const Node& given) {
     if (std::find(kLoopKeys.begin(), kLoopKeys.end(), given.key()) != kLoopKeys.end()) {
@@ -168,6 +169,8 @@ void add_preference(BuiltModel& built, Session& session, const Job& job, const B
 }
 
 }  // namespace
+
+std::span<const std::string_view> loop_keys() { return kLoopKeys; }
 
 std::optional<DType> autocast_of(const TrainingSpec& training) {
   if (training.precision.autocast) return training.precision.autocast;

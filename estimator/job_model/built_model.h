@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/job/job.h"
@@ -35,6 +37,9 @@ struct BuiltModel {
 // base, and the libraries that train such a pair (transformers, diffusers, accelerate) do it under
 // autocast to the base's type.
 std::optional<DType> autocast_of(const TrainingSpec& training);
+
+// The training keys of the loop that all modules share, which a module may not override.
+std::span<const std::string_view> loop_keys();
 
 // Parameters of the whole model, whatever part of it a GPU holds.
 std::int64_t count_parameters(const Job& job);

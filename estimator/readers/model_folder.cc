@@ -164,13 +164,7 @@ std::vector<ParsedFile> read_file(const std::string& path) {
   std::vector<ParsedFile> parsed_files;
   read_with_sections(tree, format, parsed_files);
   const ParsedFile first = parsed_files.front();
-  if (format == FileFormat::kTrainingArguments || format == FileFormat::kAxolotl ||
-      format == FileFormat::kLlamaFactory)
-    add_deepspeed(first, "deepspeed", parsed_files);
-  if (format == FileFormat::kLlamaFactory)
-    add_deepspeed(first, "dist_config.config_file", parsed_files);
-  if (format == FileFormat::kAccelerate)
-    add_deepspeed(first, "deepspeed_config.deepspeed_config_file", parsed_files);
+  for (const std::string_view key : deepspeed_keys(format)) add_deepspeed(first, key, parsed_files);
   return parsed_files;
 }
 

@@ -283,6 +283,27 @@ std::span<const Field> fields_of(FileFormat format) {
   return {};
 }
 
+std::span<const std::string_view> deepspeed_keys(FileFormat format) {
+  static constexpr std::array<std::string_view, 1> kOwn{"deepspeed"};
+  static constexpr std::array<std::string_view, 2> kLlamaFactory{"deepspeed",
+                                                                 "dist_config.config_file"};
+  static constexpr std::array<std::string_view, 1> kAccelerate{
+      "deepspeed_config.deepspeed_config_file"};
+  switch (format) {
+    case FileFormat::kTrainingArguments:
+    case FileFormat::kAxolotl: return kOwn;
+    case FileFormat::kLlamaFactory: return kLlamaFactory;
+    case FileFormat::kAccelerate: return kAccelerate;
+    case FileFormat::kJob:
+    case FileFormat::kModelConfig:
+    case FileFormat::kAdapter:
+    case FileFormat::kDeepSpeed:
+    case FileFormat::kTorchtune:
+    case FileFormat::kTrainYaml: break;
+  }
+  return {};
+}
+
 ParsedFile read_tree(const Node& tree, FileFormat format) {
   ParsedFile parsed;
   parsed.file = tree.file();
@@ -306,9 +327,8 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
 void read_with_sections(const Node& tree, FileFormat format,
                         std::vector<ParsedFile>& parsed_files) {
   parsed_files.push_back(read_tree(tree, format));
-  if (format != FileFormat::kTrainingArguments && format != FileFormat::kAxolotl &&
-      format != FileFormat::kLlamaFactory)
-    return;
+  const std::span<const std::string_view> keys = deepspeed_keys(format);
+  if (std::find(keys.begin(), keys.end(), "deepspeed") == keys.end()) return;
   const Node* deepspeed = value_at(tree, "deepspeed");
   if (deepspeed == nullptr || !deepspeed->is_map()) return;
   parsed_files.push_back(read_tree(*deepspeed, FileFormat::kDeepSpeed));

@@ -92,6 +92,10 @@ FileFormat detect_format(const Node& tree);
 // The fields of a format, for writing changes back; empty for kJob, whose keys are the job's.
 std::span<const Field> fields_of(FileFormat format);
 
+// Where files of a format hold a DeepSpeed configuration ("deepspeed" only) or name one by its
+// path.
+std::span<const std::string_view> deepspeed_keys(FileFormat format);
+
 // `tree` is the whole file. Throws Error(kInput).
 ParsedFile read_tree(const Node& tree, FileFormat format);
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
+
+#include "profiler/library_use.h"
 
 namespace memfathom {
 namespace {
@@ -44,26 +47,32 @@ std::optional<Bytes> counter(const BenchRow& row, const std::string& name) {
   return found == row.counters.end() ? std::nullopt : std::optional<Bytes>(found->second);
 }
 
-Reading counter_named(const char* name) {
-  return [name](const BenchRow& row) { return counter(row, name); };
+Reading counter_named(std::string name) {
+  return [name = std::move(name)](const BenchRow& row) { return counter(row, name); };
 }
 
 // A counter as a separate figure.
 struct Counter {
-  const char* name;
+  std::string name;
   const char* component;
-  const char* words;
+  std::string words;
 };
-constexpr std::array<Counter, 4> kStartup{{
-    {"context_bytes", "context", "context"},
-    {"module_cublas_bytes", "framework", "modules of cuBLAS"},
-    {"module_cudnn_bytes", "framework", "modules of cuDNN"},
-    {"module_cufft_bytes", "framework", "modules of cuFFT"},
-}};
+const std::vector<Counter>& startup_counters() {
+  static const std::vector<Counter> kCounters = [] {
+    std::vector<Counter> counters{{"context_bytes", "context", "context"}};
+    for (const MeasuredLibrary& library : kMeasuredLibraries) {
+      counters.push_back({fmt::format("module_{}_bytes", library.name), "framework",
+                          fmt::format("modules of {}", library.title)});
+    }
+    return counters;
+  }();
+  return kCounters;
+}
 
 Bytes startup_of(const BenchRow& row) {
   Bytes sum;
-  for (const Counter& startup : kStartup) sum += counter(row, startup.name).value_or(Bytes{});
+  for (const Counter& startup : startup_counters())
+    sum += counter(row, startup.name).value_or(Bytes{});
   return sum;
 }
 
@@ -152,7 +161,7 @@ std::vector<Figure> figures_of(const Group& before, const Group& after, bool wit
   };
   if (with_startup) {
     add(figure("unaccounted", "device peak", before, after, counter_named("device_peak_bytes")));
-    for (const Counter& c : kStartup)
+    for (const Counter& c : startup_counters())
       add(figure(c.component, c.words, before, after, counter_named(c.name)));
   } else if (std::optional<Figure> net =
                  figure("unaccounted", "device peak after the start-up", before, after, net_peak)) {
@@ -172,7 +181,7 @@ Figure cause_of(const Group& before, const Group& after, const Figure& total,
   const auto add = [&](std::optional<Figure> made) {
     if (made && moved_like(*made, total, options)) parts.push_back(std::move(*made));
   };
-  for (const Counter& c : kStartup)
+  for (const Counter& c : startup_counters())
     add(figure(c.component, c.words, before, after, counter_named(c.name)));
   const std::size_t startup_parts = parts.size();
   for (const BenchOperation& operation : after.front()->operations) {
@@ -229,16 +238,16 @@ std::vector<StackChange> stack_changes(const Environment& before, const Environm
 }
 
 std::span<const std::string_view> likely_causes(std::string_view component) {
-  static constexpr std::array<std::string_view, 1> kCudnn{"cudnn"};
-  static constexpr std::array<std::string_view, 2> kCublas{"cublas", "cuda"};
-  static constexpr std::array<std::string_view, 2> kCufft{"cufft", "cuda"};
-  static constexpr std::array<std::string_view, 2> kContext{"driver", "cuda"};
-  static constexpr std::array<std::string_view, 2> kFramework{"framework_version", "framework"};
-  if (component == "workspace_cudnn") return kCudnn;
-  if (component == "workspace_cublas") return kCublas;
-  if (component == "workspace_cufft") return kCufft;
-  if (component == "context") return kContext;
-  if (component == "allocator_slack") return kFramework;
+  static constexpr std::array<std::string_view, 1> kOfCudnn{"cudnn"};
+  static constexpr std::array<std::string_view, 2> kOfCublas{"cublas", "cuda"};
+  static constexpr std::array<std::string_view, 2> kOfCufft{"cufft", "cuda"};
+  static constexpr std::array<std::string_view, 2> kOfContext{"driver", "cuda"};
+  static constexpr std::array<std::string_view, 2> kOfFramework{"framework_version", "framework"};
+  if (component == "workspace_cudnn") return kOfCudnn;
+  if (component == "workspace_cublas") return kOfCublas;
+  if (component == "workspace_cufft") return kOfCufft;
+  if (component == "context") return kOfContext;
+  if (component == "allocator_slack") return kOfFramework;
   return {};
 }
 

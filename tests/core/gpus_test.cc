@@ -49,5 +49,19 @@ TEST(GpusTest, ListsAllMatchesOfAnAmbiguousName) {
   }
 }
 
+TEST(GpusTest, EveryRowHasAnOwnNameAVendorAndAnArchitectureOfThatVendor) {
+  for (const Gpu& gpu : gpus_by_memory()) {
+    ASSERT_NE(find_gpu(gpu.name), nullptr) << gpu.name;
+    EXPECT_EQ(find_gpu(gpu.name)->product, gpu.product) << "two rows are called " << gpu.name;
+    EXPECT_EQ(find_gpu_of_driver(gpu.product, gpu.memory())->name, gpu.name) << gpu.product;
+    EXPECT_THAT(gpu.vendor, ::testing::AnyOf("nvidia", "amd")) << gpu.name;
+    EXPECT_THAT(
+        std::string(gpu.architecture),
+        ::testing::MatchesRegex(gpu.vendor == "nvidia" ? "sm_[1-9][0-9]+" : "gfx[1-9][0-9a-f]+"))
+        << gpu.name;
+    EXPECT_GT(gpu.memory_mib, 1024) << gpu.name;
+  }
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -9,7 +9,7 @@ import re
 import sys
 
 # What an estimate is computed by. The embedded calibrations (db/published/*.json) name their sources, as they must.
-FOLDERS = ("core", "kernels", "estimator", "fitter", "cli", "db")
+FOLDERS = ("core", "kernels", "estimator", "fitter", "profiler", "api", "cli", "db")
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
 # Files and folders of the measurements, their sources, and the ids of their rows. Plain words that are also families of

@@ -34,11 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const memfathom::Node tree =
         memfathom::parse_document({reinterpret_cast<const char*>(data), size}, "", limits);
     read_as(tree, memfathom::detect_format(tree));
-    for (const memfathom::FileFormat format :
-         {memfathom::FileFormat::kDeepSpeed, memfathom::FileFormat::kAccelerate,
-          memfathom::FileFormat::kTrainingArguments, memfathom::FileFormat::kTrainYaml}) {
-      read_as(tree, format);
-    }
+    for (const auto& format : memfathom::kEnumNames<memfathom::FileFormat>)
+      read_as(tree, format.value);
   } catch (const memfathom::Error&) {
   }
   return 0;

@@ -82,6 +82,8 @@ LossKind parse_loss(const Node& node) {
        {LossKind::kMean, "mean"},
        {LossKind::kNone, "none"},
        {LossKind::kSink, "sink"}});
+  static_assert(!enum_detail::is_enumerator<static_cast<LossKind>(kLosses.size() + 1)>(),
+                "every loss but kModel has a name");
   static constexpr auto kNames = [] {
     std::array<std::string_view, kLosses.size()> names;
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = kLosses[i].name;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/matmul.h"
@@ -60,41 +61,47 @@ bool is_quantized(const Builder& builder, const LinearOptions& options) {
          !is_excluded_from_quantization(builder);
 }
 
+// NF4: two weights a byte and a scale per block.
+void pack_nf4(Builder& builder, std::string_view name, std::int64_t n, bool quantize_scales,
+              QuantizedWeight& made) {
+  made.packed = builder.frozen_parameter(name, {blocks_of(n, 2), 1}, DType::kUint8);
+  const std::int64_t blocks = blocks_of(n, kNf4Block);
+  made.scales =
+      builder.frozen_parameter("absmax", {blocks}, quantize_scales ? DType::kUint8 : DType::kFp32);
+  if (quantize_scales)
+    made.second_scales =
+        builder.frozen_parameter("nested_absmax", {blocks_of(blocks, kNestedBlock)}, DType::kFp32);
+}
+
 std::shared_ptr<QuantizedWeight> quantize(Builder& builder, std::string_view name, std::int64_t in,
                                           std::int64_t out) {
   auto made = std::make_shared<QuantizedWeight>();
   const std::int64_t n = Shape{in, out}.elements();
-  const Quantization kind = builder.options().quantization;
   made->shape = {out, in};
-  made->eight_bit = kind == Quantization::kInt8;
   builder.count_parameters(n);
-  if (kind == Quantization::kGptq || kind == Quantization::kAwq) {
-    made->direct = true;
-    pack(builder, in, out, *made);
-    return made;
+  switch (builder.options().quantization) {
+    case Quantization::kGptq:
+    case Quantization::kAwq:
+      made->direct = true;
+      pack(builder, in, out, *made);
+      return made;
+    case Quantization::kFp8:
+      made->eight_bit = made->direct = true;
+      made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
+      made->scales = builder.frozen_parameter(
+          "weight_scale_inv", {blocks_of(out, kFp8Block), blocks_of(in, kFp8Block)}, DType::kFp32);
+      return made;
+    case Quantization::kInt8:
+      made->eight_bit = true;
+      made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
+      made->scales = builder.frozen_parameter("scales", {out}, DType::kFp32);
+      return made;
+    case Quantization::kNf4: pack_nf4(builder, name, n, false, *made); return made;
+    case Quantization::kNf4Double: pack_nf4(builder, name, n, true, *made); return made;
+    case Quantization::kNone:
+    case Quantization::kMxfp4: break;  // is_quantized() is false
   }
-  if (kind == Quantization::kFp8) {
-    made->eight_bit = made->direct = true;
-    made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
-    made->scales = builder.frozen_parameter(
-        "weight_scale_inv", {blocks_of(out, kFp8Block), blocks_of(in, kFp8Block)}, DType::kFp32);
-    return made;
-  }
-  if (made->eight_bit) {
-    made->packed = builder.frozen_parameter(name, {out, in}, DType::kInt8);
-    made->scales = builder.frozen_parameter("scales", {out}, DType::kFp32);
-    return made;
-  }
-  made->packed = builder.frozen_parameter(name, {blocks_of(n, 2), 1}, DType::kUint8);
-  const std::int64_t blocks = blocks_of(n, kNf4Block);
-  if (kind == Quantization::kNf4) {
-    made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kFp32);
-  } else {
-    made->scales = builder.frozen_parameter("absmax", {blocks}, DType::kUint8);
-    made->second_scales =
-        builder.frozen_parameter("nested_absmax", {blocks_of(blocks, kNestedBlock)}, DType::kFp32);
-  }
-  return made;
+  throw Error(ErrorKind::kInternal, "a linear layer has no form for this quantization");
 }
 
 // Maps names that other families and transformers versions use for a module to Llama's name, so

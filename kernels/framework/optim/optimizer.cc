@@ -33,9 +33,60 @@ Optimizer kernel_of(OptimizerName name) {
 }
 
 // Our kernels compute only with these states; other states are only accounted for.
-bool has_kernel(const OptimizerOptions& options) {
-  return options.name != OptimizerName::kAdamW8bit && options.name != OptimizerName::kAdafactor &&
-         options.name != OptimizerName::kLion && options.name != OptimizerName::kNone;
+bool has_kernel(OptimizerName name) {
+  switch (name) {
+    case OptimizerName::kSgd:
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW:
+    case OptimizerName::kRmsprop:
+    case OptimizerName::kAdagrad: return true;
+    case OptimizerName::kNone:
+    case OptimizerName::kAdamW8bit:
+    case OptimizerName::kAdafactor:
+    case OptimizerName::kLion: break;
+  }
+  return false;
+}
+
+// When the framework creates the states: Adagrad with the optimizer; SGD in its step, momentum
+// being a copy of the gradient; the others before the step.
+enum class StateCreation : std::uint8_t { kWithOptimizer, kBeforeStep, kInStep };
+
+StateCreation state_creation(OptimizerName name) {
+  switch (name) {
+    case OptimizerName::kAdagrad: return StateCreation::kWithOptimizer;
+    case OptimizerName::kSgdMomentum: return StateCreation::kInStep;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW:
+    case OptimizerName::kAdamW8bit:
+    case OptimizerName::kAdafactor:
+    case OptimizerName::kLion:
+    case OptimizerName::kRmsprop: break;
+  }
+  return StateCreation::kBeforeStep;
+}
+
+// The implementation that runs, which is not always the one that was asked for: bitsandbytes'
+// optimizers are kernels, Lion is a loop over the parameters.
+OptimizerForm effective_form(const OptimizerOptions& options) {
+  switch (options.name) {
+    case OptimizerName::kAdamW8bit: return OptimizerForm::kFused;
+    case OptimizerName::kLion:
+      return options.form == OptimizerForm::kFused ? OptimizerForm::kFused
+                                                   : OptimizerForm::kForLoop;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW:
+    case OptimizerName::kAdafactor:
+    case OptimizerName::kRmsprop:
+    case OptimizerName::kAdagrad: break;
+  }
+  return options.form;
 }
 
 Tensor zeros_like(const Tensor& x, DType dtype) {
@@ -95,7 +146,7 @@ std::optional<OptimizerForm> parse_optimizer_form(std::string_view name) {
 
 OptimizerRun::OptimizerRun(const OptimizerOptions& options, std::vector<Tensor> parameters)
     : options_(options), parameters_(std::move(parameters)), states_(parameters_.size()) {
-  if (options_.name != OptimizerName::kAdagrad) return;
+  if (state_creation(options_.name) != StateCreation::kWithOptimizer) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) prepare(i);
 }
 
@@ -164,7 +215,7 @@ void OptimizerRun::prepare(std::size_t i) {
 
 void OptimizerRun::update(std::size_t i) {
   Session& session = parameters_[i].session();
-  if (!session.computes() || !has_kernel(options_)) return;
+  if (!session.computes() || !has_kernel(options_.name)) return;
   OptimizerCall call;
   call.op = kernel_of(options_.name);
   call.learning_rate = options_.learning_rate;
@@ -180,8 +231,19 @@ void OptimizerRun::update(std::size_t i) {
 
 // AdamW and Adafactor decay the parameters themselves, in place.
 bool OptimizerRun::decays_gradients() const {
-  return options_.weight_decay != 0 && options_.name != OptimizerName::kAdamW &&
-         options_.name != OptimizerName::kAdafactor;
+  switch (options_.name) {
+    case OptimizerName::kAdamW:
+    case OptimizerName::kAdafactor: return false;
+    case OptimizerName::kNone:
+    case OptimizerName::kSgd:
+    case OptimizerName::kSgdMomentum:
+    case OptimizerName::kAdam:
+    case OptimizerName::kAdamW8bit:
+    case OptimizerName::kLion:
+    case OptimizerName::kRmsprop:
+    case OptimizerName::kAdagrad: break;
+  }
+  return options_.weight_decay != 0;
 }
 
 std::vector<Tensor> OptimizerRun::like_gradients(const Indices& group) const {
@@ -338,21 +400,21 @@ void OptimizerRun::step() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad()) continue;
     ready.push_back(i);
-    // SGD initializes its momentum in step(), as a copy of the gradient.
-    if (options_.name != OptimizerName::kSgdMomentum) prepare(i);
+    if (state_creation(options_.name) != StateCreation::kInStep) prepare(i);
   }
-  const bool in_kernel =
-      options_.form == OptimizerForm::kFused || options_.name == OptimizerName::kAdamW8bit;
-  if (in_kernel) {
-    for (const std::size_t i : ready) {
-      prepare(i);
-      update(i);
+  switch (effective_form(options_)) {
+    case OptimizerForm::kFused:
+      for (const std::size_t i : ready) {
+        prepare(i);
+        update(i);
+      }
+      break;
+    case OptimizerForm::kForLoop: step_for_loop(ready); break;
+    case OptimizerForm::kForeach: {
+      Lists lists;
+      for (const Indices& group : groups(ready)) step_foreach(group, lists);
+      break;
     }
-  } else if (options_.form == OptimizerForm::kForLoop || options_.name == OptimizerName::kLion) {
-    step_for_loop(ready);
-  } else {
-    Lists lists;
-    for (const Indices& group : groups(ready)) step_foreach(group, lists);
   }
 }
 

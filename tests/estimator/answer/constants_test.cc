@@ -34,14 +34,38 @@ Calibration with_all_constants() {
   return calibration;
 }
 
+void set_condition(ConstantCondition condition, bool holds, DryRun& run) {
+  switch (condition) {
+    case ConstantCondition::kAlways: break;
+    case ConstantCondition::kUsesCublas: run.uses_cublas = holds; break;
+    case ConstantCondition::kUsesCudnn: run.uses_cudnn = holds; break;
+    case ConstantCondition::kUsesCufft: run.uses_cufft = holds; break;
+  }
+}
+
+constexpr std::size_t kCombinations = std::size_t{1} << (kConstantCount - kAlwaysCount);
+
+// The table's conditions in every combination.
 std::vector<DryRun> runs_of_every_combination_of_libraries(const Job& job) {
-  std::vector<DryRun> runs(8, run_dry(job, {}));
+  std::vector<DryRun> runs(kCombinations, run_dry(job, {}));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].uses_cublas = (i & 1) != 0;
-    runs[i].uses_cudnn = (i & 2) != 0;
-    runs[i].uses_cufft = (i & 4) != 0;
+    for (std::size_t row = kAlwaysCount; row < kConstantCount; ++row) {
+      const bool holds = (i >> (row - kAlwaysCount) & 1) != 0;
+      set_condition(kLibraryConstants[row].condition, holds, runs[i]);
+    }
   }
   return runs;
+}
+
+TEST(ConstantsTest, TheReplayKnowsWhichConstantsTheRunPaysFor) {
+  const std::vector<DryRun> runs = runs_of_every_combination_of_libraries(small_job());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t row = kAlwaysCount; row < kConstantCount; ++row) {
+      EXPECT_EQ(applies_to(kLibraryConstants[row].condition, replayed(runs[i])),
+                (i >> (row - kAlwaysCount) & 1) != 0)
+          << kLibraryConstants[row].name;
+    }
+  }
 }
 
 TEST(ConstantsTest, TheEstimateIsThePredictionForEveryCombinationOfLibraries) {
@@ -58,7 +82,7 @@ TEST(ConstantsTest, TheEstimateIsThePredictionForEveryCombinationOfLibraries) {
     EXPECT_EQ(estimate.totals.device_peak, predicted);
     distinct.insert(predicted);
   }
-  EXPECT_EQ(distinct.size(), 8);
+  EXPECT_EQ(distinct.size(), kCombinations);
 }
 
 TEST(ConstantsTest, DefaultsAreAddedAsThePredictorAddsThem) {

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string_view>
+
 #include "core/error.h"
+#include "core/gpus.h"
 
 namespace memfathom {
 namespace {
@@ -56,6 +60,17 @@ TEST(ArchitecturesTest, EveryDescribedArchitectureIsItsOwnNearest) {
     const NearestArchitecture found = nearest_known_architecture(gpu.compute);
     EXPECT_EQ(found.architecture, architecture_of(gpu));
     EXPECT_FALSE(found.differs);
+  }
+}
+
+TEST(ArchitecturesTest, EveryKnownGpuIsDescribedOrListedHere) {
+  // Without a description of their own: the answer names the architecture that stands in.
+  const std::set<std::string_view> answered_by_another{"sm_60", "sm_61", "sm_70", "sm_103"};
+  for (const Gpu& gpu : gpus_by_memory()) {
+    if (gpu.vendor != "nvidia") continue;
+    EXPECT_EQ(nearest_known_architecture(gpu.compute_capability()).differs,
+              answered_by_another.contains(gpu.architecture))
+        << gpu.name;
   }
 }
 

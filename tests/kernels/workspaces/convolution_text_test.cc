@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "core/error.h"
 #include "kernels/workspaces/fit/design.h"
 
@@ -20,6 +24,101 @@ TEST(ConvolutionTextTest, ReadsEveryQueryBackFromItsText) {
       EXPECT_EQ(parse_convolution_query(to_string(query)), query) << to_string(query);
     }
   }
+}
+
+// Queries with one field changed each, `base` first. The structured bindings fail to compile when a
+// query has a new field: change it as well, or two queries share an entry of the cache.
+template <typename Query>
+class Changed {
+ public:
+  explicit Changed(const Query& base) : base_(base), query_(base), all_{base} {}
+  Query& query() { return query_; }
+  template <typename Field, typename Value>
+  void set(Field& field, const Value& value) {
+    field = value;
+    all_.push_back(query_);
+    query_ = base_;
+  }
+  const std::vector<Query>& all() const { return all_; }
+
+ private:
+  Query base_, query_;
+  std::vector<Query> all_;
+};
+
+std::vector<ConvolutionQuery> changed_convolutions() {
+  Changed<ConvolutionQuery> changed({ConvolutionKind::kForward,
+                                     {8, 4, 16, 16},
+                                     {4, 4, 3, 3},
+                                     {1, 1},
+                                     {1, 1},
+                                     {},
+                                     {1, 1},
+                                     1,
+                                     false,
+                                     false,
+                                     false,
+                                     DType::kFp32});
+  auto& [kind, input, weight, stride, padding, output_padding, dilation, groups, transposed,
+         channels_last, benchmark, dtype] = changed.query();
+  changed.set(kind, ConvolutionKind::kDataGradient);
+  changed.set(input, Shape{8, 4, 32, 16});
+  changed.set(weight, Shape{8, 4, 3, 3});
+  changed.set(stride, Shape{2, 1});
+  changed.set(padding, Shape{0, 1});
+  changed.set(output_padding, Shape{1, 1});
+  changed.set(dilation, Shape{2, 2});
+  changed.set(groups, 2);
+  changed.set(transposed, true);
+  changed.set(channels_last, true);
+  changed.set(benchmark, true);
+  changed.set(dtype, DType::kFp16);
+  return changed.all();
+}
+
+std::vector<FftQuery> changed_transforms() {
+  Changed<FftQuery> changed({FftKind::kRealToComplex, {64, 64}, 2, DType::kFp32});
+  auto& [kind, extents, batch, dtype] = changed.query();
+  changed.set(kind, FftKind::kComplexToReal);
+  changed.set(extents, Shape{64, 32});
+  changed.set(batch, 3);
+  changed.set(dtype, DType::kFp64);
+  return changed.all();
+}
+
+std::vector<AttentionQuery> changed_attentions() {
+  Changed<AttentionQuery> changed(
+      {false, false, DType::kFp16, {2, 8, 128, 64}, {2, 8, 128, 64}, {}});
+  auto& [backward, causal, dtype, q, k, strides] = changed.query();
+  changed.set(backward, true);
+  changed.set(causal, true);
+  changed.set(dtype, DType::kBf16);
+  changed.set(q, Shape{2, 8, 64, 64});
+  changed.set(k, Shape{2, 4, 128, 64});
+  auto& [sq, sk, sv, sout, sdout, sdq, sdk, sdv] = strides;
+  for (Shape* shape : {&sq, &sk, &sv, &sout, &sdout, &sdq, &sdk, &sdv})
+    changed.set(*shape, Shape{65536, 64, 512, 1});
+  return changed.all();
+}
+
+template <typename Query>
+std::set<std::string> texts_of(const std::vector<Query>& queries) {
+  std::set<std::string> texts;
+  for (const Query& query : queries) texts.insert(to_string(query));
+  return texts;
+}
+
+TEST(ConvolutionTextTest, QueriesThatDifferInAnyFieldHaveDifferentTexts) {
+  EXPECT_EQ(texts_of(changed_convolutions()).size(), changed_convolutions().size());
+  EXPECT_EQ(texts_of(changed_transforms()).size(), changed_transforms().size());
+  EXPECT_EQ(texts_of(changed_attentions()).size(), changed_attentions().size());
+}
+
+TEST(ConvolutionTextTest, EveryFieldIsReadBackFromTheText) {
+  for (const ConvolutionQuery& query : changed_convolutions())
+    EXPECT_EQ(parse_convolution_query(to_string(query)), query) << to_string(query);
+  for (const FftQuery& query : changed_transforms())
+    EXPECT_EQ(parse_fft_query(to_string(query)), query) << to_string(query);
 }
 
 TEST(ConvolutionTextTest, RefusesAnyOtherText) {
