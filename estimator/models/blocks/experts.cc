@@ -25,8 +25,13 @@ Experts::Experts(Builder& builder, const ExpertsConfig& cfg) : config_(cfg) {
   const char* const names[] = {cfg.mixtral_names ? "w1" : "gate_proj",
                                cfg.mixtral_names ? "w2" : "down_proj",
                                cfg.mixtral_names ? "w3" : "up_proj"};
-  // bitsandbytes and PEFT's "all-linear" take the router as any other linear layer.
-  router_.gate = make_linear(builder, "gate", cfg.hidden, cfg.experts, {.bias = false});
+  if (casts_weight(cfg.router.kind)) {
+    // A parameter and not nn.Linear: neither quantized nor adapted.
+    router_.gate.weight = builder.parameter("gate.weight", {cfg.experts, cfg.hidden});
+  } else {
+    // bitsandbytes and PEFT's "all-linear" treat the router as any other linear layer.
+    router_.gate = make_linear(builder, "gate", cfg.hidden, cfg.experts, {.bias = false});
+  }
   make_correction(builder, cfg, router_);
   for (std::int64_t i = 0; i < cfg.experts; ++i) {
     const PathScope expert(builder, "experts", i);

@@ -47,18 +47,22 @@ Tensor run_adapted(const ModelSettings& settings, const Block& block, const Tens
 template <typename Block>
 Tensor run_reentrant(const ModelSettings& settings, const Block& block, const Tensor& x,
                      const Pass& pass, Pass kept) {
-  Tensor argument;
-  if (kept.mask_is_positional) argument = std::move(kept.mask);
+  Tensor mask;
+  if (kept.mask_is_positional) mask = std::move(kept.mask);
+  // DeBERTa's relative embeddings have a history of their own.
+  Tensor biases;
+  if (kept.biases && kept.biases.requires_grad()) biases = std::move(kept.biases);
   const CheckpointedMultiFunction segment =
       [&settings, &block, kept = std::move(kept)](std::span<const Tensor> given) {
         Pass own = kept;
         if (own.mask_is_positional) own.mask = given[1];
+        if (given[2]) own.biases = given[2];
         const auto weights = std::make_shared<Tensor>();
         own.last_weights = weights;
         Tensor output = run_adapted(settings, block, given[0], own);
         return std::vector<Tensor>{std::move(output), std::move(*weights)};
       };
-  const Tensor inputs[] = {x, std::move(argument)};
+  const Tensor inputs[] = {x, std::move(mask), std::move(biases)};
   std::vector<Tensor> outputs = checkpoint_reentrant(segment, inputs);
   if (const auto last = pass.last_weights.lock()) *last = std::move(outputs[1]);
   return std::move(outputs[0]);

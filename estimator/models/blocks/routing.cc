@@ -114,12 +114,12 @@ Routing route(const Router& router, const Tensor& tokens) {
   Routing routing;
   choose(router, tokens, routing);
   if (cfg.kind == RouterKind::kTopThenSoftmax) return routing;
-  const bool wide = cfg.kind != RouterKind::kSoftmax;
   if (cfg.normalized && cfg.kind != RouterKind::kWideSoftmax) {
     const Tensor total = sum(routing.weights, {-1}, true);
     routing.weights = div(routing.weights, total);
   }
-  if (wide) routing.weights = mul_scalar(routing.weights, 1);  // routed_scaling_factor
+  if (casts_weight(cfg.kind))
+    routing.weights = mul_scalar(routing.weights, 1);  // routed_scaling_factor
   if (cfg.narrow) routing.weights = to_dtype(routing.weights, routing.logits.dtype());
   return routing;
 }

@@ -20,6 +20,12 @@ enum class RouterKind : std::uint8_t {
   kTopThenSoftmax,  // gpt-oss: over the largest logits
 };
 
+// Whether the router computes its logits from an fp32 copy of its weight, which therefore is never
+// quantized.
+inline bool casts_weight(RouterKind kind) {
+  return kind == RouterKind::kWideSoftmax || kind == RouterKind::kSigmoid;
+}
+
 struct RouterConfig {
   RouterKind kind = RouterKind::kSoftmax;
   bool normalized = true;   // the chosen experts' weights are divided by their sum

@@ -219,8 +219,11 @@ Tensor SpatialTransformer::operator()(const Tensor& input, const Tensor& text) c
   hidden = reshape(permute(hidden, {0, 2, 3, 1}), {batch, height * width, channels});
   if (linear_) hidden = linear_in_(hidden);
   for (const std::shared_ptr<const UNetBlock>& block : blocks_) {
-    hidden = run_checkpointed(
-        settings_, [block, text](const Tensor& x) { return (*block)(x, text); }, hidden);
+    const Tensor inputs[] = {hidden, text};
+    const CheckpointedMultiFunction segment = [block](std::span<const Tensor> given) {
+      return std::vector<Tensor>{(*block)(given[0], given[1])};
+    };
+    hidden = run_checkpointed(settings_, segment, inputs).front();
   }
   if (linear_) hidden = linear_out_(hidden);
   hidden = contiguous(permute(reshape(hidden, {batch, height, width, channels}), {0, 3, 1, 2}));

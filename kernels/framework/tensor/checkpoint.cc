@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/error.h"
 #include "kernels/framework/tensor/engine.h"
 #include "kernels/framework/tensor/recording.h"
 
@@ -122,6 +123,11 @@ void run_again(Backward& b, const Reentrant& kept) {
     if (!result.requires_grad()) continue;
     roots.push_back(result);
     gradients.push_back(gradient);
+  }
+  if (roots.empty()) {
+    throw Error(ErrorKind::kInput,
+                "a reentrant checkpoint has no output that requires a gradient, where PyTorch "
+                "raises an error; set training.checkpoint_reentrant to false");
   }
   run_backward(roots, gradients);
   for (std::size_t i = 0; i < kept.inputs; ++i) {

@@ -233,15 +233,14 @@ void run_backward(const Tensor& loss, GraphRetention graph) {
 
 void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradients,
                   GraphRetention graph) {
+  const auto frozen = [](const Tensor& root) { return !root.requires_grad(); };
+  if (roots.empty() || std::any_of(roots.begin(), roots.end(), frozen)) {
+    throw Error(ErrorKind::kInput,
+                "backward() was called, but no tensor in the graph requires a gradient");
+  }
   Session& session = roots.front().session();
   std::vector<Edge> edges;
-  for (const Tensor& root : roots) {
-    if (!root.requires_grad()) {
-      throw Error(ErrorKind::kInput,
-                  "backward() was called, but no tensor in the graph requires a gradient");
-    }
-    edges.push_back(gradient_edge(root));
-  }
+  for (const Tensor& root : roots) edges.push_back(gradient_edge(root));
   const Scoped<bool> no_grad(session.grad_enabled, false);
   const Scoped<bool> thread(session.in_backward, true);
   const Scoped<CheckpointFrame*> frame(session.checkpoint, nullptr);

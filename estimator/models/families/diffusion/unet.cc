@@ -348,15 +348,11 @@ class UNet final : public Network {
 
   Tensor run_resnet(const std::shared_ptr<const ResnetBlock>& resnet, const Tensor& x,
                     const Tensor& temb) const {
-    if (settings_.checkpointing == Checkpointing::kFull && settings_.checkpoint_reentrant) {
-      const Tensor inputs[] = {x, temb};
-      const CheckpointedMultiFunction segment = [resnet](std::span<const Tensor> given) {
-        return std::vector<Tensor>{(*resnet)(given[0], given[1])};
-      };
-      return checkpoint_reentrant(segment, inputs).front();
-    }
-    return run_checkpointed(
-        settings_, [resnet, temb](const Tensor& input) { return (*resnet)(input, temb); }, x);
+    const Tensor inputs[] = {x, temb};
+    const CheckpointedMultiFunction segment = [resnet](std::span<const Tensor> given) {
+      return std::vector<Tensor>{(*resnet)(given[0], given[1])};
+    };
+    return run_checkpointed(settings_, segment, inputs).front();
   }
 
   Tensor run_down(const UNetStage& stage, const Tensor& input, const Tensor& temb,

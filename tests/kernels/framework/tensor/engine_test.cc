@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "core/error.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/ops/activation.h"
@@ -118,6 +121,32 @@ TEST_F(EngineTest, CheckpointSavesItsInputAndRecomputesTheRest) {
 TEST_F(EngineTest, RefusesBackwardWithoutTrainableTensors) {
   const Tensor x = session_.empty({4}, DType::kFp32);
   EXPECT_THROW(run_backward(sum_all(x)), Error);
+}
+
+TEST_F(EngineTest, RefusesBackwardFromNoTensors) {
+  const std::span<const Tensor> none;
+  EXPECT_THROW(run_backward(none, none), Error);
+}
+
+TEST_F(EngineTest, RefusesAReentrantCheckpointWithDetachedOutputs) {
+  const Tensor x = leaf({4});
+  const Tensor out = checkpoint_reentrant([](const Tensor& input) { return input.detach(); }, x);
+  EXPECT_THROW(run_backward(sum_all(out)), Error);
+}
+
+TEST_F(EngineTest, SharesAnInputWithAHistoryBetweenReentrantCheckpoints) {
+  const Tensor weight = leaf({16, 16});
+  const Tensor shared = activate(Activation::kGelu, weight);
+  const CheckpointedMultiFunction segment = [](std::span<const Tensor> given) {
+    return std::vector<Tensor>{linear(given[0], given[1])};
+  };
+  Tensor x = leaf({8, 16});
+  for (int i = 0; i < 3; ++i) {
+    const Tensor inputs[] = {x, shared};
+    x = checkpoint_reentrant(segment, inputs).front();
+  }
+  run_backward(sum_all(x));
+  EXPECT_TRUE(weight.grad());
 }
 
 TEST_F(EngineTest, ReleasesAChainOfAHundredThousandNodesWithoutRecursion) {

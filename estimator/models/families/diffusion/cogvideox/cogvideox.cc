@@ -173,20 +173,16 @@ class CogVideoX final : public Network {
 
   CogVideoXStreams run_block(const std::shared_ptr<const CogVideoXBlock>& block,
                              const CogVideoXStreams& input, const CogVideoXPass& pass) const {
-    // The segment's second result leaves through a slot of its own.
-    const auto text = std::make_shared<Tensor>();
-    const CheckpointedFunction segment = [this, block, text, pass,
-                                          before = input.text](const Tensor& video) {
-      CogVideoXStreams out = (*block)({video, before}, pass);
+    const Tensor inputs[] = {input.video, input.text, pass.time};
+    const CheckpointedMultiFunction segment = [this, block, cos = pass.cos,
+                                               sin = pass.sin](std::span<const Tensor> given) {
+      CogVideoXStreams out = (*block)({given[0], given[1]}, {given[2], cos, sin});
       // Bottleneck adapters follow a block in the video's stream.
       if (settings_.adapters) out.video = settings_.adapters->after(block.get(), out.video);
-      *text = std::move(out.text);
-      return out.video;
+      return std::vector<Tensor>{std::move(out.video), std::move(out.text)};
     };
-    CogVideoXStreams out;
-    out.video = run_checkpointed(settings_, segment, input.video);
-    out.text = std::move(*text);
-    return out;
+    std::vector<Tensor> out = run_checkpointed(settings_, segment, inputs);
+    return {std::move(out[0]), std::move(out[1])};
   }
 
   Tensor finished(const Tensor& input, const Tensor& temb) const {

@@ -133,19 +133,15 @@ class Flux final : public Network {
 
   FluxStreams run_block(const std::shared_ptr<const FluxBlock>& block, const FluxStreams& input,
                         const FluxPass& pass) const {
-    // The segment's second result leaves through a slot of its own.
-    const auto text = std::make_shared<Tensor>();
-    const CheckpointedFunction segment = [this, block, text, pass,
-                                          before = input.text](const Tensor& image) {
-      FluxStreams out = (*block)({image, before}, pass);
+    const Tensor inputs[] = {input.image, input.text, pass.time};
+    const CheckpointedMultiFunction segment = [this, block, cos = pass.cos,
+                                               sin = pass.sin](std::span<const Tensor> given) {
+      FluxStreams out = (*block)({given[0], given[1]}, {given[2], cos, sin});
       if (settings_.adapters) out.image = settings_.adapters->after(block.get(), out.image);
-      *text = std::move(out.text);
-      return out.image;
+      return std::vector<Tensor>{std::move(out.image), std::move(out.text)};
     };
-    FluxStreams out;
-    out.image = run_checkpointed(settings_, segment, input.image);
-    out.text = std::move(*text);
-    return out;
+    std::vector<Tensor> out = run_checkpointed(settings_, segment, inputs);
+    return {std::move(out[0]), std::move(out[1])};
   }
 
   Session& session_;

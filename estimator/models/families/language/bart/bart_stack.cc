@@ -153,10 +153,6 @@ Tensor BartStack::run(const BartBlock& block, const Tensor& x, const BartPass& p
   if (!checkpoints(settings_, x.session())) return block(x, pass);
   BartPass kept = pass;
   kept.cache = kept.cross_cache = nullptr;  // it would be written twice
-  if (!settings_.checkpoint_reentrant) {
-    return run_checkpointed(
-        settings_, [&block, kept](const Tensor& input) { return block(input, kept); }, x);
-  }
   const Tensor inputs[] = {x, kept.mask, kept.encoded};
   kept.mask = kept.encoded = Tensor();
   const CheckpointedMultiFunction segment = [&block, kept](std::span<const Tensor> given) {
@@ -165,7 +161,7 @@ Tensor BartStack::run(const BartBlock& block, const Tensor& x, const BartPass& p
     own.encoded = given[2];
     return std::vector<Tensor>{block(given[0], own)};
   };
-  return std::move(checkpoint_reentrant(segment, inputs)[0]);
+  return run_checkpointed(settings_, segment, inputs).front();
 }
 
 Tensor BartStack::operator()(const Tensor& embedded, const BartPass& pass) const {
