@@ -16,6 +16,7 @@
 
 namespace memfathom {
 namespace {
+#include "core/json_value.h"
 
 using nlohmann::json;
 
@@ -41,7 +42,7 @@ json plan_json(const PreparedProfile& prepared) {
                          {"family", workload.family},
                          {"validation", workload.validation},
                          {"reserved_bytes", workload.forecast.reserved.count()},
-                         {"job", json::parse(workload.job)}});
+                         {"job", parse_json_value(workload.job, workload.name)}});
   }
   json left_out = json::array();
   for (const SkippedWorkload& one : prepared.plan.left_out)
