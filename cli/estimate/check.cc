@@ -18,6 +18,7 @@
 #include "cli/job/job_source.h"
 #include "cli/observe/observation_file.h"
 #include "cli/observe/stored_observations.h"
+#include "core/printable.h"
 #include "cli/option_parser.h"
 #include "cli/text/estimate_text.h"
 #include "core/error.h"
@@ -189,10 +190,11 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
     throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
   }
   const bool run = status != VerdictStatus::kDoesNotFit && !(strict && is_undecided(estimate));
-  if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
+  if (!context.quiet || !run) context.err << printable(verdict_sentence(estimate, false));
   if (!run) {
     if (!command.empty())
-      context.err << fmt::format("{} was not run{}\n", command.front(), reason_of(estimate));
+      context.err << fmt::format("{} was not run{}\n", printable(command.front()),
+                                 reason_of(estimate));
     return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
   }
   if (command.empty()) return ExitCode::kYes;
