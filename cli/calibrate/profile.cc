@@ -128,7 +128,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   print_samples(profiled, context);
   if (!profiled.interrupted) return ExitCode::kYes;
   context.note("interrupted; run the same command again to resume");
-  return ExitCode::kNo;
+  return interrupted_code(profiled);
 }
 
 }  // namespace memfathom

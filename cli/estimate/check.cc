@@ -1,12 +1,9 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -14,14 +11,14 @@
 #include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
-#include "cli/interrupt.h"
+#include "cli/estimate/relayed_command.h"
 #include "cli/job/job_source.h"
 #include "cli/observe/observation_file.h"
 #include "cli/observe/stored_observations.h"
-#include "core/printable.h"
 #include "cli/option_parser.h"
 #include "cli/text/estimate_text.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace memfathom {
 namespace {
@@ -53,22 +50,6 @@ class ObservedFile {
   std::string path_;
 };
 
-pid_t start(const std::vector<std::string>& command) {
-  std::vector<std::string> words = command;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int failure =
-      posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
-  if (failure != 0) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} cannot be run: {}; is it installed and in PATH?", command.front(),
-                            std::strerror(failure)));
-  }
-  return child;
-}
-
 // A monitoring failure must neither stop the command nor prevent it from running.
 std::optional<ProcessWatch> watch_gpus(const Context& context) {
   std::string why;
@@ -90,21 +71,15 @@ void read_once(ProcessWatch& watch, pid_t child, bool& works) {
   }
 }
 
-// Waits for the command; returns its exit code, or 128 plus the signal number, as shells do.
-int wait_for(pid_t child, ProcessWatch* watch) {
-  // Ctrl-C reaches the command too; keep waiting for its exit code.
-  const InterruptGuard interrupt;
-  int status = 0;
+// Runs the command to its end and returns its exit code.
+int run(const std::vector<std::string>& words, ProcessWatch* watch) {
+  RelayedCommand command(words);
   bool watching = watch != nullptr;
-  while (true) {
-    const pid_t ended = waitpid(child, &status, watching ? WNOHANG : 0);
-    if (ended == child) break;
-    if (ended < 0 && errno != EINTR) break;
-    if (!watching) continue;
-    read_once(*watch, child, watching);
+  while (watching && !command.has_ended()) {
+    read_once(*watch, command.pid(), watching);
     poll(nullptr, 0, kSamplingMilliseconds);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return command.wait();
 }
 
 // The observations the command wrote, and the monitored peak if the command succeeded: a failed one
@@ -153,7 +128,7 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput
   const ObservedFile written;
   std::optional<ProcessWatch> watch = watch_gpus(context);
   ProcessWatch* watching = watch ? &*watch : nullptr;
-  const int code = wait_for(start(command), watching);
+  const int code = run(command, watching);
   report(estimate, written, watching, code, defaults, context);
   return static_cast<ExitCode>(code);
 }
