@@ -29,8 +29,12 @@ constexpr const char* kObservedVariable = "MEMFATHOM_OBSERVED";
 // A temporary file for the command's own measurements, removed on destruction.
 class ObservedFile {
  public:
-  ObservedFile() : path_((std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string()) {
-    const int file = mkstemp(path_.data());
+  ObservedFile() {
+    std::error_code missing;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    if (missing) return;  // $TMPDIR names none: the command is run all the same
+    path_ = (folder / "memfathom-XXXXXX").string();
+    const int file = mkostemp(path_.data(), O_CLOEXEC);
     if (file < 0) {
       path_.clear();
       return;
@@ -157,7 +161,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.flag("--strict", strict);
   parser.parse(arguments);
   const JobInput input = source.read("check");
-  Estimate estimate = LocalSession(database_path(context)).estimator().estimate_as_run(input.job);
+  Estimate estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input.job);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;

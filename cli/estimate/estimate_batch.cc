@@ -2,13 +2,12 @@
 
 #include <istream>
 #include <ostream>
-#include <streambuf>
 #include <string>
 #include <vector>
 
 #include "core/document.h"
-#include "core/error.h"
 #include "core/parallel_for.h"
+#include "core/read_line.h"
 #include "estimator/json/batch_line.h"
 
 namespace memfathom {
@@ -32,20 +31,6 @@ void answer_all(std::vector<BatchLine>& lines, const std::string& name, const Ba
   });
 }
 
-// The next line without its newline; an overlong line is truncated and then refused.
-bool read_line(std::istream& input, std::string& text) {
-  constexpr std::size_t kMaxLineBytes = DocumentLimits{}.max_file_bytes + 1;
-  text.clear();
-  std::streambuf& buffer = *input.rdbuf();
-  bool any = false;
-  for (int c = buffer.sbumpc(); c != std::char_traits<char>::eof(); c = buffer.sbumpc()) {
-    any = true;
-    if (c == '\n') return true;
-    if (text.size() < kMaxLineBytes) text.push_back(static_cast<char>(c));
-  }
-  return any;
-}
-
 }  // namespace
 
 ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& options,
@@ -64,7 +49,7 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Batc
     lines.clear();
   };
   std::string text;
-  while (read_line(input, text)) {
+  while (read_line(input, name, DocumentLimits{}.max_file_bytes, text)) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     lines.push_back({std::move(text), number, {}});
