@@ -99,25 +99,25 @@ TEST_F(HostileSurroundingsTest, AFolderOrClosedInputAsABatchIsBadInput) {
 
 TEST_F(HostileSurroundingsTest, EmptyNamesAreNoBugOfOurs) {
   const std::string job = file("job.json", kJob);
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"estimate", ""},
-           {"estimate", "--from", ""},
-           {"estimate", "--model", ""},
-           {"estimate", "--batch", ""},
-           {"estimate", job, "--gpu", ""},
-           {"estimate", job, "--output", ""},
-           {"db", "info", "--db", ""},
-           {"db", "backup", ""},
-           {"db", "export", ""},
-           {"db", "import", ""},
-           {"db", "merge", ""},
-           {"observe", ""},
-           {"bench", "compare", "", ""},
-           {"bench", "baseline", "save", "", ""},
-           {"calibrations", "show", ""},
-           {"profile", "--device", "", "--trace", ""},
-           {"accuracy", ""},
-           {"", ""}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"estimate", ""},
+                                             {"estimate", "--from", ""},
+                                             {"estimate", "--model", ""},
+                                             {"estimate", "--batch", ""},
+                                             {"estimate", job, "--gpu", ""},
+                                             {"estimate", job, "--output", ""},
+                                             {"db", "info", "--db", ""},
+                                             {"db", "backup", ""},
+                                             {"db", "export", ""},
+                                             {"db", "import", ""},
+                                             {"db", "merge", ""},
+                                             {"observe", ""},
+                                             {"bench", "compare", "", ""},
+                                             {"bench", "baseline", "save", "", ""},
+                                             {"calibrations", "show", ""},
+                                             {"profile", "--device", "", "--trace", ""},
+                                             {"accuracy", ""},
+                                             {"", ""}}) {
     const Outcome outcome = run(words);
     EXPECT_NE(outcome.exit_code, 70) << testing::PrintToString(words) << outcome.err;
     EXPECT_LT(outcome.exit_code, 128) << testing::PrintToString(words) << outcome.err;
@@ -177,6 +177,33 @@ TEST_F(HostileSurroundingsTest, ControlsAndMarksOfDirectionAreShownEscaped) {
     for (const char* raw : {"\x1b", "\u009b", "\u202e"})
       EXPECT_THAT(shown.out + shown.err, Not(HasSubstr(raw))) << format;
   }
+}
+
+TEST_F(HostileSurroundingsTest, MemoryThatOneLineOfABatchLacksIsItsOwnError) {
+  const LocalSession session(std::optional<std::filesystem::path>{});
+  const auto answer = [&](const auto& failure) {
+    return answer_line(R"({"id": "seven", "job": {}})", "jobs", 7,
+                       [&](const Node&) -> JobInput { throw failure; }, false, session.estimator());
+  };
+  for (const BatchAnswer& line :
+       {answer(std::bad_alloc()), answer(std::length_error("vector::reserve"))}) {
+    EXPECT_TRUE(line.failed);
+    EXPECT_THAT(line.text, HasSubstr("seven"));
+    EXPECT_THAT(line.text, HasSubstr("ask for less"));
+  }
+}
+
+TEST_F(HostileSurroundingsTest, ALineOfABatchIsAnsweredBeforeTheNextOneComes) {
+  // The second line is sent when the first one is answered.
+  const Outcome outcome =
+      shell("mkfifo jobs answers; " MEMFATHOM_BINARY
+            " --db x.db estimate --batch - < jobs > answers & exec 5> jobs 6< answers; "
+            "echo '" +
+            std::string(kJob) +
+            "' >&5; read -r first <&6; echo '{' >&5; exec 5>&-; "
+            "read -r second <&6; echo \"$first\"; echo \"$second\"; wait");
+  EXPECT_THAT(outcome.out, HasSubstr("device_peak_bytes"));
+  EXPECT_THAT(outcome.out, HasSubstr("error"));
 }
 
 }  // namespace
