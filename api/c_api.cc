@@ -86,7 +86,7 @@ SessionOptions read_options(const char* text) {
   node.check_keys({"database", "live_gpus"});
   const Node* database = node.find("database");
   if (database == nullptr) {
-    options.database = default_database_path();
+    options.database = find_default_database_path();
   } else if (!database->is_null()) {
     options.database = database->as_string();
   }

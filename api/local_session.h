@@ -24,7 +24,7 @@ struct SessionOptions {
 class LocalSession {
  public:
   explicit LocalSession(const SessionOptions& options);
-  explicit LocalSession(const std::filesystem::path& database)
+  explicit LocalSession(const std::optional<std::filesystem::path>& database)
       : LocalSession(SessionOptions{database, true}) {}
   LocalSession(const LocalSession&) = delete;
   LocalSession& operator=(const LocalSession&) = delete;

@@ -8,6 +8,7 @@
 
 #include "cli/global_options.h"
 #include "cli/pages.h"
+#include "core/printable.h"
 
 namespace memfathom {
 
@@ -67,13 +68,15 @@ std::vector<std::string> options_of(const Command& command) {
 }
 
 void Context::note(std::string_view sentence) const {
-  if (!quiet) err << sentence << '\n';
+  if (!quiet) err << printable(sentence) << '\n';
 }
 
 void Context::detail(std::string_view sentence) const {
-  if (verbose) err << sentence << '\n';
+  if (verbose) err << printable(sentence) << '\n';
 }
 
-void Context::warn(std::string_view sentence) const { err << "warning: " << sentence << '\n'; }
+void Context::warn(std::string_view sentence) const {
+  err << "warning: " << printable(sentence) << '\n';
+}
 
 }  // namespace memfathom

@@ -1,6 +1,7 @@
-// InterruptGuard: while alive, turns Ctrl-C into a stop request instead of terminating the process.
+// InterruptGuard: while alive, turns termination signals into stop requests.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <csignal>
 
@@ -9,14 +10,17 @@ namespace memfathom {
 class InterruptGuard {
  public:
   InterruptGuard();
-  ~InterruptGuard();  // a second Ctrl-C terminates the program as usual
+  ~InterruptGuard();  // a second signal of the same kind terminates the program as usual
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  const std::atomic<bool>& asked() const;
+  const std::atomic<bool>& asked() const;      // by any of the signals
+  const std::atomic<bool>& asked_now() const;  // by one other than Ctrl-C: there is no time left
+  int signal() const;                          // the last one, or 0
 
  private:
-  struct sigaction before_ {};
+  static constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
 }  // namespace memfathom

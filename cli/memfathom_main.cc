@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -8,7 +9,22 @@
 #include "core/table.h"
 #include "memfathom/memfathom.h"
 
+namespace {
+
+// A file that is opened must not become standard input or output by getting the number of a closed
+// one. Opened the wrong way round, they still fail as closed ones do.
+void fill_closed_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    const int opened = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened > descriptor) close(opened);
+  }
+}
+
+}  // namespace
+
 extern "C" int memfathom_main(int argc, char** argv) {
+  fill_closed_descriptors();
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const memfathom::ExitCode code =

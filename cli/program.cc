@@ -7,11 +7,13 @@
 #include <new>
 #include <ostream>
 #include <sstream>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/global_options.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/suggest.h"
 
 namespace memfathom {
@@ -62,14 +64,18 @@ ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& e
   }
   std::ostringstream file_content;
   const bool to_file = line.global.output.has_value();
-  Context context{.out = to_file ? file_content : out,
+  const bool in_colour = colour && !to_file && !line.global.no_color;
+  PrintableBuffer printable_lines(to_file ? file_content : out, in_colour);
+  std::ostream printable_out(&printable_lines);
+  Context context{.out = printable_out,
                   .err = err,
                   .db = line.global.db,
                   .format = line.global.format,
                   .quiet = line.global.quiet,
                   .verbose = line.global.verbose,
-                  .colour = colour && !to_file && !line.global.no_color};
+                  .colour = in_colour};
   const ExitCode code = command.run(line.arguments, context);
+  printable_out.flush();
   if (to_file) write_file_atomically(*line.global.output, file_content.str());
   return code;
 }
@@ -105,13 +111,16 @@ ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, s
       throw Error(ErrorKind::kEnvironment, "standard output cannot be written; is the disk full?");
     return code;
   } catch (const Error& error) {
-    err << "memfathom: " << error.what() << '\n';
+    err << "memfathom: " << printable(error.what()) << '\n';
     return exit_code_of(error.kind());
+  } catch (const std::system_error& error) {  // of the file system, streams and threads
+    err << "memfathom: the system refused: " << printable(error.what()) << '\n';
+    return ExitCode::kEnvironment;
   } catch (const std::bad_alloc&) {
     err << "memfathom: out of host memory; close other programs or reduce the request\n";
     return ExitCode::kEnvironment;
   } catch (const std::exception& error) {
-    err << "memfathom: internal error: " << error.what()
+    err << "memfathom: internal error: " << printable(error.what())
         << "; please report it with the command line\n";
     return ExitCode::kBug;
   }

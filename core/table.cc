@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/utf8.h"
 
 namespace memfathom {
@@ -27,24 +29,45 @@ const char* code_of(Style style) {
 }
 
 std::string without_controls(std::string_view text) {
-  std::string clean(text);
+  std::string clean = printable(text);
   std::replace_if(
-      clean.begin(), clean.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+      clean.begin(), clean.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return clean;
 }
 
 std::string markdown_cell(std::string_view text) {
   std::string escaped;
   for (const char c : without_controls(text)) {
-    if (c == '|' || c == '\\') escaped += '\\';
+    // A cell is text: no column, no link or image, no code and no HTML.
+    if (std::string_view("|\\[]`<").find(c) != std::string_view::npos) escaped += '\\';
     escaped += c;
   }
   return escaped;
 }
 
+// "-12.5", "+3 %" or "-1.20 GiB": a sign, digits and a unit.
+bool is_quantity(std::string_view text) {
+  text.remove_prefix(1);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  if (digits == 0) return text.empty();  // a lone sign
+  text.remove_prefix(digits);
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  return text == "%" || std::all_of(text.begin(), text.end(),
+                                    [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
+// A spreadsheet would run it when it opens the file.
+bool is_formula(std::string_view text) {
+  if (text.empty()) return false;
+  const char first = text.front();
+  if (first == '+' || first == '-') return !is_quantity(text);
+  return first == '=' || first == '@' || first == '\t' || first == '\r';
+}
+
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
+  const bool formula = is_formula(text);
+  if (!formula && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = formula ? "\"'" : "\"";  // an apostrophe makes a cell text
   for (const char c : text) {
     if (c == '"') quoted += '"';
     quoted += c;

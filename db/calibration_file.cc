@@ -12,6 +12,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/json_io.h"
+#include "core/json_value.h"
 #include "db/content_hash.h"
 
 namespace memfathom {
@@ -36,6 +37,14 @@ std::string file_name(const Calibration& calibration) {
       [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_' && c != '.'; }, '-');
   return fmt::format("{}-{}.json", name.empty() || name.front() == '.' ? "calibration" : name,
                      calibration.id.substr(0, 12));
+}
+
+nlohmann::json document_of(std::string_view text, const std::string& where) {
+  try {
+    return parse_json_value(text, where);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{} is not a calibration: {}", where, error.what()));
+  }
 }
 
 }  // namespace
@@ -105,7 +114,7 @@ std::string to_calibration_file(const Calibration& calibration) {
 }
 
 Calibration from_calibration_file(std::string_view text, const std::string& where) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json document = document_of(text, where);
   if (!document.is_object() || document.value("schema", nlohmann::json()) != kSchema) {
     throw Error(
         ErrorKind::kInput,

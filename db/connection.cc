@@ -34,6 +34,11 @@ FileState inspect(const fs::path& path) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} is a directory; name a database file with --db", path.string()));
   }
+  if (fs::exists(status) && !fs::is_regular_file(status)) {  // reading a pipe would wait for ever
+    throw Error(ErrorKind::kInput, fmt::format("{} is not a regular file; name a database file "
+                                               "with --db",
+                                               path.string()));
+  }
   std::array<char, kHeaderSize> header{};
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -117,10 +122,13 @@ void refuse_newer(SQLite::Database& database, const fs::path& path) {
   }
 }
 
-// The file may be crafted: defensive mode and cell size checks. (trusted_schema = OFF is not
+// The file may be crafted: defensive mode, cell size checks, and neither triggers nor views, which
+// our schema does not have. (trusted_schema = OFF is not
 // possible: SQLite 3.40 then rejects json_valid() in our own CHECKs.)
 void distrust(SQLite::Database& database) {
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   database.exec("PRAGMA cell_size_check = ON");
 }
 
@@ -191,6 +199,7 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path, bool im
   auto copy =
       std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   SQLite::Backup(*copy, *database).executeStep();
+  distrust(*copy);
   migrate(*copy);
   return copy;
 }
@@ -198,6 +207,9 @@ std::unique_ptr<SQLite::Database> open_for_reading(const fs::path& path, bool im
 }  // namespace
 
 Connection Connection::open(const fs::path& path, Access access) {
+  if (path.empty()) {
+    throw Error(ErrorKind::kInput, "the name of the database is empty; name a file with --db");
+  }
   const fs::path absolute = fs::absolute(path).lexically_normal();
   const FileState state = inspect(absolute);
   if (access != Access::kReadWrite) require_content(absolute, state);
@@ -210,6 +222,8 @@ Connection Connection::open(const fs::path& path, Access access) {
     return Connection(absolute, open_for_reading(absolute, immutable));
   });
 }
+
+bool is_blank(const fs::path& path) { return inspect(path) == FileState::kEmpty; }
 
 SQLite::Statement& Connection::statement(const char* sql) {
   const auto found = statements_.find(sql);
@@ -245,6 +259,21 @@ ReadTransaction::ReadTransaction(Connection& connection)
 ReadTransaction::~ReadTransaction() {
   if (open_) connection_.database().tryExec("COMMIT");
 }
+
+namespace {
+
+// What SQLite says of our statements if the tables are another program's. Any other SQL error is a
+// bug of ours.
+bool is_foreign_schema(std::string_view said) {
+  for (const std::string_view sign :
+       {"no such table", "no such column", "has no column", "no such index", "already exists",
+        "no such function", "malformed", "unsafe use of", "cannot modify", "view"}) {
+    if (said.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Error translated(const SQLite::Exception& exception, const fs::path& path, const char* doing) {
   const std::string file = path.string();
@@ -293,6 +322,14 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
     case SQLITE_TOOBIG:
       return Error(ErrorKind::kInput,
                    fmt::format("{}: SQLite rejected a value while {} ({})", file, doing, said));
+    case SQLITE_ERROR:
+      if (is_foreign_schema(said)) {
+        return Error(ErrorKind::kInput,
+                     fmt::format("{} does not have the tables of memfathom, as {} showed ({}); "
+                                 "restore a backup, or name another file with --db",
+                                 file, doing, said));
+      }
+      [[fallthrough]];
     default:
       return Error(ErrorKind::kInternal,
                    fmt::format("{}: SQLite failed while {} ({})", file, doing, said));

@@ -46,6 +46,9 @@ class Connection {
   std::unordered_map<const char*, SQLite::Statement> statements_;
 };
 
+// Whether a file has no content: only zeros, or no bytes, where a database has its header.
+bool is_blank(const std::filesystem::path& path);
+
 // A write transaction; does nothing if one is already open. Rolls back unless committed.
 class WriteTransaction {
  public:

@@ -1,6 +1,13 @@
 // The functions of Store for the whole database: info, check, backup, merge.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/file_descriptor.h"
 #include "db/calibration_file.h"
 #include "db/migration.h"
 #include "db/rows.h"
@@ -127,6 +134,30 @@ MergeCounts copy_missing(const Store& source, Connection& target) {
   return counts;
 }
 
+[[noreturn]] void refuse_existing(const fs::path& target) {
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} exists; name a new file for the backup", target.string()));
+}
+
+// Gives a complete file its name, durably and never over another file.
+void publish(const fs::path& temporary, const fs::path& path) {
+  const auto refuse = [&](int reason) {
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("{}: the backup cannot be written: {}; choose another place",
+                            path.string(), std::strerror(reason)));
+  };
+  const FileDescriptor file(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::fsync(file.get()) != 0) refuse(errno);
+  int renamed = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  if (renamed != 0 && (errno == EINVAL || errno == ENOSYS))  // not on every file system
+    renamed = ::rename(temporary.c_str(), path.c_str());
+  if (renamed != 0 && errno == EEXIST) refuse_existing(path);
+  if (renamed != 0) refuse(errno);
+  const FileDescriptor folder(
+      ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL) refuse(errno);
+}
+
 }  // namespace
 
 StoreInfo Store::info() const {
@@ -149,6 +180,12 @@ std::vector<std::string> Store::check() const {
   std::vector<std::string> problems;
   try {
     guarded(connection_->path(), "checking it", [&] {
+      if (is_blank(connection_->path())) {
+        problems.emplace_back(
+            "it is empty: the program that began to write it was killed before it finished; "
+            "delete it");
+        return;
+      }
       check_schema(*connection_, problems);
       check_pages_and_keys(*connection_, problems);
       // Rows of damaged pages would only repeat the errors found so far.
@@ -162,20 +199,28 @@ std::vector<std::string> Store::check() const {
 }
 
 void Store::backup(const fs::path& target) const {
+  if (target.empty())
+    throw Error(ErrorKind::kInput, "the name of the backup is empty; name a new file");
   std::error_code error;
-  if (fs::exists(target, error)) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} exists; name a new file for the backup", target.string()));
-  }
+  if (fs::exists(fs::symlink_status(target, error))) refuse_existing(target);
+  // Under its name a backup is complete: one that is killed leaves only a temporary file.
+  const fs::path path = fs::absolute(target);
+  const fs::path temporary =
+      path.parent_path() / fmt::format(".{}.{}.partial", path.filename().string(), getpid());
+  const auto remove_temporary = [&] {
+    fs::remove(temporary, error);
+    fs::remove(temporary.string() + "-journal", error);
+  };
+  remove_temporary();  // of a killed process that had the same number
   try {
     guarded(target, "making a backup", [&] {
-      SQLite::Database copy(fs::absolute(target).string(),
-                            SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      SQLite::Database copy(temporary.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      copy.exec("PRAGMA synchronous = FULL");
       SQLite::Backup(copy, connection_->database()).executeStep();
     });
+    publish(temporary, path);
   } catch (const Error&) {
-    fs::remove(target, error);
-    fs::remove(target.string() + "-journal", error);
+    remove_temporary();
     throw;
   }
 }

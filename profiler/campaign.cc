@@ -89,8 +89,8 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
   Repeats repeats(options, seconds);
   int retakes = 0;
   for (int attempt = 0;; ++attempt) {
-    Sample reading = sample_of(
-        run_probe(options.program, request_of(workload, options, attempt), options.limit));
+    Sample reading = sample_of(run_probe(options.program, request_of(workload, options, attempt),
+                                         options.limit, options.stop_now));
     if (reading.status == SampleStatus::kDisturbed && retakes++ < options.max_retakes) continue;
     if (reading.status == SampleStatus::kOk && !reading.device_peak) {
       reading.status = SampleStatus::kFailed;
@@ -137,7 +137,10 @@ int measure_all(const std::vector<Workload>& workloads, const CampaignOptions& o
   for (const Workload& workload : workloads) {
     if (stop) break;
     const auto left = static_cast<double>(workloads.size()) - count;
-    taken(measure_workload(workload, each, (options.budget_seconds - since(start)) / left));
+    const Sample sample =
+        measure_workload(workload, each, (options.budget_seconds - since(start)) / left);
+    if (options.stop_now != nullptr && *options.stop_now) break;  // its probe was killed
+    taken(sample);
     each.trace.clear();
     ++count;
   }

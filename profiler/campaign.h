@@ -18,8 +18,9 @@ struct CampaignOptions {
   double budget_seconds = 60;
   int max_repeats = 3;
   double small_spread = 0.005;
-  int max_retakes = 2;  // of a disturbed sample
-  std::string trace;    // of the first workload; empty: none
+  int max_retakes = 2;                          // of a disturbed sample
+  std::string trace;                            // of the first workload; empty: none
+  const std::atomic<bool>* stop_now = nullptr;  // once set, the running probe is killed
 };
 
 // Starts a probe that reports the device and its free memory. Throws Error(kEnvironment) with the
@@ -32,7 +33,8 @@ ProbeReply query_environment(const ProbeProgram& program, const std::string& dev
 Sample measure_workload(const Workload& workload, const CampaignOptions& options, double seconds);
 
 // Measures `workloads` in order and calls `taken` with each sample; `taken` may throw to end the
-// run. Stops before the next workload once `stop` is set. Returns the number of samples taken.
+// run. Stops before the next workload once `stop` is set, and drops the current one if
+// options.stop_now is. Returns the number of samples taken.
 int measure_all(const std::vector<Workload>& workloads, const CampaignOptions& options,
                 const std::function<void(const Sample&)>& taken, const std::atomic<bool>& stop);
 

@@ -9,6 +9,7 @@
 
 #include "core/architecture.h"
 #include "core/error.h"
+#include "core/json_value.h"
 #include "core/suggest.h"
 #include "profiler/plan_tables.h"
 
@@ -49,7 +50,7 @@ std::string model_text(const ModelRow& row, Framework framework) {
 
 std::string job_text(const ModelRow& row, Framework framework, const char* precision,
                      std::int64_t batch) {
-  return json{{"model", json::parse(model_text(row, framework))},
+  return json{{"model", parse_json_value(model_text(row, framework), "the plan")},
               {"training",
                {{"batch_size", batch},
                 {"precision", precision},

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json_io.h"
+#include "core/json_value.h"
 
 namespace memfathom {
 namespace {
@@ -14,11 +15,11 @@ using nlohmann::json;
 
 template <typename Read>
 auto read_message(std::string_view message, const Read& read) {
+  const std::string name = fmt::format("a probe message of {} bytes is malformed", message.size());
   try {
-    return read(json::parse(message));
+    return read(parse_json_value(message, name));
   } catch (const json::exception& failure) {
-    throw Error(ErrorKind::kInput, fmt::format("a probe message of {} bytes is malformed: {}",
-                                               message.size(), failure.what()));
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}", name, failure.what()));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/file_descriptor.h"
+#include "profiler/child_process.h"
 
 namespace memfathom {
 namespace {
@@ -37,46 +37,17 @@ struct Pipe {
   FileDescriptor write_end;
 };
 
-class Actions {
- public:
-  Actions() {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-  }
-  ~Actions() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  Actions(const Actions&) = delete;
-  Actions& operator=(const Actions&) = delete;
-
-  void give(int descriptor, int as) { posix_spawn_file_actions_adddup2(&files_, descriptor, as); }
-  const posix_spawn_file_actions_t* files() const { return &files_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t files_{};
-  posix_spawnattr_t attributes_{};
-};
-
 pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const Pipe& err) {
-  Actions actions;
-  actions.give(in.read_end.get(), STDIN_FILENO);
-  actions.give(out.write_end.get(), STDOUT_FILENO);
-  actions.give(err.write_end.get(), STDERR_FILENO);
-  std::string path = program.path.string();
-  std::vector<std::string> words = program.arguments;
-  std::vector<char*> line{path.data()};
-  for (std::string& word : words) line.push_back(word.data());
-  line.push_back(nullptr);
+  std::vector<std::string> words{program.path.string()};
+  words.insert(words.end(), program.arguments.begin(), program.arguments.end());
+  ChildOptions options;
+  options.descriptors = {in.read_end.get(), out.write_end.get(), err.write_end.get()};
+  options.own_group = true;
   pid_t child = 0;
-  const int failure = posix_spawnp(&child, path.c_str(), actions.files(), actions.attributes(),
-                                   line.data(), environ);
-  if (failure != 0) {
+  if (const int failure = start_child(std::move(words), options, child); failure != 0) {
     throw Error(ErrorKind::kEnvironment,
-                fmt::format("cannot start the probe {}: {}", path, std::strerror(failure)));
+                fmt::format("cannot start the probe {}: {}", program.path.string(),
+                            std::strerror(failure)));
   }
   return child;
 }
@@ -106,14 +77,19 @@ struct Answer {
   std::string err;
 };
 
-// Reads until both pipes close, which they do with the process, or until the deadline.
-Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline) {
+bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && *flag; }
+
+// Reads until both pipes close, which they do with the process, until the deadline or until `stop`.
+Answer listen(const Pipe& out, const Pipe& err, Clock::time_point deadline,
+              const std::atomic<bool>* stop) {
   Answer answer;
   std::array<pollfd, 2> pipes{{{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}}};
   while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) break;
-    if (poll(pipes.data(), pipes.size(), static_cast<int>(std::min<long>(left, 1000))) <= 0)
+    if (left <= 0 || is_set(stop)) break;
+    constexpr long kStopMilliseconds =
+        100;  // until a stop is noticed whose signal came before poll
+    if (poll(pipes.data(), pipes.size(), static_cast<int>(std::min(left, kStopMilliseconds))) <= 0)
       continue;
     for (pollfd& pipe : pipes) {
       if (pipe.fd < 0 || pipe.revents == 0) continue;
@@ -130,10 +106,11 @@ int wait_for(pid_t child) {
 }
 
 // The exit status of a process that ends before the deadline; nullopt otherwise.
-std::optional<int> wait_until(pid_t child, Clock::time_point deadline) {
+std::optional<int> wait_until(pid_t child, Clock::time_point deadline,
+                              const std::atomic<bool>* stop) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() >= deadline) return std::nullopt;
+    if (Clock::now() >= deadline || is_set(stop)) return std::nullopt;
     poll(nullptr, 0, 1);
   }
   return status;
@@ -192,8 +169,8 @@ ProbeProgram own_probe_program() {
   return {std::filesystem::read_symlink("/proc/self/exe"), {"__probe"}};
 }
 
-ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
-                       Milliseconds limit) {
+ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request, Milliseconds limit,
+                       const std::atomic<bool>* stop) {
   Pipe in;
   Pipe out;
   Pipe err;
@@ -203,10 +180,12 @@ ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
   out.write_end.reset();
   err.write_end.reset();
   send(in.write_end, to_message(request));
-  const Answer answer = listen(out, err, deadline);
-  if (const std::optional<int> status = wait_until(child, deadline)) return judge(*status, answer);
+  const Answer answer = listen(out, err, deadline, stop);
+  if (const std::optional<int> status = wait_until(child, deadline, stop))
+    return judge(*status, answer);
   kill(-child, SIGKILL);
   wait_for(child);
+  if (is_set(stop)) return {SampleStatus::kKilled, "stopped on request", {}};
   return {SampleStatus::kTimedOut,
           fmt::format("no answer within {:.3g} s", static_cast<double>(limit.count()) / 1000),
           {}};

@@ -1,6 +1,7 @@
 // ProbeProcess: runs one probe in a separate process and survives its failure.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -27,7 +28,9 @@ struct ProbeOutcome {
 // Starts a probe, sends the request and waits for its reply and exit. A probe that crashes, exceeds
 // `limit`, is killed or sends a malformed reply is an outcome; only a failure to start it throws
 // Error(kEnvironment). The probe has its own process group, so Ctrl-C does not reach it.
+// Kills the probe and its process group once `stop` is set. The probe does not outlive this
+// process.
 ProbeOutcome run_probe(const ProbeProgram& program, const ProbeRequest& request,
-                       std::chrono::milliseconds limit);
+                       std::chrono::milliseconds limit, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace memfathom

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <sstream>
 
 #include "core/error.h"
 #include "profiler/rss_meter.h"
@@ -16,8 +16,10 @@ namespace memfathom {
 namespace {
 
 std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::ifstream file(path);
+  std::ostringstream text;  // unlike an iterator, it does not throw if the process ends meanwhile
+  text << file.rdbuf();
+  return text.str();
 }
 
 struct ProcessStat {

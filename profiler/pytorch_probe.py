@@ -4,13 +4,16 @@
 messages (profiler/probe_message.h) and stages as memfathom's own probe. It needs Python 3.8 and torch, and writes no
 file. A job is a stack of layers (docs/jobs.md); unsupported layers are rejected.
 """
+import sys
+
+sys.path[:] = [path for path in sys.path if path]  # before anything else: a json.py or torch.py of the cwd is not ours
+
 import ctypes
 import gc
 import json
 import os
 import platform
 import re
-import sys
 import threading
 import time
 
@@ -646,7 +649,6 @@ def answer(request):
 
 
 def main():
-    sys.path[:] = [path for path in sys.path if path]  # a torch.py beside the user is not PyTorch
     reply_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     try:

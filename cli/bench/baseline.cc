@@ -27,7 +27,7 @@ void require_words(const Words& words, std::size_t count, const char* usage) {
 }
 
 std::optional<Baseline> stored(const std::string& name, const Context& context) {
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   return store ? store->find_baseline(name) : std::nullopt;
 }
 
@@ -78,7 +78,7 @@ ExitCode save(const Words& words, Context& context) {
 
 ExitCode list(const Words& words, Context& context) {
   require_words(words, 0, "list");
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   Table table({{"id"}, {"name"}, {"device"}, {"stack"}, {"created"}, {"remarks"}});
   json listed = json::array();
   for (const Baseline& b : store ? store->baselines() : std::vector<Baseline>{}) {

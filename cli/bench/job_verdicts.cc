@@ -37,7 +37,7 @@ std::vector<JobVerdictChange> compare_job_verdicts(const std::string& folder,
                                                    const std::string& before,
                                                    const std::string& after,
                                                    const Context& context) {
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   const Estimator& estimator = session.estimator();
   estimator.require_calibration(before);
   estimator.require_calibration(after);

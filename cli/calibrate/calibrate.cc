@@ -44,7 +44,7 @@ ExitCode stopped(const ProfileResult& profiled, const PreparedProfile& prepared,
   context.note(fmt::format(
       "stopped: {} of {} workloads are measured and saved; run the same command again to resume",
       profiled.samples.size(), prepared.plan.workloads.size()));
-  return ExitCode::kNo;
+  return interrupted_code(profiled);
 }
 
 void print_result(const ProfileResult& profiled, const FitResult& fitted, Context& context) {

@@ -38,8 +38,7 @@ json summary_of(const ListedCalibration& listed) {
 
 ExitCode list(const Words& words, Context& context) {
   if (!words.empty()) throw Error(ErrorKind::kUsage, "write: memfathom calibrations list");
-  const std::vector<ListedCalibration> all =
-      all_calibrations(Store::open_if_exists(database_path(context)));
+  const std::vector<ListedCalibration> all = all_calibrations(open_database_if_exists(context));
   if (context.format == Format::kJson) {
     json summaries = json::array();
     for (const ListedCalibration& listed : all) summaries.push_back(summary_of(listed));
@@ -96,7 +95,7 @@ Table coefficients_of(const Calibration& calibration) {
 ExitCode show(const Words& words, Context& context) {
   if (words.size() != 1)
     throw Error(ErrorKind::kUsage, "write: memfathom calibrations show NAME|ID");
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   const ListedCalibration listed = lookup_calibration(words[0], store);
   if (context.format == Format::kJson) {
     context.out << details_of(listed).dump(2) << '\n';
@@ -118,7 +117,7 @@ ExitCode show(const Words& words, Context& context) {
 ExitCode difference(const Words& words, Context& context) {
   if (words.size() != 2)
     throw Error(ErrorKind::kUsage, "write: memfathom calibrations diff BEFORE AFTER");
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   const ListedCalibration before = lookup_calibration(words[0], store);
   const ListedCalibration after = lookup_calibration(words[1], store);
   print_difference(before.calibration, after.calibration, context);

@@ -99,7 +99,7 @@ std::vector<IndexedObservation> wanted_observations(const Store& store, const Gp
 
 FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store,
                   const Context& context) {
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   const Estimator& estimator = session.estimator();
   FitInput input;
   for (const auto& [number, observation] : wanted_observations(store, gpu)) {

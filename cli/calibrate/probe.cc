@@ -3,7 +3,7 @@
 
 #include <csignal>
 #include <iostream>
-#include <iterator>
+#include <sstream>
 
 #include "cli/calibrate/estimator_runner.h"
 #include "cli/commands.h"
@@ -13,8 +13,9 @@ namespace memfathom {
 
 ExitCode run_probe_command(const Arguments&, Context& context) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a probe must not outlive its parent
-  const std::string message{std::istreambuf_iterator<char>(std::cin), {}};
-  context.out << to_message(measure(request_from(message), EstimatorRunner()));
+  std::ostringstream message;
+  message << std::cin.rdbuf();
+  context.out << to_message(measure(request_from(message.str()), EstimatorRunner()));
   return ExitCode::kYes;
 }
 

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -11,7 +14,9 @@
 #include "cli/database.h"
 #include "cli/render.h"
 #include "core/error.h"
+#include "core/file_descriptor.h"
 #include "core/json_io.h"
+#include "core/json_value.h"
 #include "core/progress.h"
 
 namespace memfathom {
@@ -39,7 +44,7 @@ json plan_json(const PreparedProfile& prepared) {
                          {"family", workload.family},
                          {"validation", workload.validation},
                          {"reserved_bytes", workload.forecast.reserved.count()},
-                         {"job", json::parse(workload.job)}});
+                         {"job", parse_json_value(workload.job, workload.name)}});
   }
   json left_out = json::array();
   for (const SkippedWorkload& one : prepared.plan.left_out)
@@ -94,6 +99,24 @@ void print_samples(const ProfileResult& profiled, Context& context) {
   context.out << rendered(sample_table(profiled.samples, nullptr), context);
 }
 
+// Before anything is measured. Leaves the file as it is, or makes an empty one.
+void require_writable(const std::string& trace) {
+  const FileDescriptor file(::open(trace.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (file) return;
+  throw Error(ErrorKind::kEnvironment,
+              fmt::format("{}: the trace cannot be written: {}; choose another place", trace,
+                          std::strerror(errno)));
+}
+
+// A failed sample is a result; a trace that was asked for and is not there is an error.
+void require_recorded(const ProfileResult& profiled, const std::string& trace) {
+  for (const Sample& sample : profiled.samples) {
+    if (sample.status != SampleStatus::kFailed) continue;
+    throw Error(ErrorKind::kEnvironment, fmt::format("{}: no trace was recorded: {}: {}", trace,
+                                                     sample.workload, sample.status_note));
+  }
+}
+
 }  // namespace
 
 ExitCode run_profile(const Arguments& arguments, Context& context) {
@@ -106,8 +129,11 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   parser.flag("--list", list);
   parser.flag("--dry-run", dry_run);
   parser.parse(arguments);
-  // The probe may run in another directory.
-  if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
+  if (!options.trace.empty()) {
+    // The probe may run in another directory.
+    options.trace = std::filesystem::absolute(options.trace).string();
+    if (!list && !dry_run) require_writable(options.trace);
+  }
 
   const PreparedProfile prepared = prepare(options);
   if (!options.trace.empty() && prepared.plan.workloads.size() != 1) {
@@ -123,9 +149,10 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
   const ProfileResult profiled = profile(prepared, store, context);
   print_samples(profiled, context);
+  if (!options.trace.empty()) require_recorded(profiled, options.trace);
   if (!profiled.interrupted) return ExitCode::kYes;
   context.note("interrupted; run the same command again to resume");
-  return ExitCode::kNo;
+  return interrupted_code(profiled);
 }
 
 }  // namespace memfathom

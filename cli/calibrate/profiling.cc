@@ -124,6 +124,10 @@ PreparedProfile prepare(const ProfileOptions& options) {
   return prepared;
 }
 
+ExitCode interrupted_code(const ProfileResult& profiled) {
+  return profiled.signal == 0 ? ExitCode::kNo : static_cast<ExitCode>(128 + profiled.signal);
+}
+
 ProfileResult profile(const PreparedProfile& prepared, Store& store, const Context& context) {
   ProfileResult profiled;
   std::vector<Workload> left = prepared.plan.workloads;
@@ -145,11 +149,13 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
                                     .program = MEMFATHOM_VERSION});
   }
   const InterruptGuard interrupt;
+  CampaignOptions campaign = prepared.campaign;
+  campaign.stop_now = &interrupt.asked_now();
   {
     Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "measuring",
                       static_cast<std::int64_t>(left.size()));
     profiled.taken = measure_all(
-        left, prepared.campaign,
+        left, campaign,
         [&](const Sample& sample) {
           store.insert_sample(profiled.run, sample);
           profiled.samples.push_back(sample);
@@ -159,6 +165,7 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
         interrupt.asked());
   }
   profiled.interrupted = profiled.taken < static_cast<int>(left.size());
+  if (interrupt.asked_now()) profiled.signal = interrupt.signal();
   if (!profiled.interrupted) store.finish_run(profiled.run, utc_now());
   return profiled;
 }

@@ -38,9 +38,13 @@ struct ProfileResult {
   std::string run;
   int taken = 0;                // in this run
   int resumed = 0;              // already stored
-  bool interrupted = false;     // by Ctrl-C
+  bool interrupted = false;     // by Ctrl-C or another signal
+  int signal = 0;               // a signal that ended the current sample too; 0: none
   std::vector<Sample> samples;  // of the whole run
 };
+// Of an interrupted run: 1 after Ctrl-C, 128 plus the signal number otherwise, as shells do.
+ExitCode interrupted_code(const ProfileResult& profiled);
+
 // Starts a run, or resumes the unfinished one of this plan and environment. Each sample is durable
 // before it is reported.
 ProfileResult profile(const PreparedProfile& prepared, Store& store, const Context& context);

@@ -1,12 +1,9 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -14,13 +11,14 @@
 #include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
-#include "cli/interrupt.h"
+#include "cli/estimate/relayed_command.h"
 #include "cli/job/job_source.h"
 #include "cli/observe/observation_file.h"
 #include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "cli/text/estimate_text.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace memfathom {
 namespace {
@@ -31,8 +29,12 @@ constexpr const char* kObservedVariable = "MEMFATHOM_OBSERVED";
 // A temporary file for the command's own measurements, removed on destruction.
 class ObservedFile {
  public:
-  ObservedFile() : path_((std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string()) {
-    const int file = mkstemp(path_.data());
+  ObservedFile() {
+    std::error_code missing;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    if (missing) return;  // $TMPDIR names none: the command is run all the same
+    path_ = (folder / "memfathom-XXXXXX").string();
+    const int file = mkostemp(path_.data(), O_CLOEXEC);
     if (file < 0) {
       path_.clear();
       return;
@@ -51,22 +53,6 @@ class ObservedFile {
  private:
   std::string path_;
 };
-
-pid_t start(const std::vector<std::string>& command) {
-  std::vector<std::string> words = command;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int failure =
-      posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
-  if (failure != 0) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("{} cannot be run: {}; is it installed and in PATH?", command.front(),
-                            std::strerror(failure)));
-  }
-  return child;
-}
 
 // A monitoring failure must neither stop the command nor prevent it from running.
 std::optional<ProcessWatch> watch_gpus(const Context& context) {
@@ -89,21 +75,15 @@ void read_once(ProcessWatch& watch, pid_t child, bool& works) {
   }
 }
 
-// Waits for the command; returns its exit code, or 128 plus the signal number, as shells do.
-int wait_for(pid_t child, ProcessWatch* watch) {
-  // Ctrl-C reaches the command too; keep waiting for its exit code.
-  const InterruptGuard interrupt;
-  int status = 0;
+// Runs the command to its end and returns its exit code.
+int run(const std::vector<std::string>& words, ProcessWatch* watch) {
+  RelayedCommand command(words);
   bool watching = watch != nullptr;
-  while (true) {
-    const pid_t ended = waitpid(child, &status, watching ? WNOHANG : 0);
-    if (ended == child) break;
-    if (ended < 0 && errno != EINTR) break;
-    if (!watching) continue;
-    read_once(*watch, child, watching);
+  while (watching && !command.has_ended()) {
+    read_once(*watch, command.pid(), watching);
     poll(nullptr, 0, kSamplingMilliseconds);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return command.wait();
 }
 
 // The observations the command wrote, and the monitored peak if the command succeeded: a failed one
@@ -152,7 +132,7 @@ ExitCode run_and_observe(const std::vector<std::string>& command, const JobInput
   const ObservedFile written;
   std::optional<ProcessWatch> watch = watch_gpus(context);
   ProcessWatch* watching = watch ? &*watch : nullptr;
-  const int code = wait_for(start(command), watching);
+  const int code = run(command, watching);
   report(estimate, written, watching, code, defaults, context);
   return static_cast<ExitCode>(code);
 }
@@ -181,7 +161,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.flag("--strict", strict);
   parser.parse(arguments);
   const JobInput input = source.read("check");
-  Estimate estimate = LocalSession(database_path(context)).estimator().estimate_as_run(input.job);
+  Estimate estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input.job);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;
@@ -189,10 +169,11 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
     throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
   }
   const bool run = status != VerdictStatus::kDoesNotFit && !(strict && is_undecided(estimate));
-  if (!context.quiet || !run) context.err << verdict_sentence(estimate, false);
+  if (!context.quiet || !run) context.err << printable(verdict_sentence(estimate, false));
   if (!run) {
     if (!command.empty())
-      context.err << fmt::format("{} was not run{}\n", command.front(), reason_of(estimate));
+      context.err << fmt::format("{} was not run{}\n", printable(command.front()),
+                                 reason_of(estimate));
     return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
   }
   if (command.empty()) return ExitCode::kYes;

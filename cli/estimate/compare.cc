@@ -58,7 +58,7 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
     request.patches.push_back({file, patch_of(load_document(file)), {}});
   request.targets = split(targets.value_or(""));
 
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   const StrategyComparison comparison = compare_strategies(input, request, session.estimator());
   for (const std::string& sentence : comparison.skipped) context.warn(sentence);
   if (context.format == Format::kTable)

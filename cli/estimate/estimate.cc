@@ -33,7 +33,7 @@ ExitCode answer_batch(const std::string& file, const BatchOptions& question, Con
                 fmt::format("--batch {} writes JSON lines, one per job; remove --format {}", file,
                             context.format == Format::kCsv ? "csv" : "markdown"));
   }
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   if (file == "-")
     return estimate_batch(std::cin, "standard input", question, session.estimator(), context);
   std::ifstream input(file);
@@ -98,7 +98,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
     return answer_batch(*file, {source.reader(), explain, strict}, context);
   }
   const JobInput input = source.read("estimate");
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   if (recommends || settings.asked())
     return recommend_for(input, settings, session.estimator(), context);
   const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());

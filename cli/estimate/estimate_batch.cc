@@ -2,13 +2,12 @@
 
 #include <istream>
 #include <ostream>
-#include <streambuf>
 #include <string>
 #include <vector>
 
 #include "core/document.h"
-#include "core/error.h"
 #include "core/parallel_for.h"
+#include "core/read_line.h"
 #include "estimator/json/batch_line.h"
 
 namespace memfathom {
@@ -16,6 +15,7 @@ namespace {
 
 // Lines are processed in blocks of this size, which bounds memory.
 constexpr std::size_t kBlock = 256;
+constexpr std::size_t kBlockBytes = std::size_t{64} << 20;
 
 struct BatchLine {
   std::string text;
@@ -32,20 +32,6 @@ void answer_all(std::vector<BatchLine>& lines, const std::string& name, const Ba
   });
 }
 
-// The next line without its newline; an overlong line is truncated and then refused.
-bool read_line(std::istream& input, std::string& text) {
-  constexpr std::size_t kMaxLineBytes = DocumentLimits{}.max_file_bytes + 1;
-  text.clear();
-  std::streambuf& buffer = *input.rdbuf();
-  bool any = false;
-  for (int c = buffer.sbumpc(); c != std::char_traits<char>::eof(); c = buffer.sbumpc()) {
-    any = true;
-    if (c == '\n') return true;
-    if (text.size() < kMaxLineBytes) text.push_back(static_cast<char>(c));
-  }
-  return any;
-}
-
 }  // namespace
 
 ExitCode estimate_batch(std::istream& input, const std::string& name, const BatchOptions& options,
@@ -53,6 +39,7 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Batc
   bool failed = false;
   bool undecided = false;
   int number = 0;
+  std::size_t bytes = 0;  // of the lines
   std::vector<BatchLine> lines;
   const auto flush = [&] {
     answer_all(lines, name, options, estimator);
@@ -62,13 +49,18 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Batc
       undecided = undecided || line.answer.undecided;
     }
     lines.clear();
+    bytes = 0;
   };
   std::string text;
-  while (read_line(input, text)) {
+  while (read_line(input, name, DocumentLimits{}.max_file_bytes, text)) {
     ++number;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     lines.push_back({std::move(text), number, {}});
-    if (lines.size() == kBlock) flush();
+    bytes += lines.back().text.size();
+    // Whoever waits for an answer before the next line gets it.
+    const bool awaited = input.rdbuf()->in_avail() <= 0;
+    if (lines.size() == kBlock || bytes >= kBlockBytes || awaited) flush();
+    if (awaited) context.out.flush();
   }
   if (!lines.empty()) flush();
   if (failed) return ExitCode::kUsage;

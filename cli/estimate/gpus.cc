@@ -56,7 +56,7 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
   std::vector<GpuFit> gpus;
   if (only_fitting || source.given()) {
     const JobInput input = source.read("gpus --fits");
-    gpus = gpus_for_job(input, LocalSession(database_path(context)).estimator());
+    gpus = gpus_for_job(input, LocalSession(find_database(context)).estimator());
     only_fitting = true;
   } else {
     gpus = list_gpus();

@@ -106,7 +106,7 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   parser.flag("--recommend", ignored);  // accepted so that `estimate --recommend` lines work here
   parser.parse(arguments);
   const JobInput input = source.read("recommend");
-  return recommend_for(input, settings, LocalSession(database_path(context)).estimator(), context);
+  return recommend_for(input, settings, LocalSession(find_database(context)).estimator(), context);
 }
 
 }  // namespace memfathom

@@ -72,7 +72,7 @@ AccuracyRequest parsed(const Arguments& arguments) {
 
 ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   const AccuracyRequest request = parsed(arguments);
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   const AccuracyReport report = measure_accuracy(request, session.estimator());
   for (const std::string& refusal : report.refusals) context.detail(refusal);
   if (context.format == Format::kJson) {

@@ -114,7 +114,7 @@ ExitCode run_monitor(const Arguments& arguments, Context& context) {
   }
   MonitorOutcome outcome{*peak, {}, {}};
   if (input) {
-    outcome.estimate = LocalSession(database_path(context)).estimator().estimate_as_run(input->job);
+    outcome.estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input->job);
     outcome.kept = observation_of(*peak, watch, to_json(input->document).dump());
     if (framework_version) outcome.kept->framework_version = *framework_version;
     store_observations({*outcome.kept}, context);

@@ -11,6 +11,9 @@
 #include "cli/job/job_source.h"
 #include "core/document.h"
 #include "core/error.h"
+#include "core/gpus.h"
+#include "core/read_line.h"
+#include "core/utf8.h"
 #include "estimator/job/absolute_paths.h"
 
 namespace memfathom {
@@ -60,6 +63,20 @@ void read_figure(const Node& node, Observation& observation) {
     node.refuse("it must have bytes, or fits where only that is known");
 }
 
+// One absurd figure would spoil every fit that uses it.
+void check_bytes(const Node& figure, const Observation& observation) {
+  if (!observation.bytes) return;
+  constexpr Bytes kMaxBytes{std::int64_t{1} << 46};  // 64 TiB: of the host's memory, too
+  const Node& bytes = figure.at("bytes");
+  if (observation.bytes->count() == 0)
+    bytes.refuse("it must be at least 1; leave out what was not measured");
+  const Gpu* gpu = find_gpu(observation.gpu);
+  const Bytes most = gpu != nullptr ? gpu->memory() : kMaxBytes;
+  if (*observation.bytes <= most) return;
+  bytes.refuse(fmt::format("it must be at most {}{}; write the bytes of one GPU", most.count(),
+                           gpu != nullptr ? fmt::format(", the memory of {}", gpu->name) : ""));
+}
+
 // Nothing for rows that are not totals or that set "exclude".
 std::optional<Observation> observation_of(const Node& row, const std::filesystem::path& file,
                                           const Observation& defaults) {
@@ -76,6 +93,7 @@ std::optional<Observation> observation_of(const Node& row, const std::filesystem
   if (measured != nullptr) measured->check_keys({"metric", "bytes", "fits"});
   read_figure(figure, observation);
   read_job_of(row, file, observation);
+  check_bytes(figure, observation);
   return observation;
 }
 
@@ -116,6 +134,16 @@ std::string json_of(const std::vector<std::string>& columns, const std::vector<s
   return "{" + text + "}";
 }
 
+// Removes the byte order mark that Excel writes. What is not UTF-8 is refused here, because a row
+// of CSV becomes JSON before it is parsed.
+void check_encoding(std::string& line, const std::string& where, bool first) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (first && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+  if (find_invalid_utf8(line) == std::string::npos && line.find('\0') == std::string::npos) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: the text is not UTF-8; save the file as UTF-8", where));
+}
+
 }  // namespace
 
 std::vector<Observation> read_observations(const std::filesystem::path& file,
@@ -128,7 +156,9 @@ std::vector<Observation> read_observations(const std::filesystem::path& file,
   std::vector<Observation> observations;
   std::vector<std::string> columns;
   std::string line;
-  for (int number = 1; std::getline(input, line); ++number) {
+  for (int number = 1; read_line(input, file.string(), DocumentLimits{}.max_file_bytes, line);
+       ++number) {
+    check_encoding(line, fmt::format("{}:{}", file.string(), number), number == 1);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (!line.starts_with("{") && columns.empty()) {
       columns = fields_of(line);

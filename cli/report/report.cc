@@ -25,7 +25,7 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   source.declare(parser);
   parser.parse(arguments);
   const JobInput input = source.read("report estimate");
-  const LocalSession session(database_path(context));
+  const LocalSession session(find_database(context));
   const Estimator& estimator = session.estimator();
   Estimate estimate = estimator.estimate_as_run(input.job, true);
   input.annotate(estimate);
@@ -40,7 +40,7 @@ ExitCode report_calibration(const Arguments& arguments, Context& context) {
   OptionParser parser("report calibration");
   parser.positional("NAME", wanted);
   parser.parse(arguments);
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   context.out << calibration_page(lookup_calibration(wanted, store));
   return ExitCode::kYes;
 }

@@ -125,7 +125,7 @@ ExitCode run_status(const Arguments& arguments, Context& context) {
   OptionParser parser("status");
   parser.parse(arguments);
   const MachineReport machine = report_machine();
-  const std::optional<Store> store = Store::open_if_exists(database_path(context));
+  const std::optional<Store> store = open_database_if_exists(context);
   const std::vector<Calibration> stored =
       store ? store->calibrations() : std::vector<Calibration>{};
 

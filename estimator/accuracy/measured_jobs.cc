@@ -9,6 +9,7 @@
 
 #include "core/document.h"
 #include "core/error.h"
+#include "core/read_line.h"
 #include "estimator/job/absolute_paths.h"
 #include "estimator/job/read_job.h"
 #include "estimator/session/job_input.h"
@@ -62,7 +63,8 @@ void read_file(const std::filesystem::path& file, const MeasuredJobsFilter& filt
                 fmt::format("{}: cannot be read; give a file of JSON lines or a folder of them",
                             file.string()));
   std::string line;
-  for (int number = 1; std::getline(input, line); ++number) {
+  for (int number = 1; read_line(input, file.string(), DocumentLimits{}.max_file_bytes, line);
+       ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Node document = parse_json(line, file.string(), number);
     if (document.find("exclude") != nullptr) continue;

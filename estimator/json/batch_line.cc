@@ -1,6 +1,8 @@
 #include "estimator/json/batch_line.h"
 
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "core/error.h"
 #include "estimator/json/estimate_json.h"
@@ -35,6 +37,15 @@ BatchAnswer answer_line(const std::string& text, const std::string& name, int li
   } catch (const Error& error) {
     answer.failed = true;
     answer.text = error_json_line(id, error.what(), error.kind());
+  } catch (const std::bad_alloc&) {
+    answer.failed = true;
+    answer.text = error_json_line(
+        id, "this machine has no memory left for this job; close other programs or ask for less",
+        ErrorKind::kOutOfMemory);
+  } catch (const std::length_error&) {
+    answer.failed = true;
+    answer.text = error_json_line(id, "this job has more parts than can be listed; ask for less",
+                                  ErrorKind::kInput);
   }
   return answer;
 }

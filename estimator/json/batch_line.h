@@ -17,8 +17,8 @@ struct BatchAnswer {
   bool undecided = false;
 };
 
-// `read` completes a line's job; `name` and `line` say where the text comes from. Throws nothing
-// but out-of-memory of the process itself.
+// `read` completes a line's job; `name` and `line` say where the text comes from. A job for
+// which the memory of this machine is too small is an error of its line too.
 BatchAnswer answer_line(const std::string& text, const std::string& name, int line,
                         const std::function<JobInput(Node)>& read, bool explains,
                         const Estimator& estimator);

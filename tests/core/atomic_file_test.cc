@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -49,6 +50,29 @@ TEST_F(AtomicFileTest, KeepsSymbolicLinks) {
   write_file_atomically(folder_ / "link", "new");
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
   EXPECT_EQ(content("target"), "new");
+}
+
+TEST_F(AtomicFileTest, AnExistingFileKeepsItsMode) {
+  std::ofstream(folder_ / "a") << "old";
+  for (const auto mode : {fs::perms{0600}, fs::perms{0640}, fs::perms{0755}}) {
+    fs::permissions(folder_ / "a", mode);
+    write_file_atomically(folder_ / "a", "new");
+    EXPECT_EQ(fs::status(folder_ / "a").permissions(), mode);
+  }
+}
+
+TEST_F(AtomicFileTest, ALinkUnderAGuessedTemporaryNameIsNotFollowed) {
+  std::ofstream(folder_ / "victim") << "precious";
+  fs::create_symlink(folder_ / "victim", folder_ / ("a." + std::to_string(::getpid()) + ".tmp"));
+  write_file_atomically(folder_ / "a", "new");
+  EXPECT_EQ(content("victim"), "precious");
+  EXPECT_EQ(content("a"), "new");
+}
+
+TEST_F(AtomicFileTest, ANameOfTheGreatestLengthIsWritten) {
+  const std::string name(255, 'n');
+  write_file_atomically(folder_ / name, "x");
+  EXPECT_EQ(content(name), "x");
 }
 
 TEST_F(AtomicFileTest, RefusesADirectoryByName) {

@@ -98,10 +98,10 @@ TEST(TableTest, WritesEscapeSequencesOnlyInColour) {
   EXPECT_THAT(sizes().text(true), HasSubstr("\x1b[1mtotal\x1b[0m          13 GiB"));
 }
 
-TEST(TableTest, RemovesControlCharactersFromCells) {
+TEST(TableTest, EscapesControlCharactersOfCells) {
   Table table({{"name"}});
   table.add_row({"a\x1b[2Jb\nc"});
-  EXPECT_EQ(table.text(true), "\x1b[1mname\x1b[0m\n--------\na [2Jb c\n");
+  EXPECT_EQ(table.text(true), "\x1b[1mname\x1b[0m\n-------------\na\\u001b[2Jb c\n");
 }
 
 TEST(TableTest, RendersMarkdown) {
@@ -115,6 +115,23 @@ TEST(TableTest, QuotesCsvWhereNeeded) {
   table.add_row({"1,5", "say \"hi\""});
   table.add_row({"line\nbreak", ""});
   EXPECT_EQ(table.csv(), "a,b\r\n\"1,5\",\"say \"\"hi\"\"\"\r\n\"line\nbreak\",\r\n");
+}
+
+TEST(TableTest, CellsOfCsvAreNoFormulas) {
+  Table table({{"a"}});
+  for (const char* cell : {"=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "@SUM(1)"}) {
+    table.add_row({cell});
+  }
+  for (const char* cell : {"-12.5", "+3 %", "-1.20 GiB", "-", "a=b"}) table.add_row({cell});
+  EXPECT_EQ(table.csv(),
+            "a\r\n\"'=1+1\"\r\n\"'+cmd|' /C calc'!A0\"\r\n\"'-2+3+cmd|' /C calc'!A0\"\r\n"
+            "\"'@SUM(1)\"\r\n-12.5\r\n+3 %\r\n-1.20 GiB\r\n-\r\na=b\r\n");
+}
+
+TEST(TableTest, CellsOfMarkdownAreText) {
+  Table table({{"a"}});
+  table.add_row({"![x](http://x)<script>`"});
+  EXPECT_EQ(table.markdown(), "| a |\n|---|\n| !\\[x\\](http://x)\\<script>\\` |\n");
 }
 
 TEST(TableTest, RefusesARowOfAnotherLength) {

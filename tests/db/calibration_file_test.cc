@@ -88,6 +88,12 @@ TEST(CalibrationFileTest, RefusesOtherFiles) {
               HasSubstr("x.json: "));
 }
 
+TEST(CalibrationFileTest, RefusesAFileOfSixtyThousandLevels) {
+  const std::string deep = std::string(60'000, '[') + std::string(60'000, ']');
+  EXPECT_THAT(refusal_of(R"({"schema": "memfathom.calibration/1", "name": )" + deep + "}"),
+              AllOf(HasSubstr("x.json is not a calibration"), HasSubstr("levels deep")));
+}
+
 TEST(CalibrationFileTest, NamesAFileThatCannotBeRead) {
   const TemporaryDirectory directory;
   EXPECT_THROW(read_calibration_file(directory / "missing.json"), Error);

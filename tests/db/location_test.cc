@@ -49,6 +49,10 @@ TEST_F(LocationTest, IgnoresARelativeXdgDirectoryAndAnEmptyName) {
   EXPECT_EQ(default_database_path(), "/home/ada/.local/share/memfathom/memfathom.db");
 }
 
+TEST_F(LocationTest, FindsNoDatabaseWithoutAHome) {
+  EXPECT_EQ(find_default_database_path(), std::nullopt);
+}
+
 TEST_F(LocationTest, NamesTheVariableToSetIfThereIsNoHome) {
   try {
     default_database_path();

@@ -193,6 +193,70 @@ TEST(StoreOpenTest, DetectsAnEditedSchema) {
               ::testing::ElementsAre(HasSubstr("something else")));
 }
 
+TEST(StoreOpenTest, RunsNoTriggerOfTheFile) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "planted.db";
+  make_database(path);
+  execute(path, "CREATE TRIGGER planted AFTER INSERT ON runs BEGIN DELETE FROM samples; END");
+  Store store = Store::open(path, Store::Mode::kReadWrite);
+  const auto before = store.samples({.include_virtual = true}).size();
+  ASSERT_GT(before, 0U);
+  store.begin_run(examples::run_of(examples::a100()));
+  EXPECT_EQ(store.samples({.include_virtual = true}).size(), before);
+}
+
+TEST(StoreOpenTest, ReadsNoViewOfTheFile) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "view.db";
+  make_database(path);
+  execute(path,
+          "PRAGMA foreign_keys = OFF; DROP TABLE annotations; CREATE VIEW annotations AS SELECT "
+          "1 AS uid, 2 AS subject, 3 AS created, 4 AS note");
+  const Store store = Store::open(path, Store::Mode::kReadOnly);
+  expect_error(ErrorKind::kInput, HasSubstr("does not have the tables of memfathom"),
+               [&] { store.annotations(""); });
+}
+
+TEST(StoreOpenTest, RefusesTheTablesOfAnotherProgramUnderOurApplicationId) {
+  const TemporaryDirectory directory;
+  for (const char* version : {"0", "1"}) {
+    const fs::path path = directory.path() / (std::string("foreign") + version + ".db");
+    execute(path,
+            "PRAGMA application_id = 1835426914; CREATE TABLE runs (a); PRAGMA user_version "
+            "= " +
+                std::string(version));
+    for (const Store::Mode mode : {Store::Mode::kReadOnly, Store::Mode::kReadWrite}) {
+      expect_error(ErrorKind::kInput, HasSubstr("does not have the tables of memfathom"),
+                   [&] { Store::open(path, mode).info(); });
+    }
+  }
+}
+
+TEST(StoreOpenTest, RefusesAPipeAtOnceAndAnEmptyName) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "pipe.db";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const Store::Mode mode : {Store::Mode::kReadOnly, Store::Mode::kReadWrite}) {
+    expect_error(ErrorKind::kInput, HasSubstr("not a regular file"),
+                 [&] { Store::open(path, mode); });
+    expect_error(ErrorKind::kInput, HasSubstr("is empty"), [&] { Store::open("", mode); });
+  }
+}
+
+TEST(StoreOpenTest, CheckFindsAFileWhoseWriterWasKilledAtTheStart) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "killed.db";
+  // As a killed backup leaves it: pages, and the journal of a transaction that began with none.
+  make_database(directory / "whole.db");
+  write(path, std::string(4096, '\0') + content_of(directory / "whole.db").substr(4096));
+  std::string journal("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  journal += std::string("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\x10\0", 20);
+  journal.resize(512, '\0');
+  write(path.string() + "-journal", journal);
+  EXPECT_THAT(Store::open(path, Store::Mode::kReadOnly).check(),
+              ::testing::ElementsAre(HasSubstr("it is empty")));
+}
+
 TEST(StoreOpenTest, DetectsARowWithoutItsParent) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "orphan.db";

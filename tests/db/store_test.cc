@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -333,6 +335,20 @@ TEST_F(StoreTest, BacksUpToANewFileOnly) {
             store_.info().fingerprint);
   EXPECT_THROW(store_.backup(target), Error);
   EXPECT_THROW(store_.backup(directory_ / "missing" / "backup.db"), Error);
+  EXPECT_THROW(store_.backup(""), Error);
+}
+
+TEST_F(StoreTest, ABackupHasItsNameWhenItIsComplete) {
+  const std::filesystem::path folder = directory_ / "backups";
+  std::filesystem::create_directory(folder);
+  // What a killed one of the same process left is no obstacle.
+  std::ofstream(folder / (".a.db." + std::to_string(getpid()) + ".partial")) << "half";
+  store_.backup(folder / "a.db");
+  EXPECT_THAT(Store::open(folder / "a.db", Store::Mode::kReadOnly).check(), IsEmpty());
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, ::testing::ElementsAre("a.db"));
 }
 
 }  // namespace

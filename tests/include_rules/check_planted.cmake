@@ -33,6 +33,8 @@ plant(kernels/memory/a.cc "#include \"kernels/framework/tensor/tensor.h\"" "kern
 plant(kernels/framework/ops/b.cc "#include \"kernels/devices/dry/dry_device.h\"" "kernels/framework may include core")
 plant(estimator/models/blocks/a.cc "#include \"estimator/models/families/families.h\"" "estimator/models/blocks may include core")
 plant(kernels/devices/dry/a.cc "#include <fftw3.h>" "oneDNN and FFTW only in kernels/devices/cpu")
+plant(db/c.cc "auto a = nlohmann::json::parse(text)" "JSON is parsed by parse_json or parse_json_value")
+plant(cli/c.cc "nlohmann::ordered_json::sax_parse(text, &events)" "JSON is parsed by parse_json or parse_json_value")
 set(families estimator/models/families)
 plant(${families}/language/a.cc "#include \"${families}/language/b.h\"" "language/a may not include another family")
 plant(${families}/language/a/a.cc "#include \"${families}/language/ab/parts.h\"" "language/a may not include another family")

@@ -42,6 +42,7 @@ TEST(ProbeMessageTest, ReadsBackARequest) {
 TEST(ProbeMessageTest, RefusesInvalidMessages) {
   EXPECT_THROW(request_from("{}"), Error);
   EXPECT_THROW(reply_from("half an ans"), Error);
+  EXPECT_THROW(reply_from("{\"environment\":" + std::string(60'000, '[')), Error);
 }
 
 TEST(ProbeProcessTest, ReportsACrashWithItsSignal) {

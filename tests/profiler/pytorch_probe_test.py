@@ -126,6 +126,16 @@ class ProtocolTest(unittest.TestCase):
         stages.read("tensors")
         self.assertGreater(stages.peak(), len(kept) // 2)
 
+    def test_modules_of_the_current_directory_are_not_imported(self):
+        with tempfile.TemporaryDirectory() as folder, open(PROBE) as text:
+            for name in ("json", "ctypes", "gc", "os", "platform", "re", "threading", "time", "torch"):
+                with open(os.path.join(folder, name + ".py"), "w") as planted:
+                    planted.write("open('imported', 'w')\n")
+            run = subprocess.run([sys.executable, "-c", text.read()], input="{}", text=True, cwd=folder,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(run.returncode, 1)
+            self.assertFalse(os.path.exists(os.path.join(folder, "imported")), run.stderr)
+
     def test_a_failure_is_one_sentence_and_no_answer(self):
         request = json.dumps({"device": "virtual:blue", "workload": ""})
         with open(PROBE) as text:

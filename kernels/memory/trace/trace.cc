@@ -123,7 +123,14 @@ class TraceBuilder {
 
 Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits) {
   TraceReader reader(input, name, limits);
-  return TraceBuilder(reader, name).build();
+  Trace trace = TraceBuilder(reader, name).build();
+  if (trace.events.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: the trace has no allocations; was its recording cut short? Record "
+                            "it again",
+                            name));
+  }
+  return trace;
 }
 
 Trace load_trace(const std::string& path, const TraceLimits& limits) {

@@ -256,6 +256,12 @@ TEST(HostileTraceTest, RefusesInvalidHeaders) {
   EXPECT_NE(refusal("{broken\n"), "accepted");
 }
 
+TEST(HostileTraceTest, RefusesATraceWithoutAllocations) {
+  EXPECT_THAT(refusal("{}\n"), HasSubstr("the trace has no allocations"));
+  EXPECT_THAT(refusal("{}\n{\"op\":\"phase\",\"name\":\"forward\"}\n"),
+              HasSubstr("the trace has no allocations"));
+}
+
 TEST(HostileTraceTest, RefusesLongLinesAndTooManyEvents) {
   TraceLimits limits;
   limits.max_line_bytes = 100;
