@@ -25,6 +25,7 @@ struct Version {
   // The release series: 2.6.1 belongs to 2.6.
   constexpr Version series() const { return {major, minor, 0}; }
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads a defaulted <=>
   friend constexpr auto operator<=>(const Version&, const Version&) = default;
 
  private:

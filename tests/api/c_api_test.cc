@@ -41,9 +41,8 @@ class CApiTest : public testing::Test {
   void TearDown() override { memfathom_close(session_); }
 
   Answer estimate(const std::string& request) const {
-    return ask([&](char** result) {
-      return memfathom_estimate(session_, request.c_str(), result);
-    });
+    return ask(
+        [&](char** result) { return memfathom_estimate(session_, request.c_str(), result); });
   }
 
   memfathom_session* session_ = nullptr;
@@ -153,8 +152,7 @@ TEST_F(CApiTest, ASessionAnswersSeveralThreadsAlike) {
   const std::string expected = estimate(kJob).text;
   std::vector<std::string> texts(4);
   std::vector<std::thread> threads;
-  for (std::string& text : texts)
-    threads.emplace_back([&] { text = estimate(kJob).text; });
+  for (std::string& text : texts) threads.emplace_back([&] { text = estimate(kJob).text; });
   for (std::thread& thread : threads) thread.join();
   for (const std::string& text : texts) EXPECT_EQ(text, expected);
 }

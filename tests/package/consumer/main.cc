@@ -1,4 +1,5 @@
-// A C++ program of somebody else: every question of the public headers, for the job file that it is given.
+// A C++ program of somebody else: every question of the public headers, for the job file that it is
+// given.
 #include <memfathom/session.h>
 #include <memfathom/trace.h>
 
@@ -22,7 +23,8 @@ int main(int argc, char** argv) {
   if (session.compare(job, {.strategies = {"checkpointing"}}).strategies.size() != 2) return 1;
   if (session.models().empty() || session.gpus().size() <= session.gpus(larger).size()) return 1;
   const auto batch = session.estimate_batch(
-      {{{"model", {{"preset", "gpt2"}}}, {"training", {{"sequence_length", 128}}}}, {{"modell", 1}}});
+      {{{"model", {{"preset", "gpt2"}}}, {"training", {{"sequence_length", 128}}}},
+       {{"modell", 1}}});
   if (batch.size() != 2 || batch[0].error || !batch[1].error) return 1;
   try {
     session.estimate(memfathom::Job("model: {preset: nonsense}"));
