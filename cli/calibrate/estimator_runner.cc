@@ -14,9 +14,15 @@ FrameworkPolicy policy_of(const Environment& environment) {
   FrameworkPolicy policy;
   switch (environment.kind()) {
     case DeviceKind::kCuda:
-      return FrameworkPolicy::for_stack(is_torch ? environment.framework_version : "",
-                                        compute_capability(environment.architecture));
-    case DeviceKind::kCpu: policy.cublas_workspace = Bytes{}; break;  // it has no cuBLAS
+      policy = FrameworkPolicy::for_stack(is_torch ? environment.framework_version : "",
+                                          compute_capability(environment.architecture));
+      // Our own layers take cuDNN's fused attention wherever it has one (docs/cuda.md).
+      if (!is_torch) policy.prefers_cudnn_attention = policy.compute_capability >= 80;
+      break;
+    case DeviceKind::kCpu:  // it has no cuBLAS
+      policy.cublas_workspace = Bytes{};
+      policy.cublaslt_workspace = Bytes{};
+      break;
     case DeviceKind::kVirtual:
     case DeviceKind::kDry: break;
   }

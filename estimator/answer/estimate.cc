@@ -189,10 +189,10 @@ std::vector<PhaseLine> phase_lines(const DryRun& run) {
 std::string job_group(const Job& job, const DryRun& run) {
   if (job.training.mode == Mode::kGenerate) return std::string(kGenerationGroup);
   if (job.training.mode == Mode::kInference)
-    return (run.uses_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
+    return (run.asks_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
   if (run.uses_cufft) return "fourier";
-  if (job.model.layers() != nullptr && !run.uses_cudnn) return "dense";
-  return run.uses_cudnn ? "convolution" : "transformer";
+  if (job.model.layers() != nullptr && !run.asks_cudnn) return "dense";
+  return run.asks_cudnn ? "convolution" : "transformer";
 }
 
 std::optional<Bytes> memory_for_cache(const Job& job, const Estimate& estimate,

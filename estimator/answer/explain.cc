@@ -234,8 +234,9 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
                                grouped(f.run.trainable_count))
                  : "adapters after the blocks";
     case Component::kWorkspaceCublas:
-      return "one workspace for each thread and stream that multiplies matrices, kept for good; "
-             "its size follows from PyTorch's version and the GPU";
+      return "one workspace for each thread and stream that multiplies matrices, kept for good "
+             "before PyTorch 2.15 and for the call from 2.15 on; its size follows from PyTorch's "
+             "version and the GPU";
     case Component::kWorkspaceCudnn:
       return "what the plan that cuDNN picks for the convolution at the peak asks for";
     case Component::kWorkspaceCufft: return "the work area of the transform at the peak";
@@ -262,7 +263,7 @@ void add_causes(const Facts& f, std::vector<Explanation>& list) {
                     "best fit, so a slightly larger tensor may find no block that a smaller one "
                     "found, or the other way round; expandable_segments:True avoids most of it"});
   }
-  if (f.run.uses_cudnn && f.job.allocator.backend == Backend::kCaching) {
+  if (f.run.asks_cudnn && f.job.allocator.backend == Backend::kCaching) {
     list.push_back(
         {"device", "",
          "the device total need not grow evenly with the batch: cuDNN picks another plan "

@@ -111,6 +111,7 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
   note_peaks(session.ledger(), session.allocator().statistics(), run);
   run.uses_cublas = session.used_cublas();
   run.uses_cudnn = session.used_cudnn();
+  run.asks_cudnn = session.asked_cudnn();
   run.uses_cufft = session.used_cufft();
   run.host_peak = host.peak();
   return run;

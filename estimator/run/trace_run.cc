@@ -1,7 +1,9 @@
 #include "estimator/run/trace_run.h"
 
+#include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "estimator/run/simulated_memory.h"
 #include "kernels/devices/dry/dry_device.h"
@@ -20,6 +22,9 @@ bool is_gemm(std::string_view operation) {
   }
   return false;
 }
+
+// Of these, the one that cuBLASLt computes.
+bool has_bias(std::string_view operation) { return operation.ends_with("addmm"); }
 
 // What a storage is for, when the trace does not say it: by the phase in which it was made.
 Component component_of(const Trace& trace, std::size_t event, const Trace::Span& span) {
@@ -54,8 +59,11 @@ class Replayer {
         release(held_[event.slot]);
         continue;
       }
-      if (policy_.count_workspaces && is_gemm(trace_.label_of(i).name)) take_gemm_workspace();
+      const std::string& operation = trace_.label_of(i).name;
+      const bool multiplies = policy_.count_workspaces && is_gemm(operation);
+      if (multiplies && policy_.keeps_cublas_workspace) keep_gemm_workspaces(operation);
       held_[event.slot] = take(Bytes{event.bytes}, component_of(trace_, i, *span_), event.stream);
+      if (multiplies) use_gemm_workspace(operation);
       for (;
            convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i;
            ++convolution) {
@@ -91,13 +99,28 @@ class Replayer {
     held.allocation = {};
   }
 
+  bool has_own_epilogue(std::string_view operation) const {
+    return has_bias(operation) && policy_.cublaslt_workspace.count() > 0;
+  }
+
   // One per thread: autograd's has its own from the first backward on.
-  void take_gemm_workspace() {
+  void keep_gemm_workspaces(std::string_view operation) {
+    const bool backward = span_->phase == "backward";
+    if (!std::exchange(cublas_kept_[backward], true))
+      take(policy_.cublas_workspace, Component::kWorkspaceCublas, 0);
+    if (policy_.keeps_cublaslt_workspace && has_own_epilogue(operation) &&
+        !std::exchange(cublaslt_kept_[backward], true))
+      take(policy_.cublaslt_workspace, Component::kWorkspaceCublas, 0);
+  }
+
+  // The workspace that is allocated for one call, after its result.
+  void use_gemm_workspace(std::string_view operation) {
     uses_cublas = true;
-    bool& taken = span_->phase == "backward" ? backward_workspace_ : forward_workspace_;
-    if (taken) return;
-    taken = true;
-    take(policy_.cublas_workspace, Component::kWorkspaceCublas, 0);
+    const bool epilogue = has_own_epilogue(operation);
+    if (epilogue ? policy_.keeps_cublaslt_workspace : policy_.keeps_cublas_workspace) return;
+    Held workspace = take(epilogue ? policy_.cublaslt_workspace : policy_.cublas_workspace,
+                          Component::kWorkspaceCublas, 0);
+    release(workspace);
   }
 
   const Trace& trace_;
@@ -106,8 +129,8 @@ class Replayer {
   const FrameworkPolicy& policy_;
   std::vector<Held> held_;
   const Trace::Span* span_ = nullptr;
-  bool forward_workspace_ = false;
-  bool backward_workspace_ = false;
+  std::array<bool, 2> cublas_kept_{};    // by the forward and the backward thread
+  std::array<bool, 2> cublaslt_kept_{};  // likewise
 };
 
 }  // namespace
@@ -129,7 +152,7 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
   DryRun run;
   note_peaks(replayer.ledger, memory.allocator().statistics(), run);
   run.uses_cublas = replayer.uses_cublas;
-  run.uses_cudnn = replayer.uses_cudnn;
+  run.uses_cudnn = run.asks_cudnn = replayer.uses_cudnn;
   return run;
 }
 

@@ -132,7 +132,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     }
     options.workspaces = opened.model;
     DryRun run = run_dry(with_versions, options);
-    if (run.uses_cudnn && opened.compute_capability != planned_for)
+    if (run.asks_cudnn && opened.compute_capability != planned_for)
       run.assumptions.push_back(nearest_architecture_sentence(planned_for, opened));
     if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
     if (from_published_runs && !named.empty())
@@ -145,7 +145,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     options.ceiling = *options.ceiling * 2;
   if (is_unrecorded) {
     DryRun current = run_with(capability, kCurrentCudnnTable);
-    if (!current.uses_cudnn) return current;
+    if (!current.asks_cudnn) return current;
     options.timeline = nullptr;
     average(current, run_with(capability, kEarlierCudnnTable),
             "the cuDNN of the published runs is not recorded: the reserved memory is the mean of "
@@ -153,7 +153,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     return current;
   }
   DryRun run = run_with(capability, "");
-  if (!run.uses_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
+  if (!run.asks_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
   options.timeline = nullptr;
   average(run, run_with(kWithoutTf32, ""),
           "no GPU is named: the reserved memory is the mean of {} and {}, to which cuDNN's "

@@ -51,7 +51,7 @@ Tensor linear_over_shards(const Linear& layer, const Tensor& input, std::int64_t
   const Tensor whole = session.empty(shape, x.dtype());
   shape[-1] = weight.size(0);
   Tensor out = session.empty(shape, x.dtype());
-  session.before_gemm(bias.defined());
+  const Tensor workspace = session.before_gemm(bias.defined());
   tape.finish(out, [kept = x.shape(), positions, weights = weight.shape(),
                     biases = bias ? bias.shape() : Shape{}, dtype = x.dtype()](Backward& b) {
     Session& own = b.session();
@@ -62,12 +62,12 @@ Tensor linear_over_shards(const Linear& layer, const Tensor& input, std::int64_t
     Tensor dx;
     if (b.needs(0)) {
       const Tensor whole_gradient = own.empty(all, dtype);
-      own.before_gemm(false);
+      const Tensor held = own.before_gemm(false);
       dx = own.empty(kept, dtype);
     }
     if (b.needs(1)) {
       const Tensor gathered = own.empty(all, dtype);
-      own.before_gemm(false);
+      const Tensor held = own.before_gemm(false);
       b.give(1, own.empty(weights, dtype));
     }
     if (b.needs(2)) b.give(2, own.empty(biases, dtype));

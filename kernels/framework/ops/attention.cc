@@ -45,13 +45,17 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
 
 // The workspace the device's library needs for the call; 0 bytes with source kDefault where our own
 // kernels run it.
-WorkspaceSize library_workspace(Session& session, const AttentionCall& call) {
-  if (!session.computes() || call.kernel != AttentionKernel::kFlash || call.mask ||
-      call.dropout > 0) {
+WorkspaceSize library_workspace(Session& session, const AttentionCall& call, bool has_mask) {
+  if (call.kernel != AttentionKernel::kFlash || has_mask || call.dropout > 0) return {};
+  // The dry device has no library to ask, but the fit and the estimate need to know that it loads.
+  constexpr std::int64_t kMaxHeadSize = 128;
+  if (!session.computes()) {
+    if (session.policy().prefers_cudnn_attention && call.q.shape[-1] <= kMaxHeadSize)
+      session.note_cudnn_attention();
     return {};
   }
   const WorkspaceSize answer = session.workspaces().attention(query_of(call));
-  if (answer.source != Source::kDefault) session.note_cudnn();
+  if (answer.source != Source::kDefault) session.note_cudnn_attention();
   return answer;
 }
 
@@ -127,7 +131,7 @@ void attention_backward(Backward& b, const KernelCase& c) {
   call.dk = dk.operand();
   call.dv = dv.operand();
   // A library's workspace replaces the temporaries of PyTorch's own kernel.
-  const WorkspaceSize wanted = library_workspace(session, call);
+  const WorkspaceSize wanted = library_workspace(session, call, mask.defined());
   const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
   std::array<Tensor, 4> temporaries;
   if (flash && wanted.source == Source::kDefault) {
@@ -168,12 +172,12 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   tape.save(out);
   tape.save(seed);
   tape.save(offset);
+  AttentionCall call = call_of(c, q, k, v, mask);
+  call.out = out.operand();
+  call.logsumexp = logsumexp.operand();
+  const WorkspaceSize wanted = library_workspace(session, call, mask.defined());
   if (session.computes()) {
-    AttentionCall call = call_of(c, q, k, v, mask);
-    call.out = out.operand();
-    call.logsumexp = logsumexp.operand();
-    const Tensor workspace =
-        session.workspace(library_workspace(session, call).bytes, Component::kWorkspaceCudnn);
+    const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
     call.workspace = workspace.operand();
     session.device().run(call);
   }

@@ -52,7 +52,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& bias = {},
   shape[-1] = b.size(-1);
   Tensor out = session.empty(shape, a.dtype());
   const Tensor copies[] = {copy_for_gemm(a), copy_for_gemm(b)};
-  session.before_gemm(bias.defined());
+  const Tensor workspace = session.before_gemm(bias.defined());
   if (session.computes()) {
     GemmCall call{out.operand(), a.operand(), b.operand(), bias.operand(), 1, 0};
     call.conjugate_a = is_complex(a.dtype()) && conjugate == Conjugate::kFirst;

@@ -14,11 +14,15 @@ struct FrameworkPolicy {
   // Compute capability as major * 10 + minor: 8.0 is 80.
   int compute_capability = 80;
 
-  // cuBLAS workspace per (thread, stream) that runs a gemm; allocated by the caching allocator and
-  // never freed.
+  // cuBLAS workspace of a gemm, from the caching allocator. torch < 2.15 keeps one for each
+  // (thread, stream) that runs a gemm and never frees it; 2.15 allocates one for each call.
   Bytes cublas_workspace{8519680};
-  // cuBLASLt (addmm with a bias epilogue): its own workspace; zero if it shares cuBLAS's.
+  bool keeps_cublas_workspace = true;
+  // cuBLASLt (addmm with a bias epilogue): its own workspace; zero if it shares cuBLAS's. torch 2.9
+  // to 2.11 keep it in addition to cuBLAS's; other versions that have one allocate it for each
+  // call.
   Bytes cublaslt_workspace{0};
+  bool keeps_cublaslt_workspace = false;
 
   // Whether library workspaces and temporaries of kernels' host code are allocated.
   // `allocator.backend: none` leaves them out, like other tools that only count tensors.
@@ -31,6 +35,10 @@ struct FrameworkPolicy {
 
   // torch >= 2.0: scaled_dot_product_attention has fused kernels.
   bool has_fused_attention = true;
+
+  // Attention that flash attention could compute runs on cuDNN instead. Its tensors are the same;
+  // the process also loads cuDNN.
+  bool prefers_cudnn_attention = false;
 
   // torch >= 2.14: the memory-efficient kernel accepts fewer key heads than query heads; 2.13 does
   // not.
@@ -65,7 +73,8 @@ struct FrameworkPolicy {
   void set_bitsandbytes(Version version);
 
   // The policy for a PyTorch version ("2.6", "2.1.1") on a compute capability. Empty version: the
-  // default's.
+  // default's, but for gemm workspaces, which are kept as in every release from 2.0 to 2.14: the
+  // published measurements without a version come from those.
   static FrameworkPolicy for_stack(std::string_view torch_version, int compute_capability);
 };
 

@@ -63,21 +63,40 @@ Tensor Session::kernel_temporary(const Shape& shape, DType dtype) {
   return empty(shape, dtype);
 }
 
-void Session::before_gemm(bool with_epilogue) {
-  used_cublas_ = true;
-  const bool own_epilogue = with_epilogue && policy_.cublaslt_workspace.count() > 0;
-  for (const GemmWorkspace& taken : gemm_workspaces_) {
-    if (taken.backward_thread == in_backward && taken.epilogue == own_epilogue) return;
-  }
+// Belongs to no module: the allocation would be charged to whichever module multiplies first.
+Tensor Session::gemm_workspace(Bytes bytes) {
   const ModuleIndex current = std::exchange(module, ModuleIndex{0});
-  Tensor memory = workspace(own_epilogue ? policy_.cublaslt_workspace : policy_.cublas_workspace,
-                            Component::kWorkspaceCublas);
+  Tensor memory = workspace(bytes, Component::kWorkspaceCublas);
   module = current;
+  return memory;
+}
+
+void Session::keep_gemm_workspace(Bytes bytes, bool epilogue) {
+  for (const GemmWorkspace& taken : gemm_workspaces_) {
+    if (taken.backward_thread == in_backward && taken.epilogue == epilogue) return;
+  }
+  Tensor memory = gemm_workspace(bytes);
   // Also called without a workspace, so that the device drops one that an earlier session freed.
-  // The device has one for both libraries; cuBLASLt's is used only until cuBLAS's is allocated.
-  if (computes() && (!own_epilogue || gemm_workspaces_.empty()))
-    device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
-  gemm_workspaces_.push_back({in_backward, own_epilogue, std::move(memory)});
+  // The device has one for both libraries: cuBLAS's, which is the larger.
+  if (computes() && !epilogue) device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
+  gemm_workspaces_.push_back({in_backward, epilogue, std::move(memory)});
+}
+
+Tensor Session::before_gemm(bool with_epilogue) {
+  used_cublas_ = true;
+  const bool has_own_epilogue = with_epilogue && policy_.cublaslt_workspace.count() > 0;
+  if (!policy_.keeps_cublas_workspace) {
+    Tensor memory =
+        gemm_workspace(has_own_epilogue ? policy_.cublaslt_workspace : policy_.cublas_workspace);
+    if (computes()) device_.set_gemm_workspace(memory ? memory.operand() : Operand{});
+    return memory;
+  }
+  // cuBLASLt's handle is cuBLAS's, and getting it allocates cuBLAS's workspace.
+  keep_gemm_workspace(policy_.cublas_workspace, false);
+  if (!has_own_epilogue) return {};
+  if (!policy_.keeps_cublaslt_workspace) return gemm_workspace(policy_.cublaslt_workspace);
+  keep_gemm_workspace(policy_.cublaslt_workspace, true);
+  return {};
 }
 
 AutocastScope::AutocastScope(Session& session, std::optional<DType> dtype)

@@ -50,14 +50,17 @@ class Session {
   Tensor workspace(Bytes bytes, Component component);
   Tensor kernel_temporary(const Shape& shape, DType dtype);
 
-  // The first gemm of the forward and of the backward thread allocates a cuBLAS workspace that is
-  // never freed. `with_epilogue`: the gemm uses cuBLASLt, which has its own workspace under some
-  // policies.
-  void before_gemm(bool with_epilogue);
+  // Allocates the workspace of a gemm, as the policy says: once for the forward and once for the
+  // backward thread, or for this call. Returns what the caller must hold until the gemm has run.
+  // `with_epilogue`: the gemm uses cuBLASLt, which has its own workspace under some policies.
+  [[nodiscard]] Tensor before_gemm(bool with_epilogue);
   bool used_cublas() const { return used_cublas_; }
   bool used_cudnn() const { return used_cudnn_; }
+  // Whether cuDNN was asked for a plan, as for convolutions; attention only loads it.
+  bool asked_cudnn() const { return asked_cudnn_; }
   bool used_cufft() const { return used_cufft_; }
-  void note_cudnn() { used_cudnn_ = true; }
+  void note_cudnn() { used_cudnn_ = asked_cudnn_ = true; }
+  void note_cudnn_attention() { used_cudnn_ = true; }
   void note_cufft() { used_cufft_ = true; }
 
   std::uint64_t next_sequence() { return sequence_++; }
@@ -91,13 +94,16 @@ class Session {
   Ledger ledger_;
   std::uint64_t sequence_ = 0;
   std::uint64_t random_offset_ = 0;
-  bool used_cublas_ = false, used_cudnn_ = false, used_cufft_ = false;
+  bool used_cublas_ = false, used_cudnn_ = false, asked_cudnn_ = false, used_cufft_ = false;
   struct GemmWorkspace {
     bool backward_thread;
     bool epilogue;
     Tensor memory;
   };
   std::vector<GemmWorkspace> gemm_workspaces_;
+
+  Tensor gemm_workspace(Bytes bytes);
+  void keep_gemm_workspace(Bytes bytes, bool epilogue);
 };
 
 // Sets a value and restores the old one at the end of the scope.

@@ -70,7 +70,7 @@ TEST(SpreadTest, OtherPeoplesRunsOfLanguageModelsSayNothingAboutPictures) {
   const Job forward = small_job("inference");
   DryRun run;
   EXPECT_TRUE(ratios_apply_to(calibration, forward, job_group(forward, run)));
-  run.uses_cudnn = true;
+  run.uses_cudnn = run.asks_cudnn = true;
   EXPECT_FALSE(ratios_apply_to(calibration, forward, job_group(forward, run)));
 }
 

@@ -50,6 +50,30 @@ TEST(StackVersionsTest, SoftmaxKeptItsInputBeforePyTorch111) {
   EXPECT_FALSE(FrameworkPolicy::for_stack("", 70).softmax_keeps_input);
 }
 
+// Its context holds cuDNN's modules then, which the fit's design must know.
+TEST(StackVersionsTest, AttentionLoadsCudnnWherePyTorchPrefersIt) {
+  const auto uses_cudnn = [](const char* version, int capability, const char* precision) {
+    DryRunOptions options;
+    options.policy = FrameworkPolicy::for_stack(version, capability);
+    const Job job = read_job(parse_json(
+        fmt::format(
+            R"({{"model": {{"input": {{"shape": [32, 64]}}, "layers": [{{"type": "attention", "hidden": 64, "heads": 4}}],
+                "loss": "mean"}}, "training": {{"precision": "{}", "batch_size": 2}}}})",
+            precision),
+        "job"));
+    const DryRun run = run_dry(job, options);
+    EXPECT_FALSE(run.asks_cudnn) << "it is no convolution";
+    return run.uses_cudnn;
+  };
+  EXPECT_TRUE(uses_cudnn("2.11.0", 90, "amp-bf16"));
+  EXPECT_TRUE(uses_cudnn("2.15.0", 103, "amp-bf16"));
+  EXPECT_FALSE(uses_cudnn("2.10.0", 90, "amp-bf16")) << "it brings cuDNN 9.10";
+  EXPECT_FALSE(uses_cudnn("2.15.0", 80, "amp-bf16"));
+  EXPECT_FALSE(uses_cudnn("2.15.0", 120, "amp-bf16"));
+  EXPECT_FALSE(uses_cudnn("", 90, "amp-bf16")) << "unspecified";
+  EXPECT_FALSE(uses_cudnn("2.15.0", 90, "fp32")) << "the memory-efficient kernel";
+}
+
 TEST(StackVersionsTest, BertOfAnOlderStackKeepsItsScoresToo) {
   constexpr std::int64_t kLayers = 3, kHeads = 4, kLength = 256, kBatch = 2;
   const auto backward = [](const char* version, const char* precision) {
