@@ -18,7 +18,9 @@ struct CampaignOptions {
   double budget_seconds = 60;
   int max_repeats = 3;
   double small_spread = 0.005;
-  int max_retakes = 2;                          // of a disturbed sample
+  int max_retakes = 2;  // of a disturbed sample
+  // How long the whole GPU's use may take to return to what it was before a probe.
+  std::chrono::milliseconds return_limit{2'000};
   std::string trace;                            // of the first workload; empty: none
   const std::atomic<bool>* stop_now = nullptr;  // once set, the running probe is killed
 };

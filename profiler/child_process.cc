@@ -23,7 +23,7 @@ namespace {
     if (descriptor >= 0) dup2(descriptor, i);
   }
   if (options.mask != nullptr) sigprocmask(SIG_SETMASK, options.mask, nullptr);
-  execvp(words[0], words);
+  execvpe(words[0], words, options.environment != nullptr ? options.environment : environ);
   const int failure = errno;
   [[maybe_unused]] const ssize_t told = write(failures, &failure, sizeof failure);
   _exit(127);

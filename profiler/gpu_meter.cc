@@ -29,17 +29,24 @@ class NvmlMeter final : public MemoryMeter {
         pid_is_ambiguous_(!has_context && find(before_, getpid()) != nullptr) {}
 
   // Before the context exists, NVML does not list this process: its use is 0, not the whole GPU's.
+  // A process that is listed has a context, so a use of 0 means that the driver does not report it:
+  // in a container, drivers 535.113.01 to 560.35.03 and later ones of the branches 535 and 550 list
+  // the id of the container's namespace but look the memory up by the host's id (open-gpu-kernel-
+  // modules, gpuFindClientInfoWithPidIterator in gpu_rmapi.c; _gpuMatchClientPid mends it in
+  // 565.57.01).
   Bytes used() const override {
     const std::lock_guard lock(mutex_);
     const std::vector<GpuProcess> now = nvml_->processes(index_);
     const GpuProcess* self = pid_is_ambiguous_ ? nullptr : find(now, getpid());
-    if (self != nullptr && self->used) {
+    if (self != nullptr && self->used.value_or(Bytes{}).count() > 0) {
       per_process_ = true;
-      // A process that starts and ends between two stages is only seen here.
-      if (disturbance_.empty()) disturbance_ = describe_other_processes(before_, now, getpid());
       return *self->used;
     }
     if (per_process_) return Bytes{};
+    // A process that starts and ends between two stages is only seen here. Where this process is
+    // not listed, its own entry may carry another id and would look like another process's.
+    if (self != nullptr && disturbance_.empty())
+      disturbance_ = describe_other_processes(before_, now, getpid());
     return std::max(nvml_->device_used(index_) - device_before_, Bytes{});
   }
   std::string metric() const override {
@@ -48,9 +55,8 @@ class NvmlMeter final : public MemoryMeter {
   }
   std::string disturbance() const override {
     const std::lock_guard lock(mutex_);
-    // Where process ids are hidden, our own entry looks like another process's.
-    if (!per_process_ || !disturbance_.empty()) return disturbance_;
-    return describe_other_processes(before_, nvml_->processes(index_), getpid());
+    // Other processes do not change this process's own figure.
+    return per_process_ ? std::string() : disturbance_;
   }
 
  private:

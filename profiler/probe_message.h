@@ -25,6 +25,8 @@ struct ProbeRequest {
 struct ProbeReply {
   Environment environment;
   Bytes memory_free;  // of the device, when it was opened
+  // Of the cuDNN that the framework loaded, which need not be the system's; empty: not reported.
+  std::string cudnn_directory;
   // The caller sets job, workload and family; the probe fills in the rest of the sample.
   std::optional<Sample> sample;
 };

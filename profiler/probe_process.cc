@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "core/file_descriptor.h"
@@ -37,6 +40,38 @@ struct Pipe {
   FileDescriptor write_end;
 };
 
+// What changes a probe's allocations, its plans or how its code is loaded. A calibration describes
+// the defaults: these variables are no part of its environment.
+constexpr std::array kScrubbed = {
+    "PYTORCH_CUDA_ALLOC_CONF=",
+    "PYTORCH_ALLOC_CONF=",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING=",
+    "PYTORCH_TUNABLEOP_",
+    "CUBLAS_WORKSPACE_CONFIG=",
+    "CUBLASLT_WORKSPACE_SIZE=",
+    "TORCH_CUBLAS",
+    "TORCH_BLAS_PREFER_",
+    "DISABLE_ADDMM_CUDA_LT=",
+    "TORCH_CUDNN_",
+    "TORCH_ALLOW_TF32_",
+    "NVIDIA_TF32_OVERRIDE=",
+    "CUDA_MODULE_LOADING=",
+    "CUDA_MODULE_DATA_LOADING=",
+    "CUDA_DEVICE_MAX_CONNECTIONS=",
+};
+
+std::vector<char*> probe_environment() {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (std::none_of(kScrubbed.begin(), kScrubbed.end(),
+                     [&](const char* prefix) { return text.starts_with(prefix); }))
+      kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
 pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const Pipe& err) {
   std::vector<std::string> words{program.path.string()};
   words.insert(words.end(), program.arguments.begin(), program.arguments.end());
@@ -44,6 +79,8 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
   options.descriptors = {in.read_end.get(), out.write_end.get(), err.write_end.get()};
   options.own_group = true;
   pid_t child = 0;
+  const std::vector<char*> environment = probe_environment();
+  options.environment = environment.data();
   if (const int failure = start_child(std::move(words), options, child); failure != 0) {
     throw Error(ErrorKind::kEnvironment,
                 fmt::format("cannot start the probe {}: {}", program.path.string(),

@@ -161,12 +161,16 @@ class NvmlMeter:
 
     def used(self):
         now = self.nvml.processes()
-        own = None if self.has_namesake else now.pop(os.getpid(), None)
-        if own is not None:
-            self.own = True
+        listed = not self.has_namesake and os.getpid() in now
+        own = now.pop(os.getpid()) if listed else None
+        # A process that is listed has a context: 0 means that the driver does not report its memory, as
+        # drivers before 565.57.01 in containers (profiler/gpu_meter.cc says why).
+        if own:
+            self.own, self.disturbed = True, ""
         if self.own:
+            return own or 0  # others do not change it
+        if listed:
             self.compare(now)
-            return own or 0
         return max(self.nvml.used() - self.device_before, 0)
 
     def compare(self, others):
@@ -248,11 +252,17 @@ class Stages:
 
 
 # The environment of PyTorch.
+def loaded_library(name, maps="/proc/self/maps"):
+    """The path of a library that this process has loaded; empty if it has not."""
+    with open(maps) as lines:
+        paths = {line.split(None, 5)[-1].strip() for line in lines if "/lib%s.so" % name in line}
+    return min(paths, default="")
+
+
 def library_version(name, symbol):
     """The version of a CUDA library that this process has loaded."""
-    with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "/lib%s.so" % name in line}
-    for path in sorted(paths):
+    path = loaded_library(name)
+    if path:
         get, parts = getattr(ctypes.CDLL(path), symbol), []
         for which in range(3):
             value = ctypes.c_int()
@@ -644,8 +654,10 @@ def answer(request):
     stages = Stages(device.meter)
     device.open()
     stages.read("context")
+    free = device.free()  # before the job
     sample = take_sample(request, device, stages) if request["workload"] else None
-    return {"environment": device.environment(), "memory_free_bytes": device.free(), "sample": sample}
+    return {"environment": device.environment(), "memory_free_bytes": free, "sample": sample,
+            "cudnn_directory": os.path.dirname(loaded_library("cudnn")) if device.is_cuda else ""}
 
 
 def main():

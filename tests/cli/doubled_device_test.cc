@@ -68,8 +68,9 @@ TEST_F(DoubledDeviceTest, RecordsKilledAndTimedOutProbes) {
   EXPECT_EQ(failed.status_note, "the driver fell off");
 }
 
-// A fake NVML next to the doubled device: this process appears with its context, and another
-// process appears during the first attempt.
+// A fake NVML next to the doubled device, in a container whose driver does not report the memory of
+// processes: this process appears with its context, and another process appears during the first
+// attempt.
 TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
   const std::string calm = folder_ + "/calm";
   const std::string disturbed = folder_ + "/disturbed";
@@ -82,22 +83,37 @@ TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
       run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
            "--timeout", "110"},
           {kDoubled, first_time_disturbed, "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
-           "MEMFATHOM_FAKE_PROCESSES=" + calm});
+           "MEMFATHOM_FAKE_CONTAINER=1", "MEMFATHOM_FAKE_PROCESSES=" + calm});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
+  EXPECT_EQ(sample.status, SampleStatus::kOk) << sample.status_note;
+  EXPECT_EQ(sample.device_metric, "nvml-device");
+  EXPECT_EQ(sample.device_peak, Bytes{700 << 20});
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/again"));
+}
+
+TEST_F(DoubledDeviceTest, AnotherProcessDoesNotDisturbAFigureOfThisProcess) {
+  const std::string shared = folder_ + "/shared";
+  std::ofstream(shared) << "self 700 3\n99999 100 5\n";
+  const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
+                               "elementwise/activations/fp32/256MiB", "--timeout", "110"},
+                              {kDoubled, small_probe(""), "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
+                               "MEMFATHOM_FAKE_PROCESSES=" + shared});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kOk) << sample.status_note;
   EXPECT_EQ(sample.device_metric, "nvml-process");
   EXPECT_EQ(sample.device_peak, Bytes{700 << 20});
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/again"));
 }
 
 TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(disturbed) << "self 700 3\n99999 100 5\n";
-  const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
-                               "elementwise/activations/fp32/256MiB", "--timeout", "110"},
-                              {kDoubled, small_probe(""), "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
-                               "MEMFATHOM_FAKE_PROCESSES=" + disturbed});
+  const Outcome outcome =
+      run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
+           "--timeout", "110"},
+          {kDoubled, small_probe(""), "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
+           "MEMFATHOM_FAKE_CONTAINER=1", "MEMFATHOM_FAKE_PROCESSES=" + disturbed});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kDisturbed);

@@ -5,8 +5,12 @@
 // reading of it leaves FILE.read behind, so that others can wait for it. With
 // $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones. The GPUs of
 // $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) belong to another job and are inaccessible. With
-// $MEMFATHOM_FAKE_SECRETIVE processes are hidden. Built with FAKE_DRIVER_535 it is that of drivers
-// 535.43 to 535.86, whose process entries are longer.
+// $MEMFATHOM_FAKE_CONTAINER it is the driver of a container: the processes of the file are listed
+// with 0 bytes, as drivers 535.113.01 to 560.35.03 do (open-gpu-kernel-modules,
+// src/nvidia/src/kernel/gpu/gpu_rmapi.c: _gpuConvertPid() lists the namespace's ids,
+// gpuFindClientInfoWithPidIterator() compares them with pClient->ProcID, the host's), and the GPU's
+// use is 3 GiB and theirs. With $MEMFATHOM_FAKE_SECRETIVE processes are hidden. Built with
+// FAKE_DRIVER_535 it is that of drivers 535.43 to 535.86, whose process entries are longer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +76,32 @@ bool is_forbidden(unsigned index) {
 
 FakeCard& gpu_at(void* handle) { return *static_cast<FakeCard*>(handle); }
 
+bool is_container() { return std::getenv("MEMFATHOM_FAKE_CONTAINER") != nullptr; }
+
+int readings = 0;  // of the list of processes
+
+// Those of the file that are there after `readings` readings.
+std::vector<FakeProcess> processes_of(const char* file) {
+  std::vector<FakeProcess> now;
+  std::ifstream lines(file);
+  std::string pid;
+  unsigned long long mib = 0;
+  for (int from = 0; lines >> pid >> mib >> from;) {
+    if (readings < from) continue;
+    const int number = pid == "self" ? getpid() : std::stoi(pid);
+    now.push_back({static_cast<unsigned>(number), mib << 20, 0, 0});
+  }
+  return now;
+}
+
+unsigned long long used_now() {
+  unsigned long long used = 3ULL << 30;
+  const char* file = std::getenv("MEMFATHOM_FAKE_PROCESSES");
+  if (!is_container() || file == nullptr) return used;
+  for (const FakeProcess& process : processes_of(file)) used += process.used;
+  return used;
+}
+
 std::vector<FakeProcess> processes_now() {
   std::vector<FakeProcess> now;
   const char* file = std::getenv("MEMFATHOM_FAKE_PROCESSES");
@@ -80,15 +110,10 @@ std::vector<FakeProcess> processes_now() {
     now.push_back({static_cast<unsigned>(getpid()), 2ULL << 30, 0, 0});
     return now;
   }
-  static int readings = 0;
   ++readings;
-  std::ifstream lines(file);
-  std::string pid;
-  unsigned long long mib = 0;
-  for (int from = 0; lines >> pid >> mib >> from;) {
-    if (readings < from) continue;
-    const int number = pid == "self" ? getpid() : std::stoi(pid);
-    now.push_back({static_cast<unsigned>(number), mib << 20, 0, 0});
+  now = processes_of(file);
+  if (is_container()) {
+    for (FakeProcess& process : now) process.used = 0;
   }
   std::ofstream(std::string(file) + ".read") << "x";
   return now;
@@ -151,8 +176,8 @@ int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
   if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr) return kNotSupported;
   memory->total = (gpu_at(device).whole != nullptr ? 10ULL : 80ULL) << 30;
   memory->reserved = 1ULL << 30;
-  memory->used = 3ULL << 30;
-  memory->free = memory->total - (4ULL << 30);
+  memory->used = used_now();
+  memory->free = memory->total - memory->reserved - memory->used;
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void*, FakeOldMemory* memory) {

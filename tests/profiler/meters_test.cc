@@ -68,8 +68,8 @@ TEST(GpuMeterTest, NamesTheProcessThatDisturbedASample) {
   const GpuProcess other{7, "python", 100_MiB};
   const GpuProcess self{42, "memfathom", 1_GiB};
   EXPECT_EQ(describe_other_processes({other}, {other, self}, 42), "");
-  EXPECT_THAT(describe_other_processes({}, {other, self}, 42), HasSubstr("process 7 started using the device"));
-  EXPECT_THAT(describe_other_processes({other}, {self}, 42), HasSubstr("process 7 stopped using the device"));
+  EXPECT_THAT(describe_other_processes({}, {other, self}, 42), HasSubstr("process 7 started"));
+  EXPECT_THAT(describe_other_processes({other}, {self}, 42), HasSubstr("process 7 stopped"));
   EXPECT_THAT(describe_other_processes({other}, {{7, "python", 200_MiB}}, 42),
               HasSubstr("process 7 changed"));
 }

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "core/error.h"
 #include "profiler/gpu_meter.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -19,9 +21,10 @@ class NvmlLibraryTest : public testing::Test {
  protected:
   NvmlLibraryTest() { setenv("MEMFATHOM_NVML", MEMFATHOM_FAKE_NVML, 1); }
   ~NvmlLibraryTest() override {
-    for (const char* name : {"MEMFATHOM_NVML", "MEMFATHOM_FAKE_CARDS", "MEMFATHOM_FAKE_DIVIDED",
-                             "MEMFATHOM_FAKE_SHARED", "MEMFATHOM_FAKE_FORBIDDEN",
-                             "MEMFATHOM_FAKE_SECRETIVE", "CUDA_VISIBLE_DEVICES"})
+    for (const char* name :
+         {"MEMFATHOM_NVML", "MEMFATHOM_FAKE_CARDS", "MEMFATHOM_FAKE_DIVIDED",
+          "MEMFATHOM_FAKE_SHARED", "MEMFATHOM_FAKE_FORBIDDEN", "MEMFATHOM_FAKE_SECRETIVE",
+          "MEMFATHOM_FAKE_CONTAINER", "MEMFATHOM_FAKE_PROCESSES", "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
   // The error for a missing GPU.
@@ -122,6 +125,36 @@ TEST_F(NvmlLibraryTest, ReadsTheDeviceGrowthWhereProcessesAreHidden) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
   EXPECT_EQ(meter->used(), Bytes{});
   EXPECT_EQ(meter->metric(), "nvml-device");
+}
+
+// Drivers 535.113.01 to 560.35.03 in a container: this process is listed with 0 bytes.
+TEST_F(NvmlLibraryTest, ReadsTheDeviceGrowthWhereAContainersProcessIsListedWithoutItsMemory) {
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "processes").string();
+  std::ofstream(file) << "7 100 0\n";
+  setenv("MEMFATHOM_FAKE_CONTAINER", "1", 1);
+  setenv("MEMFATHOM_FAKE_PROCESSES", file.c_str(), 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  EXPECT_EQ(meter->used(), Bytes{});
+  std::ofstream(file) << "7 100 0\nself 700 0\n";
+  EXPECT_EQ(meter->used(), 700_MiB);
+  EXPECT_EQ(meter->metric(), "nvml-device");
+  EXPECT_EQ(meter->disturbance(), "");
+  std::ofstream(file) << "7 100 0\nself 700 0\n8 50 0\n";
+  EXPECT_EQ(meter->used(), 750_MiB) << "the other process's memory cannot be told apart";
+  EXPECT_EQ(meter->disturbance(), "process 8 started using the device");
+}
+
+TEST_F(NvmlLibraryTest, OtherProcessesDoNotDisturbTheFigureOfThisOne) {
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "processes").string();
+  std::ofstream(file) << "7 100 0\n";
+  setenv("MEMFATHOM_FAKE_PROCESSES", file.c_str(), 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  std::ofstream(file) << "self 700 0\n8 50 0\n";
+  EXPECT_EQ(meter->used(), 700_MiB);
+  EXPECT_EQ(meter->metric(), "nvml-process");
+  EXPECT_EQ(meter->disturbance(), "");
 }
 
 TEST_F(NvmlLibraryTest, IgnoresAHostProcessWithOurProcessId) {

@@ -82,6 +82,30 @@ class NvmlTest(unittest.TestCase):
         self.assertEqual(meter.metric(), "nvml-process")
         self.assertEqual(meter.disturbed, "")
 
+    def test_a_container_s_process_without_its_memory_is_read_as_the_device_growth(self):
+        with tempfile.NamedTemporaryFile("w") as file, environment(MEMFATHOM_FAKE_CONTAINER="1"):
+            meter = self.meter_with(file, "7 1024 0")
+            file.write("\nself 2048 0")
+            file.flush()
+            with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+                self.assertEqual(meter.used(), 2 * GIB)
+                self.assertEqual((meter.metric(), meter.disturbed), ("nvml-device", ""))
+                file.write("\n8 1024 0")
+                file.flush()
+                self.assertEqual(meter.used(), 3 * GIB)
+            self.assertEqual(meter.disturbed, "process 8 started using the device")
+            os.unlink(file.name + ".read")
+
+    def test_other_processes_do_not_disturb_the_figure_of_this_one(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            meter = self.meter_with(file, "7 1024 0")
+            file.write("\nself 2048 0\n8 1024 0")
+            file.flush()
+            with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+                self.assertEqual(meter.used(), 2 * GIB)
+            os.unlink(file.name + ".read")
+        self.assertEqual((meter.metric(), meter.disturbed), ("nvml-process", ""))
+
     @staticmethod
     def meter_with(file, processes):
         file.write(processes)
@@ -120,6 +144,15 @@ class NvmlTest(unittest.TestCase):
 
 
 class ProtocolTest(unittest.TestCase):
+    def test_names_the_cudnn_that_torch_loaded(self):
+        with tempfile.NamedTemporaryFile("w") as maps:
+            maps.write("7f00-7f01 r-xp 00000000 08:01 12 /opt/my venv/nvidia/cudnn/lib/libcudnn.so.9\n"
+                       "7f02-7f03 r-xp 00000000 08:01 13 /opt/my venv/nvidia/cudnn/lib/libcudnn_ops.so.9\n"
+                       "7f04-7f05 rw-p 00000000 00:00 0\n")
+            maps.flush()
+            self.assertEqual(probe.loaded_library("cudnn", maps.name), "/opt/my venv/nvidia/cudnn/lib/libcudnn.so.9")
+            self.assertEqual(probe.loaded_library("cufft", maps.name), "")
+
     def test_resident_memory_is_read_from_proc(self):
         stages = probe.Stages(probe.RssMeter())
         kept = b"x" * (64 << 20)
