@@ -103,6 +103,7 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
 
 // PyTorch's library requests are not visible; queries cuDNN, as estimates do.
 std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
+                                              const std::string& cudnn_directory,
                                               std::vector<std::string>& notes) {
   const int capability = compute_capability(environment.architecture);
   const NearestArchitecture nearest = nearest_known_architecture(capability);
@@ -114,7 +115,14 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   options.gpu = nearest.architecture;
   options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version, capability);
   options.cache_directory = default_cache_directory();
-  return open_workspace_model(options).model;
+  options.library_directory = cudnn_directory;
+  OpenedWorkspaceModel opened = open_workspace_model(options);
+  if (!opened.cudnn_version.empty() && opened.cudnn_version != environment.cudnn) {
+    notes.push_back(fmt::format(
+        "cuDNN {} is asked for workspaces; PyTorch ran with cuDNN {}", opened.cudnn_version,
+        environment.cudnn.empty() ? "of unknown version" : environment.cudnn));
+  }
+  return std::move(opened.model);
 }
 
 }  // namespace
@@ -138,7 +146,8 @@ std::string calibration_gpu_name(const Environment& environment) {
   return gpu != nullptr ? std::string(gpu->name) : environment.gpu;
 }
 
-FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {
+FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options,
+                   const std::string& cudnn_directory) {
   FitInput input;
   const std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
   input.workspaces = fit_workspaces(workspace_rows(samples), options);
@@ -159,7 +168,7 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
       break;
     case DeviceKind::kCuda:
       if (environment.framework != "pytorch") break;
-      asked = workspaces_of(environment, input.notes);
+      asked = workspaces_of(environment, cudnn_directory, input.notes);
       replay.workspaces = asked.get();
       break;
     case DeviceKind::kVirtual:

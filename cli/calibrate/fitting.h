@@ -18,7 +18,8 @@ struct FitResult {
 };
 
 // Fits and saves the result, including a refused one with its reason.
-FitResult fit_and_save(Store& store, const Environment& environment, const Context& context);
+FitResult fit_and_save(Store& store, const Environment& environment, const Context& context,
+                       const std::string& cudnn_directory = {});
 
 // Measured against predicted, for validation rows or all rows.
 struct PredictionError {

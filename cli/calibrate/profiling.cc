@@ -108,6 +108,7 @@ PreparedProfile prepare(const ProfileOptions& options) {
   const ProbeReply answer = query_environment(prepared.campaign.program, options.device, kAskLimit);
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
+  prepared.cudnn_directory = answer.cudnn_directory;
   prepared.campaign.ceiling = ceiling_of(options.memory_ceiling, answer.memory_free);
   prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(),
                             framework, compute_capability(answer.environment.architecture));

@@ -28,6 +28,7 @@ void declare(OptionParser& parser, ProfileOptions& options);
 struct PreparedProfile {
   Environment environment;
   Bytes memory_free;
+  std::string cudnn_directory;  // of the cuDNN that the framework loads; empty: not reported
   Plan plan;
   std::string plan_name;  // including the filter, if any: "quick:mlp"
   CampaignOptions campaign;

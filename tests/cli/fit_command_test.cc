@@ -134,6 +134,52 @@ TEST_F(FitCommandTest, RefusesNegativeAndNonNumericObservations) {
   }
 }
 
+// After all the measuring: GPUs whose architecture no description names take the nearest.
+TEST_F(FitCommandTest, APyTorchSampleOfAnyArchitectureCanBeReplayed) {
+  for (const char* architecture : {"sm_70", "sm_87", "sm_103", "sm_110", "sm_121"}) {
+    Environment environment;
+    environment.gpu = "NVIDIA Something";
+    environment.architecture = architecture;
+    environment.memory_total = Bytes{64LL << 30};
+    environment.framework = "pytorch";
+    environment.framework_version = "2.12.0";
+    Store store =
+        Store::open(fmt::format("{}/{}.db", folder_, architecture), Store::Mode::kReadWrite);
+    memfathom::Run started;
+    started.environment = environment;
+    started.started = "2026-11-18T10:00:00Z";
+    Sample sample;
+    sample.workload = "conv";
+    sample.family = "conv";
+    sample.job =
+        R"({"model":{"input":{"shape":[4,8,8]},"layers":[{"type":"conv2d","in":4,"out":4,"kernel":3}],)"
+        R"("loss":"mean"},"training":{"batch_size":2}})";
+    sample.status = SampleStatus::kOk;
+    sample.device_peak = Bytes{600 * kMiB};
+    store.insert_sample(store.begin_run(started), sample);
+    const FitInput input = fit_input(store, environment, fit_options(environment));
+    EXPECT_EQ(input.rows.size(), 1U) << architecture;
+    EXPECT_THAT(input.notes, testing::Contains(HasSubstr("are replayed"))) << architecture;
+  }
+}
+
+// Our own layers run fused attention on cuDNN, so its first use belongs to their design.
+TEST(FitOptionsTest, OurOwnAttentionLoadsCudnnFromAmpereOn) {
+  Environment environment;
+  environment.framework = "memfathom";
+  environment.gpu = "NVIDIA A100-SXM4-40GB";
+  environment.architecture = "sm_80";
+  EXPECT_TRUE(policy_of(environment).prefers_cudnn_attention);
+  environment.architecture = "sm_75";
+  EXPECT_FALSE(policy_of(environment).prefers_cudnn_attention);
+  environment.architecture = "sm_80";
+  environment.framework = "pytorch";
+  environment.framework_version = "2.15.0";
+  EXPECT_FALSE(policy_of(environment).prefers_cudnn_attention) << "PyTorch takes flash attention";
+  environment.architecture = "sm_90";
+  EXPECT_TRUE(policy_of(environment).prefers_cudnn_attention);
+}
+
 TEST(FitOptionsTest, RefuseNonCpuArchitectures) {
   Environment environment;
   environment.framework = "memfathom";
