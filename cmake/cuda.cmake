@@ -13,7 +13,13 @@ if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER "${MEMFATHOM_NVCC}")
 endif()
 
-# The cards of this machine; without one the tests need any architecture. Releases say all-major (preset `package`).
+# The GPUs of this machine; without one the tests need any architecture. Releases have a list of their own (preset `package`).
+if(MEMFATHOM_RELEASE_ARCHITECTURES AND NOT CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND ${MEMFATHOM_NVCC} --version OUTPUT_VARIABLE nvcc_version)
+  string(REGEX MATCH "release ([0-9]+[.][0-9]+)" found "${nvcc_version}")
+  include(cuda_architectures)
+  memfathom_release_architectures(CMAKE_CUDA_ARCHITECTURES "${CMAKE_MATCH_1}")
+endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80)
   find_program(MEMFATHOM_NVIDIA_SMI nvidia-smi)

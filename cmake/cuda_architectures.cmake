@@ -21,3 +21,16 @@ function(memfathom_architectures_of chosen cards known)
   list(REMOVE_DUPLICATES found)
   set(${chosen} "${found}" PARENT_SCOPE)
 endfunction()
+
+# Sets `chosen` to the architectures of a release built by nvcc `version`: one of each generation from Turing on, and PTX of the
+# newest for GPUs after it. `all-major` will not do: with CUDA 12 it begins at sm_50, and __grid_constant__ needs sm_70.
+function(memfathom_release_architectures chosen version)
+  if(version VERSION_LESS 12.8)  # the first that knows Blackwell
+    set(found 75-real 80-real 90)
+  elseif(version VERSION_LESS 13.0)
+    set(found 75-real 80-real 90-real 100-real 101-real 120)
+  else()  # Thor's sm_101 is called sm_110
+    set(found 75-real 80-real 90-real 100-real 110-real 120)
+  endif()
+  set(${chosen} "${found}" PARENT_SCOPE)
+endfunction()

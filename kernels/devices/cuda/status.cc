@@ -27,7 +27,7 @@ const char* advice_for(cudaError_t status) {
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
       return "; the CUDA module has no kernels for this GPU: build memfathom on this machine, or "
-             "with -DCMAKE_CUDA_ARCHITECTURES=all-major";
+             "with -DMEMFATHOM_RELEASE_ARCHITECTURES=ON";
     case cudaErrorDevicesUnavailable:
       return "; another process holds the GPU in exclusive mode (see nvidia-smi -q -d COMPUTE)";
     default: return "";
