@@ -26,6 +26,9 @@ class KeyRecorder {
   // in file order. Keys are identified by path, so `map` may be a copy.
   std::vector<std::string> unread_keys(const Node& map) const;
 
+  // Paths of all keys that were looked up, present in the document or not.
+  const std::set<std::string>& looked_up() const { return paths_; }
+
   // Called by Node for each key that is looked up, present or not.
   static void note(std::string_view parent_path, std::string_view key);
 

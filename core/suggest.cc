@@ -68,6 +68,16 @@ bool is_likely_typo(std::string_view given, std::string_view name) {
   return distance(folded(given), folded(name)) <= 1;
 }
 
+bool is_near_miss(std::string_view given, std::string_view name) {
+  constexpr std::size_t kShortest = 4;
+  constexpr std::size_t kLettersPerEdit = 5;
+  if (given == name || given.size() > kMaxNameLength || name.size() > kMaxNameLength) return false;
+  const std::size_t shorter = std::min(given.size(), name.size());
+  if (shorter < kShortest) return false;
+  const std::size_t allowed = std::max<std::size_t>(1, given.size() / kLettersPerEdit);
+  return distance(folded(given), folded(name)) <= allowed;
+}
+
 std::string suggestion(std::string_view given, std::span<const std::string_view> names) {
   if (const auto near = nearest_name(given, names))
     return fmt::format("did you mean \"{}\"?", *near);

@@ -143,6 +143,8 @@ const char* reason_of(const Estimate& estimate) {
     case VerdictStatus::kDoesNotFit:
     case VerdictStatus::kTight:
       return "; run memfathom recommend for changes that make the job fit";
+    case VerdictStatus::kUndecided:
+      return ": --strict requires that every key that may change the memory is read";
     case VerdictStatus::kFits:
     case VerdictStatus::kUnknown: break;
   }

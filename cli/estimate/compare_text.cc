@@ -12,7 +12,8 @@ namespace {
 Style style_of(VerdictStatus status) {
   switch (status) {
     case VerdictStatus::kFits: return Style::kGood;
-    case VerdictStatus::kTight: return Style::kWarning;
+    case VerdictStatus::kTight:
+    case VerdictStatus::kUndecided: return Style::kWarning;
     case VerdictStatus::kDoesNotFit: return Style::kBad;
     case VerdictStatus::kUnknown: break;
   }

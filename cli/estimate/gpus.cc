@@ -13,6 +13,7 @@
 #include "cli/render.h"
 #include "estimator/json/estimate_json.h"
 #include "estimator/json/lists_json.h"
+#include "estimator/readers/unread_keys.h"
 #include "estimator/session/gpus_for_job.h"
 
 namespace memfathom {
@@ -56,6 +57,7 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
   std::vector<GpuFit> gpus;
   if (only_fitting || source.given()) {
     const JobInput input = source.read("gpus --fits");
+    for (const std::string& sentence : unread_sentences(input.files.unread)) context.warn(sentence);
     gpus = gpus_for_job(input, LocalSession(find_database(context)).estimator());
     only_fitting = true;
   } else {

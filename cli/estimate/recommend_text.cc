@@ -63,6 +63,8 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
 
 // Whether the unchanged job fits; if only its upper bound does not, explains why.
 std::string verdict_words(const Recommendation& recommendation) {
+  if (recommendation.base.verdict.status == VerdictStatus::kUndecided)
+    return "whether it fits is undecided, because keys that may change the memory were not read";
   if (recommendation.fits) return "it fits";
   const Totals& totals = recommendation.base.totals;
   if (totals.device_peak > *recommendation.available) return "it does not fit";

@@ -111,6 +111,13 @@ std::string verdict_sentence(const Estimate& estimate, bool colour) {
   if (verdict.status == VerdictStatus::kUnknown) {
     return "no target given: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
   }
+  if (verdict.status == VerdictStatus::kUndecided) {
+    return fmt::format(
+        "{}{}: {} of {} available are counted, but keys that may change the memory were not read\n",
+        styled("undecided", Style::kWarning, colour),
+        verdict.gpu.empty() ? "" : " on " + verdict.gpu, to_string(estimate.totals.device_peak),
+        to_string(*verdict.available));
+  }
   const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
   const std::string word = verdict.status == VerdictStatus::kFits ? "fits"
                            : fits                                 ? "tight"

@@ -288,6 +288,7 @@ const char* to_string(VerdictStatus status) {
     case VerdictStatus::kTight: return "tight";
     case VerdictStatus::kDoesNotFit: return "does_not_fit";
     case VerdictStatus::kUnknown: return "unknown";
+    case VerdictStatus::kUndecided: return "undecided";
   }
   return "unknown";
 }

@@ -12,12 +12,13 @@
 #include "core/component.h"
 #include "core/source.h"
 #include "estimator/job/job.h"
+#include "estimator/job/unread_key.h"
 #include "estimator/run/dry_run.h"
 
 namespace memfathom {
 
 enum class CalibrationStatus : std::uint8_t { kCalibrated, kStale, kPublished, kNone };
-enum class VerdictStatus : std::uint8_t { kFits, kTight, kDoesNotFit, kUnknown };
+enum class VerdictStatus : std::uint8_t { kFits, kTight, kDoesNotFit, kUnknown, kUndecided };
 
 struct ComponentLine {
   Component component = Component::kParameters;
@@ -102,6 +103,7 @@ struct Estimate {
   std::int64_t trainable_count = 0;
   std::int64_t layers = 0;  // modules that own parameters; 0: not known
   std::vector<std::string> assumptions, not_modelled, warnings;
+  std::vector<UnreadKey> unread;          // keys of the files that were not read
   std::vector<Explanation> explanations;  // where they were asked for
 };
 

@@ -81,6 +81,16 @@ Json explanations_json(const Estimate& estimate) {
 
 }  // namespace
 
+Json unread_json(const std::vector<UnreadKey>& keys) {
+  Json list = Json::array();
+  for (const UnreadKey& key : keys) {
+    list.push_back({{"file", key.file},
+                    {"key", key.key},
+                    {"concerns", key.concerns.empty() ? Json(nullptr) : Json(key.concerns)}});
+  }
+  return list;
+}
+
 Json suggestions_json(const std::vector<Suggestion>& suggestions) {
   Json list = Json::array();
   for (const Suggestion& suggestion : suggestions) {
@@ -122,6 +132,7 @@ Json estimate_json(const Estimate& estimate) {
   json["assumptions"] = estimate.assumptions;
   json["not_modelled"] = estimate.not_modelled;
   json["warnings"] = estimate.warnings;
+  if (!estimate.unread.empty()) json["unread"] = unread_json(estimate.unread);
   if (!estimate.explanations.empty()) json["explanation"] = explanations_json(estimate);
   return json;
 }

@@ -11,6 +11,8 @@
 namespace memfathom {
 
 nlohmann::ordered_json estimate_json(const Estimate& estimate);
+// [{"file", "key", "concerns"}]
+nlohmann::ordered_json unread_json(const std::vector<UnreadKey>& keys);
 nlohmann::ordered_json suggestions_json(const std::vector<Suggestion>& suggestions);
 
 // Indents of to_text(): one line, or two blanks a level.

@@ -64,7 +64,9 @@ Json recommendation_json(const Recommendation& recommendation,
   const Verdict& verdict = recommendation.base.verdict;
   Json json{{"schema", "memfathom.recommend/1"},
             {"job", describe(input.document, input.job)},
-            {"fits", recommendation.available ? Json(recommendation.fits) : Json(nullptr)},
+            {"fits", recommendation.available && verdict.status != VerdictStatus::kUndecided
+                         ? Json(recommendation.fits)
+                         : Json(nullptr)},
             {"device_peak_bytes", recommendation.base.totals.device_peak.count()},
             {"capacity_bytes", verdict.capacity ? Json(verdict.capacity->count()) : Json(nullptr)},
             {"available_bytes",
@@ -86,6 +88,7 @@ Json recommendation_json(const Recommendation& recommendation,
   json["assumptions"] = recommendation.base.assumptions;
   json["not_modelled"] = recommendation.base.not_modelled;
   json["warnings"] = recommendation.base.warnings;
+  if (!recommendation.base.unread.empty()) json["unread"] = unread_json(recommendation.base.unread);
   return json;
 }
 

@@ -165,16 +165,34 @@ void set_attention_and_memory(ParsedFile& parsed) {
   if (is_true_at(tree, "sdp_attention")) parsed.set("training.attention", Node::string("sdpa"));
 }
 
+// Strategies of FSDP that keep gathered weights take more than full sharding.
+void list_partial_sharding(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  for (const char* key :
+       {"fsdp_config.sharding_strategy", "fsdp_config.fsdp_sharding_strategy",
+        "fsdp_config.reshard_after_forward", "fsdp_config.fsdp_reshard_after_forward"}) {
+    const Node* value = value_at(tree, key);
+    if (value == nullptr || (value->is_bool() && value->as_bool()) ||
+        (value->is_string() && value->as_string() == "FULL_SHARD"))
+      continue;
+    parsed.not_modelled.push_back(
+        fmt::format("{}: {} is {}; FULL_SHARD is counted", parsed.file, key, value->shown()));
+  }
+}
+
 void set_sharding(ParsedFile& parsed) {
   const Node& tree = parsed.content;
+  list_partial_sharding(parsed);
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, parsed);
   // Since its second version a section is enough to turn FSDP on.
   if (const Node* section = value_at(tree, "fsdp_config");
       section != nullptr && section->is_map() && value_at(tree, "fsdp") == nullptr)
     parsed.set("parallel.fsdp", Node::string("full"));
-  if (const Node* version = value_at(tree, "fsdp_version"))
-    parsed.set("parallel.fsdp_version", *version);
-  if (is_true_at(tree, "fsdp_config.activation_checkpointing"))
+  const Node* version = value_at(tree, "fsdp_version");
+  if (version == nullptr) version = value_at(tree, "fsdp_config.fsdp_version");
+  if (version != nullptr) parsed.set("parallel.fsdp_version", *version);
+  if (is_true_at(tree, "fsdp_config.activation_checkpointing") ||
+      is_true_at(tree, "fsdp_config.fsdp_activation_checkpointing"))
     parsed.set("training.gradient_checkpointing", Node::string("full"));
   set_gpus(parsed);
   for (const char* key : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"}) {

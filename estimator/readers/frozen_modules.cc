@@ -27,6 +27,7 @@ void freeze_named_modules(const ParsedFile& parsed, MergedJob& job) {
           fmt::format("{}: \"{}\": no module of the job is named {}; say model.modules in a job "
                       "file beside this one (docs/from-your-script.md)",
                       parsed.file, entry.key(), name));
+      job.unread.push_back({parsed.file, entry.path(), "model", ""});
       continue;
     }
     const bool frozen = entry.as_bool();

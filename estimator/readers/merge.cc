@@ -150,6 +150,7 @@ MergedJob merge_files(std::vector<ParsedFile> files) {
                            parsed.assumptions.end());
     job.not_modelled.insert(job.not_modelled.end(), parsed.not_modelled.begin(),
                             parsed.not_modelled.end());
+    job.unread.insert(job.unread.end(), parsed.unread.begin(), parsed.unread.end());
   }
   job.files = std::move(files);
   return job;

@@ -16,6 +16,7 @@ struct MergedJob {
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;  // contradictions, each with both files
+  std::vector<UnreadKey> unread;      // of all files
 };
 
 // A later file wins over an earlier one, and a contradiction is named. What a DeepSpeed file leaves

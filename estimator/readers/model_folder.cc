@@ -7,8 +7,15 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/key_recorder.h"
+#include "estimator/models/registry.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/pipeline.h"
+#include "estimator/readers/unread_keys.h"
+#include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/tensor/framework_policy.h"
+#include "kernels/framework/tensor/session.h"
+#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {
@@ -25,6 +32,30 @@ constexpr auto kAdapterFields = std::to_array<Field>({
     {"training.lora.targets", "target_modules"},
     {"training.lora.dropout", "lora_dropout"},
 });
+
+// Builds the network once, without memory, so that a recorder sees which keys its family reads.
+// False if it cannot be built here: the estimate then says why.
+bool look_up_keys(const Node& config) {
+  if (!can_make(config)) return false;
+  try {
+    DryDevice device;
+    BareAllocator allocator;
+    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
+    Builder builder(session, {});
+    ModelSettings settings;
+    settings.sequence_length = 8;
+    std::vector<std::string> ignored;
+    return make_from_family(builder, config, settings, ignored) != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void name_unread_config_keys(ParsedFile& parsed) {
+  if (parsed.format != FileFormat::kModelConfig) return;
+  const KeyRecorder recorder;
+  if (look_up_keys(parsed.content)) collect_unread_keys(recorder, parsed);
+}
 
 Node path_node(const fs::path& path) {
   return Node::string(fs::absolute(path).lexically_normal().string());
@@ -163,6 +194,7 @@ std::vector<ParsedFile> read_file(const std::string& path) {
   const FileFormat format = detect_format(tree);
   std::vector<ParsedFile> parsed_files;
   read_with_sections(tree, format, parsed_files);
+  name_unread_config_keys(parsed_files.front());
   const ParsedFile first = parsed_files.front();
   for (const std::string_view key : deepspeed_keys(format)) add_deepspeed(first, key, parsed_files);
   return parsed_files;
@@ -180,6 +212,7 @@ std::vector<ParsedFile> read_path(const std::string& path) {
     if (!is_there(folder / name)) continue;
     const Node tree = load_document((folder / name).string());
     parsed_files.push_back(read_tree(tree, detect_format(tree)));
+    name_unread_config_keys(parsed_files.back());
   }
   if (parsed_files.empty()) {
     throw Error(ErrorKind::kInput,

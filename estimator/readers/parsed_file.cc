@@ -7,8 +7,9 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/suggest.h"
+#include "core/key_recorder.h"
 #include "estimator/readers/formats.h"
+#include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
 namespace {
@@ -121,30 +122,6 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
                                      "(docs/jobs.md) nor one of the files of docs/your-files.md"));
 }
 
-// A key that nobody reads and that looks like one that somebody would: the estimate would be of
-// another job, and nobody would know.
-void list_misspelled_keys(std::span<const Field> fields, ParsedFile& parsed) {
-  for (const Field& field : fields) {
-    if (value_at(parsed.content, field.file) != nullptr) continue;
-    const std::size_t dot = field.file.rfind('.');
-    const bool is_nested = dot != std::string_view::npos;
-    const Node* parent =
-        is_nested ? value_at(parsed.content, field.file.substr(0, dot)) : &parsed.content;
-    if (parent == nullptr || !parent->is_map()) continue;
-    const std::string_view own = is_nested ? field.file.substr(dot + 1) : field.file;
-    const std::string_view path = field.file.substr(0, field.file.size() - own.size());
-    for (const Node& entry : parent->entries()) {
-      const auto is_read = [&](const Field& known) {
-        return known.file.starts_with(path) && known.file.substr(path.size()) == entry.key();
-      };
-      if (!is_likely_typo(entry.key(), own) || std::any_of(fields.begin(), fields.end(), is_read))
-        continue;
-      parsed.not_modelled.push_back(fmt::format("{}: \"{}\" is not read; did you mean \"{}\"?",
-                                                entry.where(), entry.key(), own));
-    }
-  }
-}
-
 }  // namespace
 
 const char* to_string(FileFormat format) { return enum_name(format).data(); }
@@ -171,7 +148,6 @@ void read_fields(std::span<const Field> fields, ParsedFile& parsed) {
     Node ours = from_file_value(field, *value, parsed);
     if (!ours.is_null()) parsed.set(field.job, std::move(ours));
   }
-  list_misspelled_keys(fields, parsed);
 }
 
 void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parsed) {
@@ -189,6 +165,7 @@ void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parse
       continue;
     parsed.not_modelled.emplace_back(
         fmt::format("{}: \"{}\" is {}", parsed.file, key, value->shown()));
+    parsed.named_sections.emplace_back(key);
   }
 }
 
@@ -224,7 +201,7 @@ FileFormat detect_format(const Node& tree) {
   if (!tree.is_map()) tree.refuse("a job or a training configuration is a map of keys and values");
   if (has("peft_type")) return FileFormat::kAdapter;
   if (has("compute_environment") || has("distributed_type") ||
-      has("fsdp_config.fsdp_sharding_strategy"))
+      (has("fsdp_config.fsdp_sharding_strategy") && !has("base_model")))
     return FileFormat::kAccelerate;
   if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") ||
       has("fp16.enabled"))
@@ -309,6 +286,7 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
   parsed.file = tree.file();
   parsed.format = format;
   parsed.content = tree;
+  const KeyRecorder recorder;
   switch (format) {
     case FileFormat::kJob: break;  // merged as it is
     case FileFormat::kModelConfig: read_model_config(parsed); break;
@@ -321,6 +299,9 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kTorchtune: read_torchtune(parsed); break;
     case FileFormat::kTrainYaml: read_train_yaml(parsed); break;
   }
+  // A job's keys are checked where the job is read, a model's where its file is (read_path).
+  if (format != FileFormat::kJob && format != FileFormat::kModelConfig)
+    collect_unread_keys(recorder, parsed);
   return parsed;
 }
 

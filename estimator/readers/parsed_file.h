@@ -11,6 +11,7 @@
 #include "core/document.h"
 #include "core/document_path.h"
 #include "estimator/job/patch.h"
+#include "estimator/job/unread_key.h"
 
 namespace memfathom {
 
@@ -68,7 +69,9 @@ struct ParsedFile {
   std::vector<std::string> autos;  // keys of the file that are left to the integration
   std::string base_model;          // the name of the model it is for, as the file writes it
   std::vector<std::string> assumptions;
-  std::vector<std::string> not_modelled;  // what it asks for and the estimate leaves out
+  std::vector<std::string> not_modelled;    // what it asks for and the estimate leaves out
+  std::vector<std::string> named_sections;  // keys that stand in not_modelled with all below them
+  std::vector<UnreadKey> unread;            // neither read nor harmless for memory
   std::string section;  // a DeepSpeed configuration inside another file: the key it stands under
 
   void set(std::string_view key, Node value) {

@@ -34,6 +34,7 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "jit_mode_eval",
     "use_ipex",
     "auto_find_batch_size",
+    "label_smoothing_factor",
 });
 
 bool is_true(const Node& tree, std::string_view key) {

@@ -152,6 +152,10 @@ StrategyComparison compare_strategies(const JobInput& input, const CompareReques
     drop_without_effect(comparison.rows);
   comparison.baseline = comparison.rows.front().name;
   input.annotate(comparison.rows.front().estimate);
+  for (ComparedStrategy& row : comparison.rows) {
+    input.withhold(row.estimate.verdict);
+    for (ComparedTarget& target : row.targets) input.withhold(target.verdict);
+  }
   if (request.ranked) {
     std::stable_sort(
         comparison.rows.begin(), comparison.rows.end(),

@@ -248,6 +248,7 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
 
 bool is_undecided(const Estimate& estimate) {
   return estimate.verdict.status == VerdictStatus::kTight ||
+         estimate.verdict.status == VerdictStatus::kUndecided ||
          estimate.calibration.status == CalibrationStatus::kNone;
 }
 

@@ -38,6 +38,7 @@ std::vector<GpuFit> gpus_for_job(const JobInput& input, const Estimator& estimat
     gpus[i].estimate = estimator.estimate(read_variant(placed, input.job));
   });
   std::erase_if(gpus, [](const GpuFit& gpu) { return !fits(*gpu.estimate); });
+  for (GpuFit& gpu : gpus) input.withhold(gpu.estimate->verdict);
   return gpus;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/error.h"
@@ -16,14 +17,78 @@
 #include "estimator/readers/pipeline.h"
 #include "estimator/readers/position_limit.h"
 #include "estimator/readers/resolve_auto.h"
+#include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
 namespace {
+
+std::vector<UnreadKey> unread_of_model(const JobInput& input,
+                                       const std::function<bool(const UnreadKey&)>& counts) {
+  std::vector<UnreadKey> keys;
+  for (const UnreadKey& key : input.files.unread) {
+    if ((key.concerns == "model" || key.concerns == "sizes") && counts(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+void refuse_unread(const std::vector<UnreadKey>& keys) {
+  if (keys.empty()) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: the model is in doubt, because these keys were not read: {}; "
+                          "describe it in a job file (docs/jobs.md), or give --model FOLDER with "
+                          "its config.json, --model PRESET (memfathom models lists them) or "
+                          "--total-params 8.0",
+                          keys.front().file, names_of(keys)));
+}
+
+bool describes_model(const ParsedFile& parsed) {
+  return std::any_of(parsed.settings.begin(), parsed.settings.end(), [](const KeyChange& change) {
+    return change.key.starts_with("model.config.");
+  });
+}
+
+// A file that describes the model itself, and of whose description a part was not read: the
+// estimate would be of another model. One that another file or a flag names is not in doubt.
+void check_model_section(JobInput& input) {
+  if (input.files.unread.empty()) return;
+  const Node* model = value_at(input.document, "model");
+  const Node* of_files = value_at(input.files.document, "model");
+  const std::vector<ParsedFile>& files = input.files.files;
+  const bool is_in_another_file =
+      std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
+        return parsed.format == FileFormat::kModelConfig ||
+               (parsed.format == FileFormat::kJob && has_model(parsed.content));
+      });
+  const bool is_replaced =
+      is_in_another_file ||
+      (model != nullptr && (of_files == nullptr || !model->same_value(*of_files)));
+  for (const ParsedFile& parsed : input.files.files) {
+    if (parsed.format == FileFormat::kJob || parsed.format == FileFormat::kModelConfig) continue;
+    const bool is_described = describes_model(parsed);
+    // Which modules are frozen is a matter of training.
+    const auto is_own = [&](const UnreadKey& key) {
+      const bool is_in_section = key.key.starts_with("model.");
+      return key.file == parsed.file && (is_described || is_in_section) &&
+             (key.concerns == "model" || is_in_section) &&
+             key.key.find("freeze") == std::string::npos && !key.key.ends_with("_trainable");
+    };
+    if (is_replaced) {
+      for (UnreadKey& key : input.files.unread) {
+        if (is_own(key)) key.concerns.clear();
+      }
+    } else {
+      refuse_unread(unread_of_model(input, is_own));
+    }
+  }
+}
 
 // Files that only name their model, by a name that nothing here explains. A batch line is refused
 // where its job is read.
 void require_model(const JobInput& input) {
   if (input.files.files.empty() || has_model(input.document)) return;
+  refuse_unread(unread_of_model(input, [](const UnreadKey& key) {
+    return key.concerns == "model" || key.key.starts_with("model.");
+  }));
   std::string which = "the files say how to train, but not which model";
   for (const ParsedFile& parsed : input.files.files) {
     if (!parsed.base_model.empty())
@@ -41,6 +106,7 @@ void require_model(const JobInput& input) {
 }  // namespace
 
 void complete(JobInput& input, const CompletionOptions& options) {
+  check_model_section(input);
   complete_builtin_family(input.document, input.files.assumptions);
   require_model(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
@@ -77,6 +143,14 @@ bool JobInput::has_foreign_files() const {
   });
 }
 
+void JobInput::withhold(Verdict& verdict) const {
+  const bool may_change = std::any_of(files.unread.begin(), files.unread.end(),
+                                      [](const UnreadKey& key) { return !key.concerns.empty(); });
+  if (!may_change || verdict.status == VerdictStatus::kUnknown) return;
+  verdict.status = VerdictStatus::kUndecided;
+  verdict.probability_fits.reset();
+}
+
 void JobInput::annotate(Estimate& estimate) const {
   const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
     to.insert(to.end(), from.begin(), from.end());
@@ -86,6 +160,9 @@ void JobInput::annotate(Estimate& estimate) const {
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);
+  append(estimate.warnings, unread_sentences(files.unread));
+  estimate.unread = files.unread;
+  withhold(estimate.verdict);
   if (std::string sentence = position_limit_warning(document, job.model); !sentence.empty())
     estimate.warnings.push_back(std::move(sentence));
 }

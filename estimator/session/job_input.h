@@ -20,7 +20,10 @@ struct JobInput {
   // Whether the job came from files of other tools: changes are then shown in their format too.
   bool has_foreign_files() const;
   // Adds what reading the files had to assume or leave out, and what the job leaves unspecified.
+  // If keys that may change the memory were not read, the verdict becomes undecided.
   void annotate(Estimate& estimate) const;
+  // Makes a verdict undecided if keys that may change the memory were not read.
+  void withhold(Verdict& verdict) const;
 };
 
 struct CompletionOptions {

@@ -50,7 +50,7 @@ struct Phase {
   std::map<std::string, Bytes> live_at_peak;  // by component
 };
 
-enum class VerdictStatus { kFits, kTight, kDoesNotFit, kUnknown };
+enum class VerdictStatus { kFits, kTight, kDoesNotFit, kUnknown, kUndecided };
 
 struct Verdict {
   VerdictStatus status = VerdictStatus::kUnknown;
@@ -71,6 +71,11 @@ struct Explanation {
   std::string name, module, text;
 };
 
+// A key of a file that was not read; `concerns` is empty if it changes nothing by its name.
+struct UnreadKey {
+  std::string file, key, concerns;
+};
+
 struct EstimateOptions {
   bool explain = false;
 };
@@ -86,6 +91,7 @@ struct Estimate {
   CalibrationNote calibration;
   std::int64_t parameters = 0, trainable_parameters = 0;
   std::vector<std::string> assumptions, not_modelled, warnings;
+  std::vector<UnreadKey> unread;
   std::vector<Explanation> explanations;  // with EstimateOptions::explain
   nlohmann::json json;                    // the whole result
 };

@@ -79,6 +79,7 @@ inline ErrorKind error_kind(std::string_view name) {
 inline VerdictStatus verdict_status(std::string_view name) {
   if (name == "fits") return VerdictStatus::kFits;
   if (name == "tight") return VerdictStatus::kTight;
+  if (name == "undecided") return VerdictStatus::kUndecided;
   return name == "does_not_fit" ? VerdictStatus::kDoesNotFit : VerdictStatus::kUnknown;
 }
 inline CalibrationStatus calibration_status(std::string_view name) {
@@ -162,6 +163,9 @@ inline Estimate read_estimate(const Json& json) {
   estimate.assumptions = texts(json, "assumptions");
   estimate.not_modelled = texts(json, "not_modelled");
   estimate.warnings = texts(json, "warnings");
+  estimate.unread = list(json, "unread", [](const Json& key) {
+    return UnreadKey{text(key, "file"), text(key, "key"), text(key, "concerns")};
+  });
   estimate.explanations = list(json, "explanation", [](const Json& one) {
     return Explanation{text(one, "name"), text(one, "module"), text(one, "text")};
   });

@@ -193,6 +193,31 @@ TEST_F(AdviceCommandTest, AcceptsADeviceIndexAsGpu) {
   EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
 }
 
+TEST_F(AdviceCommandTest, AnUnreadKeyThatMayChangeTheMemoryLeavesTheVerdictUndecided) {
+  const std::string file_name =
+      file("axolotl.yml",
+           "base_model: gpt2\nsequence_len: 64\nmicro_batch_size: 1\n"
+           "gradient_checkpoint: true\nlora: {extra_rank: 4}\ncolour: blue\n");
+  const json result = answer({"estimate", file_name, "--gpu", "t4"});
+  EXPECT_EQ(result["verdict"]["status"], "undecided");
+  EXPECT_TRUE(result["verdict"]["probability_fits"].is_null());
+  EXPECT_EQ(result["unread"].size(), 3u);
+  EXPECT_EQ(result["unread"][0]["key"], "gradient_checkpoint");
+  EXPECT_EQ(result["unread"][0]["concerns"], "checkpointing");
+  EXPECT_TRUE(result["unread"][2]["concerns"].is_null());
+  const Outcome text = run({"estimate", file_name, "--gpu", "t4"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("undecided on t4: "));
+  EXPECT_THAT(text.out, HasSubstr("gradient_checkpoint (did you mean gradient_checkpointing?), "
+                                  "lora.extra_rank, colour; they may change the memory"));
+  EXPECT_THAT(text.out, testing::Not(HasSubstr("probability")));
+  EXPECT_EQ(run({"estimate", file_name, "--gpu", "t4", "--strict"}).exit_code, 3);
+  EXPECT_EQ(run({"check", file_name, "--gpu", "t4", "--strict"}).exit_code, 3);
+  EXPECT_TRUE(answer({"recommend", file_name, "--gpu", "t4"})["fits"].is_null());
+  for (const json& row : answer({"compare", file_name, "--gpu", "t4"})["strategies"])
+    EXPECT_EQ(row["verdict"], "undecided");
+}
+
 TEST_F(AdviceCommandTest, CompareOmitsStrategiesThatChangeNothing) {
   const json in_bf16 = answer({"compare", job(), "--dtype", "bf16"});
   for (const json& row : in_bf16["strategies"]) EXPECT_NE(row["name"], "bf16");

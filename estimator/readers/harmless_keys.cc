@@ -1,0 +1,399 @@
+// The keys of each format that do not change the memory, or that its reader reads only where
+// another key asks for them. Everything else that is not read is named in the answer.
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimator/readers/script_model.h"
+#include "estimator/readers/unread_keys.h"
+
+namespace memfathom {
+namespace {
+
+// Patterns are separated by spaces; `*` stands for any text, `@` for the sections that scripts put
+// their keys under. One that names a section covers it.
+struct HarmlessGroup {
+  std::string_view reason;
+  std::string_view patterns;
+};
+
+// What the Trainer and the tools over it share.
+constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
+    {"logging",
+     "logging_* log_level* log_on_each_node report_to run_name project trackio_* wandb_* *_wandb "
+     "mlflow_* comet_* swanlab_* use_swanlab use_mlflow use_comet use_tensorboard tensorboard_* "
+     "disable_tqdm debug verbose plot_loss include_num_input_tokens_seen include_tokens_per_second "
+     "skip_memory_metrics log_completions num_completions_to_print otel_* use_otel_metrics"},
+    {"saving and resuming",
+     "output_dir overwrite_output_dir save_* saves_per_epoch resume_from_checkpoint "
+     "auto_resume_from_checkpoints ignore_data_skip load_best_model_at_end metric_for_best_model "
+     "greater_is_better restore_callback_states_from_checkpoint enable_jit_checkpoint"},
+    {"hub",
+     "push_to_hub* hub_* hf_* trust_remote_code model_revision use_auth_token token "
+     "cache_dir *_hub_token"},
+    {"scheduling",
+     "learning_rate lr *_lr *_lr_ratio lr_* warmup_* weight_decay adam_beta1 adam_beta2 adam_beta3 "
+     "adam_epsilon adam_eps num_train_epochs num_epochs max_steps cosine_* *_learning_rate "
+     "eta_min"},
+    {"when evaluation runs",
+     "do_train do_eval eval_steps eval_delay eval_on_start evals_per_epoch eval_table_size "
+     "early_stopping_* batch_eval_metrics prediction_loss_only include_for_metrics "
+     "include_inputs_for_metrics eval_use_gather_object eval_do_concat_batches val_size "
+     "eval_causal_lm_metrics do_causal_lm_eval"},
+    {"seeds", "seed data_seed full_determinism"},
+    {"data",
+     "dataset dataset_* datasets eval_dataset* train_dataset* test_datasets data_files "
+     "remove_unused_columns label_names group_by_length length_column_name dataloader_num_workers "
+     "dataloader_pin_memory dataloader_prefetch_factor dataloader_persistent_workers streaming "
+     "max_samples overwrite_cache preprocessing_* shuffle* chat_template* chat_template_kwargs "
+     "eos_token pad_token tokenizer tokenizer_* train_on_inputs assistant_only_loss "
+     "completion_only_loss accelerator_config.split_batches accelerator_config.dispatch_batches "
+     "accelerator_config.even_batches accelerator_config.use_seedable_sampler "
+     "accelerator_config.non_blocking accelerator_config.gradient_accumulation_kwargs "
+     "average_tokens_across_devices train_sampling_strategy"},
+    {"launching",
+     "local_rank ddp_timeout ddp_backend ddp_find_unused_parameters ddp_broadcast_buffers "
+     "past_index no_cuda use_cpu use_mps_device tpu_* mp_parameters ray_* use_ray "
+     "_n_gpu __cached__* parallel_mode place_model_on_device"},
+    {"numbers that change no tensor's size",
+     "tf32 lora_alpha use_rslora peft_use_rslora bias lora_bias lora_fan_in_fan_out "
+     "max_grad_norm gradient_checkpointing_kwargs nan_inf_filter logging_nan_inf_filter "
+     "use_legacy_prediction_loop half_precision_backend fp16_opt_level liger_kernel_config"},
+});
+
+constexpr auto kTrainingArgumentsGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "bf16 fp16 fp16_full_eval bf16_full_eval eval_strategy evaluation_strategy model_name "
+     "model_id "
+     "dtype torch_dtype r lora_r lora_dropout lora_target_modules target_modules "
+     "use_bnb_nested_quant load_in_4bit load_in_8bit bnb_4bit_quant_type beta loss_type "
+     "num_generations max_completion_length response_length max_prompt_length desirable_weight "
+     "undesirable_weight reference_free precompute_ref_log_probs simpo_gamma cpo_alpha use_vllm "
+     "vllm_* teacher_model_name_or_path per_device_eval_batch_size deepspeed"},
+    {"sampling of generated answers",
+     "temperature top_p top_k min_p repetition_penalty reward_weights reward_funcs scale_rewards "
+     "epsilon epsilon_high num_iterations sync_ref_model ref_model_* steps_per_generation "
+     "mask_truncated_completions"},
+    {"data",
+     "packing_strategy padding_free task subset split streaming_* max_train_samples "
+     "max_eval_samples train_file validation_file dataset_text_field"},
+    {"PEFT's words without a size",
+     "task_type peft_type lora_task_type random_state "
+     "loftq_config inference_mode layer_replication"},
+    {"of versions that no longer read it", "per_gpu_train_batch_size per_gpu_eval_batch_size"},
+    {"defaults of sections that are off",
+     "fsdp_min_num_params fsdp_config.min_num_params fsdp_config.xla* "
+     "torch_compile_backend torch_compile_mode torch_empty_cache_steps torchdynamo"},
+});
+
+constexpr auto kFsdpSectionNames = std::string_view(
+    "fsdp_config.auto_wrap_policy fsdp_config.fsdp_auto_wrap_policy "
+    "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.fsdp_transformer_layer_cls_to_wrap "
+    "fsdp_config.state_dict_type fsdp_config.fsdp_state_dict_type "
+    "fsdp_config.final_state_dict_type fsdp_config.use_orig_params "
+    "fsdp_config.fsdp_use_orig_params "
+    "fsdp_config.sync_module_states fsdp_config.fsdp_sync_module_states "
+    "fsdp_config.cpu_ram_efficient_loading fsdp_config.fsdp_cpu_ram_efficient_loading "
+    "fsdp_config.limit_all_gathers fsdp_config.fsdp_limit_all_gathers "
+    "fsdp_config.backward_prefetch fsdp_config.fsdp_backward_prefetch "
+    "fsdp_config.forward_prefetch fsdp_config.fsdp_forward_prefetch");
+
+constexpr auto kAxolotlGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "sample_packing pad_to_sequence_len bf16 fp16 bfloat16 float16 load_in_8bit load_in_4bit "
+     "adapter lora_r lora_dropout "
+     "lora_target_modules lora_target_linear plugins cut_cross_entropy chunked_cross_entropy "
+     "bnb_config_kwargs.bnb_4bit_use_double_quant test_datasets val_set_size deepspeed fsdp "
+     "fsdp_config.fsdp_version fsdp_config.*activation_checkpointing"},
+    {"how FSDP wraps, loads and saves", kFsdpSectionNames},
+    {"data",
+     "pretraining_dataset rl_beta special_tokens tokens added_tokens_overrides eot_tokens "
+     "skip_prepare_dataset push_dataset_to_hub min_sample_len sample_packing_eff_est "
+     "sample_packing_sequentially sample_packing_group_size sample_packing_bin_size "
+     "eval_sample_packing streaming_* curriculum_sampling default_system_message image_resize_* "
+     "sample_packing_seq_len_multiplier total_num_tokens processor_type type_of_model "
+     "strict model_type is_falcon_derived_model is_llama_derived_model is_mistral_derived_model "
+     "is_qwen_derived_model base_model_config base_model_ignore_patterns revision_of_model "
+     "low_cpu_mem_usage lora_model_dir"},
+    {"speed only",
+     "lora_mlp_kernel lora_qkv_kernel lora_o_kernel flash_attn_cross_entropy "
+     "liger_rope liger_rms_norm liger_rms_norm_gated liger_glu_activation liger_layer_norm "
+     "flash_attn_rms_norm flash_attn_fuse_qkv flash_attn_fuse_mlp use_kernels"},
+    {"numbers of the loss",
+     "orpo_alpha kto_desirable_weight kto_undesirable_weight "
+     "center_rewards_coefficient dpo_label_smoothing simpo_gamma "
+     "loss_watchdog_threshold loss_watchdog_patience"},
+    {"launching",
+     "ddp device gpu gpu_count node_count project_name provider secrets timeout* "
+     "volumes branch dockerfile_commands"},
+});
+
+constexpr auto kLlamaFactoryGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "bf16 fp16 pure_bf16 lora_rank lora_dropout lora_target quantization_bit double_quantization "
+     "finetuning_type freeze_trainable_layers freeze_language_model freeze_vision_tower "
+     "freeze_multi_modal_projector image_max_pixels pref_loss stage deepspeed "
+     "per_device_eval_batch_size evaluation_strategy eval_strategy neat_packing packing "
+     "dist_config.config_file peft_config.freeze_trainable_layers peft_config.r "
+     "peft_config.lora_dropout peft_config.target_modules"},
+    {"data",
+     "template media_dir mix_strategy interleave_probs tokenized_path mask_history video_fps "
+     "use_fast_tokenizer split_special_tokens new_special_tokens "
+     "default_system enable_thinking eval_num_beams ignore_pad_token_for_loss batching_strategy"},
+    {"numbers of the loss or of the adapters",
+     "pref_beta pref_ftx kto_chosen_weight kto_rejected_weight loraplus_lr_ratio pissa_* "
+     "peft_config.lora_alpha use_dft_loss use_asft_loss asft_alpha use_eaft_loss eaft_alpha "
+     "simpo_gamma dpo_label_smoothing optim_config.lr optim_config.adamw_* optim_config.wd "
+     "optim_config.weight_decay optim_config.momentum optim_config.nesterov optim_config.ns_steps"},
+    {"saving",
+     "export_* adapter_name_or_path adapter_folder peft_config.adapter_name_or_path "
+     "peft_config.export_dir peft_config.export_size dist_config.dcp_path"},
+    {"inference only",
+     "infer_backend sample_backend max_new_tokens predict_with_generate "
+     "temperature top_p top_k num_beams"},
+    {"details of what stands under not modelled",
+     "galore_* apollo_* badam_* kt_config kt_* fp8_* muon_* oft_* quant_config.name"},
+    {"loading", "low_cpu_mem_usage init_config upcast_layernorm model_class rope_scaling"},
+    {"how FSDP wraps, loads and saves", kFsdpSectionNames},
+});
+
+constexpr auto kTorchtuneGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "checkpointer model._component_ model.lora_attn_modules model.apply_lora_to_mlp "
+     "optimizer._component_ loss._component_ dtype"},
+    {"numbers that change no tensor's size",
+     "model.lora_alpha model.norm_eps optimizer.lr optimizer.weight_decay optimizer.betas "
+     "optimizer.eps optimizer.momentum loss.beta loss.label_smoothing loss.ignore_index "
+     "lr_scheduler"},
+    {"other checkpoints", "ref_checkpointer teacher_checkpointer *_checkpointer base_model_path"},
+    {"data",
+     "dataset dataset_val datasets shuffle collate_fn dataloader tokenizer._component_ "
+     "tokenizer.path tokenizer.merges_* tokenizer.vocab_path tokenizer.prompt_template "
+     "tokenizer.special_tokens_path run_val_every_n_steps batch_size_val"},
+    {"scheduling", "epochs max_steps_per_epoch num_steps seed name"},
+    {"logging and profiling",
+     "metric_logger profiler log_every_n_steps log_peak_memory_stats "
+     "log_level debug_logging_enabled"},
+    {"saving",
+     "output_dir resume_from_checkpoint save_* enable_async_checkpointing "
+     "keep_last_n_checkpoints"},
+    {"launching",
+     "device low_cpu_ram dist_backend use_distributed_state_dict cudnn_deterministic_mode"},
+    {"numbers of the loss", "kd_ratio kd_loss loss.epsilon loss.kl_coeff loss.value_*"},
+});
+
+constexpr auto kDeepSpeedGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "bf16.enabled bfloat16.enabled fp16.enabled train_batch_size optimizer.type gradient_clipping "
+     "zero_optimization.stage3_param_persistence_threshold "
+     "zero_optimization.param_persistence_threshold"},
+    {"scheduling", "optimizer.params scheduler"},
+    {"the loss scale",
+     "fp16.loss_scale fp16.loss_scale_window fp16.initial_scale_power fp16.hysteresis "
+     "fp16.min_loss_scale fp16.consecutive_hysteresis prescale_gradients "
+     "gradient_predivide_factor"},
+    {"logging",
+     "steps_per_print wall_clock_breakdown dump_state flops_profiler tensorboard wandb "
+     "csv_monitor comet monitor_config comms_logger comms_config memory_breakdown "
+     "_comment"},
+    {"saving",
+     "checkpoint zero_optimization.*gather_*weights_on_model_save "
+     "zero_optimization.load_from_fp32_weights data_types.*checkpoint*"},
+    {"host memory and transfers",
+     "zero_optimization.offload_*.pin_memory zero_optimization.offload_*.buffer_* "
+     "zero_optimization.offload_*.fast_init zero_optimization.offload_*.pipeline* "
+     "zero_optimization.offload_*.nvme_path zero_optimization.offload_*.max_in_cpu aio "
+     "zero_force_ds_cpu_optimizer"},
+    {"order of communication",
+     "zero_optimization.reduce_scatter zero_optimization.allgather_partitions "
+     "zero_optimization.round_robin_gradients zero_optimization.stage3_max_reuse_distance "
+     "zero_optimization.max_reuse_distance zero_optimization.sub_group_size "
+     "zero_optimization.contiguous_gradients zero_optimization.ignore_unused_parameters "
+     "communication_data_type disable_allgather sparse_gradients"},
+    {"checks",
+     "zero_allow_untested_optimizer elasticity autotuning data_efficiency seed "
+     "dataloader_drop_last"},
+    {"activation checkpointing's layout, which transformers does not use",
+     "activation_checkpointing.number_checkpoints activation_checkpointing.profile "
+     "activation_checkpointing.synchronize_checkpoint_boundary "
+     "activation_checkpointing.contiguous_memory_optimization"},
+});
+
+constexpr auto kAccelerateGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "num_machines num_processes distributed_type compute_environment mixed_precision "
+     "fsdp_config.fsdp_sharding_strategy fsdp_config.fsdp_reshard_after_forward "
+     "fsdp_config.fsdp_offload_params fsdp_config.fsdp_auto_wrap_policy "
+     "deepspeed_config.deepspeed_config_file deepspeed_config.zero3_init_flag "
+     "dynamo_config.dynamo_backend"},
+    {"launching",
+     "machine_rank main_process_* main_training_function rdzv_* same_network gpu_ids tpu_* use_cpu "
+     "downcast_bf16 debug enable_cpu_affinity num_cpu_threads_per_process mpirun_config "
+     "deepspeed_config.deepspeed_multinode_launcher deepspeed_config.deepspeed_hostfile "
+     "deepspeed_config.deepspeed_*_filter command_file commands ec2_instance_type iam_role_name "
+     "profile region base_job_name image_uri py_version pytorch_version transformers_version "
+     "sagemaker_* additional_args ipex_config"},
+    {"saving", "deepspeed_config.zero3_save_16bit_model"},
+    {"how FSDP wraps, loads and saves", kFsdpSectionNames},
+    {"compiling, which is named where it is on", "dynamo_config dynamo_backend"},
+    {"numbers that change no tensor's size",
+     "deepspeed_config.gradient_clipping "
+     "megatron_lm_config.megatron_lm_gradient_clipping"},
+});
+
+constexpr auto kTrainYamlGroups = std::to_array<HarmlessGroup>({
+    {"read after the files are merged", "model.freeze_*"},
+    {"read where another key asks for it",
+     "@use_amp @amp @amp_dtype @precision @dtype @mixed_precision trainer.precision "
+     "@model_name @model_type @model_name_or_path @pretrained_model_name_or_path @arch model.name"},
+    {"logging",
+     "name log *.log logger *.logger logging *.logging log_* *.log_* wandb* *.wandb* tensorboard* "
+     "*.tensorboard* report_to *.report_to run_name *.run_name experiment experiment_name exp_name "
+     "project project_name *.project *.project_name tracker_* print_freq *.print_freq verbose "
+     "*.verbose debug notes tags description"},
+    {"saving and resuming",
+     "output_dir *.output_dir output *.output save_* *.save_* out_dir *.out_dir resume *.resume "
+     "resume_* *.resume_* checkpoint_dir *.checkpoint_dir ckpt_dir *.ckpt_dir ckpt_path "
+     "*.ckpt_path checkpointing_steps checkpoints_total_limit always_save_checkpoint init_from "
+     "exp_manager checkpoint_path *.checkpoint_path"},
+    {"hub", "push_to_hub* hub_* revision variant trust_remote_code"},
+    {"scheduling",
+     "lr *.lr lr_* *.lr_* *_lr *.*_lr learning_rate *.learning_rate *_learning_rate scheduler "
+     "*.scheduler scheduler_* sched *.sched sched_* warmup_* *.warmup_* epochs *.epochs num_epochs "
+     "*.num_epochs max_epochs *.max_epochs num_train_epochs max_steps *.max_steps max_train_steps "
+     "max_iters *.max_iters iterations *.iterations steps *.steps weight_decay *.weight_decay wd "
+     "momentum *.momentum betas *.betas beta1 beta2 *.beta1 *.beta2 eps *.eps adam_* *.adam_* "
+     "opt_eps opt_betas decay_* *.decay_* step_size *.step_size gamma *.gamma patience *.patience "
+     "min_lr scale_lr optimizer._target_ optimizer.name optimizer.type "
+     "*.optimizer._target_ *.optimizer.name *.optimizer.type snr_gamma noise_offset loss_scale "
+     "clip_grad grad_clip *.grad_clip *.clip_grad max_grad_norm *.max_grad_norm "
+     "gradient_clip_val *.gradient_clip_val"},
+    {"when evaluation runs",
+     "eval_* *.eval_* val_* *.val_* validation_* *.validation_* check_val_every_n_epoch "
+     "*.check_val_every_n_epoch test_* num_sanity_val_steps *.num_sanity_val_steps "
+     "limit_*_batches *.limit_*_batches"},
+    {"seeds", "seed *.seed deterministic *.deterministic random_seed *.random_seed"},
+    {"data",
+     "dataset *.dataset dataset_name dataset_config_name train_data_dir data_dir data_path "
+     "data.data_dir data.data_path data.path data.root data.name data.train* data.val* data.test* "
+     "root *.root path *.path image_column caption_column num_workers *.num_workers workers "
+     "dataloader_num_workers pin_memory *.pin_memory pin_mem prefetch_factor *.prefetch_factor "
+     "shuffle *.shuffle cache_dir center_crop random_flip prompt instance_prompt instance_data_dir "
+     "class_* mean std *.mean *.std *.split *.splits"},
+    {"launching",
+     "local_rank rank device *.device dist_url dist_backend backend port accelerator "
+     "trainer.accelerator trainer.logger "
+     "allow_tf32 tf32"},
+});
+
+constexpr auto kAdapterGroups = std::to_array<HarmlessGroup>({
+    {"numbers that change no tensor's size",
+     "lora_alpha use_rslora bias lora_bias fan_in_fan_out init_lora_weights inference_mode "
+     "task_type revision auto_mapping alpha_pattern loftq_config megatron_config megatron_core "
+     "layers_pattern layer_replication corda_config eva_config qalora_group_size peft_version "
+     "ensure_weight_tying use_qalora exclude_modules arrow_config alora_invocation_tokens"},
+    {"read where another key asks for it", "r init_r target_modules lora_dropout"},
+});
+
+constexpr auto kModelConfigGroups = std::to_array<HarmlessGroup>({
+    {"read with the file", "torch_dtype dtype quantization_config model_type architectures"},
+    {"texts and generation",
+     "*_token_id *_token_index *_token_ids _* *_version auto_map id2label label2id "
+     "task_specific_params top_k top_p temperature num_beams* *_length length_penalty"},
+    {"numbers that change no tensor's size",
+     "*_eps *_epsilon *_std *_range *_coef *_scale *_factor *_theta *_alpha rope_* *.rope_* "
+     "*.*_token_id *.*_eps *.*_std *.*_range *.*_coef *.*_scale *.*_factor *.*_theta"},
+});
+
+using Patterns = std::vector<std::pair<std::string, std::string_view>>;  // pattern, reason
+
+void append(std::span<const HarmlessGroup> groups, Patterns& patterns) {
+  for (const HarmlessGroup& group : groups) {
+    std::string_view rest = group.patterns;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      const std::string pattern(rest.substr(0, end));
+      if (pattern.starts_with('@')) {
+        for (const std::string_view section : script_sections())
+          patterns.emplace_back(std::string(section) + pattern.substr(1), group.reason);
+      } else if (!pattern.empty()) {
+        patterns.emplace_back(pattern, group.reason);
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+}
+
+Patterns patterns_of(FileFormat format) {
+  Patterns patterns;
+  switch (format) {
+    case FileFormat::kTrainingArguments:
+      append(kTrainerGroups, patterns);
+      append(kTrainingArgumentsGroups, patterns);
+      break;
+    case FileFormat::kAxolotl:
+      append(kTrainerGroups, patterns);
+      append(kAxolotlGroups, patterns);
+      break;
+    case FileFormat::kLlamaFactory:
+      append(kTrainerGroups, patterns);
+      append(kLlamaFactoryGroups, patterns);
+      break;
+    case FileFormat::kTorchtune: append(kTorchtuneGroups, patterns); break;
+    case FileFormat::kDeepSpeed: append(kDeepSpeedGroups, patterns); break;
+    case FileFormat::kAccelerate: append(kAccelerateGroups, patterns); break;
+    case FileFormat::kTrainYaml: append(kTrainYamlGroups, patterns); break;
+    case FileFormat::kAdapter: append(kAdapterGroups, patterns); break;
+    case FileFormat::kModelConfig: append(kModelConfigGroups, patterns); break;
+    case FileFormat::kJob: break;
+  }
+  return patterns;
+}
+
+const Patterns& known_patterns(FileFormat format) {
+  static const auto kAll = [] {
+    std::array<Patterns, kEnumNames<FileFormat>.size()> all;
+    for (const auto& [value, name] : kEnumNames<FileFormat>)
+      all[static_cast<std::size_t>(value)] = patterns_of(value);
+    return all;
+  }();
+  return kAll[static_cast<std::size_t>(format)];
+}
+
+// `*` stands for any text.
+bool matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t from = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace
+
+std::optional<std::string_view> harmless_reason(FileFormat format, std::string_view path) {
+  for (const auto& [pattern, reason] : known_patterns(format)) {
+    if (matches(pattern, path)) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace memfathom

@@ -1,0 +1,343 @@
+#include "estimator/readers/unread_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "core/suggest.h"
+
+namespace memfathom {
+namespace {
+
+constexpr std::size_t kMaxNamed = 50;      // keys in one sentence; JSON has all
+constexpr std::size_t kMaxUnread = 10000;  // keys that are kept of one file
+
+struct TellingWord {
+  std::string_view word;
+  std::string_view concerns;
+};
+
+// The first that a key contains decides. A word of up to four letters must stand alone or at the
+// beginning of a part of the key: "bit" is in "bits" and "8bit", not in "arbitrary".
+constexpr auto kTellingWords = std::to_array<TellingWord>({
+    {"batch", "batch"},
+    {"accumul", "batch"},
+    {"lora", "adapters"},
+    {"dora", "adapters"},
+    {"adapter", "adapters"},
+    {"peft", "adapters"},
+    {"rank", "adapters"},
+    {"galore", "adapters"},
+    {"target_modules", "adapters"},
+    {"optim", "optimizer"},
+    {"quant", "precision"},
+    {"gptq", "precision"},
+    {"awq", "precision"},
+    {"bnb", "precision"},
+    {"qat", "precision"},
+    {"bit", "precision"},
+    {"bits", "precision"},
+    {"4bit", "precision"},
+    {"8bit", "precision"},
+    {"16bit", "precision"},
+    {"dtype", "precision"},
+    {"precision", "precision"},
+    {"amp", "precision"},
+    {"autocast", "precision"},
+    {"float", "precision"},
+    {"fp4", "precision"},
+    {"nvfp4", "precision"},
+    {"fp8", "precision"},
+    {"fp16", "precision"},
+    {"fp32", "precision"},
+    {"bf16", "precision"},
+    {"half", "precision"},
+    {"offload", "sharding"},
+    {"zero", "sharding"},
+    {"zero1", "sharding"},
+    {"zero2", "sharding"},
+    {"zero3", "sharding"},
+    {"fsdp", "sharding"},
+    {"fsdp2", "sharding"},
+    {"shard", "sharding"},
+    {"parallel", "sharding"},
+    {"bucket", "sharding"},
+    {"deepspeed", "sharding"},
+    {"megatron", "sharding"},
+    {"device_map", "sharding"},
+    {"num_gpus", "sharding"},
+    {"world_size", "sharding"},
+    {"partition", "sharding"},
+    {"strategy", "sharding"},
+    {"num_nodes", "sharding"},
+    {"checkpointing", "checkpointing"},
+    {"checkpoint", "checkpointing"},
+    {"recompute", "checkpointing"},
+    {"attention", "attention"},
+    {"attn", "attention"},
+    {"flash", "attention"},
+    {"xformers", "attention"},
+    {"vocab", "model"},
+    {"layer", "model"},
+    {"hidden", "model"},
+    {"channel", "model"},
+    {"width", "model"},
+    {"depth", "model"},
+    {"head", "model"},
+    {"heads", "model"},
+    {"embed", "model"},
+    {"expert", "model"},
+    {"block", "model"},
+    {"modes", "model"},
+    {"mode1", "model"},
+    {"ffn", "model"},
+    {"mlp", "model"},
+    {"filters", "model"},
+    {"backbone", "model"},
+    {"encoder", "model"},
+    {"decoder", "model"},
+    {"teacher", "model"},
+    {"reward", "model"},
+    {"freeze", "model"},
+    {"frozen", "model"},
+    {"trainable", "model"},
+    {"model", "model"},
+    {"ema", "memory"},
+    {"memory", "memory"},
+    {"vram", "memory"},
+    {"compile", "memory"},
+    {"cache", "memory"},
+    {"vllm", "memory"},
+    {"dim", "sizes"},
+    {"dims", "sizes"},
+    {"size", "sizes"},
+    {"length", "sizes"},
+    {"len", "sizes"},
+    {"seq", "sizes"},
+    {"seqlen", "sizes"},
+    {"maxlen", "sizes"},
+    {"token", "sizes"},
+    {"resolution", "sizes"},
+    {"image", "sizes"},
+    {"pixel", "sizes"},
+    {"frame", "sizes"},
+    {"height", "sizes"},
+    {"patch", "sizes"},
+    {"packing", "sizes"},
+    {"generation", "sizes"},
+    {"completion", "sizes"},
+});
+
+// Values that only settings of memory have.
+constexpr auto kTellingValues = std::to_array<TellingWord>({
+    {"bf16", "precision"},
+    {"fp16", "precision"},
+    {"bfloat16", "precision"},
+    {"float16", "precision"},
+    {"half", "precision"},
+    {"fp8", "precision"},
+    {"int8", "precision"},
+    {"int4", "precision"},
+    {"nf4", "precision"},
+    {"fp4", "precision"},
+    {"mxfp4", "precision"},
+    {"nvfp4", "precision"},
+    {"gptq", "precision"},
+    {"awq", "precision"},
+    {"4bit", "precision"},
+    {"8bit", "precision"},
+    {"float32", "precision"},
+    {"fp32", "precision"},
+    {"adamw", "optimizer"},
+    {"adam", "optimizer"},
+    {"sgd", "optimizer"},
+    {"adafactor", "optimizer"},
+    {"lion", "optimizer"},
+    {"rmsprop", "optimizer"},
+    {"adagrad", "optimizer"},
+    {"muon", "optimizer"},
+    {"adamw_torch", "optimizer"},
+    {"adamw_8bit", "optimizer"},
+    {"adamw8bit", "optimizer"},
+    {"adamw_bnb_8bit", "optimizer"},
+    {"paged_adamw_8bit", "optimizer"},
+    {"paged_adamw_32bit", "optimizer"},
+    {"lora", "adapters"},
+    {"qlora", "adapters"},
+    {"dora", "adapters"},
+    {"full_shard", "sharding"},
+    {"zero3", "sharding"},
+    {"zero2", "sharding"},
+    {"flash_attention_2", "attention"},
+});
+
+std::string lower(std::string_view text) {
+  std::string folded(text);
+  for (char& c : folded)
+    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return folded;
+}
+
+bool contains_word(std::string_view key, std::string_view word) {
+  constexpr std::size_t kLongWord = 5;
+  for (std::size_t at = key.find(word); at != std::string_view::npos; at = key.find(word, at + 1)) {
+    if (word.size() >= kLongWord) return true;
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || key[at - 1] == '_' || key[at - 1] == '.' ||
+                        std::isdigit(static_cast<unsigned char>(key[at - 1])) != 0;
+    const bool ends = end == key.size() || key[end] == '_' || key[end] == '.' ||
+                      std::isdigit(static_cast<unsigned char>(key[end])) != 0 || key[end] == 's';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+std::string_view concern_of_name(std::string_view key) {
+  const std::string folded = lower(key);
+  for (const TellingWord& telling : kTellingWords) {
+    if (contains_word(folded, telling.word)) return telling.concerns;
+  }
+  return {};
+}
+
+std::string_view concern_of_text(std::string_view text) {
+  const std::string folded = lower(text.substr(text.rfind('.') + 1));  // "torch.bfloat16"
+  for (const TellingWord& telling : kTellingValues) {
+    if (folded == telling.word) return telling.concerns;
+  }
+  return {};
+}
+
+// A value that turns something off, as most libraries have it by default.
+bool is_off(const Node& value) {
+  if (value.is_bool()) return !value.as_bool();
+  if (value.is_number()) return value.unchecked_number() == 0;
+  if (!value.is_string()) return false;
+  const std::string text = lower(value.as_string());
+  return text == "no" || text == "none" || text == "false" || text == "off" || text == "auto" ||
+         text == "ddp";
+}
+
+bool is_empty(const Node& value) {
+  return value.is_null() || (value.is_string() && value.as_string().empty()) ||
+         (value.is_list() && value.items().empty()) || (value.is_map() && value.entries().empty());
+}
+
+bool is_below(std::string_view path, std::string_view section) {
+  return path.starts_with(section) &&
+         (path.size() == section.size() || path[section.size()] == '.');
+}
+
+// Walks a file's tree and decides about each leaf.
+class Collector {
+ public:
+  Collector(const KeyRecorder& recorder, ParsedFile& parsed)
+      : recorder_(recorder), parsed_(parsed), root_(parsed.content.path()) {}
+
+  void collect(const Node& map, bool is_seen) {
+    for (const Node& entry : map.entries()) {
+      const bool is_read = is_seen && recorder_.looked_up().contains(entry.path());
+      if (is_empty(entry)) continue;
+      if (is_accounted_for(relative(entry.path()))) continue;
+      if (entry.is_map()) {
+        collect(entry, is_read);
+      } else if (!is_read) {
+        add(entry);
+      }
+    }
+  }
+
+ private:
+  std::string_view relative(std::string_view path) const {
+    if (!root_.empty() && path.size() > root_.size()) path.remove_prefix(root_.size() + 1);
+    return path;
+  }
+
+  bool is_accounted_for(std::string_view path) const {
+    return harmless_reason(parsed_.format, path) ||
+           std::any_of(parsed_.named_sections.begin(), parsed_.named_sections.end(),
+                       [&](const std::string& section) { return is_below(path, section); });
+  }
+
+  // The key of the same section that the reader looked for and this one resembles.
+  std::string nearest_key(const Node& entry) const {
+    const std::string_view path = entry.path();
+    const std::string_view section = path.substr(0, path.size() - entry.key().size());
+    const std::set<std::string>& known = recorder_.looked_up();
+    for (auto at = known.lower_bound(std::string(section)); at != known.end(); ++at) {
+      if (!at->starts_with(section)) break;
+      const std::string_view name = std::string_view(*at).substr(section.size());
+      if (is_near_miss(entry.key(), name) && !is_set(*at)) return std::string(relative(*at));
+    }
+    return "";
+  }
+
+  // A key that the file has as well was not misspelled.
+  bool is_set(const std::string& path) const {
+    return value_at(parsed_.content, relative(path)) != nullptr;
+  }
+
+  void add(const Node& entry) {
+    if (parsed_.unread.size() >= kMaxUnread) return;
+    UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry)};
+    // A library writes many keys into a config.json that no network of ours needs.
+    if (parsed_.format == FileFormat::kModelConfig && key.nearest.empty()) return;
+    if (!key.nearest.empty() && !is_off(entry))
+      key.concerns = concern_of_name(key.nearest.substr(key.nearest.rfind('.') + 1));
+    if (key.concerns.empty()) key.concerns = concern_of(entry.key(), entry);
+    parsed_.unread.push_back(std::move(key));
+  }
+
+  const KeyRecorder& recorder_;
+  ParsedFile& parsed_;
+  std::string root_;
+};
+
+}  // namespace
+
+std::string_view concern_of(std::string_view key, const Node& value) {
+  if (is_off(value)) return {};
+  if (const std::string_view concern = concern_of_name(key); !concern.empty()) return concern;
+  return value.is_string() ? concern_of_text(value.as_string()) : std::string_view();
+}
+
+void collect_unread_keys(const KeyRecorder& recorder, ParsedFile& parsed) {
+  if (parsed.content.is_map()) Collector(recorder, parsed).collect(parsed.content, true);
+}
+
+std::string names_of(const std::vector<UnreadKey>& keys) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(keys.size(), kMaxNamed); ++i) {
+    names += (i == 0 ? "" : ", ") + keys[i].key;
+    if (!keys[i].nearest.empty()) names += fmt::format(" (did you mean {}?)", keys[i].nearest);
+  }
+  if (keys.size() > kMaxNamed) names += fmt::format(" and {} more", keys.size() - kMaxNamed);
+  return names;
+}
+
+std::vector<std::string> unread_sentences(const std::vector<UnreadKey>& keys) {
+  std::vector<std::string> sentences;
+  std::vector<std::string> files;
+  for (const UnreadKey& key : keys) {
+    if (std::find(files.begin(), files.end(), key.file) == files.end()) files.push_back(key.file);
+  }
+  for (const std::string& file : files) {
+    std::vector<UnreadKey> telling, others;
+    for (const UnreadKey& key : keys) {
+      if (key.file == file) (key.concerns.empty() ? others : telling).push_back(key);
+    }
+    const bool may_change = !telling.empty();
+    telling.insert(telling.end(), others.begin(), others.end());
+    sentences.push_back(fmt::format("{}: these keys were not read: {}; {}", file, names_of(telling),
+                                    may_change ? "they may change the memory"
+                                               : "no name among them is of a setting that changes "
+                                                 "the memory"));
+  }
+  return sentences;
+}
+
+}  // namespace memfathom
