@@ -129,7 +129,7 @@ std::string folded(std::string_view name) {
 }
 
 // "NVIDIA A100-SXM4-40GB" -> a100, 40gb: the words that distinguish GPUs.
-std::vector<std::string> identifying_words(std::string_view product) {
+std::vector<std::string> words_in_order(std::string_view product) {
   static constexpr auto kIdle = std::to_array<std::string_view>(
       {"nvidia", "geforce", "tesla", "quadro", "gpu", "generation", "pcie", "sxm", "sxm2", "sxm3",
        "sxm4", "sxm5", "hbm2", "hbm2e", "hbm3", "hbm3e"});
@@ -141,13 +141,18 @@ std::vector<std::string> identifying_words(std::string_view product) {
     word.clear();
   };
   for (const char c : product) {
-    if (c == ' ' || c == '-') {
+    if (c == ' ' || c == '-' || c == '_') {
       end_word();
     } else {
       word.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
     }
   }
   end_word();
+  return words;
+}
+
+std::vector<std::string> identifying_words(std::string_view product) {
+  std::vector<std::string> words = words_in_order(product);
   std::sort(words.begin(), words.end());
   return words;
 }
@@ -183,13 +188,8 @@ const std::vector<Gpu>& sorted() {
   return kSorted;
 }
 
-}  // namespace
-
-int Gpu::compute_capability() const { return memfathom::compute_capability(architecture); }
-
-std::span<const Gpu> gpus_by_memory() { return sorted(); }
-
-const Gpu* find_gpu(std::string_view name) {
+// By its own name or the driver's.
+const Gpu* find_exact(std::string_view name) {
   const std::string wanted = folded(name);
   for (const Gpu& gpu : kGpus) {
     if (folded(gpu.name) == wanted) return &gpu;
@@ -200,6 +200,58 @@ const Gpu* find_gpu(std::string_view name) {
     if (identifying_words(gpu.product) == words) return &gpu;
   }
   return nullptr;
+}
+
+// "rtx4090" of "rtx-4090", "a100" of "a100-40gb", "rtx4090laptop" of "rtx-4090-16gb-laptop".
+std::string name_without_size(const Gpu& gpu) {
+  std::string text;
+  std::string_view rest = gpu.name;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('-'), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (!is_memory_size(word)) text += word;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text;
+}
+
+// All GPUs that a name without a size may mean, smallest memory first: "a100", "4090",
+// "A100-SXM4".
+std::vector<const Gpu*> gpus_called(std::string_view name) {
+  std::vector<const Gpu*> found;
+  std::string wanted;
+  for (const std::string& word : words_in_order(name)) wanted += folded(word);
+  if (wanted.empty()) return found;
+  for (const Gpu& gpu : sorted()) {
+    const std::string own = name_without_size(gpu);
+    bool is_called = own == wanted;
+    for (const std::string_view series : {"rtx", "gtx", "rx"})
+      is_called = is_called || (own.starts_with(series) && own.substr(series.size()) == wanted);
+    if (is_called) found.push_back(&gpu);
+  }
+  return found;
+}
+
+}  // namespace
+
+int Gpu::compute_capability() const { return memfathom::compute_capability(architecture); }
+
+std::span<const Gpu> gpus_by_memory() { return sorted(); }
+
+const Gpu* find_gpu(std::string_view name) {
+  if (const Gpu* gpu = find_exact(name)) return gpu;
+  const std::vector<const Gpu*> called = gpus_called(name);
+  return called.empty() ? nullptr : called.front();
+}
+
+std::string ambiguous_gpu_sentence(std::string_view name) {
+  if (find_exact(name) != nullptr) return "";
+  const std::vector<const Gpu*> called = gpus_called(name);
+  if (called.size() < 2) return "";
+  std::vector<std::string_view> names;
+  for (const Gpu* gpu : called) names.push_back(gpu->name);
+  return fmt::format("\"{}\" may be {}: the one with the smallest memory, {}, was taken", name,
+                     fmt::join(names, " or "), names.front());
 }
 
 const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory) {

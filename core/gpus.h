@@ -26,11 +26,14 @@ struct Gpu {
 
 std::span<const Gpu> gpus_by_memory();  // smallest memory first
 
-// By name, ignoring hyphens and case. Null if unknown.
+// By name, ignoring hyphens and case: "rtx-4090", "4090", "NVIDIA A100-SXM4-80GB". Of several
+// ("a100") the one with the smallest memory. Null if unknown.
 const Gpu* find_gpu(std::string_view name);
+// Says which GPU was taken for a name that several have; empty if only one has it.
+std::string ambiguous_gpu_sentence(std::string_view name);
 // By the driver's name ("NVIDIA A100-SXM4-40GB") and the memory. Null if unknown.
 const Gpu* find_gpu_of_driver(std::string_view product, Bytes memory);
-// As above, but throws Error(kInput) with the nearest name if unknown.
+// As find_gpu, but throws Error(kInput) with the nearest name if unknown.
 const Gpu& gpu_named(std::string_view name, const std::string& where);
 
 }  // namespace memfathom

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -62,6 +63,18 @@ std::string precision_name(std::string dtype) {
 std::string memory_size(const std::string& text) {
   const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
   return bare ? text + "GiB" : text;
+}
+
+// No GPU has as much: the number was meant in MiB, as nvidia-smi shows it.
+constexpr double kMaxGibibytes = 1024;
+
+void check_gpu_memory(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos ||
+      std::strtod(text.c_str(), nullptr) <= kMaxGibibytes)
+    return;
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("--gpu-memory {}: {} GiB is more than any GPU has; {}MiB?", text, text, text));
 }
 
 constexpr double kMaxBillions = 1e6;  // of parameters; a larger value is a plain count by mistake
@@ -233,6 +246,7 @@ JobOptions::ParsedValues JobOptions::words() const {
   const Values& v = *values_;
   ParsedValues words;
   words.model_is_path = model_path().has_value();
+  if (v.gpu_memory) check_gpu_memory(*v.gpu_memory);
   if (v.total_params && *v.total_params > kMaxBillions) {
     throw Error(ErrorKind::kUsage, fmt::format("--total-params is {}; the unit is billions: use "
                                                "8.0 for a model with 8,000,000,000 parameters",

@@ -91,7 +91,11 @@ void read_stack(const Node& node, StackSpec& stack) {
     if (found == nullptr || found->is_null()) return;
     value = found->is_string() ? found->as_string() : found->shown();
   };
-  text("framework", stack.framework);
+  if (const Node* framework = node.find("framework");
+      framework != nullptr && !framework->is_null()) {
+    framework->as_choice({"pytorch", "memfathom"});  // whose calibrations there are
+    stack.framework = framework->as_string();
+  }
   text("version", stack.version);
   text("cuda", stack.cuda);
   text("cudnn", stack.cudnn);

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
 
 namespace memfathom {
@@ -78,12 +79,29 @@ bool is_quantized_copy(std::string_view name) {
                      [&](std::string_view ending) { return ends_like(name, ending); });
 }
 
+double parameters_in(const std::string& name);
+
+// "DeepSeek-R1-0528-Qwen3-8B" is no DeepSeek-R1, and "Qwen2-57B" no Qwen2.5-7B, though their
+// letters are the same: a size in the name must be the preset's, or be in the part of it that names
+// one.
+bool has_size_of(const std::string& stem, const std::string& name) {
+  const double size = parameters_in(name);
+  if (size == 0) return true;
+  const std::string normalized = normalized_preset(stem);
+  for (const Preset& preset : presets()) {
+    if (normalized_preset(preset.name) != normalized) continue;
+    const double published = parameters_in(std::string(preset.name));
+    if (published > 0) return published == size;
+  }
+  return parameters_in(stem) == size;
+}
+
 std::optional<NamedModel> preset_like(const std::string& name) {
   std::string stem = name.substr(name.rfind('/') + 1);
   constexpr std::string_view kMaker = "Meta-";  // "Meta-Llama-3-8B" is Llama 3
   if (stem.starts_with(kMaker)) stem.erase(0, kMaker.size());
   while (true) {
-    if (is_preset(stem)) {
+    if (is_preset(stem) && has_size_of(stem, name)) {
       return NamedModel{
           "preset", stem,
           fmt::format("{} is taken to have the shape of the preset {}; give its config.json if it "
@@ -99,17 +117,23 @@ std::optional<NamedModel> preset_like(const std::string& name) {
   }
 }
 
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// "1_6b" of "stablelm-2-1_6b": between hyphens, an underscore is a decimal point.
+bool is_decimal_underscore(const std::string& name, std::size_t start, std::size_t at) {
+  return name[at] == '_' && (start == 0 || name[start - 1] == '-' || name[start - 1] == '/') &&
+         at + 1 < name.size() && is_digit(name[at + 1]);
+}
+
 // 9e9 of "Qwen/Qwen3.5-9B" and 35e9 of "35B-A3B": the largest number that has a unit of its own.
 double parameters_in(const std::string& name) {
   double largest = 0;
   for (std::size_t i = name.rfind('/') + 1; i < name.size(); ++i) {
     const unsigned char before = i == 0 ? '-' : static_cast<unsigned char>(name[i - 1]);
-    if (std::isdigit(static_cast<unsigned char>(name[i])) == 0 || std::isalnum(before) != 0 ||
-        before == '.')
-      continue;
+    if (!is_digit(name[i]) || std::isalnum(before) != 0 || before == '.') continue;
     std::size_t end = i;
     while (end < name.size() &&
-           (std::isdigit(static_cast<unsigned char>(name[end])) != 0 || name[end] == '.'))
+           (is_digit(name[end]) || name[end] == '.' || is_decimal_underscore(name, i, end)))
       ++end;
     const char unit = end < name.size()
                           ? static_cast<char>(std::tolower(static_cast<unsigned char>(name[end])))
@@ -117,15 +141,33 @@ double parameters_in(const std::string& name) {
     const bool whole =
         end + 1 >= name.size() || std::isalnum(static_cast<unsigned char>(name[end + 1])) == 0;
     if (end - i > 6 || !whole || (unit != 'b' && unit != 'm')) continue;
-    largest = std::max(
-        largest, std::strtod(name.substr(i, end - i).c_str(), nullptr) * (unit == 'b' ? 1e9 : 1e6));
+    std::string number = name.substr(i, end - i);
+    std::replace(number.begin(), number.end(), '_', '.');
+    largest = std::max(largest, std::strtod(number.c_str(), nullptr) * (unit == 'b' ? 1e9 : 1e6));
+    i = end;
   }
   return largest;
 }
 
+// Models of images and videos: a Llama of their size would be another job.
+bool is_diffusion_name(const std::string& name) {
+  static constexpr auto kBeginnings = std::to_array<std::string_view>(
+      {"wan2",       "wan-",    "wan_",     "flux",      "stable-diffusion",
+       "sdxl",       "sd3",     "hunyuan",  "cogvideo",  "cogview",
+       "ltx",        "mochi",   "pixart",   "sana",      "kandinsky",
+       "qwen-image", "z-image", "auraflow", "open-sora", "animatediff",
+       "hidream"});
+  std::string stem = name.substr(name.rfind('/') + 1);
+  std::transform(stem.begin(), stem.end(), stem.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return stem.starts_with(beginning); });
+}
+
 // Only its size is known: a name with an owner is a model's, not a misspelt preset.
 std::optional<NamedModel> sized_like(const std::string& name) {
-  if (!is_hub_name(name) || name.find('/') == std::string::npos) return std::nullopt;
+  if (!is_hub_name(name) || name.find('/') == std::string::npos || is_diffusion_name(name))
+    return std::nullopt;
   const double parameters = parameters_in(name);
   if (parameters < 1e6 || parameters > 5e12) return std::nullopt;
   return NamedModel{

@@ -72,7 +72,13 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
     case FieldKind::kFlash: return value.as_bool() ? Node::string("flash") : Node();
     case FieldKind::kFlag: return Node::boolean(value.as_bool());
-    case FieldKind::kGibibytes: return Node::string(fmt::format("{}GiB", value.as_number(0, 1e9)));
+    case FieldKind::kGibibytes: {
+      constexpr double kMaxGibibytes = 1024;
+      const double size = value.as_number(0, 1e9);
+      if (size > kMaxGibibytes)
+        value.refuse(fmt::format("{} GiB is more than any GPU has; {}?", size, size / 1024));
+      return Node::string(fmt::format("{}GiB", size));
+    }
     case FieldKind::kOptimizer: {
       std::string name = lower(optimizer_in(value));
       if (name.empty()) return {};

@@ -233,6 +233,8 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
     }
   }
   if (live != nullptr) estimate.assumptions.push_back(live->sentence());
+  if (std::string sentence = ambiguous_gpu_sentence(job.target.gpu); !sentence.empty())
+    estimate.assumptions.push_back(std::move(sentence));
   if (!choice.stale.empty()) {
     estimate.warnings.push_back(
         fmt::format("the calibration {} is stale: {}; `memfathom calibrate` renews it",

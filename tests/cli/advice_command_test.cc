@@ -187,10 +187,28 @@ TEST_F(AdviceCommandTest, NamesTheMissingModelThatAFileRefersTo) {
   EXPECT_THAT(outcome.err, HasSubstr("--model FOLDER"));
 }
 
-TEST_F(AdviceCommandTest, AcceptsADeviceIndexAsGpu) {
-  const Outcome outcome = run({"estimate", job(), "--gpu", "4090"});
+TEST_F(AdviceCommandTest, AGpuMayBeGivenByAShorterName) {
+  const auto on = [&](const char* gpu) {
+    return json::parse(run({"estimate", job(), "--gpu", gpu, "--format", "json"}).out);
+  };
+  EXPECT_EQ(on("4090")["verdict"]["capacity_bytes"], on("rtx-4090")["verdict"]["capacity_bytes"]);
+  EXPECT_THAT(on("a100")["assumptions"].dump(), HasSubstr("a100-40gb, was taken"));
+  const Outcome unknown = run({"estimate", job(), "--gpu", "rtx-4091"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean rtx-4090"));
+}
+
+TEST_F(AdviceCommandTest, AMemoryInMebibytesIsAskedBack) {
+  const Outcome outcome = run({"estimate", job(), "--gpu-memory", "24576"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("did you mean rtx-4090"));
+  EXPECT_THAT(outcome.err, HasSubstr("24576 GiB is more than any GPU has; 24576MiB?"));
+  EXPECT_NE(run({"estimate", job(), "--gpu-memory", "24576MiB"}).exit_code, 2);
+}
+
+TEST_F(AdviceCommandTest, AFrameworkWithoutCalibrationsIsRefused) {
+  const Outcome outcome = run({"estimate", job(), "--set", "target.stack.framework=banana"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("pytorch, memfathom"));
 }
 
 TEST_F(AdviceCommandTest, AnUnreadKeyThatMayChangeTheMemoryLeavesTheVerdictUndecided) {

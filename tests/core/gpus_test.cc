@@ -40,12 +40,44 @@ TEST(GpusTest, FindsGpusByNameInAnySpelling) {
   EXPECT_EQ(find_gpu(""), nullptr);
 }
 
-TEST(GpusTest, ListsAllMatchesOfAnAmbiguousName) {
+TEST(GpusTest, ANameWithoutASizeIsTheGpuWithTheSmallestMemory) {
+  const auto name = [](const char* alias) {
+    const Gpu* gpu = find_gpu(alias);
+    return gpu != nullptr ? gpu->name : "unknown";
+  };
+  EXPECT_EQ(name("h100"), "h100-80gb");
+  EXPECT_EQ(name("A100"), "a100-40gb");
+  EXPECT_EQ(name("A100-SXM4"), "a100-40gb");
+  EXPECT_EQ(name("Tesla V100"), "v100-16gb");
+  EXPECT_EQ(name("4090"), "rtx-4090");
+  EXPECT_EQ(name("rtx4090"), "rtx-4090");
+  EXPECT_EQ(name("3080"), "rtx-3080-10gb");
+  EXPECT_EQ(name("a6000"), "rtx-a6000");
+  EXPECT_EQ(name("rtx-4090-laptop"), "rtx-4090-16gb-laptop");
+  EXPECT_EQ(name("7900xtx"), "rx-7900-xtx");
+  EXPECT_EQ(name("NVIDIA-A100-SXM4-80GB"), "a100-80gb");
+  EXPECT_EQ(name("A100-SXM4-80GB"), "a100-80gb");
+  EXPECT_EQ(name("NVIDIA_H100_80GB_HBM3"), "h100-80gb");
+  EXPECT_EQ(name("L40S"), "l40s");
+  EXPECT_EQ(name("NVIDIA"), "unknown");
+  EXPECT_EQ(name("90"), "unknown");
+}
+
+TEST(GpusTest, AnAmbiguousNameIsExplained) {
+  EXPECT_EQ(ambiguous_gpu_sentence("a100"),
+            "\"a100\" may be a100-40gb or a100-80gb: the one with the smallest memory, a100-40gb, "
+            "was taken");
+  EXPECT_EQ(ambiguous_gpu_sentence("4090"), "");
+  EXPECT_EQ(ambiguous_gpu_sentence("a100-80gb"), "");
+  EXPECT_EQ(ambiguous_gpu_sentence("banana"), "");
+}
+
+TEST(GpusTest, AnUnknownNameIsRefusedWithTheNamesThatContainIt) {
   try {
-    gpu_named("a100", "target.gpu");
+    gpu_named("a10000", "target.gpu");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("(did you mean a100-40gb or a100-80gb?)"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("is not a known GPU"));
   }
 }
 

@@ -69,6 +69,20 @@ TEST_F(NamedModelTest, OfAnUnknownModelTheSizeInItsNameIsTakenAndThatIsSaid) {
               HasSubstr("give its config.json"));
 }
 
+TEST_F(NamedModelTest, ASizeInTheNameIsNeverReplacedByThatOfAPreset) {
+  const auto parameters = [&](const char* name) {
+    const std::optional<NamedModel> found = find_named_model(name, cache_);
+    return found && found->form == "parameters" ? node_of(*found).as_number() : 0;
+  };
+  EXPECT_EQ(parameters("Qwen/Qwen2-57B-A14B"), 57e9);
+  EXPECT_EQ(parameters("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B"), 8e9);
+  EXPECT_EQ(parameters("stabilityai/stablelm-2-1_6b"), 1.6e9);
+  EXPECT_EQ(parameters("acme/Strange_3_8b"), 8e9);
+  EXPECT_FALSE(find_named_model("Wan-AI/Wan2.9-T2V-14B", cache_)) << "a video model is no Llama";
+  EXPECT_THAT(find_named_model("Qwen/Qwen2-57B-A14B", cache_)->assumption,
+              HasSubstr("57 B parameters in its name"));
+}
+
 TEST_F(NamedModelTest, AdaptersOfAModelOfWhichOnlyTheSizeIsKnownGoToEveryLayer) {
   Node job = parse_yaml(
       "{model: {preset: acme/new-9b}, training: {lora: {rank: 8, targets: [query_key_value]}}}",
