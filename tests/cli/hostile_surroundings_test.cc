@@ -49,7 +49,7 @@ TEST_F(HostileSurroundingsTest, CsvOfExcelIsRead) {
   file("job.json", kJob);
   const Outcome outcome = observe("\xef\xbb\xbfjob,metric,bytes\r\njob.json,device,3000000000\r\n");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "1 observations added, 0 were known\n");
+  EXPECT_EQ(outcome.out, "1 observations added, 0 already stored\n");
 }
 
 TEST_F(HostileSurroundingsTest, CsvThatIsNotUtf8IsBadInput) {
