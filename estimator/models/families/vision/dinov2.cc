@@ -9,6 +9,7 @@
 #include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/blocks/patch_embedding.h"
 #include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
@@ -136,14 +137,8 @@ std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
     dino->registers =
         builder.parameter("embeddings.register_tokens",
                           {1, count_or(config, {"num_register_tokens"}, 4), cfg.hidden});
-  dino->patches = conv_layer({builder, settings}, "embeddings.patch_embeddings.projection",
-                             {.in = channels,
-                              .out = cfg.hidden,
-                              .kernel = patch.height,
-                              .stride = patch.height,
-                              .bias = true,
-                              .kernel_width = patch.width,
-                              .stride_width = patch.width});
+  dino->patches = patch_embedding({builder, settings}, "embeddings.patch_embeddings.projection",
+                                  channels, cfg.hidden, patch);
   dino->layers = make_encoder_layers(builder, "encoder.layer", cfg, settings);
   dino->norm = make_layer_norm(builder, "layernorm", cfg.hidden);
   const std::int64_t tokens = 1 + (dino->registers ? dino->registers.size(1) : 0) +

@@ -9,6 +9,7 @@
 #include "estimator/models/blocks/image_config.h"
 #include "estimator/models/blocks/image_network.h"
 #include "estimator/models/blocks/image_parts.h"
+#include "estimator/models/blocks/patch_embedding.h"
 #include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/loss.h"
@@ -88,14 +89,8 @@ std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& c
     vit->class_token = builder.parameter("embeddings.cls_token", {1, 1, cfg.hidden});
     vit->positions =
         builder.parameter("embeddings.position_embeddings", {1, count + 1, cfg.hidden});
-    vit->patches = conv_layer({builder, settings}, "embeddings.patch_embeddings.projection",
-                              {.in = channels,
-                               .out = cfg.hidden,
-                               .kernel = patch.height,
-                               .stride = patch.height,
-                               .bias = true,
-                               .kernel_width = patch.width,
-                               .stride_width = patch.width});
+    vit->patches = patch_embedding({builder, settings}, "embeddings.patch_embeddings.projection",
+                                   channels, cfg.hidden, patch);
     vit->layers = make_encoder_layers(builder, "layers", cfg, settings);
     vit->norm = make_layer_norm(builder, "layernorm", cfg.hidden);
   }
