@@ -101,6 +101,7 @@ std::string stack_description(const Environment& environment) {
   add("cuBLAS", environment.cublas);
   add("cuDNN", environment.cudnn);
   add("cuFFT", environment.cufft);
+  add("module loading", environment.module_loading);
   add(environment.framework, environment.framework_version);
   return words.empty() ? "not recorded" : words;
 }

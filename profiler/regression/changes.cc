@@ -217,12 +217,13 @@ std::vector<StackChange> stack_changes(const Environment& before, const Environm
     const char* name;
     std::string Environment::*value;
   };
-  constexpr std::array<Part, 8> kParts{
+  constexpr std::array<Part, 9> kParts{
       {{"driver", "driver", &Environment::driver},
        {"cuda", "CUDA", &Environment::cuda},
        {"cublas", "cuBLAS", &Environment::cublas},
        {"cudnn", "cuDNN", &Environment::cudnn},
        {"cufft", "cuFFT", &Environment::cufft},
+       {"module_loading", "module loading", &Environment::module_loading},
        {"framework", "framework", &Environment::framework},
        {"framework_version", "framework", &Environment::framework_version},
        {"os", "system", &Environment::os}}};
@@ -241,7 +242,7 @@ std::span<const std::string_view> likely_causes(std::string_view component) {
   static constexpr std::array<std::string_view, 1> kOfCudnn{"cudnn"};
   static constexpr std::array<std::string_view, 2> kOfCublas{"cublas", "cuda"};
   static constexpr std::array<std::string_view, 2> kOfCufft{"cufft", "cuda"};
-  static constexpr std::array<std::string_view, 2> kOfContext{"driver", "cuda"};
+  static constexpr std::array<std::string_view, 3> kOfContext{"driver", "cuda", "module_loading"};
   static constexpr std::array<std::string_view, 2> kOfFramework{"framework_version", "framework"};
   if (component == "workspace_cudnn") return kOfCudnn;
   if (component == "workspace_cublas") return kOfCublas;

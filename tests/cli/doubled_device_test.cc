@@ -120,6 +120,26 @@ TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   EXPECT_EQ(sample.status_note, "process 99999 started using the device");
 }
 
+// The environment cannot decide it, the option can, and its samples are kept apart.
+TEST_F(DoubledDeviceTest, RecordsWhenKernelsAreLoaded) {
+  const auto profile_with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"profile", "--device", "cuda:0", "--filter",
+                                   "elementwise/activations/fp32/256MiB"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, {kDoubled, small_probe(""), "CUDA_MODULE_LOADING=EAGER"});
+  };
+  ASSERT_EQ(profile_with({}).exit_code, 0);
+  ASSERT_EQ(profile_with({"--module-loading", "eager"}).exit_code, 0);
+  const std::vector<memfathom::Run> runs = Store::open(database(), Store::Mode::kReadOnly).runs();
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].environment.module_loading, "lazy") << "the variable was not inherited";
+  EXPECT_EQ(runs[1].environment.module_loading, "eager");
+  EXPECT_NE(runs[0].environment.stack_key(), runs[1].environment.stack_key());
+  const Outcome refused = profile_with({"--module-loading", "often"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, testing::HasSubstr("--module-loading is \"often\""));
+}
+
 TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
   const Outcome outcome = run({"status", "--format", "json"}, {kDoubled});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
