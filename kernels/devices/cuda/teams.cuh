@@ -1,5 +1,5 @@
-// teams: the kernels and the teams of threads that they form: warps with shuffles, blocks with shared
-// memory and barriers. The only device code that is not plain arithmetic.
+// teams: the kernels and the teams of threads that they form: warps with shuffles, blocks with
+// shared memory and barriers. The only device code that is not plain arithmetic.
 //
 // Compiled by nvcc for a GPU (grid.cuh) and, in the tests, for real threads of the host.
 #pragma once
