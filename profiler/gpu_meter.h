@@ -11,7 +11,7 @@
 namespace memfathom {
 
 // With NVML: this process's memory or, where the driver does not report it (in containers, before
-// 565.57.01), the growth of the whole GPU's use. That includes other processes: measure_workload()
+// 565.57.01), the growth of the whole GPU's use. That includes other processes: run_checked_probe()
 // checks that the GPU returns to its earlier use after the probe. Where NVML reports neither, as on
 // some integrated GPUs: cudaMemGetInfo of the whole GPU, which must be otherwise idle. That call
 // would create a context, so the meter reads 0 until `has_context` is true.

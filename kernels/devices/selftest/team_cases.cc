@@ -38,7 +38,7 @@ void norms(Harness& harness, DType type, std::int64_t n) {
   for (const Norm op : {Norm::kLayer, Norm::kRms, Norm::kBatch}) {
     // Statistics of a batch norm's channel are over the batch.
     const bool batch = op == Norm::kBatch;
-    const Shape shape = batch ? Shape{n, 2} : Shape{2, n};
+    const Shape shape = batch ? Shape{n, 2, 1} : Shape{2, n};
     const std::int64_t features = shape[1];
     Tensors t;
     NormCall call;
