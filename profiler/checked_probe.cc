@@ -121,7 +121,7 @@ Band band_of(bool computed, const Environment& environment, double thousands) {
 std::string outside_of(const Band& band, const std::string& stage, Bytes outside) {
   if (outside.mib() >= band.low && outside.mib() <= band.high) return {};
   return fmt::format(
-      "unusual: {:.0f} MiB outside the allocator after {}; published figures for such a GPU are "
+      "{:.0f} MiB outside the allocator after {}; published figures for such a GPU are "
       "{:.0f} to {:.0f} MiB",
       outside.mib(), stage, band.low, band.high);
 }

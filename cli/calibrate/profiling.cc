@@ -96,6 +96,18 @@ std::string line_of(const Sample& sample) {
   return fmt::format("{}: {}", sample.workload, to_string(*sample.device_peak));
 }
 
+// A good sample with a note: what is outside the allocator is outside the published figures.
+void warn_of_unusual(const std::vector<Sample>& samples, const Context& context) {
+  const auto is_unusual = [](const Sample& sample) {
+    return sample.status == SampleStatus::kOk && !sample.status_note.empty();
+  };
+  const auto first = std::find_if(samples.begin(), samples.end(), is_unusual);
+  if (first == samples.end()) return;
+  context.warn(fmt::format("{} of {} samples are unusual, {} first: {}",
+                           std::count_if(samples.begin(), samples.end(), is_unusual),
+                           samples.size(), first->workload, first->status_note));
+}
+
 }  // namespace
 
 std::chrono::milliseconds ask_limit(Framework framework, const std::optional<double>& timeout) {
@@ -185,6 +197,7 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
         },
         interrupt.asked());
   }
+  warn_of_unusual(profiled.samples, context);
   profiled.interrupted = profiled.taken < static_cast<int>(left.size());
   if (interrupt.asked_now()) profiled.signal = interrupt.signal();
   if (!profiled.interrupted) store.finish_run(profiled.run, utc_now());

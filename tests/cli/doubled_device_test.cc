@@ -37,6 +37,8 @@ TEST_F(DoubledDeviceTest, CalibratesAndRecordsFaultsAsStatuses) {
                               {kDoubled, faults});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, testing::HasSubstr("--device cuda:0 --framework pytorch"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("1 of 3 samples are unusual"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("256 MiB outside the allocator after context"));
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["failed_samples"], 2);
   EXPECT_EQ(result["usable"], false);

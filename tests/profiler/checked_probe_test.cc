@@ -49,10 +49,10 @@ TEST(UnusualOverheadTest, FollowsThePublishedFiguresOfTheGpu) {
     return unusual_overhead(sample_of(1_GiB, 1_GiB, device), environment, kA100Threads);
   };
   EXPECT_EQ(judged(1_GiB + 514_MiB), "");
-  EXPECT_THAT(judged(1_GiB + 1400_MiB), HasSubstr("unusual: 1400 MiB outside the allocator after "
+  EXPECT_THAT(judged(1_GiB + 1400_MiB), HasSubstr("1400 MiB outside the allocator after "
                                                   "the steps; published figures for such a GPU "
                                                   "are 489 to 664 MiB"));
-  EXPECT_THAT(judged(1_GiB + 100_MiB), HasSubstr("unusual: 100 MiB"));
+  EXPECT_THAT(judged(1_GiB + 100_MiB), HasSubstr("100 MiB"));
 }
 
 TEST(UnusualOverheadTest, NamesTheStageInWhichItAppeared) {
@@ -104,7 +104,7 @@ TEST(CheckedProbeTest, AnUnusualSampleStaysOkWithANote) {
   request.device = "cuda:0";
   const ProbeOutcome outcome = run_checked_probe(program, request, {});
   EXPECT_EQ(outcome.status, SampleStatus::kOk);
-  EXPECT_THAT(outcome.note, HasSubstr("unusual: 2861 MiB"));
+  EXPECT_THAT(outcome.note, HasSubstr("2861 MiB"));
 }
 
 }  // namespace
