@@ -29,7 +29,8 @@ def pretend_world(recorder, world, patches):
             init("fake", store=FakeStore(), rank=0, world_size=world)
 
     patches.set(dist, "init_process_group", init_process_group)
-    patches.set(dist.distributed_c10d, "init_process_group", init_process_group)
+    for owner in (dist.distributed_c10d, dist.device_mesh):
+        patches.set(owner, "init_process_group", init_process_group)
     for owner in (dist, dist.distributed_c10d, dist.utils.dist, torch.nn.parallel.distributed.dist):
         patches.set(owner, "_verify_params_across_processes", lambda *a, **k: None)
     for owner in (torch.nn.parallel, torch.nn.parallel.distributed):

@@ -10,7 +10,12 @@ CPU = torch.device("cpu")
 LARGE = 1 << 20
 
 
+INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index")  # sized by masks only, which _index replaces
+
+
 def is_sized_by_values(func):
+    if func._schema.name.split("::")[1] in INDEXING:
+        return False
     return torch.Tag.dynamic_output_shape in func.tags or torch.Tag.data_dependent_output in func.tags
 
 
@@ -72,7 +77,8 @@ def _index(recorder, func, args, kwargs):
             expanded.extend(recorder.dispatch(aten.select.int, types, (places, 1, d), {}) for d in range(places.shape[1]))
         else:
             expanded.append(index)
-    return recorder.dispatch(func, (FakeTensor,), (args[0], expanded, *args[2:]), kwargs)
+    types = (FakeTensor,) if any(isinstance(t, FakeTensor) for t in (args[0], *expanded)) else ()
+    return recorder.dispatch(func, types, (args[0], expanded, *args[2:]), kwargs)
 
 
 def _item(recorder, func, args, kwargs):
@@ -83,7 +89,7 @@ def _item(recorder, func, args, kwargs):
     if dtype.is_floating_point:
         return 1.0  # a loss, a norm: printed, or compared with a limit
     recorder.guess(f"the value of a tensor of {dtype} that the script asks for is unknown")
-    return False if dtype == torch.bool else 1
+    return False if dtype == torch.bool else 0 if dtype == torch.uint8 else 1  # bytes are flags: "did anything overflow?"
 
 
 def _equal(recorder, func, args, kwargs):
@@ -173,7 +179,7 @@ def _nothing(recorder, func, args, kwargs):
     return None
 
 
-SPECIAL = {"_local_scalar_dense": _item, "equal": _equal, "index": _index, "_to_copy": _to_copy, "copy_": _copy, "fill_": _fill, "zero_": _fill,
+SPECIAL = {"_local_scalar_dense": _item, "equal": _equal, **dict.fromkeys(INDEXING, _index), "_to_copy": _to_copy, "copy_": _copy, "fill_": _fill, "zero_": _fill,
            "nms": _nms, "_pack_padded_sequence": _pack_padded, "bincount": _bincount, "record_stream": _nothing, "_pin_memory": lambda r, f, a, k: a[0],
            "batch_norm_stats": _per_channel(2), "batch_norm_gather_stats_with_counts": _per_channel(2), "batch_norm_backward_reduce": _per_channel(4),
            "batch_norm_elemt": _same_shape, "batch_norm_backward_elemt": _same_shape}

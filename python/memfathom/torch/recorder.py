@@ -216,7 +216,7 @@ class Recorder(TorchDispatchMode):
         return out
 
     def with_value(self, value, name, tag=None):
-        out = self.empty(value.shape, value.dtype, name, value.stride() if value.is_non_overlapping_and_dense() else None, tag)
+        out = self.empty(value.shape, value.dtype, name, tag=tag)
         values.set_value(out, value)
         return out
 

@@ -15,6 +15,10 @@ CPU = torch.device("cpu")
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isneginf": False, "isposinf": False}
 RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "uniform", "exponential", "dropout")
 CHOICES = ("argmax", "argmin", "multinomial", "topk", "sort", "argsort")
+# Operations under which a tensor of one value stays one, whatever its size: checks for overflow consist of them.
+ELEMENTWISE = ("logical_or", "logical_and", "logical_not", "bitwise_or", "bitwise_and", "bitwise_not", "_to_copy", "logical_or_", "bitwise_or_")
+REDUCTIONS = ("any", "all", "max", "amax", "sum", "min", "amin")
+VIEWS = ("view", "detach", "alias", "reshape", "_unsafe_view", "expand", "slice", "select", "unsqueeze", "squeeze")
 CHOSEN = 5  # the index that an unknown choice is taken to be, where there are so many
 
 
@@ -76,13 +80,36 @@ def on_host(func, args, kwargs):
         return None
 
 
+def _set_uniform(tensor, value):
+    tensor.uniform = value
+    if worth_keeping(tensor):
+        tensor.host = value.expand(tensor.shape).clone()
+
+
+def _stays_uniform(func, name, args, kwargs, out):
+    inputs = [t for t in tree_leaves(args) if isinstance(t, torch.Tensor)]
+    known = [getattr(t, "uniform", None) for t in inputs]
+    if not inputs or any(value is None for value in known):
+        return False
+    if name in ELEMENTWISE:
+        value = known[0].to(out.dtype) if name == "_to_copy" else func(*(k.clone() for k in known))
+    elif name in REDUCTIONS and (name != "sum" or not known[0].any()) or name in VIEWS:
+        value = known[0].to(out.dtype)
+    else:
+        return False
+    _set_uniform(out, value)
+    return True
+
+
 def follow(recorder, func, name, args, kwargs, out):
     """Notes the value of what an operation returned or changed."""
     first = out[0] if isinstance(out, (tuple, list)) and out else out
     if not isinstance(first, FakeTensor):
         return
     if name in HEALTHY:
-        first.host = torch.full((), HEALTHY[name]).expand(first.shape)
+        _set_uniform(first, torch.tensor(HEALTHY[name]))
+        return
+    if _stays_uniform(func, name, args, kwargs, first):
         return
     mutates = func._schema.is_mutable
     if not mutates and not worth_keeping(first) or name.startswith(("empty", "new_empty")):
