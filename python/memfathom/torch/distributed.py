@@ -59,20 +59,16 @@ def _quiet_dtensor(recorder, patches):
 
 
 def data_parallel(recorder):
-    def wrap(module, *args, **kwargs):
-        recorder.guess("DataParallel: recorded with one GPU")
-        return _Wrapper(module)
+    class DataParallel(torch.nn.Module):
+        def __init__(self, module, device_ids=None, output_device=None, dim=0):
+            super().__init__()
+            self.module, self.device_ids = module, device_ids or [0]
+            recorder.guess("DataParallel: recorded with one GPU")
 
-    return wrap
+        def forward(self, *args, **kwargs):
+            return self.module(*args, **kwargs)
 
-
-class _Wrapper(torch.nn.Module):
-    def __init__(self, module):
-        super().__init__()
-        self.module = module
-
-    def forward(self, *args, **kwargs):
-        return self.module(*args, **kwargs)
+    return DataParallel
 
 
 def _to_gpu(value):

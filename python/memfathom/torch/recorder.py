@@ -47,7 +47,7 @@ class Recorder(TorchDispatchMode):
         self.phase, self.module = "load", ""
         self.live = self.peak = self.operations = self.paused = 0
         self.guesses, self.convolution_types = {}, {}
-        self.lock, self.lines = threading.RLock(), {}
+        self.lock, self.lines, self.composite = threading.RLock(), {}, {}
         self.events.append({"op": "phase", "name": "load", "iteration": 0})
 
     # Events
@@ -156,6 +156,9 @@ class Recorder(TorchDispatchMode):
             return META if inside and args[0].fake_device.type == "cuda" else args[0].fake_device
         if any(not issubclass(t, FakeTensor) and t.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for t in types):
             return NotImplemented  # a wrapper (DTensor, a quantized tensor): its parts come by again
+        if torch.is_inference_mode_enabled() and self._is_composite(func):
+            with self:  # without autograd, composite operations come whole; their parts are recorded
+                return func.decompose(*args, **kwargs)
         self.operations += 1
         name = func._schema.name.split("::")[1]
         device = kwargs.get("device")
@@ -175,6 +178,12 @@ class Recorder(TorchDispatchMode):
         if is_sized_by_values(func):
             return sized_by_values(self, func, name, args, kwargs)
         return self._on_fakes(func, name, types, args, kwargs)
+
+    def _is_composite(self, func):
+        known = self.composite.get(func)
+        if known is None:
+            known = self.composite[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+        return known
 
     def _on_fakes(self, func, name, types, args, kwargs):
         for tensor in tree_leaves((args, kwargs)):

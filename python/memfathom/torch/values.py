@@ -126,6 +126,10 @@ def follow(recorder, func, name, args, kwargs, out):
     if value is None and name in CHOICES:
         guess_choice(recorder, name, args, out)
         return
+    if value is None and name in ("all", "any") and target is None:
+        recorder.guess(f"{name}() of unknown values is taken to be {name == 'all'}")
+        _set_uniform(first, torch.tensor(name == "all"))
+        return
     if target is not None:
         if value is None:
             forget(target)
