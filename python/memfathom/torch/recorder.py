@@ -170,6 +170,8 @@ class Recorder(TorchDispatchMode):
             return self._on_host(func, name, args, kwargs)
         if from_engine and name == "_to_copy" and device == CUDA and kwargs.get("dtype") in (None, args[0].dtype):
             return args[0]
+        if from_engine and func is aten.add.Tensor and self._is_sole_owner(args[0]):
+            func, name = aten.add_.Tensor, "add_"  # where a real tensor's gradients are summed, the engine adds in place
         special = SPECIAL.get(name)
         if special is not None:
             out = special(self, func, args, kwargs)
@@ -178,6 +180,13 @@ class Recorder(TorchDispatchMode):
         if is_sized_by_values(func):
             return sized_by_values(self, func, name, args, kwargs)
         return self._on_fakes(func, name, types, args, kwargs)
+
+    @staticmethod
+    def _is_sole_owner(tensor):
+        """Whether the engine's buffer alone holds the tensor. The limits are the references of this call itself."""
+        if torch.is_grad_enabled() or not on_gpu(tensor) or not tensor.is_contiguous() or tensor._use_count() > 4:
+            return False
+        return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) <= 2
 
     def _is_composite(self, func):
         known = self.composite.get(func)

@@ -18,6 +18,7 @@ CHOICES = ("argmax", "argmin", "multinomial", "topk", "sort", "argsort")
 # Operations under which a tensor of one value stays one, whatever its size: checks for overflow consist of them.
 ELEMENTWISE = ("logical_or", "logical_and", "logical_not", "bitwise_or", "bitwise_and", "bitwise_not", "_to_copy", "logical_or_", "bitwise_or_")
 REDUCTIONS = ("any", "all", "max", "amax", "sum", "min", "amin")
+VERDICTS = {"all": True, "any": False, "_is_all_true": True, "_is_any_true": False}  # checks pass
 VIEWS = ("view", "detach", "alias", "reshape", "_unsafe_view", "expand", "slice", "select", "unsqueeze", "squeeze")
 CHOSEN = 5  # the index that an unknown choice is taken to be, where there are so many
 
@@ -101,8 +102,23 @@ def _stays_uniform(func, name, args, kwargs, out):
     return True
 
 
+def _follow_lists(func, args, kwargs):
+    """_foreach operations change lists of tensors in place; they return nothing."""
+    changed = [t for t in args[0] if isinstance(t, FakeTensor) and getattr(t, "host", None) is not None]
+    if not changed:
+        return
+    if all(value_of(t) is not None for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)):
+        on_host(func, args, kwargs)
+        return
+    for tensor in changed:
+        forget(tensor)
+
+
 def follow(recorder, func, name, args, kwargs, out):
     """Notes the value of what an operation returned or changed."""
+    if func._schema.is_mutable and args and isinstance(args[0], (list, tuple)):
+        _follow_lists(func, args, kwargs)
+        return
     first = out[0] if isinstance(out, (tuple, list)) and out else out
     if not isinstance(first, FakeTensor):
         return
@@ -126,9 +142,9 @@ def follow(recorder, func, name, args, kwargs, out):
     if value is None and name in CHOICES:
         guess_choice(recorder, name, args, out)
         return
-    if value is None and name in ("all", "any") and target is None:
-        recorder.guess(f"{name}() of unknown values is taken to be {name == 'all'}")
-        _set_uniform(first, torch.tensor(name == "all"))
+    if value is None and name in VERDICTS and target is None:
+        recorder.guess(f"{name} of unknown values is taken to be {VERDICTS[name]}")
+        _set_uniform(first, torch.tensor(VERDICTS[name]))
         return
     if target is not None:
         if value is None:
