@@ -9,12 +9,13 @@ namespace {
 
 constexpr std::int64_t kRounding = 512;
 
-std::int64_t rounded(std::int64_t bytes) { return (bytes + kRounding - 1) / kRounding * kRounding; }
+// Bytes are checked for overflow: a trace may claim anything.
+Bytes rounded(std::int64_t bytes) { return Bytes{(bytes + kRounding - 1) / kRounding * kRounding}; }
 
 struct Peak {
   std::size_t event = 0;
   const Trace::Span* span = nullptr;
-  std::int64_t bytes = 0;
+  Bytes bytes;
 };
 
 Peak find_peak(const Trace& trace) {
@@ -22,8 +23,8 @@ Peak find_peak(const Trace& trace) {
   const bool has_steady =
       std::any_of(trace.spans.begin(), trace.spans.end(),
                   [](const Trace::Span& span) { return span.iteration >= kSteady; });
-  std::vector<std::int64_t> live(trace.slots);
-  std::int64_t total = 0;
+  std::vector<Bytes> live(trace.slots);
+  Bytes total;
   std::size_t next_span = 0;
   const Trace::Span* span = nullptr;
   Peak peak;
@@ -32,7 +33,7 @@ Peak find_peak(const Trace& trace) {
       span = &trace.spans[next_span++];
     const Trace::Event& event = trace.events[i];
     total -= live[event.slot];
-    live[event.slot] = event.is_free() ? 0 : rounded(event.bytes);
+    live[event.slot] = event.is_free() ? Bytes{} : rounded(event.bytes);
     total += live[event.slot];
     const bool counts = !has_steady || (span != nullptr && span->iteration >= kSteady);
     if (counts && total > peak.bytes) peak = {i, span, total};
@@ -54,7 +55,7 @@ const std::string& name_of(const Trace::Label& label, HolderKey key) {
 PeakHolders peak_holders(const Trace& trace, HolderKey key) {
   const Peak peak = find_peak(trace);
   PeakHolders result;
-  result.bytes = Bytes{peak.bytes};
+  result.bytes = peak.bytes;
   if (peak.span != nullptr) {
     result.phase = peak.span->phase;
     result.iteration = peak.span->iteration;
@@ -69,7 +70,7 @@ PeakHolders peak_holders(const Trace& trace, HolderKey key) {
     const std::string& name = name_of(trace.label_of(event), key);
     PeakHolder& holder = holders[name];
     holder.name = name;
-    holder.bytes += Bytes{rounded(trace.events[event].bytes)};
+    holder.bytes += rounded(trace.events[event].bytes);
     ++holder.storages;
   }
   for (auto& [name, holder] : holders) result.holders.push_back(std::move(holder));
