@@ -108,6 +108,10 @@ def _to_copy(recorder, func, args, kwargs):
         return out
     if x.fake_device.type == "cuda" and device is not None and torch.device(device).type == "cpu":
         return _to_host(recorder, x, dtype)
+    if x.fake_device.type == "cpu" and device is not None and torch.device(device).type == "cuda":
+        out = recorder.fake.dispatch(func, (FakeTensor,), args, kwargs)
+        recorder.note(out, "aten._to_copy", tag="inputs")
+        return out
     return NotImplemented
 
 

@@ -1,4 +1,4 @@
-# job: {"model": {"preset": "resnet50"}, "training": {"batch_size": 16, "image_size": 224, "optimizer": "sgd-momentum"}}
+# job: {"model": {"preset": "resnet50"}, "training": {"batch_size": 16, "image_size": 224, "optimizer": "sgd-momentum", "zero_grad": "before_backward"}}
 import torch, torchvision
 import torch.nn as nn
 
