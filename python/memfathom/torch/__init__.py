@@ -105,3 +105,10 @@ def capture(step, model=None, optimizer=None, *, path=None, iterations=2, gpu=No
         for _ in range(iterations):
             step()
     return recorded
+
+
+def estimate(model, example_batch, **options):
+    """The memory of a training step of a plain module; see memfathom.torch.answer.estimate."""
+    from .answer import estimate as answered
+
+    return answered(model, example_batch, **options)

@@ -8,6 +8,7 @@ import runpy
 import sys
 import time
 import traceback
+import warnings
 
 USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] (train.py | -m module) [arguments]"
 
@@ -37,6 +38,7 @@ def user_traceback(error):
 
 def main():
     options, is_module, words = parse(sys.argv[1:])
+    warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # libraries compare pointers; they are distinct
     world, begin = int(options["--world"]), time.monotonic()
     try:
         from memfathom import torch as recorded
