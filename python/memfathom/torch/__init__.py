@@ -78,7 +78,7 @@ def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True):
     try:
         pretended.pretend(recorder, gpu, patches, originals)
         distributed.pretend_world(recorder, world, patches)
-        libraries.prepare(recorder, world, patches)
+        libraries.prepare(recorder, patches)
         phases.install(patches)
         with recorder:
             try:

@@ -7,11 +7,10 @@ import sys
 import torch
 
 
-def prepare(recorder, world, patches):
+def prepare(recorder, patches):
     os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"  # weights are read in the thread that is recorded
-    for name, patch in (("triton.runtime.jit", _triton), ("bitsandbytes.functional", _bitsandbytes), ("transformers.generation.utils", _generation),
-                        ("deepspeed.runtime.zero.partition_parameters", _one_rank), ("deepspeed.runtime.zero.partitioned_param_coordinator", _one_rank),
-                        ("deepspeed.runtime.zero.stage3", _one_rank), ("vllm", _refuse_vllm)):
+    for name, patch in (("triton.runtime.jit", _triton), ("bitsandbytes.functional", _bitsandbytes), ("deepspeed.runtime.zero.partition_parameters", _one_rank),
+                        ("deepspeed.runtime.zero.partitioned_param_coordinator", _one_rank), ("deepspeed.runtime.zero.stage3", _one_rank), ("vllm", _refuse_vllm)):
         on_import(name, lambda module, patch=patch: patch(module, recorder, patches), patches)
 
 
@@ -49,17 +48,6 @@ def _triton(jit, recorder, patches):
         recorder.guess("Triton kernels are not run; what they write is unknown")
 
     patches.set(jit.JITFunction, "run", run)
-
-
-def _generation(utils, recorder, patches):
-    """Without an optimizer, each call of generate() is an iteration of the recording."""
-    generate = utils.GenerationMixin.generate
-
-    def counted(model, *args, **kwargs):
-        recorder.calls = getattr(recorder, "calls", 0) + 1
-        return generate(model, *args, **kwargs)
-
-    patches.set(utils.GenerationMixin, "generate", counted)
 
 
 def _bitsandbytes(functional, recorder, patches):

@@ -7,7 +7,7 @@ from . import values
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
-LARGE = 1 << 20
+LARGE = 1 << 20  # bytes from which a float tensor of the CPU is fake
 
 
 INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index")  # sized by masks only, which _index replaces

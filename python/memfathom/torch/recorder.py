@@ -17,12 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import kernels, values
-from .operations import SPECIAL, is_sized_by_values, sized_by_values
+from .operations import LARGE, SPECIAL, is_sized_by_values, sized_by_values
 
 aten = torch.ops.aten
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
 ENGINE = torch.autograd.graph._engine_run_backward.__code__
-LARGE = 1 << 20  # bytes from which a float tensor of the CPU is fake
 TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 OWN_FOLDER = os.path.dirname(__file__) + os.sep
 FACTORIES = {"empty", "zeros", "ones", "full", "rand", "randn", "empty_strided", "normal", "arange", "eye", "linspace", "empty_like",
@@ -83,9 +82,9 @@ class Recorder(TorchDispatchMode):
             self.live -= size
             self.events.append({"op": "free", "id": ident, "phase": self.phase})
 
-    def work_area(self, size, name, call=None):
+    def work_area(self, size, name):
         """A buffer that a kernel allocates and releases by itself."""
-        self.take(None, int(size), name, call, "temporaries")
+        self.take(None, int(size), name, tag="temporaries")
         self.live -= int(size)
         self.events.append({"op": "free", "id": self.count, "phase": self.phase})
 
@@ -207,8 +206,9 @@ class Recorder(TorchDispatchMode):
         for tensor in out if isinstance(out, (tuple, list)) else (out,):
             if isinstance(tensor, FakeTensor) and self.note(tensor, "aten." + name, call):
                 call = None
-        work = kernels.work_bytes(name, args, out)
+        work = kernels.work_bytes(name, args)
         if work and not self.paused:
+            self.guess(f"{name}: the size of its work area is an approximation", work)
             self.work_area(work, "aten." + name)
         values.follow(self, func, name, args, kwargs, out)
         return out
