@@ -187,8 +187,11 @@ Configuration choose(const JobInput& input, const Configuration& balanced,
   if (!found || (balanced.trains_the_same && !found->trains_the_same) ||
       !by_hand(patch_of(found->patch)).empty())
     return balanced;
+  std::string words;
+  for (const std::string& change : found->changes) words += (words.empty() ? "" : "; ") + change;
   context.note("the files cannot say all of the balanced configuration; the cheapest changes that "
-               "they can say are written");
+               "they can say: " +
+               words);
   return *found;
 }
 
@@ -245,9 +248,9 @@ void write_recommended(const JobInput& input, const JobSource& source,
         to_string(*recommendation.available)));
     return;
   }
-  write_files(plan, *checked, context);
   if (plan.files.empty())
     context.warn("--auto wrote nothing: none of the files can say these changes");
+  write_files(plan, *checked, context);
 }
 
 }  // namespace memfathom

@@ -217,7 +217,7 @@ void add_offload(const Job& job, std::vector<SingleChange>& changes) {
   }
   if (std::optional<Patch> patch = weights_to_host(job))
     changes.push_back({"offload-parameters", "offload of parameters none -> cpu",
-                       "weights are copied from the host for every use: much slower",
+                       "weights are copied from the host for every use",
                        ChangeGroup::kOffloadParameters, ChangeKind::kOffload, 1,
                        std::move(*patch)});
 }

@@ -52,6 +52,15 @@ bool climb(EstimateCache& answers, const std::vector<SingleChange>& candidates, 
     if (!improves(answers, more, before, replaces, limit)) continue;
     chosen = std::move(more);
     if (holds(answers, patch_of_all(chosen), limit)) return true;
+    // Accumulation keeps gradients between the passes: once states are sharded, the whole batch may
+    // take less.
+    std::vector<SingleChange> whole_batch = chosen;
+    std::erase_if(whole_batch,
+                  [](const SingleChange& one) { return one.group == ChangeGroup::kBatch; });
+    if (whole_batch.size() < chosen.size() && holds(answers, patch_of_all(whole_batch), limit)) {
+      chosen = std::move(whole_batch);
+      return true;
+    }
   }
   return false;
 }
@@ -85,24 +94,6 @@ void weaken(EstimateCache& answers, const std::vector<SingleChange>& candidates,
   }
 }
 
-// A batch of 1 was enough; perhaps more is.
-void enlarge_batch(EstimateCache& answers, const Job& job, const Limit& limit,
-                   std::vector<SingleChange>& chosen) {
-  const auto batch = std::find_if(chosen.begin(), chosen.end(), [](const SingleChange& change) {
-    return change.group == ChangeGroup::kBatch;
-  });
-  if (batch == chosen.end()) return;
-  std::vector<SingleChange> others = chosen;
-  others.erase(others.begin() + (batch - chosen.begin()));
-  for (std::int64_t size = divisor_within(job, job.training.batch_size - 1); size > 1;
-       size = divisor_within(job, size - 1)) {
-    const SingleChange larger = accumulated_batch(job, size);
-    if (!holds(answers, patch_of_all(with(others, larger)), limit)) continue;
-    *batch = larger;
-    return;
-  }
-}
-
 SingleChange smaller_extent(const Extent& extent, std::int64_t value, bool trains) {
   const bool batch = extent.name == "batch_size";
   return {batch ? "batch" : extent.name,
@@ -115,6 +106,30 @@ SingleChange smaller_extent(const Extent& extent, std::int64_t value, bool train
           batch && !trains ? ChangeKind::kBatch : ChangeKind::kSample,
           batch ? 0 : 1,
           extent.patch(value)};
+}
+
+// A smaller batch, with accumulation where something is trained.
+SingleChange smaller_batch(const Job& job, std::int64_t size) {
+  if (job.training.mode == Mode::kTrain) return accumulated_batch(job, size);
+  return smaller_extent({"batch_size", job.training.batch_size}, size, false);
+}
+
+// A batch of 1 was enough; perhaps more is. The others stay.
+void enlarge_batch(EstimateCache& answers, const Job& job, const Limit& limit,
+                   std::vector<SingleChange>& chosen) {
+  const auto batch = std::find_if(chosen.begin(), chosen.end(), [](const SingleChange& change) {
+    return change.group == ChangeGroup::kBatch;
+  });
+  if (batch == chosen.end()) return;
+  std::vector<SingleChange> others = chosen;
+  others.erase(others.begin() + (batch - chosen.begin()));
+  for (std::int64_t size = divisor_within(job, job.training.batch_size - 1); size > 1;
+       size = divisor_within(job, size - 1)) {
+    const SingleChange larger = smaller_batch(job, size);
+    if (!holds(answers, patch_of_all(with(others, larger)), limit)) continue;
+    *batch = larger;
+    return;
+  }
 }
 
 // When all changes are not enough: a shorter sequence, a smaller image, fewer frames, whichever
@@ -182,12 +197,8 @@ std::int64_t divisor_within(const Job& job, std::int64_t size) {
 
 std::vector<SingleChange> candidates_for(EstimateCache& answers, const Job& job) {
   std::vector<SingleChange> candidates = possible_changes(answers.document(), job);
-  if (job.training.batch_size > 1 && job.model.trace() == nullptr) {
-    if (job.training.mode == Mode::kTrain)
-      candidates.push_back(accumulated_batch(job, 1));
-    else
-      candidates.push_back(smaller_extent({"batch_size", job.training.batch_size}, 1, false));
-  }
+  if (job.training.batch_size > 1 && job.model.trace() == nullptr)
+    candidates.push_back(smaller_batch(job, 1));
   std::erase_if(candidates,
                 [&](const SingleChange& change) { return answers.of(change.patch) == nullptr; });
   std::stable_sort(candidates.begin(), candidates.end(), is_cheaper);
@@ -219,9 +230,10 @@ std::optional<Combination> cheapest_combination(EstimateCache& answers, const Jo
     if (!shrink_extent(answers, job, limit, chosen)) return std::nullopt;
     if (usable && !usable(chosen.back())) return std::nullopt;
   }
+  // The batch first: with one as large as the cheaper changes allow, they are needed.
+  enlarge_batch(answers, job, limit, chosen);
   leave_out(answers, limit, chosen);
   weaken(answers, candidates, limit, chosen);
-  enlarge_batch(answers, job, limit, chosen);
   std::stable_sort(chosen.begin(), chosen.end(), is_cheaper);
   return Combination{patch_of_all(chosen), chosen};
 }

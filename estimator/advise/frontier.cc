@@ -21,16 +21,18 @@ constexpr double kSame = 0.003;
 struct Candidate {
   Combination changes;
   Bytes peak;
+  Bytes host;
   TimeCost time;
 };
 
-// At least as good in both, and better in one; or alike and of fewer changes.
+// At least as good in both, and better in one; or alike and of fewer changes. More of the host's
+// memory is a price too.
 bool beats(const Candidate& a, const Candidate& b) {
   // A job that trains something else is no substitute for one that trains the same.
   if (!a.changes.trains_the_same() && b.changes.trains_the_same()) return false;
   const auto memory = static_cast<double>(a.peak.count()) / static_cast<double>(b.peak.count());
   const double time = a.time.factor / b.time.factor;
-  if (memory > 1 + kSame || time > 1 + kSame) return false;
+  if (memory > 1 + kSame || time > 1 + kSame || a.host > b.host) return false;
   if (memory < 1 - kSame || time < 1 - kSame) return true;
   const bool more_alike = a.changes.trains_the_same() && !b.changes.trains_the_same();
   return more_alike || a.changes.changes.size() < b.changes.changes.size();
@@ -78,7 +80,9 @@ std::vector<std::vector<SingleChange>> longer_sets(const std::vector<Candidate>&
 std::vector<FrontierPoint> frontier_of(EstimateCache& answers, const Job& job,
                                        const std::optional<Limit>& limit) {
   const std::vector<SingleChange> changes = frontier_changes(answers, job);
-  std::vector<Candidate> front{{Combination{}, answers.base().totals.device_peak, TimeCost{}}};
+  std::vector<Candidate> front{{Combination{}, answers.base().totals.device_peak,
+                                 answers.base().totals.host_of_node().value_or(Bytes{}),
+                                 TimeCost{}}};
   for (int round = 0; round < kRounds; ++round) {
     const std::vector<std::vector<SingleChange>> sets = longer_sets(front, changes);
     std::vector<Patch> patches;
@@ -91,7 +95,7 @@ std::vector<FrontierPoint> frontier_of(EstimateCache& answers, const Job& job,
           (answers.base().trainable_count > 0 && estimate->trainable_count == 0))
         continue;
       add({Combination{patches[i], sets[i]}, estimate->totals.device_peak,
-           time_cost(answers, patches[i])},
+           estimate->totals.host_of_node().value_or(Bytes{}), time_cost(answers, patches[i])},
           front);
     }
   }

@@ -1,4 +1,5 @@
-// Frontier: the sets of changes that no other set beats in memory and in time at once.
+// Frontier: the sets of changes that no other set beats in memory and in time at once, without
+// taking more of the host's memory.
 #pragma once
 
 #include <optional>

@@ -29,6 +29,16 @@ double bytes_of(const Estimate& estimate, Component component) {
   return bytes;
 }
 
+// The most that is alive at a peak of any phase: at that of the optimizer's step there may be none.
+double activations_of(const Estimate& estimate) {
+  double most = bytes_of(estimate, Component::kActivations);
+  for (const PhaseLine& phase : estimate.phases) {
+    const Bytes bytes = phase.live_at_peak[static_cast<std::size_t>(Component::kActivations)];
+    most = std::max(most, static_cast<double>(bytes.count()));
+  }
+  return most;
+}
+
 double first_of(const Node& config, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     const Node* value = value_at(config, key);
@@ -71,7 +81,8 @@ bool is_16_bit(const Job& job) {
 // One forward pass over a micro-batch: 2 FLOPs per parameter and token and those of attention
 // (Kaplan et al., Scaling Laws for Neural Language Models, 2020, section 2.1), but no faster than
 // its activations are written and read, and no faster than its kernels are launched.
-double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& speed) {
+double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& speed,
+                    double written) {
   const ParallelSpec& parallel = job.parallel;
   const double divided = static_cast<double>(parallel.tensor * parallel.pipeline);
   const auto parameters = static_cast<double>(estimate.parameter_count);
@@ -82,7 +93,6 @@ double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& sp
   const double flops =
       tokens * (2 * parameters * shape.active_share + 2 * shape.layers * shape.hidden * length);
   const double rate = is_16_bit(job) ? speed.flops_16_bit : speed.flops_32_bit;
-  const double written = bytes_of(estimate, Component::kActivations);
   return std::max({flops / rate / divided, tokens > 0 ? 0 : 2 * written / speed.memory,
                    static_cast<double>(estimate.layers) * kKernelsPerLayer * kLaunch / divided});
 }
@@ -130,7 +140,7 @@ bool is_sharded(const ParallelSpec& parallel) {
 }  // namespace
 
 StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& speed,
-                   Bytes offloaded_activations) {
+                   const PassTraffic& traffic) {
   const ParallelSpec& parallel = job.parallel;
   const bool trains = job.training.mode == Mode::kTrain;
   const auto ranks = static_cast<double>(std::max<std::int64_t>(data_parallel_size(parallel), 1));
@@ -144,7 +154,7 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
 
   StepTime time;
   time.samples = static_cast<double>(job.training.batch_size) * micro_steps;
-  const double forward = forward_time(job, estimate, speed);
+  const double forward = forward_time(job, estimate, speed, traffic.written);
   time.compute = micro_steps * forward * passes(job, estimate);
   const double backward = time.compute - micro_steps * forward;
   time.memory = dequantization(job, estimate, micro_steps * (trains ? 2 : 1), speed);
@@ -168,8 +178,7 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
     time.host_link += std::max(0.0, copies / speed.host_link - (sharded ? time.compute : 0));
   }
   // There and back, in the order of the computation.
-  time.host_link += 2 * micro_steps * static_cast<double>(offloaded_activations.count()) /
-                    speed.host_link;
+  time.host_link += 2 * micro_steps * traffic.offloaded / speed.host_link;
   return time;
 }
 
@@ -195,19 +204,25 @@ TimeCost compared(const StepTime& before, const StepTime& after) {
 }
 
 TimeCost time_cost(EstimateCache& answers, const Patch& patch) {
-  const auto activations_of = [&](const Patch& changes, const Job& job) {
-    if (!job.parallel.offload_activations) return Bytes{};
-    const Estimate* kept = answers.of(
-        joined(changes, {{"parallel.offload.activations", Node::string("none")}}));
-    return Bytes{kept == nullptr
-                     ? 0
-                     : static_cast<std::int64_t>(bytes_of(*kept, Component::kActivations))};
+  const auto offloaded = [&](const Patch& changes, const Job& job) {
+    if (!job.parallel.offload_activations) return 0.0;
+    const Estimate* kept =
+        answers.of(joined(changes, {{"parallel.offload.activations", Node::string("none")}}));
+    return kept == nullptr ? 0.0 : activations_of(*kept);
+  };
+  // A changed job writes what the unchanged one does for each sample, in numbers of its own size;
+  // what it keeps of that is another matter.
+  const auto numbers = [](const Job& job) {
+    return (is_16_bit(job) ? kHalf : 2 * kHalf) * static_cast<double>(job.training.batch_size);
   };
   const Job& job = answers.job();
   const GpuSpeed speed = gpu_speed(job);
   const Job changed = answers.variant(patch);
-  return compared(step_time(job, answers.base(), speed, activations_of({}, job)),
-                  step_time(changed, *answers.of(patch), speed, activations_of(patch, changed)));
+  const double written = activations_of(answers.base());
+  return compared(
+      step_time(job, answers.base(), speed, {written, offloaded({}, job)}),
+      step_time(changed, *answers.of(patch), speed,
+                {written * numbers(changed) / numbers(job), offloaded(patch, changed)}));
 }
 
 }  // namespace memfathom

@@ -25,9 +25,14 @@ struct StepTime {
   double total() const { return compute + memory + gpu_link + host_link + host; }
 };
 
-// `offloaded_activations`: their bytes in one micro-batch, where they go to the host.
+// What of a micro-batch's activations counts, in bytes.
+struct PassTraffic {
+  double written = 0;    // by a forward pass, checkpointed or not
+  double offloaded = 0;  // that go to the host
+};
+
 StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& speed,
-                   Bytes offloaded_activations = {});
+                   const PassTraffic& traffic);
 
 struct TimeCost {
   double factor = 1;  // of the time per sample of the unchanged job
