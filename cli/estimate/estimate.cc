@@ -90,10 +90,11 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
 
   if (const std::optional<std::string> file = source.batch_file()) {
     if (recommends || settings.asked() || by_thumb) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory, "
-                              "--frontier and --rule-of-thumb take one job at a time",
-                              *file));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory, "
+                      "--frontier and --rule-of-thumb take one job at a time",
+                      *file));
     }
     return answer_batch(*file, {source.reader(), explain, strict}, context);
   }

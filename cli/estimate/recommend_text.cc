@@ -36,8 +36,7 @@ std::string time_text(double factor) { return fmt::format("x{:.2f}", factor); }
 
 // The changes in the keys of each file, and those that no file can express.
 std::string in_source_format(const Patch& patch, const JobInput& input, const Context& context) {
-  const WrittenBack written =
-      write_back(input.files.files, patch, input.job.parallel.num_gpus);
+  const WrittenBack written = write_back(input.files.files, patch, input.job.parallel.num_gpus);
   std::string text;
   for (const ChangedFile& file : written.files) {
     const bool json = file.file.ends_with(".json");
@@ -184,12 +183,11 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
     const auto size = [&](Bytes bytes) {
       return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
     };
-    table.add_row({fmt::format("{}", ++number), suggestion.kind, suggestion.change,
-                   size(suggestion.saves), size(suggestion.device_peak),
-                   suggestion.fits ? "yes" : "no",
-                   exact ? fmt::format("{:.4f}", suggestion.time_factor)
-                         : time_text(suggestion.time_factor),
-                   suggestion.costs});
+    table.add_row(
+        {fmt::format("{}", ++number), suggestion.kind, suggestion.change, size(suggestion.saves),
+         size(suggestion.device_peak), suggestion.fits ? "yes" : "no",
+         exact ? fmt::format("{:.4f}", suggestion.time_factor) : time_text(suggestion.time_factor),
+         suggestion.costs});
   }
   return rendered(table, context);
 }
@@ -198,9 +196,8 @@ std::string recommendation_text(const Recommendation& recommendation,
                                 const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context) {
   if (context.format == Format::kCsv)
-    return recommendation.frontier.empty()
-               ? suggestions_text(recommendation.suggestions, context)
-               : frontier_text(recommendation.frontier, context);
+    return recommendation.frontier.empty() ? suggestions_text(recommendation.suggestions, context)
+                                           : frontier_text(recommendation.frontier, context);
   std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
   text += base_text(recommendation, input);
   if (!recommendation.suggestions.empty())

@@ -8,7 +8,7 @@
 namespace memfathom {
 namespace {
 
-constexpr double kSilent = 1;        // seconds
+constexpr double kSilent = 1;  // seconds
 constexpr double kBetweenLines = 0.2;
 
 }  // namespace

@@ -136,8 +136,7 @@ struct WrittenPlan {
 
 WrittenPlan in_own_files(const JobInput& input, const JobSource& source, const Patch& patch,
                          const std::string& name) {
-  const WrittenBack written =
-      write_back(input.files.files, patch, input.job.parallel.num_gpus);
+  const WrittenBack written = write_back(input.files.files, patch, input.job.parallel.num_gpus);
   WrittenPlan plan;
   for (const ChangedFile& changed : written.files)
     plan.files.push_back({changed.file, "", changed.content});
@@ -189,9 +188,10 @@ Configuration choose(const JobInput& input, const Configuration& balanced,
     return balanced;
   std::string words;
   for (const std::string& change : found->changes) words += (words.empty() ? "" : "; ") + change;
-  context.note("the files cannot say all of the balanced configuration; the cheapest changes that "
-               "they can say: " +
-               words);
+  context.note(
+      "the files cannot say all of the balanced configuration; the cheapest changes that "
+      "they can say: " +
+      words);
   return *found;
 }
 
@@ -199,21 +199,20 @@ void write_files(const WrittenPlan& plan, const CheckedFit& checked, const Conte
   for (const OutputFile& file : plan.files) {
     write_file_atomically(file.place,
                           is_json(file) ? to_indented_json(file.content) : to_yaml(file.content));
-    context.note(file.original.empty()
-                     ? fmt::format("the job with the balanced configuration was written to {}",
-                                   file.place)
-                     : fmt::format("{} with the balanced configuration was written to {}",
-                                   file.original, file.place));
+    context.note(
+        file.original.empty()
+            ? fmt::format("the job with the balanced configuration was written to {}", file.place)
+            : fmt::format("{} with the balanced configuration was written to {}", file.original,
+                          file.place));
   }
   for (const KeyChange& change : plan.by_hand)
     context.note("set manually: " + manual_setting(change));
   for (const KeyChange& change : plan.flags)
-    context.note(fmt::format("a flag sets {}: leave it out, or give {}", change.key,
-                             change.value.shown()));
+    context.note(
+        fmt::format("a flag sets {}: leave it out, or give {}", change.key, change.value.shown()));
   context.note(fmt::format("estimated again{}: {} of {}",
-                           plan.by_hand.empty() && plan.flags.empty()
-                               ? " from what was written"
-                               : ", with these settings",
+                           plan.by_hand.empty() && plan.flags.empty() ? " from what was written"
+                                                                      : ", with these settings",
                            to_string(checked.device_peak), to_string(checked.available)));
 }
 

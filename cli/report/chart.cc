@@ -228,8 +228,9 @@ std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
         html_escaped(words.empty() ? "unchanged" : words), point.time_factor,
         to_string(point.device_peak));
   }
-  return svg + "</svg>\n<p class=\"dim\">Blue: the same training. Orange: different training. Red: "
-               "the available memory.</p>\n";
+  return svg +
+         "</svg>\n<p class=\"dim\">Blue: the same training. Orange: different training. Red: "
+         "the available memory.</p>\n";
 }
 
 }  // namespace memfathom

@@ -59,8 +59,7 @@ std::string suggestions(const Estimate& estimate) {
          html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4});
 }
 
-std::string frontier_section(const Estimate& estimate,
-                             const std::vector<FrontierPoint>& frontier) {
+std::string frontier_section(const Estimate& estimate, const std::vector<FrontierPoint>& frontier) {
   if (frontier.empty()) return "";
   std::vector<HtmlRow> rows;
   for (const FrontierPoint& point : frontier) {

@@ -114,18 +114,18 @@ void add_training(const Node& document, const Job& job, bool fourier,
   if (!training.settings.fused_loss) {
     changes.push_back({"fused-loss", "fused_loss false -> true",
                        "needs a fused or chunked cross entropy in the training script",
-                       ChangeGroup::kLoss, ChangeKind::kFree, 3, one("training.fused_loss", Node::boolean(true))});
+                       ChangeGroup::kLoss, ChangeKind::kFree, 3,
+                       one("training.fused_loss", Node::boolean(true))});
   }
   if (takes_another_optimizer(job, fourier)) {
-    changes.push_back({"adamw-8bit",
-                       fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
-                       "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, ChangeKind::kDifferent, 0,
-                       one("training.optimizer", Node::string("adamw-8bit"))});
+    changes.push_back(
+        {"adamw-8bit", fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
+         "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, ChangeKind::kDifferent, 0,
+         one("training.optimizer", Node::string("adamw-8bit"))});
     changes.push_back(
         {"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
          "a different optimizer: its schedule must be tuned again", ChangeGroup::kOptimizer,
-         ChangeKind::kDifferent, 6,
-         one("training.optimizer", Node::string("adafactor"))});
+         ChangeKind::kDifferent, 6, one("training.optimizer", Node::string("adafactor"))});
   }
   add_evaluation(training, changes);
   add_lora_changes(document, job, changes);
@@ -142,7 +142,8 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
     changes.push_back({fmt::format("zero{}", stage),
                        fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
                        kCosts[static_cast<std::size_t>(stage - 1)], ChangeGroup::kSharding,
-                       ChangeKind::kSharding, stage, one("parallel.zero_stage", Node::integer(stage))});
+                       ChangeKind::kSharding, stage,
+                       one("parallel.zero_stage", Node::integer(stage))});
   }
   if (parallel.zero_stage == 0) {
     changes.push_back({"fsdp", "fsdp none -> full",

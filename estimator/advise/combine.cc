@@ -82,8 +82,8 @@ void leave_out(EstimateCache& answers, const Limit& limit, std::vector<SingleCha
 
 // Puts a cheaper change of the same group in the place of each, where that is enough too: ZeRO-1
 // for ZeRO-3.
-void weaken(EstimateCache& answers, const std::vector<SingleChange>& candidates,
-            const Limit& limit, std::vector<SingleChange>& chosen) {
+void weaken(EstimateCache& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
+            std::vector<SingleChange>& chosen) {
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (const SingleChange& candidate : candidates) {
       if (candidate.group != chosen[i].group || !is_cheaper(candidate, chosen[i])) continue;
@@ -103,8 +103,7 @@ SingleChange smaller_extent(const Extent& extent, std::int64_t value, bool train
                    : "more, smaller passes for the same samples",
           batch ? ChangeGroup::kBatch : ChangeGroup::kExtent,
           // A smaller batch of inference has the same results.
-          batch && !trains ? ChangeKind::kBatch : ChangeKind::kSample,
-          batch ? 0 : 1,
+          batch && !trains ? ChangeKind::kBatch : ChangeKind::kSample, batch ? 0 : 1,
           extent.patch(value)};
 }
 

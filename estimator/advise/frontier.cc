@@ -81,8 +81,8 @@ std::vector<FrontierPoint> frontier_of(EstimateCache& answers, const Job& job,
                                        const std::optional<Limit>& limit) {
   const std::vector<SingleChange> changes = frontier_changes(answers, job);
   std::vector<Candidate> front{{Combination{}, answers.base().totals.device_peak,
-                                 answers.base().totals.host_of_node().value_or(Bytes{}),
-                                 TimeCost{}}};
+                                answers.base().totals.host_of_node().value_or(Bytes{}),
+                                TimeCost{}}};
   for (int round = 0; round < kRounds; ++round) {
     const std::vector<std::vector<SingleChange>> sets = longer_sets(front, changes);
     std::vector<Patch> patches;

@@ -75,8 +75,8 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
   Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(job.model);
   if (!lora.empty()) {
     changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kDefaultLoraRank),
-                       "only adapters are trained", ChangeGroup::kTrainable, ChangeKind::kDifferent, 3,
-                       lora});
+                       "only adapters are trained", ChangeGroup::kTrainable, ChangeKind::kDifferent,
+                       3, lora});
   }
   // Weights of few bits cannot be trained themselves.
   const bool adapters = training.lora || !lora.empty();
@@ -87,7 +87,8 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
              ? "quantization none -> nf4"
              : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kDefaultLoraRank),
          "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable,
-         ChangeKind::kDifferent, 4, joined({{"training.quantization", Node::string("nf4")}}, lora)});
+         ChangeKind::kDifferent, 4,
+         joined({{"training.quantization", Node::string("nf4")}}, lora)});
   }
   if (training.lora) add_smaller("training.lora.rank", "LoRA rank", training.lora->rank, changes);
   for (std::size_t i = 0; modules != nullptr && i < modules->items().size(); ++i) {

@@ -156,9 +156,8 @@ Recommendation recommend(const Node& document, const EstimateFunction& answer,
   }};
   for (std::size_t i = 0; i < extents.size(); ++i)
     searches.emplace_back([&, i] { result.largest[i] = largest_of(answers, extents[i], *limit); });
-  searches.emplace_back([&] { 
-    conservative = cheapest_combination(answers, job, cautious, options.usable);
-  });
+  searches.emplace_back(
+      [&] { conservative = cheapest_combination(answers, job, cautious, options.usable); });
   parallel_for(searches.size(), [&](std::size_t i) { searches[i](); });
 
   const auto add = [&](const std::optional<Combination>& found, const char* name, const char* aim) {

@@ -59,8 +59,8 @@ Shape shape_of(const Job& job, double parameters) {
   if (network == nullptr) return shape;
   const Node& config = network->config;
   shape.hidden = first_of(config, {"hidden_size", "text_config.hidden_size", "n_embd", "d_model"});
-  shape.layers = first_of(config, {"num_hidden_layers", "text_config.num_hidden_layers", "n_layer",
-                                   "num_layers"});
+  shape.layers = first_of(
+      config, {"num_hidden_layers", "text_config.num_hidden_layers", "n_layer", "num_layers"});
   const double experts = first_of(config, {"num_local_experts", "num_experts", "n_routed_experts"});
   const double used = first_of(config, {"num_experts_per_tok", "num_experts_per_token"});
   const double width = first_of(config, {"moe_intermediate_size", "intermediate_size"});
@@ -101,9 +101,8 @@ double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& sp
 // that of a weight cost one forward pass each; frozen weights have none.
 double passes(const Job& job, const Estimate& estimate) {
   if (job.training.mode != Mode::kTrain) return 1;
-  const double trained =
-      static_cast<double>(estimate.trainable_count) /
-      static_cast<double>(std::max<std::int64_t>(estimate.parameter_count, 1));
+  const double trained = static_cast<double>(estimate.trainable_count) /
+                         static_cast<double>(std::max<std::int64_t>(estimate.parameter_count, 1));
   double count = 2 + trained;
   if (job.training.settings.checkpointing == Checkpointing::kFull) count += 1;
   if (job.training.settings.checkpointing == Checkpointing::kSelective) count += 0.5;
@@ -144,8 +143,7 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
   const ParallelSpec& parallel = job.parallel;
   const bool trains = job.training.mode == Mode::kTrain;
   const auto ranks = static_cast<double>(std::max<std::int64_t>(data_parallel_size(parallel), 1));
-  const auto micro_steps =
-      trains ? static_cast<double>(job.training.accumulation_steps) : 1.0;
+  const auto micro_steps = trains ? static_cast<double>(job.training.accumulation_steps) : 1.0;
   const double weights = kHalf * static_cast<double>(estimate.parameter_count);
   const double trained = trains ? static_cast<double>(estimate.trainable_count) : 0.0;
   const double gradients = kHalf * trained;

@@ -15,8 +15,7 @@ using Json = nlohmann::ordered_json;
 
 void add_source_format(const Patch& patch, const JobInput& input, Json& json) {
   if (!input.has_foreign_files()) return;
-  const WrittenBack written =
-      write_back(input.files.files, patch, input.job.parallel.num_gpus);
+  const WrittenBack written = write_back(input.files.files, patch, input.job.parallel.num_gpus);
   json["file_patches"] = Json::array();
   for (const ChangedFile& file : written.files) {
     json["file_patches"].push_back({{"file", file.file},
@@ -105,8 +104,7 @@ Json recommendation_json(const Recommendation& recommendation,
       json["frontier"].push_back(to_json(point));
   }
   json["time_rates"] = recommendation.speed;
-  if (recommendation.host_memory)
-    json["host_memory_bytes"] = recommendation.host_memory->count();
+  if (recommendation.host_memory) json["host_memory_bytes"] = recommendation.host_memory->count();
   json["checklist"] = Json::array();
   for (const PreflightItem& item : list)
     json["checklist"].push_back({{"name", item.name}, {"done", item.done}, {"text", item.text}});

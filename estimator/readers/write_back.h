@@ -27,9 +27,9 @@ struct WrittenBack {
 
 // The files with the changes in them. A change is made in every file that says its key (a Trainer
 // and its DeepSpeed configuration must agree); a new one in the last file whose format can say it.
-// `num_gpus` is what the command line says, if anything: a DeepSpeed batch is that of all GPUs. Read
-// again, the files and `left_over` are exactly the changed
-// job: this is checked, and a change that would read back as something else is left over.
+// `num_gpus` is what the command line says, if anything: a DeepSpeed batch is that of all GPUs.
+// Read again, the files and `left_over` are exactly the changed job: this is checked, and a change
+// that would read back as something else is left over.
 WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch,
                        std::optional<std::int64_t> num_gpus = std::nullopt);
 

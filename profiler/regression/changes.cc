@@ -203,7 +203,8 @@ Figure cause_of(const Group& before, const Group& after, const Figure& total,
     const bool startup_first = by(*startup) > by(*request);
     Figure cause = startup_first ? *startup : *request;
     const Figure& other = startup_first ? *request : *startup;
-    cause.words += fmt::format(" (and {}, {})", other.words, change_text(other.before, other.after));
+    cause.words +=
+        fmt::format(" (and {}, {})", other.words, change_text(other.before, other.after));
     cause.also = other.component;
     return cause;
   }

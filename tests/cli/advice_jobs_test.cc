@@ -39,8 +39,8 @@ std::vector<fs::path> written(const fs::path& folder, const std::vector<fs::path
   std::vector<fs::path> chosen;
   for (const fs::path& file : files) {
     const fs::path own = folder / ("recommended." + file.filename().string());
-    const bool only = made.size() == 1 && (files.size() == 1 ||
-                                           made.front().extension() == file.extension());
+    const bool only =
+        made.size() == 1 && (files.size() == 1 || made.front().extension() == file.extension());
     chosen.push_back(fs::exists(own) ? own : only ? made.front() : file);
   }
   return chosen;

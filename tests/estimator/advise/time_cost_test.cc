@@ -123,8 +123,9 @@ TEST(TimeCostTest, NothingOnTheFrontierIsBeatenInMemoryAndInTime) {
   for (const FrontierPoint& a : points) {
     for (const FrontierPoint& b : points) {
       if (&a == &b || (!a.trains_the_same && b.trains_the_same)) continue;
-      const bool better = a.device_peak.count() * 1.01 < static_cast<double>(b.device_peak.count()) &&
-                          a.time_factor * 1.01 < b.time_factor;
+      const bool better =
+          a.device_peak.count() * 1.01 < static_cast<double>(b.device_peak.count()) &&
+          a.time_factor * 1.01 < b.time_factor;
       EXPECT_FALSE(better) << a.time_factor << " " << b.time_factor;
     }
   }
@@ -139,8 +140,8 @@ std::vector<std::string> names_for(const Node& document) {
 }
 
 TEST(PossibleChangesTest, FourierLayersKeepTheirTypesAndTheirOptimizer) {
-  const std::vector<std::string> names = names_for(
-      parse_yaml("model: {preset: fno-2d}\ntraining: {batch_size: 4}", "job.yaml"));
+  const std::vector<std::string> names =
+      names_for(parse_yaml("model: {preset: fno-2d}\ntraining: {batch_size: 4}", "job.yaml"));
   for (const char* refused : {"bf16", "fp16", "adafactor", "adamw-8bit"})
     EXPECT_THAT(names, Not(Contains(refused)));
   EXPECT_THAT(names, Contains("checkpointing"));
@@ -171,8 +172,8 @@ TEST(PossibleChangesTest, ARecordedStepHasItsOwnBatch) {
       << R"({"schema": "memfathom.trace/1", "precision": "fp32"})" << '\n'
       << R"({"op": "alloc", "id": 1, "bytes": 1073741824, "phase": "forward"})" << '\n'
       << R"({"op": "free", "id": 1, "phase": "backward"})" << '\n';
-  const Node document = parse_yaml(
-      "model: {trace: step.jsonl}\ntarget: {memory: 1GiB}", (directory / "job.yaml").string());
+  const Node document = parse_yaml("model: {trace: step.jsonl}\ntarget: {memory: 1GiB}",
+                                   (directory / "job.yaml").string());
   EXPECT_THAT(names_for(document), testing::ElementsAre("expandable"));
   const Recommendation advice = recommend(document, estimate_dry, {});
   EXPECT_TRUE(advice.largest.empty());

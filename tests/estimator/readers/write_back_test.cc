@@ -87,16 +87,16 @@ TEST(WriteBackTest, AWholeBatchGivesWayToItsParts) {
 
 // The Trainer refuses to start where its arguments and the DeepSpeed file disagree.
 TEST(WriteBackTest, EveryFileThatSaysTheBatchIsChanged) {
-  const WrittenBack written = write_back(
-      {parse_config("{output_dir: out, per_device_train_batch_size: 8, "
-                    "gradient_accumulation_steps: 2, bf16: true}",
-                    "args.yaml"),
-       parse_config("{train_batch_size: 128, train_micro_batch_size_per_gpu: 8, "
-                    "gradient_accumulation_steps: 2, zero_optimization: {stage: 2}}",
-                    "ds.yaml")},
-      {{"training.batch_size", Node::integer(1)},
-       {"training.gradient_accumulation_steps", Node::integer(16)}},
-      8);
+  const WrittenBack written =
+      write_back({parse_config("{output_dir: out, per_device_train_batch_size: 8, "
+                               "gradient_accumulation_steps: 2, bf16: true}",
+                               "args.yaml"),
+                  parse_config("{train_batch_size: 128, train_micro_batch_size_per_gpu: 8, "
+                               "gradient_accumulation_steps: 2, zero_optimization: {stage: 2}}",
+                               "ds.yaml")},
+                 {{"training.batch_size", Node::integer(1)},
+                  {"training.gradient_accumulation_steps", Node::integer(16)}},
+                 8);
   EXPECT_THAT(written.left_over, IsEmpty());
   ASSERT_EQ(written.files.size(), 2U);
   EXPECT_TRUE(written.files[0].patch.same_value(
