@@ -33,8 +33,8 @@ double bytes_of(const Estimate& estimate, Component component) {
 double activations_of(const Estimate& estimate) {
   double most = bytes_of(estimate, Component::kActivations);
   for (const PhaseLine& phase : estimate.phases) {
-    const Bytes bytes = phase.live_at_peak[static_cast<std::size_t>(Component::kActivations)];
-    most = std::max(most, static_cast<double>(bytes.count()));
+    const auto index = static_cast<std::size_t>(Component::kActivations);
+    most = std::max(most, static_cast<double>(phase.live_at_peak[index]));
   }
   return most;
 }
