@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/document.h"
+#include "core/host_memory.h"
 #include "core/parallel_for.h"
 #include "estimator/accuracy/accuracy.h"
 #include "estimator/job/patch.h"
@@ -120,7 +121,8 @@ std::string recommend_request(std::string_view text, const Estimator& estimator)
   const Node request = parse_json(text, kRequest);
   RecommendOptions options;
   if (!is_bare_job(request)) {
-    check_request(request, {"probability"});
+    check_request(request, {"probability", "frontier"});
+    options.frontier = flag_at(request, "frontier");
     if (const Node* probability = request.find("probability")) {
       options.probability = probability->as_number();
       if (*options.probability <= 0 || *options.probability >= 1)
@@ -128,6 +130,7 @@ std::string recommend_request(std::string_view text, const Estimator& estimator)
     }
   }
   const JobInput input = read_request_job(request);
+  if (estimator.live_target(input.job) != nullptr) options.host_memory = host_memory();
   return to_text(answer_json(answer_recommend(input, options, estimator), input), kIndented);
 }
 

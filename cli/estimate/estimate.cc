@@ -60,17 +60,18 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
 
   if (const std::optional<std::string> file = source.batch_file()) {
     if (recommends || settings.asked() || by_thumb) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory "
-                              "and --rule-of-thumb take one job at a time",
-                              *file));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory, "
+                      "--frontier and --rule-of-thumb take one job at a time",
+                      *file));
     }
     return answer_batch(*file, {source.reader(), explain, strict}, context);
   }
   const JobInput input = source.read("estimate");
   const LocalSession session(find_database(context));
   if (recommends || settings.asked())
-    return recommend_for(input, settings, session.estimator(), context);
+    return recommend_for(input, source, settings, session.estimator(), context);
   const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());
   if (by_thumb && !answer.rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");

@@ -195,4 +195,42 @@ std::string timeline_chart(const Timeline& timeline) {
   return svg + phase_marks(timeline, frame) + "</svg>\n";
 }
 
+std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
+                           const std::optional<Bytes>& available) {
+  constexpr double kBottom = 260;
+  constexpr double kRadius = 5;
+  PlotArea frame;
+  frame.bottom = kBottom;
+  double slowest = 1;
+  for (const FrontierPoint& point : frontier) {
+    slowest = std::max(slowest, point.time_factor);
+    frame.most = std::max(frame.most, 1.05 * static_cast<double>(point.device_peak.count()));
+  }
+  frame.count = 1.05 * slowest;
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {} 300\" role=\"img\">\n", kWidth);
+  svg += grid(frame);
+  const double step = step_for(frame.count);
+  for (int i = 0; i * step <= frame.count; ++i)
+    svg += text_at(frame.x(i * step), frame.bottom + 18, "middle", fmt::format("x{:g}", i * step));
+  svg += text_at(frame.right, frame.bottom + 36, "end", "time per sample, of the unchanged job's");
+  if (available) {
+    const double y = frame.y(std::min(static_cast<double>(available->count()), frame.most));
+    svg += line(frame.left, y, frame.right, y, "limit");
+  }
+  for (const FrontierPoint& point : frontier) {
+    std::string words;
+    for (const std::string& name : point.names) words += (words.empty() ? "" : " + ") + name;
+    svg += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}: x{:.2f}, "
+        "{}</title></circle>\n",
+        frame.x(point.time_factor), frame.y(static_cast<double>(point.device_peak.count())),
+        kRadius, point.trains_the_same ? "#4477aa" : "#ee8866",
+        html_escaped(words.empty() ? "unchanged" : words), point.time_factor,
+        to_string(point.device_peak));
+  }
+  return svg +
+         "</svg>\n<p class=\"dim\">Blue: the same training. Orange: different training. Red: "
+         "the available memory.</p>\n";
+}
+
 }  // namespace memfathom

@@ -1,10 +1,13 @@
 // Report charts as SVG for an HTML page.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/bytes.h"
+#include "estimator/advise/recommend.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/run/timeline.h"
 
@@ -18,5 +21,9 @@ std::string peak_chart(const Estimate& estimate);
 
 // Live tensors during loading and two iterations, stacked; reserved memory as a line.
 std::string timeline_chart(const Timeline& timeline);
+
+// Memory over time, a point for each set of changes; the available memory as a line.
+std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
+                           const std::optional<Bytes>& available);
 
 }  // namespace memfathom

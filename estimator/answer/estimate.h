@@ -80,8 +80,11 @@ struct Suggestion {
   std::string costs;   // what one pays for it, in words
   Bytes saves;
   Bytes device_peak;
-  bool fits = false;  // it alone is enough
-  Node patch;         // {training: {gradient_checkpointing: full}}
+  bool fits = false;       // it alone is enough
+  Node patch;              // {training: {gradient_checkpointing: full}}
+  std::string kind;        // what one gives up: "free", "checkpointing", "different training", ...
+  double time_factor = 1;  // roughly, of the time per sample of the unchanged job
+  std::string time_basis;  // what makes it so: "computing +33 %"
 };
 
 // Why a line is what it is, in one sentence with the job's own numbers.

@@ -100,7 +100,10 @@ Json suggestions_json(const std::vector<Suggestion>& suggestions) {
                     {"saves_bytes", suggestion.saves.count()},
                     {"device_peak_bytes", suggestion.device_peak.count()},
                     {"fits", suggestion.fits},
-                    {"patch", Json(to_json(suggestion.patch))}});
+                    {"patch", Json(to_json(suggestion.patch))},
+                    {"kind", suggestion.kind},
+                    {"time_factor", suggestion.time_factor},
+                    {"time_basis", suggestion.time_basis}});
   }
   return list;
 }

@@ -82,7 +82,8 @@ MEMFATHOM_EXPORT memfathom_status memfathom_estimate(const memfathom_session* se
 MEMFATHOM_EXPORT memfathom_status memfathom_estimate_batch(const memfathom_session* session,
                                                            const char* jobs, const char* options,
                                                            char** result);
-/* memfathom.recommend/1. Further key: "probability", between 0 and 1. */
+/* memfathom.recommend/1. Further keys: "probability", between 0 and 1; "frontier", true or false.
+ */
 MEMFATHOM_EXPORT memfathom_status memfathom_recommend(const memfathom_session* session,
                                                       const char* request, char** result);
 /* memfathom.compare/1. Further keys: "strategies" (names), "patches" (an object of job changes by
