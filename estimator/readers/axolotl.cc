@@ -248,9 +248,12 @@ void set_sharding(ParsedFile& parsed) {
 void set_reward_model(ParsedFile& parsed) {
   const bool pairs = is_true_at(parsed.content, "reward_model");
   if (!pairs && !is_true_at(parsed.content, "process_reward_model")) return;
+  // Both answers of a pair pass the network as one batch.
   if (pairs) {
-    parsed.set("training.preference.method", Node::string("dpo"));
-    parsed.set("training.preference.reference", Node::string("none"));
+    const Node* size = value_at(parsed.content, "micro_batch_size");
+    const std::int64_t pair_count = size != nullptr ? size->as_int(1, 1 << 20) : 1;
+    drop_settings("training.batch_size", parsed);
+    parsed.set("training.batch_size", Node::integer(2 * pair_count));
   }
   drop_settings("training.fused_loss", parsed);
   parsed.set("training.fused_loss", Node::boolean(true));

@@ -124,7 +124,7 @@ constexpr auto kAxolotlGroups = std::to_array<HarmlessGroup>({
      "flash_attn_rms_norm flash_attn_fuse_qkv flash_attn_fuse_mlp use_kernels"},
     {"numbers of the loss",
      "orpo_alpha kto_desirable_weight kto_undesirable_weight "
-     "center_rewards_coefficient dpo_label_smoothing simpo_gamma "
+     "center_rewards_coefficient num_labels dpo_label_smoothing simpo_gamma "
      "loss_watchdog_threshold loss_watchdog_patience"},
     {"launching",
      "ddp device gpu gpu_count node_count project_name provider secrets timeout* "

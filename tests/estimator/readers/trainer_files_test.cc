@@ -114,7 +114,8 @@ TEST(TrainerFilesTest, LlamaFactoryPredictsGeneratesOrMergesWithoutTraining) {
 TEST(TrainerFilesTest, ARewardModelReadsPairsAndHasNoLogits) {
   const ParsedFile parsed = parse_config(
       "{base_model: google/gemma-2-2b, reward_model: true, micro_batch_size: 2, sequence_len: 64}");
-  EXPECT_EQ(value_in(parsed, "training.preference.reference"), "none");
+  EXPECT_EQ(value_in(parsed, "training.batch_size"), "4");
+  EXPECT_EQ(value_in(parsed, "training.preference.method"), "");
   EXPECT_EQ(value_in(parsed, "training.fused_loss"), "true");
   EXPECT_EQ(parsed.unread.size(), 0u);
 }
