@@ -20,6 +20,7 @@
 #include "core/host_memory.h"
 #include "estimator/json/answer_json.h"
 #include "estimator/json/estimate_json.h"
+#include "estimator/readers/unread_keys.h"
 #include "estimator/session/answer_job.h"
 
 namespace memfathom {
@@ -53,6 +54,9 @@ ExitCode recommend_for(const JobInput& input, const JobSource& source,
                             *options.probability));
   }
   const EstimateFunction search = estimator.search_function();
+  if (!settings.grid.empty() || settings.by_memory) {
+    for (const std::string& sentence : unread_sentences(input.files.unread)) context.warn(sentence);
+  }
   if (!settings.grid.empty())
     return print_largest_batches(input, settings.grid, search, options, context);
   if (settings.by_memory) return print_by_memory(input, search, options, context);

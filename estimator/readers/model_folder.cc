@@ -7,15 +7,9 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/key_recorder.h"
-#include "estimator/models/registry.h"
+#include "estimator/readers/config_keys.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/pipeline.h"
-#include "estimator/readers/unread_keys.h"
-#include "kernels/devices/dry/dry_device.h"
-#include "kernels/framework/tensor/framework_policy.h"
-#include "kernels/framework/tensor/session.h"
-#include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
 namespace {
@@ -32,30 +26,6 @@ constexpr auto kAdapterFields = std::to_array<Field>({
     {"training.lora.targets", "target_modules"},
     {"training.lora.dropout", "lora_dropout"},
 });
-
-// Builds the network once, without memory, so that a recorder sees which keys its family reads.
-// False if it cannot be built here: the estimate then says why.
-bool look_up_keys(const Node& config) {
-  if (!can_make(config)) return false;
-  try {
-    DryDevice device;
-    BareAllocator allocator;
-    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
-    Builder builder(session, {});
-    ModelSettings settings;
-    settings.sequence_length = 8;
-    std::vector<std::string> ignored;
-    return make_from_family(builder, config, settings, ignored) != nullptr;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-void name_unread_config_keys(ParsedFile& parsed) {
-  if (parsed.format != FileFormat::kModelConfig) return;
-  const KeyRecorder recorder;
-  if (look_up_keys(parsed.content)) collect_unread_keys(recorder, parsed);
-}
 
 Node path_node(const fs::path& path) {
   return Node::string(fs::absolute(path).lexically_normal().string());
@@ -174,7 +144,6 @@ void reject_by_name(const std::string& path) {
       {".sh",
        "a script is not read; put its flags after memfathom estimate, which knows most of "
        "them"},
-      {".toml", "TOML is not read; say the job in YAML (docs/jobs.md) or with flags"},
       {".ini", "INI files are not read; say the job in YAML (docs/jobs.md) or with flags"},
       {".safetensors", "these are weights; name the folder that has them and a config.json"},
       {".bin", "these are weights; name the folder that has them and a config.json"},

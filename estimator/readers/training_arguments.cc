@@ -21,6 +21,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.evaluation.batch_size", "per_device_eval_batch_size"},
     {"training.sequence_length", "max_length"},
     {"training.sequence_length", "max_seq_length"},
+    {"training.sequence_length", "model_max_length"},
     {"training.drop_last", "dataloader_drop_last", FieldKind::kFlag},
     {"training.fused_loss", "use_liger_kernel", FieldKind::kFlag},
     {"parallel.offload.activations", "activation_offloading", FieldKind::kOffload},

@@ -128,6 +128,12 @@ bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Nod
     case FileFormat::kTrainYaml: said = write_to_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
     case FileFormat::kAdapter:
+    case FileFormat::kTorchtitan:
+    case FileFormat::kLitgpt:
+    case FileFormat::kMsSwift:
+    case FileFormat::kVerl:
+    case FileFormat::kNemoAutomodel:
+    case FileFormat::kNemoRl:
     case FileFormat::kTorchtune: break;
   }
   const Field* field = spelling_of(parsed, change.key);
