@@ -162,6 +162,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   parser.positional("COMMAND", command);
   parser.flag("--strict", strict);
   parser.parse(arguments);
+  if (!source.given()) source.read_command(command);
   const JobInput input = source.read("check");
   Estimate estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input.job);
   input.annotate(estimate);

@@ -86,7 +86,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--explain", explain);
   parser.flag("--recommend", recommends);
   parser.flag("--rule-of-thumb", by_thumb);
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
 
   if (const std::optional<std::string> file = source.batch_file()) {
     if (recommends || settings.asked() || by_thumb) {

@@ -104,7 +104,7 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--recommend", ignored);  // accepted so that `estimate --recommend` lines work here
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
   const JobInput input = source.read("recommend");
   return recommend_for(input, settings, LocalSession(find_database(context)).estimator(), context);
 }

@@ -261,6 +261,7 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kTrainYaml: return train_yaml_fields();
     case FileFormat::kAdapter: return adapter_fields();
     case FileFormat::kJob:
+    case FileFormat::kCommandLine:
     case FileFormat::kModelConfig: break;
   }
   return {};
@@ -282,6 +283,7 @@ std::span<const std::string_view> deepspeed_keys(FileFormat format) {
     case FileFormat::kAdapter:
     case FileFormat::kDeepSpeed:
     case FileFormat::kTorchtune:
+    case FileFormat::kCommandLine:
     case FileFormat::kTrainYaml: break;
   }
   return {};
@@ -294,7 +296,8 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
   parsed.content = tree;
   const KeyRecorder recorder;
   switch (format) {
-    case FileFormat::kJob: break;  // merged as it is
+    case FileFormat::kJob: break;          // merged as it is
+    case FileFormat::kCommandLine: break;  // read by estimator/command_line/
     case FileFormat::kModelConfig: read_model_config(parsed); break;
     case FileFormat::kAdapter: read_adapter(parsed); break;
     case FileFormat::kTrainingArguments: read_training_arguments(parsed); break;

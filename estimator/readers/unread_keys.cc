@@ -283,7 +283,7 @@ class Collector {
 
   void add(const Node& entry) {
     if (parsed_.unread.size() >= kMaxUnread) return;
-    UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry)};
+    UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry), "", ""};
     // A library writes many keys into a config.json that no network of ours needs.
     if (parsed_.format == FileFormat::kModelConfig && key.nearest.empty()) return;
     if (!key.nearest.empty() && !is_off(entry))
@@ -313,6 +313,8 @@ std::string names_of(const std::vector<UnreadKey>& keys) {
   std::string names;
   for (std::size_t i = 0; i < std::min(keys.size(), kMaxNamed); ++i) {
     names += (i == 0 ? "" : ", ") + keys[i].key;
+    if (!keys[i].value.empty() && keys[i].value != keys[i].key)
+      names += fmt::format(" ({} is unknown)", keys[i].value);
     if (!keys[i].nearest.empty()) names += fmt::format(" (did you mean {}?)", keys[i].nearest);
   }
   if (keys.size() > kMaxNamed) names += fmt::format(" and {} more", keys.size() - kMaxNamed);

@@ -17,10 +17,12 @@ std::vector<ParsedFile> read_again(const std::vector<ParsedFile>& files) {
   for (const ParsedFile& file : files) {
     if (file.section.empty()) read_with_sections(file.content, file.format, parsed_files);
   }
-  // A folder's reading is more than its index says: it does not change.
+  // The reading of a folder or a command is more than its tree says: it does not change.
   for (ParsedFile& parsed : parsed_files) {
     for (const ParsedFile& file : files) {
-      if (file.format == FileFormat::kModelConfig && file.file == parsed.file) parsed = file;
+      const bool is_same = file.file == parsed.file && file.format == parsed.format;
+      if (is_same && (file.format == FileFormat::kModelConfig || file.is_command_line))
+        parsed = file;
     }
   }
   return parsed_files;
@@ -96,6 +98,7 @@ bool says(const ParsedFile& parsed, std::string_view key) {
 }
 
 bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Node& content) {
+  if (parsed.is_command_line) return false;
   bool said = false;
   switch (parsed.format) {
     case FileFormat::kJob: content.assign(change.key, change.value); return true;
@@ -107,6 +110,7 @@ bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Nod
     case FileFormat::kTrainYaml: said = write_to_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
     case FileFormat::kAdapter:
+    case FileFormat::kCommandLine:
     case FileFormat::kTorchtune: break;
   }
   const Field* field = spelling_of(parsed, change.key);
