@@ -55,7 +55,6 @@ constexpr auto kTellingFlags = std::to_array<TellingFlag>({
     {"model.partial_pretrain", read_verl_command},
     {"tensor_model_parallel_size", read_megatron_command},
     {"ffn_hidden_size", read_megatron_command},
-    {"micro_batch_size", read_megatron_command},
     {"micro_train_batch_size", read_openrlhf_command},
     {"network_module", read_diffusion_command},
     {"network_dim", read_diffusion_command},
@@ -65,10 +64,11 @@ constexpr auto kTellingFlags = std::to_array<TellingFlag>({
     {"gradient_accumulation_steps", read_trainer_command},
     {"model_name_or_path", read_trainer_command},
     {"output_dir", read_trainer_command},
+    {"micro_batch_size", read_megatron_command},
 });
 
 CommandReader reader_of(const Launch& launch, const Flags& flags) {
-  const bool is_tool = launch.launcher.empty();
+  const bool is_tool = !launch.action.empty();
   for (const Program& program : kPrograms) {
     const bool matches = is_tool ? launch.program == program.part ||
                                        (program.part.size() > 5 &&
@@ -171,7 +171,8 @@ struct Candidate {
   Launch launch;
 };
 
-std::vector<Candidate> training_commands(const ShellScript& script) {
+// `all`: also those whose names say that they do something else.
+std::vector<Candidate> training_commands(const ShellScript& script, bool all) {
   std::vector<Candidate> found;
   for (const ShellCommand& command : script.commands) {
     if (std::optional<Launch> launch = find_launch(command))
@@ -179,7 +180,7 @@ std::vector<Candidate> training_commands(const ShellScript& script) {
   }
   // Where some are named for training, the others prepare or evaluate.
   const auto trains = [](const Candidate& one) { return one.launch.is_training; };
-  if (std::any_of(found.begin(), found.end(), trains))
+  if (!all && std::any_of(found.begin(), found.end(), trains))
     std::erase_if(found, [&](const Candidate& one) { return !trains(one); });
   return found;
 }
@@ -216,7 +217,7 @@ std::vector<ParsedFile> read_command_line(const std::vector<std::string>& words)
 
 std::vector<ParsedFile> read_script_text(std::string_view text, const std::string& file, int line) {
   const ShellScript script = read_shell(text, file);
-  std::vector<Candidate> candidates = training_commands(script);
+  std::vector<Candidate> candidates = training_commands(script, line > 0);
   if (candidates.empty()) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: no command in it starts a training; {}", file, kKnownPrograms));

@@ -114,7 +114,7 @@ std::string upper_mode(const Node& tree) {
 void read_accelerate_settings(Processes& processes, CommandReading& reading,
                               std::vector<ParsedFile>& files) {
   const Node& flags = processes.flags().tree;
-  Node tree = Node::map();
+  Node tree = parse_yaml("{}", reading.file, 0);
   bool has_file = false;
   const std::string config = text_at(flags, "config_file");
   if (!config.empty()) {

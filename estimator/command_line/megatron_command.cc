@@ -152,6 +152,11 @@ void read(CommandReading& reading) {
   reading.parsed.set("training.lengths", Node::string("fixed"));
   if (reading.is_set("use_flash_attn") || reading.text("attention_backend") == "flash")
     reading.parsed.set("training.attention", Node::string("flash"));
+  for (const char* key : {"hidden_dropout", "attention_dropout"}) {
+    const Node* dropout = reading.flag(key);
+    if (dropout != nullptr && dropout->is_number() && dropout->as_number() > 0)
+      reading.leave_out(fmt::format("{}: the masks of {} {}", reading.file, key, dropout->shown()));
+  }
   if (!reading.text("fp8_format").empty())
     reading.leave_out(fmt::format("{}: fp8 copies of weights and inputs", reading.file));
 }

@@ -21,6 +21,13 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unreadable);
 }
 
+// A folder that only has the model's name is none.
+bool describes_model(const fs::path& path) {
+  std::error_code ignored;
+  return !fs::is_directory(path, ignored) || is_there(path / "config.json") ||
+         is_there(path / "model_index.json");
+}
+
 // Lays the flags over the tree of a file, key by key.
 void lay_over(const Node& flags, const std::string& prefix, Node& tree) {
   for (const Node& entry : flags.entries()) {
@@ -143,8 +150,9 @@ void add_deepspeed_file(const std::string& named, std::string_view key, CommandR
 }
 
 std::string model_name_of(const std::string& named, CommandReading& reading) {
-  if (is_there(named)) return named;
-  if (const std::optional<std::string> path = find_named_file(reading, named)) return *path;
+  if (const std::optional<std::string> path = find_named_file(reading, named);
+      path && describes_model(*path))
+    return *path;
   const std::string_view name(named);
   const bool is_path = name.starts_with('/') || name.starts_with('.') || name.starts_with('~') ||
                        name.starts_with('$') || std::count(name.begin(), name.end(), '/') > 1;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "estimator/command_line/reading.h"
 
@@ -62,6 +63,10 @@ void set_adapters(CommandReading& reading) {
   if (!names(reading, "lora") && !has_network && !reading.is_set("use_lora")) return;
   reading.parsed.set("training.lora.rank",
                      rank != nullptr && rank->is_int() ? *rank : Node::integer(4));
+  Node targets = Node::list();  // to_q, to_k, to_v and to_out of the attention
+  for (const char* target : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    targets.append(Node::string(target));
+  reading.parsed.set("training.lora.targets", std::move(targets));
   for (const char* key : {"network_dim", "network_module", "rank", "lora_rank", "use_lora"})
     reading.flags.tree.erase(key);
 }

@@ -83,6 +83,8 @@ class ShellReader {
 
  private:
   using Values = std::vector<std::string>;
+  static constexpr char kUnquoted = '\0';
+  static constexpr char kHereDocument = 'h';
 
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
@@ -181,17 +183,20 @@ class ShellReader {
   }
 
   // The text of ${...} behind `operator`, itself expanded.
-  std::string expanded(const std::string& text, int depth) {
+  // kUnquoted drops its quotes, kHereDocument keeps them.
+  std::string expanded(std::string text, char quote, int depth) {
     if (depth > limits_.max_depth) refuse("its expansions are nested too deeply");
-    ShellReader inner(text, file_, limits_);
-    inner.variables_ = variables_;
-    inner.expanded_ = expanded_;
-    inner.line_ = line_;
+    std::swap(text, text_);
+    const std::size_t at = std::exchange(at_, 0);
+    const int line = line_;
     std::string joined;
-    while (!inner.at_end()) {
-      for (const std::string& part : inner.read_quoted_part('\0', depth + 1)) joined += part;
+    while (!at_end()) {
+      for (const std::string& part : read_quoted_part(quote, depth + 1)) joined += part;
     }
-    expanded_ = inner.expanded_;
+    std::swap(text, text_);
+    at_ = at;
+    line_ = line;
+    count(joined.size());
     return joined;
   }
 
@@ -213,11 +218,12 @@ class ShellReader {
     if (rest.empty()) return value ? *value : unset(name);
     if (op.starts_with('-') || op.starts_with('=')) {
       if (!is_empty) return *value;
-      Values fallback{expanded(std::string(op.substr(1)), depth)};
+      Values fallback{expanded(std::string(op.substr(1)), kUnquoted, depth)};
       if (op.front() == '=') assign(name, fallback);
       return fallback;
     }
-    if (op.starts_with('+')) return {is_empty ? "" : expanded(std::string(op.substr(1)), depth)};
+    if (op.starts_with('+'))
+      return {is_empty ? "" : expanded(std::string(op.substr(1)), kUnquoted, depth)};
     if (op.starts_with('?') && value) return *value;
     if (rest == "##*/" && value && !value->empty()) {
       const std::string& whole = value->front();
@@ -281,7 +287,7 @@ class ShellReader {
     return unresolved("$(" + inner + ")");
   }
 
-  // One character or expansion inside double quotes (or up to the end for quote '\0').
+  // One character or expansion inside double quotes, a here-document or ${X:-...}.
   Values read_quoted_part(char quote, int depth) {
     const char c = peek();
     if (c == '$') return expand_dollar(depth);
@@ -296,7 +302,7 @@ class ShellReader {
       advance();
       return {};
     }
-    if (quote == '\0' && (c == '"' || c == '\'')) {  // quotes within ${X:-"y"}
+    if (quote == kUnquoted && (c == '"' || c == '\'')) {  // quotes within ${X:-"y"}
       ++at_;
       return {};
     }
@@ -408,7 +414,7 @@ class ShellReader {
         if (line == document.end) break;
         body += line + "\n";
       }
-      if (!document.is_literal) body = expanded(body, 1);
+      if (!document.is_literal) body = expanded(body, kHereDocument, 1);
       if (!document.variable.empty()) assign(document.variable, {body});
       if (!document.target.empty())
         script_.files.insert_or_assign(document.target, finished(body).text);

@@ -17,7 +17,6 @@ constexpr auto kSpellings = std::to_array<Spelling>({
     {"lora_rank", "lora_r"},
     {"lora_dropout_p", "lora_dropout"},
     {"target_modules", "lora_target_modules"},
-    {"lora_target_modules", "lora_target_modules"},
     {"attn_impl", "attn_implementation"},
     {"batch_size", "per_device_train_batch_size"},
     {"eval_batch_size", "per_device_eval_batch_size"},
