@@ -8,6 +8,7 @@
 #include "core/host_memory.h"
 #include "core/parallel_for.h"
 #include "estimator/accuracy/accuracy.h"
+#include "estimator/command_line/command_line.h"
 #include "estimator/job/patch.h"
 #include "estimator/json/answer_json.h"
 #include "estimator/json/batch_line.h"
@@ -25,14 +26,14 @@ namespace {
 
 constexpr const char* kRequest = "request";
 
-// A bare job is also a request: it has a model; other requests have a job or files.
+// A bare job is also a request: it has a model; other requests have a job, files or a command.
 bool is_bare_job(const Node& request) {
   return request.is_map() && request.find("model") != nullptr && request.find("job") == nullptr &&
-         request.find("files") == nullptr;
+         request.find("files") == nullptr && request.find("command") == nullptr;
 }
 
 void check_request(const Node& request, std::initializer_list<std::string_view> further) {
-  std::vector<std::string_view> keys{"job", "files", "set"};
+  std::vector<std::string_view> keys{"job", "files", "command", "set"};
   keys.insert(keys.end(), further.begin(), further.end());
   request.check_keys(keys);
 }
@@ -51,7 +52,8 @@ std::vector<std::string> strings_at(const Node& request, std::string_view key) {
 }
 
 // `job`: a map, or the text of a job file. `files`: paths of job files and of other tools' files.
-// `set`: dotted keys, which override both.
+// `command`: the training command as a list of words, or a shell script's text. `set`: dotted keys,
+// which override all of them.
 JobInput read_request_job(const Node& request) {
   if (is_bare_job(request)) return complete_job(request);
   std::vector<ParsedFile> files;
@@ -61,9 +63,16 @@ JobInput read_request_job(const Node& request) {
     given.file = kRequest;
   }
   for (const std::string& path : strings_at(request, "files")) {
-    for (ParsedFile& parsed : read_path(path)) files.push_back(std::move(parsed));
+    for (ParsedFile& parsed : read_source(path)) files.push_back(std::move(parsed));
   }
-  if (files.empty()) request.refuse("it must have a job, or files that describe one");
+  if (const Node* command = request.find("command")) {
+    const std::vector<ParsedFile> read = command->is_string()
+                                             ? read_script_text(command->as_string(), kRequest, 0)
+                                             : read_command_line(strings_at(request, "command"));
+    files.insert(files.end(), read.begin(), read.end());
+  }
+  if (files.empty())
+    request.refuse("it must have a job, files that describe one, or the command that runs it");
   JobInput input;
   input.files = merge_files(std::move(files));
   input.document = input.files.document;

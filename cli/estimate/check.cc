@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -161,7 +162,10 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   source.declare(parser);
   parser.positional("COMMAND", command);
   parser.flag("--strict", strict);
-  parser.parse(arguments);
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  parser.parse({arguments.begin(), dashes});
+  if (dashes != arguments.end()) command.insert(command.end(), dashes + 1, arguments.end());
+  if (!source.given()) source.read_command(command);
   const JobInput input = source.read("check");
   Estimate estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input.job);
   input.annotate(estimate);

@@ -45,7 +45,7 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
   parser.list_option("--grid", request.grid);
   parser.option("--targets", targets);
   parser.flag("--ranked", request.ranked);
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
   if (!request.grid.empty() && (strategies || !patches.empty())) {
     throw Error(
         ErrorKind::kUsage,

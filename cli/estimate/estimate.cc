@@ -56,7 +56,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--recommend", recommends);
   parser.flag("--rule-of-thumb", by_thumb);
   parser.option("--by", by);
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
 
   if (const std::optional<std::string> file = source.batch_file()) {
     if (recommends || settings.asked() || by_thumb) {

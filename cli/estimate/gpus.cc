@@ -52,7 +52,7 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
   bool only_fitting = false;
   source.declare(parser);
   parser.flag("--fits", only_fitting);
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
 
   std::vector<GpuFit> gpus;
   if (only_fitting || source.given()) {

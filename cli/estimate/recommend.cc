@@ -88,7 +88,7 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--recommend", ignored);  // accepted so that `estimate --recommend` lines work here
-  parser.parse(arguments);
+  parser.parse(source.without_command(arguments));
   const JobInput input = source.read("recommend");
   const LocalSession session(find_database(context));
   return recommend_for(input, source, settings, session.estimator(), context);

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "estimator/command_line/command_line.h"
 #include "estimator/readers/merge.h"
 
 namespace memfathom {
@@ -27,7 +28,16 @@ void JobSource::declare(OptionParser& parser) {
   parser.flag("--frozen-copy", frozen_copy_);
 }
 
-bool JobSource::given() const { return file_ || !from_.empty() || options_.any_given(); }
+Arguments JobSource::without_command(const Arguments& arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (dashes == arguments.end()) return arguments;
+  command_.assign(dashes + 1, arguments.end());
+  return {arguments.begin(), dashes};
+}
+
+bool JobSource::given() const {
+  return file_ || !from_.empty() || !command_.empty() || options_.any_given();
+}
 
 std::optional<std::string> JobSource::batch_file() const {
   if (!batch_ || is_whole_number(*batch_)) return std::nullopt;
@@ -39,9 +49,13 @@ std::optional<std::string> JobSource::batch_file() const {
   return batch_;
 }
 
-// What --from names, then what --model does.
+// What --from names, the command after --, then what --model names.
 std::vector<ParsedFile> JobSource::other_files() const {
-  std::vector<ParsedFile> parsed_files = read_paths(from_);
+  std::vector<ParsedFile> parsed_files = read_sources(from_);
+  if (!command_.empty()) {
+    for (ParsedFile& parsed : read_command_line(command_))
+      parsed_files.push_back(std::move(parsed));
+  }
   if (const std::optional<std::string> model = options_.model_path()) {
     for (ParsedFile& parsed : read_path(*model)) parsed_files.push_back(std::move(parsed));
   }
@@ -50,13 +64,14 @@ std::vector<ParsedFile> JobSource::other_files() const {
 
 JobInput JobSource::read(const std::string& command) const {
   if (!given()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} needs a job: a YAML or JSON file, --from FILE..., or --model NAME "
-                            "(see memfathom estimate --help)",
-                            command));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{} needs a job: a YAML or JSON file, --from FILE..., --model NAME, or a "
+                    "training command after -- (see memfathom estimate --help)",
+                    command));
   }
   std::vector<ParsedFile> parsed_files;
-  if (file_) parsed_files = read_path(*file_);
+  if (file_) parsed_files = read_source(*file_);
   for (ParsedFile& parsed : other_files()) parsed_files.push_back(std::move(parsed));
   return read_from(std::move(parsed_files));
 }

@@ -19,6 +19,10 @@ class JobSource {
  public:
   // Declares JOB, --from, --batch and the job flags; call before parser.parse().
   void declare(OptionParser& parser);
+  // The arguments in front of `--`; what stands behind it is a training command to be read.
+  Arguments without_command(const Arguments& arguments);
+  // Takes a training command as the description of the job.
+  void read_command(const std::vector<std::string>& command) { command_ = command; }
   bool given() const;
   // The batch file of `estimate`, which excludes JOB. Empty if --batch is a whole number: older
   // scripts use it as the batch size.
@@ -37,7 +41,7 @@ class JobSource {
 
   JobOptions options_;
   std::optional<std::string> file_, batch_;
-  std::vector<std::string> from_;
+  std::vector<std::string> from_, command_;
   bool frozen_copy_ = false;
 };
 

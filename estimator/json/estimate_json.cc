@@ -87,6 +87,7 @@ Json unread_json(const std::vector<UnreadKey>& keys) {
     list.push_back({{"file", key.file},
                     {"key", key.key},
                     {"concerns", key.concerns.empty() ? Json(nullptr) : Json(key.concerns)}});
+    if (!key.value.empty()) list.back()["value"] = key.value;
   }
   return list;
 }

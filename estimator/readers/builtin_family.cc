@@ -38,6 +38,32 @@ std::int64_t modes_for(const Node& document) {
   return std::clamp<std::int64_t>(side / 2, 1, kDefaultModes);
 }
 
+// A width, a depth and a length of sequences are a transformer's, of which heads and vocabulary are
+// not said.
+Node decoder_of(const Node& config, const Node& document, std::vector<std::string>& assumptions) {
+  constexpr std::int64_t kHeadSize = 64;       // GPT-2's at every size
+  constexpr std::int64_t kVocabulary = 50257;  // GPT-2's
+  const std::int64_t width = config.at("hidden_size").as_int(1, 1 << 20);
+  if (width % kHeadSize != 0)
+    config.at("hidden_size")
+        .refuse(
+            "with a sequence length it is a transformer's width, and no multiple of 64; give "
+            "its config.json with --model");
+  Node decoder = Node::map();
+  decoder.set("model_type", Node::string("gpt2"));
+  decoder.set("n_embd", Node::integer(width));
+  decoder.set("n_layer", Node::integer(config.at("num_hidden_layers").as_int(1, 1 << 16)));
+  decoder.set("n_head", Node::integer(width / kHeadSize));
+  decoder.set("n_positions",
+              Node::integer(value_at(document, "training.sequence_length")->as_int(1, 1 << 30)));
+  decoder.set("vocab_size", Node::integer(kVocabulary));
+  assumptions.push_back(
+      fmt::format("no model was named, only a width, a depth and a length: a GPT-2 of {} heads of "
+                  "64 and a vocabulary of {} was assumed; --model FOLDER gives its own shape",
+                  width / kHeadSize, kVocabulary));
+  return decoder;
+}
+
 }  // namespace
 
 bool is_builtin_family(std::string_view name) {
@@ -56,6 +82,13 @@ void complete_builtin_family(Node& document, std::vector<std::string>& assumptio
   Node config = written != nullptr ? *written : Node::map();
   if (by_name) config.set("model_type", Node::string(preset->as_string()));
   const Node* type = config.find("model_type");
+  if (type == nullptr && config.find("_class_name") == nullptr &&
+      value_at(document, "training.sequence_length") != nullptr && preset == nullptr &&
+      config.find("hidden_size") != nullptr && config.find("num_hidden_layers") != nullptr &&
+      config.entries().size() == 2) {
+    document.assign("model.config", decoder_of(config, document, assumptions));
+    return;
+  }
   if (type == nullptr && config.find("_class_name") == nullptr &&
       config.find("hidden_size") != nullptr && preset == nullptr && config.entries().size() <= 2) {
     assumptions.emplace_back(

@@ -7,18 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/readers/harmless_group.h"
 #include "estimator/readers/script_model.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
 namespace {
-
-// Patterns are separated by spaces; `*` stands for any text, `@` for the sections that scripts put
-// their keys under. One that names a section covers it.
-struct HarmlessGroup {
-  std::string_view reason;
-  std::string_view patterns;
-};
 
 // What the Trainer and the tools over it share.
 constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
@@ -545,6 +539,10 @@ Patterns patterns_of(FileFormat format) {
     case FileFormat::kTrainYaml: append(kTrainYamlGroups, patterns); break;
     case FileFormat::kAdapter: append(kAdapterGroups, patterns); break;
     case FileFormat::kModelConfig: append(kModelConfigGroups, patterns); break;
+    case FileFormat::kCommandLine:
+      append(kTrainerGroups, patterns);
+      append(harmless_flag_groups(), patterns);
+      break;
     case FileFormat::kJob: break;
   }
   return patterns;

@@ -116,6 +116,7 @@ void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
     }
     job.document.assign("model." + named->form, node_of(*named));
     job.is_model_named = true;
+    job.is_model_guessed = named->form == "parameters";
     if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
     return;
   }
@@ -142,6 +143,19 @@ void train_fsdp_in_fp32(MergedJob& job) {
       fmt::format("under FSDP with mixed precision, accelerate keeps trained weights in fp32 and "
                   "computes in {}",
                   type));
+}
+
+// A decoder that is known by its name alone. Its authors publish 16-bit weights; those of GPT-2,
+// OPT's contemporaries and encoders are 32-bit or say otherwise.
+bool is_named_decoder(const Node& document, const Node& config) {
+  static constexpr auto kFamilies = std::to_array<std::string_view>(
+      {"llama",       "mistral",     "mixtral",  "qwen2",       "qwen2_moe", "qwen3",
+       "qwen3_moe",   "phi3",        "gemma",    "gemma3_text", "gemma3",    "falcon",
+       "deepseek_v2", "deepseek_v3", "glm",      "granite",     "smollm3",   "gpt_oss",
+       "qwen2_vl",    "qwen2_5_vl",  "qwen3_vl", "starcoder2"});
+  if (value_at(document, "model.preset") == nullptr) return false;
+  const std::string type = text_at(config, "model_type");
+  return std::find(kFamilies.begin(), kFamilies.end(), type) != kFamilies.end();
 }
 
 bool has_format(const std::vector<ParsedFile>& files, FileFormat format) {
@@ -223,10 +237,22 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
     return;
   const std::string compute = precision->as_string();
   if (compute != "amp-bf16" && compute != "amp-fp16") return;
+  const bool is_guessed = value_at(document, "model.parameters") != nullptr;
   const Node config = model_config(document);
-  if (!config.is_map()) return;
+  if (!config.is_map() && !is_guessed) return;
   const Node* stored = value_at(config, "dtype");
   if (stored == nullptr) stored = value_at(config, "torch_dtype");
+  if (stored == nullptr && (is_guessed || is_named_decoder(document, config))) {
+    const std::string type = compute == "amp-bf16" ? "bfloat16" : "float16";
+    document.assign("training.precision", Node::string(type));
+    document.assign("training.autocast", Node::string(compute.substr(4)));
+    notes.assumptions.push_back(fmt::format(
+        "the model's config.json is not here: its weights are taken to be stored in {}, as those "
+        "of most language models are, and loaded so, as by transformers 5; a script that loads "
+        "them in float32, as older versions do, is --precision {}",
+        type, compute));
+    return;
+  }
   const std::string type = stored != nullptr && stored->is_string() ? stored->as_string() : "";
   if (type != "bfloat16" && type != "float16") return;
   document.assign("training.precision", Node::string(type));
@@ -235,14 +261,6 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
       fmt::format("the weights are {}, as config.json says and transformers 5 loads them; a script "
                   "that loads them in float32, as older versions do, is --precision {}",
                   type, compute));
-}
-
-std::vector<ParsedFile> read_paths(const std::vector<std::string>& paths) {
-  std::vector<ParsedFile> files;
-  for (const std::string& path : paths) {
-    for (ParsedFile& parsed : read_path(path)) files.push_back(std::move(parsed));
-  }
-  return files;
 }
 
 }  // namespace memfathom

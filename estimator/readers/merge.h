@@ -18,6 +18,7 @@ struct MergedJob {
   std::vector<std::string> warnings;  // contradictions, each with both files
   std::vector<UnreadKey> unread;      // of all files
   bool is_model_named = false;        // no file describes the model, one names it
+  bool is_model_guessed = false;      // only the size in its name is known
 };
 
 // A later file wins over an earlier one, and a contradiction is named. What a DeepSpeed file leaves
@@ -33,8 +34,5 @@ bool has_model(const Node& document);
 // From transformers 5 on, a model comes in the type its config.json names, and the Trainer's bf16
 // is autocast over that: the document is made to say so, and the notes tell.
 void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, MergedJob& notes);
-
-// Every file, and every folder with a model in it.
-std::vector<ParsedFile> read_paths(const std::vector<std::string>& paths);
 
 }  // namespace memfathom

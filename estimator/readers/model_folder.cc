@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "estimator/readers/config_keys.h"
 #include "estimator/readers/formats.h"
+#include "estimator/readers/named_files.h"
 #include "estimator/readers/pipeline.h"
 
 namespace memfathom {
@@ -75,45 +76,6 @@ void read_adapter(ParsedFile& parsed) {
 
 namespace {
 
-// Where a file that another names stands: beside that one, where the run was started, or in a
-// folder above (examples name their files from the top of the repository). Empty: nowhere.
-fs::path found_from(const fs::path& file, const fs::path& named) {
-  if (named.is_absolute()) return is_there(named) ? named : fs::path();
-  fs::path folder = fs::absolute(file).parent_path();
-  for (int steps = 0; steps < 8; ++steps) {
-    if (is_there(folder / named)) return folder / named;
-    if (!folder.has_parent_path() || folder == folder.parent_path()) break;
-    folder = folder.parent_path();
-  }
-  return is_there(named) ? named : fs::path();
-}
-
-// "zero3_bf16_cpuoffload_all.json", "ds_z2_config.json": names that say what is in the file.
-std::optional<ParsedFile> parse_model_name(const ParsedFile& parsed, const std::string& named) {
-  const std::string name = fs::path(named).filename().string();
-  for (const std::string_view mark : {"zero_stage", "zero", "_z", "stage"}) {
-    const std::size_t at = name.find(mark);
-    if (at == std::string::npos || at + mark.size() >= name.size()) continue;
-    const char stage = name[at + mark.size()];
-    if (stage < '0' || stage > '3') continue;
-    ParsedFile guessed;
-    guessed.file = parsed.file;
-    guessed.format = FileFormat::kDeepSpeed;
-    guessed.content = Node::map();
-    guessed.section = "deepspeed";
-    guessed.set("parallel.zero_stage", Node::integer(stage - '0'));
-    const bool offloads = name.find("offload") != std::string::npos;
-    if (offloads) guessed.set("parallel.offload.optimizer", Node::string("cpu"));
-    if (offloads && stage == '3') guessed.set("parallel.offload.parameters", Node::string("cpu"));
-    guessed.assumptions.push_back(
-        fmt::format("{} names {}, which is not here: ZeRO stage {}{} is taken from its name; give "
-                    "the file with --from for its buckets",
-                    parsed.file, named, stage, offloads ? " with offloading" : ""));
-    return guessed;
-  }
-  return std::nullopt;
-}
-
 // A DeepSpeed configuration in a file of its own that another file names.
 void add_deepspeed(const ParsedFile& parsed, std::string_view key,
                    std::vector<ParsedFile>& parsed_files) {
@@ -123,7 +85,7 @@ void add_deepspeed(const ParsedFile& parsed, std::string_view key,
   if (named.empty()) return;
   const fs::path path = found_from(parsed.file, named);
   if (path.empty()) {
-    if (std::optional<ParsedFile> guessed = parse_model_name(parsed, named)) {
+    if (std::optional<ParsedFile> guessed = deepspeed_by_name(parsed, named)) {
       parsed_files.push_back(std::move(*guessed));
       return;
     }
@@ -141,9 +103,6 @@ void reject_by_name(const std::string& path) {
       {".py",
        "a script is not read; give its configuration, or say the job with flags "
        "(memfathom estimate --help)"},
-      {".sh",
-       "a script is not read; put its flags after memfathom estimate, which knows most of "
-       "them"},
       {".ini", "INI files are not read; say the job in YAML (docs/jobs.md) or with flags"},
       {".safetensors", "these are weights; name the folder that has them and a config.json"},
       {".bin", "these are weights; name the folder that has them and a config.json"},

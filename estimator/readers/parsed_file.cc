@@ -332,6 +332,7 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kAdapter: return adapter_fields();
     case FileFormat::kTorchtitan:  // TOML is not written
     case FileFormat::kJob:
+    case FileFormat::kCommandLine:
     case FileFormat::kModelConfig: break;
   }
   return {};
@@ -359,6 +360,7 @@ std::span<const std::string_view> deepspeed_keys(FileFormat format) {
     case FileFormat::kVerl:
     case FileFormat::kNemoAutomodel:
     case FileFormat::kNemoRl:
+    case FileFormat::kCommandLine:
     case FileFormat::kTrainYaml: break;
   }
   return {};
@@ -371,7 +373,8 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
   parsed.content = tree;
   const KeyRecorder recorder;
   switch (format) {
-    case FileFormat::kJob: break;  // merged as it is
+    case FileFormat::kJob: break;          // merged as it is
+    case FileFormat::kCommandLine: break;  // read by estimator/command_line/
     case FileFormat::kModelConfig: read_model_config(parsed); break;
     case FileFormat::kAdapter: read_adapter(parsed); break;
     case FileFormat::kTrainingArguments: read_training_arguments(parsed); break;

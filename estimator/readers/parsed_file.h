@@ -31,7 +31,8 @@ enum class FileFormat : std::uint8_t {
   kVerl,
   kNemoAutomodel,
   kNemoRl,
-  kTrainYaml,  // a script's own YAML: batch, height, width, hidden_dim, ...
+  kTrainYaml,    // a script's own YAML: batch, height, width, hidden_dim, ...
+  kCommandLine,  // flags of a training program that has no format of its own
 };
 
 template <>
@@ -51,7 +52,8 @@ inline constexpr auto kEnumNames<FileFormat> =
                                          {FileFormat::kVerl, "verl"},
                                          {FileFormat::kNemoAutomodel, "NeMo Automodel"},
                                          {FileFormat::kNemoRl, "NeMo RL"},
-                                         {FileFormat::kTrainYaml, "training YAML"}});
+                                         {FileFormat::kTrainYaml, "training YAML"},
+                                         {FileFormat::kCommandLine, "command line"}});
 
 const char* to_string(FileFormat format);
 
@@ -85,6 +87,7 @@ struct ParsedFile {
   std::vector<std::string> named_sections;  // keys that stand in not_modelled with all below them
   std::vector<UnreadKey> unread;            // neither read nor harmless for memory
   std::string section;  // a DeepSpeed configuration inside another file: the key it stands under
+  bool is_command_line = false;  // nothing is written back to it
 
   void set(std::string_view key, Node value) {
     settings.push_back({std::string(key), std::move(value)});

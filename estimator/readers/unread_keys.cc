@@ -290,7 +290,7 @@ class Collector {
 
   void add(const Node& entry) {
     if (parsed_.unread.size() >= kMaxUnread) return;
-    UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry)};
+    UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry), "", ""};
     if (!key.nearest.empty() && !is_off(entry))
       key.concerns = concern_of_name(key.nearest.substr(key.nearest.rfind('.') + 1));
     if (key.concerns.empty() && may_concern(entry)) key.concerns = concern_of(entry.key(), entry);
@@ -318,6 +318,8 @@ std::string names_of(const std::vector<UnreadKey>& keys) {
   std::string names;
   for (std::size_t i = 0; i < std::min(keys.size(), kMaxNamed); ++i) {
     names += (i == 0 ? "" : ", ") + keys[i].key;
+    if (!keys[i].value.empty() && keys[i].value != keys[i].key)
+      names += fmt::format(" ({} is unknown)", keys[i].value);
     if (!keys[i].nearest.empty()) names += fmt::format(" (did you mean {}?)", keys[i].nearest);
   }
   if (keys.size() > kMaxNamed) names += fmt::format(" and {} more", keys.size() - kMaxNamed);

@@ -36,10 +36,12 @@ std::vector<ParsedFile> read_again(const std::vector<ParsedFile>& files) {
     else if (is_guessed(file, files))
       parsed_files.push_back(file);
   }
-  // A folder's reading is more than its index says: it does not change.
+  // The reading of a folder or a command is more than its tree says: it does not change.
   for (ParsedFile& parsed : parsed_files) {
     for (const ParsedFile& file : files) {
-      if (file.format == FileFormat::kModelConfig && file.file == parsed.file) parsed = file;
+      const bool is_same = file.file == parsed.file && file.format == parsed.format;
+      if (is_same && (file.format == FileFormat::kModelConfig || file.is_command_line))
+        parsed = file;
     }
   }
   return parsed_files;
@@ -117,6 +119,7 @@ bool says(const ParsedFile& parsed, std::string_view key) {
 }
 
 bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Node& content) {
+  if (parsed.is_command_line) return false;
   bool said = false;
   switch (parsed.format) {
     case FileFormat::kJob: content.assign(change.key, change.value); return true;
@@ -134,6 +137,7 @@ bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Nod
     case FileFormat::kVerl:
     case FileFormat::kNemoAutomodel:
     case FileFormat::kNemoRl:
+    case FileFormat::kCommandLine:
     case FileFormat::kTorchtune: break;
   }
   const Field* field = spelling_of(parsed, change.key);

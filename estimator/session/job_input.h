@@ -22,6 +22,8 @@ struct JobInput {
   // Adds what reading the files had to assume or leave out, and what the job leaves unspecified.
   // If keys that may change the memory were not read, the verdict becomes undecided.
   void annotate(Estimate& estimate) const;
+  // Widens the interval of a model of which only the size in its name is known.
+  void widen(Estimate& estimate) const;
   // Makes a verdict undecided if keys that may change the memory were not read.
   void withhold(Verdict& verdict) const;
 };

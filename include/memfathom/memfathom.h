@@ -70,7 +70,9 @@ MEMFATHOM_EXPORT void memfathom_close(memfathom_session* session);
  *   "job":   a job, or the text of a job file (YAML or JSON)
  *   "files": paths of job files, model folders, and files of other tools (docs/your-files.md);
  *            a later one wins
- *   "set":   dotted keys and values, which win over both: {"training.batch_size": 8}
+ *   "command": the command that trains, as a list of words (["torchrun", "train.py", "--bf16"]) or
+ *            as the text of a shell script (docs/command-lines.md); nothing is executed
+ *   "set":   dotted keys and values, which win over all: {"training.batch_size": 8}
  * and further keys, named below. */
 
 /* memfathom.estimate/1. Further keys: "explain", "rule_of_thumb" (true or false). */

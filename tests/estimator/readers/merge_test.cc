@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "estimator/command_line/command_line.h"
 #include "estimator/job/read_job.h"
 #include "estimator/readers/resolve_auto.h"
 #include "estimator/run/dry_run.h"
@@ -19,7 +20,7 @@ using ::testing::IsEmpty;
 
 // As estimate --from does it (cli/job/job_source.cc).
 MergedJob read_job_files(const std::vector<std::string>& paths) {
-  MergedJob job = merge_files(read_paths(paths));
+  MergedJob job = merge_files(read_sources(paths));
   keep_stored_type(job.files, job.document, job);
   resolve_auto_values(job.files, job.document, job);
   return job;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/yaml_text.h"
+#include "estimator/command_line/command_line.h"
 #include "estimator/readers/merge.h"
 #include "tests/estimator/readers/parsed_value.h"
 
@@ -16,8 +17,8 @@ Node yaml(const char* text) { return parse_yaml(text, "x.yaml"); }
 
 TEST(WriteBackTest, ChangesGoIntoTheFileThatSaidTheKeyInItsOwnWords) {
   const WrittenBack written =
-      write_back(read_paths({data("tiny-llama/config.json"), data("training_args.json"),
-                             data("deepspeed.json")}),
+      write_back(read_sources({data("tiny-llama/config.json"), data("training_args.json"),
+                               data("deepspeed.json")}),
                  {{"training.batch_size", Node::integer(1)},
                   {"training.optimizer", Node::string("adamw-8bit")},
                   {"training.gradient_checkpointing", Node::string("none")},

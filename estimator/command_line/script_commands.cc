@@ -1,0 +1,194 @@
+// Commands of diffusers', kohya's and LitGPT's scripts, and of scripts that are nobody's.
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "estimator/command_line/reading.h"
+
+namespace memfathom {
+namespace {
+
+bool names(const CommandReading& reading, std::string_view part) {
+  return reading.launch.program.find(part) != std::string::npos;
+}
+
+constexpr auto kDiffusionSpellings = std::to_array<Spelling>({
+    {"image_size", "resolution"},
+    {"max_resolution", "resolution"},
+    {"batch_size", "train_batch_size"},
+    {"max_num_frames", "num_frames"},
+    {"pretrained_teacher_model", "pretrained_model_name_or_path"},
+    {"pretrained_decoder_model_name_or_path", "pretrained_model_name_or_path"},
+    {"pretrained_prior_model_name_or_path", "pretrained_model_name_or_path"},
+});
+
+// kohya's scripts load a single file; the script's name says the family.
+void set_family_by_script(CommandReading& reading) {
+  const std::string named = reading.text("pretrained_model_name_or_path");
+  const bool is_file = named.empty() || named.ends_with(".safetensors") || named.ends_with(".ckpt");
+  if (!is_file) return;
+  const char* family = names(reading, "sdxl")   ? "sdxl"
+                       : names(reading, "flux") ? "flux.1-dev"
+                       : names(reading, "sd3") || names(reading, "lumina") ||
+                               names(reading, "hunyuan") || names(reading, "anima") || named.empty()
+                           ? ""
+                           : "sd-1.5";
+  if (*family == '\0') return;
+  reading.flags.tree.set("pretrained_model_name_or_path", Node::string(family));
+  reading.assume(
+      fmt::format("{}: {} is a single file of weights; by the script's name it is taken "
+                  "to have the shape of the preset {}",
+                  reading.file, named, family));
+}
+
+// "512,512" of kohya: height and width.
+void set_resolution(CommandReading& reading) {
+  const std::string size = reading.text("resolution");
+  const std::size_t comma = size.find(',');
+  if (comma == std::string::npos) return;
+  reading.flags.tree.set("width", value_of_word(size.substr(0, comma), reading.file));
+  reading.flags.tree.set("height", value_of_word(size.substr(comma + 1), reading.file));
+  reading.flags.tree.erase("resolution");
+}
+
+void set_adapters(CommandReading& reading) {
+  const Node* rank = reading.flag("network_dim");
+  const bool has_network = rank != nullptr || reading.flag("network_module") != nullptr;
+  if (rank == nullptr) rank = reading.flag("rank");
+  if (rank == nullptr) rank = reading.flag("lora_rank");
+  if (!names(reading, "lora") && !has_network && !reading.is_set("use_lora")) return;
+  reading.parsed.set("training.lora.rank",
+                     rank != nullptr && rank->is_int() ? *rank : Node::integer(4));
+  Node targets = Node::list();  // to_q, to_k, to_v and to_out of the attention
+  for (const char* target : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    targets.append(Node::string(target));
+  reading.parsed.set("training.lora.targets", std::move(targets));
+  for (const char* key : {"network_dim", "network_module", "rank", "lora_rank", "use_lora"})
+    reading.flags.tree.erase(key);
+}
+
+// kohya's flags for what diffusers' scripts say with others.
+void translate_kohya(CommandReading& reading) {
+  const std::string optimizer = reading.text("optimizer_type");
+  if (!optimizer.empty()) {
+    const bool is_8bit = optimizer.find("8bit") != std::string::npos;
+    std::string name = optimizer.substr(0, optimizer.find("8bit"));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    reading.flags.tree.set("optimizer", Node::string(is_8bit ? name + "_8bit" : name));
+    reading.flags.tree.erase("optimizer_type");
+  }
+  if (reading.is_set("xformers"))
+    reading.set_default("enable_xformers_memory_efficient_attention", Node::boolean(true));
+  reading.flags.tree.erase("xformers");
+}
+
+constexpr auto kOwnSpellings = std::to_array<Spelling>({
+    {"b", "batch_size"},
+    {"model", "model_name"},
+    {"model_path", "model_name"},
+    {"base_model", "model_name"},
+    {"pretrained_model", "model_name"},
+    {"model_type", "model_name"},
+    {"max_length", "max_seq_length"},
+    {"max_len", "max_seq_length"},
+    {"max_seq_len", "max_seq_length"},
+    {"gpus", "num_gpus"},
+    {"world_size", "num_gpus"},
+    {"imgsz", "img_size"},
+    {"micro_batch", "micro_batch_size"},
+});
+
+void read_litgpt(CommandReading& reading) {
+  ParsedFile& parsed = reading.parsed;
+  std::string model = reading.text("checkpoint_dir");
+  if (const std::string name = reading.text("model_name"); !name.empty()) model = name;
+  if (model.empty() && !reading.flags.positionals.empty())
+    model = reading.flags.positionals.front();
+  parsed.base_model = model;
+  const Node* batch = reading.flag("train.micro_batch_size");
+  parsed.set("training.batch_size", batch != nullptr ? *batch : Node::integer(1));
+  if (const Node* length = reading.flag("train.max_seq_length"))
+    parsed.set("training.sequence_length", *length);
+  const std::string precision = reading.text("precision");
+  parsed.set("training.precision", Node::string(precision == "32-true"      ? "fp32"
+                                                : precision == "16-true"    ? "fp16"
+                                                : precision == "16-mixed"   ? "amp-fp16"
+                                                : precision == "bf16-mixed" ? "amp-bf16"
+                                                                            : "bf16"));
+  const std::string quantize = reading.text("quantize");
+  if (quantize == "bnb.nf4") parsed.set("training.quantization", Node::string("nf4"));
+  if (quantize == "bnb.nf4-dq") parsed.set("training.quantization", Node::string("nf4-double"));
+  if (quantize == "bnb.int8-training") parsed.set("training.quantization", Node::string("int8"));
+  const std::string& action = reading.launch.action;
+  if (action == "finetune" || action == "finetune_lora") {
+    const Node* rank = reading.flag("lora_r");
+    parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(8));
+  } else if (action.starts_with("finetune_adapter")) {
+    parsed.set("training.lora.rank", Node::integer(8));
+    reading.leave_out(fmt::format("{}: LLaMA-Adapter is counted as LoRA of rank 8", reading.file));
+  }
+  const Node* devices = reading.flag("devices");
+  if (devices != nullptr && devices->is_int() && devices->as_int() > 1) {
+    const Node* nodes = reading.flag("num_nodes");
+    const std::int64_t machines =
+        nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 10) : 1;
+    parsed.set("parallel.num_gpus", Node::integer(devices->as_int(1, 1 << 10) * machines));
+    parsed.set("parallel.fsdp", Node::string("full"));
+  }
+}
+
+}  // namespace
+
+void read_diffusion_command(CommandReading& reading) {
+  reading.rename(kDiffusionSpellings);
+  set_family_by_script(reading);
+  set_resolution(reading);
+  set_adapters(reading);
+  translate_kohya(reading);
+  if (names(reading, "controlnet"))
+    reading.leave_out(
+        fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
+                    "denoiser is counted as trained",
+                    reading.file));
+  reading.leave_out(
+      fmt::format("{}: the autoencoder and the text encoders, unless the model is a "
+                  "folder that has them",
+                  reading.file));
+  read_as(FileFormat::kTrainYaml, reading);
+}
+
+void read_litgpt_command(CommandReading& reading) {
+  const std::string config = reading.text("config");
+  reading.flags.tree.erase("config");
+  if (!config.empty()) {
+    read_with_file(config, reading);
+  } else {
+    read_known_flags(read_litgpt, reading);
+  }
+}
+
+void read_own_command(CommandReading& reading) {
+  for (const std::string& positional : reading.flags.positionals) {
+    const bool is_configuration = positional.ends_with(".yaml") || positional.ends_with(".yml") ||
+                                  positional.ends_with(".json") || positional.ends_with(".toml");
+    if (is_configuration && find_named_file(reading, positional)) {
+      read_with_file(positional, reading);
+      return;
+    }
+  }
+  for (const char* key : {"config", "config_file", "job.config_file", "cfg"}) {
+    const std::string config = reading.text(key);
+    if (config.empty() || !find_named_file(reading, config)) continue;
+    reading.flags.tree.erase(key);
+    read_with_file(config, reading);
+    return;
+  }
+  reading.rename(kOwnSpellings);
+  read_as(FileFormat::kTrainYaml, reading);
+}
+
+}  // namespace memfathom

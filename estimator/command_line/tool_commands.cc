@@ -1,0 +1,50 @@
+// Commands of tools whose settings are in a file of their own, and of LLaMA-Factory.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "core/error.h"
+#include "estimator/command_line/reading.h"
+
+namespace memfathom {
+namespace {
+
+bool is_configuration(const std::string& path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") ||
+         path.ends_with(".toml");
+}
+
+std::string named_configuration(CommandReading& reading) {
+  for (const std::string& positional : reading.flags.positionals) {
+    if (is_configuration(positional)) return positional;
+  }
+  std::string config = reading.text("config");
+  reading.flags.tree.erase("config");
+  return config;
+}
+
+}  // namespace
+
+void read_llama_factory_command(CommandReading& reading) {
+  const std::string config = named_configuration(reading);
+  if (!config.empty()) {
+    read_with_file(config, reading);
+  } else {
+    read_as(FileFormat::kLlamaFactory, reading);
+  }
+}
+
+void read_file_command(CommandReading& reading) {
+  std::string config = named_configuration(reading);
+  if (config.empty())
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: {} {} names no configuration file; add it", reading.file,
+                            reading.launch.program, reading.launch.action));
+  if (!is_configuration(config)) config += ".yaml";  // `tune run` names recipes without it
+  // Flags of the tools themselves.
+  for (const char* key : {"launcher", "cloud", "sweep"}) reading.flags.tree.erase(key);
+  read_with_file(config, reading);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,166 @@
+// Commands of scripts over transformers' Trainer and of TRL: the flags are TrainingArguments.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "estimator/command_line/reading.h"
+
+namespace memfathom {
+namespace {
+
+// What such scripts call an argument of their own, in the words of TRL's.
+constexpr auto kSpellings = std::to_array<Spelling>({
+    {"model", "model_name_or_path"},
+    {"model_name", "model_name_or_path"},
+    {"model_id", "model_name_or_path"},
+    {"model_path", "model_name_or_path"},
+    {"base_model", "model_name_or_path"},
+    {"actor_model_name_or_path", "model_name_or_path"},  // DeepSpeed-Chat
+    {"config_name", "model_name_or_path"},               // run_clm.py from scratch
+    {"per_device_batch_size", "per_device_train_batch_size"},
+    {"per_device_training_batch_size", "per_device_train_batch_size"},
+    {"train_batch_size", "per_device_train_batch_size"},
+    {"batch_size", "per_device_train_batch_size"},
+    {"model_max_length", "max_length"},
+    {"max_seq_len", "max_length"},
+    {"max_sequence_length", "max_length"},
+    {"block_size", "max_length"},
+    {"seq_length", "max_length"},
+    {"max_source_length", "max_length"},
+    {"max_len", "max_length"},
+    {"lora_enable", "use_peft"},
+    {"use_lora", "use_peft"},
+    {"use_peft_lora", "use_peft"},
+    {"lora", "use_peft"},
+    {"lora_rank", "lora_r"},
+    {"lora_dim", "lora_r"},
+    {"use_4bit_quantization", "load_in_4bit"},
+    {"use_4bit_qunatization", "load_in_4bit"},  // as PEFT's examples spell it
+    {"use_8bit_quantization", "load_in_8bit"},
+    {"use_8bit_qunatization", "load_in_8bit"},
+    {"use_nested_quant", "use_bnb_nested_quant"},
+    {"double_quant", "use_bnb_nested_quant"},
+    {"attn_impl", "attn_implementation"},
+    {"attention_implementation", "attn_implementation"},
+    {"gradient_checkpoint", "gradient_checkpointing"},
+    {"optimizer", "optim"},
+    {"eval_batch_size", "per_device_eval_batch_size"},
+    {"per_device_evaluation_batch_size", "per_device_eval_batch_size"},
+});
+
+bool names(const CommandReading& reading, std::string_view part) {
+  return reading.launch.program.find(part) != std::string::npos ||
+         (reading.launch.program == "trl" && reading.launch.action == part);
+}
+
+void set_flag(CommandReading& reading, std::string_view key, Node value) {
+  reading.flags.tree.set(key, std::move(value));
+}
+
+// --use_flash_attn, --bits 4, --mixed_precision bf16: one flag for what TRL says with another.
+void translate_values(CommandReading& reading) {
+  for (const char* key : {"use_flash_attn", "use_flash_attention_2", "use_flash_attention",
+                          "flash_attn", "use_flash_attention2"}) {
+    if (reading.is_set(key))
+      reading.set_default("attn_implementation", Node::string("flash_attention_2"));
+    reading.flags.tree.erase(key);
+  }
+  if (const Node* bits = reading.flag("bits"); bits != nullptr && bits->is_int()) {
+    if (bits->as_int() == 4) set_flag(reading, "load_in_4bit", Node::boolean(true));
+    if (bits->as_int() == 8) set_flag(reading, "load_in_8bit", Node::boolean(true));
+    reading.flags.tree.erase("bits");
+  }
+  const std::string mixed = reading.text("mixed_precision");
+  if (mixed == "bf16" || mixed == "fp16" || mixed == "no") {
+    if (mixed != "no") set_flag(reading, mixed, Node::boolean(true));
+    reading.flags.tree.erase("mixed_precision");
+  }
+  // A type of the Trainer's own, as --dtype bf16 of DeepSpeed-Chat.
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    const std::string type = reading.text(key);
+    if (type == "bf16") set_flag(reading, key, Node::string("bfloat16"));
+    if (type == "fp16") set_flag(reading, key, Node::string("float16"));
+    if (type == "fp32") set_flag(reading, key, Node::string("float32"));
+  }
+  if (const Node* rank = reading.flag("lora_r");
+      rank != nullptr && reading.flag("use_peft") == nullptr && rank->is_int() &&
+      rank->as_int() > 0 && reading.flag("lora_alpha") == nullptr)
+    set_flag(reading, "use_peft", Node::boolean(true));
+}
+
+// DeepSpeed-Chat and DeepSpeedExamples: the engine without a file, by its stage.
+void read_stage(CommandReading& reading) {
+  const Node* stage = reading.flag("zero_stage");
+  if (stage != nullptr && stage->is_int()) {
+    reading.parsed.set("parallel.zero_stage", Node::integer(stage->as_int(0, 3)));
+    if (reading.is_set("offload")) {
+      reading.parsed.set("parallel.offload.optimizer", Node::string("cpu"));
+      if (stage->as_int() == 3)
+        reading.parsed.set("parallel.offload.parameters", Node::string("cpu"));
+    }
+    reading.flags.tree.erase("zero_stage");
+    reading.flags.tree.erase("offload");
+  }
+  // --deepspeed as a mere switch.
+  if (const Node* deepspeed = reading.flag("deepspeed");
+      deepspeed != nullptr && deepspeed->is_bool())
+    reading.flags.tree.erase("deepspeed");
+  if (const std::string config = reading.text("deepspeed_config"); !config.empty()) {
+    set_flag(reading, "deepspeed", Node::string(config));
+    reading.flags.tree.erase("deepspeed_config");
+  }
+}
+
+// What a script is for, where only its name says so; the values are TRL's defaults.
+void set_method(CommandReading& reading) {
+  if (names(reading, "grpo") || names(reading, "rloo") || names(reading, "ppo") ||
+      names(reading, "online_dpo") || names(reading, "nash") || names(reading, "xpo")) {
+    reading.set_default("num_generations", Node::integer(8));
+  } else if (names(reading, "kto")) {
+    reading.set_default("beta", Node::number(0.1));
+    reading.set_default("desirable_weight", Node::number(1));
+  } else if (names(reading, "orpo") || names(reading, "cpo")) {
+    reading.set_default("beta", Node::number(0.1));
+    reading.set_default("loss_type", Node::string("orpo"));
+  } else if (names(reading, "dpo")) {
+    reading.set_default("beta", Node::number(0.1));
+  } else if (names(reading, "reward") || names(reading, "prm")) {
+    reading.leave_out(
+        fmt::format("{}: a reward model's head of one output; the language model's "
+                    "own head and loss are counted",
+                    reading.file));
+  } else if ((reading.launch.program == "trl" || names(reading, "sft.py")) &&
+             reading.flag("max_seq_length") == nullptr) {
+    if (reading.flag("max_length") == nullptr)
+      reading.assume(fmt::format("{}: no max_length: TRL's default of 1024", reading.file));
+    reading.set_default("max_length", Node::integer(1024));
+  }
+}
+
+}  // namespace
+
+void read_trainer_command(CommandReading& reading) {
+  std::string config = reading.text("config");
+  if (config.empty() && !reading.flags.positionals.empty()) {
+    const std::string& first = reading.flags.positionals.front();
+    if (first.ends_with(".yaml") || first.ends_with(".yml") || first.ends_with(".json"))
+      config = first;
+  }
+  reading.flags.tree.erase("config");
+  reading.rename(kSpellings);
+  translate_values(reading);
+  read_stage(reading);
+  set_method(reading);
+  // TRL's parser and alignment-handbook's scripts take a recipe, and flags over it.
+  if (!config.empty() && load_named_file(reading, config)) {
+    read_with_file(config, reading);
+  } else {
+    if (!config.empty())
+      reading.parsed.unread.push_back(
+          {reading.file, "config", "model", "", config + ", which is not here", ""});
+    read_as(FileFormat::kTrainingArguments, reading);
+  }
+}
+
+}  // namespace memfathom

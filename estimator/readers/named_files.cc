@@ -1,0 +1,55 @@
+#include "estimator/readers/named_files.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace memfathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path, unreadable);
+}
+
+}  // namespace
+
+fs::path found_from(const fs::path& file, const fs::path& named) {
+  if (named.is_absolute()) return is_there(named) ? named : fs::path();
+  fs::path folder = fs::absolute(file).parent_path();
+  for (int steps = 0; steps < 8; ++steps) {
+    if (is_there(folder / named)) return folder / named;
+    if (!folder.has_parent_path() || folder == folder.parent_path()) break;
+    folder = folder.parent_path();
+  }
+  return is_there(named) ? named : fs::path();
+}
+
+std::optional<ParsedFile> deepspeed_by_name(const ParsedFile& parsed, const std::string& named) {
+  const std::string name = fs::path(named).filename().string();
+  for (const std::string_view mark : {"zero_stage", "zero", "_z", "stage"}) {
+    const std::size_t at = name.find(mark);
+    if (at == std::string::npos || at + mark.size() >= name.size()) continue;
+    const char stage = name[at + mark.size()];
+    if (stage < '0' || stage > '3') continue;
+    ParsedFile guessed;
+    guessed.file = parsed.file;
+    guessed.format = FileFormat::kDeepSpeed;
+    guessed.content = Node::map();
+    guessed.section = "deepspeed";
+    guessed.set("parallel.zero_stage", Node::integer(stage - '0'));
+    const bool offloads = name.find("offload") != std::string::npos;
+    if (offloads) guessed.set("parallel.offload.optimizer", Node::string("cpu"));
+    if (offloads && stage == '3') guessed.set("parallel.offload.parameters", Node::string("cpu"));
+    guessed.assumptions.push_back(
+        fmt::format("{} names {}, which is not here: ZeRO stage {}{} is taken from its name; give "
+                    "the file with --from for its buckets",
+                    parsed.file, named, stage, offloads ? " with offloading" : ""));
+    return guessed;
+  }
+  return std::nullopt;
+}
+
+}  // namespace memfathom

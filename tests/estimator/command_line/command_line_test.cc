@@ -1,0 +1,212 @@
+// Training commands as jobs, each as its project's documentation writes it.
+#include "estimator/command_line/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "estimator/readers/merge.h"
+#include "estimator/session/job_input.h"
+#include "tests/support/paths.h"
+
+namespace memfathom {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+MergedJob read(const std::string& line) { return merge_files(read_script_text(line, "x.sh", 0)); }
+
+std::string value(const MergedJob& job, std::string_view key) {
+  const Node* found = value_at(job.document, key);
+  if (found == nullptr) return "";
+  return found->is_string() ? found->as_string() : found->shown();
+}
+
+std::vector<std::string> unread(const MergedJob& job) {
+  std::vector<std::string> keys;
+  for (const UnreadKey& key : job.unread) keys.push_back(key.key);
+  return keys;
+}
+
+TEST(CommandLineTest, ReadsATrainerBehindTorchrun) {
+  const MergedJob job = read(
+      "torchrun --nnodes 2 --nproc_per_node=4 run_clm.py --model_name_or_path Qwen/Qwen2.5-7B "
+      "--per_device_train_batch_size 2 --block_size 1024 --bf16 --gradient_checkpointing True "
+      "--output_dir out --learning_rate 1e-5 --do_train --lr_scheduler_type cosine");
+  EXPECT_EQ(value(job, "parallel.num_gpus"), "8");
+  EXPECT_EQ(value(job, "parallel.gpus_per_node"), "4");
+  EXPECT_EQ(value(job, "training.batch_size"), "2");
+  EXPECT_EQ(value(job, "training.sequence_length"), "1024");
+  EXPECT_EQ(value(job, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value(job, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value(job, "model.preset"), "Qwen2.5-7B");
+  EXPECT_THAT(unread(job), IsEmpty());
+}
+
+TEST(CommandLineTest, ReadsAcceleratesFlags) {
+  const MergedJob job = read(
+      "accelerate launch --num_processes 4 --use_fsdp --fsdp_sharding_strategy FULL_SHARD "
+      "--fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP --mixed_precision bf16 train.py "
+      "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --max_length 512");
+  EXPECT_EQ(value(job, "parallel.num_gpus"), "4");
+  EXPECT_EQ(value(job, "parallel.fsdp"), "full");
+  EXPECT_EQ(value(job, "training.precision"), "amp-bf16");
+}
+
+TEST(CommandLineTest, ReadsTheScriptOfTheExampleWithItsHereDocument) {
+  const MergedJob job = merge_files(read_script(test_data().string() + "/command_lines/train.sh"));
+  EXPECT_EQ(value(job, "parallel.num_gpus"), "4");
+  EXPECT_EQ(value(job, "parallel.zero_stage"), "2");
+  EXPECT_EQ(value(job, "training.batch_size"), "2");
+  EXPECT_EQ(value(job, "training.sequence_length"), "2048");
+  EXPECT_EQ(value(job, "model.preset"), "Qwen2.5-7B");
+  EXPECT_THAT(unread(job), IsEmpty());
+}
+
+TEST(CommandLineTest, NamesAValueThatTheScriptDoesNotSet) {
+  const MergedJob job = read(
+      "python train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size $BATCH "
+      "--max_length 512 --output_dir $OUT");
+  ASSERT_THAT(unread(job), ElementsAre("per_device_train_batch_size"));
+  EXPECT_EQ(job.unread.front().concerns, "batch");
+  EXPECT_EQ(job.unread.front().value, "$BATCH");
+}
+
+TEST(CommandLineTest, NamesAllUnknownFlagsAtOnce) {
+  const MergedJob job = read(
+      "python train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 "
+      "--max_length 512 --wobble 3 --expert_layers 4 --learning_rate 1");
+  EXPECT_THAT(unread(job), ElementsAre("wobble", "expert_layers"));
+  EXPECT_EQ(job.unread[0].concerns, "");
+  EXPECT_EQ(job.unread[1].concerns, "model");
+}
+
+TEST(CommandLineTest, AnUnknownModelIsRefused) {
+  JobInput input;
+  input.files = read("python train.py --model_name_or_path $MODEL --per_device_train_batch_size 1");
+  input.document = input.files.document;
+  try {
+    complete(input);
+    FAIL() << "a job without a model was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_THAT(error.what(), HasSubstr("$MODEL"));
+  }
+}
+
+TEST(CommandLineTest, AFlagOfOursSettlesWhatTheScriptLeavesOpen) {
+  JobInput input;
+  input.files = read(
+      "python train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size $BATCH "
+      "--max_length 512");
+  input.document = input.files.document;
+  input.document.assign("training.batch_size", Node::integer(3));
+  complete(input);
+  EXPECT_EQ(input.files.unread.front().concerns, "");
+}
+
+TEST(CommandLineTest, ReadsMsSwift) {
+  const MergedJob job = read(
+      "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct "
+      "--train_type lora --lora_rank 16 --target_modules all-linear --torch_dtype bfloat16 "
+      "--per_device_train_batch_size 1 --max_length 2048 --deepspeed zero3_offload");
+  EXPECT_EQ(value(job, "parallel.num_gpus"), "2");
+  EXPECT_EQ(value(job, "parallel.zero_stage"), "3");
+  EXPECT_EQ(value(job, "parallel.offload.parameters"), "cpu");
+  EXPECT_EQ(value(job, "training.lora.rank"), "16");
+  EXPECT_THAT(unread(job), IsEmpty());
+}
+
+TEST(CommandLineTest, ReadsMegatronsArguments) {
+  const MergedJob job = read(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
+      "--ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention "
+      "--num-query-groups 8 --swiglu --normalization RMSNorm --seq-length 8192 "
+      "--max-position-embeddings 8192 --micro-batch-size 1 --bf16 --use-distributed-optimizer "
+      "--tensor-model-parallel-size 2 --sequence-parallel --vocab-size 128256 "
+      "--untie-embeddings-and-output-weights --lr 1e-4 --train-iters 10");
+  EXPECT_EQ(value(job, "model.config.model_type"), "llama");
+  EXPECT_EQ(value(job, "model.config.num_key_value_heads"), "8");
+  EXPECT_EQ(value(job, "model.config.intermediate_size"), "14336");
+  EXPECT_EQ(value(job, "parallel.tensor"), "2");
+  EXPECT_EQ(value(job, "parallel.zero_stage"), "1");
+  EXPECT_EQ(value(job, "training.sequence_length"), "8192");
+  EXPECT_THAT(unread(job), IsEmpty());
+}
+
+TEST(CommandLineTest, ReadsOpenRlhfAndVerl) {
+  const MergedJob sft = read(
+      "deepspeed --module openrlhf.cli.train_sft --max_len 2048 --micro_train_batch_size 2 "
+      "--pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --param_dtype bf16 --lora_rank 8 "
+      "--gradient_checkpointing --packing_samples");
+  EXPECT_EQ(value(sft, "training.batch_size"), "2");
+  EXPECT_EQ(value(sft, "parallel.zero_stage"), "2");
+  EXPECT_EQ(value(sft, "training.lora.rank"), "8");
+  const MergedJob ppo = read(
+      "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
+      "data.max_prompt_length=512 data.max_response_length=1024 "
+      "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 trainer.n_gpus_per_node=8 "
+      "trainer.nnodes=1 actor_rollout_ref.model.enable_gradient_checkpointing=True");
+  EXPECT_EQ(value(ppo, "training.sequence_length"), "1536");
+  EXPECT_EQ(value(ppo, "training.batch_size"), "4");
+  EXPECT_EQ(value(ppo, "parallel.num_gpus"), "8");
+  EXPECT_THAT(ppo.not_modelled, Contains(HasSubstr("generated")));
+}
+
+TEST(CommandLineTest, ReadsDiffusersAndKohyasScripts) {
+  const MergedJob lora = read(
+      "accelerate launch --mixed_precision=fp16 train_text_to_image_lora.py "
+      "--pretrained_model_name_or_path=stable-diffusion-v1-5/stable-diffusion-v1-5 "
+      "--resolution=512 --train_batch_size=2 --rank=8 --random_flip");
+  EXPECT_EQ(value(lora, "training.image_size"), "512");
+  EXPECT_EQ(value(lora, "training.lora.rank"), "8");
+  EXPECT_EQ(value(lora, "training.precision"), "amp-fp16");
+  EXPECT_THAT(unread(lora), IsEmpty());
+  const MergedJob kohya = read(
+      "accelerate launch sdxl_train_network.py --pretrained_model_name_or_path=model.safetensors "
+      "--network_module=networks.lora --network_dim=16 --resolution=1024,1024 --train_batch_size=1 "
+      "--optimizer_type=AdamW8bit --mixed_precision=bf16 --gradient_checkpointing");
+  EXPECT_EQ(value(kohya, "model.preset"), "sdxl");
+  EXPECT_EQ(value(kohya, "training.lora.rank"), "16");
+  EXPECT_EQ(value(kohya, "training.optimizer"), "adamw-8bit");
+}
+
+TEST(CommandLineTest, AsksWhichOfSeveralCommandsIsMeant) {
+  const std::string script = "python train.py --batch_size 1\n\npython train.py --batch_size 2\n";
+  try {
+    read_script_text(script, "x.sh", 0);
+    FAIL() << "one of two commands was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("lines 1, 3"));
+  }
+  const MergedJob second = merge_files(read_script_text(script, "x.sh", 3));
+  EXPECT_EQ(value(second, "training.batch_size"), "2");
+}
+
+TEST(CommandLineTest, RefusesACommandThatStartsNoTraining) {
+  EXPECT_THROW(read_command_line({"ls", "-l"}), Error);
+  EXPECT_THROW(read_command_line({}), Error);
+}
+
+TEST(CommandLineTest, ACommandAsWordsIsTheSameAsItsText) {
+  const std::string line =
+      "CUDA_VISIBLE_DEVICES=0,1 deepspeed train.py --model_name_or_path Qwen/Qwen2.5-7B "
+      "--per_device_train_batch_size 1 --max_length 512 --deepspeed zero2.json";
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  const MergedJob from_words = merge_files(read_command_line(words));
+  EXPECT_TRUE(from_words.document.same_value(read(line).document));
+  EXPECT_EQ(value(from_words, "parallel.num_gpus"), "2");
+  EXPECT_EQ(value(from_words, "parallel.zero_stage"), "2");
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,2 @@
+torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size 14336 --swiglu --group-query-attention --num-query-groups 8 --micro-batch-size 1 --seq-length 4096 --bf16 --tensor-model-parallel-size 2
+accelerate launch --use_deepspeed --zero_stage 2 train_network.py --network_module networks.lora --network_dim 8 --resolution 512,768 --pretrained_model_name_or_path a.safetensors
