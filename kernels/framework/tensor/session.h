@@ -2,6 +2,7 @@
 // everything in it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -80,10 +81,18 @@ class Session {
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;
+  std::size_t last_graph = 0;  // nodes of the last backward pass: the next has about as many
 
   Ref<Storage> allocate(Bytes bytes, Component for_what);
   Allocation take(Bytes bytes);
-  void release(const Allocation& allocation) { allocator_.free(allocation); }
+  // Called by destructors: where the allocator's own lists cannot grow, the next take() fails.
+  void release(const Allocation& allocation) noexcept;
+
+  // Every tensor and view is counted here before it is made. Throws Error(kInput) beyond a number
+  // that no real job comes near: time and memory of a run are bounded by it.
+  void count_tensor() {
+    if (++tensors_ > kMostTensors) refuse_tensors();
+  }
 
  private:
   Device& device_;
@@ -102,6 +111,11 @@ class Session {
   };
   std::vector<GemmWorkspace> gemm_workspaces_;
 
+  static constexpr std::uint64_t kMostTensors = 100'000'000;
+  std::uint64_t tensors_ = 0;
+  bool is_exhausted_ = false;  // memory was freed that the allocator could not note
+
+  [[noreturn]] static void refuse_tensors();
   Tensor gemm_workspace(Bytes bytes);
   void keep_gemm_workspace(Bytes bytes, bool epilogue);
 };

@@ -94,6 +94,7 @@ void Tensor::set_grad(Tensor grad) { impl_->grad = std::move(grad); }
 Tensor Tensor::detach() const { return alias(shape(), strides(), impl_->offset); }
 
 Tensor Tensor::alias(const Shape& shape, const Shape& strides, std::int64_t offset) const {
+  session().count_tensor();
   Ref<TensorImpl> view = make_ref<TensorImpl>();
   view->storage = impl_->storage;
   view->shape = shape;
