@@ -21,7 +21,11 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
     iterate();
   };
   if (samples == 0 || rest == 0) {
-    for (int i = 0; i < 3; ++i) iterate();
+    iterate();
+    loop.iterate_to_repeat();
+    reached("step");
+    loop.repeat();
+    reached("step");
     evaluate();
     return;
   }

@@ -38,7 +38,7 @@ Allocation Session::take(Bytes bytes) {
 }
 
 Ref<Storage> Session::allocate(Bytes bytes, Component for_what) {
-  return make_ref<Storage>(*this, take(bytes), for_what, module);
+  return make_ref<Storage>(*this, bytes, for_what, module, take(bytes));
 }
 
 Tensor Session::deferred(const Shape& shape, DType dtype) {

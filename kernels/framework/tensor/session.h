@@ -19,6 +19,7 @@
 namespace memfathom {
 
 class CheckpointFrame;
+class IterationReplay;
 
 class Session {
  public:
@@ -64,6 +65,8 @@ class Session {
   void note_cudnn_attention() { used_cudnn_ = true; }
   void note_cufft() { used_cufft_ = true; }
 
+  std::uint64_t births() const { return births_; }  // of storages
+  std::uint64_t next_birth() { return births_++; }
   std::uint64_t next_sequence() { return sequence_++; }
   std::uint64_t next_random_offset() { return random_offset_++; }
 
@@ -81,6 +84,7 @@ class Session {
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;
+  IterationReplay* recorder = nullptr;  // writes down what is allocated and freed
   std::size_t last_graph = 0;  // nodes of the last backward pass: the next has about as many
 
   Ref<Storage> allocate(Bytes bytes, Component for_what);
@@ -101,6 +105,7 @@ class Session {
   FrameworkPolicy policy_;
   bool computes_ = device_.computes();
   Ledger ledger_;
+  std::uint64_t births_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t random_offset_ = 0;
   bool used_cublas_ = false, used_cudnn_ = false, asked_cudnn_ = false, used_cufft_ = false;
