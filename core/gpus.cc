@@ -190,6 +190,9 @@ const std::vector<Gpu>& sorted() {
 
 // By its own name or the driver's.
 const Gpu* find_exact(std::string_view name) {
+  for (const Gpu& gpu : kGpus) {
+    if (gpu.name == name) return &gpu;
+  }
   const std::string wanted = folded(name);
   for (const Gpu& gpu : kGpus) {
     if (folded(gpu.name) == wanted) return &gpu;
