@@ -143,7 +143,7 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   }
   WorkspaceModelOptions options;
   options.gpu = nearest.architecture;
-  options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version, capability);
+  options.legacy_cudnn = uses_older_cudnn_api(torch_of(environment.framework_version, capability));
   options.cache_directory = default_cache_directory();
   options.library_directory = cudnn_directory;
   OpenedWorkspaceModel opened = open_workspace_model(options);

@@ -111,7 +111,7 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
         vary_lengths(loop, *model.network, job.training.settings.sequence_length);
       } else {
         train(loop, job.training, reached);
-        note_lengths(job, *model.network, run.assumptions);
+        run.lengths_unspecified = note_lengths(job, *model.network, run.assumptions);
       }
       break;
     }

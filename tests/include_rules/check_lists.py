@@ -28,7 +28,7 @@ ONLY_IN_JSON = {
     "schema", "coefficient", "first_iteration_allocated_peak_bytes", "rank", "host_node_bytes", "ranks_per_node",
     "device", "rule_of_thumb", "per_layer_bytes", "activations_bytes", "limit_bytes", "safe",
     "checklist", "done", "file_patches", "file", "format", "by_hand", "used_fraction", "trainable_parameters", "grid", "targets",
-    "kind", "memory_as_shown_by_driver",
+    "kind", "memory_as_shown_by_driver", "comfortable_bytes", "uncertainty", "below_bytes", "above_bytes",
 }
 
 # Read, but not offered: docs/jobs.md calls it by the presets' names.

@@ -1,4 +1,4 @@
-#include "kernels/workspaces/pytorch_convolution.h"
+#include "core/pytorch_convolution.h"
 
 #include <fmt/format.h>
 
