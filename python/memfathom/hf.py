@@ -25,7 +25,10 @@ def job_of(model: Any, args: Any) -> list[Any]:
     """The parts of a job that a Trainer has in hand."""
     job = [model.config, args]
     adapters = getattr(model, "peft_config", None) or {}
-    job.extend(adapters[name] for name in getattr(model, "active_adapters", adapters) if name in adapters)
+    if adapters:
+        # A property of PEFT's models, a method of transformers' models that hold adapters themselves.
+        active = model.active_adapters
+        job.extend(adapters[name] for name in (active() if callable(active) else active))
     return job
 
 

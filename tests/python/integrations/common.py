@@ -10,7 +10,7 @@ from pathlib import Path
 from memfathom import Bytes, Observation
 
 # Far more than any GPU has, whatever the machine.
-HOPELESS = {"gpu": "rtx-4090", "batch_size": 65536, "sequence_length": 64}
+HOPELESS = {"gpu": "rtx-4090", "batch_size": 2**22, "sequence_length": 32}
 
 
 class CountingMeter:
