@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ _STYLE = """
 .memfathom svg { width: 100%; height: auto; } .memfathom svg text { font: 12px system-ui, sans-serif; fill: #777; }
 .memfathom .grid { stroke: #8884; } .memfathom .mark { stroke: #888; stroke-dasharray: 2 3; }
 .memfathom .line { stroke: currentColor; stroke-width: 1.5; } .memfathom .limit { stroke: #cc3311; stroke-width: 2; }
+.memfathom .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; border-radius: 2px; }
 .memfathom summary { cursor: pointer; } .memfathom td { text-align: left; padding: 0 1rem 0 0; }
 """
 
@@ -30,6 +32,12 @@ def _headline(estimate: Estimate) -> str:
     return f"{sentence} ({totals.interval:.0%} interval {totals.device_low} to {totals.device_high})"
 
 
+def _legend(peak: str) -> str:
+    # The chart knows its colours; each part of the bar has its name and size as a title, escaped already.
+    parts = re.findall(r'fill="(#[0-9a-f]{6})"><title>([^<]+)</title>', peak)
+    return "".join(f'<span class="key" style="background:{colour}"></span>{name}' for colour, name in parts)
+
+
 def estimate_html(estimate: Estimate) -> str:
     rows = "".join(
         f"<tr><td>{escape(one.name)}</td><td>{one.bytes}</td><td>{escape(one.source)}</td></tr>"
@@ -42,6 +50,6 @@ def estimate_html(estimate: Estimate) -> str:
     return (
         f'<div class="memfathom"><style>{_STYLE}</style><div>{escape(estimate.job)}</div>'
         f'<div class="verdict {escape(estimate.verdict.status)}">{_headline(estimate)}</div>'
-        f"{charts.peak}{charts.timeline}<ul>{notes}</ul>"
+        f"{charts.peak}<div>{_legend(charts.peak)}</div>{charts.timeline}<ul>{notes}</ul>"
         f"<details><summary>components</summary><table>{rows}</table></details></div>"
     )

@@ -160,6 +160,7 @@ class NotebookTest(unittest.TestCase):
             html = session.estimate({**JOB, "id": "<b>"})._repr_html_()
         self.assertEqual(html.count("<svg"), 2)
         self.assertIn("90 % interval", html)
+        self.assertRegex(html, r'style="background:#[0-9a-f]{6}"></span>parameters: 475.46 MiB')
         self.assertIn("available", html)
         for outside in ("http:", "https:", "<script", "<link", "src="):
             self.assertNotIn(outside, html)
