@@ -14,7 +14,7 @@ from pathlib import Path
 MAX_BYTES = 8_000_000
 # Every library that python/dependencies/CMakeLists.txt builds, and nothing with a licence that asks for more than its text.
 BUNDLED = {"ceres", "cli11", "eigen", "fmt", "nlohmann-json", "sqlitecpp", "yaml-cpp", "zlib"}
-GLIBC = {
+SYSTEM = {
     "libc.so.6",
     "libm.so.6",
     "libdl.so.2",
@@ -22,6 +22,8 @@ GLIBC = {
     "librt.so.1",
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
+    "libstdc++.so.6",
+    "libgcc_s.so.1",
 }
 OWN = {"libmemfathom.so.0"}
 
@@ -71,7 +73,7 @@ def check(wheel: Path) -> list[str]:
                 ["readelf", "-dW", "--dyn-syms", str(Path(folder, name))], check=True, capture_output=True, text=True
             ).stdout
             wanted = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
-            expect(wanted <= GLIBC | OWN, f"{name} wants {sorted(wanted - GLIBC - OWN)}")
+            expect(wanted <= SYSTEM | OWN, f"{name} wants {sorted(wanted - SYSTEM - OWN)}")
             newest = max([newest, *((int(a), int(b)) for a, b in re.findall(r"@GLIBC_([0-9]+)\.([0-9]+)", dynamic))])
             for path in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", dynamic):
                 expect(all(part.startswith("$ORIGIN") for part in path.split(":")), f"{name} searches {path}")
