@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ("cli", "core", "docs", "estimator/answer", "estimator/job", "estimator/json", "estimator/models", "estimator/run", "include",
+FOLDERS = ("api", "cli", "core", "docs", "estimator/answer", "estimator/job", "estimator/json", "estimator/models", "estimator/run", "include",
            "kernels/framework/tensor", "kernels/memory/allocator", "tests/kernels/workspaces")
 
 # A file, what is replaced in it (None: the file is new), by what, and what the check says.
