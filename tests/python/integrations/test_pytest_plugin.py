@@ -56,7 +56,8 @@ class PluginTest(unittest.TestCase):
                 *plugin,
                 folder,
             ]
-            said = subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout
+            environment = {**os.environ, "COLUMNS": "400"}  # pytest cuts its summary at the terminal's width
+            said = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment).stdout
         for line in (
             "3 failed, 2 passed, 1 error",
             "test_is_above_its_limit - Failed: the job needs",
