@@ -25,12 +25,13 @@ def _candidates() -> Iterator[Path]:
         yield Path(given)
         return
     package = Path(__file__).resolve().parent
-    # PREFIX/lib/python3.X/site-packages/memfathom; lib64 instead of lib; pip install --target.
-    for folder in (*package.parents[2:4], package.parents[0]):
-        yield folder / _NAME
-        yield folder / "lib" / _NAME
+    parents = list(package.parents)
+    # PREFIX/lib/python3.X/site-packages/memfathom, or lib64 instead of lib.
+    if len(parents) > 3:
+        yield parents[2] / _NAME
+        yield parents[3] / "lib" / _NAME
     # The clone that an editable install points to.
-    yield package.parents[1] / "build" / "release" / "lib" / _NAME
+    yield parents[1] / "build" / "release" / "lib" / _NAME
 
 
 def _recorded() -> Path | None:
