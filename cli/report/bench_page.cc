@@ -6,6 +6,7 @@
 #include "cli/bench/compare_text.h"
 #include "cli/report/html.h"
 #include "cli/report/pages.h"
+#include "core/html_escaped.h"
 
 namespace memfathom {
 namespace {

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/report/chart.h"
+#include "api/chart.h"
 #include "cli/report/html.h"
 #include "cli/text/estimate_text.h"
+#include "core/html_escaped.h"
 #include "core/yaml_text.h"
 #include "estimator/job/describe.h"
 

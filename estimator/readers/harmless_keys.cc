@@ -33,7 +33,8 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "adam_epsilon adam_eps num_train_epochs num_epochs max_steps cosine_* *_learning_rate "
      "eta_min"},
     {"when evaluation runs",
-     "do_train do_eval eval_steps eval_delay eval_on_start evals_per_epoch eval_table_size "
+     "do_train do_eval do_predict eval_steps eval_delay eval_on_start evals_per_epoch "
+     "eval_table_size "
      "early_stopping_* batch_eval_metrics prediction_loss_only include_for_metrics "
      "include_inputs_for_metrics eval_use_gather_object eval_do_concat_batches val_size "
      "eval_causal_lm_metrics do_causal_lm_eval"},
@@ -47,14 +48,15 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "completion_only_loss accelerator_config.split_batches accelerator_config.dispatch_batches "
      "accelerator_config.even_batches accelerator_config.use_seedable_sampler "
      "accelerator_config.non_blocking accelerator_config.gradient_accumulation_kwargs "
-     "average_tokens_across_devices train_sampling_strategy"},
+     "average_tokens_across_devices train_sampling_strategy dataloader_in_order truncation_mode"},
     {"launching",
      "local_rank ddp_timeout ddp_backend ddp_find_unused_parameters ddp_broadcast_buffers "
      "past_index no_cuda use_cpu use_mps_device tpu_* mp_parameters ray_* use_ray "
      "_n_gpu __cached__* parallel_mode place_model_on_device"},
     {"numbers that change no tensor's size",
      "tf32 lora_alpha use_rslora peft_use_rslora bias lora_bias lora_fan_in_fan_out "
-     "max_grad_norm gradient_checkpointing_kwargs nan_inf_filter logging_nan_inf_filter "
+     "max_grad_norm gradient_checkpointing_kwargs activation_checkpointing_kwargs nan_inf_filter "
+     "logging_nan_inf_filter "
      "use_legacy_prediction_loop half_precision_backend fp16_opt_level liger_kernel_config"},
 });
 

@@ -11,6 +11,7 @@
 #include "estimator/readers/formats.h"
 #include "estimator/readers/named_files.h"
 #include "estimator/readers/pipeline.h"
+#include "estimator/readers/read_text.h"
 
 namespace memfathom {
 namespace {
@@ -116,9 +117,7 @@ void reject_by_name(const std::string& path) {
   }
 }
 
-std::vector<ParsedFile> read_file(const std::string& path) {
-  if (is_there(path)) reject_by_name(path);
-  const Node tree = load_document(path);
+std::vector<ParsedFile> read_contents(const Node& tree) {
   const FileFormat format = detect_format(tree);
   std::vector<ParsedFile> parsed_files;
   read_with_sections(tree, format, parsed_files);
@@ -128,7 +127,24 @@ std::vector<ParsedFile> read_file(const std::string& path) {
   return parsed_files;
 }
 
+std::vector<ParsedFile> read_file(const std::string& path) {
+  if (is_there(path)) reject_by_name(path);
+  return read_contents(load_document(path));
+}
+
 }  // namespace
+
+std::vector<ParsedFile> read_text(const std::string& text, const std::string& name) {
+  std::vector<ParsedFile> parsed_files = read_contents(parse_document(text, name));
+  for (ParsedFile& parsed : parsed_files) {
+    if (parsed.format != FileFormat::kModelConfig) continue;
+    for (KeyChange& change : parsed.settings) {
+      // There is no file of that name which the model could be read from later.
+      if (change.key == "model.config") change.value = parsed.content;
+    }
+  }
+  return parsed_files;
+}
 
 std::vector<ParsedFile> read_path(const std::string& path) {
   std::error_code ignored;

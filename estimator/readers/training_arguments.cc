@@ -17,6 +17,11 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant",
      FieldKind::kFlag},
     {"training.gradient_checkpointing", "use_gradient_checkpointing", FieldKind::kCheckpointing},
+    // Their names from transformers 5 on.
+    {"training.gradient_checkpointing", "activation_checkpointing", FieldKind::kCheckpointing},
+    {"training.checkpoint_reentrant", "activation_checkpointing_kwargs.use_reentrant",
+     FieldKind::kFlag},
+    {"training.use_cache", "use_cache", FieldKind::kFlag},
     {"training.optimizer", "optim", FieldKind::kOptimizer},
     {"training.evaluation.batch_size", "per_device_eval_batch_size"},
     {"training.sequence_length", "max_length"},

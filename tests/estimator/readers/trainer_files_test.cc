@@ -37,6 +37,17 @@ TEST(TrainerFilesTest, EvaluationHasItsOwnBatchesWhereItTakesPlace) {
   EXPECT_THAT(unsaid.assumptions, Contains(HasSubstr("per_device_eval_batch_size")));
 }
 
+TEST(TrainerFilesTest, CheckpointingHasAnotherNameFromTransformersFiveOn) {
+  const ParsedFile parsed = parse_config(
+      "{output_dir: x, per_device_train_batch_size: 2, activation_checkpointing: true, "
+      "activation_checkpointing_kwargs: {use_reentrant: true}, use_cache: false, "
+      "do_predict: false, dataloader_in_order: true, truncation_mode: keep_start}");
+  EXPECT_EQ(value_in(parsed, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value_in(parsed, "training.checkpoint_reentrant"), "true");
+  EXPECT_EQ(value_in(parsed, "training.use_cache"), "false");
+  EXPECT_TRUE(parsed.unread.empty());
+}
+
 TEST(TrainerFilesTest, GeneratedAnswersAreAsLongAsPromptAndAnswerAndTheServerIsNamed) {
   const ParsedFile parsed = parse_config(
       "{output_dir: x, per_device_train_batch_size: 8, num_generations: 8, max_prompt_length: 512, "

@@ -1,4 +1,4 @@
-// Report charts as SVG for an HTML page.
+// Charts of an estimate as SVG, for the pages of `report` and for notebooks.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "cli/report/chart.h"
+#include "api/chart.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/report/html.h"
+#include "core/html_escaped.h"
 
 namespace memfathom {
 namespace {
