@@ -10,7 +10,8 @@ namespace {
 using namespace literals;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kA100Threads = 108 * 2048;  // 216 times 1024
+constexpr std::int64_t kA100Threads = std::int64_t{108} * 2048;  // 216 times 1024
+constexpr std::int64_t kH100Threads = std::int64_t{132} * 2048;
 
 Sample sample_of(Bytes allocated, Bytes reserved, Bytes device) {
   Sample sample;
@@ -77,8 +78,8 @@ TEST(UnusualOverheadTest, EagerLoadingAndHopperHaveBandsOfTheirOwn) {
   EXPECT_NE(unusual_overhead(eager, torch_on("sm_80", "lazy"), kA100Threads), "");
   Sample hopper = sample_of(1_GiB, 1_GiB, 1_GiB + 820_MiB);
   hopper.stages = {{"baseline", Bytes{}}, {"context", 525_MiB}};
-  EXPECT_EQ(unusual_overhead(hopper, torch_on("sm_90", "lazy"), 132 * 2048), "");
-  EXPECT_NE(unusual_overhead(hopper, torch_on("sm_100", "lazy"), 132 * 2048), "");
+  EXPECT_EQ(unusual_overhead(hopper, torch_on("sm_90", "lazy"), kH100Threads), "");
+  EXPECT_NE(unusual_overhead(hopper, torch_on("sm_100", "lazy"), kH100Threads), "");
 }
 
 TEST(UnusualOverheadTest, SaysNothingWhereThereIsNoBand) {
