@@ -84,8 +84,9 @@ void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, s
   const Bytes low = std::min(run.reserved_peak, other.reserved_peak);
   const Bytes high = std::max(run.reserved_peak, other.reserved_peak);
   if (low == high) return;
-  run.reserved_uncertainty = Bytes{(high - low).count() / 2};
-  run.reserved_peak = std::max(low + run.reserved_uncertainty, run.allocated_peak);
+  const Bytes half{(high - low).count() / 2};
+  run.reserved_uncertainty += half;  // a recorded step's guesses count too
+  run.reserved_peak = std::max(low + half, run.allocated_peak);
   run.assumptions.push_back(fmt::format(why, to_string(low), to_string(high)));
 }
 
