@@ -53,6 +53,10 @@ function(memfathom_flags target)
     # GCC 12 warns about std::string's own code (its bug 105329).
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+    # GCC 11 takes an empty std::optional for uninitialized (its bug 80635).
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+  endif()
   if(MEMFATHOM_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link -Wno-error)
   endif()

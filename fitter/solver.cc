@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "fitter/held_parameters.h"
 #include "fitter/residual.h"
 
 namespace memfathom {
@@ -69,7 +70,7 @@ Step minimise(const RowList& rows, const SolverSetup& setup, const Noise& noise,
       problem.AddResidualBlock(cost, nullptr, x->data());
     }
   }
-  if (!held.empty()) problem.SetManifold(x->data(), new ceres::SubsetManifold(N, held));
+  hold_parameters(problem, x->data(), N, held);
 
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;

@@ -10,6 +10,7 @@
 
 #include "core/quantile.h"
 #include "fitter/folds.h"
+#include "fitter/held_parameters.h"
 #include "fitter/noise.h"
 
 namespace memfathom {
@@ -86,8 +87,7 @@ Phi minimise(const std::vector<Row>& rows, const std::vector<double>& sigmas, co
       problem.SetParameterLowerBound(x.data(), t, 0.0);
     }
   }
-  if (!held.empty())
-    problem.SetManifold(x.data(), new ceres::SubsetManifold(kWorkspaceTermCount, held));
+  hold_parameters(problem, x.data(), kWorkspaceTermCount, held);
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_QR;
   options.logging_type = ceres::SILENT;

@@ -56,8 +56,9 @@ ProbeProgram probe_program() {
 class DeviceMemory final : public benchmark::MemoryManager {
  public:
   void Start() override { peak_ = 0; }
-  void Stop(Result* result) override { Stop(*result); }
-  void Stop(Result& result) override {
+  // Google Benchmark took a pointer until 1.6, both in 1.7, a reference since 1.8: no `override`.
+  void Stop(Result* result) { Stop(*result); }
+  void Stop(Result& result) {
     result.num_allocs = allocations_;
     result.max_bytes_used = peak_;
   }

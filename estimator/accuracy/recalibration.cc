@@ -124,6 +124,7 @@ void calibrate_by_anchors(std::vector<ScoredJob>& scores, const Estimator& estim
 }
 
 void calibrate_by_folds(std::vector<ScoredJob>& scores, std::size_t folds) {
+  if (folds == 0) return;
   for (auto& [name, rows] : device_groups(scores)) {
     if (rows.size() < 2 * folds) continue;
     std::vector<double> constants(folds);

@@ -31,7 +31,7 @@ PreflightItem other_processes(const Verdict& verdict,
     return {
         "others", others.has_value(),
         others
-            ? "nobody else uses the GPU"
+            ? "no other process uses the GPU"
             : "other processes on the GPU were not looked for: memfathom status, or --device-id"};
   }
   return {

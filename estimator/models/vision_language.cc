@@ -15,8 +15,8 @@
 namespace memfathom {
 namespace {
 
-std::string counted(std::int64_t pictures) {
-  return fmt::format("{} picture{}", pictures, pictures == 1 ? "" : "s");
+std::string counted(std::int64_t images) {
+  return fmt::format("{} image{}", images, images == 1 ? "" : "s");
 }
 
 void require_room(const ImageSource& images, const ModelSettings& settings) {
@@ -24,7 +24,7 @@ void require_room(const ImageSource& images, const ModelSettings& settings) {
   throw Error(
       ErrorKind::kInput,
       fmt::format("{} in a sample take{} {} tokens, and training.sequence_length is {}; make it "
-                  "larger, or give training.num_images (0: text alone) or smaller pictures",
+                  "larger, or give training.num_images (0: text alone) or smaller images",
                   counted(*settings.num_images), *settings.num_images == 1 ? "s" : "",
                   images.tokens(), settings.sequence_length));
 }
@@ -33,7 +33,7 @@ std::string image_assumption(const ImageSource& images, const ModelSettings& set
                              bool any_size) {
   if (images.tokens() == 0)
     return "text alone: the image tower only lies on the GPU; training.num_images says how many "
-           "pictures a sample shows";
+           "images a sample shows";
   const bool unsaid = any_size && settings.image_height == 0;
   return fmt::format("{}{} in each sample, {} of its tokens", counted(*settings.num_images),
                      unsaid ? " of 448 x 448 (training.image_size is not given)" : "",

@@ -1,5 +1,6 @@
 #include "kernels/devices/cpu/convolution_plan.h"
 
+#include "kernels/devices/cpu/onednn.h"
 #include "kernels/devices/element/split.h"
 
 namespace memfathom::cpu {
@@ -17,19 +18,23 @@ memory::desc described(const Shape& shape, const Shape& strides) {
 
 // oneDNN represents groups as a separate dimension: [groups, filters / groups, channels / groups,
 // space...].
+Shape grouped_shape(const Shape& shape, std::int64_t groups) {
+  if (groups == 1) return shape;
+  Shape grouped{groups, shape[0] / groups};
+  for (int d = 1; d < shape.rank(); ++d) grouped.push_back(shape[d]);
+  return grouped;
+}
+
 memory::desc described_weight(const Shape& shape, std::int64_t groups, bool channels_last) {
   const Shape strides = layout_strides(shape, channels_last);
   if (groups == 1) return described(shape, strides);
-  Shape grouped{groups, shape[0] / groups}, steps{strides[0] * (shape[0] / groups), strides[0]};
-  for (int d = 1; d < shape.rank(); ++d) {
-    grouped.push_back(shape[d]);
-    steps.push_back(strides[d]);
-  }
-  return described(grouped, steps);
+  Shape steps{strides[0] * (shape[0] / groups), strides[0]};
+  for (int d = 1; d < shape.rank(); ++d) steps.push_back(strides[d]);
+  return described(grouped_shape(shape, groups), steps);
 }
 
-memory::desc any_layout(const memory::desc& fixed) {
-  return {fixed.dims(), memory::data_type::f32, memory::format_tag::any};
+memory::desc any_layout(const Shape& weight, std::int64_t groups) {
+  return {to_dims(grouped_shape(weight, groups)), memory::data_type::f32, memory::format_tag::any};
 }
 
 Shape result_shape(const ConvolutionQuery& query) {
@@ -63,37 +68,37 @@ memory::dims dilates(const Shape& dilation) {
 
 void make_primitive(const ConvolutionQuery& query, const dnnl::engine& engine,
                     ConvolutionPlan& plan) {
-  const memory::dims strides = to_dims(query.stride), padding = to_dims(query.padding),
-                     dilation = dilates(query.dilation);
-  const memory::desc weight = any_layout(plan.weight);
+  const ConvolutionShape shape{plan.image,
+                               any_layout(plan.weight_shape, query.groups),
+                               plan.map,
+                               to_dims(query.stride),
+                               dilates(query.dilation),
+                               to_dims(query.padding)};
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::convolution_forward::desc forward(
-      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, plan.image, weight,
-      plan.map, strides, dilation, padding, padding);
-  const dnnl::convolution_forward::primitive_desc forward_made(forward, attributes, engine);
-  if (plan.writes == ConvolutionKind::kForward) {
-    plan.primitive = dnnl::convolution_forward(forward_made);
-    plan.weight_inside = forward_made.weights_desc();
-    plan.scratchpad = forward_made.scratchpad_desc();
-  } else if (plan.writes == ConvolutionKind::kDataGradient) {
-    const dnnl::convolution_backward_data::desc backward(dnnl::algorithm::convolution_direct,
-                                                         plan.image, weight, plan.map, strides,
-                                                         dilation, padding, padding);
-    const dnnl::convolution_backward_data::primitive_desc made(backward, attributes, engine,
-                                                               forward_made);
-    plan.primitive = dnnl::convolution_backward_data(made);
-    plan.weight_inside = made.weights_desc();
-    plan.scratchpad = made.scratchpad_desc();
-  } else {
-    const dnnl::convolution_backward_weights::desc backward(dnnl::algorithm::convolution_direct,
-                                                            plan.image, weight, plan.map, strides,
-                                                            dilation, padding, padding);
-    const dnnl::convolution_backward_weights::primitive_desc made(backward, attributes, engine,
-                                                                  forward_made);
-    plan.primitive = dnnl::convolution_backward_weights(made);
-    plan.weight_inside = made.diff_weights_desc();
-    plan.scratchpad = made.scratchpad_desc();
+  const auto forward = describe_forward(shape, attributes, engine);
+  switch (plan.writes) {
+    case ConvolutionKind::kForward:
+      plan.primitive = dnnl::convolution_forward(forward);
+      plan.weight_inside = forward.weights_desc();
+      plan.scratchpad = forward.scratchpad_desc();
+      return;
+    case ConvolutionKind::kDataGradient: {
+      using Backward = dnnl::convolution_backward_data;
+      const auto made = describe_backward<Backward>(shape, attributes, engine, forward);
+      plan.primitive = Backward(made);
+      plan.weight_inside = made.weights_desc();
+      plan.scratchpad = made.scratchpad_desc();
+      return;
+    }
+    case ConvolutionKind::kWeightGradient: {
+      using Backward = dnnl::convolution_backward_weights;
+      const auto made = describe_backward<Backward>(shape, attributes, engine, forward);
+      plan.primitive = Backward(made);
+      plan.weight_inside = made.diff_weights_desc();
+      plan.scratchpad = made.scratchpad_desc();
+      return;
+    }
   }
 }
 

@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <dnnl.hpp>
-
 #include "core/error.h"
+#include "kernels/devices/cpu/onednn.h"
 #include "kernels/devices/element/split.h"
 
 namespace memfathom::cpu {
@@ -30,21 +29,21 @@ struct OnednnSoftmax::Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
-  template <typename Forward, typename Backward>
+  template <bool kLog>
   void run(const SoftmaxCall& call) {
     const std::int64_t n = call.in.shape[-1];
     const memory::desc rows({call.in.shape.elements() / n, n}, memory::data_type::f32,
                             memory::dims{n, 1});
     const memory in(rows, engine, call.in.data), out(rows, engine, call.out.data);
-    const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, rows, 1},
-                                                   engine);
+    using Primitives = SoftmaxOf<kLog>;
+    const auto forward = Primitives::forward(rows, engine);
     if (call.backward) {
-      const typename Backward::primitive_desc backward({rows, rows, 1}, engine, forward);
       const memory y(rows, engine, call.y.data);
-      Backward(backward).execute(
-          stream, {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, in}, {DNNL_ARG_DIFF_SRC, out}});
+      typename Primitives::Backward(Primitives::backward(rows, engine, forward))
+          .execute(stream, {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, in}, {DNNL_ARG_DIFF_SRC, out}});
     } else {
-      Forward(forward).execute(stream, {{DNNL_ARG_SRC, in}, {DNNL_ARG_DST, out}});
+      typename Primitives::Forward(forward).execute(stream,
+                                                    {{DNNL_ARG_SRC, in}, {DNNL_ARG_DST, out}});
     }
     stream.wait();
   }
@@ -57,9 +56,9 @@ bool OnednnSoftmax::run(const SoftmaxCall& call) {
   if (!has_form(call)) return false;
   try {
     if (call.op == Softmax::kSoftmax) {
-      engine_->run<dnnl::softmax_forward, dnnl::softmax_backward>(call);
+      engine_->run<false>(call);
     } else {
-      engine_->run<dnnl::logsoftmax_forward, dnnl::logsoftmax_backward>(call);
+      engine_->run<true>(call);
     }
   } catch (const dnnl::error& error) {
     throw Error(ErrorKind::kEnvironment, fmt::format("oneDNN failed at a softmax over {}: {}",

@@ -303,10 +303,10 @@ TEST(EncoderFamiliesTest, TowersOfDifferentWidthsAreRefused) {
   EXPECT_NE(said.find("towers end in vectors of different widths"), std::string::npos) << said;
 }
 
-TEST(EncoderFamiliesTest, PicturesSmallerThanAPatchAreRefused) {
+TEST(EncoderFamiliesTest, ImagesSmallerThanAPatchAreRefused) {
   const std::string said =
       refusal_of(recorded_job(R"({"model_type": "dinov2"})", R"("image_size": 8)"));
-  EXPECT_NE(said.find("patches are larger than the pictures"), std::string::npos) << said;
+  EXPECT_NE(said.find("patches are larger than the images"), std::string::npos) << said;
 }
 
 TEST(EncoderFamiliesTest, AnUnknownFamilyIsToldWhatElseWouldDo) {

@@ -207,9 +207,9 @@ TEST(VisionLanguageTest, TargetsMeanTheTowersLayersOnlyAsTheLibrarySpellsThem) {
 TEST(VisionLanguageTest, PicturesThatDoNotFitIntoTheSequenceAreRefused) {
   try {
     run_recorded(job_of(kLlavaWithClip, R"("precision": "bf16", "sequence_length": 64)"));
-    FAIL() << "64 tokens of pictures were put into 64 places";
+    FAIL() << "64 tokens of images were put into 64 places";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("1 picture in a sample takes 64 tokens"),
+    EXPECT_NE(std::string(error.what()).find("1 image in a sample takes 64 tokens"),
               std::string::npos)
         << error.what();
   }

@@ -133,7 +133,7 @@ class GemmaImages final : public ProjectedImages {
     const std::int64_t tokens = count_or(config, {"mm_tokens_per_image"}, 256);
     side_ = std::llround(std::floor(std::sqrt(static_cast<double>(tokens))));
     if (side_ > tower().patches_per_side())
-      config.at("mm_tokens_per_image").refuse("a picture has fewer patches than that");
+      config.at("mm_tokens_per_image").refuse("an image has fewer patches than that");
     const ProjectorScope scope(builder, settings);
     weight_ = builder.parameter("mm_input_projection_weight", {tower().config().hidden, hidden});
     norm_ = make_norm(builder, "mm_soft_emb_norm", NormKind::kRmsOne, tower().config().hidden);

@@ -109,7 +109,7 @@ struct Dino {
 }  // namespace
 
 // model_type dinov2 or dinov2_with_registers: the image classifier where `architectures` names it,
-// else the tokens. Pictures may have another size than the config says: the positions are
+// else the tokens. Images may have another size than the config says: the positions are
 // interpolated.
 std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
                                      const ModelSettings& settings) {
@@ -120,7 +120,7 @@ std::unique_ptr<Network> make_dinov2(Builder& builder, const Node& config,
   const ConfigExtent image =
       settings.image_height > 0 ? ConfigExtent{settings.image_height, settings.image_width} : table;
   if (image.height < patch.height || image.width < patch.width)
-    config.refuse("its patches are larger than the pictures of training.image_size");
+    config.refuse("its patches are larger than the images of training.image_size");
   const std::int64_t channels = count_or(config, {"num_channels"}, 3);
   auto dino = std::make_shared<Dino>();
   dino->settings = settings;
