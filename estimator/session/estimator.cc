@@ -61,6 +61,16 @@ std::string nearest_architecture_sentence(int wanted, const OpenedWorkspaces& op
       opened.compute_capability, wanted);
 }
 
+// What a job takes on a GPU with room for its cache; a cache that grows with every token would take
+// any room, so it gets a share of the tensors.
+Bytes comfortable_peak(const Job& job, const Totals& totals) {
+  if (job.training.mode != Mode::kGenerate) return totals.device_peak;
+  const Bytes outside = totals.device_peak - totals.reserved_peak;
+  const auto tensors = static_cast<double>(totals.allocated_peak.count());
+  const Bytes bounded{static_cast<std::int64_t>(kComfortableFactors[0] * tensors)};
+  return std::min(totals.device_peak, outside + bounded);
+}
+
 // NCCL takes less without NVLink; its first communicator loads its kernels.
 void set_communication(const CalibrationChoice& choice, DryRun& run) {
   if (run.communication.count() == 0) return;
@@ -205,7 +215,8 @@ DryRun Estimator::run_comfortably(const Job& job, const CalibrationChoice& choic
                                   std::optional<Bytes> ceiling) const {
   // A cache that grows with every token fits no block that was freed, so on a GPU without limits
   // the allocator would keep them all: that is no figure of any run.
-  const bool grows = job.training.mode == Mode::kGenerate;
+  // The memory of a target bounds it by itself.
+  const bool grows = job.training.mode == Mode::kGenerate && !capacity_of(job);
   DryRun run = run_unlimited(job, choice, grows ? std::optional<Bytes>() : ceiling);
   for (const double factor : kComfortableFactors) {
     const Bytes limit{
@@ -278,7 +289,7 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
       DryRunOptions options;
       options.device_memory = room;
       const DryRun squeezed = run(job, choice, options);
-      context.wanted = estimate.totals.device_peak;
+      context.wanted = comfortable_peak(job, estimate.totals);
       estimate = make_estimate(job, squeezed, context);
       estimate.assumptions.push_back(
           fmt::format("the GPU is full: the allocator gives its cache back ({} times in the "
