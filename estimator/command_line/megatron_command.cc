@@ -1,11 +1,13 @@
 // Megatron-LM's arguments, and those of ms-swift's `megatron sft`.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 
 #include "core/error.h"
 #include "estimator/command_line/reading.h"
+#include "estimator/readers/formats.h"
 
 namespace memfathom {
 namespace {
@@ -136,7 +138,9 @@ void set_adapters(CommandReading& reading) {
   if (tuner != "lora") return;
   const Node* rank = reading.flag("lora_rank");
   reading.parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(8));
-  reading.parsed.set("training.lora.targets", Node::string("all-linear"));
+  const Node* targets = reading.flag("target_modules");
+  reading.parsed.set("training.lora.targets",
+                     targets != nullptr ? lora_targets(*targets) : Node::string("all-linear"));
 }
 
 void read(CommandReading& reading) {
@@ -152,6 +156,16 @@ void read(CommandReading& reading) {
   reading.parsed.set("training.lengths", Node::string("fixed"));
   if (reading.is_set("use_flash_attn") || reading.text("attention_backend") == "flash")
     reading.parsed.set("training.attention", Node::string("flash"));
+  // Samples have the whole length with it and without it.
+  reading.is_set("packing");
+  if (reading.is_set("optimizer_cpu_offload"))
+    reading.parsed.set("parallel.offload.optimizer", Node::string("cpu"));
+  static constexpr auto kNotModelled = std::to_array<std::string_view>(
+      {"offload_model", "offload_optimizer", "optimizer_offload_fraction",
+       "use_precision_aware_optimizer", "use_vllm", "num_generations", "max_completion_length",
+       "steps_per_generation", "teacher_model", "moe_expert_capacity_factor", "mtp_num_layers",
+       "vit_gradient_checkpointing"});
+  list_not_modelled(kNotModelled, reading.parsed);
   for (const char* key : {"hidden_dropout", "attention_dropout"}) {
     const Node* dropout = reading.flag(key);
     if (dropout != nullptr && dropout->is_number() && dropout->as_number() > 0)

@@ -30,6 +30,13 @@ constexpr auto kDiffusionSpellings = std::to_array<Spelling>({
 void set_family_by_script(CommandReading& reading) {
   const std::string named = reading.text("pretrained_model_name_or_path");
   const bool is_file = named.empty() || named.ends_with(".safetensors") || named.ends_with(".ckpt");
+  if (named.find("stable-diffusion-v1-4") != std::string::npos ||
+      named.find("stable-diffusion-inpainting") != std::string::npos) {
+    reading.flags.tree.set("pretrained_model_name_or_path", Node::string("sd-1.5"));
+    reading.assume(
+        fmt::format("{}: {} is taken to have the shape of the preset sd-1.5", reading.file, named));
+    return;
+  }
   if (!is_file) return;
   const char* family = names(reading, "sdxl")   ? "sdxl"
                        : names(reading, "flux") ? "flux.1-dev"
@@ -63,8 +70,8 @@ void set_adapters(CommandReading& reading) {
   if (!names(reading, "lora") && !has_network && !reading.is_set("use_lora")) return;
   reading.parsed.set("training.lora.rank",
                      rank != nullptr && rank->is_int() ? *rank : Node::integer(4));
-  Node targets = Node::list();  // to_q, to_k, to_v and to_out of the attention
-  for (const char* target : {"q_proj", "k_proj", "v_proj", "o_proj"})
+  Node targets = Node::list();  // as the scripts have them
+  for (const char* target : {"to_q", "to_k", "to_v", "to_out.0"})
     targets.append(Node::string(target));
   reading.parsed.set("training.lora.targets", std::move(targets));
   for (const char* key : {"network_dim", "network_module", "rank", "lora_rank", "use_lora"})
@@ -180,7 +187,7 @@ void read_own_command(CommandReading& reading) {
       return;
     }
   }
-  for (const char* key : {"config", "config_file", "job.config_file", "cfg"}) {
+  for (const char* key : {"config", "config_file", "job.config_file", "cfg", "c"}) {
     const std::string config = reading.text(key);
     if (config.empty() || !find_named_file(reading, config)) continue;
     reading.flags.tree.erase(key);

@@ -96,6 +96,10 @@ void set_method(CommandReading& reading) {
   if (reading.launch.action != "rlhf") return;
   if (method == "grpo" || method == "ppo" || method == "gkd") {
     reading.set_default("num_generations", Node::integer(8));
+    // The length of a sample is that of its prompt; the answer comes on top.
+    const Node* length = reading.flag("max_length");
+    reading.set_default("max_prompt_length", length != nullptr ? *length : Node::integer(2048));
+    reading.set_default("max_completion_length", Node::integer(512));
   } else if (method == "kto") {
     reading.set_default("beta", Node::number(0.1));
     reading.set_default("desirable_weight", Node::number(1));
@@ -128,6 +132,13 @@ void read_swift_command(CommandReading& reading) {
     reading.assume(
         fmt::format("{}: no per_device_train_batch_size: swift's default of 1", reading.file));
     reading.set_default("per_device_train_batch_size", Node::integer(1));
+  }
+  if (reading.flag("max_length") == nullptr && reading.flag("max_prompt_length") == nullptr) {
+    reading.assume(
+        fmt::format("{}: no max_length, so swift takes samples as long as the model "
+                    "allows: 2048 tokens are counted",
+                    reading.file));
+    reading.set_default("max_length", Node::integer(2048));
   }
   reading.set_default("gradient_checkpointing", Node::boolean(true));
   // The tool loads and trains in the type of the model's config.json, bfloat16 for most.

@@ -27,6 +27,13 @@ std::string named_configuration(CommandReading& reading) {
 }  // namespace
 
 void read_llama_factory_command(CommandReading& reading) {
+  static constexpr auto kSpellings = std::to_array<Spelling>({
+      {"base_model", "model_name_or_path"},  // of alpaca-lora and its heirs
+      {"micro_batch_size", "per_device_train_batch_size"},
+      {"lora_r", "lora_rank"},
+      {"lora_target_modules", "lora_target"},
+  });
+  reading.rename(kSpellings);
   const std::string config = named_configuration(reading);
   if (!config.empty()) {
     read_with_file(config, reading);

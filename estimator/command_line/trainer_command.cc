@@ -16,6 +16,7 @@ constexpr auto kSpellings = std::to_array<Spelling>({
     {"model_id", "model_name_or_path"},
     {"model_path", "model_name_or_path"},
     {"base_model", "model_name_or_path"},
+    {"base_model_name_or_path", "model_name_or_path"},
     {"actor_model_name_or_path", "model_name_or_path"},  // DeepSpeed-Chat
     {"config_name", "model_name_or_path"},               // run_clm.py from scratch
     {"per_device_batch_size", "per_device_train_batch_size"},

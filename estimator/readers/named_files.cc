@@ -18,13 +18,16 @@ bool is_there(const fs::path& path) {
 
 fs::path found_from(const fs::path& file, const fs::path& named) {
   if (named.is_absolute()) return is_there(named) ? named : fs::path();
-  fs::path folder = fs::absolute(file).parent_path();
-  for (int steps = 0; steps < 8; ++steps) {
-    if (is_there(folder / named)) return folder / named;
-    if (!folder.has_parent_path() || folder == folder.parent_path()) break;
-    folder = folder.parent_path();
+  std::error_code ignored;
+  for (const fs::path& start : {fs::absolute(file).parent_path(), fs::current_path(ignored)}) {
+    fs::path folder = start;
+    for (int steps = 0; steps < 8; ++steps) {
+      if (is_there(folder / named)) return folder / named;
+      if (!folder.has_parent_path() || folder == folder.parent_path()) break;
+      folder = folder.parent_path();
+    }
   }
-  return is_there(named) ? named : fs::path();
+  return {};
 }
 
 std::optional<ParsedFile> deepspeed_by_name(const ParsedFile& parsed, const std::string& named) {

@@ -10,7 +10,7 @@
 namespace memfathom {
 
 // Where the file stands that `file` names: beside that one, in a folder above (examples name their
-// files from the top of the repository), or where the program runs. Empty: nowhere.
+// files from the top of the repository), or where the program runs and above. Empty: nowhere.
 std::filesystem::path found_from(const std::filesystem::path& file,
                                  const std::filesystem::path& named);
 

@@ -183,6 +183,10 @@ void make_change(const KeyChange& change, const Node& wanted, std::optional<std:
   const auto distance = [&](const std::vector<ParsedFile>& some) {
     return differences(job_of(some, {}, num_gpus), wanted).size();
   };
+  const auto is_open = [&] {
+    const std::vector<std::string> keys = differences(job_of(files, {}, num_gpus), wanted);
+    return std::find(keys.begin(), keys.end(), change.key) != keys.end();
+  };
   std::size_t nearest = distance(files);
   for (const bool own : {true, false}) {
     bool made = false;
@@ -192,7 +196,7 @@ void make_change(const KeyChange& change, const Node& wanted, std::optional<std:
       if (again.empty()) continue;
       const std::size_t left = distance(again);
       // A file that another one overrules brings nothing, but must not contradict it.
-      if (left > nearest || (left == nearest && !(own && made))) continue;
+      if (left > nearest || (left == nearest && !(own && (made || !is_open())))) continue;
       files = std::move(again);
       nearest = left;
       made = true;

@@ -75,7 +75,7 @@ class Session:
         these; ``keys`` are keys of a job without their section, or dotted ones in ``**{...}``, and win.
 
         >>> Session(db=None).estimate("model: {preset: gpt2}", batch_size=2, sequence_length=256).device_peak
-        3.86 GiB
+        3.01 GiB
         """
         return self._estimate(request(job, keys, {"explain": explain or None}))
 
@@ -137,7 +137,7 @@ class Session:
 
         >>> advice = Session(db=None).recommend(model="llama-2-7b", sequence_length=512, gpu="rtx-4090")
         >>> advice.fits, advice.suggestions[0].name
-        (False, 'qlora')
+        (False, 'expandable')
         """
         return Recommendation._read(self._ask("recommend", request(job, keys, {"probability": probability})))
 

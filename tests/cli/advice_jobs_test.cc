@@ -71,8 +71,8 @@ TEST_P(AdviceJobsTest, FitsAgainAfterItWasWritten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SetUps, AdviceJobsTest, ::testing::ValuesIn(all_jobs()),
-                         [](const ::testing::TestParamInfo<json>& info) {
-                           std::string name = info.param.at("name");
+                         [](const ::testing::TestParamInfo<json>& of) {
+                           std::string name = of.param.at("name");
                            for (char& c : name) {
                              if (c == '-') c = '_';
                            }

@@ -139,8 +139,9 @@ TEST(OneStackTest, EveryGpuIsAnsweredForTheSamePyTorch) {
   const json hopper = answer("h100-80gb");  // 264
   for (const json& result : {consumer, ada, small_ampere, ampere, hopper}) {
     EXPECT_EQ(result["calibration"]["name"], "current/pytorch");
-    EXPECT_EQ(bytes(result, "allocated_peak_bytes") / (1 << 27),
-              bytes(ampere, "allocated_peak_bytes") / (1 << 27));  // but for cuBLAS workspaces
+    EXPECT_LT(
+        std::abs(bytes(result, "allocated_peak_bytes") - bytes(ampere, "allocated_peak_bytes")),
+        std::int64_t{128} << 20);  // cuBLAS workspaces
   }
   EXPECT_EQ(small_ampere["totals"], ampere["totals"]);
   EXPECT_LT(outside(consumer), outside(ada));

@@ -98,13 +98,13 @@ std::string place() {
   return given == nullptr ? "" : given;
 }
 
-enum class Telling { kMemory, kZero, kHostIds, kNotAvailable, kNotSupported };
+enum class Telling { kMemory, kZero, kHostIds, kNotAvailable, kRefused };
 
 // What the driver tells of a process.
 Telling telling() {
   if (std::getenv("MEMFATHOM_FAKE_CONTAINER") != nullptr) return Telling::kZero;
   if (std::getenv("MEMFATHOM_FAKE_SECRETIVE") != nullptr || place() == "vgpu")
-    return Telling::kNotSupported;
+    return Telling::kRefused;
   if (place() == "wsl") return Telling::kNotAvailable;
   if (place() != "container") return Telling::kMemory;
   if (FAKE_BRANCH < 550) return Telling::kHostIds;
@@ -245,7 +245,7 @@ int nvmlDeviceGetConfComputeMemSizeInfo(void*, void*) { return kNotSupported; }
 int nvmlDeviceGetRunningProcessDetailList(void*, void*) { return kNotSupported; }
 #endif
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeEntry* entries) {
-  if (telling() == Telling::kNotSupported) return kNotSupported;
+  if (telling() == Telling::kRefused) return kNotSupported;
   if (are_divided() && gpu_at(device).whole == nullptr) return kNoPermission;
   const std::vector<FakeProcess> now = processes_now();
   if (*count < now.size()) {

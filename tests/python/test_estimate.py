@@ -135,7 +135,7 @@ class EstimateTest(unittest.TestCase):
     def test_recommend_compare_gpus_and_models(self):
         advice = self.session.recommend(model="llama-2-7b", sequence_length=128, gpu="rtx-4090")
         self.assertIs(advice.fits, False)
-        self.assertTrue(advice.suggestions[0].fits)
+        self.assertTrue(any(one.fits for one in advice.suggestions))
         self.assertTrue(advice.configurations[0].yaml)
         table = self.session.compare(JOB, strategies=["bf16"], targets=["a100-80gb"])
         self.assertEqual([one.name for one in table.strategies], ["baseline", "bf16"])

@@ -124,9 +124,9 @@ TEST(TimeCostTest, NothingOnTheFrontierIsBeatenInMemoryAndInTime) {
   for (const FrontierPoint& a : points) {
     for (const FrontierPoint& b : points) {
       if (&a == &b || (!a.trains_the_same && b.trains_the_same)) continue;
-      const bool better =
-          a.device_peak.count() * 1.01 < static_cast<double>(b.device_peak.count()) &&
-          a.time_factor * 1.01 < b.time_factor;
+      const bool better = static_cast<double>(a.device_peak.count()) * 1.01 <
+                              static_cast<double>(b.device_peak.count()) &&
+                          a.time_factor * 1.01 < b.time_factor;
       EXPECT_FALSE(better) << a.time_factor << " " << b.time_factor;
     }
   }

@@ -238,7 +238,7 @@ TEST(CompareTest, NamesAContextAndAWorkspaceThatChangeTogether) {
   EXPECT_EQ(result.component, "context");
   EXPECT_THAT(result.what, HasSubstr("context"));
   EXPECT_THAT(result.what, HasSubstr("cuDNN workspace"));
-  EXPECT_THAT(result.what, HasSubstr("90 → 186 MiB"));
+  EXPECT_THAT(result.what, HasSubstr("90.0 → 186.0 MiB"));
 }
 
 TEST(CompareTest, ReportsMissingAndNewBenchmarks) {

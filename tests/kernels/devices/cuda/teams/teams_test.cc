@@ -196,19 +196,26 @@ TEST_F(TeamsTest, AShuffleThatSomeLanesSkipIsFound) {
 }
 
 #ifdef MEMFATHOM_TEAMS_TSAN
+// ThreadSanitizer drops a race whose earlier access it can no longer attribute, so one run may miss
+// it.
+constexpr int kTries = 50;
+
 TEST_F(TeamsTest, SharedMemoryWithoutABarrierIsARace) {
-  executor_.rows(1, [](const auto& team, std::int64_t) {
-    __shared__ double shared[kWarps];
-    if (team.lane() % kWarp == 0) shared[team.lane() / kWarp] = team.lane();
-    volatile double first = shared[0];  // before everybody has written
-    (void)first;
-  });
+  for (int i = 0; i < kTries && races == races_before_; ++i) {
+    executor_.rows(1, [](const auto& team, std::int64_t) {
+      __shared__ double shared[kWarps];
+      if (team.lane() % kWarp == 0) shared[team.lane() / kWarp] = team.lane();
+      volatile double first = shared[0];  // before everybody has written
+      (void)first;
+    });
+  }
   EXPECT_GT(races, races_before_);
 }
 
 TEST_F(TeamsTest, TwoThreadsThatWriteOneElementAreARace) {
   std::vector<float> out(300);
-  executor_.each(600, [&](std::int64_t i) { out[static_cast<std::size_t>(i / 2)] = 1; });
+  for (int i = 0; i < kTries && races == races_before_; ++i)
+    executor_.each(600, [&](std::int64_t k) { out[static_cast<std::size_t>(k / 2)] = 1; });
   EXPECT_GT(races, races_before_);
 }
 #endif
