@@ -30,12 +30,12 @@ constexpr double kBetweenNodes = 25;
 // GH200, whose host link is NVLink-C2C). 0: none, or only a bridge between two cards that is sold
 // apart (A40, RTX A6000, RTX 3090, MI210).
 //
-// The sheets themselves were not at hand. The 16-bit figures of A100, A800, H100, H800, H20, H200,
-// B200, B300, V100, T4, L40, L40S, A40, RTX A6000 and MI300X were compared with the tables of
-// torchtitan, verl, NeMo-RL and Lightning, which name the sheets; A10, A10G, RTX 4090, RTX 5090 and
-// the memory of these with published comparisons. P100, A30, L4, RTX 6000 Ada, RTX 3090, 3080 and
-// 4080, MI210 and the PCIe of the B300 (its board has switches of the sixth generation) are from
-// memory, unchecked. H20 and H800 have no public sheet.
+// The sheets themselves were not at hand. Compared with the tables of torchtitan, verl, NeMo-RL and
+// Lightning, which name them: the 16-bit figures of A100, A800, H100, H800, H20, H200, B200, B300,
+// V100, T4, A10, L40, L40S, A40, RTX A6000 and MI300X (1300 and 1336 there). With published
+// comparisons: those of RTX 4090 and 5090, and the memory of H100, H200, H20, B200, A10, A10G, A40,
+// MI300X, RTX 4090 and 5090. All else is from memory, unchecked: P100, A30, L4, RTX 6000 Ada, 3090,
+// 3080 and 4080, MI210, the products of the A10G, most links. H20 and H800 have no public sheet.
 struct DataSheet {
   std::string_view gpu;
   double tera_16_bit, tera_32_bit, memory, nvlink, pcie;
