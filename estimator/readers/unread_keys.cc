@@ -283,7 +283,7 @@ class Collector {
       if (is_accounted_for(entry)) continue;
       if (entry.is_map()) {
         collect(entry, is_read);
-      } else if (!is_read) {
+      } else if (!is_read || contradicts_another(entry)) {
         add(entry);
       }
     }
@@ -307,18 +307,34 @@ class Collector {
     return parsed_.format == FileFormat::kModelConfig && is_set_to_change(entry);
   }
 
-  // The same number under a name of the same section that was read.
+  // The number under the other name in the same section, if it was read there.
+  const Node* read_number(const Node& entry, std::string_view other) const {
+    const std::string_view path = entry.path();
+    const std::string first =
+        std::string(path.substr(0, path.size() - entry.key().size())) + std::string(other);
+    const Node* value = value_at(parsed_.content, relative(first));
+    const bool is_read =
+        value != nullptr && value->is_int() && recorder_.looked_up().contains(first);
+    return is_read ? value : nullptr;
+  }
+
   bool repeats_another(const Node& entry) const {
     if (parsed_.format != FileFormat::kModelConfig || !entry.is_int()) return false;
-    const std::string_view path = entry.path();
-    const std::string section(path.substr(0, path.size() - entry.key().size()));
     return std::any_of(kSecondNames.begin(), kSecondNames.end(), [&](const SecondName& name) {
       if (name.second != entry.key()) return false;
-      const std::string first = section + std::string(name.first);
-      const Node* value = value_at(parsed_.content, relative(first));
-      return value != nullptr && value->is_int() &&
-             value->unchecked_number() == entry.unchecked_number() &&
-             recorder_.looked_up().contains(first);
+      const Node* value = read_number(entry, name.first);
+      return value != nullptr && value->unchecked_number() == entry.unchecked_number();
+    });
+  }
+
+  // Readers that know both names take the first: the second is looked up and not used.
+  bool contradicts_another(const Node& entry) const {
+    if (parsed_.format != FileFormat::kModelConfig || !entry.is_int()) return false;
+    static constexpr auto kAliases = std::to_array<SecondName>({{"num_hidden_layers", "n_layer"},
+                                                                {"num_attention_heads", "n_head"},
+                                                                {"hidden_size", "n_embed"}});
+    return std::any_of(kAliases.begin(), kAliases.end(), [&](const SecondName& name) {
+      return name.second == entry.key() && read_number(entry, name.first) != nullptr;
     });
   }
 
