@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/chart.h"
 #include "core/document.h"
+#include "core/host_memory.h"
 #include "core/parallel_for.h"
 #include "estimator/accuracy/accuracy.h"
 #include "estimator/command_line/command_line.h"
@@ -15,6 +17,7 @@
 #include "estimator/json/estimate_json.h"
 #include "estimator/json/lists_json.h"
 #include "estimator/readers/merge.h"
+#include "estimator/readers/read_text.h"
 #include "estimator/session/answer_job.h"
 #include "estimator/session/compare_strategies.h"
 #include "estimator/session/gpus_for_job.h"
@@ -50,7 +53,14 @@ std::vector<std::string> strings_at(const Node& request, std::string_view key) {
   return values;
 }
 
-// `job`: a map, or the text of a job file. `files`: paths of job files and of other tools' files.
+// An entry of `files`: a path, or {"name", "text"}, the contents of a file.
+std::vector<ParsedFile> read_entry(const Node& entry) {
+  if (!entry.is_map()) return read_source(entry.as_string());
+  entry.check_keys({"name", "text"});
+  return read_text(entry.at("text").as_string(), entry.at("name").as_string());
+}
+
+// `job`: a map, or the text of a job file. `files`: job files and other tools' files.
 // `command`: the training command as a list of words, or a shell script's text. `set`: dotted keys,
 // which override all of them.
 JobInput read_request_job(const Node& request) {
@@ -61,8 +71,10 @@ JobInput read_request_job(const Node& request) {
     given.content = job->is_string() ? parse_document(job->as_string(), kRequest) : *job;
     given.file = kRequest;
   }
-  for (const std::string& path : strings_at(request, "files")) {
-    for (ParsedFile& parsed : read_source(path)) files.push_back(std::move(parsed));
+  if (const Node* entries = request.find("files")) {
+    for (const Node& entry : entries->items()) {
+      for (ParsedFile& parsed : read_entry(entry)) files.push_back(std::move(parsed));
+    }
   }
   if (const Node* command = request.find("command")) {
     const std::vector<ParsedFile> read = command->is_string()
@@ -92,11 +104,19 @@ std::string estimate_request(std::string_view text, const Estimator& estimator) 
   const Node request = parse_json(text, kRequest);
   EstimateRequest options;
   if (!is_bare_job(request)) {
-    check_request(request, {"explain", "rule_of_thumb"});
+    check_request(request, {"explain", "rule_of_thumb", "charts", "document"});
     options = {flag_at(request, "explain"), flag_at(request, "rule_of_thumb")};
   }
   const JobInput input = read_request_job(request);
-  return to_text(answer_json(answer_estimate(input, options, estimator), input), kIndented);
+  const EstimateAnswer answer = answer_estimate(input, options, estimator);
+  nlohmann::ordered_json result = answer_json(answer, input);
+  if (is_bare_job(request)) return to_text(result, kIndented);
+  if (flag_at(request, "document")) result["document"] = to_json(input.document);
+  if (flag_at(request, "charts")) {
+    result["charts"] = {{"peak", peak_chart(answer.estimate)},
+                        {"timeline", timeline_chart(estimator.timeline(input.job))}};
+  }
+  return to_text(result, kIndented);
 }
 
 std::string batch_request(std::string_view lines, std::string_view options_text,
@@ -129,7 +149,8 @@ std::string recommend_request(std::string_view text, const Estimator& estimator)
   const Node request = parse_json(text, kRequest);
   RecommendOptions options;
   if (!is_bare_job(request)) {
-    check_request(request, {"probability"});
+    check_request(request, {"probability", "frontier"});
+    options.frontier = flag_at(request, "frontier");
     if (const Node* probability = request.find("probability")) {
       options.probability = probability->as_number();
       if (*options.probability <= 0 || *options.probability >= 1)
@@ -137,6 +158,7 @@ std::string recommend_request(std::string_view text, const Estimator& estimator)
     }
   }
   const JobInput input = read_request_job(request);
+  if (estimator.live_target(input.job) != nullptr) options.host_memory = host_memory();
   return to_text(answer_json(answer_recommend(input, options, estimator), input), kIndented);
 }
 

@@ -10,6 +10,8 @@ ExitCode run_calibrate(const Arguments& arguments, Context& context);
 ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);
 ExitCode run_db(const Arguments& arguments, Context& context);
+ExitCode run_capture(const Arguments& arguments, Context& context);
+ExitCode run_oom(const Arguments& arguments, Context& context);
 ExitCode run_check(const Arguments& arguments, Context& context);
 ExitCode run_compare(const Arguments& arguments, Context& context);
 ExitCode run_recommend(const Arguments& arguments, Context& context);

@@ -29,6 +29,11 @@ std::string with_hyphens(std::string word) {
   return word;
 }
 
+// Where the user's own command line begins after `capture`: train.py, or -m module.
+bool begins_script(const std::string& word) {
+  return word == "-m" || (!word.starts_with("-") && word.ends_with(".py"));
+}
+
 bool* flag_of(GlobalOptions& global, std::string_view word) {
   if (word == "--quiet" || word == "-q") return &global.quiet;
   if (word == "--verbose" || word == "-v") return &global.verbose;
@@ -50,6 +55,12 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
   CommandLine line;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--") {  // what follows belongs to somebody else
+      line.arguments.insert(line.arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
+                            words.end());
+      break;
+    }
+    if (line.command == "capture" && begins_script(words[i])) {
+      line.arguments.emplace_back("--");
       line.arguments.insert(line.arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
                             words.end());
       break;

@@ -1,6 +1,7 @@
 # The choices of a build, and the compiler flags every target shares.
 option(MEMFATHOM_CUDA "Build the CUDA module (needs nvcc)" OFF)
 option(MEMFATHOM_RELEASE_ARCHITECTURES "Build the CUDA module for every generation of GPUs from Turing on" OFF)
+option(MEMFATHOM_CPU "Build the CPU module (needs oneDNN and FFTW); the tests need it" ON)
 option(MEMFATHOM_TESTS "Build the tests" ON)
 option(MEMFATHOM_BENCHMARKS "Build the benchmarks" ON)
 option(MEMFATHOM_FUZZ "Build the fuzz targets of tests/fuzz (needs clang)" OFF)

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "core/parse_toml.h"
 
 namespace memfathom {
 namespace {
@@ -35,6 +36,7 @@ std::string read_all(const std::string& path, const DocumentLimits& limits) {
 
 Node parse_document(std::string_view text, const std::string& file, const DocumentLimits& limits) {
   const std::string_view name = file;
+  if (name.ends_with(".toml")) return parse_toml(text, file, 1, limits);
   const bool named_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool braced = start != std::string_view::npos && (text[start] == '{' || text[start] == '[');

@@ -29,8 +29,11 @@ std::string Environment::device_key() const {
 }
 
 std::string Environment::stack_key() const {
-  return fmt::format("driver {}|cuda {}|cublas {}|cudnn {}|cufft {}|{} {}", driver, cuda, cublas,
-                     cudnn, cufft, framework, framework_version);
+  std::string key = fmt::format("driver {}|cuda {}|cublas {}|cudnn {}|cufft {}|{} {}", driver, cuda,
+                                cublas, cudnn, cufft, framework, framework_version);
+  // Rows from before it was recorded keep their key.
+  if (!module_loading.empty()) key += fmt::format("|{} loading", module_loading);
+  return key;
 }
 
 }  // namespace memfathom

@@ -19,7 +19,8 @@ struct Environment {
   std::string cublas;
   std::string cudnn;
   std::string cufft;
-  std::string framework;  // "memfathom" (our own layers) or "pytorch"
+  std::string module_loading;  // how CUDA loads kernels: "lazy" or "eager"; empty: not known
+  std::string framework;       // "memfathom" (our own layers) or "pytorch"
   std::string framework_version;
   std::string os;
 

@@ -18,11 +18,19 @@ struct Gpu {
   std::string_view kind;          // data centre | workstation | consumer | laptop
   std::int64_t memory_mib;        // the total that the driver's tool shows
   bool as_shown;                  // true: as the tool shows it; false: the nominal size
+  int multiprocessors;            // 0: unknown
 
   Bytes memory() const { return Bytes{memory_mib} * (1 << 20); }
   // 80 for sm_80; 0 for other vendors.
   int compute_capability() const;
+  // Threads that can be resident at once, in 1024s: the size of what a CUDA context keeps for each
+  // of them. 0: unknown.
+  double resident_kilothreads() const;
 };
+
+// The most threads that one multiprocessor of this capability holds (CUDA programming guide,
+// "Technical Specifications per Compute Capability").
+int resident_threads_per_multiprocessor(int compute_capability);
 
 std::span<const Gpu> gpus_by_memory();  // smallest memory first
 

@@ -15,6 +15,10 @@ namespace memfathom {
 // whole family.
 inline constexpr std::string_view kUnseenGroup = "unseen";
 
+// The group of a calibration whose ratios are not those of jobs but of what processes hold outside
+// the allocator (core/outside_allocator.h): reported / predicted.
+inline constexpr std::string_view kOutsideGroup = "outside";
+
 // The ratios that apply to a job of `group`: the group's own if it has any; those of all samples
 // ("") if `group` is empty or is listed without ratios, because it was sampled and did not differ;
 // else those of kUnseenGroup. Null if the calibration has no ratios.

@@ -135,19 +135,21 @@ constexpr const char* kSourceNames = "one of exact, measured, fitted, published,
 }  // namespace
 
 json to_json(const Environment& environment) {
-  return {{"gpu", environment.gpu},
-          {"architecture", environment.architecture},
-          {"memory_total_bytes", environment.memory_total.count()},
-          {"ecc", environment.ecc},
-          {"mig", environment.mig},
-          {"driver", environment.driver},
-          {"cuda", environment.cuda},
-          {"cublas", environment.cublas},
-          {"cudnn", environment.cudnn},
-          {"cufft", environment.cufft},
-          {"framework", environment.framework},
-          {"framework_version", environment.framework_version},
-          {"os", environment.os}};
+  json object{{"gpu", environment.gpu},
+              {"architecture", environment.architecture},
+              {"memory_total_bytes", environment.memory_total.count()},
+              {"ecc", environment.ecc},
+              {"mig", environment.mig},
+              {"driver", environment.driver},
+              {"cuda", environment.cuda},
+              {"cublas", environment.cublas},
+              {"cudnn", environment.cudnn},
+              {"cufft", environment.cufft},
+              {"framework", environment.framework},
+              {"framework_version", environment.framework_version},
+              {"os", environment.os}};
+  if (!environment.module_loading.empty()) object["module_loading"] = environment.module_loading;
+  return object;
 }
 
 Environment environment_from_json(const json& object) {
@@ -163,6 +165,7 @@ Environment environment_from_json(const json& object) {
   reader.read("cublas", environment.cublas);
   reader.read("cudnn", environment.cudnn);
   reader.read("cufft", environment.cufft);
+  reader.read("module_loading", environment.module_loading);
   reader.read("framework", environment.framework);
   reader.read("framework_version", environment.framework_version);
   reader.read("os", environment.os);

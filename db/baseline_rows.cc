@@ -25,7 +25,7 @@ std::vector<Baseline> baselines(Connection& connection) {
   Query query(connection,
               "SELECT uid, name, created, document, gpu, architecture, memory_total_bytes, ecc, "
               "mig, driver, cuda, cublas,"
-              " cudnn, cufft, framework, framework_version, os FROM baselines b"
+              " cudnn, cufft, framework, framework_version, os, module_loading FROM baselines b"
               " JOIN environments e ON e.id = b.environment_id ORDER BY created, uid");
   while (query.step()) {
     Baseline& baseline = all.emplace_back();

@@ -114,7 +114,7 @@ Calibration calibration_at(Connection& connection, std::int64_t row) {
               " held_out_p90_error, under_by_10_percent, coverage_90, validation_rows, supersedes, "
               "gpu, architecture,"
               " memory_total_bytes, ecc, mig, driver, cuda, cublas, cudnn, cufft, framework, "
-              "framework_version, os"
+              "framework_version, os, module_loading"
               " FROM calibrations c JOIN environments e ON e.id = c.environment_id WHERE c.id = ?",
               row);
   if (!query.step()) return c;

@@ -90,12 +90,9 @@ ContentHash& ContentHash::add(const Environment& e) {
       .add(e.mig)
       .add(e.driver)
       .add(e.cuda);
-  return add(e.cublas)
-      .add(e.cudnn)
-      .add(e.cufft)
-      .add(e.framework)
-      .add(e.framework_version)
-      .add(e.os);
+  add(e.cublas).add(e.cudnn).add(e.cufft).add(e.framework).add(e.framework_version).add(e.os);
+  // Rows from before it was recorded keep their id.
+  return e.module_loading.empty() ? *this : add("module_loading").add(e.module_loading);
 }
 
 void ContentHash::append(const void* data, std::size_t size) {

@@ -21,6 +21,8 @@ struct Run {
   std::optional<std::string> finished;  // nullopt while it runs and after an interruption
   std::string program;                  // the version of memfathom that measured
   std::string nonce;  // set by the store if empty: distinguishes runs of the same second
+  // Of the cuDNN that the framework loaded, which need not be the system's; empty: not known.
+  std::string cudnn_directory;
 };
 
 struct StoredSample {

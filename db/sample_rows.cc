@@ -31,7 +31,8 @@ std::vector<RunRow> matching_runs(Connection& connection, const SampleFilter& fi
       connection,
       "SELECT r.id, r.uid, gpu, architecture, memory_total_bytes, ecc, mig, driver, cuda, cublas, "
       "cudnn, cufft,"
-      " framework, framework_version, os FROM runs r JOIN environments e ON e.id = r.environment_id"
+      " framework, framework_version, os, module_loading FROM runs r"
+      " JOIN environments e ON e.id = r.environment_id"
       " ORDER BY r.started, r.uid");
   while (query.step()) {
     RunRow run;
@@ -115,17 +116,21 @@ void read_details(Connection& connection, std::int64_t row, Sample& sample) {
 std::string uid_of(const Run& run) {
   ContentHash hash("run");
   hash.add(run.environment);
-  return hash.add(run.plan).add(run.started).add(run.program).add(run.nonce).uid();
+  hash.add(run.plan).add(run.started).add(run.program).add(run.nonce);
+  // Rows from before it was recorded keep their id.
+  if (!run.cudnn_directory.empty()) hash.add(run.cudnn_directory);
+  return hash.uid();
 }
 
 Insertion insert_run(Connection& connection, Run run) {
   run.id = uid_of(run);
   const std::int64_t environment = environment_row(connection, run.environment);
-  const int added = Query(connection,
-                          "INSERT INTO runs (uid, environment_id, plan, started, program, nonce)"
-                          " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                          run.id, environment, run.plan, run.started, run.program, run.nonce)
-                        .run();
+  const int added =
+      Query(connection,
+            "INSERT INTO runs (uid, environment_id, plan, started, program, nonce,"
+            " cudnn_directory) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            run.id, environment, run.plan, run.started, run.program, run.nonce, run.cudnn_directory)
+          .run();
   if (run.finished) finish_run(connection, run.id, *run.finished);
   return {run.id, added > 0};
 }
@@ -143,14 +148,17 @@ void finish_run(Connection& connection, std::string_view run, std::string_view f
 
 std::vector<Run> runs(Connection& connection) {
   std::vector<Run> all;
-  Query query(connection,
-              "SELECT uid, plan, started, finished, program, nonce, gpu, architecture, "
-              "memory_total_bytes, ecc, mig,"
-              " driver, cuda, cublas, cudnn, cufft, framework, framework_version, os"
-              " FROM runs r JOIN environments e ON e.id = r.environment_id ORDER BY started, uid");
+  Query query(
+      connection,
+      "SELECT uid, plan, started, finished, program, nonce, cudnn_directory, gpu, "
+      "architecture, "
+      "memory_total_bytes, ecc, mig,"
+      " driver, cuda, cublas, cudnn, cufft, framework, framework_version, os, module_loading"
+      " FROM runs r JOIN environments e ON e.id = r.environment_id ORDER BY started, uid");
   while (query.step()) {
     Run& run = all.emplace_back();
-    query.read_all(run.id, run.plan, run.started, run.finished, run.program, run.nonce);
+    query.read_all(run.id, run.plan, run.started, run.finished, run.program, run.nonce,
+                   run.cudnn_directory);
     read_environment(query, run.environment);
   }
   return all;

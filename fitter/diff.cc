@@ -64,7 +64,7 @@ std::string environment_change(const Environment& before, const Environment& aft
     const char* name;
     std::string Environment::*value;
   };
-  constexpr std::array<Field, 11> kFields{{{"gpu", &Environment::gpu},
+  constexpr std::array<Field, 12> kFields{{{"gpu", &Environment::gpu},
                                            {"architecture", &Environment::architecture},
                                            {"mig", &Environment::mig},
                                            {"driver", &Environment::driver},
@@ -72,6 +72,7 @@ std::string environment_change(const Environment& before, const Environment& aft
                                            {"cublas", &Environment::cublas},
                                            {"cudnn", &Environment::cudnn},
                                            {"cufft", &Environment::cufft},
+                                           {"module loading", &Environment::module_loading},
                                            {"framework", &Environment::framework},
                                            {"framework version", &Environment::framework_version},
                                            {"os", &Environment::os}}};

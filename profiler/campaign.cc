@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
-#include <thread>
 
 #include "core/error.h"
-#include "profiler/nvml.h"
-#include "profiler/probe_target.h"
+#include "profiler/checked_probe.h"
 #include "profiler/virtual_gpu.h"
 
 namespace memfathom {
@@ -90,97 +86,9 @@ class Repeats {
   std::vector<Sample> readings_;
 };
 
-// The whole GPU's use around a probe. A figure of the whole GPU is only the probe's if the GPU's
-// use is the same after the probe as before it.
-class Surroundings {
- public:
-  explicit Surroundings(const CampaignOptions& options) : options_(options) {
-    const DeviceName device = parse_device(options.device);
-    if (device.kind != DeviceKind::kCuda) return;
-    index_ = device.index;
-    std::string why;
-    nvml_ = Nvml::open(&why);
-    before_ = used();
-  }
-
-  // Why a reading of `metric` is disturbed; empty if it is not. `reply` is the probe's.
-  std::string disturbance(const std::string& metric, const ProbeReply& reply) const {
-    if (metric == "mem-get-info") return disturbance_by_probe(reply);
-    if (metric != "nvml-device" || !before_) return {};
-    const Clock::time_point start = Clock::now();
-    for (;;) {
-      const std::optional<Bytes> now = used();
-      if (!now || std::abs((*now - *before_).count()) <= kTolerance.count()) return {};
-      if (Clock::now() - start >= options_.return_limit)
-        return fmt::format("the GPU's use was {} before the probe and is {} after it",
-                           to_string(*before_), to_string(*now));
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
-
- private:
-  static constexpr Bytes kTolerance{4 << 20};
-  // Integrated GPUs share the system's memory, which never rests.
-  static constexpr Bytes kSharedTolerance{64 << 20};
-
-  std::optional<Bytes> used() const {
-    if (!nvml_) return std::nullopt;
-    try {
-      return nvml_->device_used(index_);
-    } catch (const Error&) {  // GPUs that share system memory do not report their own
-      return std::nullopt;
-    }
-  }
-  // Without NVML's figure only a process with a context knows the free memory, so that a second
-  // probe is started, without a job.
-  std::string disturbance_by_probe(const ProbeReply& reply) const {
-    ProbeRequest request;
-    request.device = options_.device;
-    request.ceiling = options_.ceiling;
-    const ProbeOutcome outcome =
-        run_probe(options_.program, request, options_.limit, options_.stop_now);
-    if (!outcome.reply) return {};
-    const Bytes now = outcome.reply->memory_free;
-    if (std::abs((now - reply.memory_free).count()) <= kSharedTolerance.count()) return {};
-    return fmt::format("{} of the GPU were free before the job and {} are after it",
-                       to_string(reply.memory_free), to_string(now));
-  }
-
-  const CampaignOptions& options_;
-  int index_ = 0;
-  std::unique_ptr<Nvml> nvml_;
-  std::optional<Bytes> before_;
-};
-
-// A GPU process holds at least what its allocator reserved.
-bool is_too_small(const Sample& reading) {
-  const bool of_gpu =
-      reading.device_metric.starts_with("nvml-") || reading.device_metric == "mem-get-info";
-  return of_gpu && reading.device_peak && reading.reserved_peak &&
-         *reading.device_peak < *reading.reserved_peak;
-}
-
 Sample take_reading(const Workload& workload, const CampaignOptions& options, int attempt) {
-  const Surroundings surroundings(options);
-  const ProbeOutcome outcome = run_probe(options.program, request_of(workload, options, attempt),
-                                         options.limit, options.stop_now);
-  Sample reading = sample_of(outcome);
-  if (reading.status != SampleStatus::kOk) return reading;
-  if (std::string why = surroundings.disturbance(reading.device_metric, *outcome.reply);
-      !why.empty()) {
-    reading.status = SampleStatus::kDisturbed;
-    reading.status_note = std::move(why);
-  } else if (!reading.device_peak) {
-    reading.status = SampleStatus::kFailed;
-    reading.status_note = "the probe's reply has no device peak";
-  } else if (is_too_small(reading)) {
-    reading.status = SampleStatus::kFailed;
-    reading.status_note = fmt::format(
-        "the device peak {} ({}) is below the {} that the allocator reserved: the driver does not "
-        "report this process's memory",
-        to_string(*reading.device_peak), reading.device_metric, to_string(*reading.reserved_peak));
-  }
-  return reading;
+  return sample_of(run_checked_probe(options.program, request_of(workload, options, attempt),
+                                     {options.limit, options.return_limit, options.stop_now}));
 }
 
 Sample take_readings(const Workload& workload, const CampaignOptions& options, double seconds) {

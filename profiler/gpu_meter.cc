@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -19,59 +20,7 @@ const GpuProcess* find(const std::vector<GpuProcess>& processes, std::int64_t pi
   return at == processes.end() ? nullptr : &*at;
 }
 
-class NvmlMeter final : public MemoryMeter {
- public:
-  NvmlMeter(std::unique_ptr<Nvml> nvml, int index, bool has_context)
-      : nvml_(std::move(nvml)),
-        index_(index),
-        before_(nvml_->processes(index)),
-        device_before_(nvml_->device_used(index)),
-        pid_is_ambiguous_(!has_context && find(before_, getpid()) != nullptr) {}
-
-  // Before the context exists, NVML does not list this process: its use is 0, not the whole GPU's.
-  // A process that is listed has a context, so a use of 0 means that the driver does not report it:
-  // in a container, drivers 535.113.01 to 560.35.03 and later ones of the branches 535 and 550 list
-  // the id of the container's namespace but look the memory up by the host's id (open-gpu-kernel-
-  // modules, gpuFindClientInfoWithPidIterator in gpu_rmapi.c; _gpuMatchClientPid mends it in
-  // 565.57.01).
-  Bytes used() const override {
-    const std::lock_guard lock(mutex_);
-    const std::vector<GpuProcess> now = nvml_->processes(index_);
-    const GpuProcess* self = pid_is_ambiguous_ ? nullptr : find(now, getpid());
-    if (self != nullptr && self->used.value_or(Bytes{}).count() > 0) {
-      per_process_ = true;
-      return *self->used;
-    }
-    if (per_process_) return Bytes{};
-    // A process that starts and ends between two stages is only seen here. Where this process is
-    // not listed, its own entry may carry another id and would look like another process's.
-    if (self != nullptr && disturbance_.empty())
-      disturbance_ = describe_other_processes(before_, now, getpid());
-    return std::max(nvml_->device_used(index_) - device_before_, Bytes{});
-  }
-  std::string metric() const override {
-    const std::lock_guard lock(mutex_);
-    return per_process_ ? "nvml-process" : "nvml-device";
-  }
-  std::string disturbance() const override {
-    const std::lock_guard lock(mutex_);
-    // Other processes do not change this process's own figure.
-    return per_process_ ? std::string() : disturbance_;
-  }
-
- private:
-  std::unique_ptr<Nvml> nvml_;
-  int index_;
-  std::vector<GpuProcess> before_;
-  Bytes device_before_;
-  // In a container NVML may report host process ids: an entry with our id that existed before our
-  // context belongs to another process.
-  bool pid_is_ambiguous_;
-  mutable std::mutex mutex_;
-  mutable bool per_process_ = false;
-  mutable std::string disturbance_;
-};
-
+// The whole GPU's use from cudaMemGetInfo; 0 until there is a context.
 class MemGetInfoMeter final : public MemoryMeter {
  public:
   MemGetInfoMeter(int index, std::function<bool()> has_context)
@@ -88,14 +37,80 @@ class MemGetInfoMeter final : public MemoryMeter {
   std::function<bool()> has_context_;
 };
 
+// Nullopt where the GPU shares the system's memory: it does not report its own.
+std::optional<Bytes> reported_use(const Nvml::Gpu& gpu) {
+  try {
+    return gpu.used();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+class NvmlMeter final : public MemoryMeter {
+ public:
+  NvmlMeter(std::unique_ptr<Nvml> nvml, int index, std::function<bool()> has_context)
+      : nvml_(std::move(nvml)),
+        gpu_(nvml_->gpu(index)),
+        before_(gpu_.processes()),
+        device_before_(reported_use(gpu_)),
+        pid_is_ambiguous_(!has_context() && find(before_, getpid()) != nullptr),
+        by_cuda_(index, std::move(has_context)) {}
+
+  // Before the context exists, NVML does not list this process: its use is 0, not the whole GPU's.
+  // A process that is listed has a context, so a use of 0 means that the driver does not report it:
+  // in a container, drivers 535.113.01 to 560.35.03 and later ones of the branches 535 and 550 list
+  // the id of the container's namespace but look the memory up by the host's id (open-gpu-kernel-
+  // modules, gpuFindClientInfoWithPidIterator in gpu_rmapi.c; _gpuMatchClientPid mends it in
+  // 565.57.01). Integrated GPUs may report processes and not themselves, or the other way round.
+  Bytes used() const override {
+    const std::lock_guard lock(mutex_);
+    const std::vector<GpuProcess> now = gpu_.processes();
+    const GpuProcess* self = pid_is_ambiguous_ ? nullptr : find(now, getpid());
+    if (self != nullptr && self->used.value_or(Bytes{}).count() > 0) {
+      per_process_ = true;
+      return *self->used;
+    }
+    if (per_process_) return Bytes{};
+    // A process that starts and ends between two stages is only seen here. Where this process is
+    // not listed, its own entry may carry another id and would look like another process's.
+    if (self != nullptr && disturbance_.empty())
+      disturbance_ = describe_other_processes(before_, now, getpid());
+    if (!device_before_) return by_cuda_.used();
+    return std::max(gpu_.used() - *device_before_, Bytes{});
+  }
+  std::string metric() const override {
+    const std::lock_guard lock(mutex_);
+    if (per_process_) return "nvml-process";
+    return device_before_ ? "nvml-device" : by_cuda_.metric();
+  }
+  std::string disturbance() const override {
+    const std::lock_guard lock(mutex_);
+    // Other processes do not change this process's own figure.
+    return per_process_ ? std::string() : disturbance_;
+  }
+
+ private:
+  std::unique_ptr<Nvml> nvml_;
+  Nvml::Gpu gpu_;
+  std::vector<GpuProcess> before_;
+  std::optional<Bytes> device_before_;
+  // In a container NVML may report host process ids: an entry with our id that existed before our
+  // context belongs to another process.
+  bool pid_is_ambiguous_;
+  MemGetInfoMeter by_cuda_;
+  mutable std::mutex mutex_;
+  mutable bool per_process_ = false;
+  mutable std::string disturbance_;
+};
+
 }  // namespace
 
 std::unique_ptr<MemoryMeter> make_gpu_meter(int index, std::function<bool()> has_context) {
   std::string why;
   if (std::unique_ptr<Nvml> nvml = Nvml::open(&why)) {
     try {
-      return std::make_unique<NvmlMeter>(std::move(nvml), index, has_context());
-    } catch (const Error&) {  // GPUs that share system memory do not report their own
+      return std::make_unique<NvmlMeter>(std::move(nvml), index, has_context);
+    } catch (const Error&) {  // NVML does not have this GPU; CUDA will say what is wrong
     }
   }
   return std::make_unique<MemGetInfoMeter>(index, std::move(has_context));

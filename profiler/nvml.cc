@@ -52,10 +52,18 @@ Bytes Nvml::device_used(int index) const {
 }
 
 std::vector<GpuProcess> Nvml::processes(int index) const {
-  return processes_on(find_nvml_gpu(*library_, index).device);
+  return processes_on(find_nvml_gpu(*library_, index).device, /*with_names=*/true);
 }
 
-std::vector<GpuProcess> Nvml::processes_on(void* device) const {
+Nvml::Gpu Nvml::gpu(int index) const { return {*this, find_nvml_gpu(*library_, index).device}; }
+
+Bytes Nvml::Gpu::used() const { return bytes_of(nvml_.library_->memory_of(device_).used); }
+
+std::vector<GpuProcess> Nvml::Gpu::processes() const {
+  return nvml_.processes_on(device_, /*with_names=*/false);
+}
+
+std::vector<GpuProcess> Nvml::processes_on(void* device, bool with_names) const {
   int status = NvmlLibrary::kSuccess;
   const std::vector<NvmlLibrary::Process> infos = library_->processes_of(device, &status);
   // NVML reports a whole MIG GPU's memory only to root, and none for integrated and Windows GPUs.
@@ -67,7 +75,7 @@ std::vector<GpuProcess> Nvml::processes_on(void* device) const {
     process.pid = info.pid;
     if (info.used != NvmlLibrary::kNotAvailable) process.used = bytes_of(info.used);
     std::array<char, 256> name{};
-    if (library_->process_name != nullptr &&
+    if (with_names && library_->process_name != nullptr &&
         library_->process_name(info.pid, name.data(), name.size() - 1) == NvmlLibrary::kSuccess) {
       process.name = name.data();
     }
@@ -98,7 +106,7 @@ GpuStatus Nvml::status(int index) const {
   int minor = 0;
   if (library_->capability != nullptr) library_->capability(asked.whole, &major, &minor);
   status.compute_capability = 10 * major + minor;
-  status.processes = processes_on(asked.device);
+  status.processes = processes_on(asked.device, /*with_names=*/true);
   return status;
 }
 

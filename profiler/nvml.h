@@ -46,9 +46,23 @@ class Nvml {
   // Empty if the driver does not report processes to this user.
   std::vector<GpuProcess> processes(int index) const;
 
+  // A GPU that was looked up once, for many readings a second; valid as long as this object.
+  class Gpu {
+   public:
+    Bytes used() const;
+    std::vector<GpuProcess> processes() const;  // without names, which cost a call each
+
+   private:
+    friend class Nvml;
+    Gpu(const Nvml& nvml, void* device) : nvml_(nvml), device_(device) {}
+    const Nvml& nvml_;
+    void* device_;
+  };
+  Gpu gpu(int index) const;
+
  private:
   explicit Nvml(std::unique_ptr<NvmlLibrary> library);
-  std::vector<GpuProcess> processes_on(void* device) const;
+  std::vector<GpuProcess> processes_on(void* device, bool with_names) const;
 
   std::unique_ptr<NvmlLibrary> library_;
 };

@@ -120,7 +120,9 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
   Plan plan;
   plan.name = name;
   set_effort(level, plan);
-  if (level != PlanLevel::kQuick) plan.limit = std::chrono::seconds{300};
+  // Every sample of PyTorch imports it anew, from network storage where it must be.
+  if (level != PlanLevel::kQuick || framework == Framework::kPytorch)
+    plan.limit = std::chrono::seconds{300};
   for (const ModelRow& model : model_rows()) {
     if (framework == Framework::kPytorch && model.own_only) continue;
     for (const PrecisionRow& precision : precision_rows(kind)) {

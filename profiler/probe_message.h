@@ -27,6 +27,7 @@ struct ProbeReply {
   Bytes memory_free;  // of the device, when it was opened
   // Of the cuDNN that the framework loaded, which need not be the system's; empty: not reported.
   std::string cudnn_directory;
+  std::int64_t resident_threads = 0;  // that the GPU can hold at once; 0: not reported
   // The caller sets job, workload and family; the probe fills in the rest of the sample.
   std::optional<Sample> sample;
 };

@@ -60,7 +60,8 @@ constexpr std::array kScrubbed = {
     "CUDA_DEVICE_MAX_CONNECTIONS=",
 };
 
-std::vector<char*> probe_environment() {
+// `added` must outlive the result.
+std::vector<char*> probe_environment(std::vector<std::string>& added) {
   std::vector<char*> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -68,6 +69,7 @@ std::vector<char*> probe_environment() {
                      [&](const char* prefix) { return text.starts_with(prefix); }))
       kept.push_back(*entry);
   }
+  for (std::string& entry : added) kept.push_back(entry.data());
   kept.push_back(nullptr);
   return kept;
 }
@@ -79,7 +81,8 @@ pid_t start(const ProbeProgram& program, const Pipe& in, const Pipe& out, const 
   options.descriptors = {in.read_end.get(), out.write_end.get(), err.write_end.get()};
   options.own_group = true;
   pid_t child = 0;
-  const std::vector<char*> environment = probe_environment();
+  std::vector<std::string> added = program.variables;
+  const std::vector<char*> environment = probe_environment(added);
   options.environment = environment.data();
   if (const int failure = start_child(std::move(words), options, child); failure != 0) {
     throw Error(ErrorKind::kEnvironment,

@@ -16,6 +16,7 @@ namespace memfathom {
 struct ProbeProgram {
   std::filesystem::path path;  // a bare name is searched in PATH
   std::vector<std::string> arguments;
+  std::vector<std::string> variables = {};  // NAME=VALUE, set for it whatever is not inherited
 };
 ProbeProgram own_probe_program();
 

@@ -73,6 +73,7 @@ class CudaTarget final : public ProbeTarget {
     return environment;
   }
   Bytes memory_free() override { return load_cuda_module().memory(index_).free; }
+  std::int64_t resident_threads() override { return load_cuda_module().resident_threads(index_); }
 
  private:
   int index_;

@@ -35,6 +35,8 @@ class ProbeTarget {
   virtual SegmentSource& memory() = 0;  // within the ceiling
   virtual Environment environment() = 0;
   virtual Bytes memory_free() = 0;  // usable now without affecting other processes
+  // That the GPU can hold at once; 0 where there is no such number.
+  virtual std::int64_t resident_threads() { return 0; }
   // Tells a simulated GPU that a library is used; a real GPU needs no call.
   virtual void load_library(Library) {}
   // Called before the job: a simulated GPU can leave memory in the allocator that the job cannot

@@ -178,6 +178,7 @@ ProbeReply measure(const ProbeRequest& request, const JobRunner& runner) {
   ProbeReply reply;
   reply.environment = target->environment();
   reply.memory_free = target->memory_free();
+  reply.resident_threads = target->resident_threads();
   if (!request.workload.empty()) reply.sample = take_sample(request, runner, *target, stages);
   return reply;
 }

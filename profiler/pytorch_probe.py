@@ -48,7 +48,7 @@ class Nvml:
     """GPU `index`, numbered as CUDA does: by PCI bus and CUDA_VISIBLE_DEVICES. Raises OSError without NVML."""
 
     def __init__(self, index):
-        self.library = ctypes.CDLL(os.environ.get("MEMFATHOM_NVML", "libnvidia-ml.so.1"))
+        self.library, self.entries = ctypes.CDLL(os.environ.get("MEMFATHOM_NVML", "libnvidia-ml.so.1")), None
         self.call("nvmlInit_v2")
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         entry = str(index) if visible is None else (visible.split(",") + [""] * index)[index].strip()
@@ -130,21 +130,33 @@ class Nvml:
         return current.value == 1
 
     def used(self):
+        """None where the GPU shares the system's memory: it does not report its own."""
         memory = NvmlMemory(version=ctypes.sizeof(NvmlMemory) | 2 << 24)
-        self.call("nvmlDeviceGetMemoryInfo_v2", self.device, ctypes.byref(memory))
+        try:
+            self.call("nvmlDeviceGetMemoryInfo_v2", self.device, ctypes.byref(memory))
+        except NvmlRefusal as refusal:
+            if refusal.code != NOT_SUPPORTED:
+                raise
+            return None
         return memory.used
+
+    def process_list(self):
+        """The name of NVML's function and the entries that it fills, found once: readings are 5 ms apart."""
+        if self.entries is None:
+            name = "nvmlDeviceGetComputeRunningProcesses_v"
+            newer = hasattr(self.library, name + "3")
+            # Functions added with the long entries, and after them.
+            is_long = (newer and hasattr(self.library, "nvmlDeviceGetConfComputeMemSizeInfo")
+                       and not hasattr(self.library, "nvmlDeviceGetRunningProcessDetailList"))
+            self.entries = (name + ("3" if newer else "2"), ((LongNvmlProcess if is_long else NvmlProcess) * 1024)())
+        return self.entries
 
     def processes(self):
         """Bytes by process id, None if NVML does not report them. Empty if it does not report processes."""
-        name = "nvmlDeviceGetComputeRunningProcesses_v"
-        newer = hasattr(self.library, name + "3")
-        # Functions added with the long entries, and after them.
-        is_long = (newer and hasattr(self.library, "nvmlDeviceGetConfComputeMemSizeInfo")
-                   and not hasattr(self.library, "nvmlDeviceGetRunningProcessDetailList"))
-        count = ctypes.c_uint(1024)
-        found = ((LongNvmlProcess if is_long else NvmlProcess) * count.value)()
+        name, found = self.process_list()
+        count = ctypes.c_uint(len(found))
         try:
-            self.call(name + ("3" if newer else "2"), self.device, ctypes.byref(count), found)
+            self.call(name, self.device, ctypes.byref(count), found)
         except NvmlRefusal as refusal:
             if refusal.code in (NOT_SUPPORTED, NO_PERMISSION):
                 return {}
@@ -153,8 +165,11 @@ class Nvml:
 
 
 class NvmlMeter:
-    def __init__(self, nvml):
+    """This process, else the GPU's growth, else (where NVML tells neither, as on some integrated GPUs) `by_cuda`."""
+
+    def __init__(self, nvml, by_cuda):
         self.nvml, self.before, self.device_before = nvml, nvml.processes(), nvml.used()
+        self.by_cuda = by_cuda
         self.own, self.disturbed = False, ""
         # torch is not loaded yet: an entry with our id is a host process, seen from a container.
         self.has_namesake = os.getpid() in self.before
@@ -171,6 +186,8 @@ class NvmlMeter:
             return own or 0  # others do not change it
         if listed:
             self.compare(now)
+        if self.device_before is None:
+            return self.by_cuda.used()
         return max(self.nvml.used() - self.device_before, 0)
 
     def compare(self, others):
@@ -183,7 +200,9 @@ class NvmlMeter:
             self.disturbed = "process %d %s the device" % (pid, verb)
 
     def metric(self):
-        return "nvml-process" if self.own else "nvml-device"
+        if self.own:
+            return "nvml-process"
+        return self.by_cuda.metric() if self.device_before is None else "nvml-device"
 
 
 class MemGetInfoMeter:
@@ -272,6 +291,16 @@ def library_version(name, symbol):
     return ""
 
 
+def module_loading(open_library=ctypes.CDLL):
+    """When CUDA loads kernels: lazy or eager. Empty if the driver does not say (before 11.7). After torch's first call."""
+    mode = ctypes.c_int()
+    try:
+        code = open_library("libcuda.so.1").cuModuleGetLoadingMode(ctypes.byref(mode))
+    except (OSError, AttributeError):
+        return ""
+    return {1: "eager", 2: "lazy"}.get(mode.value, "") if code == 0 else ""
+
+
 def first_match(pattern, text):
     found = re.search(pattern, text)
     return found.group(1).strip() if found else ""
@@ -307,7 +336,7 @@ def cuda_environment(torch, index, nvml):
             "driver": nvml.driver() if nvml else "", "cuda": torch.version.cuda or "",
             "cublas": library_version("cublas", "cublasGetProperty"),
             "cudnn": "%d.%d.%d" % (cudnn // scale, cudnn % scale // 100, cudnn % 100) if cudnn else "",
-            "cufft": library_version("cufft", "cufftGetProperty"),
+            "cufft": library_version("cufft", "cufftGetProperty"), "module_loading": module_loading(),
             "os": "%s %s" % (platform.system(), platform.release())}
 
 
@@ -547,7 +576,7 @@ class Device:
         self.index = int(name.partition(":")[2] or 0)
         try:
             self.nvml = Nvml(self.index)
-            self.meter = NvmlMeter(self.nvml)
+            self.meter = NvmlMeter(self.nvml, MemGetInfoMeter(self.index))
         except OSError:
             self.meter = MemGetInfoMeter(self.index)
 
@@ -575,6 +604,13 @@ class Device:
             return self.torch.cuda.mem_get_info(self.index)[0]
         with open("/proc/meminfo") as meminfo:
             return int(first_match(r"MemAvailable:\s*(\d+)", meminfo.read())) * 1024
+
+    def resident_threads(self):
+        """That the GPU can hold at once: the driver keeps memory for each. 0 where torch does not tell."""
+        if not self.is_cuda:
+            return 0
+        properties = self.torch.cuda.get_device_properties(self.index)
+        return properties.multi_processor_count * getattr(properties, "max_threads_per_multi_processor", 0)
 
     def limit(self, ceiling):
         if self.is_cuda:
@@ -657,7 +693,8 @@ def answer(request):
     free = device.free()  # before the job
     sample = take_sample(request, device, stages) if request["workload"] else None
     return {"environment": device.environment(), "memory_free_bytes": free, "sample": sample,
-            "cudnn_directory": os.path.dirname(loaded_library("cudnn")) if device.is_cuda else ""}
+            "cudnn_directory": os.path.dirname(loaded_library("cudnn")) if device.is_cuda else "",
+            "resident_threads": device.resident_threads()}
 
 
 def main():

@@ -51,6 +51,16 @@ Job llama_of(std::int64_t layers) {
       4, 2048);
 }
 
+// LoRA on a release of transformers in which each of its 14,848 experts is a module of its own.
+Job deepseek_lora() {
+  Job job = read_job(parse_yaml(
+      "model: {preset: deepseek-v3}\ntraining: {batch_size: 1, sequence_length: 2048, precision: "
+      "bf16, lora: {rank: 16, targets: all-linear}}",
+      "benchmark"));
+  job.training.settings.transformers = TransformersPolicy(Version{4, 50});
+  return job;
+}
+
 // Passes everything on and remembers it from the last start() on.
 class RecordingAllocator final : public ForwardingAllocator {
  public:
@@ -205,8 +215,10 @@ void estimate_batch(benchmark::State& state) {
 void register_all() {
   static const Job llama = llama_7b();
   static const Job resnet = job_of(R"({"preset":"resnet50"})", 32, 0);
-  for (const auto& [name, job] :
-       {std::pair<std::string, const Job*>{"llama-2-7b", &llama}, {"resnet50", &resnet}}) {
+  static const Job experts = deepseek_lora();
+  for (const auto& [name, job] : {std::pair<std::string, const Job*>{"llama-2-7b", &llama},
+                                  {"resnet50", &resnet},
+                                  {"deepseek-v3-lora", &experts}}) {
     const auto with = [job = job](void (*run)(benchmark::State&, const Job&)) {
       return [job, run](benchmark::State& state) { run(state, *job); };
     };

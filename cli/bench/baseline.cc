@@ -49,6 +49,7 @@ std::string stack_text(const Environment& e) {
   add("cuBLAS", e.cublas);
   add("cuDNN", e.cudnn);
   add("cuFFT", e.cufft);
+  add("module loading", e.module_loading);
   add(e.framework.c_str(), e.framework_version);
   return text;
 }

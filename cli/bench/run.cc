@@ -9,6 +9,7 @@
 #include "cli/bench/bench.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
+#include "profiler/checked_probe.h"
 
 namespace memfathom {
 namespace {
@@ -88,7 +89,9 @@ ExitCode bench_run(const Arguments& arguments, Context& context) {
     const ProbeProgram program = own_probe_program();
     run_device_suite(
         options,
-        [&](const ProbeRequest& request) { return run_probe(program, request, kProbeLimit); },
+        [&](const ProbeRequest& request) {
+          return run_checked_probe(program, request, {.limit = kProbeLimit});
+        },
         context);
   }
   context.out << options.out << '\n';

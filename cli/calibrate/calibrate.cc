@@ -99,8 +99,7 @@ ExitCode run_calibrate(const Arguments& arguments, Context& context) {
 
   const ProfileResult profiled = profile(prepared, store, context);
   if (profiled.interrupted) return stopped(profiled, prepared, context);
-  const FitResult fitted =
-      fit_and_save(store, prepared.environment, context, prepared.cudnn_directory);
+  const FitResult fitted = fit_and_save(store, prepared.environment, context);
   print_result(profiled, fitted, context);
   suggest_pytorch(prepared, context);
   return fitted.saved.usable ? ExitCode::kYes : ExitCode::kNo;

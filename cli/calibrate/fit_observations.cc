@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/gpus.h"
 #include "estimator/run/replayed_job.h"
+#include "estimator/run/stack_versions.h"
 
 namespace memfathom {
 namespace {
@@ -53,6 +54,9 @@ FitRow row_of(const Observation& observation, const ObservationFit& what,
   for (const std::string& version : {observation.framework_version, what.framework_version}) {
     if (job.target.stack.version.empty()) job.target.stack.version = version;
   }
+  // An unrecorded stack is of the GPU's time.
+  if (const Gpu* gpu = find_gpu(observation.gpu); gpu != nullptr)
+    job.target.stack.version = torch_of(job.target.stack.version, gpu->compute_capability());
   job.target.calibration = "none";
   const DryRun run = estimator.dry_run(job);
   FitRow row;

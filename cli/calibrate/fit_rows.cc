@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "cli/calibrate/estimator_runner.h"
 #include "core/architecture.h"
@@ -101,6 +103,34 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
   return row;
 }
 
+// The folder of the cuDNN that PyTorch loaded in the newest run of this environment that knows it.
+// Empty: not known, or not on this machine.
+std::string loaded_cudnn_directory(const Store& store, const Environment& environment,
+                                   std::vector<std::string>& notes) {
+  std::string directory;
+  std::string started;
+  for (const Run& run : store.runs()) {
+    if (run.environment.device_key() != environment.device_key() ||
+        run.environment.stack_key() != environment.stack_key() || run.cudnn_directory.empty() ||
+        run.started < started)
+      continue;
+    directory = run.cudnn_directory;
+    started = run.started;
+  }
+  if (directory.empty()) {
+    notes.emplace_back(
+        "the samples do not say which cuDNN PyTorch loaded; the system's is asked for workspaces");
+    return {};
+  }
+  std::error_code failure;
+  if (std::filesystem::is_directory(directory, failure)) return directory;
+  notes.push_back(
+      fmt::format("the cuDNN that PyTorch loaded ({}) is not on this machine; the system's is "
+                  "asked for workspaces",
+                  directory));
+  return {};
+}
+
 // PyTorch's library requests are not visible; queries cuDNN, as estimates do.
 std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
                                               const std::string& cudnn_directory,
@@ -113,7 +143,7 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   }
   WorkspaceModelOptions options;
   options.gpu = nearest.architecture;
-  options.legacy_cudnn = uses_older_cudnn_api(environment.framework_version, capability);
+  options.legacy_cudnn = uses_older_cudnn_api(torch_of(environment.framework_version, capability));
   options.cache_directory = default_cache_directory();
   options.library_directory = cudnn_directory;
   OpenedWorkspaceModel opened = open_workspace_model(options);
@@ -146,8 +176,7 @@ std::string calibration_gpu_name(const Environment& environment) {
   return gpu != nullptr ? std::string(gpu->name) : environment.gpu;
 }
 
-FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options,
-                   const std::string& cudnn_directory) {
+FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {
   FitInput input;
   const std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
   input.workspaces = fit_workspaces(workspace_rows(samples), options);
@@ -168,7 +197,8 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
       break;
     case DeviceKind::kCuda:
       if (environment.framework != "pytorch") break;
-      asked = workspaces_of(environment, cudnn_directory, input.notes);
+      asked = workspaces_of(environment, loaded_cudnn_directory(store, environment, input.notes),
+                            input.notes);
       replay.workspaces = asked.get();
       break;
     case DeviceKind::kVirtual:

@@ -22,10 +22,9 @@ struct FitInput {
 
 // All samples of exactly this environment. The replay queries the libraries where possible (those
 // of the CPU, and cuDNN for PyTorch, whose requests are not recorded); otherwise it uses models
-// fitted to the recorded requests. `cudnn_directory`: of the cuDNN that PyTorch loaded; empty: the
-// system's is asked, and a note says so if it is of another version.
-FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options,
-                   const std::string& cudnn_directory = {});
+// fitted to the recorded requests. The cuDNN that is asked is the one PyTorch loaded in the newest
+// run; where that is not known or no longer there, the system's, and a note says so.
+FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
 
 // The device part of a calibration's name: the name in `memfathom gpus`, so that estimates find it;
 // "cpu"; or the driver's name.

@@ -46,11 +46,10 @@ std::optional<Calibration> parent_of(const Store& store, const Environment& envi
 
 }  // namespace
 
-FitResult fit_and_save(Store& store, const Environment& environment, const Context& context,
-                       const std::string& cudnn_directory) {
+FitResult fit_and_save(Store& store, const Environment& environment, const Context& context) {
   FitResult fitted;
   const FitOptions options = fit_options(environment);
-  fitted.input = fit_input(store, environment, options, cudnn_directory);
+  fitted.input = fit_input(store, environment, options);
   for (const std::string& sentence : fitted.input.skipped) context.warn(sentence);
   for (const std::string& sentence : fitted.input.notes) context.warn(sentence);
   const std::optional<Calibration> parent = parent_of(store, environment);

@@ -18,8 +18,7 @@ struct FitResult {
 };
 
 // Fits and saves the result, including a refused one with its reason.
-FitResult fit_and_save(Store& store, const Environment& environment, const Context& context,
-                       const std::string& cudnn_directory = {});
+FitResult fit_and_save(Store& store, const Environment& environment, const Context& context);
 
 // Measured against predicted, for validation rows or all rows.
 struct PredictionError {

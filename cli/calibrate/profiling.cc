@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr double kShareOfFree = 0.5;  // the rest is for other processes and estimation errors
 constexpr std::chrono::seconds kAskLimit{60};
+constexpr std::chrono::seconds kTorchAskLimit{600};
 
 Bytes ceiling_of(const std::optional<std::string>& given, Bytes free) {
   const auto share = [&](double part) {
@@ -52,13 +54,20 @@ void keep_matching(const std::string& filter, Plan& plan) {
   }
 }
 
-// The probe's time-out in seconds.
-std::chrono::milliseconds limit_of(const std::optional<double>& seconds, const Plan& plan) {
-  if (!seconds) return plan.limit;
-  if (!(*seconds > 0 && *seconds <= 86400))
+std::chrono::milliseconds parsed_timeout(double seconds) {
+  if (!(seconds > 0 && seconds <= 86400))
     throw Error(ErrorKind::kUsage,
-                fmt::format("--timeout is {}; write seconds above 0, up to a day", *seconds));
-  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(*seconds * 1000))};
+                fmt::format("--timeout is {}; write seconds above 0, up to a day", seconds));
+  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
+}
+
+// The driver reads this variable when it starts.
+std::vector<std::string> variables_of(const ProfileOptions& options) {
+  if (options.module_loading.empty()) return {};
+  if (options.module_loading == "lazy") return {"CUDA_MODULE_LOADING=LAZY"};
+  if (options.module_loading == "eager") return {"CUDA_MODULE_LOADING=EAGER"};
+  throw Error(ErrorKind::kUsage, fmt::format("--module-loading is \"{}\"; write lazy or eager",
+                                             options.module_loading));
 }
 
 Framework framework_of(const ProfileOptions& options) {
@@ -87,7 +96,25 @@ std::string line_of(const Sample& sample) {
   return fmt::format("{}: {}", sample.workload, to_string(*sample.device_peak));
 }
 
+// A good sample with a note: what is outside the allocator is outside the published figures.
+void warn_of_unusual(const std::vector<Sample>& samples, const Context& context) {
+  const auto is_unusual = [](const Sample& sample) {
+    return sample.status == SampleStatus::kOk && !sample.status_note.empty();
+  };
+  const auto first = std::find_if(samples.begin(), samples.end(), is_unusual);
+  if (first == samples.end()) return;
+  context.warn(fmt::format("{} of {} samples are unusual, {} first: {}",
+                           std::count_if(samples.begin(), samples.end(), is_unusual),
+                           samples.size(), first->workload, first->status_note));
+}
+
 }  // namespace
+
+std::chrono::milliseconds ask_limit(Framework framework, const std::optional<double>& timeout) {
+  const std::chrono::milliseconds usual =
+      framework == Framework::kPytorch ? kTorchAskLimit : kAskLimit;
+  return timeout ? std::max(usual, parsed_timeout(*timeout)) : usual;
+}
 
 void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--device", options.device);
@@ -97,6 +124,7 @@ void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--filter", options.filter);
   parser.option("--memory-ceiling", options.memory_ceiling);
   parser.option("--timeout", options.timeout);
+  parser.option("--module-loading", options.module_loading);
 }
 
 PreparedProfile prepare(const ProfileOptions& options) {
@@ -105,7 +133,9 @@ PreparedProfile prepare(const ProfileOptions& options) {
   PreparedProfile prepared;
   prepared.campaign.device = options.device;
   prepared.campaign.program = probe_of(options, framework, name.kind);
-  const ProbeReply answer = query_environment(prepared.campaign.program, options.device, kAskLimit);
+  prepared.campaign.program.variables = variables_of(options);
+  const ProbeReply answer = query_environment(prepared.campaign.program, options.device,
+                                              ask_limit(framework, options.timeout));
   prepared.environment = answer.environment;
   prepared.memory_free = answer.memory_free;
   prepared.cudnn_directory = answer.cudnn_directory;
@@ -117,7 +147,8 @@ PreparedProfile prepare(const ProfileOptions& options) {
     keep_matching(options.filter, prepared.plan);
     prepared.plan_name += ":" + options.filter;
   }
-  prepared.campaign.limit = limit_of(options.timeout, prepared.plan);
+  prepared.campaign.limit =
+      options.timeout ? parsed_timeout(*options.timeout) : prepared.plan.limit;
   prepared.campaign.budget_seconds = prepared.plan.budget_seconds;
   prepared.campaign.max_repeats = prepared.plan.max_repeats;
   prepared.campaign.small_spread = prepared.plan.small_spread;
@@ -147,7 +178,8 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
     profiled.run = store.begin_run({.environment = prepared.environment,
                                     .plan = prepared.plan_name,
                                     .started = utc_now(),
-                                    .program = MEMFATHOM_VERSION});
+                                    .program = MEMFATHOM_VERSION,
+                                    .cudnn_directory = prepared.cudnn_directory});
   }
   const InterruptGuard interrupt;
   CampaignOptions campaign = prepared.campaign;
@@ -165,6 +197,7 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
         },
         interrupt.asked());
   }
+  warn_of_unusual(profiled.samples, context);
   profiled.interrupted = profiled.taken < static_cast<int>(left.size());
   if (interrupt.asked_now()) profiled.signal = interrupt.signal();
   if (!profiled.interrupted) store.finish_run(profiled.run, utc_now());

@@ -1,6 +1,7 @@
 // Profiling: measures a plan on a device into the store; used by `profile` and `calibrate`.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct ProfileOptions {
   std::string filter;                         // substring of the workload names
   std::optional<std::string> memory_ceiling;  // "4GiB", or a share of the free memory: "0.5"
   std::optional<double> timeout;              // seconds of one probe
+  std::string module_loading;                 // "lazy" or "eager"; empty: CUDA's default
   std::string trace;
 };
 void declare(OptionParser& parser, ProfileOptions& options);
@@ -33,6 +35,10 @@ struct PreparedProfile {
   std::string plan_name;  // including the filter, if any: "quick:mlp"
   CampaignOptions campaign;
 };
+// How long the first probe may take to describe the device. A cold `import torch` from network
+// storage takes minutes; --timeout extends it.
+std::chrono::milliseconds ask_limit(Framework framework, const std::optional<double>& timeout);
+
 PreparedProfile prepare(const ProfileOptions& options);
 
 struct ProfileResult {

@@ -31,9 +31,12 @@ std::string block(const std::string& lines, const char* language, const Context&
   return text;
 }
 
+// "x1.33"; a tenth of a per cent is more than the model knows.
+std::string time_text(double factor) { return fmt::format("x{:.2f}", factor); }
+
 // The changes in the keys of each file, and those that no file can express.
 std::string in_source_format(const Patch& patch, const JobInput& input, const Context& context) {
-  const WrittenBack written = write_back(input.files.files, patch);
+  const WrittenBack written = write_back(input.files.files, patch, input.job.parallel.num_gpus);
   std::string text;
   for (const ChangedFile& file : written.files) {
     const bool json = file.file.ends_with(".json");
@@ -133,18 +136,46 @@ std::string configuration_text(const Configuration& configuration, const std::st
   if (configuration.host_of_node)
     text += fmt::format(", {} on the host", to_string(*configuration.host_of_node));
   if (configuration.changes.empty()) return text + ": the job as it is\n";
+  text += fmt::format(", about {} the time ({})", time_text(configuration.time_factor),
+                      configuration.time_basis);
+  if (!configuration.trains_the_same) text += "; this is different training";
   text += markdown ? "\n\n" : "\n";
   return text + (input.has_foreign_files()
                      ? in_source_format(patch_of(configuration.patch), input, context)
                      : block(to_yaml(configuration.patch), "yaml", context));
 }
 
+std::string frontier_text(const std::vector<FrontierPoint>& frontier, const Context& context) {
+  const bool exact = context.format == Format::kCsv;
+  const auto size = [&](Bytes bytes) {
+    return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
+  };
+  Table table({{"time", Align::kRight},
+               {"device peak", Align::kRight},
+               {"host", Align::kRight},
+               {"fits"},
+               {"training"},
+               {"changes"}});
+  for (const FrontierPoint& point : frontier) {
+    std::string changes;
+    for (const std::string& change : point.changes)
+      changes += (changes.empty() ? "" : "; ") + change;
+    table.add_row({exact ? fmt::format("{:.4f}", point.time_factor) : time_text(point.time_factor),
+                   size(point.device_peak), point.host_of_node ? size(*point.host_of_node) : "",
+                   point.fits ? "yes" : "no", point.trains_the_same ? "same" : "different",
+                   changes.empty() ? "none" : changes});
+  }
+  return rendered(table, context);
+}
+
 std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
   Table table({{"", Align::kRight},
+               {"kind"},
                {"change"},
                {"saves", Align::kRight},
                {"then", Align::kRight},
                {"enough"},
+               {"time", Align::kRight},
                {"costs"}});
   int number = 0;
   for (const Suggestion& suggestion : suggestions) {
@@ -152,8 +183,11 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
     const auto size = [&](Bytes bytes) {
       return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
     };
-    table.add_row({fmt::format("{}", ++number), suggestion.change, size(suggestion.saves),
-                   size(suggestion.device_peak), suggestion.fits ? "yes" : "no", suggestion.costs});
+    table.add_row(
+        {fmt::format("{}", ++number), suggestion.kind, suggestion.change, size(suggestion.saves),
+         size(suggestion.device_peak), suggestion.fits ? "yes" : "no",
+         exact ? fmt::format("{:.4f}", suggestion.time_factor) : time_text(suggestion.time_factor),
+         suggestion.costs});
   }
   return rendered(table, context);
 }
@@ -161,13 +195,18 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
 std::string recommendation_text(const Recommendation& recommendation,
                                 const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context) {
-  if (context.format == Format::kCsv) return suggestions_text(recommendation.suggestions, context);
+  if (context.format == Format::kCsv)
+    return recommendation.frontier.empty() ? suggestions_text(recommendation.suggestions, context)
+                                           : frontier_text(recommendation.frontier, context);
   std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
   text += base_text(recommendation, input);
   if (!recommendation.suggestions.empty())
-    text += heading("changes, largest saving first", context) +
+    text += heading("changes, what costs least first", context) +
             suggestions_text(recommendation.suggestions, context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
+  if (!recommendation.frontier.empty())
+    text += heading("memory against time: nothing is better in both", context) +
+            frontier_text(recommendation.frontier, context);
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
@@ -175,7 +214,8 @@ std::string recommendation_text(const Recommendation& recommendation,
         "smaller model (memfathom gpus --fits)\n";
   }
   text += preflight_text(list, context);
-  const std::string remarks = remarks_text(recommendation.base);
+  std::string remarks = remarks_text(recommendation.base);
+  if (!recommendation.suggestions.empty()) remarks += "time: " + recommendation.speed + "\n";
   if (!remarks.empty()) text += "\n" + remarks;
   return text;
 }

@@ -27,7 +27,7 @@ void pass_on(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-RelayedCommand::RelayedCommand(const std::vector<std::string>& words) {
+RelayedCommand::RelayedCommand(const std::vector<std::string>& words, int output) {
   sigset_t relayed;
   sigset_t mask;
   sigemptyset(&relayed);
@@ -45,6 +45,7 @@ RelayedCommand::RelayedCommand(const std::vector<std::string>& words) {
   ChildOptions options;
   options.death_signal = SIGTERM;  // it may have a checkpoint to write
   options.mask = &mask;
+  options.descriptors[1] = output;
   const int failure = start_child(words, options, child_);
   if (failure != 0) restore();
   receiver = child_;

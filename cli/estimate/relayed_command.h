@@ -16,7 +16,8 @@ namespace memfathom {
 class RelayedCommand {
  public:
   // Starts words[0], searched in PATH; throws Error(kEnvironment) if it cannot be run.
-  explicit RelayedCommand(const std::vector<std::string>& words);
+  // Its standard output is `output`, or this process's if it is -1.
+  explicit RelayedCommand(const std::vector<std::string>& words, int output = -1);
   ~RelayedCommand();  // signals have their former meaning again
   RelayedCommand(const RelayedCommand&) = delete;
   RelayedCommand& operator=(const RelayedCommand&) = delete;

@@ -73,6 +73,10 @@ JobInput JobSource::read(const std::string& command) const {
   std::vector<ParsedFile> parsed_files;
   if (file_) parsed_files = read_source(*file_);
   for (ParsedFile& parsed : other_files()) parsed_files.push_back(std::move(parsed));
+  return read_from(std::move(parsed_files));
+}
+
+JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
   JobInput input;
   input.files = merge_files(std::move(parsed_files));
   input.document = options_.document(input.files.document);

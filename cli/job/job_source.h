@@ -29,6 +29,8 @@ class JobSource {
   std::optional<std::string> batch_file() const;
   // Throws Error(kUsage), naming `command`, if no job is given.
   JobInput read(const std::string& command) const;
+  // The job of these files instead of JOB and --from, under the same flags.
+  JobInput read_from(std::vector<ParsedFile> parsed_files) const;
   // For jobs read one at a time, such as the lines of a batch file: reads --from, --model and the
   // flags once and applies them to each job. The result is thread-safe; this object must outlive
   // it.

@@ -11,8 +11,10 @@
 #include "cli/commands.h"
 #include "cli/database.h"
 #include "cli/job/job_options.h"
+#include "cli/observe/reliability_plot.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -40,8 +42,32 @@ void add_row(Table& table, const AccuracyRow& row) {
                  percent(row.spread), percent(row.right)});
 }
 
-AccuracyRequest parsed(const Arguments& arguments) {
+LeftOut left_out_by(const std::string& name) {
+  if (name.empty()) return LeftOut::kNothing;
+  if (name == "family") return LeftOut::kFamily;
+  if (name == "stack") return LeftOut::kStack;
+  if (name == "source") return LeftOut::kSource;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--leave-out is \"{}\"; it must be family, stack or source", name));
+}
+
+// How reliable the intervals and probabilities are.
+void print_reliability(const AccuracyReport& report, Context& context) {
+  if (!report.reliability.empty()) {
+    Table table({{"promised"}, {"covered", Align::kRight}});
+    for (const ReliabilityPoint& point : report.reliability)
+      table.add_row({fmt::format("{:.0f} %", 100 * point.level), percent(point.coverage)});
+    context.out << '\n' << rendered(table, context);
+  }
+  if (report.brier)
+    context.out << fmt::format(
+        "\nBrier score of the probability of fitting: {:.3f} ({} verdicts)\n", *report.brier,
+        report.verdicts);
+}
+
+AccuracyRequest parsed(const Arguments& arguments, std::string& plot) {
   AccuracyRequest request;
+  std::string left_out;
   std::int64_t anchors = 0;
   std::int64_t folds = 0;
   OptionParser parser("accuracy");
@@ -52,7 +78,10 @@ AccuracyRequest parsed(const Arguments& arguments) {
   parser.flag("--groups", request.by_group);
   parser.option("--anchors", anchors);
   parser.option("--folds", folds);
+  parser.option("--leave-out", left_out);
+  parser.option("--plot", plot);
   parser.parse(arguments);
+  request.left_out = left_out_by(left_out);
   request.filter.rewritten = [job](Node document) { return job->document(std::move(document)); };
   if (request.data.empty())
     throw Error(
@@ -71,10 +100,12 @@ AccuracyRequest parsed(const Arguments& arguments) {
 }  // namespace
 
 ExitCode run_accuracy(const Arguments& arguments, Context& context) {
-  const AccuracyRequest request = parsed(arguments);
+  std::string plot;
+  const AccuracyRequest request = parsed(arguments, plot);
   const LocalSession session(find_database(context));
   const AccuracyReport report = measure_accuracy(request, session.estimator());
   for (const std::string& refusal : report.refusals) context.detail(refusal);
+  if (!plot.empty()) write_file_atomically(plot, reliability_plot(report.reliability));
   if (context.format == Format::kJson) {
     context.out << accuracy_json(report).dump(2) << '\n';
     return ExitCode::kYes;
@@ -82,6 +113,7 @@ ExitCode run_accuracy(const Arguments& arguments, Context& context) {
   Table table = empty_table();
   for (const AccuracyRow& row : report.rows) add_row(table, row);
   context.out << rendered(table, context);
+  if (context.format != Format::kCsv) print_reliability(report, context);
   return ExitCode::kYes;
 }
 

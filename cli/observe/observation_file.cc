@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/job/job_source.h"
+#include "core/csv_line.h"
 #include "core/document.h"
 #include "core/error.h"
 #include "core/gpus.h"
@@ -97,25 +98,6 @@ std::optional<Observation> observation_of(const Node& row, const std::filesystem
   return observation;
 }
 
-// The fields of a CSV line; quotes may enclose commas, and two quotes encode one.
-std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back().push_back(line[++i]);
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back().push_back(c);
-    }
-  }
-  return fields;
-}
-
 // A CSV row as the equivalent JSON line; empty fields are unset.
 std::string json_of(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
                     const std::string& where) {
@@ -161,11 +143,11 @@ std::vector<Observation> read_observations(const std::filesystem::path& file,
     check_encoding(line, fmt::format("{}:{}", file.string(), number), number == 1);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (!line.starts_with("{") && columns.empty()) {
-      columns = fields_of(line);
+      columns = csv_fields(line);
       continue;
     }
     if (!columns.empty())
-      line = json_of(columns, fields_of(line), fmt::format("{}:{}", file.string(), number));
+      line = json_of(columns, csv_fields(line), fmt::format("{}:{}", file.string(), number));
     const Node row = parse_json(line, file.string(), number);
     if (std::optional<Observation> one = observation_of(row, file, defaults))
       observations.push_back(std::move(*one));

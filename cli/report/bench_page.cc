@@ -6,6 +6,7 @@
 #include "cli/bench/compare_text.h"
 #include "cli/report/html.h"
 #include "cli/report/pages.h"
+#include "core/html_escaped.h"
 
 namespace memfathom {
 namespace {
@@ -101,6 +102,7 @@ std::string stack_description(const Environment& environment) {
   add("cuBLAS", environment.cublas);
   add("cuDNN", environment.cudnn);
   add("cuFFT", environment.cufft);
+  add("module loading", environment.module_loading);
   add(environment.framework, environment.framework_version);
   return words.empty() ? "not recorded" : words;
 }

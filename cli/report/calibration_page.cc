@@ -7,6 +7,7 @@
 #include "cli/option_parser.h"
 #include "cli/report/html.h"
 #include "cli/report/pages.h"
+#include "core/html_escaped.h"
 #include "core/quantile.h"
 
 namespace memfathom {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/html_escaped.h"
+
 namespace memfathom {
 namespace {
 
@@ -23,21 +25,6 @@ pre { overflow-x: auto; background: color-mix(in srgb, var(--dim) 12%, transpare
 )";
 
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\'': escaped += "&#39;"; break;
-      default: escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
                        const std::vector<std::size_t>& numbers) {

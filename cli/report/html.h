@@ -8,9 +8,6 @@
 
 namespace memfathom {
 
-// Escapes & < > " ' because file names may contain anything.
-std::string html_escaped(std::string_view text);
-
 using HtmlRow = std::vector<std::string>;
 
 // Cells are HTML; `numbers` are the numeric columns.

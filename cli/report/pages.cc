@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/report/chart.h"
+#include "api/chart.h"
 #include "cli/report/html.h"
 #include "cli/text/estimate_text.h"
+#include "core/html_escaped.h"
 #include "core/yaml_text.h"
 #include "estimator/job/describe.h"
 
@@ -52,10 +53,31 @@ std::string suggestions(const Estimate& estimate) {
   std::vector<HtmlRow> rows;
   for (const Suggestion& one : estimate.suggestions) {
     rows.push_back({html_escaped(one.change), to_string(one.saves), to_string(one.device_peak),
-                    one.fits ? "yes" : "no", html_escaped(one.costs)});
+                    one.fits ? "yes" : "no", fmt::format("x{:.2f}", one.time_factor),
+                    html_escaped(one.costs)});
   }
   return "<h2>Changes that save memory</h2>\n" +
-         html_table({"change", "saves", "then", "enough", "costs"}, rows, {1, 2});
+         html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4});
+}
+
+std::string frontier_section(const Estimate& estimate, const std::vector<FrontierPoint>& frontier) {
+  if (frontier.empty()) return "";
+  std::vector<HtmlRow> rows;
+  for (const FrontierPoint& point : frontier) {
+    std::string changes;
+    for (const std::string& change : point.changes)
+      changes += (changes.empty() ? "" : "; ") + change;
+    rows.push_back({fmt::format("x{:.2f}", point.time_factor), to_string(point.device_peak),
+                    point.host_of_node ? to_string(*point.host_of_node) : "",
+                    point.fits ? "yes" : "no", point.trains_the_same ? "same" : "different",
+                    html_escaped(changes.empty() ? "none" : changes),
+                    html_escaped(point.time_basis)});
+  }
+  return "<h2>Memory against time</h2>\n" + frontier_chart(frontier, estimate.verdict.available) +
+         html_table({"time", "device peak", "host", "fits", "training", "changes", "basis"}, rows,
+                    {0, 1, 2}) +
+         "<p class=\"dim\">Nothing else is better in both. Times are computed from FLOPs and bytes "
+         "over links, not measured.</p>\n";
 }
 
 std::string remarks(const Estimate& estimate) {
@@ -94,7 +116,8 @@ std::string timeline_section(const Timeline& timeline) {
 
 }  // namespace
 
-std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline) {
+std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline,
+                        const std::vector<FrontierPoint>& frontier) {
   const std::string job = describe(input.document, input.job);
   std::string html;
   html += fmt::format("<h1>{}</h1>\n", html_escaped(job_text(job, estimate)));
@@ -102,6 +125,7 @@ std::string report_page(const JobInput& input, const Estimate& estimate, const T
                       html_escaped(verdict_sentence(estimate, false)),
                       html_escaped(totals_sentence(estimate)));
   html += peak_chart(estimate) + components(estimate) + suggestions(estimate);
+  html += frontier_section(estimate, frontier);
   html += timeline_section(timeline) + phases(estimate) + remarks(estimate);
   html += explanations(estimate);
   html += fmt::format("<details><summary>The job</summary>\n<pre>{}</pre>\n</details>\n",

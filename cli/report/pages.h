@@ -2,17 +2,21 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/bench/compare.h"
 #include "cli/calibrate/calibration_text.h"
 #include "cli/job/job_source.h"
+#include "estimator/advise/recommend.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/run/timeline.h"
 
 namespace memfathom {
 
 // External text is escaped; the page contains no scripts.
-std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline);
+// `frontier` may be empty.
+std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline,
+                        const std::vector<FrontierPoint>& frontier);
 std::string calibration_page(const ListedCalibration& listed);
 std::string bench_page(const RequestedComparison& asked);
 

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "estimator/advise/recommend.h"
+#include "estimator/session/answer_job.h"
 
 namespace memfathom {
 namespace {
@@ -22,7 +23,9 @@ namespace {
 ExitCode report_estimate(const Arguments& arguments, Context& context) {
   OptionParser parser("report");
   JobSource source;
+  bool frontier = false;
   source.declare(parser);
+  parser.flag("--frontier", frontier);
   parser.parse(arguments);
   const JobInput input = source.read("report estimate");
   const LocalSession session(find_database(context));
@@ -31,7 +34,13 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   input.annotate(estimate);
   if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
     estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
-  context.out << report_page(input, estimate, estimator.timeline(input.job));
+  std::vector<FrontierPoint> points;
+  if (frontier) {
+    RecommendOptions options;
+    options.frontier = true;
+    points = answer_recommend(input, options, estimator).recommendation.frontier;
+  }
+  context.out << report_page(input, estimate, estimator.timeline(input.job), points);
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }
 

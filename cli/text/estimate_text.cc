@@ -145,6 +145,8 @@ std::string totals_sentence(const Estimate& estimate) {
     text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval,
                         to_string(totals.device_low), to_string(totals.device_high));
   }
+  if (totals.comfortable_peak)
+    text += fmt::format("; comfortable on a GPU with {}", to_string(*totals.comfortable_peak));
   return text + fmt::format(", reserved {}, allocated {}{}\n", to_string(totals.reserved_peak),
                             to_string(totals.allocated_peak), phase_of_peak(estimate));
 }
@@ -159,8 +161,8 @@ std::string calibration_sentence(const CalibrationNote& note) {
       return fmt::format("{}, from published measurements", note.name);
     case CalibrationStatus::kNone: break;
   }
-  return "none for this GPU; using the documented defaults "
-         "(memfathom calibrate --framework pytorch measures it)";
+  return "none for this GPU; using published figures of the current PyTorch "
+         "(memfathom calibrate --framework pytorch measures yours)";
 }
 
 std::string component_name(const ComponentLine& line) {

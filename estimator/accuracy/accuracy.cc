@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/quantile.h"
+#include "estimator/accuracy/interval_study.h"
 #include "estimator/accuracy/recalibration.h"
 #include "estimator/accuracy/scored_job.h"
 
@@ -89,13 +90,15 @@ json to_json(const AccuracyRow& summary) {
 }  // namespace
 
 AccuracyReport measure_accuracy(const AccuracyRequest& request, const Estimator& estimator) {
-  const std::vector<MeasuredJob> rows = read_measured_jobs(request.data, request.filter);
-  std::vector<ScoredJob> scores = score_all(rows, estimator);
+  std::vector<MeasuredJob> rows = read_measured_jobs(request.data, request.filter);
+  std::vector<ScoredJob> scores = score_without(rows, estimator, request.left_out);
   AccuracyReport report;
   for (const ScoredJob& scored : scores) {
     if (!scored.refusal.empty())
       report.refusals.push_back(fmt::format("{}: {}", scored.row->id, scored.refusal));
   }
+  report.reliability = reliability_of(scores);
+  set_brier(scores, report);
   if (request.anchors > 0) calibrate_by_anchors(scores, estimator, request.anchors);
   if (request.folds > 0) calibrate_by_folds(scores, request.folds);
   const bool recalibrated = request.anchors > 0 || request.folds > 0;
@@ -109,7 +112,15 @@ AccuracyReport measure_accuracy(const AccuracyRequest& request, const Estimator&
 json accuracy_json(const AccuracyReport& report) {
   json list = json::array();
   for (const AccuracyRow& row : report.rows) list.push_back(to_json(row));
-  return {{"schema", "memfathom.accuracy/1"}, {"data", list}};
+  json curve = json::array();
+  for (const ReliabilityPoint& point : report.reliability)
+    curve.push_back({{"level", point.level}, {"coverage", point.coverage}});
+  json document{{"schema", "memfathom.accuracy/1"}, {"data", list}, {"reliability", curve}};
+  if (report.brier) {
+    document["brier_score"] = *report.brier;
+    document["verdicts"] = report.verdicts;
+  }
+  return document;
 }
 
 }  // namespace memfathom

@@ -12,12 +12,27 @@
 
 namespace memfathom {
 
+// Which evidence a row's interval must do without.
+enum class LeftOut {
+  kNothing,
+  kFamily,  // measured runs of its kind: the calibration's constants stay
+  kStack,   // its calibration: the current stack answers
+  kSource,  // rows of its own source, in how far replays deviate
+};
+
 struct AccuracyRequest {
   std::string data;  // a file of measured jobs, or a folder of them
   MeasuredJobsFilter filter;
   bool by_group = false;
   std::size_t anchors = 0;  // runs that calibrate each group first; 0: none
   std::size_t folds = 0;    // calibrate out of fold; 0: not
+  LeftOut left_out = LeftOut::kNothing;
+};
+
+// How often central intervals of this level cover device figures; each data set counts alike.
+struct ReliabilityPoint {
+  double level = 0;
+  double coverage = 0;
 };
 
 // What is said of one data set and metric; what was not measured is absent.
@@ -33,6 +48,9 @@ struct AccuracyRow {
 struct AccuracyReport {
   std::vector<AccuracyRow> rows;
   std::vector<std::string> refusals;  // "id: why it was not answered"
+  std::vector<ReliabilityPoint> reliability;
+  std::optional<double> brier;  // mean squared error of the probability of fitting
+  int verdicts = 0;             // that it was taken from
 };
 
 // Throws Error(kInput) if the data cannot be read.

@@ -26,6 +26,7 @@ void compare(const Estimate& estimate, ScoredJob& scored) {
   const MeasuredJob& row = *scored.row;
   if (row.fits) {
     scored.answered = estimate.verdict.status != VerdictStatus::kUnknown;
+    scored.probability = estimate.verdict.probability_fits;
     scored.verdict_right = (estimate.verdict.status != VerdictStatus::kDoesNotFit) == *row.fits;
     return;
   }
@@ -35,6 +36,8 @@ void compare(const Estimate& estimate, ScoredJob& scored) {
   const double measured = static_cast<double>(row.bytes->count());
   scored.answered = true;
   scored.outside = static_cast<double>((totals.device_peak - totals.reserved_peak).count());
+  scored.reserved = static_cast<double>(totals.reserved_peak.count());
+  if (row.metric == Metric::kDevice) scored.rank = estimate.probability_of_measured;
   scored.error = (static_cast<double>(figure->count()) - measured) / measured;
   scored.covered = *row.bytes >= totals.device_low && *row.bytes <= totals.device_high;
   scored.width = static_cast<double>((totals.device_high - totals.device_low).count()) / measured;
@@ -42,13 +45,15 @@ void compare(const Estimate& estimate, ScoredJob& scored) {
 
 }  // namespace
 
-ScoredJob score(const MeasuredJob& row, const Estimator& estimator) {
+ScoredJob score(const MeasuredJob& row, const Estimator& estimator, const IntervalStudy& study) {
   ScoredJob scored;
   scored.row = &row;
   scored.refusal = row.refusal;
   if (!scored.refusal.empty()) return scored;
   try {
-    compare(estimator.estimate_as_run(row.job), scored);
+    IntervalStudy of_row = study;
+    of_row.measured = row.bytes;
+    compare(estimator.estimate_for_study(row.job, of_row), scored);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) throw;
     scored.refusal = error.what();
@@ -56,9 +61,12 @@ ScoredJob score(const MeasuredJob& row, const Estimator& estimator) {
   return scored;
 }
 
-std::vector<ScoredJob> score_all(const std::vector<MeasuredJob>& rows, const Estimator& estimator) {
+std::vector<ScoredJob> score_all(const std::vector<MeasuredJob>& rows, const Estimator& estimator,
+                                 const StudyOfRow& study) {
   std::vector<ScoredJob> scores(rows.size());
-  parallel_for(rows.size(), [&](std::size_t i) { scores[i] = score(rows[i], estimator); });
+  parallel_for(rows.size(), [&](std::size_t i) {
+    scores[i] = score(rows[i], estimator, study ? study(rows[i]) : IntervalStudy());
+  });
   return scores;
 }
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "core/gpus.h"
 #include "estimator/job/describe.h"
@@ -12,10 +16,34 @@ namespace {
 
 Patch one(std::string key, Node value) { return {{std::move(key), std::move(value)}}; }
 
-// bfloat16 needs Ampere; an unnamed GPU is taken for a recent one.
-bool has_bf16(const Job& job) {
+// bfloat16 and FlashAttention 2 need Ampere; an unnamed GPU is taken for a recent one.
+bool is_ampere_or_later(const Job& job) {
   const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
-  return gpu == nullptr || gpu->compute_capability() == 0 || gpu->compute_capability() >= 80;
+  const int capability = gpu != nullptr ? gpu->compute_capability() : job.target.compute_capability;
+  return capability == 0 || capability >= 80;
+}
+
+// Whether a preset, a model type or a layer is one with a Fourier transform. Its weights are
+// complex, and torch.fft has no bfloat16 and float16 only for powers of two.
+bool names_fourier(const Node& node) {
+  static constexpr std::array<std::string_view, 4> kNames{"preset", "family", "model_type", "type"};
+  if (node.is_string()) {
+    const std::string& word = node.as_string();
+    return std::find(kNames.begin(), kNames.end(), node.key()) != kNames.end() &&
+           (word == "spectral_conv" || word.find("fno") != std::string::npos);
+  }
+  const std::vector<Node>* inner =
+      node.is_list() ? &node.items() : (node.is_map() ? &node.entries() : nullptr);
+  return inner != nullptr && std::any_of(inner->begin(), inner->end(), names_fourier);
+}
+
+bool is_fourier(const ModelSpec& model) {
+  if (const ModuleList* list = model.modules()) {
+    return std::any_of(list->modules.begin(), list->modules.end(),
+                       [](const ModuleSpec& module) { return is_fourier(module.model); });
+  }
+  const NetworkConfig* network = model.config();
+  return names_fourier(model.source()) || (network != nullptr && names_fourier(network->config));
 }
 
 bool computes_in_16_bits(const Job& job) {
@@ -34,10 +62,10 @@ bool is_adam(OptimizerName name) {
   return name == OptimizerName::kAdam || name == OptimizerName::kAdamW;
 }
 
-void add_precision(const Job& job, std::vector<SingleChange>& changes) {
+void add_precision(const Job& job, bool fourier, std::vector<SingleChange>& changes) {
   const Precision& precision = job.training.precision;
   const std::string now(precision_name(precision));
-  const std::string half = has_bf16(job) ? "bf16" : "fp16";
+  const std::string half = is_ampere_or_later(job) ? "bf16" : "fp16";
   const bool full = !precision.autocast && precision.parameters == DType::kFp32;
   if (full && job.training.mode == Mode::kTrain) {
     Patch patch = one("training.precision", Node::string("amp-" + half));
@@ -45,15 +73,16 @@ void add_precision(const Job& job, std::vector<SingleChange>& changes) {
     changes.push_back(
         {"amp", fmt::format("precision {} -> amp-{}", now, half),
          "16-bit copies of the weights are kept while a step runs; activations take half",
-         ChangeGroup::kPrecision, 2, std::move(patch)});
+         ChangeGroup::kPrecision, ChangeKind::kFree, 4, std::move(patch)});
   }
-  if (precision.parameters == DType::kFp32) {
+  if (precision.parameters == DType::kFp32 && !fourier) {
     changes.push_back(
         {half, fmt::format("precision {} -> {}", now, half),
          job.training.mode == Mode::kTrain
              ? "weights, gradients and optimizer states lose precision; small updates may vanish"
              : "16-bit results",
-         ChangeGroup::kPrecision, job.training.mode == Mode::kTrain ? 5 : 1,
+         ChangeGroup::kPrecision,
+         job.training.mode == Mode::kTrain ? ChangeKind::kDifferent : ChangeKind::kFree, 1,
          one("training.precision", Node::string(half))});
   }
 }
@@ -64,32 +93,39 @@ void add_evaluation(const TrainingSpec& training, std::vector<SingleChange>& cha
   changes.push_back({"evaluation-batch",
                      fmt::format("evaluation batch_size {} -> {}", training.evaluation_batch,
                                  training.batch_size),
-                     "evaluation takes more passes", ChangeGroup::kEvaluation, 1,
+                     "evaluation takes more passes", ChangeGroup::kEvaluation, ChangeKind::kFree, 1,
                      one("training.evaluation.batch_size", Node::integer(training.batch_size))});
 }
 
-void add_training(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
+// A DeepSpeed that keeps the states on the host has its own Adam for them.
+bool takes_another_optimizer(const Job& job, bool fourier) {
+  return is_adam(job.training.optimizer.name) && !fourier && !job.parallel.offload_optimizer;
+}
+
+void add_training(const Node& document, const Job& job, bool fourier,
+                  std::vector<SingleChange>& changes) {
   const TrainingSpec& training = job.training;
   if (training.settings.checkpointing == Checkpointing::kNone) {
     changes.push_back({"checkpointing", "gradient_checkpointing none -> full",
                        "every block's forward pass runs twice: about a third more time",
-                       ChangeGroup::kCheckpointing, 4,
+                       ChangeGroup::kCheckpointing, ChangeKind::kCheckpointing, 0,
                        one("training.gradient_checkpointing", Node::string("full"))});
   }
   if (!training.settings.fused_loss) {
     changes.push_back({"fused-loss", "fused_loss false -> true",
                        "needs a fused or chunked cross entropy in the training script",
-                       ChangeGroup::kLoss, 3, one("training.fused_loss", Node::boolean(true))});
+                       ChangeGroup::kLoss, ChangeKind::kFree, 3,
+                       one("training.fused_loss", Node::boolean(true))});
   }
-  if (is_adam(training.optimizer.name)) {
-    changes.push_back({"adamw-8bit",
-                       fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
-                       "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, 4,
-                       one("training.optimizer", Node::string("adamw-8bit"))});
+  if (takes_another_optimizer(job, fourier)) {
+    changes.push_back(
+        {"adamw-8bit", fmt::format("optimizer {} -> adamw-8bit", optimizer_text(document)),
+         "states in 8 bits; needs bitsandbytes", ChangeGroup::kOptimizer, ChangeKind::kDifferent, 0,
+         one("training.optimizer", Node::string("adamw-8bit"))});
     changes.push_back(
         {"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
-         "a different optimizer: its schedule must be tuned again", ChangeGroup::kOptimizer, 9,
-         one("training.optimizer", Node::string("adafactor"))});
+         "a different optimizer: its schedule must be tuned again", ChangeGroup::kOptimizer,
+         ChangeKind::kDifferent, 6, one("training.optimizer", Node::string("adafactor"))});
   }
   add_evaluation(training, changes);
   add_lora_changes(document, job, changes);
@@ -106,12 +142,14 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
     changes.push_back({fmt::format("zero{}", stage),
                        fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
                        kCosts[static_cast<std::size_t>(stage - 1)], ChangeGroup::kSharding,
-                       stage == 3 ? 5 : stage, one("parallel.zero_stage", Node::integer(stage))});
+                       ChangeKind::kSharding, stage,
+                       one("parallel.zero_stage", Node::integer(stage))});
   }
   if (parallel.zero_stage == 0) {
     changes.push_back({"fsdp", "fsdp none -> full",
                        "weights are gathered layer by layer: 50 % more traffic",
-                       ChangeGroup::kSharding, 5, one("parallel.fsdp", Node::string("full"))});
+                       ChangeGroup::kSharding, ChangeKind::kSharding, 4,
+                       one("parallel.fsdp", Node::string("full"))});
   }
 }
 
@@ -126,32 +164,63 @@ void add_hosted_training(const Job& job, std::vector<SingleChange>& changes) {
                      "weights are copied for every use and the step runs on the host: much slower; "
                      "needs DeepSpeed",
                      ChangeGroup::kSharding,
-                     13,
+                     ChangeKind::kOffload,
+                     2,
                      {{"parallel.zero_stage", Node::integer(3)},
                       {"parallel.offload.parameters", Node::string("cpu")},
                       {"parallel.offload.optimizer", Node::string("cpu")}}});
 }
 
-void add_offload(const Job& job, std::vector<SingleChange>& changes) {
+// Where the optimizer may go to the host: DeepSpeed has a ZeRO stage then, and FSDP takes the
+// weights along.
+std::optional<Patch> optimizer_to_host(const Job& job) {
   const ParallelSpec& parallel = job.parallel;
-  const auto offer = [&](bool already, const char* what, ChangeGroup group, int price,
-                         const char* costs) {
-    if (already) return;
-    changes.push_back({fmt::format("offload-{}", what),
-                       fmt::format("offload of {} none -> cpu", what), costs, group, price,
-                       one(fmt::format("parallel.offload.{}", what), Node::string("cpu"))});
-  };
+  if (parallel.offload_optimizer || parallel.pipeline > 1) return std::nullopt;
+  Patch patch = one("parallel.offload.optimizer", Node::string("cpu"));
+  if (parallel.fsdp != Fsdp::kNone)
+    patch.push_back({"parallel.offload.parameters", Node::string("cpu")});
+  else if (parallel.zero_stage == 0)
+    patch.push_back({"parallel.zero_stage", Node::integer(2)});
+  return patch;
+}
+
+// In training DeepSpeed fetches weights from the host in stage 3 only, and FSDP takes the optimizer
+// along; one GPU alone has zero3-offload for it. Weights of few bits belong to kernels that want
+// them on the GPU.
+std::optional<Patch> weights_to_host(const Job& job) {
+  const ParallelSpec& parallel = job.parallel;
+  if (parallel.offload_parameters || job.training.quantization != Quantization::kNone ||
+      parallel.fsdp != Fsdp::kNone)
+    return std::nullopt;
+  Patch patch = one("parallel.offload.parameters", Node::string("cpu"));
+  if (job.training.mode != Mode::kTrain || parallel.zero_stage == 3) return patch;
+  if (parallel.num_gpus < 2 && parallel.zero_stage == 0) return std::nullopt;
+  patch.push_back({"parallel.zero_stage", Node::integer(3)});
+  return patch;
+}
+
+void add_offload(const Job& job, std::vector<SingleChange>& changes) {
   if (job.training.mode == Mode::kTrain) {
-    offer(parallel.offload_optimizer, "optimizer", ChangeGroup::kOffloadOptimizer, 8,
-          "the step runs on the host: slower, and host memory instead");
-    offer(parallel.offload_activations, "activations", ChangeGroup::kOffloadActivations, 8,
-          "activations are copied to the host and back");
+    if (std::optional<Patch> patch = optimizer_to_host(job)) {
+      const bool whole = patch->back().key == "parallel.offload.parameters";
+      changes.push_back({"offload-optimizer",
+                         whole ? "offload of weights and optimizer none -> cpu"
+                               : "offload of optimizer none -> cpu",
+                         "the step runs on the host: slower, and host memory instead",
+                         ChangeGroup::kOffloadOptimizer, ChangeKind::kOffloadOptimizer, 0,
+                         std::move(*patch)});
+    }
+    if (!job.parallel.offload_activations)
+      changes.push_back({"offload-activations", "offload of activations none -> cpu",
+                         "activations are copied to the host and back",
+                         ChangeGroup::kOffloadActivations, ChangeKind::kOffload, 0,
+                         one("parallel.offload.activations", Node::string("cpu"))});
   }
-  // Weights of few bits belong to kernels that want them on the GPU.
-  const bool stays =
-      parallel.offload_parameters || job.training.quantization != Quantization::kNone;
-  offer(stays, "parameters", ChangeGroup::kOffloadParameters, 12,
-        "frozen weights are copied from the host for every use: much slower");
+  if (std::optional<Patch> patch = weights_to_host(job))
+    changes.push_back({"offload-parameters", "offload of parameters none -> cpu",
+                       "weights are copied from the host for every use",
+                       ChangeGroup::kOffloadParameters, ChangeKind::kOffload, 1,
+                       std::move(*patch)});
 }
 
 void add_frozen_modules(const Node& document, const Job& job, std::vector<SingleChange>& changes) {
@@ -168,7 +237,8 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
                        fmt::format("{}: full training -> frozen", shown),
                        "this module is no longer trained",
                        ChangeGroup::kTrainable,
-                       11,
+                       ChangeKind::kDifferent,
+                       5,
                        {{fmt::format("model.modules[{}].train", i), Node::string("frozen")},
                         {fmt::format("model.modules[{}].no_grad", i), Node::boolean(true)}}});
   }
@@ -183,28 +253,33 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
     const std::string& now = job.allocator.options;
     changes.push_back(
         {"expandable", "expandable_segments off -> on",
-         "only an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator, 0,
+         "only an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator,
+         ChangeKind::kFree, 0,
          one("allocator.options", Node::string(now.empty() ? "expandable_segments:True"
                                                            : now + ",expandable_segments:True"))});
   }
+  // A recorded step is what it is: only the allocator that replays it can be another.
+  if (job.model.trace() != nullptr) return changes;
+  const bool fourier = is_fourier(job.model);
   if (job.training.settings.attention != AttentionImplementation::kFlash) {
-    const bool flash = computes_in_16_bits(job);
-    changes.push_back({flash ? "flash" : "efficient",
-                       fmt::format("attention -> {}", flash ? "flash" : "efficient"),
-                       "none; it is faster too", ChangeGroup::kAttention, 1,
-                       one("training.attention", Node::string(flash ? "flash" : "efficient"))});
+    const char* kernel =
+        computes_in_16_bits(job) && is_ampere_or_later(job) ? "flash" : "efficient";
+    changes.push_back({kernel, fmt::format("attention -> {}", kernel), "none; it is faster too",
+                       ChangeGroup::kAttention, ChangeKind::kFree, 2,
+                       one("training.attention", Node::string(kernel))});
   }
-  add_precision(job, changes);
+  add_precision(job, fourier, changes);
   if (job.training.mode == Mode::kTrain) {
-    add_training(document, job, changes);
+    add_training(document, job, fourier, changes);
     add_sharding(job, changes);
     add_hosted_training(job, changes);
   } else if (job.training.quantization == Quantization::kNone) {
     changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower",
-                       ChangeGroup::kTrainable, 6,
+                       ChangeGroup::kTrainable, ChangeKind::kDifferent, 0,
                        one("training.quantization", Node::string("int8"))});
     changes.push_back({"nf4", "quantization none -> nf4",
-                       "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable, 7,
+                       "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable,
+                       ChangeKind::kDifferent, 1,
                        one("training.quantization", Node::string("nf4"))});
   }
   add_offload(job, changes);

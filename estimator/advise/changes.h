@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/document.h"
+#include "core/enum_names.h"
 #include "estimator/job/job.h"
 #include "estimator/job/patch.h"
 
@@ -31,17 +33,54 @@ enum class ChangeGroup : std::uint8_t {
   kExtent,
 };
 
+// What its owner gives up, the least first: the order in which changes are tried.
+enum class ChangeKind : std::uint8_t {
+  kFree,              // a setting: no time, no accuracy
+  kCheckpointing,     // time
+  kBatch,             // smaller passes, the same effective batch
+  kSharding,          // traffic between the GPUs
+  kDifferent,         // the result: fewer bits, adapters, another optimizer
+  kOffloadOptimizer,  // host memory, and a step on the host
+  kOffload,           // weights or activations over the host's link in every pass
+  kSample,            // what the model sees of a sample
+};
+
+template <>
+inline constexpr auto kEnumNames<ChangeKind> =
+    std::to_array<EnumName<ChangeKind>>({{ChangeKind::kFree, "free"},
+                                         {ChangeKind::kCheckpointing, "checkpointing"},
+                                         {ChangeKind::kBatch, "batch"},
+                                         {ChangeKind::kSharding, "sharding"},
+                                         {ChangeKind::kDifferent, "different training"},
+                                         {ChangeKind::kOffloadOptimizer, "optimizer offload"},
+                                         {ChangeKind::kOffload, "offload"},
+                                         {ChangeKind::kSample, "smaller samples"}});
+
+constexpr std::string_view to_string(ChangeKind kind) { return enum_name(kind); }
+
+// Whether the result is that of the unchanged job, up to rounding and the order of sums.
+constexpr bool trains_the_same(ChangeKind kind) {
+  return kind != ChangeKind::kDifferent && kind != ChangeKind::kSample;
+}
+
 struct SingleChange {
   std::string name;    // as `compare --strategies` takes it: "checkpointing"
   std::string change;  // "gradient_checkpointing none -> full"
   std::string costs;   // in words: what one pays for it
   ChangeGroup group = ChangeGroup::kAllocator;
-  int price = 0;  // for ordering: how much its owner gives up
+  ChangeKind kind = ChangeKind::kFree;
+  int order = 0;  // among those of its kind, the one to try first has the least
   Patch patch;
 };
 
-// Those that mean something for this job: what it has already is not offered. Extents and batch
-// sizes that fit are found by searching (largest.h) and are not among these.
+// The order in which changes are tried.
+inline bool is_cheaper(const SingleChange& a, const SingleChange& b) {
+  return std::pair(a.kind, a.order) < std::pair(b.kind, b.order);
+}
+
+// Those that mean something for this job: what it has already is not offered, nor what PyTorch,
+// DeepSpeed or bitsandbytes would refuse. Extents and batch sizes that fit are found by searching
+// (largest_extent.h) and are not among these.
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job);
 
 // LoRA of the usual rank on the layers that PEFT adapts by default in such a model.

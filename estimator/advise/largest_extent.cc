@@ -52,10 +52,15 @@ std::int64_t beyond(const Side& smaller, const Side& larger, Bytes limit) {
 }  // namespace
 
 bool Limit::holds(const Estimate& estimate) const {
-  if (estimate.totals.device_peak > available) return false;
+  if (estimate.totals.device_peak > available || !host_holds(estimate)) return false;
   if (probability && estimate.verdict.probability_fits)
     return *estimate.verdict.probability_fits >= *probability;
   return estimate.totals.device_high <= available;
+}
+
+bool Limit::host_holds(const Estimate& estimate) const {
+  const std::optional<Bytes> needed = estimate.totals.host_of_node();
+  return !host || !needed || *needed <= *host;
 }
 
 Patch Extent::patch(std::int64_t value) const {
@@ -74,6 +79,7 @@ std::string Extent::text(std::int64_t value) const {
 }
 
 std::vector<Extent> extents_of(const Node& document, const Job& job) {
+  if (job.model.trace() != nullptr) return {};
   const TrainingSpec& training = job.training;
   std::vector<Extent> extents{{"batch_size", training.batch_size}};
   const Node* written = document.find("training");

@@ -15,12 +15,15 @@
 namespace memfathom {
 
 // When a job is said to fit: the upper end of its interval within `available`; where a probability
-// is asked for and the calibration can tell it, that probability instead.
+// is asked for and the calibration can tell it, that probability instead; and on the host what all
+// processes of a node keep there.
 struct Limit {
   Bytes available;
   std::optional<double> probability;
+  std::optional<Bytes> host;  // the memory of a host; nothing: not known
 
   bool holds(const Estimate& estimate) const;
+  bool host_holds(const Estimate& estimate) const;
 };
 
 // One number of a job that memory grows with. Its values are offset + step * k, k >= 1.
@@ -37,7 +40,7 @@ struct Extent {
   std::string text(std::int64_t value) const;  // "16", "256 x 512"
 };
 
-// Those that the document says, the batch first (which every job has).
+// Those that the document says, the batch first. None of a recorded trace, whose sizes are its own.
 std::vector<Extent> extents_of(const Node& document, const Job& job);
 
 // The largest value of the extent with which the job and `with` fit, at most `most` times what it

@@ -34,7 +34,8 @@ void add_smaller(const std::string& key, const char* what, std::int64_t rank,
                      fmt::format("{} {} -> {}", what, rank, smaller),
                      "smaller adapters learn less",
                      ChangeGroup::kRank,
-                     6,
+                     ChangeKind::kDifferent,
+                     2,
                      {{key, Node::integer(smaller)}}});
 }
 
@@ -74,7 +75,8 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
   Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(job.model);
   if (!lora.empty()) {
     changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kDefaultLoraRank),
-                       "only adapters are trained", ChangeGroup::kTrainable, 10, lora});
+                       "only adapters are trained", ChangeGroup::kTrainable, ChangeKind::kDifferent,
+                       3, lora});
   }
   // Weights of few bits cannot be trained themselves.
   const bool adapters = training.lora || !lora.empty();
@@ -85,7 +87,8 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
              ? "quantization none -> nf4"
              : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kDefaultLoraRank),
          "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable,
-         training.lora ? 11 : 14, joined({{"training.quantization", Node::string("nf4")}}, lora)});
+         ChangeKind::kDifferent, 4,
+         joined({{"training.quantization", Node::string("nf4")}}, lora)});
   }
   if (training.lora) add_smaller("training.lora.rank", "LoRA rank", training.lora->rank, changes);
   for (std::size_t i = 0; modules != nullptr && i < modules->items().size(); ++i) {

@@ -98,10 +98,13 @@ std::vector<PreflightItem> preflight(const Node& document, const Job& job,
                                      const std::optional<std::vector<std::string>>& others) {
   if (!recommendation.available) return {};
   std::vector<PreflightItem> items{memory(recommendation),
-                                   other_processes(recommendation.base.verdict, others),
-                                   batch(job, recommendation)};
-  if (job.training.mode == Mode::kTrain) items.push_back(accumulation(job));
-  items.push_back(precision(job));
+                                   other_processes(recommendation.base.verdict, others)};
+  // The sizes and types of a recorded step are not the job's.
+  if (job.model.trace() == nullptr) {
+    items.push_back(batch(job, recommendation));
+    if (job.training.mode == Mode::kTrain) items.push_back(accumulation(job));
+    items.push_back(precision(job));
+  }
   if (const auto item = frozen(document, recommendation.base);
       item && job.training.mode == Mode::kTrain)
     items.push_back(*item);

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "core/document_path.h"
+#include "core/error.h"
 #include "core/parallel_for.h"
 #include "estimator/advise/changes.h"
 #include "estimator/advise/combine.h"
+#include "estimator/advise/frontier.h"
 #include "estimator/advise/largest_extent.h"
+#include "estimator/advise/time_cost.h"
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
@@ -18,32 +22,47 @@ namespace {
 // No search goes further than so many times what the job has now: an answer beyond it helps nobody.
 constexpr std::int64_t kMaxTimes = 1024;
 
-void add_suggestion(EstimateCache& answers, const SingleChange& change,
-                    const std::optional<Limit>& limit, std::vector<Suggestion>& list) {
+std::optional<Suggestion> suggestion_of(EstimateCache& answers, const SingleChange& change,
+                                        const std::optional<Limit>& limit) {
   const Estimate* estimate = answers.of(change.patch);
-  if (estimate == nullptr) return;
+  if (estimate == nullptr) return std::nullopt;
   const Bytes saves = answers.base().totals.device_peak - estimate->totals.device_peak;
-  if (saves.count() <= 0) return;
+  if (saves.count() <= 0) return std::nullopt;
   // A change that leaves nothing to train is no way to train.
-  if (answers.base().trainable_count > 0 && estimate->trainable_count == 0) return;
-  list.push_back({change.name, change.change, change.costs, saves, estimate->totals.device_peak,
-                  limit && limit->holds(*estimate), patch_tree(change.patch)});
+  if (answers.base().trainable_count > 0 && estimate->trainable_count == 0) return std::nullopt;
+  const TimeCost time = time_cost(answers, change.patch);
+  return Suggestion{change.name,
+                    change.change,
+                    change.costs,
+                    saves,
+                    estimate->totals.device_peak,
+                    limit && limit->holds(*estimate),
+                    patch_tree(change.patch),
+                    std::string(to_string(change.kind)),
+                    time.factor,
+                    time.basis};
 }
 
 std::vector<Suggestion> all_suggestions(EstimateCache& answers, const Job& job,
                                         const std::optional<Limit>& limit) {
-  std::vector<Suggestion> list;
-  const std::vector<SingleChange> changes = possible_changes(answers.document(), job);
+  std::vector<SingleChange> changes = possible_changes(answers.document(), job);
   std::vector<Patch> patches;
   for (const SingleChange& change : changes) patches.push_back(change.patch);
   answers.prepare(patches);
-  for (const SingleChange& change : changes) add_suggestion(answers, change, limit, list);
   if (limit && !limit->holds(answers.base())) {
-    for (const SingleChange& change : smaller_extents(answers, job, *limit))
-      add_suggestion(answers, change, limit, list);
+    for (SingleChange& change : smaller_extents(answers, job, *limit))
+      changes.push_back(std::move(change));
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Suggestion& a, const Suggestion& b) { return a.saves > b.saves; });
+  std::vector<std::pair<ChangeKind, Suggestion>> found;
+  for (const SingleChange& change : changes) {
+    if (std::optional<Suggestion> suggestion = suggestion_of(answers, change, limit))
+      found.emplace_back(change.kind, std::move(*suggestion));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second.saves > b.second.saves;
+  });
+  std::vector<Suggestion> list;
+  for (auto& [kind, suggestion] : found) list.push_back(std::move(suggestion));
   return list;
 }
 
@@ -62,9 +81,11 @@ Configuration configuration(EstimateCache& answers, const Job& job, const Combin
                             std::string name, std::string aim, Bytes whole) {
   const Estimate& estimate = *answers.of(combination.patch);
   const Job changed = answers.variant(combination.patch);
+  std::vector<std::string> words;
+  for (const SingleChange& change : combination.changes) words.push_back(change.change);
   Configuration result{std::move(name),
                        std::move(aim),
-                       combination.changes,
+                       std::move(words),
                        patch_tree(combination.patch),
                        estimate.totals.device_peak,
                        estimate.totals.host_peak,
@@ -73,6 +94,10 @@ Configuration configuration(EstimateCache& answers, const Job& job, const Combin
                          static_cast<double>(std::max<std::int64_t>(whole.count(), 1));
   result.effective_batch = changed.training.batch_size * changed.training.accumulation_steps *
                            data_parallel_size(job.parallel);
+  result.trains_the_same = combination.trains_the_same();
+  const TimeCost time = time_cost(answers, combination.patch);
+  result.time_factor = time.factor;
+  result.time_basis = time.basis;
   return result;
 }
 
@@ -83,9 +108,11 @@ Node with_margin(Node document, const RecommendOptions& options) {
   return document;
 }
 
-std::optional<Limit> limit_of(const Estimate& base, const RecommendOptions& options) {
-  if (!base.verdict.available) return std::nullopt;
-  return Limit{*base.verdict.available, options.probability};
+std::optional<Limit> limit_of(EstimateCache& answers, const RecommendOptions& options) {
+  const Verdict& verdict = answers.base().verdict;
+  if (!verdict.available) return std::nullopt;
+  const std::optional<Bytes>& stated = answers.job().target.host_memory;
+  return Limit{*verdict.available, options.probability, stated ? stated : options.host_memory};
 }
 
 constexpr const char* kBalanced = "the cheapest changes that fit";
@@ -98,30 +125,39 @@ Recommendation recommend(const Node& document, const EstimateFunction& answer,
   const Job& job = answers.job();
   Recommendation result;
   result.base = answers.base();
-  const std::optional<Limit> limit = limit_of(result.base, options);
+  const std::optional<Limit> limit = limit_of(answers, options);
   Bytes whole;
   if (limit) {
     whole = *result.base.verdict.capacity - result.base.verdict.used_by_others;
     result.available = limit->available;
     result.fits = limit->holds(result.base);
+    result.host_memory = limit->host;
   }
+  result.speed = gpu_speed(job).sentence();
   result.suggestions = all_suggestions(answers, job, limit);
+  if (options.frontier) result.frontier = frontier_of(answers, job, limit);
   if (!limit) return result;
 
   const std::vector<Extent> extents = extents_of(document, job);
   result.largest.resize(extents.size());
   const Limit cautious{std::min(limit->available, whole - Bytes{whole.count() / 5}),
-                       options.probability};
-  std::optional<Combination> conservative, balanced, maximal;
+                       options.probability, limit->host};
+  std::optional<Combination> conservative, balanced, maximal, same;
   // The longest search first; the second of the two alike last, since what it begins with is known
   // by then and nobody waits for it.
   std::vector<std::function<void()>> searches{[&] {
-    balanced = cheapest_combination(answers, job, *limit);
-    if (balanced) maximal = with_largest_batch(answers, job, *balanced, *limit);
+    balanced = cheapest_combination(answers, job, *limit, options.usable);
+    if (!balanced) return;
+    maximal = with_largest_batch(answers, job, *balanced, *limit);
+    if (!balanced->trains_the_same())
+      same = cheapest_combination(answers, job, *limit, [&](const SingleChange& change) {
+        return trains_the_same(change.kind) && (!options.usable || options.usable(change));
+      });
   }};
   for (std::size_t i = 0; i < extents.size(); ++i)
     searches.emplace_back([&, i] { result.largest[i] = largest_of(answers, extents[i], *limit); });
-  searches.emplace_back([&] { conservative = cheapest_combination(answers, job, cautious); });
+  searches.emplace_back(
+      [&] { conservative = cheapest_combination(answers, job, cautious, options.usable); });
   parallel_for(searches.size(), [&](std::size_t i) { searches[i](); });
 
   const auto add = [&](const std::optional<Combination>& found, const char* name, const char* aim) {
@@ -131,16 +167,21 @@ Recommendation recommend(const Node& document, const EstimateFunction& answer,
   add(conservative, "conservative", "a fifth of the memory stays free");
   add(balanced, "balanced", kBalanced);
   add(maximal, "maximal", "the largest batch that fits with them");
+  add(same, "same-training", "the cheapest changes that fit and train the same");
   return result;
 }
 
 std::optional<LargestBatch> largest_batch(const Node& document, const EstimateFunction& answer,
                                           const RecommendOptions& options, const Job& original) {
   EstimateCache answers(with_margin(document, options), answer, original);
-  const std::optional<Limit> limit = limit_of(answers.base(), options);
+  const std::optional<Limit> limit = limit_of(answers, options);
   if (!limit) return std::nullopt;
-  const LargestExtent found =
-      largest_of(answers, extents_of(answers.document(), answers.job()).front(), *limit);
+  const std::vector<Extent> extents = extents_of(answers.document(), answers.job());
+  if (extents.empty())
+    throw Error(ErrorKind::kInput,
+                "a recorded trace has the batch it was recorded with; estimate it as it is, or "
+                "describe the model in a job file (docs/jobs.md)");
+  const LargestExtent found = largest_of(answers, extents.front(), *limit);
   return LargestBatch{found.largest, found.device_peak, limit->available};
 }
 
@@ -150,12 +191,22 @@ std::optional<Configuration> cheapest_configuration(const Node& document,
                                                     const Job& original) {
   EstimateCache answers(with_margin(document, options), answer, original);
   const Job& job = answers.job();
-  const std::optional<Limit> limit = limit_of(answers.base(), options);
+  const std::optional<Limit> limit = limit_of(answers, options);
   if (!limit) return std::nullopt;
-  const std::optional<Combination> found = cheapest_combination(answers, job, *limit);
+  const std::optional<Combination> found =
+      cheapest_combination(answers, job, *limit, options.usable);
   if (!found) return std::nullopt;
   return configuration(answers, job, *found, "balanced", kBalanced,
                        *answers.base().verdict.capacity - answers.base().verdict.used_by_others);
+}
+
+std::optional<CheckedFit> check_fit(const Node& document, const EstimateFunction& answer,
+                                    const RecommendOptions& options) {
+  EstimateCache answers(with_margin(document, options), answer);
+  const std::optional<Limit> limit = limit_of(answers, options);
+  if (!limit) return std::nullopt;
+  return CheckedFit{limit->holds(answers.base()), answers.base().totals.device_peak,
+                    limit->available};
 }
 
 std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,
@@ -164,7 +215,7 @@ std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& an
   const Job& job = answers.job();
   std::optional<Limit> limit;
   if (answers.base().verdict.available)
-    limit = Limit{*answers.base().verdict.available, std::nullopt};
+    limit = Limit{*answers.base().verdict.available, std::nullopt, job.target.host_memory};
   return all_suggestions(answers, job, limit);
 }
 

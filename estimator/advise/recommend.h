@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/bytes.h"
 #include "core/document.h"
+#include "estimator/advise/combine.h"
 #include "estimator/advise/estimate_cache.h"
 #include "estimator/answer/estimate.h"
 #include "estimator/job/patch.h"
@@ -21,6 +23,13 @@ struct RecommendOptions {
   double margin = 0.1;
   // "fits" means at least this probability, where a calibration can tell.
   std::optional<double> probability;
+  // What a node's processes may keep on the host, where the job does not say target.host_memory.
+  std::optional<Bytes> host_memory;
+  // Of all changes those that may be part of a configuration; nothing: all.
+  ChangeFilter usable;
+  bool frontier = false;
+  // Called after each estimate of the search, from any thread.
+  std::function<void()> on_estimate;
 };
 
 struct LargestExtent {
@@ -33,7 +42,7 @@ struct LargestExtent {
 };
 
 struct Configuration {
-  std::string name;                  // conservative | balanced | maximal
+  std::string name;                  // conservative | balanced | maximal | same-training
   std::string aim;                   // one line
   std::vector<std::string> changes;  // in words; empty: as it is
   Node patch;
@@ -41,16 +50,35 @@ struct Configuration {
   std::optional<Bytes> host_peak, host_of_node;  // of one GPU's process, of all on a node
   double used_fraction = 0;                      // of what the GPU has left over from others
   std::int64_t effective_batch = 0;              // over accumulation steps and GPUs
+  bool trains_the_same = true;                   // the result is that of the unchanged job
+  double time_factor = 1;                        // as of a suggestion
+  std::string time_basis;
+};
+
+// A set of changes that no other one beats in memory and in time. Those that train something else
+// are compared with all, those that train the same only with each other.
+struct FrontierPoint {
+  std::vector<std::string> names, changes;
+  Node patch;
+  Bytes device_peak;
+  std::optional<Bytes> host_of_node;
+  double time_factor = 1;
+  std::string time_basis;
+  bool trains_the_same = true;
+  bool fits = false;
 };
 
 struct Recommendation {
   Estimate base;
   std::optional<Bytes> available;       // after the margin; nothing: no target was named
   bool fits = false;                    // the unchanged job, within `available`
-  std::vector<Suggestion> suggestions;  // what saves most first
+  std::optional<Bytes> host_memory;     // the limit of the host, where one is known
+  std::vector<Suggestion> suggestions;  // by kind, the cheapest first; of a kind, what saves most
   std::vector<LargestExtent> largest;
   std::vector<Configuration> configurations;  // those that exist, conservative first; [balanced] is
                                               // the cheapest combination
+  std::vector<FrontierPoint> frontier;        // if asked for; the quickest first
+  std::string speed;                          // the rates behind the time factors, in a sentence
 };
 
 // All of these read the document; `original` is a job that was read from it or from one like it,
@@ -73,6 +101,15 @@ std::optional<Configuration> cheapest_configuration(const Node& document,
                                                     const EstimateFunction& answer,
                                                     const RecommendOptions& options,
                                                     const Job& original = {});
+
+// Whether a document fits as it is, with the margin of a recommendation; nothing without a target.
+struct CheckedFit {
+  bool fits = false;
+  Bytes device_peak;
+  Bytes available;
+};
+std::optional<CheckedFit> check_fit(const Node& document, const EstimateFunction& answer,
+                                    const RecommendOptions& options);
 
 // The single changes only, for an estimate that does not fit.
 std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "core/coefficients.h"
 #include "estimator/run/replayed_job.h"
@@ -10,12 +11,7 @@
 namespace memfathom {
 namespace {
 
-// Measured over replayed bytes of published training runs whose stacks nobody calibrated: nine in
-// ten lie between 0.94 and 1.21 (docs/accuracy.md). What a replay does not know (what a script
-// keeps, loads, fragments) mostly adds.
 constexpr double kNormalQuantile90 = 1.6449;  // of a normal distribution, in standard deviations
-constexpr double kShareBelow = 0.06 / kNormalQuantile90;
-constexpr double kShareAbove = 0.20 / kNormalQuantile90;
 
 double standard_error(const Calibration* calibration, const LibraryConstant& constant) {
   if (calibration != nullptr) {
@@ -38,15 +34,18 @@ double variance_of_constants(const DryRun& run, const Calibration* calibration) 
 
 double normal_below(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
 
-// How many standard deviations either side hold `level` of a normal distribution.
-double deviations_for(double level) {
-  double low = 0;
-  double high = 10;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (2 * normal_below(middle) - 1 < level ? low : high) = middle;
+// Reported minus predicted bytes outside the allocator.
+std::vector<double> outside_deviations(const Calibration* calibration) {
+  if (calibration == nullptr) return {0};
+  const double predicted = calibration->value_of(kLibraryConstants[kContext].name, 0);
+  const double scale = error_scale(predicted, calibration->value_of(kKneeName, 0));
+  for (const RatioGroup& group : calibration->ratios) {
+    if (group.group != kOutsideGroup || group.ratios.empty()) continue;
+    std::vector<double> deviations;
+    for (const double ratio : group.ratios) deviations.push_back((ratio - 1) * scale);
+    return deviations;
   }
-  return high;
+  return {0};
 }
 
 }  // namespace
@@ -65,24 +64,66 @@ bool ratios_apply_to(const Calibration& calibration, const Job& job, std::string
       });
 }
 
-DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak)
-    : middle_(static_cast<double>(device_peak.count())) {
-  const double unsure = variance_of_constants(run, calibration) +
-                        std::pow(static_cast<double>(run.reserved_uncertainty.count()), 2);
-  const auto replayed = static_cast<double>(run.reserved_peak.count());
-  below_ = std::sqrt(unsure + std::pow(kShareBelow * replayed, 2));
-  above_ = std::sqrt(unsure + std::pow(kShareAbove * replayed, 2));
+DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak,
+                             const ReplayShares& shares)
+    : middle_(static_cast<double>(device_peak.count())),
+      deviations_(outside_deviations(calibration)) {
+  const double replayed = static_cast<double>(run.reserved_peak.count()) / kNormalQuantile90;
+  add_part("replay", shares.below * replayed, shares.above * replayed,
+           "what scripts hold, load and fragment beyond the replay, as in published runs");
+  const double constants = std::sqrt(variance_of_constants(run, calibration));
+  add_part("constants", constants, constants,
+           "the constants of this GPU and stack are not measured");
+  const auto unsure = static_cast<double>(run.reserved_uncertainty.count());
+  add_part("workspaces", unsure, unsure, "two replays with other cuDNN workspaces differ");
+  if (deviations_.size() > 1) {
+    const auto count = static_cast<double>(deviations_.size());
+    const auto at = [&](double share) {
+      return deviations_[static_cast<std::size_t>(share * (count - 1))];
+    };
+    parts_.push_back(
+        {"outside", clamped_bytes(-at(0.05)), clamped_bytes(at(0.95)),
+         "what processes were reported to hold outside the allocator on such a stack"});
+  }
+}
+
+void DefaultSpread::add_part(const char* name, double below, double above, std::string text) {
+  if (below <= 0 && above <= 0) return;
+  below_ = std::hypot(below_, below);
+  above_ = std::hypot(above_, above);
+  parts_.push_back({name, clamped_bytes(kNormalQuantile90 * below),
+                    clamped_bytes(kNormalQuantile90 * above), std::move(text)});
+}
+
+double DefaultSpread::probability_below(double total) const {
+  double sum = 0;
+  for (const double deviation : deviations_) {
+    const double room = total - middle_ - deviation;
+    const double side = room < 0 ? below_ : above_;
+    sum += side > 0 ? normal_below(room / side) : (room < 0 ? 0.0 : 1.0);
+  }
+  return sum / static_cast<double>(deviations_.size());
+}
+
+double DefaultSpread::quantile(double share) const {
+  constexpr double kFarthest = 8;  // standard deviations; further ones are not told apart
+  constexpr int kHalvings = 48;
+  double low = middle_ + deviations_.front() - kFarthest * below_;
+  double high = middle_ + deviations_.back() + kFarthest * above_;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (probability_below(middle) < share ? low : high) = middle;
+  }
+  return high;
 }
 
 PredictionInterval DefaultSpread::interval(double level) const {
-  const double deviations = deviations_for(level);
-  return {clamped_bytes(middle_ - deviations * below_),
-          clamped_bytes(middle_ + deviations * above_), level};
+  return {clamped_bytes(quantile((1 - level) / 2)), clamped_bytes(quantile((1 + level) / 2)),
+          level};
 }
 
 double DefaultSpread::probability_fits(Bytes available) const {
-  const double room = static_cast<double>(available.count()) - middle_;
-  return std::clamp(normal_below(room / (room < 0 ? below_ : above_)), 0.001, 0.999);
+  return std::clamp(probability_below(static_cast<double>(available.count())), 0.001, 0.999);
 }
 
 }  // namespace memfathom

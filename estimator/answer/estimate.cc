@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "core/coefficients.h"
 #include "core/interval.h"
@@ -128,12 +130,65 @@ Bytes expected_reserved(const DryRun& run, Bytes outside, const std::optional<By
 // the lengths, which nobody knows. Nine in ten published runs lie within a quarter.
 constexpr int kShareOfVaryingLengths = 4;
 
-void widen_for_lengths(const DryRun& run, Totals& totals) {
+void widen_for_lengths(const DryRun& run, Estimate& estimate) {
   if (run.reserved_high <= run.reserved_peak) return;
+  Totals& totals = estimate.totals;
   const Bytes share{totals.reserved_peak.count() / kShareOfVaryingLengths};
   const Bytes fixed = totals.device_peak - (totals.reserved_peak - run.reserved_peak);
   totals.device_low = std::max(fixed, totals.device_peak - share);
   totals.device_high = std::max(totals.device_high, totals.device_peak + share);
+  estimate.uncertainty.push_back({"lengths", totals.device_peak - totals.device_low, share,
+                                  "the order of varying lengths decides what is reserved"});
+}
+
+// Reserved over replayed bytes of 36 published fine-tuning runs whose lengths vary, replayed at
+// their greatest length: 31 lie below 1.8 (docs/accuracy.md). With either reading equally likely,
+// nine in ten runs do.
+constexpr double kShareOfUnspecifiedLengths = 0.8;
+
+// Sequences all of one length, or of many: the upper end covers both. What is free in the cache is
+// given back before an allocation fails, so the GPU bounds it.
+void widen_for_unspecified_lengths(const DryRun& run, const std::optional<Bytes>& available,
+                                   Estimate& estimate) {
+  if (!run.lengths_unspecified) return;
+  Totals& totals = estimate.totals;
+  const double share =
+      kShareOfUnspecifiedLengths * static_cast<double>(totals.reserved_peak.count());
+  Bytes reach = totals.device_peak + clamped_bytes(share);
+  if (available) reach = std::min(reach, std::max(*available, totals.device_high));
+  totals.device_high = std::max(totals.device_high, reach);
+  estimate.uncertainty.push_back({"lengths", Bytes{}, reach - totals.device_peak,
+                                  "whether lengths vary is unspecified: where they do, more is "
+                                  "reserved, as far as the GPU has it"});
+}
+
+// The operations of perceptrons, for whose runs the group "dense" stands.
+bool is_dense(const Node& layers) {
+  static constexpr auto kDenseTypes = std::to_array<std::string_view>(
+      {"linear",   "relu",       "relu6",      "gelu",    "gelu_new",   "gelu_pytorch_tanh",
+       "silu",     "mish",       "tanh",       "sigmoid", "leaky_relu", "elu",
+       "softplus", "selu",       "hardswish",  "prelu",   "softmax",    "log_softmax",
+       "dropout",  "batch_norm", "layer_norm", "flatten", "repeat",     "residual",
+       "concat",   "checkpoint"});
+  const std::vector<Node>& items = layers.items();
+  return std::all_of(items.begin(), items.end(), [](const Node& layer) {
+    if (layer.is_list()) return is_dense(layer);  // a branch of concat
+    const Node* type = layer.find("type");
+    if (type == nullptr || std::ranges::find(kDenseTypes, type->as_string()) == kDenseTypes.end())
+      return false;
+    return std::ranges::all_of(std::array{"layers", "shortcut", "branches"}, [&](const char* key) {
+      const Node* inner = layer.find(key);
+      return inner == nullptr || is_dense(*inner);
+    });
+  });
+}
+
+void set_interval(const Job& job, const PredictionInterval& interval, Totals& totals) {
+  totals.device_low = totals.device_high = totals.device_peak;
+  if (job.allocator.backend != Backend::kCaching) return;
+  totals.device_low = std::min(interval.low, totals.device_peak);
+  totals.device_high = std::max(interval.high, totals.device_peak);
+  totals.interval = interval.level;
 }
 
 // `spread`: null where the calibration's ratios speak for the job.
@@ -191,8 +246,9 @@ std::string job_group(const Job& job, const DryRun& run) {
   if (job.training.mode == Mode::kInference)
     return (run.asks_cudnn ? "convolution " : "") + std::string(kInferenceGroup);
   if (run.uses_cufft) return "fourier";
-  if (job.model.layers() != nullptr && !run.asks_cudnn) return "dense";
-  return run.asks_cudnn ? "convolution" : "transformer";
+  if (run.asks_cudnn) return "convolution";
+  const LayerStack* stack = job.model.layers();
+  return stack != nullptr && is_dense(stack->model.at("layers")) ? "dense" : "transformer";
 }
 
 std::optional<Bytes> memory_for_cache(const Job& job, const Estimate& estimate,
@@ -240,21 +296,34 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
            {Component::kCommunication, "", run.communication, Source::kDefault, ""});
 
   const std::string group = job_group(job, run);
-  const DefaultSpread spread(run, context.calibration, totals.device_peak);
-  const bool measured =
-      context.calibration != nullptr && ratios_apply_to(*context.calibration, job, group);
+  const IntervalStudy study = context.study != nullptr ? *context.study : IntervalStudy();
+  const DefaultSpread spread(run, context.calibration, totals.device_peak,
+                             study.shares.value_or(kPublishedShares));
+  const bool measured = context.calibration != nullptr && !study.ignores_ratios &&
+                        ratios_apply_to(*context.calibration, job, group);
   const PredictionInterval interval =
       measured
           ? prediction_interval(*context.calibration, group, totals.device_peak, context.interval)
           : spread.interval(context.interval);
-  totals.device_low = totals.device_high = totals.device_peak;
-  if (job.allocator.backend == Backend::kCaching) {
-    totals.device_low = std::min(interval.low, totals.device_peak);
-    totals.device_high = std::max(interval.high, totals.device_peak);
-    totals.interval = interval.level;
+  set_interval(job, interval, totals);
+  if (measured) {
+    estimate.uncertainty.push_back({"calibration", totals.device_peak - totals.device_low,
+                                    totals.device_high - totals.device_peak,
+                                    "measured runs of this kind on this GPU and stack"});
+  } else if (job.allocator.backend == Backend::kCaching) {
+    estimate.uncertainty = spread.parts();
   }
-  widen_for_lengths(run, totals);
+  widen_for_lengths(run, estimate);
+  if (job.allocator.backend == Backend::kCaching)
+    widen_for_unspecified_lengths(run, available_to(job, context), estimate);
   totals.device_high = std::max(totals.device_high, context.wanted);
+  if (context.wanted > totals.device_peak) totals.comfortable_peak = context.wanted;
+  if (study.measured) {
+    estimate.probability_of_measured =
+        measured
+            ? probability_fits(*context.calibration, group, totals.device_peak, *study.measured)
+            : spread.probability_fits(*study.measured);
+  }
   estimate.phases = phase_lines(run);
   estimate.verdict = judge(job, context, group, measured ? nullptr : &spread, totals);
 

@@ -44,6 +44,9 @@ struct Totals {
   Bytes device_low;
   Bytes device_high;
   double interval = 0.9;
+  // Where the target makes the allocator give its cache back: what the job takes on a GPU with room
+  // for it.
+  std::optional<Bytes> comfortable_peak;
   std::optional<Bytes> host_peak;  // of one GPU's process, where something is offloaded
   std::int64_t ranks_per_node = 1;
   std::string rank;  // the heaviest, where ranks differ
@@ -80,8 +83,11 @@ struct Suggestion {
   std::string costs;   // what one pays for it, in words
   Bytes saves;
   Bytes device_peak;
-  bool fits = false;  // it alone is enough
-  Node patch;         // {training: {gradient_checkpointing: full}}
+  bool fits = false;       // it alone is enough
+  Node patch;              // {training: {gradient_checkpointing: full}}
+  std::string kind;        // what one gives up: "free", "checkpointing", "different training", ...
+  double time_factor = 1;  // roughly, of the time per sample of the unchanged job
+  std::string time_basis;  // what makes it so: "computing +33 %"
 };
 
 // Why a line is what it is, in one sentence with the job's own numbers.
@@ -89,6 +95,13 @@ struct Explanation {
   std::string name;    // of the component or coefficient
   std::string module;  // empty: the job itself
   std::string text;
+};
+
+// One reason why the total is uncertain, by itself: nine in ten totals lie within these bytes.
+struct SpreadPart {
+  std::string name;  // replay, outside, constants, workspaces, lengths, model, calibration
+  Bytes below, above;
+  std::string text;  // why, in a sentence
 };
 
 struct Estimate {
@@ -103,8 +116,23 @@ struct Estimate {
   std::int64_t trainable_count = 0;
   std::int64_t layers = 0;  // modules that own parameters; 0: not known
   std::vector<std::string> assumptions, not_modelled, warnings;
-  std::vector<UnreadKey> unread;          // keys of the files that were not read
-  std::vector<Explanation> explanations;  // where they were asked for
+  std::vector<SpreadPart> uncertainty;            // why the interval is as wide as it is
+  std::vector<UnreadKey> unread;                  // keys of the files that were not read
+  std::vector<Explanation> explanations;          // where they were asked for
+  std::optional<double> probability_of_measured;  // of IntervalStudy::measured
+};
+
+// How published runs deviate from their replay: nine in ten lie between 1 - below and 1 + above.
+struct ReplayShares {
+  double below = 0;
+  double above = 0;
+};
+
+// For those who study intervals: how they would be without some of their evidence.
+struct IntervalStudy {
+  std::optional<Bytes> measured;       // wanted: the probability that the total is at most this
+  bool ignores_ratios = false;         // as if no run of the job's kind had been measured
+  std::optional<ReplayShares> shares;  // instead of the published ones
 };
 
 // What the cli knows about the machine: the calibration to use (null: none), how fresh it is, the
@@ -115,11 +143,12 @@ struct EstimateContext {
   std::optional<Bytes> capacity;
   double interval = 0.9;
   bool explains = false;
+  const IntervalStudy* study = nullptr;
   Bytes wanted;  // what the job would take on a larger GPU, where this one squeezes its cache
 };
 
 // The kind of a job, under which calibrations group their ratios: generation, inference,
-// convolution inference; of training fourier, dense, convolution, transformer.
+// convolution inference; of training fourier, dense (perceptrons), convolution, transformer.
 std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);

@@ -292,6 +292,11 @@ std::vector<Explanation> explain(const Job& job, const DryRun& run, const Estima
                                 to_string(line.source))});
   }
   add_causes(facts, list);
+  for (const SpreadPart& part : estimate.uncertainty) {
+    list.push_back(
+        {"interval: " + part.name, "",
+         fmt::format("-{} / +{}: {}", to_string(part.below), to_string(part.above), part.text)});
+  }
   return list;
 }
 

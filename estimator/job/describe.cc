@@ -166,22 +166,36 @@ std::string describe(const Node& document, const Job& job) {
   return fmt::format("{}, {}: {}", name, mode_noun(training.mode), fmt::join(words, ", "));
 }
 
-std::string unspecified_settings(const Node& document, const Job& job) {
+std::string unspecified_settings(const Node& document, const Job& job,
+                                 const std::vector<UnreadKey>& unread) {
   if (job.model.trace() != nullptr) return "";
   const TrainingSpec& training = job.training;
+  std::vector<std::string> unsaid;
   std::vector<std::string> words;
+  // A file may have said it under a key that was not read.
+  const auto add = [&](std::string_view concerns, const std::string& chosen) {
+    const auto key = std::find_if(unread.begin(), unread.end(), [&](const UnreadKey& candidate) {
+      return candidate.concerns == concerns;
+    });
+    if (key == unread.end()) {
+      unsaid.push_back(chosen);
+    } else {
+      words.push_back(fmt::format("{} ({} was not read)", chosen, key->key));
+    }
+  };
   if (!says(document, "batch_size"))
-    words.push_back(fmt::format("batch_size {}", training.batch_size));
+    add("batch", fmt::format("batch_size {}", training.batch_size));
   if (!says(document, "precision") && training_key(document, "autocast") == nullptr)
-    words.push_back(fmt::format("precision {}", precision_name(training.precision)));
+    add("precision", fmt::format("precision {}", precision_name(training.precision)));
   if (training.mode == Mode::kTrain && !says(document, "optimizer"))
-    words.push_back("optimizer " + optimizer_name(document));
+    add("optimizer", "optimizer " + optimizer_name(document));
   const ModelSettings& settings = training.settings;
   const bool sized = settings.sequence_length > 0 || settings.image_height > 0;
   if (!sized && job.model.layers() == nullptr && job.model.modules() == nullptr)
-    words.emplace_back("samples of the model's own size");
-  if (words.empty()) return "";
-  return fmt::format("{} (the job does not say)", fmt::join(words, ", "));
+    add("sizes", "samples of the model's own size");
+  if (!unsaid.empty())
+    words.push_back(fmt::format("{} (the job does not say)", fmt::join(unsaid, ", ")));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 }  // namespace memfathom

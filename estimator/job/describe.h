@@ -4,9 +4,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/document.h"
 #include "estimator/job/job.h"
+#include "estimator/job/unread_key.h"
 
 namespace memfathom {
 
@@ -17,7 +19,8 @@ std::string_view precision_name(const Precision& precision);
 std::string describe(const Node& document, const Job& job);
 
 // What the job does not say and a reader would want to know was chosen for it, as one sentence;
-// empty where everything is said.
-std::string unspecified_settings(const Node& document, const Job& job);
+// empty where everything is said. `unread` are keys of its files that may have said it.
+std::string unspecified_settings(const Node& document, const Job& job,
+                                 const std::vector<UnreadKey>& unread = {});
 
 }  // namespace memfathom

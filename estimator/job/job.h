@@ -137,6 +137,7 @@ struct TargetSpec {
   int compute_capability = 0;  // of a GPU that no table names; 0: not said
   std::string device;          // cuda:0
   Bytes used_by_others;
+  std::optional<Bytes> host_memory;  // of one node, that the job may use
   std::optional<Bytes> margin_bytes;
   double margin_fraction = 0;
   std::string calibration = "auto";

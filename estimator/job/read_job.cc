@@ -117,14 +117,15 @@ int read_architecture(const Node& node, const TargetSpec& target) {
 }
 
 void read_target(const Node& node, TargetSpec& target) {
-  node.check_keys({"gpu", "memory", "architecture", "device", "used_by_others", "margin",
-                   "calibration", "stack"});
+  node.check_keys({"gpu", "memory", "architecture", "device", "used_by_others", "host_memory",
+                   "margin", "calibration", "stack"});
   if (const Node* n = node.find("gpu")) target.gpu = n->as_string();
   if (const Node* n = node.find("memory")) target.memory = n->as_bytes();
   if (const Node* n = node.find("device")) target.device = n->as_string();
   if (const Node* n = node.find("architecture"))
     target.compute_capability = read_architecture(*n, target);
   if (const Node* n = node.find("used_by_others")) target.used_by_others = n->as_bytes();
+  if (const Node* n = node.find("host_memory")) target.host_memory = n->as_bytes();
   if (const Node* n = node.find("margin")) {
     if (n->is_number()) {
       target.margin_fraction = n->as_number(0, 1);

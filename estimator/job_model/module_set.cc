@@ -82,6 +82,10 @@ Tensor ModuleSet::decode() {
   return generator().network->decode();
 }
 
+bool ModuleSet::skip_tokens(std::int64_t tokens) {
+  return generator().network->skip_tokens(tokens);
+}
+
 void ModuleSet::end_generation() {
   outputs_.clear();
   generator().network->end_generation();

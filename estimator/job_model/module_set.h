@@ -35,6 +35,7 @@ class ModuleSet final : public Network {
   Tensor forward() override;
   Tensor prefill() override;
   Tensor decode() override;
+  bool skip_tokens(std::int64_t tokens) override;
   void end_generation() override;
 
  private:

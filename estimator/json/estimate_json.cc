@@ -30,6 +30,7 @@ Json totals_json(const Totals& totals) {
             {"device_high_bytes", totals.device_high.count()},
             {"interval", totals.interval},
             {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
+  if (totals.comfortable_peak) json["comfortable_bytes"] = totals.comfortable_peak->count();
   if (!totals.rank.empty()) json["rank"] = totals.rank;
   if (totals.host_peak) {
     json["host_peak_bytes"] = totals.host_peak->count();
@@ -79,6 +80,17 @@ Json explanations_json(const Estimate& estimate) {
   return list;
 }
 
+Json uncertainty_json(const Estimate& estimate) {
+  Json list = Json::array();
+  for (const SpreadPart& part : estimate.uncertainty) {
+    list.push_back({{"name", part.name},
+                    {"below_bytes", part.below.count()},
+                    {"above_bytes", part.above.count()},
+                    {"text", part.text}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json unread_json(const std::vector<UnreadKey>& keys) {
@@ -101,7 +113,10 @@ Json suggestions_json(const std::vector<Suggestion>& suggestions) {
                     {"saves_bytes", suggestion.saves.count()},
                     {"device_peak_bytes", suggestion.device_peak.count()},
                     {"fits", suggestion.fits},
-                    {"patch", Json(to_json(suggestion.patch))}});
+                    {"patch", Json(to_json(suggestion.patch))},
+                    {"kind", suggestion.kind},
+                    {"time_factor", suggestion.time_factor},
+                    {"time_basis", suggestion.time_basis}});
   }
   return list;
 }
@@ -133,6 +148,7 @@ Json estimate_json(const Estimate& estimate) {
   json["assumptions"] = estimate.assumptions;
   json["not_modelled"] = estimate.not_modelled;
   json["warnings"] = estimate.warnings;
+  json["uncertainty"] = uncertainty_json(estimate);
   if (!estimate.unread.empty()) json["unread"] = unread_json(estimate.unread);
   if (!estimate.explanations.empty()) json["explanation"] = explanations_json(estimate);
   return json;

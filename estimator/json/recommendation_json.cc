@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 void add_source_format(const Patch& patch, const JobInput& input, Json& json) {
   if (!input.has_foreign_files()) return;
-  const WrittenBack written = write_back(input.files.files, patch);
+  const WrittenBack written = write_back(input.files.files, patch, input.job.parallel.num_gpus);
   json["file_patches"] = Json::array();
   for (const ChangedFile& file : written.files) {
     json["file_patches"].push_back({{"file", file.file},
@@ -39,6 +39,19 @@ Json to_json(const LargestExtent& extent) {
   return json;
 }
 
+Json to_json(const FrontierPoint& point) {
+  Json json{{"names", point.names},
+            {"changes", point.changes},
+            {"device_peak_bytes", point.device_peak.count()},
+            {"time_factor", point.time_factor},
+            {"time_basis", point.time_basis},
+            {"trains_the_same", point.trains_the_same},
+            {"fits", point.fits},
+            {"patch", Json(memfathom::to_json(point.patch))}};
+  if (point.host_of_node) json["host_node_bytes"] = point.host_of_node->count();
+  return json;
+}
+
 }  // namespace
 
 Json configuration_json(const Configuration& configuration, const JobInput& input) {
@@ -48,6 +61,9 @@ Json configuration_json(const Configuration& configuration, const JobInput& inpu
             {"device_peak_bytes", configuration.device_peak.count()},
             {"used_fraction", configuration.used_fraction},
             {"effective_batch", configuration.effective_batch},
+            {"trains_the_same", configuration.trains_the_same},
+            {"time_factor", configuration.time_factor},
+            {"time_basis", configuration.time_basis},
             {"patch", Json(to_json(configuration.patch))},
             {"yaml", to_yaml(configuration.patch)}};
   if (configuration.host_peak) {
@@ -82,6 +98,13 @@ Json recommendation_json(const Recommendation& recommendation,
   json["configurations"] = Json::array();
   for (const Configuration& configuration : recommendation.configurations)
     json["configurations"].push_back(configuration_json(configuration, input));
+  if (!recommendation.frontier.empty()) {
+    json["frontier"] = Json::array();
+    for (const FrontierPoint& point : recommendation.frontier)
+      json["frontier"].push_back(to_json(point));
+  }
+  json["time_rates"] = recommendation.speed;
+  if (recommendation.host_memory) json["host_memory_bytes"] = recommendation.host_memory->count();
   json["checklist"] = Json::array();
   for (const PreflightItem& item : list)
     json["checklist"].push_back({{"name", item.name}, {"done", item.done}, {"text", item.text}});

@@ -41,6 +41,7 @@ class FullySharded final : public Strategy {
   void prefetch_before(std::size_t index);
   void release_memory(Unit& unit);
   void reduce(Unit& unit);
+  void finish_others(const Unit& entered);
   DType reduce_type(const FlatGroup& group) const;
   void scatter(const FlatGroup& group, const Tensor& joined, Tensor& shard);
 

@@ -33,6 +33,7 @@ void FullySharded::enter(std::size_t index) {
     release_memory(units_[current_]);
   current_ = index;
   Unit& unit = units_[index];
+  if (device_.in_backward && !unit.root) finish_others(unit);
   if (!device_.in_backward && !unit.root) order_.push_back(index);
   if (!unit.whole) {
     if (unit.gathered.empty()) gather(unit);
@@ -113,6 +114,18 @@ void FullySharded::before_backward() {
 void FullySharded::gradient_ready(TensorImpl& leaf) {
   Unit& unit = units_[unit_of_.at(leaf.storage.get())];
   if (++unit.arrived == unit.learning) reduce(unit);
+}
+
+// Both versions reduce a block when its backward is over, whether or not every parameter took part:
+// version 1 when the flat parameter has its gradient, version 2 when the block's input has its own.
+// A block's backward is over when another block's begins; what arrives later is reduced at the end.
+void FullySharded::finish_others(const Unit& entered) {
+  for (Unit& unit : units_) {
+    if (&unit == &entered || unit.root || unit.arrived == 0 || unit.arrived >= unit.learning)
+      continue;
+    reduce(unit);
+    unit.arrived = 0;
+  }
 }
 
 // Version 1 joins the gradients to the flat parameter's while the parameters are there, version 2

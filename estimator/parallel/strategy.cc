@@ -91,11 +91,6 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
         "paged optimizer states are counted as if they stayed on the GPU; they leave it under "
         "pressure");
   }
-  if (communicator_bytes(parallel).count() > 0) {
-    assumptions.emplace_back(
-        "NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported "
-        "for A100s with NVLink; it varies with channels and topology");
-  }
   if (hosts_weights(job)) {
     assumptions.emplace_back(
         "offload.parameters: what is not trained lies on the host and comes to the GPU layer by "

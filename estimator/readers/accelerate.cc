@@ -53,6 +53,20 @@ void drop_foreign_sections(ParsedFile& parsed) {
   });
 }
 
+// Without distribution one process is started, whatever number stands beside it.
+void set_single_process(ParsedFile& parsed) {
+  const std::string kind = text_at(parsed.content, "distributed_type");
+  if (kind != "NO" && kind != "no") return;
+  const Node* processes = value_at(parsed.content, "num_processes");
+  drop_settings("parallel.num_gpus", parsed);
+  parsed.set("parallel.num_gpus", Node::integer(1));
+  if (processes != nullptr && processes->is_int() && processes->as_int() > 1)
+    parsed.assumptions.push_back(
+        fmt::format("{}: distributed_type NO starts one process; num_processes {} is not used "
+                    "(MULTI_GPU does)",
+                    parsed.file, processes->as_int()));
+}
+
 void set_precision(ParsedFile& parsed) {
   const std::string name = text_at(parsed.content, "mixed_precision", "no");
   if (name == "bf16" || name == "fp16") {
@@ -100,6 +114,24 @@ void set_sharding(ParsedFile& parsed) {
         fmt::format("{}: without fsdp_auto_wrap_policy FSDP gathers the whole model at once; a "
                     "unit for each block is counted (TRANSFORMER_BASED_WRAP)",
                     parsed.file));
+}
+
+// Copies of the model that are sharded each are hybrid sharding; the mesh has a process for each
+// part.
+void set_mesh(ParsedFile& parsed) {
+  const auto size = [&](const char* name) {
+    const Node* value =
+        value_at(parsed.content, fmt::format("parallelism_config.parallelism_config_{}", name));
+    return value != nullptr && value->is_int() ? value->as_int(1, 1 << 16) : 1;
+  };
+  const std::int64_t replicas = size("dp_replicate_size");
+  const std::int64_t mesh = replicas * size("dp_shard_size") * size("tp_size") * size("cp_size");
+  if (replicas > 1 && is_kind(parsed.content, "FSDP")) {
+    drop_settings("parallel.fsdp", parsed);
+    parsed.set("parallel.fsdp", Node::string("hybrid"));
+  }
+  if (mesh > 1 && value_at(parsed.content, "num_processes") == nullptr)
+    parsed.set("parallel.num_gpus", Node::integer(mesh));
 }
 
 void list_loading(ParsedFile& parsed) {
@@ -159,9 +191,11 @@ bool write_to_accelerate(const KeyChange& change, Node& content) {
 void read_accelerate(ParsedFile& parsed) {
   read_fields(kFields, parsed);
   drop_foreign_sections(parsed);
+  set_single_process(parsed);
   set_nodes(parsed);
   set_precision(parsed);
   if (is_kind(parsed.content, "FSDP")) set_sharding(parsed);
+  set_mesh(parsed);
   list_loading(parsed);
   list_not_modelled(kNotModelled, parsed);
 }

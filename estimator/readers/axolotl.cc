@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 
 #include "estimator/readers/formats.h"
@@ -34,6 +36,9 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "sequence_parallel_degree",
     "xformers_attention",
     "s2_attention",
+    "qat",
+    "quantize_moe_experts",
+    "lora_target_parameters",
 });
 
 // bf16 and fp16 load the weights in that type and compute under autocast; bfloat16 and float16 do
@@ -54,6 +59,34 @@ void set_precision(ParsedFile& parsed) {
     set("bf16", false);
   } else if (is_true_at(tree, "float16")) {
     set("fp16", false);
+  } else if (is_true_at(tree, "fp8")) {
+    parsed.set("training.precision", Node::string("amp-bf16"));
+  }
+  if (word == "auto")
+    parsed.assumptions.push_back(
+        fmt::format("{}: bf16: auto is bf16, which GPUs from Ampere on compute in", parsed.file));
+  if (const Node* fp8 = value_at(tree, "fp8"); fp8 != nullptr && is_on(*fp8))
+    leave_open("fp8", "precision",
+               fmt::format("{}: fp8: products in 8 bits are counted as bf16's; the 8-bit copies of "
+                           "weights and inputs are not",
+                           parsed.file),
+               parsed);
+}
+
+// NVIDIA's 4-bit weights, by the name of the checkpoint or the keys of their kernels.
+void list_nvfp4(ParsedFile& parsed) {
+  for (const char* key : {"base_model", "nvfp4_merge_aware", "dsv4_fp4_grouped_mode"}) {
+    const Node* value = value_at(parsed.content, key);
+    if (value == nullptr || !is_on(*value)) continue;
+    std::string name = value->is_string() ? value->as_string() : "nvfp4";
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name.find("nvfp4") == std::string::npos) continue;
+    leave_open(key, "precision",
+               fmt::format("{}: weights in NVFP4 ({}) are counted in the type of the computation",
+                           parsed.file, key),
+               parsed);
+    return;
   }
 }
 
@@ -89,8 +122,8 @@ bool has_fused_loss(const Node& tree) {
 void set_gpus(ParsedFile& parsed) {
   std::int64_t gpus = 1;
   bool said = false;
-  for (const char* key :
-       {"dp_shard_size", "dp_replicate_size", "tensor_parallel_size", "context_parallel_size"}) {
+  for (const char* key : {"dp_shard_size", "dp_replicate_size", "tensor_parallel_size",
+                          "context_parallel_size", "expert_parallel_size"}) {
     const Node* side = value_at(parsed.content, key);
     if (side == nullptr || !side->is_number()) continue;
     gpus *= side->as_int(1, 4096);
@@ -98,6 +131,13 @@ void set_gpus(ParsedFile& parsed) {
   }
   if (!said) return;
   parsed.set("parallel.num_gpus", Node::integer(gpus));
+  if (const Node* experts = value_at(parsed.content, "expert_parallel_size");
+      experts != nullptr && experts->is_number() && experts->as_int() > 1)
+    leave_open("expert_parallel_size", "sharding",
+               fmt::format("{}: expert parallelism over {} GPUs; every GPU is counted with all "
+                           "experts that its sharding leaves it",
+                           parsed.file, experts->as_int()),
+               parsed);
   const Node* tensor = value_at(parsed.content, "tensor_parallel_size");
   if (tensor != nullptr && tensor->is_number() && tensor->as_int() > 1)
     parsed.set("parallel.tensor", *tensor);
@@ -137,6 +177,9 @@ void set_adapter(const std::string& kind, ParsedFile& parsed) {
   if (kind.empty())
     std::erase_if(parsed.settings,
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
+  if (!kind.empty() && kind != "lora" && kind != "qlora")
+    parsed.not_modelled.push_back(
+        fmt::format("{}: adapter {} is counted as LoRA", parsed.file, kind));
   if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
     parsed.set("training.lora.rank", Node::integer(8));
   if (is_true_at(tree, "lora_target_linear")) {
@@ -200,7 +243,27 @@ void set_sharding(ParsedFile& parsed) {
   }
 }
 
+// A classifier of pairs of answers, or of the tokens that end a step; neither has logits over the
+// vocabulary.
+void set_reward_model(ParsedFile& parsed) {
+  const bool pairs = is_true_at(parsed.content, "reward_model");
+  if (!pairs && !is_true_at(parsed.content, "process_reward_model")) return;
+  // Both answers of a pair pass the network as one batch.
+  if (pairs) {
+    const Node* size = value_at(parsed.content, "micro_batch_size");
+    const std::int64_t pair_count = size != nullptr ? size->as_int(1, 1 << 20) : 1;
+    drop_settings("training.batch_size", parsed);
+    parsed.set("training.batch_size", Node::integer(2 * pair_count));
+  }
+  drop_settings("training.fused_loss", parsed);
+  parsed.set("training.fused_loss", Node::boolean(true));
+  parsed.assumptions.push_back(
+      fmt::format("{}: a reward model is counted with {} and without logits over the vocabulary",
+                  parsed.file, pairs ? "pairs of answers" : "single answers"));
+}
+
 void set_preference(ParsedFile& parsed) {
+  set_reward_model(parsed);
   const Node* rl = value_at(parsed.content, "rl");
   if (rl == nullptr || !rl->is_string()) return;
   const std::string& method = rl->as_string();
@@ -209,7 +272,9 @@ void set_preference(ParsedFile& parsed) {
     parsed.set("training.preference.method", Node::string("dpo"));
     if (alone) parsed.set("training.preference.reference", Node::string("none"));
   } else {
-    parsed.not_modelled.push_back(fmt::format("{}: rl {}", parsed.file, method));
+    leave_open("rl", "memory",
+               fmt::format("{}: rl {}; supervised training is counted", parsed.file, method),
+               parsed);
   }
 }
 
@@ -272,6 +337,7 @@ void read_axolotl(ParsedFile& parsed) {
   set_quantization(kind, parsed);
   set_precision(parsed);
   set_attention_and_memory(parsed);
+  list_nvfp4(parsed);
   set_sharding(parsed);
   set_preference(parsed);
   if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())

@@ -18,9 +18,23 @@ void read_deepspeed(ParsedFile& parsed);
 void read_accelerate(ParsedFile& parsed);
 void read_axolotl(ParsedFile& parsed);
 void read_llama_factory(ParsedFile& parsed);
+bool is_llama_factory(const Node& tree);
+bool is_torchtune(const Node& tree);
 bool is_llama_factory_v1(const Node& tree);
 void read_llama_factory_v1(ParsedFile& parsed);
 void read_torchtune(ParsedFile& parsed);
+void read_torchtitan(ParsedFile& parsed);
+bool is_torchtitan(const Node& tree);
+void read_litgpt(ParsedFile& parsed);
+bool is_litgpt(const Node& tree);
+void read_ms_swift(ParsedFile& parsed);
+bool is_ms_swift(const Node& tree);
+void read_verl(ParsedFile& parsed);
+bool is_verl(const Node& tree);
+void read_nemo_automodel(ParsedFile& parsed);
+bool is_nemo_automodel(const Node& tree);
+void read_nemo_rl(ParsedFile& parsed);
+bool is_nemo_rl(const Node& tree);
 void read_train_yaml(ParsedFile& parsed);
 void read_model_config(ParsedFile& parsed);
 // Of a model's config: the bits its weights were stored in.
@@ -33,6 +47,11 @@ std::span<const Field> accelerate_fields();
 std::span<const Field> axolotl_fields();
 std::span<const Field> llama_factory_fields();
 std::span<const Field> torchtune_fields();
+std::span<const Field> litgpt_fields();
+std::span<const Field> ms_swift_fields();
+std::span<const Field> verl_fields();
+std::span<const Field> nemo_automodel_fields();
+std::span<const Field> nemo_rl_fields();
 std::span<const Field> train_yaml_fields();
 
 // Says a change of the job in words of the format that are more than one key and its value: "bf16:

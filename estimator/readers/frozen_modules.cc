@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
+
 namespace memfathom {
 
 std::optional<std::size_t> module_named(const Node& document, std::string_view name) {
@@ -14,6 +16,20 @@ std::optional<std::size_t> module_named(const Node& document, std::string_view n
   return std::nullopt;
 }
 
+namespace {
+
+[[noreturn]] void refuse_other_module(const Node& entry, const Node& modules) {
+  std::string names;
+  for (const Node& module : modules.items())
+    names += (names.empty() ? "" : ", ") + text_at(module, "name", "one without a name");
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: \"{}\" freezes a module that the job does not have; its modules are "
+                          "{}; give one of them that name, or remove the key",
+                          entry.where(), entry.key(), names));
+}
+
+}  // namespace
+
 void freeze_named_modules(const ParsedFile& parsed, MergedJob& job) {
   if (parsed.format != FileFormat::kTrainYaml) return;
   const Node* model = value_at(parsed.content, "model");
@@ -22,6 +38,9 @@ void freeze_named_modules(const ParsedFile& parsed, MergedJob& job) {
     if (!entry.key().starts_with(kFreeze)) continue;
     const std::string_view name = entry.key().substr(kFreeze.size());
     const std::optional<std::size_t> index = module_named(job.document, name);
+    if (const Node* modules = value_at(job.document, "model.modules");
+        !index && modules != nullptr && modules->is_list())
+      refuse_other_module(entry, *modules);
     if (!index) {
       job.not_modelled.push_back(
           fmt::format("{}: \"{}\": no module of the job is named {}; say model.modules in a job "

@@ -33,7 +33,8 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "adam_epsilon adam_eps num_train_epochs num_epochs max_steps cosine_* *_learning_rate "
      "eta_min"},
     {"when evaluation runs",
-     "do_train do_eval eval_steps eval_delay eval_on_start evals_per_epoch eval_table_size "
+     "do_train do_eval do_predict eval_steps eval_delay eval_on_start evals_per_epoch "
+     "eval_table_size "
      "early_stopping_* batch_eval_metrics prediction_loss_only include_for_metrics "
      "include_inputs_for_metrics eval_use_gather_object eval_do_concat_batches val_size "
      "eval_causal_lm_metrics do_causal_lm_eval"},
@@ -47,14 +48,15 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "completion_only_loss accelerator_config.split_batches accelerator_config.dispatch_batches "
      "accelerator_config.even_batches accelerator_config.use_seedable_sampler "
      "accelerator_config.non_blocking accelerator_config.gradient_accumulation_kwargs "
-     "average_tokens_across_devices train_sampling_strategy"},
+     "average_tokens_across_devices train_sampling_strategy dataloader_in_order truncation_mode"},
     {"launching",
      "local_rank ddp_timeout ddp_backend ddp_find_unused_parameters ddp_broadcast_buffers "
      "past_index no_cuda use_cpu use_mps_device tpu_* mp_parameters ray_* use_ray "
      "_n_gpu __cached__* parallel_mode place_model_on_device"},
     {"numbers that change no tensor's size",
      "tf32 lora_alpha use_rslora peft_use_rslora bias lora_bias lora_fan_in_fan_out "
-     "max_grad_norm gradient_checkpointing_kwargs nan_inf_filter logging_nan_inf_filter "
+     "max_grad_norm gradient_checkpointing_kwargs activation_checkpointing_kwargs nan_inf_filter "
+     "logging_nan_inf_filter "
      "use_legacy_prediction_loop half_precision_backend fp16_opt_level liger_kernel_config"},
 });
 
@@ -118,7 +120,7 @@ constexpr auto kAxolotlGroups = std::to_array<HarmlessGroup>({
      "flash_attn_rms_norm flash_attn_fuse_qkv flash_attn_fuse_mlp use_kernels"},
     {"numbers of the loss",
      "orpo_alpha kto_desirable_weight kto_undesirable_weight "
-     "center_rewards_coefficient dpo_label_smoothing simpo_gamma "
+     "center_rewards_coefficient num_labels dpo_label_smoothing simpo_gamma "
      "loss_watchdog_threshold loss_watchdog_patience"},
     {"launching",
      "ddp device gpu gpu_count node_count project_name provider secrets timeout* "
@@ -168,6 +170,9 @@ constexpr auto kTorchtuneGroups = std::to_array<HarmlessGroup>({
      "tokenizer.path tokenizer.merges_* tokenizer.vocab_path tokenizer.prompt_template "
      "tokenizer.special_tokens_path run_val_every_n_steps batch_size_val"},
     {"scheduling", "epochs max_steps_per_epoch num_steps seed name"},
+    {"what a prompt or a task says",
+     "tasks limit prompt temperature top_k apply_chat_template "
+     "include_path"},
     {"logging and profiling",
      "metric_logger profiler log_every_n_steps log_peak_memory_stats "
      "log_level debug_logging_enabled"},
@@ -175,7 +180,8 @@ constexpr auto kTorchtuneGroups = std::to_array<HarmlessGroup>({
      "output_dir resume_from_checkpoint save_* enable_async_checkpointing "
      "keep_last_n_checkpoints"},
     {"launching",
-     "device low_cpu_ram dist_backend use_distributed_state_dict cudnn_deterministic_mode"},
+     "custom_sharded_layers device low_cpu_ram dist_backend use_distributed_state_dict "
+     "cudnn_deterministic_mode"},
     {"numbers of the loss", "kd_ratio kd_loss loss.epsilon loss.kl_coeff loss.value_*"},
 });
 
@@ -222,7 +228,8 @@ constexpr auto kAccelerateGroups = std::to_array<HarmlessGroup>({
      "fsdp_config.fsdp_sharding_strategy fsdp_config.fsdp_reshard_after_forward "
      "fsdp_config.fsdp_offload_params fsdp_config.fsdp_auto_wrap_policy "
      "deepspeed_config.deepspeed_config_file deepspeed_config.zero3_init_flag "
-     "dynamo_config.dynamo_backend"},
+     "dynamo_config.dynamo_backend parallelism_config.parallelism_config_dp_shard_size "
+     "parallelism_config.parallelism_config_dp_replicate_size"},
     {"launching",
      "machine_rank main_process_* main_training_function rdzv_* same_network gpu_ids tpu_* use_cpu "
      "downcast_bf16 debug enable_cpu_affinity num_cpu_threads_per_process mpirun_config "
@@ -242,7 +249,8 @@ constexpr auto kTrainYamlGroups = std::to_array<HarmlessGroup>({
     {"read after the files are merged", "model.freeze_*"},
     {"read where another key asks for it",
      "@use_amp @amp @amp_dtype @precision @dtype @mixed_precision trainer.precision "
-     "@model_name @model_type @model_name_or_path @pretrained_model_name_or_path @arch model.name"},
+     "@model_name @model_type @model_name_or_path @pretrained_model_name_or_path @arch model.name "
+     "model.type model.kind model.architecture"},
     {"logging",
      "name log *.log logger *.logger logging *.logging log_* *.log_* wandb* *.wandb* tensorboard* "
      "*.tensorboard* report_to *.report_to run_name *.run_name experiment experiment_name exp_name "
@@ -283,6 +291,164 @@ constexpr auto kTrainYamlGroups = std::to_array<HarmlessGroup>({
      "allow_tf32 tf32"},
 });
 
+constexpr auto kTorchtitanGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "model.name model.flavor model.hf_assets_path model.converters optimizer.name "
+     "optimizer.implementation activation_checkpoint.selective_ac_option "
+     "activation_checkpoint.mode training.dtype training.mixed_precision_param "
+     "training.mixed_precision_reduce "
+     "float8.enable_float8_linear "
+     "parallelism.fsdp_reshard_after_forward training.max_norm"},
+    {"logging and profiling", "job profiling metrics comm debug"},
+    {"saving", "checkpoint"},
+    {"scheduling",
+     "optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 optimizer.weight_decay "
+     "optimizer.early_step_in_backward lr_scheduler training.steps training.warmup_steps "
+     "training.gc_freq training.seed training.deterministic training.global_batch_size"},
+    {"data",
+     "training.dataset training.dataset_path model.tokenizer_path model.print_after_conversion "
+     "validation model.norm_type"},
+    {"details of what stands under not modelled",
+     "compile float8 quantize mx parallelism.pipeline_parallel_schedule* "
+     "parallelism.pipeline_parallel_microbatch* parallelism.disable_loss_parallel "
+     "experimental.pipeline_parallel_* experimental.custom_* activation_checkpoint.per_op_* "
+     "fault_tolerance"},
+});
+
+constexpr auto kLitgptGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "checkpoint_dir initial_checkpoint_dir model_name precision quantize devices num_nodes "
+     "optimizer.class_path train.global_batch_size train.max_norm lora_query lora_key lora_value "
+     "lora_projection lora_mlp"},
+    {"numbers that change no tensor's size", "lora_alpha optimizer.init_args"},
+    {"logging and saving",
+     "out_dir logger_name resume train.save_interval train.log_interval log seed tokenizer_dir "
+     "access_token"},
+    {"scheduling",
+     "train.lr_warmup* train.epochs train.max_tokens train.max_steps train.min_lr train.max_time "
+     "train.max_additional_steps"},
+    {"when evaluation runs", "eval"},
+    {"data", "data"},
+});
+
+constexpr auto kMsSwiftGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "torch_dtype tuner_type train_type sft_type lora_rank lora_dropout target_modules quant_bits "
+     "quant_method bnb_4bit_use_double_quant rlhf_type micro_batch_size recompute_granularity "
+     "gradient_checkpointing freeze_vit freeze_aligner freeze_llm use_vllm vllm_mode "
+     "per_device_eval_batch_size eval_strategy evaluation_strategy deepspeed attn_impl "
+     "attention_backend max_grad_norm"},
+    {"data",
+     "system model_author model_name split_dataset_ratio load_from_cache_file columns template* "
+     "response_prefix add_non_thinking_prefix loss_scale padding_free truncation_strategy "
+     "lazy_tokenize val_dataset custom_* cached_dataset"},
+    {"saving", "add_version merge_lora create_checkpoint_symlink finetune no_save_* save*"},
+    {"the environment and launching", "ENV use_ray device_groups nproc_per_node external_plugins"},
+    {"numbers of the loss", "beta rpo_alpha min_lr moe_*loss* use_hf task_type"},
+    {"details of Megatron's training, which is named as a whole",
+     "global_batch_size moe_* sequence_parallel cross_entropy_loss_fusion recompute_* "
+     "overlap_* use_distributed_optimizer train_iters *_fusion"},
+    {"details of what stands under not modelled",
+     "vllm_* num_generations max_completion_length temperature top_p top_k reward_* sleep_level "
+     "offload_* log_completions teacher_* num_iterations"},
+});
+
+constexpr auto kVerlGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "actor_rollout_ref.model.lora_rank model.lora_rank actor_rollout_ref.model.target_modules "
+     "model.target_modules actor_rollout_ref.actor.strategy model.strategy "
+     "actor_rollout_ref.actor.fsdp_config.model_dtype model.fsdp_config.model_dtype "
+     "trainer.n_gpus_per_node trainer.nnodes data.max_prompt_length data.max_response_length "
+     "actor_rollout_ref.model.path model.partial_pretrain model.path"},
+    {"names of classes", "*_target_"},
+    {"logging, saving and scheduling",
+     "trainer.project_name trainer.experiment_name trainer.logger "
+     "trainer.total_* trainer.save_freq trainer.test_freq trainer.default_* "
+     "trainer.resume_* trainer.max_* trainer.seed trainer.val_* "
+     "trainer.critic_warmup trainer.device trainer.log_* "
+     "trainer.balance_batch trainer.del_local* trainer.rollout_data_dir "
+     "trainer.validation_data_dir trainer.esi_* trainer.use_legacy* global_profiler* *.profiler* "
+     "*.checkpoint.* optim.* *.optim.* "
+     "actor_rollout_ref.actor.shuffle *.seed *.data_loader_seed custom_reward_function* "
+     "algorithm* ray_* transfer_queue* defaults hydra prometheus*"},
+    {"data",
+     "data.train_files data.val_files data.*_key data.*_keys data.shuffle* data.truncation "
+     "data.return_* data.custom_cls* data.sampler* data.filter_* data.trust_remote_code "
+     "data.tokenizer data.use_shm data.*_max_samples data.multiturn* data.balance_dp_token "
+     "data.chat_template data.apply_chat_template_kwargs data.train_batch_size "
+     "data.val_batch_size data.*_num_workers data.validation_* data.seed data.image_patch_size "
+     "data.datagen* data.gen_batch_size"},
+    {"numbers of the loss",
+     "*.clip_ratio* *.policy_loss* *.entropy_coeff *.kl_loss_* *.use_kl_loss *.loss_agg_mode "
+     "*.ppo_epochs *.ppo_mini_batch_size *.grad_clip *.tau_* *.loss_scale_factor "
+     "*.calculate_* *.lora_alpha *.rollout_n"},
+    {"loading",
+     "*.use_shm *.trust_remote_code *.external_lib *.custom_chat_template *.tokenizer_path "
+     "*.hf_config_path *.override_config* *.wrap_policy* *.use_orig_params *.forward_prefetch "
+     "*.use_remove_padding use_remove_padding *.use_torch_compile *.router_replay* "
+     "*.fused_kernel_options* *.fsdp_size *.reshard_after_forward *.full_determinism"},
+    {"the reference's pass, smaller than the actor's step", "actor_rollout_ref.ref"},
+    {"which parts run where", "actor_rollout_ref.hybrid_engine actor_rollout_ref.nccl_timeout"},
+});
+
+constexpr auto kNemoAutomodelGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "model._target_ model.pretrained_model_name_or_path model.config._target_ "
+     "model.config.pretrained_model_name_or_path model.torch_dtype "
+     "model.attn_implementation peft.target_modules peft.match_all_linear distributed.dp_size "
+     "distributed.strategy distributed._target_ dataset.seq_length dataset.seq_len "
+     "dataset.max_length packed_sequence.split_across_pack packed_sequence.max_packs "
+     "optimizer._target_ loss_fn._target_ fp8.enabled "
+     "quantization.load_in_4bit quantization.load_in_8bit dataloader.collate_fn.max_length"},
+    {"numbers that change no tensor's size",
+     "peft._target_ peft.alpha peft.use_triton peft.exclude_modules peft.dropout_position "
+     "peft.lora_A_init* optimizer.* clip_grad_norm* loss_fn.* quantization.*"},
+    {"data",
+     "dataset* validation_dataset* dataloader* validation_dataloader* processor* tokenizer*"},
+    {"logging, saving and scheduling",
+     "recipe step_scheduler.global_batch_size step_scheduler.*_every_steps "
+     "step_scheduler.num_epochs step_scheduler.max_steps "
+     "step_scheduler.log_* step_scheduler.gc_* step_scheduler.save_* dist_env rng lr_scheduler* "
+     "checkpoint* wandb* mlflow* ci* seed "
+     "logger* comet* benchmark* profiling* autonvtx slurm*"},
+    {"loading",
+     "model.trust_remote_code model.use_liger_kernel model.use_sdpa_patching "
+     "model.output_hidden_states model.backend* distributed.sequence_parallel "
+     "distributed.dp_replicate_size compile* model.force_hf distributed.backend"},
+});
+
+constexpr auto kNemoRlGroups = std::to_array<HarmlessGroup>({
+    {"read where another key asks for it",
+     "policy.model_name policy.precision policy.dtensor_cfg.lora_cfg.dim "
+     "policy.dtensor_cfg.lora_cfg.alpha "
+     "policy.dtensor_cfg.lora_cfg.dropout "
+     "policy.dtensor_cfg.lora_cfg.dropout_position "
+     "policy.dtensor_cfg.lora_cfg.lora_A_init "
+     "policy.dtensor_cfg.lora_cfg.use_triton "
+     "policy.dtensor_cfg.lora_cfg.target_modules "
+     "policy.dtensor_cfg.lora_cfg.exclude_modules "
+     "policy.dtensor_cfg.lora_cfg.match_all_linear policy.optimizer.name "
+     "policy.sequence_packing.train_mb_tokens "
+     "policy.sequence_packing.logprob_mb_tokens "
+     "policy.sequence_packing.algorithm "
+     "policy.sequence_packing.microbatch_order "
+     "policy.sequence_packing.sequence_length_round  dpo* policy.megatron_cfg* "
+     "policy.dynamic_batching.train_mb_tokens "
+     "policy.dynamic_batching.logprob_mb_tokens "
+     "policy.dynamic_batching.sequence_length_round"},
+    {"logging, saving and scheduling",
+     "checkpointing* logger* sft* policy.scheduler* policy.optimizer.kwargs* policy.tokenizer* "
+     "policy.max_grad_norm policy.train_global_batch_size rm* "
+     "policy.make_sequence_length_divisible_by"},
+    {"data", "data* env* loss_fn* reward*"},
+    {"details that change no tensor's size",
+     "policy.dtensor_cfg._v2 policy.dtensor_cfg.enabled policy.dtensor_cfg.env_vars "
+     "policy.dtensor_cfg.custom_parallel_plan policy.dtensor_cfg.automodel_kwargs "
+     "policy.dtensor_cfg.sequence_parallel policy.dtensor_cfg.dp_replicate_size "
+     "policy.logprob_* policy.refit_* policy.offload_optimizer_for_logprob "
+     "policy.dtensor_cfg.clear_cache_every_n_steps policy.hf_config_overrides"},
+});
+
 constexpr auto kAdapterGroups = std::to_array<HarmlessGroup>({
     {"numbers that change no tensor's size",
      "lora_alpha use_rslora bias lora_bias fan_in_fan_out init_lora_weights inference_mode "
@@ -292,14 +458,38 @@ constexpr auto kAdapterGroups = std::to_array<HarmlessGroup>({
     {"read where another key asks for it", "r init_r target_modules lora_dropout"},
 });
 
+// Of a config.json the last part of a path counts as well: its sections repeat the same keys.
 constexpr auto kModelConfigGroups = std::to_array<HarmlessGroup>({
-    {"read with the file", "torch_dtype dtype quantization_config model_type architectures"},
+    {"read with the file",
+     "torch_dtype dtype quantization_config model_type architectures max_position_embeddings "
+     "sample_size compression_config"},
     {"texts and generation",
      "*_token_id *_token_index *_token_ids _* *_version auto_map id2label label2id "
-     "task_specific_params top_k top_p temperature num_beams* *_length length_penalty"},
+     "task_specific_params top_k top_p temperature num_beams* *_length length_penalty do_sample "
+     "early_stopping diversity_penalty typical_p repetition_penalty *no_repeat_ngram_size "
+     "bad_words_ids num_return_sequences output_scores return_dict_in_generate suppress_tokens "
+     "begin_suppress_tokens remove_invalid_values prefix tokenizer_class finetuning_task "
+     "problem_type processor_class name_or_path model_name license language _name_or_path "
+     "forced_decoder_ids generation_config max_new_tokens min_new_tokens"},
+    {"what the library's calls return",
+     "return_dict output_hidden_states output_attentions torchscript use_cache use_return_dict "
+     "tf_legacy_loss use_bfloat16 pruned_heads chunk_size_feed_forward is_decoder "
+     "is_encoder_decoder "
+     "cross_attention_hidden_size add_cross_attention tie_encoder_decoder gradient_checkpointing "
+     "output_past keys_to_ignore_at_inference output_router_logits is_llama_config"},
     {"numbers that change no tensor's size",
      "*_eps *_epsilon *_std *_range *_coef *_scale *_factor *_theta *_alpha rope_* *.rope_* "
-     "*.*_token_id *.*_eps *.*_std *.*_range *.*_coef *.*_scale *.*_factor *.*_theta"},
+     "rotary_* *_multiplier *_scaling *_softcap* *_softcapping *_dropout *_pdrop dropout* "
+     "*_dropout_prob *_drop_rate *_drop layerdrop *layerdrop drop_path* embd_pdrop resid_pdrop "
+     "attn_pdrop hidden_act hidden_activation activation_function *_act *_act_fn act_fn "
+     "query_pre_attn_scalar initializer* init_* *_init scale_attn* reorder_and_upcast_attn "
+     "layer_norm_eps* layer_norm_epsilon norm_eps *jitter* *_loss_coef* norm_topk_prob "
+     "routed_scaling_factor scoring_func topk_method topk_group n_group seq_aux aux_loss* "
+     "summary_* classifier_* original_max_position_embeddings pretraining_tp attn_implementation "
+     "attention_probs_dropout_prob logit_scale* logits_scaling projection_pdrop ep_size "
+     "cache_implementation max_window_layers use_sliding_window position_embedding_type "
+     "cond_drop_prob unsloth_* bos_id eos_id flow_shift shift_factor latents_mean latents_std"},
+    {"layers that transformers leaves out", "num_nextn_predict_layers"},
 });
 
 using Patterns = std::vector<std::pair<std::string, std::string_view>>;  // pattern, reason
@@ -337,6 +527,15 @@ Patterns patterns_of(FileFormat format) {
       append(kLlamaFactoryGroups, patterns);
       break;
     case FileFormat::kTorchtune: append(kTorchtuneGroups, patterns); break;
+    case FileFormat::kTorchtitan: append(kTorchtitanGroups, patterns); break;
+    case FileFormat::kLitgpt: append(kLitgptGroups, patterns); break;
+    case FileFormat::kMsSwift:
+      append(kTrainerGroups, patterns);
+      append(kMsSwiftGroups, patterns);
+      break;
+    case FileFormat::kVerl: append(kVerlGroups, patterns); break;
+    case FileFormat::kNemoAutomodel: append(kNemoAutomodelGroups, patterns); break;
+    case FileFormat::kNemoRl: append(kNemoRlGroups, patterns); break;
     case FileFormat::kDeepSpeed: append(kDeepSpeedGroups, patterns); break;
     case FileFormat::kAccelerate: append(kAccelerateGroups, patterns); break;
     case FileFormat::kTrainYaml: append(kTrainYamlGroups, patterns); break;
@@ -388,8 +587,10 @@ bool matches(std::string_view pattern, std::string_view text) {
 }  // namespace
 
 std::optional<std::string_view> harmless_reason(FileFormat format, std::string_view path) {
+  const bool has_sections = format == FileFormat::kModelConfig;
+  const std::string_view last = has_sections ? path.substr(path.rfind('.') + 1) : path;
   for (const auto& [pattern, reason] : known_patterns(format)) {
-    if (matches(pattern, path)) return reason;
+    if (matches(pattern, path) || matches(pattern, last)) return reason;
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/error.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -71,10 +72,8 @@ void set_precision(bool adapters, ParsedFile& parsed) {
   }
 }
 
-void set_adapters(ParsedFile& parsed) {
+void set_bits(ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  if (value_at(tree, "lora_rank") == nullptr) parsed.set("training.lora.rank", Node::integer(8));
-  parsed.set("training.lora.targets", targets_of(text_at(tree, "lora_target", "all")));
   const Node* bits = value_at(tree, "quantization_bit");
   if (bits == nullptr) return;
   const bool once =
@@ -86,6 +85,13 @@ void set_adapters(ParsedFile& parsed) {
       parsed.not_modelled.push_back(
           fmt::format("{}: weights in {} bits are counted whole", parsed.file, bits->shown()));
   }
+}
+
+void set_adapters(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (value_at(tree, "lora_rank") == nullptr) parsed.set("training.lora.rank", Node::integer(8));
+  parsed.set("training.lora.targets", targets_of(text_at(tree, "lora_target", "all")));
+  set_bits(parsed);
 }
 
 // Of a model that reads images: only its language model learns unless the file says otherwise.
@@ -119,13 +125,75 @@ void set_stage(bool adapters, ParsedFile& parsed) {
     parsed.set("training.preference.reference", Node::string(alone      ? "none"
                                                              : adapters ? "disabled-adapter"
                                                                         : "model"));
+  } else if (stage == "rm") {
+    // The value head stands beside the language model's, whose logits are made too.
+    parsed.set("training.preference.method", Node::string("dpo"));
+    parsed.set("training.preference.reference", Node::string("none"));
+    parsed.assumptions.push_back(
+        fmt::format("{}: a reward model is counted with pairs of answers", parsed.file));
   } else if (stage != "sft" && stage != "pt") {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: stage {} is counted as supervised training", parsed.file, stage));
+    leave_open("stage", "memory",
+               fmt::format("{}: stage {} is counted as supervised training", parsed.file, stage),
+               parsed);
   }
 }
 
+bool trains(const Node& tree) {
+  return is_true_at(tree, "do_train") ||
+         (!is_true_at(tree, "do_predict") && !is_true_at(tree, "do_eval") &&
+          value_at(tree, "infer_backend") == nullptr && value_at(tree, "export_dir") == nullptr &&
+          (value_at(tree, "finetuning_type") != nullptr ||
+           value_at(tree, "cutoff_len") != nullptr));
+}
+
+// Adapters are merged into the weights before answers are generated.
+void set_inference(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (value_at(tree, "export_dir") != nullptr && text_at(tree, "export_device", "cpu") == "cpu" &&
+      value_at(tree, "export_quantization_bit") == nullptr)
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: this file merges adapters on the CPU (export_device) and takes no "
+                            "GPU memory; give a file that trains or infers",
+                            parsed.file));
+  const bool predicts = is_true_at(tree, "do_predict") || is_true_at(tree, "do_eval");
+  const bool generates = !predicts || is_true_at(tree, "predict_with_generate");
+  parsed.set("training.mode", Node::string(generates ? "generate" : "inference"));
+  const Node* batch = value_at(tree, "per_device_eval_batch_size");
+  constexpr std::int64_t kEvaluationBatch = 8;  // the Trainer's default
+  parsed.set("training.batch_size",
+             batch != nullptr ? *batch : Node::integer(predicts ? kEvaluationBatch : 1));
+  constexpr std::int64_t kNewTokens = 1024;  // the library's default
+  if (generates) {
+    const Node* tokens = value_at(tree, "max_new_tokens");
+    parsed.set("training.new_tokens", tokens != nullptr ? *tokens : Node::integer(kNewTokens));
+  }
+  constexpr std::int64_t kLength = 2048;  // the library's default
+  const Node* length = value_at(tree, "cutoff_len");
+  parsed.set("training.sequence_length", length != nullptr ? *length : Node::integer(kLength));
+  parsed.set("training.precision", Node::string(is_true_at(tree, "fp16") ? "fp16" : "bf16"));
+  parsed.assumptions.push_back(fmt::format(
+      "{}: nothing is trained (do_predict, infer_backend or no training keys): {} in 16 bits with "
+      "adapters merged{}",
+      parsed.file, generates ? "generation" : "a forward pass",
+      length == nullptr ? ", prompts of the library's 2048 tokens" : ""));
+  const std::string backend = text_at(tree, "infer_backend", "huggingface");
+  if (backend != "huggingface" && backend != "hf")
+    leave_open("infer_backend", "memory",
+               fmt::format("{}: {} reserves a share of the GPU for its cache; generation by "
+                           "transformers is counted",
+                           parsed.file, backend),
+               parsed);
+}
+
 }  // namespace
+
+bool is_llama_factory(const Node& tree) {
+  const auto has = [&](std::string_view key) { return value_at(tree, key) != nullptr; };
+  const bool is_named = has("model_name_or_path") || has("model");
+  return has("finetuning_type") || has("cutoff_len") ||
+         (is_named && (has("infer_backend") || has("export_dir") || has("peft_config.name"))) ||
+         (has("model_name_or_path") && has("template"));
+}
 
 std::span<const Field> llama_factory_fields() { return kFields; }
 
@@ -180,6 +248,12 @@ void read_llama_factory(ParsedFile& parsed) {
     read_llama_factory_v1(parsed);
     return;
   }
+  parsed.base_model = text_at(tree, "model_name_or_path", "");
+  if (!trains(tree)) {
+    set_inference(parsed);
+    set_bits(parsed);
+    return;
+  }
   const std::string kind = text_at(tree, "finetuning_type", "lora");
   const bool adapters = kind == "lora" || kind == "oft";
   read_fields(kFields, parsed);
@@ -223,7 +297,6 @@ void read_llama_factory(ParsedFile& parsed) {
   const Node* norm = value_at(tree, "max_grad_norm");
   parsed.set("training.gradient_clipping",
              Node::boolean(norm == nullptr || (norm->is_number() && norm->as_number() > 0)));
-  parsed.base_model = text_at(tree, "model_name_or_path", "");
   if (const Node* fsdp = value_at(tree, "fsdp")) set_fsdp(*fsdp, parsed);
   list_not_modelled(kNotModelled, parsed);
 }

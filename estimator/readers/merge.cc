@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <string_view>
 
+#include "core/error.h"
 #include "core/version.h"
 #include "estimator/models/blocks/transformers_policy.h"
 #include "estimator/readers/frozen_modules.h"
@@ -90,6 +92,14 @@ void replace_model(const ParsedFile& parsed, MergedJob& job) {
   }
 }
 
+// Names of one shape ("Llama-3.1-8B" and "meta-llama/Llama-3.1-8B-Instruct") are one model.
+std::string identity_of(const std::string& name) {
+  const std::optional<NamedModel> named = find_named_model(name, huggingface_cache());
+  std::string text = named ? named->form + " " + named->value : name;
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 // Where no file describes the model, the first that names it decides.
 void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
   if (has_model(job.document)) return;
@@ -105,10 +115,34 @@ void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
       continue;
     }
     job.document.assign("model." + named->form, node_of(*named));
+    job.is_model_named = true;
     job.is_model_guessed = named->form == "parameters";
     if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
     return;
   }
+}
+
+// accelerate makes what FSDP trains fp32 where the precision is mixed, whatever type it was loaded
+// in (fsdp_utils.py, accelerator.py of accelerate 1.x).
+void train_fsdp_in_fp32(MergedJob& job) {
+  const Node* precision = value_at(job.document, "training.precision");
+  const Node* autocast = value_at(job.document, "training.autocast");
+  const Node* fsdp = value_at(job.document, "parallel.fsdp");
+  if (precision == nullptr || autocast == nullptr || fsdp == nullptr || !precision->is_string() ||
+      !autocast->is_string() || !is_on(*fsdp) ||
+      value_at(job.document, "training.lora") != nullptr ||
+      value_at(job.document, "training.quantization") != nullptr)
+    return;
+  const std::string type = autocast->as_string();
+  if ((type != "bf16" && type != "fp16") || precision->as_string() != type) return;
+  Node training = job.document.at("training");
+  training.erase("autocast");
+  training.set("precision", Node::string("amp-" + type));
+  job.document.set("training", std::move(training));
+  job.assumptions.push_back(
+      fmt::format("under FSDP with mixed precision, accelerate keeps trained weights in fp32 and "
+                  "computes in {}",
+                  type));
 }
 
 // A decoder that is known by its name alone. Its authors publish 16-bit weights; those of GPT-2,
@@ -130,6 +164,21 @@ bool has_format(const std::vector<ParsedFile>& files, FileFormat format) {
 }
 
 }  // namespace
+
+void refuse_two_models(const std::vector<ParsedFile>& files) {
+  const ParsedFile* first = nullptr;
+  for (const ParsedFile& parsed : files) {
+    if (parsed.base_model.empty()) continue;
+    if (first == nullptr) {
+      first = &parsed;
+    } else if (identity_of(first->base_model) != identity_of(parsed.base_model)) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} names the model {}, and {} names {}; give files of one model, or "
+                              "say which with --model",
+                              first->file, first->base_model, parsed.file, parsed.base_model));
+    }
+  }
+}
 
 bool has_model(const Node& document) {
   const Node* model = value_at(document, "model");
@@ -158,6 +207,9 @@ MergedJob merge_files(std::vector<ParsedFile> files) {
     }
   }
   resolve_base_model(files, job);
+  if (std::none_of(files.begin(), files.end(),
+                   [](const ParsedFile& parsed) { return parsed.format == FileFormat::kJob; }))
+    train_fsdp_in_fp32(job);
   for (const ParsedFile& parsed : files) {
     freeze_named_modules(parsed, job);
     job.assumptions.insert(job.assumptions.end(), parsed.assumptions.begin(),

@@ -17,12 +17,16 @@ struct MergedJob {
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;  // contradictions, each with both files
   std::vector<UnreadKey> unread;      // of all files
+  bool is_model_named = false;        // no file describes the model, one names it
   bool is_model_guessed = false;      // only the size in its name is known
 };
 
 // A later file wins over an earlier one, and a contradiction is named. What a DeepSpeed file leaves
 // open stays open: resolve.h.
 MergedJob merge_files(std::vector<ParsedFile> files);
+
+// Throws Error(kInput) with both names if two files are for different models.
+void refuse_two_models(const std::vector<ParsedFile>& files);
 
 // Whether the document says which model; what of it learns may be known before.
 bool has_model(const Node& document);

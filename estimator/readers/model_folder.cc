@@ -7,16 +7,11 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/key_recorder.h"
-#include "estimator/models/registry.h"
+#include "estimator/readers/config_keys.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/named_files.h"
 #include "estimator/readers/pipeline.h"
-#include "estimator/readers/unread_keys.h"
-#include "kernels/devices/dry/dry_device.h"
-#include "kernels/framework/tensor/framework_policy.h"
-#include "kernels/framework/tensor/session.h"
-#include "kernels/memory/allocator/bare_allocator.h"
+#include "estimator/readers/read_text.h"
 
 namespace memfathom {
 namespace {
@@ -33,30 +28,6 @@ constexpr auto kAdapterFields = std::to_array<Field>({
     {"training.lora.targets", "target_modules"},
     {"training.lora.dropout", "lora_dropout"},
 });
-
-// Builds the network once, without memory, so that a recorder sees which keys its family reads.
-// False if it cannot be built here: the estimate then says why.
-bool look_up_keys(const Node& config) {
-  if (!can_make(config)) return false;
-  try {
-    DryDevice device;
-    BareAllocator allocator;
-    Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
-    Builder builder(session, {});
-    ModelSettings settings;
-    settings.sequence_length = 8;
-    std::vector<std::string> ignored;
-    return make_from_family(builder, config, settings, ignored) != nullptr;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-void name_unread_config_keys(ParsedFile& parsed) {
-  if (parsed.format != FileFormat::kModelConfig) return;
-  const KeyRecorder recorder;
-  if (look_up_keys(parsed.content)) collect_unread_keys(recorder, parsed);
-}
 
 Node path_node(const fs::path& path) {
   return Node::string(fs::absolute(path).lexically_normal().string());
@@ -133,7 +104,6 @@ void reject_by_name(const std::string& path) {
       {".py",
        "a script is not read; give its configuration, or say the job with flags "
        "(memfathom estimate --help)"},
-      {".toml", "TOML is not read; say the job in YAML (docs/jobs.md) or with flags"},
       {".ini", "INI files are not read; say the job in YAML (docs/jobs.md) or with flags"},
       {".safetensors", "these are weights; name the folder that has them and a config.json"},
       {".bin", "these are weights; name the folder that has them and a config.json"},
@@ -147,9 +117,7 @@ void reject_by_name(const std::string& path) {
   }
 }
 
-std::vector<ParsedFile> read_file(const std::string& path) {
-  if (is_there(path)) reject_by_name(path);
-  const Node tree = load_document(path);
+std::vector<ParsedFile> read_contents(const Node& tree) {
   const FileFormat format = detect_format(tree);
   std::vector<ParsedFile> parsed_files;
   read_with_sections(tree, format, parsed_files);
@@ -159,7 +127,24 @@ std::vector<ParsedFile> read_file(const std::string& path) {
   return parsed_files;
 }
 
+std::vector<ParsedFile> read_file(const std::string& path) {
+  if (is_there(path)) reject_by_name(path);
+  return read_contents(load_document(path));
+}
+
 }  // namespace
+
+std::vector<ParsedFile> read_text(const std::string& text, const std::string& name) {
+  std::vector<ParsedFile> parsed_files = read_contents(parse_document(text, name));
+  for (ParsedFile& parsed : parsed_files) {
+    if (parsed.format != FileFormat::kModelConfig) continue;
+    for (KeyChange& change : parsed.settings) {
+      // There is no file of that name which the model could be read from later.
+      if (change.key == "model.config") change.value = parsed.content;
+    }
+  }
+  return parsed_files;
+}
 
 std::vector<ParsedFile> read_path(const std::string& path) {
   std::error_code ignored;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/key_recorder.h"
 #include "estimator/readers/formats.h"
+#include "estimator/readers/script_model.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -59,19 +61,38 @@ std::string lower(std::string text) {
 // A name, or a section that has one: {name: adamw, lr: 1e-4}, {_target_: torch.optim.AdamW}.
 std::string optimizer_in(const Node& value) {
   if (!value.is_map()) return value.as_string();
-  for (const char* key : {"name", "type", "_target_"}) {
+  for (const char* key : {"name", "type", "_target_", "class_path"}) {
     const std::string name = text_at(value, key);
     if (!name.empty()) return name.substr(name.rfind('.') + 1);
   }
   return "";
 }
 
+bool is_word(const Node& value, std::initializer_list<std::string_view> words) {
+  if (!value.is_string()) return false;
+  const std::string text = lower(value.as_string());
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+// "500_000", a number for YAML 1.1.
+Node ungrouped(const Node& value) {
+  if (!value.is_string()) return value;
+  std::string digits = value.as_string();
+  if (digits.size() > 20 || digits.find_first_not_of("0123456789_") != std::string::npos ||
+      digits.find('_') == std::string::npos)
+    return value;
+  std::erase(digits, '_');
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return failure == std::errc{} && end == digits.data() + digits.size() ? Node::integer(number)
+                                                                        : value;
+}
+
 Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) {
   switch (field.kind) {
-    case FieldKind::kCheckpointing:
-      return Node::string(!value.is_bool() || value.as_bool() ? "full" : "none");
-    case FieldKind::kFlash: return value.as_bool() ? Node::string("flash") : Node();
-    case FieldKind::kFlag: return Node::boolean(value.as_bool());
+    case FieldKind::kCheckpointing: return Node::string(is_on(value) ? "full" : "none");
+    case FieldKind::kFlash: return is_on(value) ? Node::string("flash") : Node();
+    case FieldKind::kFlag: return Node::boolean(is_on(value));
     case FieldKind::kGibibytes: {
       constexpr double kMaxGibibytes = 1024;
       const double size = value.as_number(0, 1e9);
@@ -104,16 +125,17 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       return Node::string(std::string(near));
     }
     // Any way of offloading, where it has a name.
-    case FieldKind::kOffload:
-      return Node::string(value.is_string() || value.as_bool() ? "cpu" : "none");
+    case FieldKind::kOffload: return Node::string(is_on(value) ? "cpu" : "none");
     case FieldKind::kDevice: {
       const std::string& device = value.as_string();
       if (device == "nvme")
         parsed.not_modelled.emplace_back(
             "offloading to NVMe is counted as offloading to host memory");
+      if (device != "none" && device != "cpu" && device != "nvme")
+        value.refuse("it must be cpu, nvme or none");
       return Node::string(device == "none" ? "none" : "cpu");
     }
-    case FieldKind::kPlain: break;
+    case FieldKind::kPlain: return ungrouped(value);
   }
   return value;
 }
@@ -140,6 +162,39 @@ void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed
   }
 }
 
+bool is_on(const Node& value) {
+  if (value.is_bool()) return value.as_bool();
+  if (value.is_number()) return value.unchecked_number() != 0;
+  return !value.is_null() && !is_word(value, {"", "false", "no", "off", "none", "n", "disable"});
+}
+
+void drop_settings(std::string_view key, ParsedFile& parsed) {
+  std::erase_if(parsed.settings, [&](const KeyChange& change) {
+    return change.key.starts_with(key) &&
+           (change.key.size() == key.size() || change.key[key.size()] == '.');
+  });
+}
+
+void leave_open(std::string_view key, std::string_view concerns, std::string sentence,
+                ParsedFile& parsed) {
+  const Node* value = value_at(parsed.content, key);
+  if (value == nullptr) return;
+  parsed.not_modelled.push_back(std::move(sentence));
+  parsed.named_sections.emplace_back(key);
+  parsed.unread.push_back({parsed.file, value->path(), std::string(concerns), ""});
+}
+
+namespace {
+
+// What a field of the job may change, in the words of UnreadKey.
+std::string_view concern_of_field(const Field& field) {
+  const std::string_view concern =
+      concern_of(field.job.substr(field.job.rfind('.') + 1), Node::integer(2));
+  return concern.empty() ? "memory" : concern;
+}
+
+}  // namespace
+
 void read_fields(std::span<const Field> fields, ParsedFile& parsed) {
   for (const Field& field : fields) {
     const Node* value = value_at(parsed.content, field.file);
@@ -147,6 +202,12 @@ void read_fields(std::span<const Field> fields, ParsedFile& parsed) {
     const auto decided = [&](const KeyChange& change) { return change.key == field.job; };
     if (std::any_of(parsed.settings.begin(), parsed.settings.end(), decided))
       continue;  // another spelling of the same
+    // Hydra's and OmegaConf's references to other keys.
+    if (value->is_string() && value->as_string().starts_with("${")) {
+      parsed.unread.push_back(
+          {parsed.file, value->path(), std::string(concern_of_field(field)), ""});
+      continue;
+    }
     if (value->is_string() && value->as_string() == "auto") {
       parsed.autos.emplace_back(field.file);
       continue;
@@ -206,25 +267,29 @@ FileFormat detect_format(const Node& tree) {
   const auto has = [&](std::string_view key) { return value_at(tree, key) != nullptr; };
   if (!tree.is_map()) tree.refuse("a job or a training configuration is a map of keys and values");
   if (has("peft_type")) return FileFormat::kAdapter;
-  if (has("compute_environment") || has("distributed_type") ||
-      (has("fsdp_config.fsdp_sharding_strategy") && !has("base_model")))
-    return FileFormat::kAccelerate;
+  if (has("compute_environment") || has("distributed_type")) return FileFormat::kAccelerate;
+  if (is_verl(tree)) return FileFormat::kVerl;
+  if (is_nemo_rl(tree)) return FileFormat::kNemoRl;
+  if (is_nemo_automodel(tree)) return FileFormat::kNemoAutomodel;
+  if (is_torchtitan(tree)) return FileFormat::kTorchtitan;
+  if (is_litgpt(tree)) return FileFormat::kLitgpt;
+  if (is_ms_swift(tree)) return FileFormat::kMsSwift;
   if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") ||
       has("fp16.enabled"))
     return FileFormat::kDeepSpeed;
-  if (has("base_model")) return FileFormat::kAxolotl;
-  if (has("finetuning_type") || has("cutoff_len")) return FileFormat::kLlamaFactory;
-  if (text_at(tree, "model._component_").find("torchtune") != std::string::npos)
-    return FileFormat::kTorchtune;
-  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")))
+  if (has("base_model") || (has("micro_batch_size") && has("sequence_len")))
+    return FileFormat::kAxolotl;
+  if (is_llama_factory(tree)) return FileFormat::kLlamaFactory;
+  if (is_torchtune(tree)) return FileFormat::kTorchtune;
+  if (has("per_device_train_batch_size") || (has("output_dir") && !has("model")) ||
+      (has("model_name_or_path") &&
+       (has("dataset_name") || has("learning_rate") || has("use_peft"))))
     return FileFormat::kTrainingArguments;
+  // Alone in a file, a section of FSDP is that of accelerate.
+  if (has("fsdp_config.fsdp_sharding_strategy")) return FileFormat::kAccelerate;
   if (has("model_type") || has("_class_name") || has("architectures"))
     return FileFormat::kModelConfig;
-  if (const Node* model = tree.find("model"); model != nullptr && model->is_map()) {
-    const auto freezes = [](const Node& entry) { return entry.key().starts_with("freeze_"); };
-    if (std::any_of(model->entries().begin(), model->entries().end(), freezes))
-      return FileFormat::kTrainYaml;
-  }
+  if (is_script_model(tree.find("model"))) return FileFormat::kTrainYaml;
   static constexpr std::array<std::string_view, 6> kJobKeys{"id",       "model",     "training",
                                                             "parallel", "allocator", "target"};
   const bool only_ours =
@@ -258,8 +323,14 @@ std::span<const Field> fields_of(FileFormat format) {
     case FileFormat::kAxolotl: return axolotl_fields();
     case FileFormat::kLlamaFactory: return llama_factory_fields();
     case FileFormat::kTorchtune: return torchtune_fields();
+    case FileFormat::kLitgpt: return litgpt_fields();
+    case FileFormat::kMsSwift: return ms_swift_fields();
+    case FileFormat::kVerl: return verl_fields();
+    case FileFormat::kNemoAutomodel: return nemo_automodel_fields();
+    case FileFormat::kNemoRl: return nemo_rl_fields();
     case FileFormat::kTrainYaml: return train_yaml_fields();
     case FileFormat::kAdapter: return adapter_fields();
+    case FileFormat::kTorchtitan:  // TOML is not written
     case FileFormat::kJob:
     case FileFormat::kCommandLine:
     case FileFormat::kModelConfig: break;
@@ -275,6 +346,7 @@ std::span<const std::string_view> deepspeed_keys(FileFormat format) {
       "deepspeed_config.deepspeed_config_file"};
   switch (format) {
     case FileFormat::kTrainingArguments:
+    case FileFormat::kMsSwift:
     case FileFormat::kAxolotl: return kOwn;
     case FileFormat::kLlamaFactory: return kLlamaFactory;
     case FileFormat::kAccelerate: return kAccelerate;
@@ -283,6 +355,11 @@ std::span<const std::string_view> deepspeed_keys(FileFormat format) {
     case FileFormat::kAdapter:
     case FileFormat::kDeepSpeed:
     case FileFormat::kTorchtune:
+    case FileFormat::kTorchtitan:
+    case FileFormat::kLitgpt:
+    case FileFormat::kVerl:
+    case FileFormat::kNemoAutomodel:
+    case FileFormat::kNemoRl:
     case FileFormat::kCommandLine:
     case FileFormat::kTrainYaml: break;
   }
@@ -306,6 +383,12 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kAxolotl: read_axolotl(parsed); break;
     case FileFormat::kLlamaFactory: read_llama_factory(parsed); break;
     case FileFormat::kTorchtune: read_torchtune(parsed); break;
+    case FileFormat::kTorchtitan: read_torchtitan(parsed); break;
+    case FileFormat::kLitgpt: read_litgpt(parsed); break;
+    case FileFormat::kMsSwift: read_ms_swift(parsed); break;
+    case FileFormat::kVerl: read_verl(parsed); break;
+    case FileFormat::kNemoAutomodel: read_nemo_automodel(parsed); break;
+    case FileFormat::kNemoRl: read_nemo_rl(parsed); break;
     case FileFormat::kTrainYaml: read_train_yaml(parsed); break;
   }
   // A job's keys are checked where the job is read, a model's where its file is (read_path).

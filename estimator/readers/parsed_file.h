@@ -25,6 +25,12 @@ enum class FileFormat : std::uint8_t {
   kAxolotl,
   kLlamaFactory,
   kTorchtune,
+  kTorchtitan,
+  kLitgpt,
+  kMsSwift,
+  kVerl,
+  kNemoAutomodel,
+  kNemoRl,
   kTrainYaml,    // a script's own YAML: batch, height, width, hidden_dim, ...
   kCommandLine,  // flags of a training program that has no format of its own
 };
@@ -40,6 +46,12 @@ inline constexpr auto kEnumNames<FileFormat> =
                                          {FileFormat::kAxolotl, "axolotl"},
                                          {FileFormat::kLlamaFactory, "LLaMA-Factory"},
                                          {FileFormat::kTorchtune, "torchtune"},
+                                         {FileFormat::kTorchtitan, "torchtitan"},
+                                         {FileFormat::kLitgpt, "LitGPT"},
+                                         {FileFormat::kMsSwift, "ms-swift"},
+                                         {FileFormat::kVerl, "verl"},
+                                         {FileFormat::kNemoAutomodel, "NeMo Automodel"},
+                                         {FileFormat::kNemoRl, "NeMo RL"},
                                          {FileFormat::kTrainYaml, "training YAML"},
                                          {FileFormat::kCommandLine, "command line"}});
 
@@ -89,6 +101,17 @@ void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed
 void read_fields(std::span<const Field> fields, ParsedFile& parsed);
 // Lists the keys of the file that are set (and not false, 0 or empty) but not modelled.
 void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parsed);
+
+// Names a setting whose memory the estimate leaves out (another model, a server): `sentence` stands
+// under not modelled, and the verdict stays open.
+void leave_open(std::string_view key, std::string_view concerns, std::string sentence,
+                ParsedFile& parsed);
+
+// Whether a value turns something on. YAML 1.1, which Python's tools read, has words for it.
+bool is_on(const Node& value);
+
+// Drops what the file decides about a key of the job and all below it.
+void drop_settings(std::string_view key, ParsedFile& parsed);
 
 // The job's value as the file says it.
 Node to_file_value(FieldKind kind, const Node& value);

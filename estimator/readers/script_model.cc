@@ -3,22 +3,50 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <string>
 #include <utility>
 
+#include "core/suggest.h"
 #include "estimator/models/presets.h"
 #include "estimator/readers/builtin_family.h"
 
 namespace memfathom {
 namespace {
 
-constexpr std::array<std::string_view, 5> kSections{"", "model.", "data.", "train.", "training."};
+constexpr auto kSections = std::to_array<std::string_view>(
+    {"", "model.", "data.", "train.", "training.", "model.params.", "model.args.", "model.kwargs.",
+     "model_params.", "fno.", "unet."});
+
+// Where a bare "width" is the network's, not the image's.
+constexpr auto kModelSections = std::to_array<std::string_view>(
+    {"model.", "model.params.", "model.args.", "model.kwargs.", "model_params.", "fno.", "unet."});
+
+const Node* in_model(const Node& tree, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view section : kModelSections) {
+    for (const std::string_view key : keys) {
+      if (const Node* value = value_at(tree, std::string(section) + std::string(key))) return value;
+    }
+  }
+  return nullptr;
+}
+
+// "FNO2d" and "U-Net" are the families of those names.
+std::string family_in(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::erase_if(name, [](char c) { return c == '-' || c == '_'; });
+  for (const std::string_view ending : {"1d", "2d", "3d"}) {
+    if (name.ends_with(ending)) name.erase(name.size() - 2);
+  }
+  return name;
+}
 
 const Node* name_in(const Node& tree) {
   const Node* name = anywhere(tree, {"model_name", "model_type", "model_name_or_path",
                                      "pretrained_model_name_or_path", "arch"});
   // A bare "name" is the model's only in its own section.
-  for (const char* key : {"model.name", "model"}) {
+  for (const char* key :
+       {"model.name", "model.type", "model.kind", "model.architecture", "model"}) {
     if (name == nullptr) name = value_at(tree, key);
   }
   return name != nullptr && name->is_string() ? name : nullptr;
@@ -55,7 +83,62 @@ void set_transformer(const Node& width, const Node& depth, const Node& heads, Pa
                   parsed.file, llama ? "Llama" : "GPT-2"));
 }
 
+// One number, one for each direction in a list, or in keys of their own.
+void set_modes(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (const Node* modes = anywhere(tree, {"n_modes", "modes", "num_modes"})) {
+    parsed.set("model.config.modes", *modes);
+    return;
+  }
+  Node modes = Node::list();
+  for (const char* key : {"modes1", "modes2", "modes3"}) {
+    if (const Node* count = anywhere(tree, {key})) modes.append(Node::integer(count->as_int(1)));
+  }
+  if (!modes.items().empty()) parsed.set("model.config.modes", std::move(modes));
+}
+
+// Channels that double from level to level are a U-Net's; the last level has no way down.
+void set_levels(ParsedFile& parsed) {
+  const Node* factors = anywhere(parsed.content, {"channel_mult", "channel_mults", "dim_mults"});
+  if (factors == nullptr || !factors->is_list()) return;
+  std::int64_t expected = 1;
+  for (const Node& factor : factors->items()) {
+    if (!factor.is_int() || factor.as_int() != expected)
+      factors->refuse(
+          "a U-Net whose channels do not double from level to level is not known "
+          "here; describe it by model.layers (docs/jobs.md)");
+    expected *= 2;
+  }
+  if (factors->items().size() > 1)
+    parsed.set("model.config.layers",
+               Node::integer(static_cast<std::int64_t>(factors->items().size()) - 1));
+}
+
+void set_channels(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (const Node* in = anywhere(tree, {"in_channels", "input_channels", "data_channels", "in_dim"}))
+    parsed.set("model.config.in_channels", Node::integer(in->as_int(1)));
+  if (const Node* out = anywhere(tree, {"out_channels", "output_channels", "out_dim"}))
+    parsed.set("model.config.out_channels", Node::integer(out->as_int(1)));
+}
+
 }  // namespace
+
+bool is_script_model(const Node* model) {
+  if (model == nullptr || !model->is_map() || model->entries().empty()) return false;
+  static constexpr auto kOfJobs = std::to_array<std::string_view>(
+      {"preset", "config", "layers", "modules", "trace", "parameters", "family", "input", "loss",
+       "num_classes", "load", "train", "adapter", "part"});
+  bool is_foreign = false;
+  for (const Node& entry : model->entries()) {
+    if (entry.key().starts_with("freeze_")) return true;
+    for (const std::string_view known : kOfJobs) {
+      if (entry.key() == known || is_near_miss(entry.key(), known)) return false;
+    }
+    is_foreign = true;
+  }
+  return is_foreign;
+}
 
 std::span<const std::string_view> script_sections() { return kSections; }
 
@@ -71,18 +154,26 @@ const Node* anywhere(const Node& tree, std::initializer_list<std::string_view> k
 void set_script_model(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   const Node* name = name_in(tree);
-  const Node* width = anywhere(tree, {"hidden_dim", "hidden_size", "n_embd"});
+  const std::string family = name != nullptr ? family_in(name->as_string()) : "";
+  const Node* width = anywhere(tree, {"hidden_dim", "hidden_size", "n_embd", "hidden_channels"});
+  if (width == nullptr) width = in_model(tree, {"width"});
+  if (width == nullptr && family == "unet") width = anywhere(tree, {"base_channels"});
   const Node* depth = anywhere(tree, {"num_layers", "n_layers", "n_layer"});
+  if (depth == nullptr) depth = in_model(tree, {"depth"});
   const Node* heads = anywhere(tree, {"num_attention_heads", "n_head", "n_heads"});
-  const bool is_network =
-      name != nullptr && (is_builtin_family(name->as_string()) || width != nullptr);
+  const bool is_network = name != nullptr && (is_builtin_family(family) || width != nullptr);
   if (name != nullptr && !is_network) {
     parsed.base_model = name->as_string();
   } else if (name == nullptr && width != nullptr && depth != nullptr && heads != nullptr) {
     set_transformer(*width, *depth, *heads, parsed);
   } else if (name != nullptr || width != nullptr) {
     // A width without a name is completed by own_family.h.
-    if (name != nullptr) parsed.set("model.config.model_type", *name);
+    if (name != nullptr)
+      parsed.set("model.config.model_type",
+                 is_builtin_family(family) ? Node::string(family) : *name);
+    if (family == "fno") set_modes(parsed);
+    if (family == "unet") set_levels(parsed);
+    if (family == "fno" || family == "unet") set_channels(parsed);
     if (width != nullptr) parsed.set("model.config.hidden_size", Node::integer(width->as_int(1)));
     if (depth != nullptr)
       parsed.set("model.config.num_hidden_layers", Node::integer(depth->as_int(1)));

@@ -9,6 +9,9 @@
 
 namespace memfathom {
 
+// Whether a section `model` is that of somebody's script: it has keys, and none of a job's model.
+bool is_script_model(const Node* model);
+
 // The sections that scripts put their keys under; the first is none.
 std::span<const std::string_view> script_sections();
 // The first of the keys that stands in any of them; null where none does.

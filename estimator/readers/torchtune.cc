@@ -33,9 +33,7 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "compile",
     "model.use_dora",
     "model.apply_lora_to_output",
-    "teacher_model",
-    "reward_and_value_model",
-    "grpo_samples",
+    "tensor_parallel_plan",
     "context_parallel_dim",
 });
 
@@ -59,7 +57,9 @@ std::string model_of(std::string builder) {
 
 // The builder names a model; where no preset is called so, the folder of its weights describes it.
 std::string base_model(const Node& tree) {
-  std::string name = model_of(component(tree, "model"));
+  std::string name = component(tree, "model");
+  if (name.empty()) name = component(tree, "policy_model");
+  name = model_of(std::move(name));
   const std::string folder = text_at(tree, "checkpointer.checkpoint_dir");
   std::error_code unreadable;
   const bool is_here = !folder.empty() && std::filesystem::exists(folder, unreadable);
@@ -89,7 +89,7 @@ void set_adapters(ParsedFile& parsed) {
       targets.append(Node::string(name));
   }
   if (!targets.items().empty()) parsed.set("training.lora.targets", std::move(targets));
-  if (component(tree, "model").starts_with("qlora_"))
+  if (component(tree, "model").starts_with("qlora_") || is_true_at(tree, "model.quantize_base"))
     parsed.set("training.quantization", Node::string("nf4-double"));
 }
 
@@ -132,7 +132,58 @@ void set_loss(bool adapters, ParsedFile& parsed) {
   }
 }
 
+// The recipes that only run a model have no optimizer: they generate an answer to one prompt, or
+// score the tasks of an evaluation.
+void set_inference(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  drop_settings("training.lora", parsed);
+  const auto said = [&](std::initializer_list<const char*> keys) -> const Node* {
+    for (const char* key : keys) {
+      const Node* value = value_at(tree, key);
+      if (value != nullptr && value->is_int()) return value;
+    }
+    return nullptr;
+  };
+  const Node* new_tokens = said({"max_new_tokens", "max_generated_tokens"});
+  const bool generates = new_tokens != nullptr || value_at(tree, "prompt") != nullptr;
+  parsed.set("training.mode", Node::string(generates ? "generate" : "inference"));
+  if (generates) {
+    parsed.set("training.new_tokens", new_tokens != nullptr ? *new_tokens : Node::integer(300));
+    // A prompt of a sentence or two; a file with an image says more.
+    constexpr std::int64_t kPromptTokens = 128;
+    drop_settings("training.sequence_length", parsed);
+    parsed.set("training.sequence_length", Node::integer(kPromptTokens));
+    parsed.assumptions.push_back(
+        fmt::format("{}: the prompt is taken to have {} tokens", parsed.file, kPromptTokens));
+  } else if (const Node* length = said({"max_seq_length"})) {
+    drop_settings("training.sequence_length", parsed);
+    parsed.set("training.sequence_length", *length);
+  }
+  if (is_true_at(tree, "enable_kv_cache") && generates)
+    parsed.set("training.kv_cache", Node::string("static"));
+  if (const Node* quantizer = value_at(tree, "quantizer"); quantizer != nullptr)
+    leave_open("quantizer", "precision",
+               fmt::format("{}: weights that {} makes; they are counted in {}", parsed.file,
+                           component(tree, "quantizer"), text_at(tree, "dtype", "bf16")),
+               parsed);
+}
+
+// The other models of reinforcement learning and of distillation are of sizes of their own.
+void list_other_models(ParsedFile& parsed) {
+  for (const char* key : {"teacher_model", "reward_and_value_model", "grpo_samples"}) {
+    leave_open(key, "model",
+               fmt::format("{}: \"{}\": what it adds to the trained model is not counted",
+                           parsed.file, key),
+               parsed);
+  }
+}
+
 }  // namespace
+
+bool is_torchtune(const Node& tree) {
+  return text_at(tree, "model._component_").find("torchtune") != std::string::npos ||
+         text_at(tree, "policy_model._component_").find("torchtune") != std::string::npos;
+}
 
 std::span<const Field> torchtune_fields() { return kFields; }
 
@@ -143,8 +194,15 @@ void read_torchtune(ParsedFile& parsed) {
   const bool adapters = value_at(tree, "model.lora_rank") != nullptr;
   if (adapters) set_adapters(parsed);
   set_precision(parsed);
-  set_optimizer(parsed);
-  set_loss(adapters, parsed);
+  const bool trains = value_at(tree, "optimizer") != nullptr || value_at(tree, "loss") != nullptr ||
+                      value_at(tree, "training") != nullptr;
+  if (trains) {
+    set_optimizer(parsed);
+    set_loss(adapters, parsed);
+  } else {
+    set_inference(parsed);
+  }
+  list_other_models(parsed);
   parsed.set("training.checkpoint_reentrant", Node::boolean(false));
   if (const Node* norm = value_at(tree, "clip_grad_norm"); norm != nullptr && norm->is_number())
     parsed.set("training.gradient_clipping", Node::boolean(norm->as_number() > 0));

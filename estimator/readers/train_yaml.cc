@@ -18,6 +18,15 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "batch_size"},
     {"training.batch_size", "train_batch_size"},
     {"training.batch_size", "micro_batch_size"},
+    {"training.batch_size", "train_batchsize"},
+    {"training.batch_size", "batchsize"},
+    {"training.batch_size", "train.batchsize"},
+    {"training.batch_size", "train.train_batchsize"},
+    {"training.batch_size", "train.train_batch_size"},
+    {"training.batch_size", "training.train_batchsize"},
+    {"training.batch_size", "training.train_batch_size"},
+    {"training.batch_size", "data.train_batchsize"},
+    {"training.batch_size", "data.train_batch_size"},
     {"training.batch_size", "train.batch_size"},
     {"training.batch_size", "training.batch_size"},
     {"training.batch_size", "data.batch_size"},
@@ -35,6 +44,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.image_size", "resolution"},
     {"training.image_size", "data.image_size"},
     {"training.image_size", "data.img_size"},
+    {"training.image_size", "data.resolution"},
+    {"training.image_size", "data.train_resolution"},
     {"training.num_frames", "num_frames"},
     {"training.num_frames", "data.num_frames"},
     {"training.sequence_length", "sequence_length"},
@@ -66,8 +77,23 @@ constexpr auto kNotModelled = std::to_array<std::string_view>(
      "torchcompile", "train_text_encoder", "training.compile"});
 
 void set_image(ParsedFile& parsed) {
+  const Node* shape = value_at(parsed.content, "data.shape");
+  if (shape != nullptr && shape->is_list() && shape->items().size() == 2) {
+    parsed.set("training.image_size", *shape);
+    return;
+  }
+  // Channels first, or a time before both sides: the file does not tell.
+  if (shape != nullptr)
+    leave_open("data.shape", "sizes",
+               fmt::format("{}: data.shape is {}; two numbers are a height and a width",
+                           parsed.file, shape->shown()),
+               parsed);
   const Node* height = anywhere(parsed.content, {"height"});
-  const Node* width = anywhere(parsed.content, {"width"});
+  const Node* width = nullptr;
+  for (const char* key : {"width", "data.width", "train.width", "training.width"}) {
+    if (width == nullptr) width = value_at(parsed.content, key);
+  }
+  // Without a height, the width of a network.
   if (height == nullptr || width == nullptr) return;
   Node size = Node::list();
   size.append(Node::integer(height->as_int(1)));

@@ -281,14 +281,19 @@ class Collector {
     return value_at(parsed_.content, relative(path)) != nullptr;
   }
 
+  // Libraries write many flags and factors into a config.json; what makes a tensor larger is a
+  // number of something.
+  bool may_concern(const Node& entry) const {
+    return parsed_.format != FileFormat::kModelConfig ||
+           (entry.is_int() && entry.unchecked_number() > 1);
+  }
+
   void add(const Node& entry) {
     if (parsed_.unread.size() >= kMaxUnread) return;
     UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry), "", ""};
-    // A library writes many keys into a config.json that no network of ours needs.
-    if (parsed_.format == FileFormat::kModelConfig && key.nearest.empty()) return;
     if (!key.nearest.empty() && !is_off(entry))
       key.concerns = concern_of_name(key.nearest.substr(key.nearest.rfind('.') + 1));
-    if (key.concerns.empty()) key.concerns = concern_of(entry.key(), entry);
+    if (key.concerns.empty() && may_concern(entry)) key.concerns = concern_of(entry.key(), entry);
     parsed_.unread.push_back(std::move(key));
   }
 

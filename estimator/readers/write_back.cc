@@ -11,11 +11,30 @@
 namespace memfathom {
 namespace {
 
+// What stands under `section` in the file that holds it.
+const Node* held_section(const ParsedFile& section, const std::vector<ParsedFile>& files) {
+  for (const ParsedFile& whole : files) {
+    if (whole.file == section.file && whole.section.empty())
+      return value_at(whole.content, section.section);
+  }
+  return nullptr;
+}
+
+// A section that only names a file which is not here: its reading comes from the name.
+bool is_guessed(const ParsedFile& parsed, const std::vector<ParsedFile>& files) {
+  if (parsed.section.empty()) return false;
+  const Node* held = held_section(parsed, files);
+  return held != nullptr && held->is_string();
+}
+
 // The whole files after a change, without the sections that are read out of them.
 std::vector<ParsedFile> read_again(const std::vector<ParsedFile>& files) {
   std::vector<ParsedFile> parsed_files;
   for (const ParsedFile& file : files) {
-    if (file.section.empty()) read_with_sections(file.content, file.format, parsed_files);
+    if (file.section.empty())
+      read_with_sections(file.content, file.format, parsed_files);
+    else if (is_guessed(file, files))
+      parsed_files.push_back(file);
   }
   // The reading of a folder or a command is more than its tree says: it does not change.
   for (ParsedFile& parsed : parsed_files) {
@@ -28,15 +47,17 @@ std::vector<ParsedFile> read_again(const std::vector<ParsedFile>& files) {
   return parsed_files;
 }
 
-Node resolved(const std::vector<ParsedFile>& files) {
+Node resolved(const std::vector<ParsedFile>& files, std::optional<std::int64_t> num_gpus) {
   MergedJob job = merge_files(files);
+  if (num_gpus) job.document.assign("parallel.num_gpus", Node::integer(*num_gpus));
   resolve_auto_values(files, job.document, job);
   return job.document;
 }
 
 // The job that the files say, in one spelling of each meaning, so that two can be compared.
-Node job_of(const std::vector<ParsedFile>& files, const Patch& patch) {
-  Node document = patched(resolved(files), patch);
+Node job_of(const std::vector<ParsedFile>& files, const Patch& patch,
+            std::optional<std::int64_t> num_gpus) {
+  Node document = patched(resolved(files, num_gpus), patch);
   const auto usual = [&](std::string_view key, Node value) {
     if (value_at(document, key) == nullptr) document.assign(key, std::move(value));
   };
@@ -110,6 +131,12 @@ bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Nod
     case FileFormat::kTrainYaml: said = write_to_train_yaml(change, job, content); break;
     case FileFormat::kModelConfig:
     case FileFormat::kAdapter:
+    case FileFormat::kTorchtitan:
+    case FileFormat::kLitgpt:
+    case FileFormat::kMsSwift:
+    case FileFormat::kVerl:
+    case FileFormat::kNemoAutomodel:
+    case FileFormat::kNemoRl:
     case FileFormat::kCommandLine:
     case FileFormat::kTorchtune: break;
   }
@@ -122,6 +149,7 @@ bool say(const KeyChange& change, const Node& job, const ParsedFile& parsed, Nod
 // The files with the change in the given one; a section's goes into the file that holds it.
 std::vector<ParsedFile> with_change(const std::vector<ParsedFile>& files, std::size_t where,
                                     const KeyChange& change, const Node& job) {
+  if (is_guessed(files[where], files)) return {};
   std::vector<ParsedFile> changed = files;
   Node content = files[where].content;
   if (!say(change, job, files[where], content)) return {};
@@ -134,28 +162,47 @@ std::vector<ParsedFile> with_change(const std::vector<ParsedFile>& files, std::s
   return changed;
 }
 
-// Tries the files that say the key, the last first, then the others; takes the first way that
-// brings the files nearer to the wanted job.
-void make_change(const KeyChange& change, const Node& wanted, std::vector<ParsedFile>& files) {
-  std::vector<std::size_t> order;
-  for (const bool own : {true, false}) {
-    for (std::size_t i = files.size(); i-- > 0;) {
-      if (says(files[i], change.key) == own) order.push_back(i);
-    }
+// The files with the change in the given one, read again; nothing where the format cannot say it or
+// its reader refuses what was said.
+std::vector<ParsedFile> changed_and_read(const std::vector<ParsedFile>& files, std::size_t where,
+                                         const KeyChange& change, const Node& wanted) {
+  const std::vector<ParsedFile> changed = with_change(files, where, change, wanted);
+  if (changed.empty()) return {};
+  try {
+    return read_again(changed);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    return {};
   }
-  const std::size_t before = differences(job_of(files, {}), wanted).size();
-  for (const std::size_t where : order) {
-    const std::vector<ParsedFile> changed = with_change(files, where, change, wanted);
-    if (changed.empty()) continue;
-    try {
-      std::vector<ParsedFile> again = read_again(changed);
-      if (differences(job_of(again, {}), wanted).size() >= before) continue;
+}
+
+// Makes the change in every file that says the key, else in the last one whose format can say it.
+// None may lead away from the wanted job.
+void make_change(const KeyChange& change, const Node& wanted, std::optional<std::int64_t> num_gpus,
+                 std::vector<ParsedFile>& files) {
+  const auto distance = [&](const std::vector<ParsedFile>& some) {
+    return differences(job_of(some, {}, num_gpus), wanted).size();
+  };
+  const auto is_open = [&] {
+    const std::vector<std::string> keys = differences(job_of(files, {}, num_gpus), wanted);
+    return std::find(keys.begin(), keys.end(), change.key) != keys.end();
+  };
+  std::size_t nearest = distance(files);
+  for (const bool own : {true, false}) {
+    bool made = false;
+    for (std::size_t i = files.size(); i-- > 0;) {
+      if (i >= files.size() || says(files[i], change.key) != own) continue;
+      std::vector<ParsedFile> again = changed_and_read(files, i, change, wanted);
+      if (again.empty()) continue;
+      const std::size_t left = distance(again);
+      // A file that another one overrules brings nothing, but must not contradict it.
+      if (left > nearest || (left == nearest && !(own && (made || !is_open())))) continue;
       files = std::move(again);
-      return;
-    } catch (const Error& error) {
-      // What the format's own reader refuses is no way to say it.
-      if (error.kind() != ErrorKind::kInput) throw;
+      nearest = left;
+      made = true;
+      if (!own) return;
     }
+    if (made) return;
   }
 }
 
@@ -179,17 +226,18 @@ void collect_changes(const Node& before, const Node& after, Node& changes) {
 
 }  // namespace
 
-WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch) {
-  const Node wanted = job_of(files, patch);
+WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch,
+                       std::optional<std::int64_t> num_gpus) {
+  const Node wanted = job_of(files, patch, num_gpus);
   std::vector<ParsedFile> changed = files;
   // What one change makes sayable (a kind of run that offloads) may have been tried before it.
   for (int round = 0; round < 2; ++round) {
-    for (const KeyChange& change : patch) make_change(change, wanted, changed);
+    for (const KeyChange& change : patch) make_change(change, wanted, num_gpus, changed);
   }
 
   WrittenBack result;
-  const Node said = resolved(changed);
-  const std::vector<std::string> open = differences(job_of(changed, {}), wanted);
+  const Node said = resolved(changed, num_gpus);
+  const std::vector<std::string> open = differences(job_of(changed, {}, num_gpus), wanted);
   for (const KeyChange& change : patch) {
     // The same as the default, but a flag may say otherwise: it must be said, too.
     if (change.value.is_int() && change.key.find('[') == std::string::npos &&
@@ -203,10 +251,12 @@ WrittenBack write_back(const std::vector<ParsedFile>& files, const Patch& patch)
     if (std::any_of(open.begin(), open.end(), is_open)) result.left_over.push_back(change);
   }
   // With what is left over the job must be the wanted one; if not, nothing was said well.
-  if (!differences(job_of(changed, result.left_over), wanted).empty()) {
+  if (!differences(job_of(changed, result.left_over, num_gpus), wanted).empty()) {
     result.left_over = patch;
+    result.all = files;
     return result;
   }
+  result.all = changed;
   for (const ParsedFile& file : files) {
     if (!file.section.empty()) continue;
     for (const ParsedFile& now : changed) {

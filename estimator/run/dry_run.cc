@@ -44,6 +44,16 @@ LoopOptions loop_options(const Job& job, const BuildOverrides& plan) {
   return options;
 }
 
+void note_stride(const TrainingSpec& training, std::vector<std::string>& assumptions) {
+  const std::int64_t tokens = training.settings.new_tokens;
+  const std::int64_t stride = decoding_stride(tokens);
+  if (stride <= 1 || training.settings.kv_cache == KvCache::kStatic) return;
+  assumptions.push_back(
+      fmt::format("{} new tokens: the cache is grown by {} tokens at a time, so what the allocator "
+                  "reserves beyond the tensors is approximate; the tensors at the peak are exact",
+                  tokens, stride));
+}
+
 // What is offloaded: tensors in a session of their own, each counting its bytes.
 class HostMemory {
  public:
@@ -101,12 +111,15 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
         vary_lengths(loop, *model.network, job.training.settings.sequence_length);
       } else {
         train(loop, job.training, reached);
-        note_lengths(job, *model.network, run.assumptions);
+        run.lengths_unspecified = note_lengths(job, *model.network, run.assumptions);
       }
       break;
     }
     case Mode::kInference: infer(session, *model.network, job.training, reached); break;
-    case Mode::kGenerate: generate(session, *model.network, job.training, reached); break;
+    case Mode::kGenerate:
+      generate(session, *model.network, job.training, reached);
+      note_stride(job.training, run.assumptions);
+      break;
   }
   note_peaks(session.ledger(), session.allocator().statistics(), run);
   run.uses_cublas = session.used_cublas();

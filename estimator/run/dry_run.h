@@ -36,8 +36,9 @@ struct DryRun {
                                // averages
   Bytes reserved_high;         // where lengths vary: the reserved peak that may be reached; else 0
   bool uses_cublas = false, uses_cudnn = false, uses_cufft = false;
-  bool asks_cudnn = false;   // for plans, as convolutions do; attention only loads it
-  std::int64_t retries = 0;  // times the allocator had to give its cache back
+  bool asks_cudnn = false;           // for plans, as convolutions do; attention only loads it
+  bool lengths_unspecified = false;  // taken as equal, where varying ones would reserve more
+  std::int64_t retries = 0;          // times the allocator had to give its cache back
   std::vector<std::string> assumptions;
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;

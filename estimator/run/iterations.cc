@@ -21,7 +21,11 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
     iterate();
   };
   if (samples == 0 || rest == 0) {
-    for (int i = 0; i < 3; ++i) iterate();
+    iterate();
+    loop.iterate_to_repeat();
+    reached("step");
+    loop.repeat();
+    reached("step");
     evaluate();
     return;
   }
@@ -47,6 +51,29 @@ void infer(Session& session, Network& network, const TrainingSpec& training,
   }
 }
 
+namespace {
+
+// Decoding takes a pass per token up to this many; of a longer answer the cache grows by several
+// tokens in a pass, except in the last passes, in which the peak is.
+constexpr std::int64_t kMostPasses = 4096;
+constexpr std::int64_t kLastPasses = 16;
+
+void decode_all(Network& network, std::int64_t tokens, Tensor& logits) {
+  const std::int64_t stride = decoding_stride(tokens);
+  for (std::int64_t made = 1; made < tokens; ++made) {
+    const std::int64_t skipped =
+        std::clamp<std::int64_t>(tokens - made - kLastPasses, 0, stride - 1);
+    if (skipped > 0 && network.skip_tokens(skipped)) made += skipped;
+    logits = network.decode();
+  }
+}
+
+}  // namespace
+
+std::int64_t decoding_stride(std::int64_t tokens) {
+  return (tokens + kMostPasses - 1) / kMostPasses;
+}
+
 void generate(Session& session, Network& network, const TrainingSpec& training,
               const StepHook& reached) {
   const NoGrad no_grad(session);
@@ -58,7 +85,7 @@ void generate(Session& session, Network& network, const TrainingSpec& training,
     const AutocastScope autocast(session, training.precision.autocast);
     Tensor logits = network.prefill();
     session.ledger().begin_phase("decode", iteration);
-    for (std::int64_t i = 1; i < tokens; ++i) logits = network.decode();
+    decode_all(network, tokens, logits);
     logits.reset();
     network.end_generation();
     reached("step");

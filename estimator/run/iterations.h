@@ -1,6 +1,8 @@
 // Iterations: the steps of a job that matter for its memory, played in a session.
 #pragma once
 
+#include <cstdint>
+
 #include "estimator/job/job.h"
 #include "estimator/run/dry_run.h"
 #include "kernels/framework/layers/network.h"
@@ -14,6 +16,9 @@ void train(TrainingLoop& loop, const TrainingSpec& training, const StepHook& rea
 
 void infer(Session& session, Network& network, const TrainingSpec& training,
            const StepHook& reached);
+
+// How many tokens the cache grows by in one pass of `generate`: 1 up to 4,096 of them.
+std::int64_t decoding_stride(std::int64_t tokens);
 
 // A prompt, then token after token.
 void generate(Session& session, Network& network, const TrainingSpec& training,

@@ -49,9 +49,8 @@ std::string torch_of(std::string_view version, int compute_capability) {
   return std::string(kTorchBeforeTuring);
 }
 
-bool uses_older_cudnn_api(std::string_view torch_version, int compute_capability) {
-  const std::optional<Version> version =
-      Version::parse(torch_of(torch_version, compute_capability));
+bool uses_older_cudnn_api(std::string_view torch_version) {
+  const std::optional<Version> version = Version::parse(torch_version);
   return version && *version < kTorchTwo;
 }
 

@@ -17,11 +17,11 @@ enum class BitsandbytesRelease { kContemporary, kCurrent };
 void apply_stack(Job& job, FrameworkPolicy& policy,
                  BitsandbytesRelease unnamed = BitsandbytesRelease::kContemporary);
 
-// The PyTorch of a stack: the version given or, on a GPU older than Turing whose stack nobody
-// names, one of the GPU's time. Empty: today's.
+// The PyTorch of published runs: the version given or, on a GPU older than Turing whose stack is
+// unrecorded, one of the GPU's time. Empty: the current one.
 std::string torch_of(std::string_view version, int compute_capability);
 
 // Whether a stack asks cuDNN as PyTorch did before 2.0.
-bool uses_older_cudnn_api(std::string_view torch_version, int compute_capability);
+bool uses_older_cudnn_api(std::string_view torch_version);
 
 }  // namespace memfathom

@@ -38,7 +38,7 @@ class WatchedAllocator final : public ForwardingAllocator {
   WatchedAllocator(Allocator& inner, Timeline& timeline)
       : ForwardingAllocator(inner), timeline_(timeline) {}
   // Before it nothing is noted; the ledger must live until the last event.
-  void watch(const Ledger& ledger) { ledger_ = &ledger; }
+  void watch(Ledger& ledger) { ledger_ = &ledger; }
 
   Allocation allocate(Bytes size, int stream = 0) override {
     note();
@@ -55,7 +55,7 @@ class WatchedAllocator final : public ForwardingAllocator {
   void join_neighbours();
 
   Timeline& timeline_;
-  const Ledger* ledger_ = nullptr;
+  Ledger* ledger_ = nullptr;
   std::int64_t peak_ = 0;       // of the last phase that was seen, as it was then
   std::int64_t events_ = 0;     // since the last point was begun
   std::int64_t per_point_ = 1;  // doubled whenever there are too many

@@ -1,9 +1,12 @@
 #include "estimator/run/trace_run.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "estimator/run/simulated_memory.h"
 #include "kernels/devices/dry/dry_device.h"
@@ -23,6 +26,8 @@ bool is_gemm(std::string_view operation) {
   return false;
 }
 
+Bytes size_of(DType type) { return Bytes{bits_of(type) / 8}; }
+
 // Of these, the one that cuBLASLt computes.
 bool has_bias(std::string_view operation) { return operation.ends_with("addmm"); }
 
@@ -34,6 +39,19 @@ Component component_of(const Trace& trace, std::size_t event, const Trace::Span&
     return Component::kParameters;
   if (span.phase == "step") return Component::kOptimizerState;
   return span.phase == "forward" ? Component::kActivations : Component::kTemporaries;
+}
+
+// What the recording had to assume is said, and what depends on it widens the interval.
+void note_guesses(const Trace& trace, DryRun& run) {
+  Bytes unsure;
+  for (const Trace::Guess& guess : trace.guesses) {
+    run.assumptions.push_back(
+        guess.times > 1
+            ? fmt::format("recorded with a guess, {} times: {}", guess.times, guess.what)
+            : fmt::format("recorded with a guess: {}", guess.what));
+    unsure += guess.bytes;
+  }
+  run.reserved_uncertainty = unsure;
 }
 
 class Replayer {
@@ -48,7 +66,10 @@ class Replayer {
 
   void go() {
     std::size_t convolution = 0;
+    std::size_t transform = 0;
+    std::size_t attention = 0;
     std::size_t next_span = 0;
+    uses_cudnn = trace_.has_recurrent_layers;
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       while (next_span < trace_.spans.size() && trace_.spans[next_span].first_event <= i) {
         span_ = &trace_.spans[next_span++];
@@ -67,11 +88,19 @@ class Replayer {
       for (;
            convolution < trace_.convolutions.size() && trace_.convolutions[convolution].event == i;
            ++convolution) {
-        uses_cudnn = true;
+        uses_cudnn = asks_cudnn = true;
         if (!policy_.count_workspaces) continue;
         const Bytes bytes = workspaces_.convolution(trace_.convolutions[convolution].query).bytes;
         Held workspace = take(bytes, Component::kWorkspaceCudnn, event.stream);
         release(workspace);
+      }
+      for (; transform < trace_.transforms.size() && trace_.transforms[transform].event == i;
+           ++transform) {
+        run_transform(trace_.transforms[transform].query, event.stream);
+      }
+      for (; attention < trace_.attentions.size() && trace_.attentions[attention].event == i;
+           ++attention) {
+        run_attention(trace_.attentions[attention].call, event.stream);
       }
     }
   }
@@ -79,6 +108,8 @@ class Replayer {
   Ledger ledger;
   bool uses_cublas = false;
   bool uses_cudnn = false;
+  bool asks_cudnn = false;
+  bool uses_cufft = false;
 
  private:
   struct Held {
@@ -97,6 +128,55 @@ class Replayer {
     ledger.remove(held.component, 0, held.allocation.bytes.count());
     allocator_.free(held.allocation);
     held.allocation = {};
+  }
+
+  // A complex-to-real transform overwrites its input, so PyTorch copies it.
+  void run_transform(const FftQuery& query, int stream) {
+    uses_cufft = true;
+    if (!policy_.count_workspaces) return;
+    Held copied;
+    if (query.kind == FftKind::kComplexToReal) {
+      Bytes bytes = 2 * size_of(query.dtype) * query.batch;
+      for (int i = 0; i < query.extents.rank(); ++i) {
+        const bool is_halved = i == query.extents.rank() - 1;
+        bytes *= is_halved ? query.extents[i] / 2 + 1 : query.extents[i];
+      }
+      copied = take(bytes, Component::kTemporaries, stream);
+    }
+    Held workspace = take(workspaces_.fft(query).bytes, Component::kWorkspaceCufft, stream);
+    release(workspace);
+    if (copied.allocation.bytes.count() > 0) release(copied);
+  }
+
+  // The buffers that backward kernels allocate in C++, where no dispatcher sees them: flash
+  // attention's row sums and fp32 accumulator of dq (and dk, dv of every query head if heads are
+  // grouped), the memory-efficient kernel's row sums.
+  void run_attention(const TraceAttention& call, int stream) {
+    const Shape& q = call.query.q;
+    const Shape& k = call.query.k;
+    constexpr std::int64_t kMaxCudnnHeadSize = 128;
+    if (call.is_flash && policy_.prefers_cudnn_attention && q[3] <= kMaxCudnnHeadSize)
+      uses_cudnn = true;
+    if (!call.query.backward || !policy_.count_workspaces) return;
+    const auto temporary = [&](Bytes bytes) {
+      return take(bytes, Component::kTemporaries, stream);
+    };
+    // Bytes multiply with a check for overflow: extents come from a file.
+    const Bytes per_query = size_of(DType::kFp32) * q[0] * q[1];
+    std::vector<Held> held;
+    if (call.is_flash) {
+      const Bytes rows = per_query * ((q[2] + 127) / 128 * 128);
+      held.push_back(temporary(rows));
+      held.push_back(temporary(rows * ((q[3] + 31) / 32 * 32)));
+      if (q[1] != k[1]) {
+        const Bytes expanded = size_of(call.query.dtype) * k[0] * k[2] * q[1] * k[3];
+        held.push_back(temporary(expanded));
+        held.push_back(temporary(expanded));
+      }
+    } else {
+      held.push_back(temporary(per_query * q[2]));
+    }
+    for (Held& one : held) release(one);
   }
 
   bool has_own_epilogue(std::string_view operation) const {
@@ -152,7 +232,10 @@ DryRun run_trace(const Job& job, const DryRunOptions& options) {
   DryRun run;
   note_peaks(replayer.ledger, memory.allocator().statistics(), run);
   run.uses_cublas = replayer.uses_cublas;
-  run.uses_cudnn = run.asks_cudnn = replayer.uses_cudnn;
+  run.uses_cudnn = replayer.uses_cudnn;
+  run.asks_cudnn = replayer.asks_cudnn;
+  run.uses_cufft = replayer.uses_cufft;
+  note_guesses(trace, run);
   return run;
 }
 

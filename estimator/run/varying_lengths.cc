@@ -28,16 +28,17 @@ void vary_lengths(TrainingLoop& loop, Network& network, std::int64_t longest) {
   loop.iterate();
 }
 
-void note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions) {
+bool note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions) {
   const std::int64_t length = job.training.settings.sequence_length;
   if (length == 0 || job.training.lengths || job.allocator.backend != Backend::kCaching ||
       parse_allocator_options(job.allocator.options).expandable_segments ||
       !network.set_length(length))
-    return;
+    return false;
   assumptions.push_back(fmt::format(
       "all sequences have {} tokens (packed or padded); where lengths vary more is reserved, which "
       "training.lengths: varying estimates",
       length));
+  return true;
 }
 
 }  // namespace memfathom

@@ -16,7 +16,7 @@ namespace memfathom {
 void vary_lengths(TrainingLoop& loop, Network& network, std::int64_t longest);
 
 // Says that all lengths were taken as equal, where the job leaves it open and it makes a
-// difference.
-void note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions);
+// difference. Returns whether it does.
+bool note_lengths(const Job& job, Network& network, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

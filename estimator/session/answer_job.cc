@@ -32,10 +32,15 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
 RecommendAnswer answer_recommend(const JobInput& input, const RecommendOptions& options,
                                  const Estimator& estimator) {
   RecommendAnswer answer;
-  answer.recommendation =
-      recommend(input.document, estimator.search_function(), options, input.job);
-  input.annotate(answer.recommendation.base);
   answer.gpu = estimator.live_target(input.job);
+  const EstimateFunction search = estimator.search_function();
+  const auto counted = [&](const Job& job, std::optional<Bytes> ceiling) {
+    Estimate estimate = search(job, ceiling);
+    if (options.on_estimate) options.on_estimate();
+    return estimate;
+  };
+  answer.recommendation = recommend(input.document, counted, options, input.job);
+  input.annotate(answer.recommendation.base);
   answer.checklist = preflight(
       input.document, input.job, answer.recommendation,
       answer.gpu != nullptr ? std::optional(process_descriptions(*answer.gpu)) : std::nullopt);

@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "core/gpus.h"
 #include "core/name_lookup.h"
+#include "core/outside_allocator.h"
+#include "estimator/session/current_stack.h"
 
 namespace memfathom {
 namespace {
@@ -38,32 +40,58 @@ const Calibration* find_named(const std::vector<Calibration>& calibrations,
   return found == calibrations.end() ? nullptr : &*found;
 }
 
+// Whether the calibration's runs had the PyTorch that the job names: "2.1" means any 2.1.x. A
+// calibration of an unrecorded stack is used where it is asked for by its name only.
+bool is_of_stack(const Calibration& calibration, const Job& job) {
+  const std::string& recorded = calibration.environment.framework_version;
+  const std::string& wanted = job.target.stack.version;
+  if (recorded.empty() || wanted.empty()) return false;
+  return recorded == wanted || recorded.starts_with(wanted + ".") ||
+         wanted.starts_with(recorded + "+");
+}
+
 }  // namespace
 
 CalibrationChoice CalibrationChooser::choose(const Job& job, const LiveGpu* live) const {
   const std::string& wanted = job.target.calibration;
   if (wanted == kNoCalibration) return {};
   const std::string gpu = target_gpu_name(job, live);
-  const std::string framework = framework_of(job);
-  const std::string key = fmt::format("{}|{}|{}", wanted, gpu, framework);
+  const TargetSpec& target = job.target;
+  const std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", wanted, gpu, framework_of(job), target.stack.version,
+                  target.stack.cuda, target.compute_capability,
+                  target.memory ? target.memory->count() : std::int64_t{0});
   const std::lock_guard lock(mutex_);
   const auto known = choices_.find(key);
   if (known != choices_.end()) return known->second;
-  CalibrationChoice choice = wanted == kBestMatch ? best_match(gpu, framework) : named(wanted);
+  CalibrationChoice choice = wanted == kBestMatch ? best_match(gpu, job, live)
+                             : wanted == kCurrentStackName
+                                 ? current_stack(framework_of(job), job, live)
+                                 : named(wanted);
   choices_.emplace(key, choice);
   return choice;
 }
 
-CalibrationChoice CalibrationChooser::best_match(const std::string& gpu,
-                                                 const std::string& framework) const {
+CalibrationChoice CalibrationChooser::best_match(const std::string& gpu, const Job& job,
+                                                 const LiveGpu* live) const {
+  const std::string framework = framework_of(job);
   const std::string name = fmt::format("{}/{}", gpu, framework);
   const std::vector<Calibration>& stored = source_.stored();
   const auto newest = std::find_if(stored.rbegin(), stored.rend(),
                                    [&](const Calibration& c) { return c.name == name; });
   if (newest != stored.rend()) return {*newest, CalibrationStatus::kCalibrated, {}};
-  if (const Calibration* published = find_named(source_.published(), name))
-    return {*published, CalibrationStatus::kPublished, {}};
-  const Calibration* defaults = find_named(source_.published(), "default/" + framework);
+  const std::vector<Calibration>& published = source_.published();
+  if (const Calibration* own = find_named(published, name); own && is_of_stack(*own, job))
+    return {*own, CalibrationStatus::kPublished, {}};
+  return current_stack(framework, job, live);
+}
+
+CalibrationChoice CalibrationChooser::current_stack(const std::string& framework, const Job& job,
+                                                    const LiveGpu* live) const {
+  const std::vector<Calibration>& published = source_.published();
+  if (const Calibration* current = find_named(published, "current/" + framework))
+    return {current_stack_calibration(*current, job, live), CalibrationStatus::kNone, {}};
+  const Calibration* defaults = find_named(published, "default/" + framework);
   if (defaults == nullptr) return {};
   return {*defaults, CalibrationStatus::kNone, {}};
 }

@@ -26,20 +26,23 @@ class CalibrationChooser {
   // `source` must outlive this.
   explicit CalibrationChooser(const CalibrationSource& source) : source_(source) {}
 
-  // target.calibration: "none", "auto" (the newest calibration of the GPU, else a published one,
-  // else the documented defaults), an id or a name. `live` names a GPU that the job does not.
+  // target.calibration: "none", "auto" (the newest calibration of the GPU, else a published one of
+  // the stack that the job names, else the current stack), an id or a name. `live` names a GPU that
+  // the job does not.
   CalibrationChoice choose(const Job& job, const LiveGpu* live) const;
   // Throws the Error(kInput) that a job with this target.calibration would get.
   void require(const std::string& wanted) const;
 
  private:
-  CalibrationChoice best_match(const std::string& gpu, const std::string& framework) const;
+  CalibrationChoice best_match(const std::string& gpu, const Job& job, const LiveGpu* live) const;
+  CalibrationChoice current_stack(const std::string& framework, const Job& job,
+                                  const LiveGpu* live) const;
   CalibrationChoice named(const std::string& wanted) const;
 
   const CalibrationSource& source_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, CalibrationChoice>
-      choices_;  // by target.calibration, GPU, framework
+      choices_;  // by target.calibration, GPU and stack
 };
 
 // The first difference between a calibration's environment and the job's machine, as a phrase

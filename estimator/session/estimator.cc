@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/error.h"
 #include "core/gpus.h"
 #include "estimator/run/stack_versions.h"
+#include "estimator/session/current_stack.h"
 #include "kernels/memory/allocator/allocator.h"
 
 namespace memfathom {
@@ -17,6 +19,9 @@ namespace {
 // without TF32, with which cuDNN's choices in fp32 differ most.
 constexpr int kAssumedCapability = 80;
 constexpr int kWithoutTf32 = 75;
+
+// How many times its tensors a run may reserve before its figure says nothing about a GPU.
+constexpr auto kComfortableFactors = std::to_array({1.5, 2.0, 4.0});
 
 constexpr const char* kCurrentCudnnTable = "9.19";
 constexpr const char* kEarlierCudnnTable = "9.8";
@@ -37,10 +42,9 @@ bool has_unrecorded_cudnn(const Job& job, const CalibrationChoice& choice) {
 
 std::string older_gpu_sentence(const std::string& version) {
   return fmt::format(
-      "the GPU is older than Turing and its stack is unspecified: a contemporary PyTorch {} is "
-      "assumed "
-      "(zero_grad() keeps gradients, softmax its input, cuDNN through its older API); "
-      "target.stack.version says otherwise",
+      "the published runs on this GPU are older than Turing's release and their stack is "
+      "unrecorded: a contemporary PyTorch {} is assumed (zero_grad() keeps gradients, softmax its "
+      "input, cuDNN through its older API); target.stack.version says otherwise",
       version);
 }
 
@@ -57,14 +61,42 @@ std::string nearest_architecture_sentence(int wanted, const OpenedWorkspaces& op
       opened.compute_capability, wanted);
 }
 
+// What a job takes on a GPU with room for its cache; a cache that grows with every token would take
+// any room, so it gets a share of the tensors.
+Bytes comfortable_peak(const Job& job, const Totals& totals) {
+  if (job.training.mode != Mode::kGenerate) return totals.device_peak;
+  const Bytes outside = totals.device_peak - totals.reserved_peak;
+  const auto tensors = static_cast<double>(totals.allocated_peak.count());
+  const Bytes bounded{static_cast<std::int64_t>(kComfortableFactors[0] * tensors)};
+  return std::min(totals.device_peak, outside + bounded);
+}
+
+// NCCL takes less without NVLink; its first communicator loads its kernels.
+void set_communication(const CalibrationChoice& choice, DryRun& run) {
+  if (run.communication.count() == 0) return;
+  const double bytes = choice.calibration ? choice.calibration->value_of(kNcclWithoutNvlink, 0) : 0;
+  if (bytes <= 0) {
+    run.assumptions.emplace_back(
+        "NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported "
+        "for A100s with NVLink; it varies with channels and topology");
+    return;
+  }
+  run.communication = Bytes{static_cast<std::int64_t>(bytes)};
+  run.assumptions.push_back(
+      fmt::format("NCCL takes {} without NVLink, as reported for such GPUs; it varies with "
+                  "channels and topology",
+                  to_string(run.communication)));
+}
+
 // The reserved memory depends on the order and sizes of workspaces in a way that no workspace
 // between two others shows: the replays are averaged, not the workspaces. `why` takes both figures.
 void average(DryRun& run, const DryRun& other, fmt::format_string<std::string, std::string> why) {
   const Bytes low = std::min(run.reserved_peak, other.reserved_peak);
   const Bytes high = std::max(run.reserved_peak, other.reserved_peak);
   if (low == high) return;
-  run.reserved_uncertainty = Bytes{(high - low).count() / 2};
-  run.reserved_peak = std::max(low + run.reserved_uncertainty, run.allocated_peak);
+  const Bytes half{(high - low).count() / 2};
+  run.reserved_uncertainty += half;  // a recorded step's guesses count too
+  run.reserved_peak = std::max(low + half, run.allocated_peak);
   run.assumptions.push_back(fmt::format(why, to_string(low), to_string(high)));
 }
 
@@ -113,7 +145,10 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
   const bool assumes_version = version.empty() && choice.calibration;
   if (assumes_version) version = choice.calibration->environment.framework_version;
   const int capability = capability_of(job);
-  const std::string named = std::exchange(version, torch_of(version, capability));
+  // Published runs on GPUs older than Turing ran the PyTorch of their time. Whoever does not ask
+  // for them gets the current one, as on every GPU.
+  const std::string named = version;
+  if (choice.status == CalibrationStatus::kPublished) version = torch_of(version, capability);
   const bool is_older_gpu = version != named;
   options.policy = FrameworkPolicy::for_stack(version, capability);
   Job with_versions = job;
@@ -127,8 +162,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
   const auto run_with = [&](int planned_for, const char* cudnn_table) {
     OpenedWorkspaces opened{nullptr, planned_for};
     if (job.allocator.backend != Backend::kNone) {
-      opened =
-          workspaces_.open({planned_for, uses_older_cudnn_api(version, planned_for), cudnn_table});
+      opened = workspaces_.open({planned_for, uses_older_cudnn_api(version), cudnn_table});
     }
     options.workspaces = opened.model;
     DryRun run = run_dry(with_versions, options);
@@ -137,6 +171,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
     if (from_published_runs && !named.empty())
       run.assumptions.push_back(published_stack_sentence(named));
+    set_communication(choice, run);
     return run;
   };
   const bool is_unrecorded = has_unrecorded_cudnn(job, choice);
@@ -176,6 +211,33 @@ DryRun Estimator::run_unlimited(const Job& job, const CalibrationChoice& choice,
   }
 }
 
+DryRun Estimator::run_comfortably(const Job& job, const CalibrationChoice& choice,
+                                  std::optional<Bytes> ceiling) const {
+  // A cache that grows with every token fits no block that was freed, so on a GPU without limits
+  // the allocator would keep them all: that is no figure of any run.
+  // The memory of a target bounds it by itself.
+  const bool grows = job.training.mode == Mode::kGenerate && !capacity_of(job);
+  DryRun run = run_unlimited(job, choice, grows ? std::optional<Bytes>() : ceiling);
+  for (const double factor : kComfortableFactors) {
+    const Bytes limit{
+        static_cast<std::int64_t>(factor * static_cast<double>(run.allocated_peak.count()))};
+    if (!grows || run.reserved_peak <= limit) return run;
+    try {
+      DryRunOptions options;
+      options.device_memory = limit;
+      DryRun bounded = this->run(job, choice, options);
+      bounded.assumptions.push_back(
+          fmt::format("the allocator has {} for a cache that grows with every token and gives "
+                      "freed blocks back {} times; without a limit it would keep {}",
+                      to_string(limit), bounded.retries, to_string(run.reserved_peak)));
+      return bounded;
+    } catch (const OutOfMemory&) {
+      // Fragments need more room.
+    }
+  }
+  return run;
+}
+
 DryRun Estimator::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
 
 Timeline Estimator::timeline(const Job& given) const {
@@ -189,16 +251,20 @@ Timeline Estimator::timeline(const Job& given) const {
 }
 
 Estimate Estimator::estimate(const Job& job, bool explains) const {
-  return answer(job, AnswerOptions{explains, false, {}});
+  return answer(job, AnswerOptions{explains, false, {}, nullptr});
 }
 
 Estimate Estimator::estimate_as_run(const Job& job, bool explains) const {
-  return answer(job, AnswerOptions{explains, true, {}});
+  return answer(job, AnswerOptions{explains, true, {}, nullptr});
+}
+
+Estimate Estimator::estimate_for_study(const Job& job, const IntervalStudy& study) const {
+  return answer(job, AnswerOptions{false, true, {}, &study});
 }
 
 EstimateFunction Estimator::search_function() const {
   return [this](const Job& job, std::optional<Bytes> ceiling) {
-    return answer(job, AnswerOptions{false, false, ceiling});
+    return answer(job, AnswerOptions{false, false, ceiling, nullptr});
   };
 }
 
@@ -214,7 +280,8 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
   context.status = choice.status;
   context.capacity = capacity_of(job);
   context.explains = question.explains;
-  Estimate estimate = make_estimate(job, run_unlimited(job, choice, question.ceiling), context);
+  context.study = question.study;
+  Estimate estimate = make_estimate(job, run_comfortably(job, choice, question.ceiling), context);
   const std::optional<Bytes> room =
       question.as_run ? memory_for_cache(job, estimate, context) : std::optional<Bytes>();
   if (room) {
@@ -222,7 +289,7 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
       DryRunOptions options;
       options.device_memory = room;
       const DryRun squeezed = run(job, choice, options);
-      context.wanted = estimate.totals.device_peak;
+      context.wanted = comfortable_peak(job, estimate.totals);
       estimate = make_estimate(job, squeezed, context);
       estimate.assumptions.push_back(
           fmt::format("the GPU is full: the allocator gives its cache back ({} times in the "

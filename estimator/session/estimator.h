@@ -31,6 +31,8 @@ class Estimator {
   // As the job would run on the target: where the GPU is full, the allocator releases its cache and
   // goes on. That works but is slow, so searches for a configuration use estimate().
   Estimate estimate_as_run(const Job& job, bool explains = false) const;
+  // estimate_as_run() with other intervals; `study` says which.
+  Estimate estimate_for_study(const Job& job, const IntervalStudy& study) const;
   // estimate() for a search; this must outlive it.
   EstimateFunction search_function() const;
   DryRun dry_run(const Job& job) const;
@@ -47,6 +49,7 @@ class Estimator {
     bool explains = false;
     bool as_run = false;
     std::optional<Bytes> ceiling;
+    const IntervalStudy* study = nullptr;
   };
   Estimate answer(const Job& given, const AnswerOptions& options) const;
   CalibrationChoice choose_calibration(const Job& job) const;
@@ -58,6 +61,11 @@ class Estimator {
   // end.
   DryRun run_unlimited(const Job& job, const CalibrationChoice& choice,
                        std::optional<Bytes> ceiling) const;
+
+  // As run_unlimited(), but a cache that grows with every token is given back where it would exceed
+  // a multiple of the tensors.
+  DryRun run_comfortably(const Job& job, const CalibrationChoice& choice,
+                         std::optional<Bytes> ceiling) const;
 
   CalibrationChooser chooser_;
   const GpuInventory& gpus_;

@@ -13,6 +13,7 @@
 #include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
 #include "estimator/readers/builtin_family.h"
+#include "estimator/readers/config_keys.h"
 #include "estimator/readers/language_model_part.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/pipeline.h"
@@ -51,9 +52,12 @@ bool describes_model(const ParsedFile& parsed) {
 // A file that describes the model itself, and of whose description a part was not read: the
 // estimate would be of another model. One that another file or a flag names is not in doubt.
 void check_model_section(JobInput& input) {
-  if (input.files.unread.empty()) return;
   const Node* model = value_at(input.document, "model");
   const Node* of_files = value_at(input.files.document, "model");
+  if (input.files.is_model_named && model != nullptr && of_files != nullptr &&
+      model->same_value(*of_files))
+    refuse_two_models(input.files.files);
+  if (input.files.unread.empty()) return;
   const std::vector<ParsedFile>& files = input.files.files;
   const bool is_in_another_file =
       std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
@@ -123,6 +127,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
   require_model(input);
   const bool is_sized = value_at(input.document, "model.parameters") != nullptr;
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
+  name_unread_keys_of_model(input.document, input.files);
   if (!is_sized && value_at(input.document, "model.parameters") != nullptr)
     input.files.is_model_guessed = true;
   replace_by_language_model(input.document, input.files);
@@ -197,7 +202,7 @@ void JobInput::annotate(Estimate& estimate) const {
     to.insert(to.end(), from.begin(), from.end());
   };
   append(estimate.assumptions, files.assumptions);
-  if (std::string sentence = unspecified_settings(document, job); !sentence.empty())
+  if (std::string sentence = unspecified_settings(document, job, files.unread); !sentence.empty())
     estimate.assumptions.push_back(std::move(sentence));
   append(estimate.not_modelled, files.not_modelled);
   append(estimate.warnings, files.warnings);

@@ -63,8 +63,11 @@ struct Verdict {
 struct Suggestion {
   std::string name, change, costs;
   Bytes saves, device_peak;
-  bool fits = false;     // this change alone is enough
-  nlohmann::json patch;  // {"training": {"gradient_checkpointing": "full"}}
+  bool fits = false;       // this change alone is enough
+  nlohmann::json patch;    // {"training": {"gradient_checkpointing": "full"}}
+  std::string kind;        // what one gives up: "free", "checkpointing", ..., "different training"
+  double time_factor = 1;  // roughly, of the time per sample of the unchanged job
+  std::string time_basis;
 };
 
 struct Explanation {

@@ -69,13 +69,16 @@ MEMFATHOM_EXPORT void memfathom_close(memfathom_session* session);
 /* A request about a job is a job (docs/contract.md section 3), or an object:
  *   "job":   a job, or the text of a job file (YAML or JSON)
  *   "files": paths of job files, model folders, and files of other tools (docs/your-files.md);
- *            a later one wins
+ *            a later one wins. Instead of a path, {"name": "training_args.json", "text": "{...}"}
+ *            is a file by its contents; the name stands for it in messages
  *   "command": the command that trains, as a list of words (["torchrun", "train.py", "--bf16"]) or
  *            as the text of a shell script (docs/command-lines.md); nothing is executed
  *   "set":   dotted keys and values, which win over all: {"training.batch_size": 8}
  * and further keys, named below. */
 
-/* memfathom.estimate/1. Further keys: "explain", "rule_of_thumb" (true or false). */
+/* memfathom.estimate/1. Further keys: "explain", "rule_of_thumb", "charts", "document" (true or
+ * false). With charts the result also has {"charts": {"peak": "<svg ...", "timeline": "<svg ..."}},
+ * with document {"document": {"model": ...}}: the completed job, whatever it was read from. */
 MEMFATHOM_EXPORT memfathom_status memfathom_estimate(const memfathom_session* session,
                                                      const char* request, char** result);
 /* Many jobs: JSON lines in, JSON lines out, in order, computed on all cores. A line that cannot be
@@ -84,7 +87,8 @@ MEMFATHOM_EXPORT memfathom_status memfathom_estimate(const memfathom_session* se
 MEMFATHOM_EXPORT memfathom_status memfathom_estimate_batch(const memfathom_session* session,
                                                            const char* jobs, const char* options,
                                                            char** result);
-/* memfathom.recommend/1. Further key: "probability", between 0 and 1. */
+/* memfathom.recommend/1. Further keys: "probability", between 0 and 1; "frontier", true or false.
+ */
 MEMFATHOM_EXPORT memfathom_status memfathom_recommend(const memfathom_session* session,
                                                       const char* request, char** result);
 /* memfathom.compare/1. Further keys: "strategies" (names), "patches" (an object of job changes by

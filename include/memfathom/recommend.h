@@ -24,6 +24,7 @@ inline namespace v0 {
 
 struct RecommendOptions {
   std::optional<double> probability;  // "fits" means at least this probability
+  bool frontier = false;              // memory against time, too
 };
 
 struct LargestExtent {
@@ -35,13 +36,28 @@ struct LargestExtent {
 };
 
 struct Configuration {
-  std::string name, aim;  // conservative, balanced, maximal
+  std::string name, aim;  // conservative, balanced, maximal, same-training
   std::vector<std::string> changes;
   Bytes device_peak;
   std::optional<Bytes> host_peak;
   std::int64_t effective_batch = 0;
   nlohmann::json patch;
   std::string yaml;  // the patch, to paste
+  bool trains_the_same = true;
+  double time_factor = 1;  // roughly, of the time per sample of the unchanged job
+  std::string time_basis;
+};
+
+// A set of changes that no other one beats in memory and in time.
+struct FrontierPoint {
+  std::vector<std::string> names, changes;
+  Bytes device_peak;
+  std::optional<Bytes> host_node;
+  double time_factor = 1;
+  std::string time_basis;
+  bool trains_the_same = true;
+  bool fits = false;
+  nlohmann::json patch;
 };
 
 struct Recommendation {
@@ -51,6 +67,9 @@ struct Recommendation {
   std::vector<Suggestion> suggestions;
   std::vector<LargestExtent> largest;
   std::vector<Configuration> configurations;
+  std::vector<FrontierPoint> frontier;  // if asked for; the quickest first
+  std::string time_rates;               // the rates behind the time factors
+  std::optional<Bytes> host_memory;     // the limit of a node's host, where one is known
   std::vector<std::string> assumptions, not_modelled, warnings;
   nlohmann::json json;
 };

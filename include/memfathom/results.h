@@ -95,7 +95,10 @@ inline Suggestion read_suggestion(const Json& json) {
           bytes(json, "saves_bytes"),
           bytes(json, "device_peak_bytes"),
           number<bool>(json, "fits").value_or(false),
-          object(json, "patch")};
+          object(json, "patch"),
+          text(json, "kind"),
+          number<double>(json, "time_factor").value_or(1),
+          text(json, "time_basis")};
 }
 
 inline CalibrationNote read_calibration(const Json& json) {
@@ -194,8 +197,24 @@ inline Recommendation read_recommendation(const Json& json) {
                          size(one, "host_peak_bytes"),
                          number<std::int64_t>(one, "effective_batch").value_or(0),
                          object(one, "patch"),
-                         text(one, "yaml")};
+                         text(one, "yaml"),
+                         number<bool>(one, "trains_the_same").value_or(true),
+                         number<double>(one, "time_factor").value_or(1),
+                         text(one, "time_basis")};
   });
+  advice.frontier = list(json, "frontier", [](const Json& one) {
+    return FrontierPoint{texts(one, "names"),
+                         texts(one, "changes"),
+                         bytes(one, "device_peak_bytes"),
+                         size(one, "host_node_bytes"),
+                         number<double>(one, "time_factor").value_or(1),
+                         text(one, "time_basis"),
+                         number<bool>(one, "trains_the_same").value_or(true),
+                         number<bool>(one, "fits").value_or(false),
+                         object(one, "patch")};
+  });
+  advice.time_rates = text(json, "time_rates");
+  advice.host_memory = size(json, "host_memory_bytes");
   advice.assumptions = texts(json, "assumptions");
   advice.not_modelled = texts(json, "not_modelled");
   advice.warnings = texts(json, "warnings");

@@ -95,6 +95,7 @@ class Session {
   Recommendation recommend(const Job& job, const RecommendOptions& options = {}) const {
     nlohmann::json request = job.request();
     if (options.probability) request["probability"] = *options.probability;
+    if (options.frontier) request["frontier"] = true;
     return results::read_recommendation(ask(memfathom_recommend, request));
   }
 

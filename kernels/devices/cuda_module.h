@@ -26,6 +26,8 @@ struct CudaModule {
   std::unique_ptr<Device> (*open)(int index) = nullptr;
   // Of the whole device, from cudaMemGetInfo: creates a context if there is none.
   CudaMemory (*memory)(int index) = nullptr;
+  // Threads that the device can hold at once: the driver keeps memory for each.
+  std::int64_t (*resident_threads)(int index) = nullptr;
 };
 
 using CudaModuleEntry = const CudaModule* (*)();

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "kernels/workspaces/pytorch_convolution.h"
+#include "core/pytorch_convolution.h"
 
 namespace memfathom {
 namespace {

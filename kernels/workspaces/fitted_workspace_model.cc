@@ -6,8 +6,8 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/pytorch_convolution.h"
 #include "kernels/workspaces/architectures.h"
-#include "kernels/workspaces/pytorch_convolution.h"
 
 namespace memfathom {
 namespace {

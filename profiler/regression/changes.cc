@@ -163,6 +163,7 @@ std::vector<Figure> figures_of(const Group& before, const Group& after, bool wit
     add(figure("unaccounted", "device peak", before, after, counter_named("device_peak_bytes")));
     for (const Counter& c : startup_counters())
       add(figure(c.component, c.words, before, after, counter_named(c.name)));
+    for (Figure& made : figures) made.has_startup = true;
   } else if (std::optional<Figure> net =
                  figure("unaccounted", "device peak after the start-up", before, after, net_peak)) {
     net->readings = 2;
@@ -177,35 +178,44 @@ std::vector<Figure> figures_of(const Group& before, const Group& after, bool wit
 
 Figure cause_of(const Group& before, const Group& after, const Figure& total,
                 const CompareOptions& options) {
-  std::vector<Figure> parts;
-  const auto add = [&](std::optional<Figure> made) {
-    if (made && moved_like(*made, total, options)) parts.push_back(std::move(*made));
+  const auto by = [](const Figure& f) { return distance(f.before, f.after); };
+  std::optional<Figure> startup, request;  // the largest changes of either kind
+  const auto consider = [&](std::optional<Figure> made, std::optional<Figure>& most) {
+    if (made && moved_like(*made, total, options) && (!most || by(*made) > by(*most)))
+      most = std::move(made);
   };
-  for (const Counter& c : startup_counters())
-    add(figure(c.component, c.words, before, after, counter_named(c.name)));
-  const std::size_t startup_parts = parts.size();
+  if (total.has_startup) {
+    for (const Counter& c : startup_counters())
+      consider(figure(c.component, c.words, before, after, counter_named(c.name)), startup);
+  }
   for (const BenchOperation& operation : after.front()->operations) {
     std::optional<Figure> made =
         figure(operation.component,
                fmt::format("{}, {}", library_name(operation.component), operation.operation),
                before, after, operation_of(operation));
     if (made) made->readings = 0;  // a requested size is exact, not rounded to pages
-    add(std::move(made));
+    consider(std::move(made), request);
   }
-  const auto by = [](const Figure& f) { return distance(f.before, f.after); };
-  const auto most = std::max_element(
-      parts.begin(), parts.end(), [&](const Figure& a, const Figure& b) { return by(a) < by(b); });
-  // A changed request changes how blocks fit, sometimes by whole segments: the allocator's reserved
-  // memory follows from it. Start-up memory does not.
-  const bool is_request =
-      most != parts.end() && most - parts.begin() >= static_cast<std::ptrdiff_t>(startup_parts);
-  if (most != parts.end() && (is_request || 4 * by(*most) >= by(total))) return *most;
+  // What is a small part of the change explains nothing. But a changed request changes how blocks
+  // fit, sometimes by whole segments: the allocator's reserved memory follows from it.
+  const bool startup_counts = startup && 4 * by(*startup) >= by(total);
+  if (request && startup_counts) {
+    const bool startup_first = by(*startup) > by(*request);
+    Figure cause = startup_first ? *startup : *request;
+    const Figure& other = startup_first ? *request : *startup;
+    cause.words +=
+        fmt::format(" (and {}, {})", other.words, change_text(other.before, other.after));
+    cause.also = other.component;
+    return cause;
+  }
+  if (request) return *request;
+  if (startup_counts) return *startup;
 
   // Slack follows from the allocations: it is the cause only if nothing else changed.
   const std::optional<Figure> slack =
       figure("allocator_slack", "allocator slack", before, after, slack_of);
   if (slack && moved_like(*slack, total, options)) return *slack;
-  if (most != parts.end()) return *most;
+  if (startup) return *startup;
   const std::optional<Figure> tensors = figure("unaccounted", "tensors (allocated peak)", before,
                                                after, counter_named("allocated_peak_bytes"));
   return tensors && moved_like(*tensors, total, options) ? *tensors : total;
@@ -217,12 +227,13 @@ std::vector<StackChange> stack_changes(const Environment& before, const Environm
     const char* name;
     std::string Environment::*value;
   };
-  constexpr std::array<Part, 8> kParts{
+  constexpr std::array<Part, 9> kParts{
       {{"driver", "driver", &Environment::driver},
        {"cuda", "CUDA", &Environment::cuda},
        {"cublas", "cuBLAS", &Environment::cublas},
        {"cudnn", "cuDNN", &Environment::cudnn},
        {"cufft", "cuFFT", &Environment::cufft},
+       {"module_loading", "module loading", &Environment::module_loading},
        {"framework", "framework", &Environment::framework},
        {"framework_version", "framework", &Environment::framework_version},
        {"os", "system", &Environment::os}}};
@@ -241,7 +252,7 @@ std::span<const std::string_view> likely_causes(std::string_view component) {
   static constexpr std::array<std::string_view, 1> kOfCudnn{"cudnn"};
   static constexpr std::array<std::string_view, 2> kOfCublas{"cublas", "cuda"};
   static constexpr std::array<std::string_view, 2> kOfCufft{"cufft", "cuda"};
-  static constexpr std::array<std::string_view, 2> kOfContext{"driver", "cuda"};
+  static constexpr std::array<std::string_view, 3> kOfContext{"driver", "cuda", "module_loading"};
   static constexpr std::array<std::string_view, 2> kOfFramework{"framework_version", "framework"};
   if (component == "workspace_cudnn") return kOfCudnn;
   if (component == "workspace_cublas") return kOfCublas;

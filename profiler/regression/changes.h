@@ -20,6 +20,8 @@ struct Figure {
   std::vector<Bytes> all_after;
   // The number of page-rounded readings it is the sum or difference of; 0: it is exact.
   int readings = 1;
+  bool has_startup = false;  // the context and the libraries' modules are in it
+  std::string also;          // another component that explains the change together with this one
 };
 
 struct FigureChange {
@@ -38,7 +40,8 @@ std::vector<Figure> figures_of(const std::vector<const BenchRow*>& before,
 
 // The part of the benchmark that explains the change of `total`: a workspace whose requested size
 // changed; the context or a library's modules if one changed by at least a quarter as much; else
-// the allocator's slack, else the tensors, else `total` itself.
+// the allocator's slack, else the tensors, else `total` itself. Of a workspace and a start-up part
+// that both changed, the words name both, the larger change first.
 Figure cause_of(const std::vector<const BenchRow*>& before,
                 const std::vector<const BenchRow*>& after, const Figure& total,
                 const CompareOptions& options);

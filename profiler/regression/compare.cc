@@ -136,6 +136,9 @@ ComparedBenchmark judged_memory(const Group& before, const Group& after, bool is
   result.before = cause.before;
   result.after = cause.after;
   result.blamed = blamed_on(cause.component, stack);
+  if (const std::string other = cause.also.empty() ? "" : blamed_on(cause.also, stack);
+      !other.empty() && other != result.blamed)
+    result.blamed += ", " + other;
   result.reason = fmt::format(
       "{} {} ({}) in {} of {} processes", worst->words, change_text(worst->before, worst->after),
       percent_text(worst->before, worst->after), change.agreeing, change.processes);

@@ -1,4 +1,5 @@
 // The C interface as a caller sees it: through the shared library alone.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -69,6 +70,51 @@ TEST_F(CApiTest, ARequestSetsKeysOverItsJob) {
   const json result = answer.parsed();
   EXPECT_EQ(result["totals"], estimate(kJob).parsed()["totals"]);
   EXPECT_FALSE(result["explanation"].empty());
+}
+
+TEST_F(CApiTest, ReadsFilesOfOtherToolsByTheirContents) {
+  const json config{{"model_type", "gpt2"}, {"n_embd", 768},       {"n_layer", 12},
+                    {"n_head", 12},         {"vocab_size", 50257}, {"n_positions", 1024}};
+  const json arguments{{"output_dir", "out"}, {"per_device_train_batch_size", 2}};
+  const json request{{"files",
+                      {{{"name", "config"}, {"text", config.dump()}},
+                       {{"name", "TrainingArguments"}, {"text", arguments.dump()}}}},
+                     {"set", {{"training.sequence_length", 256}, {"target.gpu", "rtx-4090"}}}};
+  const Answer answer = estimate(request.dump());
+  ASSERT_EQ(answer.status, MEMFATHOM_OK) << answer.text;
+  EXPECT_EQ(answer.parsed()["totals"], estimate(kJob).parsed()["totals"]);
+}
+
+TEST_F(CApiTest, NamesTheContentsThatItCannotRead) {
+  const auto error_of = [&](const json& entry) {
+    const Answer answer = estimate(json{{"files", {entry}}}.dump());
+    EXPECT_EQ(answer.status, MEMFATHOM_INPUT) << answer.text;
+    return answer.parsed().value("error", "");
+  };
+  EXPECT_THAT(error_of({{"name", "my arguments"}, {"text", "{\"a\": "}}),
+              testing::HasSubstr("my arguments"));
+  EXPECT_THAT(error_of({{"name", "x"}, {"txt", "{}"}}), testing::HasSubstr("text"));
+  EXPECT_THAT(error_of({{"name", "x"}}), testing::HasSubstr("text"));
+}
+
+TEST_F(CApiTest, ShowsTheJobThatFilesWereReadAs) {
+  const json arguments{{"output_dir", "out"}, {"per_device_train_batch_size", 2}};
+  const json request{{"files", {{{"name", "arguments"}, {"text", arguments.dump()}}}},
+                     {"set", {{"model.preset", "gpt2"}, {"training.sequence_length", 256}}},
+                     {"document", true}};
+  const json answer = estimate(request.dump()).parsed();
+  EXPECT_EQ(answer["document"]["training"]["batch_size"], 2) << answer;
+  EXPECT_EQ(estimate(answer["document"].dump()).parsed()["totals"], answer["totals"]);
+}
+
+TEST_F(CApiTest, DrawsTheChartsOfTheReport) {
+  const json plain = estimate(json{{"job", json::parse(kJob)}}.dump()).parsed();
+  json drawn = estimate(json{{"job", json::parse(kJob)}, {"charts", true}}.dump()).parsed();
+  EXPECT_FALSE(plain.contains("charts"));
+  EXPECT_THAT(drawn["charts"]["peak"].get<std::string>(), testing::StartsWith("<svg"));
+  EXPECT_THAT(drawn["charts"]["timeline"].get<std::string>(), testing::HasSubstr("reserved"));
+  drawn.erase("charts");
+  EXPECT_EQ(drawn, plain);
 }
 
 TEST_F(CApiTest, AMistakeIsAnErrorObjectWithOneSentence) {

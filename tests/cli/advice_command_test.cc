@@ -285,7 +285,7 @@ TEST_F(AdviceCommandTest, AutoKeepsTheFormatOfTheInputFile) {
       0);
   const std::string text = text_of(written);
   EXPECT_THAT(text, HasSubstr("base_model: NousResearch/Llama-2-7b-hf"));
-  EXPECT_THAT(text, HasSubstr("lora_r: 8"));
+  EXPECT_EQ(run({"estimate", written, "--gpu-memory", "9"}).exit_code, 0);
 }
 
 TEST_F(AdviceCommandTest, SuggestsChangesOnlyIfTheJobDoesNotFit) {

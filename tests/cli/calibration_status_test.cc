@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -95,13 +96,69 @@ TEST_F(CalibrationStatusTest, KnowsOnlyTheCapacityOfAmdGpus) {
   EXPECT_THAT(result["warnings"].dump(), HasSubstr("AMD GPUs"));
 }
 
-TEST_F(CalibrationStatusTest, ReportsTheStackOfPublishedRunsIfTheJobSetsNone) {
+TEST_F(CalibrationStatusTest, APublishedCalibrationAppliesToItsOwnStackOnly) {
+  const auto chosen = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--set", "target.gpu=a100-80gb"};
+    words.insert(words.end(), more.begin(), more.end());
+    return estimate(words);
+  };
   const std::string sentence = "PyTorch 2.1.1 of the published runs";
-  const json silent = estimate({"--set", "target.gpu=a100-80gb"});
-  EXPECT_THAT(silent["assumptions"].dump(), HasSubstr(sentence));
-  const json named =
-      estimate({"--set", "target.gpu=a100-80gb", "--set", "target.stack.version=2.6"});
-  EXPECT_THAT(named["assumptions"].dump(), Not(HasSubstr(sentence)));
+  const json silent = chosen({});
+  EXPECT_EQ(silent["calibration"]["name"], "current/pytorch");
+  EXPECT_EQ(silent["calibration"]["status"], "none");
+  EXPECT_THAT(silent["assumptions"].dump(), Not(HasSubstr(sentence)));
+  const json other = chosen({"--set", "target.stack.version=2.6"});
+  EXPECT_EQ(other["calibration"]["name"], "current/pytorch");
+  const json same = chosen({"--set", "target.stack.version=2.1.1"});
+  EXPECT_EQ(same["calibration"]["name"], "a100-80gb/pytorch");
+  EXPECT_EQ(same["calibration"]["status"], "published");
+  const json asked = chosen({"--calibration", "a100-80gb/pytorch"});
+  EXPECT_EQ(asked["calibration"]["status"], "published");
+  EXPECT_THAT(asked["assumptions"].dump(), HasSubstr(sentence));
+}
+
+// One job on GPUs with and without a published calibration: only what the hardware explains may
+// differ.
+TEST(OneStackTest, EveryGpuIsAnsweredForTheSamePyTorch) {
+  const auto answer = [](const std::string& gpu) {
+    return json::parse(run_binary({"--format", "json", "estimate", "--model", "llama-2-7b",
+                                   "--batch-size", "1", "--sequence-length", "1024", "--precision",
+                                   "bf16", "--lora-rank", "16", "--gpu", gpu})
+                           .out);
+  };
+  const auto bytes = [](const json& result, const char* key) {
+    return result["totals"][key].get<std::int64_t>();
+  };
+  const auto outside = [&](const json& result) {
+    return bytes(result, "device_peak_bytes") - bytes(result, "reserved_peak_bytes");
+  };
+  const json consumer = answer("rtx-4090");       // 192 thousand resident threads
+  const json ada = answer("l40s");                // 213
+  const json small_ampere = answer("a100-40gb");  // 216
+  const json ampere = answer("a100-80gb");
+  const json hopper = answer("h100-80gb");  // 264
+  for (const json& result : {consumer, ada, small_ampere, ampere, hopper}) {
+    EXPECT_EQ(result["calibration"]["name"], "current/pytorch");
+    EXPECT_LT(
+        std::abs(bytes(result, "allocated_peak_bytes") - bytes(ampere, "allocated_peak_bytes")),
+        std::int64_t{128} << 20);  // cuBLAS workspaces
+  }
+  EXPECT_EQ(small_ampere["totals"], ampere["totals"]);
+  EXPECT_LT(outside(consumer), outside(ada));
+  EXPECT_LT(outside(ampere), outside(hopper));
+  EXPECT_LT(std::abs(outside(ada) - outside(ampere)), std::int64_t{64} << 20);
+  EXPECT_LT(outside(hopper), std::int64_t{1} << 30);
+}
+
+TEST(OneStackTest, GrowingCachesAreGivenBackInsteadOfKept) {
+  const json result = json::parse(
+      run_binary({"--format", "json", "estimate", "--model", "gpt2", "--set",
+                  "training.mode=generate", "--set", "training.new_tokens=512", "--batch-size",
+                  "16", "--sequence-length", "256", "--precision", "fp16"})
+          .out);
+  const json& totals = result["totals"];
+  EXPECT_LE(totals["reserved_peak_bytes"].get<std::int64_t>(),
+            2 * totals["allocated_peak_bytes"].get<std::int64_t>());
 }
 
 TEST(UnnamedGpuTest, LiesBetweenGpusWithAndWithoutTf32) {

@@ -14,6 +14,7 @@ using namespace literals;
 using nlohmann::json;
 
 const std::string kDoubled = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
+const std::string kFakeNvml = "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML;
 
 // The doubles compute on one core, so the probe runs the plan's jobs with batch 4.
 class DoubledDeviceTest : public ProfilingFixture {
@@ -37,6 +38,8 @@ TEST_F(DoubledDeviceTest, CalibratesAndRecordsFaultsAsStatuses) {
                               {kDoubled, faults});
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, testing::HasSubstr("--device cuda:0 --framework pytorch"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("1 of 3 samples are unusual"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("256 MiB outside the allocator after context"));
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["failed_samples"], 2);
   EXPECT_EQ(result["usable"], false);
@@ -79,11 +82,10 @@ TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
   const std::string first_time_disturbed =
       small_probe("*activations*) if [ ! -e " + folder_ + "/again ]; then : > " + folder_ +
                   "/again; export MEMFATHOM_FAKE_PROCESSES=" + disturbed + "; fi;;\n");
-  const Outcome outcome =
-      run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
-           "--timeout", "110"},
-          {kDoubled, first_time_disturbed, "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
-           "MEMFATHOM_FAKE_CONTAINER=1", "MEMFATHOM_FAKE_PROCESSES=" + calm});
+  const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
+                               "elementwise/activations/fp32/256MiB", "--timeout", "110"},
+                              {kDoubled, first_time_disturbed, kFakeNvml,
+                               "MEMFATHOM_FAKE_CONTAINER=1", "MEMFATHOM_FAKE_PROCESSES=" + calm});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kOk) << sample.status_note;
@@ -95,10 +97,10 @@ TEST_F(DoubledDeviceTest, RepeatsASampleDisturbedByAnotherProcess) {
 TEST_F(DoubledDeviceTest, AnotherProcessDoesNotDisturbAFigureOfThisProcess) {
   const std::string shared = folder_ + "/shared";
   std::ofstream(shared) << "self 700 3\n99999 100 5\n";
-  const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
-                               "elementwise/activations/fp32/256MiB", "--timeout", "110"},
-                              {kDoubled, small_probe(""), "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
-                               "MEMFATHOM_FAKE_PROCESSES=" + shared});
+  const Outcome outcome =
+      run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
+           "--timeout", "110"},
+          {kDoubled, small_probe(""), kFakeNvml, "MEMFATHOM_FAKE_PROCESSES=" + shared});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kOk) << sample.status_note;
@@ -109,15 +111,39 @@ TEST_F(DoubledDeviceTest, AnotherProcessDoesNotDisturbAFigureOfThisProcess) {
 TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   const std::string disturbed = folder_ + "/disturbed";
   std::ofstream(disturbed) << "self 700 3\n99999 100 5\n";
-  const Outcome outcome =
-      run({"profile", "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
-           "--timeout", "110"},
-          {kDoubled, small_probe(""), "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML,
-           "MEMFATHOM_FAKE_CONTAINER=1", "MEMFATHOM_FAKE_PROCESSES=" + disturbed});
+  const Outcome outcome = run({"profile", "--device", "cuda:0", "--filter",
+                               "elementwise/activations/fp32/256MiB", "--timeout", "110"},
+                              {kDoubled, small_probe(""), kFakeNvml, "MEMFATHOM_FAKE_CONTAINER=1",
+                               "MEMFATHOM_FAKE_PROCESSES=" + disturbed});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Sample sample = samples().at("elementwise/activations/fp32/256MiB");
   EXPECT_EQ(sample.status, SampleStatus::kDisturbed);
   EXPECT_EQ(sample.status_note, "process 99999 started using the device");
+}
+
+// The environment cannot decide it, the option can, and its samples are kept apart.
+TEST_F(DoubledDeviceTest, RecordsWhenKernelsAreLoaded) {
+  const auto profile_with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"profile", "--device", "cuda:0", "--filter",
+                                   "elementwise/activations/fp32/256MiB"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, {kDoubled, small_probe(""), "CUDA_MODULE_LOADING=EAGER"});
+  };
+  const auto environments = [&] {
+    std::map<std::string, std::string> stack_keys;  // by mode
+    for (const memfathom::Run& known : Store::open(database(), Store::Mode::kReadOnly).runs())
+      stack_keys[known.environment.module_loading] = known.environment.stack_key();
+    return stack_keys;
+  };
+  ASSERT_EQ(profile_with({}).exit_code, 0);
+  ASSERT_EQ(environments().size(), 1U);
+  EXPECT_TRUE(environments().contains("lazy")) << "the variable was not inherited";
+  ASSERT_EQ(profile_with({"--module-loading", "eager"}).exit_code, 0);
+  ASSERT_TRUE(environments().contains("eager"));
+  EXPECT_NE(environments().at("lazy"), environments().at("eager"));
+  const Outcome refused = profile_with({"--module-loading", "often"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, testing::HasSubstr("--module-loading is \"often\""));
 }
 
 TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
@@ -135,9 +161,8 @@ TEST_F(DoubledDeviceTest, StatusShowsTheDevice) {
 
 // A build without CUDA can still calibrate PyTorch on a machine with a GPU.
 TEST_F(DoubledDeviceTest, StatusShowsAGpuWithoutTheModule) {
-  const Outcome outcome =
-      run({"status", "--format", "json"},
-          {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML});
+  const Outcome outcome = run({"status", "--format", "json"},
+                              {"MEMFATHOM_CUDA_MODULE=/nonexistent/module.so", kFakeNvml});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json gpu = json::parse(outcome.out)["devices"][0];
   EXPECT_EQ(gpu["gpu"], "Pretend H100");

@@ -9,6 +9,7 @@
 
 #include "cli/calibrate/estimator_runner.h"
 #include "cli/calibrate/fit_rows.h"
+#include "cli/calibrate/profiling.h"
 #include "core/error.h"
 #include "estimator/run/dry_run.h"
 #include "tests/cli/profiling_fixture.h"
@@ -165,6 +166,46 @@ TEST_F(FitCommandTest, APyTorchSampleOfAnyArchitectureCanBeReplayed) {
     EXPECT_EQ(input.rows.size(), 1U) << architecture;
     EXPECT_THAT(input.notes, testing::Contains(HasSubstr("using those of"))) << architecture;
   }
+}
+
+// A fit asks the cuDNN that PyTorch loaded, which the run recorded, and says where it cannot.
+TEST_F(FitCommandTest, AsksTheCudnnThatPyTorchLoaded) {
+  Environment environment;
+  environment.gpu = "NVIDIA Something";
+  environment.architecture = "sm_80";
+  environment.memory_total = Bytes{64LL << 30};
+  environment.framework = "pytorch";
+  environment.framework_version = "2.12.0";
+  Store store = Store::open(database(), Store::Mode::kReadWrite);
+  const auto notes_after = [&](const char* started, const std::string& directory) {
+    memfathom::Run next;
+    next.environment = environment;
+    next.started = started;
+    next.cudnn_directory = directory;
+    Sample sample;
+    sample.workload = "linear";
+    sample.job =
+        R"({"model":{"input":{"shape":[8]},"layers":[{"type":"linear","in":8,"out":8}],"loss":"mean"}})";
+    sample.device_peak = Bytes{600 * kMiB};
+    store.insert_sample(store.begin_run(next), sample);
+    return fit_input(store, environment, fit_options(environment)).notes;
+  };
+  EXPECT_THAT(notes_after("2026-11-18T10:00:00Z", ""),
+              testing::Contains(HasSubstr("do not say which cuDNN PyTorch loaded")));
+  EXPECT_THAT(notes_after("2026-11-18T11:00:00Z", "/nonexistent/cudnn"),
+              testing::Contains(HasSubstr("(/nonexistent/cudnn) is not on this machine")));
+  EXPECT_THAT(notes_after("2026-11-18T12:00:00Z", folder_),
+              testing::Not(testing::Contains(HasSubstr("PyTorch loaded"))))
+      << "the newest run's is there";
+  EXPECT_EQ(store.runs().back().cudnn_directory, folder_);
+  EXPECT_THAT(store.check(), testing::IsEmpty());
+}
+
+TEST(ProfilingTest, AColdImportOfTorchMayTakeMinutes) {
+  EXPECT_EQ(ask_limit(Framework::kOwn, std::nullopt), std::chrono::seconds(60));
+  EXPECT_EQ(ask_limit(Framework::kPytorch, std::nullopt), std::chrono::seconds(600));
+  EXPECT_EQ(ask_limit(Framework::kPytorch, 900), std::chrono::seconds(900));
+  EXPECT_EQ(ask_limit(Framework::kOwn, 1), std::chrono::seconds(60));
 }
 
 // Our own layers run fused attention on cuDNN, so its first use belongs to their design.

@@ -41,6 +41,17 @@ TEST(CommandLineTest, KeepsArgumentsAfterTwoHyphens) {
   EXPECT_FALSE(line.global.help);
 }
 
+TEST(CommandLineTest, LeavesEverythingAfterACapturedScriptToTheScript) {
+  const CommandLine line = parse_command_line({"capture", "--trace_out", "t.gz", "--quiet",
+                                               "train.py", "--batch_size", "4", "-q", "--help"});
+  EXPECT_THAT(line.arguments, ElementsAre("--trace-out", "t.gz", "--", "train.py", "--batch_size",
+                                          "4", "-q", "--help"));
+  EXPECT_TRUE(line.global.quiet);
+  EXPECT_FALSE(line.global.help);
+  const CommandLine module = parse_command_line({"capture", "-m", "my.train", "--help"});
+  EXPECT_THAT(module.arguments, ElementsAre("--", "-m", "my.train", "--help"));
+}
+
 struct Parsed {
   bool strict = false;
   std::optional<bool> checkpointing;

@@ -355,5 +355,26 @@ TEST(DocumentTest, LoadsFilesAndNamesUnreadableOnes) {
   EXPECT_THAT(error_of([] { load_document(testing::TempDir()); }), HasSubstr("cannot be read"));
 }
 
+TEST(DocumentTest, TomlHasTheSameTreeAsYaml) {
+  const Node toml = parse_document(
+      "title = 'x'\n[model]\nflavor = \"8B\"\n[model.sizes]\nheads = 32\nscale = 0.5\nwide = "
+      "true\nshape = [1, 2]\n",
+      "x.toml");
+  EXPECT_TRUE(toml.same_value(parse_yaml(
+      "{title: x, model: {flavor: 8B, sizes: {heads: 32, scale: 0.5, wide: true, shape: [1, 2]}}}",
+      "x.yaml")));
+  EXPECT_EQ(toml.at("model").at("sizes").at("heads").where(), "x.toml:5");
+  EXPECT_EQ(toml.at("model").at("sizes").at("heads").path(), "model.sizes.heads");
+}
+
+TEST(DocumentTest, BrokenTomlIsRefusedWithItsLine) {
+  try {
+    parse_document("a = 1\nb = [\n", "x.toml");
+    FAIL() << "taken for TOML";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("not valid TOML"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <sstream>
+#include <streambuf>
 
 #include "core/error.h"
 
@@ -25,6 +27,31 @@ TEST(ReadLineTest, KeepsOneByteMoreThanTheLimitOfALongLine) {
   EXPECT_EQ(line.size(), 11U);
   ASSERT_TRUE(read_line(input, "x", 10, line));
   EXPECT_EQ(line, "y");
+}
+
+// As many zeros as are asked for, as /dev/zero has them.
+class Zeros : public std::streambuf {
+ protected:
+  int_type underflow() override {
+    setg(block_.data(), block_.data(), block_.data() + block_.size());
+    return 0;
+  }
+
+ private:
+  std::array<char, 4096> block_{};
+};
+
+TEST(ReadLineTest, RefusesALineWithoutAnEnd) {
+  Zeros zeros;
+  std::istream input(&zeros);
+  std::string line;
+  try {
+    read_line(input, "/dev/zero", 10, line);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_THAT(error.what(), testing::HasSubstr("/dev/zero: a line has no end after 256 MiB"));
+  }
 }
 
 TEST(ReadLineTest, RefusesAFolderByItsName) {

@@ -20,6 +20,9 @@ NAMES = re.compile(
     r"litgpt-(rt|ch)|\bcarma\b|_a100_smi|_gpus_smi|\b(mlp|cnn|timm|pde|peft|published)/[0-9]",
     re.IGNORECASE)
 
+# A tool whose files and command lines are read, and which also published measurements.
+READERS = ("estimator/readers", "estimator/command_line")
+
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
@@ -30,7 +33,8 @@ def main() -> int:
                 continue
             files += 1
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if found := NAMES.search(line):
+                found = NAMES.search(line)
+                if found and not (found[0] == "ms-swift" and str(path.relative_to(root)).startswith(READERS)):
                     print(f"{path.relative_to(root)}:{number}: {found[0]} is a data set's name: {line.strip()}")
                     complaints += 1
     if files == 0:

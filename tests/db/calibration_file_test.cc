@@ -160,6 +160,7 @@ TEST(PublishedCalibrationsTest, HaveAPyTorchDefaultWiderThanAnyGpuCalibration) {
     return interval.high - interval.low;
   };
   for (const Calibration& other : published_calibrations()) {
+    if (other.name == "current/pytorch") continue;  // fitted to contexts: it has no ratios of jobs
     EXPECT_GE(*other.quality.coverage_90, 0.85) << other.name;
     if (other.name != found->name) {
       EXPECT_LT(width_of(other), width_of(*found)) << other.name;

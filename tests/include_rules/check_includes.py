@@ -31,6 +31,7 @@ LIBRARIES = [
     (r"sqlite3\.h|SQLiteCpp/", r"^db/", "SQLite only in db"),
     (r"ceres/", r"^fitter/", "Ceres only in fitter"),
     (r"(cuda|cublas|cudnn|cufft|curand|cusparse|nvml|nvtx|cub/|thrust/)", r"/cuda/", "CUDA headers only in */cuda"),
+    (r"toml\+\+/", r"^core/parse_toml\.cc$", "toml++ only in core/parse_toml.cc"),
     (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
     (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/devices/cpu"),

@@ -25,6 +25,7 @@ plant(estimator/a.cc "#include \"kernels/devices/cuda/module.h\"" "estimator see
 plant(profiler/a.cc "#include <SQLiteCpp/Database.h>" "SQLite only in db")
 plant(estimator/b.cc "#include <ceres/ceres.h>" "Ceres only in fitter")
 plant(kernels/framework/ops/a.cc "#include <cuda_runtime_api.h>" "CUDA headers only in */cuda")
+plant(core/b.cc "#include <toml++/toml.h>" "toml++ only in core/parse_toml.cc")
 plant(core/b.cc "#include <yaml-cpp/yaml.h>" "yaml-cpp only in core/parse_yaml.cc")
 plant(db/b.cc "#include \"store.h\"" "include paths start at the project root")
 plant(kernels/devices/cuda/a.cu "#include <fmt/format.h>" "fmt is never included by a .cu file")

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ("cli", "core", "docs", "estimator/answer", "estimator/job", "estimator/json", "estimator/models", "estimator/run", "include",
+FOLDERS = ("api", "cli", "core", "docs", "estimator/answer", "estimator/job", "estimator/json", "estimator/models", "estimator/run", "include",
            "kernels/framework/tensor", "kernels/memory/allocator", "tests/kernels/workspaces")
 
 # A file, what is replaced in it (None: the file is new), by what, and what the check says.
@@ -42,7 +42,7 @@ GAPS = [
      "AllocatorOptions::frob is read"),
     ("kernels/framework/tensor/session.h", "  bool used_cufft() const", "  bool used_frob() const;\n  bool used_cufft() const",
      "does not report used_frob()"),
-    ("cli/report/chart.h", "std::string timeline_chart", "std::string frob_chart();\nstd::string timeline_chart",
+    ("api/chart.h", "std::string timeline_chart", "std::string frob_chart();\nstd::string timeline_chart",
      "calls frob_chart"),
     ("core/workspace.h", "  virtual WorkspaceSize fft", "  virtual WorkspaceSize frob(int) const = 0;\n  virtual WorkspaceSize fft",
      "does not ask for frob"),

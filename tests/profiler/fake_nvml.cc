@@ -9,8 +9,17 @@
 // with 0 bytes, as drivers 535.113.01 to 560.35.03 do (open-gpu-kernel-modules,
 // src/nvidia/src/kernel/gpu/gpu_rmapi.c: _gpuConvertPid() lists the namespace's ids,
 // gpuFindClientInfoWithPidIterator() compares them with pClient->ProcID, the host's), and the GPU's
-// use is 3 GiB and theirs. With $MEMFATHOM_FAKE_SECRETIVE processes are hidden. Built with
-// FAKE_DRIVER_535 it is that of drivers 535.43 to 535.86, whose process entries are longer.
+// use is 3 GiB and theirs. With $MEMFATHOM_FAKE_SECRETIVE processes are hidden.
+//
+// Built with FAKE_BRANCH it is the library of a driver branch, and $MEMFATHOM_FAKE_PLACE where it
+// runs:
+//   530: older functions; 535: 535.43 to 535.86, whose process entries are longer; 550: 535.113.01
+//   to 560.35.03; 580: 565.57.01 and later. container: until 535.113.01 the ids are not converted,
+//   and a process of a namespace is not found under its own; then it is listed with 0 bytes, as
+//   above; from 565.57.01 on (_gpuMatchClientPid in the same file) with its memory. wsl: nvml.h:
+//   usedGpuMemory is "not available" under Windows' WDDM, whose kernel manages the memory. vgpu:
+//   nvml.h: processes of MIG handles are "not supported if the device is in vGPU Host
+//   virtualization mode".
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,9 +85,36 @@ bool is_forbidden(unsigned index) {
 
 FakeCard& gpu_at(void* handle) { return *static_cast<FakeCard*>(handle); }
 
-bool is_container() { return std::getenv("MEMFATHOM_FAKE_CONTAINER") != nullptr; }
+#ifndef FAKE_BRANCH
+#define FAKE_BRANCH 580
+#endif
+
+std::string place() {
+  const char* given = std::getenv("MEMFATHOM_FAKE_PLACE");
+  return given == nullptr ? "" : given;
+}
+
+enum class Telling { kMemory, kZero, kNotListed, kNotAvailable, kRefused };
+
+// What the driver tells of a process.
+Telling telling() {
+  if (std::getenv("MEMFATHOM_FAKE_CONTAINER") != nullptr) return Telling::kZero;
+  if (std::getenv("MEMFATHOM_FAKE_SECRETIVE") != nullptr || place() == "vgpu")
+    return Telling::kRefused;
+  if (place() == "wsl") return Telling::kNotAvailable;
+  if (place() != "container") return Telling::kMemory;
+  if (FAKE_BRANCH < 550) return Telling::kNotListed;
+  return FAKE_BRANCH < 565 ? Telling::kZero : Telling::kMemory;
+}
+
+// Where the GPU's use includes that of the processes in the file.
+bool counts_processes() {
+  return std::getenv("MEMFATHOM_FAKE_CONTAINER") != nullptr ||
+         std::getenv("MEMFATHOM_FAKE_PLACE") != nullptr;
+}
 
 int readings = 0;  // of the list of processes
+int lookups = 0;   // of GPUs and process names
 
 // Those of the file that are there after `readings` readings.
 std::vector<FakeProcess> processes_of(const char* file) {
@@ -97,7 +133,7 @@ std::vector<FakeProcess> processes_of(const char* file) {
 unsigned long long used_now() {
   unsigned long long used = 3ULL << 30;
   const char* file = std::getenv("MEMFATHOM_FAKE_PROCESSES");
-  if (!is_container() || file == nullptr) return used;
+  if (!counts_processes() || file == nullptr) return used;
   for (const FakeProcess& process : processes_of(file)) used += process.used;
   return used;
 }
@@ -112,9 +148,11 @@ std::vector<FakeProcess> processes_now() {
   }
   ++readings;
   now = processes_of(file);
-  if (is_container()) {
-    for (FakeProcess& process : now) process.used = 0;
+  for (FakeProcess& process : now) {
+    if (telling() == Telling::kZero) process.used = 0;
+    if (telling() == Telling::kNotAvailable) process.used = ~0ULL;
   }
+  if (telling() == Telling::kNotListed) now.clear();
   std::ofstream(std::string(file) + ".read") << "x";
   return now;
 }
@@ -123,6 +161,7 @@ std::vector<FakeProcess> processes_now() {
 
 extern "C" {
 
+int fake_nvml_lookups() { return lookups; }
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
 const char* nvmlErrorString(int) { return "Not Found"; }
@@ -131,6 +170,7 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  ++lookups;
   if (index >= card_count()) return kInvalidArgument;
   if (is_forbidden(index)) return kNoPermission;
   *device = &gpus()[index];
@@ -168,7 +208,11 @@ int nvmlDeviceGetName(void*, char* name, unsigned length) {
   return 0;
 }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
-  std::strncpy(version, "580.1", length);
+  const char* versions = FAKE_BRANCH == 530   ? "530.30.02"
+                         : FAKE_BRANCH == 535 ? "535.86.10"
+                         : FAKE_BRANCH == 550 ? "550.54.15"
+                                              : "580.1";
+  std::strncpy(version, versions, length);
   return 0;
 }
 int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
@@ -184,19 +228,20 @@ int nvmlDeviceGetMemoryInfo(void*, FakeOldMemory* memory) {
   *memory = {80ULL << 30, 76ULL << 30, 4ULL << 30};
   return 0;
 }
-#ifdef FAKE_DRIVER_535
 struct FakeEntry {
   FakeProcess process;
+#if FAKE_BRANCH == 535
   unsigned long long used_protected = ~0ULL;
+#endif
 };
+#if FAKE_BRANCH >= 535
 int nvmlDeviceGetConfComputeMemSizeInfo(void*, void*) { return kNotSupported; }
-#else
-struct FakeEntry {
-  FakeProcess process;
-};
+#endif
+#if FAKE_BRANCH >= 550
+int nvmlDeviceGetRunningProcessDetailList(void*, void*) { return kNotSupported; }
 #endif
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeEntry* entries) {
-  if (std::getenv("MEMFATHOM_FAKE_SECRETIVE") != nullptr) return kNotSupported;
+  if (telling() == Telling::kRefused) return kNotSupported;
   if (are_divided() && gpu_at(device).whole == nullptr) return kNoPermission;
   const std::vector<FakeProcess> now = processes_now();
   if (*count < now.size()) {
@@ -214,6 +259,7 @@ int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   return 0;
 }
 int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
+  ++lookups;
   if (pid != 7) return kNoPermission;
   std::strncpy(name, "python", length);
   return 0;

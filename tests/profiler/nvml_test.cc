@@ -1,5 +1,6 @@
 #include "profiler/nvml.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -100,6 +101,30 @@ TEST_F(NvmlLibraryTest, MeasuresAGpuWithoutDedicatedMemoryThroughCuda) {
   EXPECT_EQ(meter->used(), Bytes{}) << "asking would make a context";
 }
 
+// As on some integrated GPUs: NVML knows what a process uses and not what the GPU does.
+TEST_F(NvmlLibraryTest, ReadsAProcessOfAGpuThatDoesNotReportItself) {
+  setenv("MEMFATHOM_FAKE_SHARED", "1", 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
+  EXPECT_EQ(meter->used(), 2_GiB);
+  EXPECT_EQ(meter->metric(), "nvml-process");
+}
+
+// The sampler reads every 5 ms: the GPU is looked up once, and names are not asked for.
+TEST_F(NvmlLibraryTest, AMeterLooksItsGpuUpOnce) {
+  setenv("MEMFATHOM_FAKE_CARDS", "4", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "GPU-3", 1);
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return true; });
+  const auto lookups = [] {
+    const std::unique_ptr<void, int (*)(void*)> library(dlopen(MEMFATHOM_FAKE_NVML, RTLD_NOW),
+                                                        dlclose);
+    return reinterpret_cast<int (*)()>(dlsym(library.get(), "fake_nvml_lookups"))();
+  };
+  const int before = lookups();
+  EXPECT_GT(before, 0);
+  for (int i = 0; i < 100; ++i) meter->used();
+  EXPECT_EQ(lookups(), before);
+}
+
 // They were longer for a while, under the same name and version.
 TEST_F(NvmlLibraryTest, ReadsTheProcessEntriesOfDriver535) {
   setenv("MEMFATHOM_NVML", MEMFATHOM_FAKE_NVML_535, 1);
@@ -169,6 +194,79 @@ TEST_F(NvmlLibraryTest, MeterReadsOnlyThisProcess) {
   EXPECT_EQ(meter->metric(), "nvml-process");
   EXPECT_EQ(meter->disturbance(), "");
 }
+
+// A driver branch and where it runs (fake_nvml.cc says what each tells, and by which source).
+struct Situation {
+  const char* name;
+  const char* library;
+  const char* place;
+  const char* metric;
+};
+
+class DriverTest : public NvmlLibraryTest, public testing::WithParamInterface<Situation> {
+ protected:
+  DriverTest() {
+    setenv("MEMFATHOM_NVML", GetParam().library, 1);
+    setenv("MEMFATHOM_FAKE_PLACE", GetParam().place, 1);
+    if (std::string_view(GetParam().place) == "mig") setenv("MEMFATHOM_FAKE_DIVIDED", "1", 1);
+    setenv("MEMFATHOM_FAKE_PROCESSES", file_.c_str(), 1);
+    processes("7 100 0\n");
+  }
+  ~DriverTest() override { unsetenv("MEMFATHOM_FAKE_PLACE"); }
+  void processes(const char* lines) const { std::ofstream(file_) << lines; }
+  bool tells_processes() const { return std::string_view(GetParam().metric) == "nvml-process"; }
+
+  const TemporaryDirectory directory_;
+  const std::string file_ = (directory_.path() / "processes").string();
+};
+
+TEST_P(DriverTest, AMeterReadsWhatThisProcessAdded) {
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  EXPECT_EQ(meter->used(), Bytes{}) << "there is no context yet";
+  processes("7 100 0\nself 300 0\n");
+  EXPECT_EQ(meter->used(), 300_MiB);
+  processes("7 100 0\nself 700 0\n");
+  EXPECT_EQ(meter->used(), 700_MiB);
+  EXPECT_EQ(meter->metric(), GetParam().metric);
+  EXPECT_EQ(meter->disturbance(), "");
+}
+
+TEST_P(DriverTest, AnotherProcessChangesOnlyFiguresOfTheWholeGpu) {
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  processes("7 100 0\nself 700 0\n8 50 0\n");
+  EXPECT_EQ(meter->used(), tells_processes() ? 700_MiB : 750_MiB);
+  EXPECT_EQ(meter->metric(), GetParam().metric);
+}
+
+TEST_P(DriverTest, AHostProcessWithOurIdIsNotTakenForThisOne) {
+  processes("7 100 0\nself 200 0\n");
+  const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
+  EXPECT_EQ(meter->used(), Bytes{});
+  processes("7 100 0\nself 200 0\n99999 700 0\n");
+  EXPECT_EQ(meter->used(), 700_MiB) << "this process under the host's id: the GPU's growth";
+  EXPECT_EQ(meter->metric(), "nvml-device");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Drivers, DriverTest,
+    testing::Values(Situation{"Bare530", MEMFATHOM_FAKE_NVML_530, "bare", "nvml-process"},
+                    Situation{"Bare535", MEMFATHOM_FAKE_NVML_535, "bare", "nvml-process"},
+                    Situation{"Bare550", MEMFATHOM_FAKE_NVML_550, "bare", "nvml-process"},
+                    Situation{"Bare580", MEMFATHOM_FAKE_NVML, "bare", "nvml-process"},
+                    Situation{"Container530", MEMFATHOM_FAKE_NVML_530, "container", "nvml-device"},
+                    Situation{"Container535", MEMFATHOM_FAKE_NVML_535, "container", "nvml-device"},
+                    Situation{"Container550", MEMFATHOM_FAKE_NVML_550, "container", "nvml-device"},
+                    Situation{"Container580", MEMFATHOM_FAKE_NVML, "container", "nvml-process"},
+                    Situation{"Mig530", MEMFATHOM_FAKE_NVML_530, "mig", "nvml-process"},
+                    Situation{"Mig535", MEMFATHOM_FAKE_NVML_535, "mig", "nvml-process"},
+                    Situation{"Mig550", MEMFATHOM_FAKE_NVML_550, "mig", "nvml-process"},
+                    Situation{"Mig580", MEMFATHOM_FAKE_NVML, "mig", "nvml-process"},
+                    Situation{"Wsl550", MEMFATHOM_FAKE_NVML_550, "wsl", "nvml-device"},
+                    Situation{"Wsl580", MEMFATHOM_FAKE_NVML, "wsl", "nvml-device"},
+                    Situation{"Vgpu530", MEMFATHOM_FAKE_NVML_530, "vgpu", "nvml-device"},
+                    Situation{"Vgpu550", MEMFATHOM_FAKE_NVML_550, "vgpu", "nvml-device"},
+                    Situation{"Vgpu580", MEMFATHOM_FAKE_NVML, "vgpu", "nvml-device"}),
+    [](const auto& situation) { return std::string(situation.param.name); });
 
 TEST_F(NvmlLibraryTest, RefusesALibraryThatIsNotNvml) {
   setenv("MEMFATHOM_NVML", "/nonexistent.so", 1);

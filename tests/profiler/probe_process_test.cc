@@ -123,6 +123,14 @@ TEST(ProbeProcessTest, AProbeDoesNotInheritWhatChangesAllocations) {
   unsetenv("CUDA_VISIBLE_DEVICES_TEST");
 }
 
+TEST(ProbeProcessTest, AProbeReceivesTheVariablesOfItsProgram) {
+  setenv("CUDA_MODULE_LOADING", "leaked", 1);
+  ProbeProgram program = shell("echo \"$CUDA_MODULE_LOADING\" >&2; exit 4");
+  program.variables = {"CUDA_MODULE_LOADING=EAGER"};
+  EXPECT_EQ(run_probe(program, request(), 60s).note, "EAGER");
+  unsetenv("CUDA_MODULE_LOADING");
+}
+
 // A probe that answers with the next of some device peaks, counted in a file.
 class RepeatsTest : public testing::Test {
  protected:

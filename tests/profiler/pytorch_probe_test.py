@@ -111,10 +111,10 @@ class NvmlTest(unittest.TestCase):
         file.write(processes)
         file.flush()
         with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
-            return probe.NvmlMeter(probe.Nvml(0))
+            return probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
 
     def test_ignores_a_host_process_with_the_same_pid(self):
-        meter = probe.NvmlMeter(probe.Nvml(0))
+        meter = probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
         self.assertEqual(meter.used(), 0)
         self.assertEqual(meter.metric(), "nvml-device")
 
@@ -128,6 +128,38 @@ class NvmlTest(unittest.TestCase):
         with environment(MEMFATHOM_NVML=os.environ["MEMFATHOM_FAKE_NVML_535"]):
             self.assertEqual(probe.Nvml(0).processes(), {7: None, os.getpid(): 2 * GIB})
 
+    def test_the_meter_under_every_driver_branch(self):
+        """The same situations as DriverTest of nvml_test.cc."""
+        libraries = {"580": os.environ["MEMFATHOM_NVML"]}
+        libraries.update((name, os.environ["MEMFATHOM_FAKE_NVML_" + name]) for name in ("530", "535", "550"))
+        of_process = [("bare", name) for name in libraries] + [("mig", name) for name in libraries] + [("container", "580")]
+        of_gpu = [("container", "530"), ("container", "535"), ("container", "550"), ("wsl", "550"), ("wsl", "580"),
+                  ("vgpu", "530"), ("vgpu", "550"), ("vgpu", "580")]
+        for place, name in of_process + of_gpu:
+            divided = {"MEMFATHOM_FAKE_DIVIDED": "1"} if place == "mig" else {}
+            with self.subTest(place=place, driver=name), tempfile.NamedTemporaryFile("w") as file, \
+                    environment(MEMFATHOM_NVML=libraries[name], MEMFATHOM_FAKE_PLACE=place, **divided):
+                meter = self.meter_with(file, "7 100 0")
+                file.write("\nself 700 0\n8 50 0")
+                file.flush()
+                with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+                    used = meter.used()
+                if os.path.exists(file.name + ".read"):
+                    os.unlink(file.name + ".read")
+                whole = (place, name) in of_gpu
+                self.assertEqual((used >> 20, meter.metric()), (750, "nvml-device") if whole else (700, "nvml-process"))
+
+    def test_reads_a_process_of_a_gpu_that_does_not_report_itself(self):
+        with environment(MEMFATHOM_FAKE_SHARED="1"), tempfile.NamedTemporaryFile("w") as file:
+            meter = self.meter_with(file, "7 1024 0")
+            self.assertEqual(meter.metric(), "mem-get-info")
+            file.write("\nself 2048 0")
+            file.flush()
+            with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
+                self.assertEqual(meter.used(), 2 * GIB)
+            os.unlink(file.name + ".read")
+        self.assertEqual(meter.metric(), "nvml-process")
+
     def test_does_not_count_inaccessible_gpus(self):
         with environment(MEMFATHOM_FAKE_CARDS="4"):
             cards = [probe.Nvml(index).device.value for index in range(4)]
@@ -138,7 +170,7 @@ class NvmlTest(unittest.TestCase):
                 self.assertEqual(probe.Nvml(0).device.value, cards[3])
 
     def test_another_process_disturbs(self):
-        meter = probe.NvmlMeter(probe.Nvml(0))
+        meter = probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
         meter.compare({7: None, 8: GIB})
         self.assertEqual(meter.disturbed, "process 8 started using the device")
 
@@ -152,6 +184,20 @@ class ProtocolTest(unittest.TestCase):
             maps.flush()
             self.assertEqual(probe.loaded_library("cudnn", maps.name), "/opt/my venv/nvidia/cudnn/lib/libcudnn.so.9")
             self.assertEqual(probe.loaded_library("cufft", maps.name), "")
+
+    def test_says_when_cuda_loads_kernels(self):
+        class Driver:
+            def __init__(self, mode, code=0):
+                self.mode, self.code = mode, code
+
+            def cuModuleGetLoadingMode(self, mode):
+                mode._obj.value = self.mode
+                return self.code
+
+        self.assertEqual(probe.module_loading(lambda name: Driver(1)), "eager")
+        self.assertEqual(probe.module_loading(lambda name: Driver(2)), "lazy")
+        self.assertEqual(probe.module_loading(lambda name: Driver(2, code=3)), "")
+        self.assertEqual(probe.module_loading(lambda name: object()), "", "a driver before 11.7")
 
     def test_resident_memory_is_read_from_proc(self):
         stages = probe.Stages(probe.RssMeter())

@@ -12,20 +12,55 @@ cat >"$folder/probe" <<END
 #!/bin/sh
 sed 's/batch_size\\\\":[0-9]*/batch_size\\\\":4/' | exec "$MEMFATHOM_BUILD/bin/memfathom" __probe
 END
-chmod +x "$folder/probe"
-export MEMFATHOM_PROBE=$folder/probe
+# In place of a Python with torch: a simulated GPU that says it is one with PyTorch, and a snapshot.
+cat >"$folder/python" <<END
+#!/bin/sh
+[ "\$1" != -m ] || exit 0
+[ "\$1" = -c ] || { echo snapshot >"\$3"; exit; }
+sed 's/"device":"cuda:0"/"device":"virtual:blue"/' | "$MEMFATHOM_BUILD/bin/memfathom" __probe |
+  sed -e 's/"virtual:blue"/"Doubled A100"/' -e 's/"architecture":"virtual"/"architecture":"sm_80"/' \
+    -e 's/"framework":"memfathom"/"framework":"pytorch"/'
+END
+mkdir "$folder/bin"
+# In place of compute-sanitizer: one tool finds nothing, one finds something, one never ends.
+cat >"$folder/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+[ "$1" = --tool ] || exit 2
+case "$2" in racecheck) exit 9 ;; initcheck) exec sleep 600 ;; esac
+END
+cat >"$folder/bin/docker" <<'END'
+#!/bin/sh
+[ "$1 $2 $3 $4" = "run --rm --gpus all" ] || exit 2
+echo "$@"
+END
+chmod +x "$folder/probe" "$folder/python" "$folder/bin/"*
+export MEMFATHOM_PROBE=$folder/probe PATH=$folder/bin:$PATH
 
-# One workload is too few for a fit, which is refused with exit code 1; everything else goes well.
+# One workload is too few for a fit, which is refused with exit code 1; one tool has a finding, one takes too long.
 code=0
-"$gpu_day" --rehearsal --out "$folder" || code=$?
-[ "$code" = 1 ] || { echo "gpu-day ended with $code"; exit 1; }
+"$gpu_day" --rehearsal --out "$folder" --python "$folder/python" --docker some/image --sanitizer-limit 1 2>"$folder/said" || code=$?
+[ "$code" = 1 ] || { cat "$folder/said"; echo "gpu-day ended with $code"; exit 1; }
 tar -C "$folder" -xzf "$folder"/memfathom-gpu-day-*.tar.gz
-expected=$'version\t0\nstatus\t0\ntests\t0\nselftest\t0\nbench\t0\ncalibrate\t1\nfit\t1\ncheck\t0'
-diff <(echo "$expected") <(grep -v '^nvidia-smi' "$folder/steps.tsv") || { cat "$folder"/*.err; exit 1; }
+expected='environment 0|status 0|selftest 0|tests 0|memcheck 0|racecheck 9|initcheck 124|synccheck 0|bench 0|calibrate 1|fit 1'
+expected+='|eager 0|pytorch 1|snapshot 0|docker 0|check 0'
+got=$(grep -v -e '^nvidia-smi' -e '^namespace' "$folder/steps.tsv" | tr '\t' ' ' | paste -sd'|')
+[ "$got" = "$expected" ] || { echo "steps: $got"; cat "$folder"/*.err; exit 1; }
 grep -q '"gpu": "Doubled A100"' "$folder/status.txt"
 grep -q '"benchmarks"' "$folder/bench.json"
 grep -q '"workload": "elementwise/activations/fp32/256MiB"' "$folder/calibrate.txt"
 grep -q '"status": "ok"' "$folder/calibrate.txt"
-"$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q 'samples *1'
+grep -q 'libstdc++' "$folder/environment.txt"
+grep -q 'some/image scripts/gpu-day' "$folder/docker.txt"
+grep -q snapshot "$folder/snapshot.pickle"
+# The archive says what it shows, what it does not, and that this was no measurement.
+grep -q '^| selftest | shown | ' "$folder/README.md"
+grep -q '^| racecheck | not shown: exit code 9' "$folder/README.md"
+grep -q '^| initcheck | not shown: stopped after 1 s' "$folder/README.md"
+grep -q 'no measurement' "$folder/README.md"
+grep -q '^== racecheck | not shown' "$folder/said"
+# Ours, lazy and eager, and in a namespace of process ids where that is allowed; and one that says it is PyTorch's.
+samples=3
+! grep -q '^namespace.0' "$folder/steps.tsv" || samples=4
+"$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q "samples *$samples"
 ! "$gpu_day" --device 2>/dev/null
 ! "$gpu_day" --frobnicate 2>/dev/null

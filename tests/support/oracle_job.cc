@@ -77,7 +77,7 @@ std::int64_t rounded_bytes(const std::vector<NamedTensor>& tensors) {
   return bytes;
 }
 
-void read_phases(const Ledger& ledger, OracleResult& result) {
+void read_phases(Ledger& ledger, OracleResult& result) {
   for (const PhaseRecord& phase : ledger.phases()) {
     if (phase.name == "step") {
       result.gradients = std::max(result.gradients, live(phase, {Component::kGradients}));

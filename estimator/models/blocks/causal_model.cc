@@ -169,6 +169,11 @@ Tensor CausalModel::decode() {
   return next_token(ids);
 }
 
+bool CausalModel::skip_tokens(std::int64_t tokens) {
+  cache_->skip(tokens);
+  return true;
+}
+
 void CausalModel::end_generation() {
   held_cache_.reset();
   cache_.reset();

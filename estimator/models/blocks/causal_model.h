@@ -27,6 +27,7 @@ class CausalModel : public Network {
   Tensor forward() final;
   Tensor prefill() final;
   Tensor decode() final;
+  bool skip_tokens(std::int64_t tokens) final;
   void end_generation() final;
 
  protected:

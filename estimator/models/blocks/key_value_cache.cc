@@ -1,5 +1,6 @@
 #include "estimator/models/blocks/key_value_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/framework/ops/arithmetic.h"
@@ -33,6 +34,19 @@ Tensor written(Tensor& whole, const Tensor& fresh, std::int64_t capacity, std::i
 
 }  // namespace
 
+Tensor KeyValueCache::with_skipped(const Tensor& fresh, const Tensor& cached,
+                                   std::int64_t window) const {
+  std::int64_t missing = skipped_;
+  if (window > 0 && cached)
+    missing = std::clamp<std::int64_t>(window - 1 - cached.size(2), 0, missing);
+  if (missing == 0) return fresh;
+  Shape shape = fresh.shape();
+  Shape strides = fresh.strides();
+  shape[2] += missing;
+  strides[2] = 0;
+  return fresh.alias(shape, strides, fresh.impl()->offset);
+}
+
 void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v, std::int64_t window) {
   Layer& layer = layers_[index];
   const ComponentScope scope(k.session(), Component::kKvCache);
@@ -45,6 +59,10 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v, std::int64_t
   if (kind_ == KvCache::kTuple) {
     if (layer.keys) {
       before_.push_back(layer);
+      if (skipped_ > 0) {
+        k = with_skipped(k, layer.keys, window);
+        v = with_skipped(v, layer.values, window);
+      }
       k = grown(layer.keys, k, layer.keys.dtype());
       v = grown(layer.values, v, layer.values.dtype());
     } else {
@@ -56,6 +74,10 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v, std::int64_t
     return;
   }
   const DType dtype = k.dtype();
+  if (skipped_ > 0) {
+    k = with_skipped(k, layer.keys, window);
+    v = with_skipped(v, layer.values, window);
+  }
   layer.keys = grown(layer.keys, k, dtype);
   layer.values = grown(layer.values, v, dtype);
   k = layer.keys;
@@ -68,6 +90,7 @@ void KeyValueCache::update(std::size_t index, Tensor& k, Tensor& v, std::int64_t
 
 void KeyValueCache::advance(std::int64_t new_tokens) {
   length_ += new_tokens;
+  skipped_ = 0;
   before_.clear();
 }
 

@@ -32,6 +32,11 @@ class KeyValueCache {
   // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see. Of a
   // layer with a sliding window only what the next token sees is kept.
   void update(std::size_t layer, Tensor& k, Tensor& v, std::int64_t window = 0);
+  // What the next update brings counts as if `tokens` had come before it, one by one.
+  void skip(std::int64_t tokens) {
+    length_ += tokens;
+    skipped_ += tokens;
+  }
   // The last layer has been updated: the new tokens count, and what a tuple cache held before goes.
   void advance(std::int64_t new_tokens);
 
@@ -40,9 +45,13 @@ class KeyValueCache {
     Tensor keys, values;
   };
 
+  // The new tokens with those that were skipped, which a sliding window may have left behind.
+  Tensor with_skipped(const Tensor& fresh, const Tensor& cached, std::int64_t window) const;
+
   KvCache kind_;
   std::int64_t capacity_;
   std::int64_t length_ = 0;
+  std::int64_t skipped_ = 0;  // tokens that are counted and not yet in the layers
   std::vector<Layer> layers_;
   std::vector<Layer>
       before_;  // of a tuple cache: the caller's tuple, until the forward pass returns

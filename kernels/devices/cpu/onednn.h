@@ -12,21 +12,18 @@ struct ConvolutionShape {
   dnnl::memory::dims strides, dilates, padding;
 };
 
-#if DNNL_VERSION_MAJOR >= 3
-
 inline dnnl::convolution_forward::primitive_desc describe_forward(
     const ConvolutionShape& c, const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
-  return {engine,
-          dnnl::prop_kind::forward_training,
-          dnnl::algorithm::convolution_direct,
-          c.image,
-          c.weight,
-          c.map,
-          c.strides,
-          c.dilates,
-          c.padding,
-          c.padding,
-          attributes};
+  constexpr auto kKind = dnnl::prop_kind::forward_training;
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,    kKind,     kAlgorithm, c.image,   c.weight,  c.map,
+          c.strides, c.dilates, c.padding,  c.padding, attributes};
+#else
+  const dnnl::convolution_forward::desc operation(kKind, kAlgorithm, c.image, c.weight, c.map,
+                                                  c.strides, c.dilates, c.padding, c.padding);
+  return {operation, attributes, engine};
+#endif
 }
 
 // Backward is that of the data or of the weights.
@@ -34,68 +31,47 @@ template <typename Backward>
 typename Backward::primitive_desc describe_backward(
     const ConvolutionShape& c, const dnnl::primitive_attr& attributes, const dnnl::engine& engine,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  return {engine,    dnnl::algorithm::convolution_direct,
-          c.image,   c.weight,
-          c.map,     c.strides,
-          c.dilates, c.padding,
-          c.padding, forward,
-          attributes};
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,    kAlgorithm, c.image,   c.weight, c.map,     c.strides,
+          c.dilates, c.padding,  c.padding, forward,  attributes};
+#else
+  const typename Backward::desc operation(kAlgorithm, c.image, c.weight, c.map, c.strides,
+                                          c.dilates, c.padding, c.padding);
+  return {operation, attributes, engine, forward};
+#endif
 }
 
+// Softmax over the columns of `rows`.
 template <bool kLog>
 struct SoftmaxOf {
-  using Forward = dnnl::softmax_forward;
-  using Backward = dnnl::softmax_backward;
+#if DNNL_VERSION_MAJOR >= 3
   static constexpr dnnl::algorithm kAlgorithm =
       kLog ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-
-  static Forward::primitive_desc forward(const dnnl::memory::desc& rows,
-                                         const dnnl::engine& engine) {
-    return {engine, dnnl::prop_kind::forward_training, kAlgorithm, rows, rows, 1};
-  }
-  static Backward::primitive_desc backward(const dnnl::memory::desc& rows,
-                                           const dnnl::engine& engine,
-                                           const Forward::primitive_desc& forward) {
-    return {engine, kAlgorithm, rows, rows, rows, 1, forward};
-  }
-};
-
+  using Forward = dnnl::softmax_forward;
+  using Backward = dnnl::softmax_backward;
 #else
-
-inline dnnl::convolution_forward::primitive_desc describe_forward(
-    const ConvolutionShape& c, const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
-  const dnnl::convolution_forward::desc operation(
-      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, c.image, c.weight,
-      c.map, c.strides, c.dilates, c.padding, c.padding);
-  return {operation, attributes, engine};
-}
-
-// Backward is that of the data or of the weights.
-template <typename Backward>
-typename Backward::primitive_desc describe_backward(
-    const ConvolutionShape& c, const dnnl::primitive_attr& attributes, const dnnl::engine& engine,
-    const dnnl::convolution_forward::primitive_desc& forward) {
-  const typename Backward::desc operation(dnnl::algorithm::convolution_direct, c.image, c.weight,
-                                          c.map, c.strides, c.dilates, c.padding, c.padding);
-  return {operation, attributes, engine, forward};
-}
-
-template <bool kLog>
-struct SoftmaxOf {
   using Forward = std::conditional_t<kLog, dnnl::logsoftmax_forward, dnnl::softmax_forward>;
   using Backward = std::conditional_t<kLog, dnnl::logsoftmax_backward, dnnl::softmax_backward>;
+#endif
 
   static typename Forward::primitive_desc forward(const dnnl::memory::desc& rows,
                                                   const dnnl::engine& engine) {
+#if DNNL_VERSION_MAJOR >= 3
+    return {engine, dnnl::prop_kind::forward_training, kAlgorithm, rows, rows, 1};
+#else
     return {{dnnl::prop_kind::forward_training, rows, 1}, engine};
+#endif
   }
   static typename Backward::primitive_desc backward(
       const dnnl::memory::desc& rows, const dnnl::engine& engine,
       const typename Forward::primitive_desc& forward) {
+#if DNNL_VERSION_MAJOR >= 3
+    return {engine, kAlgorithm, rows, rows, rows, 1, forward};
+#else
     return {{rows, rows, 1}, engine, forward};
+#endif
   }
 };
-
-#endif
 
 }  // namespace memfathom::cpu

@@ -196,7 +196,8 @@ void CudnnConvolutions::choose_fastest(const ConvolutionCall& call, Planned& pla
     if (candidate.workspace > provided_workspace(call)) continue;
     try {
       execute(call, candidate);  // the first run loads code, and some engines fail only here
-    } catch (const Error&) {
+    } catch (const cudnn::StatusError& error) {
+      if (!cudnn::is_recoverable(error.status())) throw;  // a failed launch poisons the context
       why = std::current_exception();
       continue;
     }

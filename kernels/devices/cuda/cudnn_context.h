@@ -1,7 +1,5 @@
-// CudnnContext: cuDNN's handle and its description of the device, each created on first use.
+// CudnnContext: cuDNN's handle, created on first use.
 #pragma once
-
-#include <optional>
 
 #include "kernels/devices/cuda/cudnn/plan.h"
 #include "kernels/devices/cuda/handles.h"
@@ -18,15 +16,16 @@ class CudnnContext {
     if (!handle_) handle_ = make_cudnn_handle(stream_);
     return handle_.get();
   }
+  // For plans; cuDNN must be usable before it is asked for one.
   const cudnn::DeviceProperties& properties() {
-    if (!properties_) properties_ = cudnn::DeviceProperties::from_handle(handle());
-    return *properties_;
+    handle();
+    return properties_;
   }
 
  private:
   cudaStream_t stream_;
   CudnnHandle handle_;
-  std::optional<cudnn::DeviceProperties> properties_;
+  cudnn::DeviceProperties properties_ = cudnn::DeviceProperties::current();
 };
 
 }  // namespace memfathom::cuda

@@ -34,4 +34,11 @@ std::optional<Driver> find_driver() {
   return std::nullopt;
 }
 
+std::string module_loading_mode() {
+  decltype(&cuModuleGetLoadingMode) get = nullptr;
+  CUmoduleLoadingMode mode{};
+  if (!find("cuModuleGetLoadingMode", get) || get(&mode) != CUDA_SUCCESS) return {};
+  return mode == CU_MODULE_EAGER_LOADING ? "eager" : "lazy";
+}
+
 }  // namespace memfathom::cuda

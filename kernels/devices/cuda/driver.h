@@ -1,10 +1,11 @@
-// Driver: the driver functions for expandable segments, found at run time so that libcuda is not
-// linked.
+// Driver: the driver functions for expandable segments and the loading mode, found at run time so
+// that libcuda is not linked.
 #pragma once
 
 #include <cuda.h>
 
 #include <optional>
+#include <string>
 
 namespace memfathom::cuda {
 
@@ -20,5 +21,9 @@ struct Driver {
 
 // Nullopt if the driver lacks one of them.
 std::optional<Driver> find_driver();
+
+// "lazy" or "eager": when kernels are loaded. Empty if the driver cannot tell (before 11.7). Needs
+// an initialised driver.
+std::string module_loading_mode();
 
 }  // namespace memfathom::cuda

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "kernels/devices/cuda/cudnn/plan.h"
+#include "kernels/devices/cuda/driver.h"
 #include "kernels/devices/cuda/status.h"
 
 namespace memfathom::cuda {
@@ -51,6 +52,7 @@ Environment read_environment(int device) {
   environment.cublas = library_version(cublasGetProperty, "cublasGetProperty");
   environment.cudnn = cudnn::version();
   environment.cufft = library_version(cufftGetProperty, "cufftGetProperty");
+  environment.module_loading = module_loading_mode();
   environment.framework = "memfathom";
   environment.framework_version = MEMFATHOM_VERSION;
   environment.os = operating_system();

@@ -67,13 +67,20 @@ CudaMemory memory(int index) {
   return {Bytes{static_cast<std::int64_t>(free)}, Bytes{static_cast<std::int64_t>(total)}};
 }
 
+std::int64_t resident_threads(int index) {
+  require(index);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return std::int64_t{properties.multiProcessorCount} * properties.maxThreadsPerMultiProcessor;
+}
+
 }  // namespace
 }  // namespace memfathom::cuda
 
 extern "C" __attribute__((visibility("default"))) const memfathom::CudaModule*
 memfathom_cuda_module() {
-  static const memfathom::CudaModule module{memfathom::module_interface(),
-                                            memfathom::cuda::device_count, memfathom::cuda::open,
-                                            memfathom::cuda::memory};
+  static const memfathom::CudaModule module{
+      memfathom::module_interface(), memfathom::cuda::device_count, memfathom::cuda::open,
+      memfathom::cuda::memory, memfathom::cuda::resident_threads};
   return &module;
 }

@@ -37,7 +37,11 @@ MEMFATHOM_HD inline float uniform_of_word(uint32_t word) {
 }
 
 MEMFATHOM_HD inline float uniform(uint64_t seed, uint64_t offset, uint64_t position) {
-  return uniform_of_word(philox(seed, offset, position >> 2).word[position & 3]);
+  // By comparisons: an array that is indexed would lie in a GPU's local memory.
+  const Draw draw = philox(seed, offset, position >> 2);
+  const uint32_t low = (position & 1) != 0 ? draw.word[1] : draw.word[0];
+  const uint32_t high = (position & 1) != 0 ? draw.word[3] : draw.word[2];
+  return uniform_of_word((position & 2) != 0 ? high : low);
 }
 
 // Whether dropout with probability p keeps the element at this position.

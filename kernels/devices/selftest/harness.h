@@ -103,5 +103,7 @@ void attention_cases(Harness& harness);
 void gemm_cases(Harness& harness);
 void convolution_cases(Harness& harness);
 void fft_cases(Harness& harness);
+// Extents on both sides of a warp's 32 and a block's 256 threads, for every kernel of our own.
+void team_cases(Harness& harness);
 
 }  // namespace memfathom::selftest

@@ -50,6 +50,7 @@ SelftestReport compare_with_reference(Device& device) {
   selftest::gemm_cases(harness);
   selftest::convolution_cases(harness);
   selftest::fft_cases(harness);
+  selftest::team_cases(harness);
   SelftestReport report = harness.take();
   for (const selftest::LayerCase& layer_case : selftest::layer_cases())
     report.cases.push_back(compare_layer(device, layer_case));

@@ -38,6 +38,9 @@ class Network {
   // generate.
   virtual Tensor prefill();
   virtual Tensor decode();
+  // The next decode() comes as after `tokens` more that were decoded before it: the cache grows by
+  // all of them at once. Returns false, and changes nothing, if the model cannot.
+  virtual bool skip_tokens(std::int64_t) { return false; }
   virtual void end_generation() {}
 };
 

@@ -12,7 +12,8 @@ TrainingLoop::TrainingLoop(Session& session, Network& network, std::vector<Tenso
     : session_(session),
       network_(network),
       options_(options),
-      optimizer_(options_.optimizer, std::move(trainable)) {}
+      optimizer_(options_.optimizer, std::move(trainable)),
+      replay_(session) {}
 
 void TrainingLoop::warm_up() {
   constexpr std::int64_t kSummarySamples = 2;
@@ -25,11 +26,12 @@ void TrainingLoop::warm_up() {
 
 void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
   ++iteration_;
+  replay_.outdate();
   for (std::int64_t micro = 0; micro < options_.accumulation_steps; ++micro) {
     forward_backward(batch_size.value_or(options_.batch_size), micro == 0);
   }
   if (options_.optimizer.name != OptimizerName::kNone) {
-    session_.ledger().begin_phase("step", iteration_);
+    begin_phase("step");
     const NoGrad no_grad(session_);
     if (options_.observer != nullptr) options_.observer->before_step();
     const Tensor overflow = options_.grad_scaler ? unscale_gradients() : Tensor();
@@ -40,8 +42,33 @@ void TrainingLoop::iterate(std::optional<std::int64_t> batch_size) {
   if (options_.zero_grad == ZeroGrad::kAfterStep && !options_.mimic_user_script) clear_gradients();
 }
 
+void TrainingLoop::begin_phase(const char* name) {
+  session_.ledger().begin_phase(name, iteration_);
+  if (session_.recorder != nullptr) session_.recorder->phase(name);
+}
+
+void TrainingLoop::iterate_to_repeat() {
+  const bool is_replayable =
+      !session_.computes() && options_.observer == nullptr && session_.offload_session == nullptr;
+  if (!is_replayable) return iterate();
+  replay_.begin();
+  try {
+    iterate();
+  } catch (...) {
+    session_.recorder = nullptr;
+    throw;
+  }
+  replay_.end();
+}
+
+void TrainingLoop::repeat() {
+  if (!replay_.is_ready()) return iterate();
+  replay_.play(++iteration_);
+}
+
 void TrainingLoop::evaluate(std::int64_t batch_size) {
   if (options_.mimic_user_script && options_.zero_grad == ZeroGrad::kAfterStep) clear_gradients();
+  replay_.outdate();
   session_.ledger().begin_phase("evaluate", iteration_);
   if (options_.observer != nullptr) options_.observer->before_forward();
   network_.load_batch(batch_size, true);
@@ -82,7 +109,7 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
       first && options_.zero_grad == ZeroGrad::kAfterStep && options_.mimic_user_script;
   if (options_.retain_graph && std::exchange(clear_before_forward_, false)) clear_gradients();
   const bool forward_is_measured = first || !options_.retain_graph;
-  session_.ledger().begin_phase(forward_is_measured ? "forward" : "backward", iteration_);
+  begin_phase(forward_is_measured ? "forward" : "backward");
   std::vector<Tensor> earlier;
   for (std::int64_t i = 1; i < options_.micro_batches_in_flight; ++i)
     earlier.push_back(forward(batch_size));
@@ -97,7 +124,7 @@ void TrainingLoop::forward_backward(std::int64_t batch_size, bool first) {
     }
     root = mul(loss_, scale_);
   }
-  session_.ledger().begin_phase("backward", iteration_);
+  begin_phase("backward");
   if (earlier.empty()) {
     backward(root);
     if (options_.retain_graph) {

@@ -9,6 +9,7 @@
 #include "core/enum_names.h"
 #include "kernels/framework/layers/network.h"
 #include "kernels/framework/optim/optimizer.h"
+#include "kernels/framework/tensor/iteration_replay.h"
 #include "kernels/framework/tensor/session.h"
 
 namespace memfathom {
@@ -69,12 +70,18 @@ class TrainingLoop {
   // One optimizer step over all micro-batches; `batch_size` overrides the default (for a short last
   // batch).
   void iterate(std::optional<std::int64_t> batch_size = {});
+  // The same, written down for repeat().
+  void iterate_to_repeat();
+  // Another iteration like the last: played from what the last one allocated where nothing but the
+  // layers takes part, on a device that does not compute.
+  void repeat();
   // A forward pass to the loss in evaluation mode, between iterations: no graph, but parameters and
   // optimizer states are resident, and the output lives to the end, as for metrics.
   void evaluate(std::int64_t batch_size);
   int iterations() const { return iteration_; }
 
  private:
+  void begin_phase(const char* name);
   void forward_backward(std::int64_t batch_size, bool first);
   Tensor forward(std::int64_t batch_size);
   void backward(const Tensor& root);
@@ -86,6 +93,7 @@ class TrainingLoop {
   Network& network_;
   LoopOptions options_;
   OptimizerRun optimizer_;
+  IterationReplay replay_;
   Tensor loss_;
   Tensor output_;
   Tensor scale_, growth_;  // of the GradScaler

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/pytorch_convolution.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/autocast.h"
 #include "kernels/framework/ops/views.h"
@@ -50,9 +51,9 @@ template <typename Fill>
 void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight,
                      const ConvolutionOptions& options, bool channels_last, Fill fill) {
   Session& session = x.session();
-  session.note_cudnn();
   ConvolutionCall call;
   call.query = query_of(kind, x, weight, options, channels_last);
+  if (pytorch_uses_cudnn(call.query)) session.note_cudnn();
   Tensor workspace;
   if (session.policy().count_workspaces) {
     workspace = session.workspace(session.workspaces().convolution(call.query).bytes,

@@ -1,5 +1,8 @@
 #include "kernels/framework/ops/norm.h"
 
+#include <limits>
+
+#include "core/version.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/autocast.h"
 #include "kernels/framework/ops/views.h"
@@ -115,6 +118,21 @@ Tensor norm_by_rows(const char* name, const NormCall& form, const Tensor& input,
   return out;
 }
 
+// The conditions of _select_batch_norm_backend (aten/src/ATen/native/Normalization.cpp); without
+// them PyTorch's own kernel runs, which saves the same tensors. Before 1.8 (where `input.dim() >=
+// 3` is not yet among them) inputs without positions ran on cuDNN too.
+bool batch_norm_uses_cudnn(const Tensor& x, const Tensor& weight, bool training) {
+  constexpr std::int64_t kMaxTrainingBatch = 880801;
+  constexpr std::int64_t kMaxEvaluationBatch = 65535;
+  constexpr Version kNativeWithoutPositions{1, 8};
+  if (x.dtype() == DType::kBf16 || !weight || weight.dtype() == DType::kBf16) return false;
+  if (x.dtype() == DType::kFp16 && weight.dtype() != DType::kFp32) return false;
+  if (x.shape().rank() < 3 && x.session().policy().torch_version >= kNativeWithoutPositions)
+    return false;
+  return x.size(0) <= (training ? kMaxTrainingBatch : kMaxEvaluationBatch) &&
+         x.elements() < std::numeric_limits<std::int32_t>::max();
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
@@ -222,7 +240,7 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training, d
   const Tensor reserve = session.empty({0}, DType::kUint8);
   tape.save(mean);
   tape.save(rstd);
-  session.note_cudnn();
+  if (batch_norm_uses_cudnn(x, state.weight, training)) session.note_cudnn();
   if (session.computes()) {
     NormCall call;
     call.op = Norm::kBatch;

@@ -230,6 +230,20 @@ Tensor select(const Tensor& x, int dim, std::int64_t index) {
   return out;
 }
 
+namespace {
+
+// A tensor per part: a batch of a hundred million rows is refused before its rows are made.
+void check_parts(std::int64_t parts) {
+  constexpr std::int64_t kMost = 1 << 20;
+  if (parts <= kMost) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("a tensor would be taken apart into {} rows, each with operations of its "
+                          "own; ask for a batch of at most {}",
+                          parts, kMost));
+}
+
+}  // namespace
+
 std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int dim) {
   const int d = wrapped(dim, x.rank());
   Recording tape(x.session(), "split", {&x});
@@ -260,6 +274,7 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
 }
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int dim) {
+  check_parts(parts);
   const std::int64_t total = x.size(dim);
   const std::int64_t step = (total + parts - 1) / parts;
   std::vector<std::int64_t> sizes;
@@ -273,6 +288,7 @@ std::vector<Tensor> unbind(const Tensor& x, int dim) {
   Recording tape(x.session(), "unbind", {&x});
   const Shape shape = without(x.shape(), d);
   const Shape strides = without(x.strides(), d);
+  check_parts(x.size(d));
   std::vector<Tensor> parts;
   for (std::int64_t k = 0; k < x.size(d); ++k) {
     parts.push_back(x.alias(shape, strides, x.impl()->offset + k * x.strides()[d]));

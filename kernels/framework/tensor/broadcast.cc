@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -67,17 +68,17 @@ DType promote(DType a, DType b) {
 }
 
 Shape result_strides(const Shape& shape, std::initializer_list<const Tensor*> inputs) {
-  bool all_contiguous = true;
+  const auto all = [&](bool (*has_layout)(const Tensor&)) {
+    return std::all_of(inputs.begin(), inputs.end(), [&](const Tensor* input) {
+      return input->shape() == shape && has_layout(*input);
+    });
+  };
+  if (all([](const Tensor& input) { return input.is_contiguous(); }))
+    return contiguous_strides(shape);
   // The second operand of a lone input may be a number, which PyTorch treats as a tensor of another
   // shape.
-  bool all_channels_last = shape.rank() == 4 && inputs.size() > 1;
-  for (const Tensor* input : inputs) {
-    all_contiguous = all_contiguous && input->shape() == shape && input->is_contiguous();
-    all_channels_last =
-        all_channels_last && input->shape() == shape && is_channels_last_contiguous(*input);
-  }
-  if (all_contiguous) return contiguous_strides(shape);
-  if (all_channels_last) return channels_last_strides(shape);
+  if (shape.rank() == 4 && inputs.size() > 1 && all(is_channels_last_contiguous))
+    return channels_last_strides(shape);
 
   const int rank = shape.rank();
   std::array<int, Shape::kMaxRank> order{};  // innermost first

@@ -59,40 +59,44 @@ struct AccumulateGrad {
   Ref<TensorImpl> leaf;
 };
 
-struct Task {
-  Ref<TapeNode> node;
-  SmallVector<Tensor, 2> gradients;
-};
-
 // One run of the engine. Runs nest (reentrant checkpoints), so a node's slot is restored when the
 // run ends.
 class Run {
  public:
-  Run(Session& session, GraphRetention graph) : session_(session), graph_(graph) {}
+  // `expected`: about how many nodes there are.
+  Run(Session& session, GraphRetention graph, std::size_t expected)
+      : session_(session), graph_(graph) {
+    states_.reserve(expected);
+  }
   ~Run() {
-    for (const auto& [node, slot] : borrowed_) node->slot = slot;
+    for (const State& state : states_) state.node->slot = state.slot_before;
   }
 
   void go(std::span<const Edge> roots, std::span<const Tensor> gradients) {
     for (const Edge& root : roots) count_dependencies(root.node);
     for (std::size_t i = 0; i < roots.size(); ++i) deliver(roots[i], gradients[i], false);
     while (!ready_.empty()) {
-      Task next = std::move(waiting_[ready_.top().task]);
+      State& next = states_[ready_.top().slot];
       ready_.pop();
       evaluate(next);
     }
   }
+  std::size_t nodes() const { return states_.size(); }
 
  private:
   struct State {
+    State(TapeNode* of, std::int32_t before) : node(of), slot_before(before) {}
+
+    Ref<TapeNode> node;  // lives until the run ends
+    std::int32_t slot_before;
     std::uint32_t dependencies = 0;
-    bool has_gradients = false;
     std::uint32_t views = 0;  // a bit for each gradient that is a view
+    bool has_gradients = false;
     SmallVector<Tensor, 2> gradients;
   };
   struct Entry {
     std::uint64_t sequence;
-    std::size_t task;
+    std::size_t slot;
     bool operator<(const Entry& other) const { return sequence < other.sequence; }
   };
 
@@ -100,12 +104,10 @@ class Run {
 
   bool visit(TapeNode* node) {
     if (node->slot >= 0 && static_cast<std::size_t>(node->slot) < states_.size() &&
-        owners_[static_cast<std::size_t>(node->slot)] == node)
+        state(*node).node.get() == node)
       return false;
-    borrowed_.emplace_back(Ref<TapeNode>(node), node->slot);
-    node->slot = static_cast<std::int32_t>(states_.size());
-    states_.emplace_back();
-    owners_.push_back(node);
+    states_.emplace_back(node, node->slot);
+    node->slot = static_cast<std::int32_t>(states_.size() - 1);
     return true;
   }
 
@@ -125,11 +127,6 @@ class Run {
     }
   }
 
-  void push(Task task) {
-    ready_.push({task.node->sequence(), waiting_.size()});
-    waiting_.push_back(std::move(task));
-  }
-
   // Gradients are reduced and cast to the extents and type of the forward output.
   void fit_results(TapeNode& node, Backward& backward) {
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
@@ -143,17 +140,17 @@ class Run {
     }
   }
 
-  void evaluate(Task& task) {
-    TapeNode& node = *task.node;
+  void evaluate(State& state) {
+    TapeNode& node = *state.node;
     const Scoped<ModuleIndex> module(session_.module, node.module);
-    Backward backward(session_, node, task.gradients);
+    Backward backward(session_, node, state.gradients);
     node.apply(backward);
     fit_results(node, backward);
     std::uint32_t views = 0;  // a bit for each result that is a view
     for (std::size_t i = 0; i < backward.results.size(); ++i) {
-      if (is_view_of(backward.results[i], task.gradients)) views |= bit(i);
+      if (is_view_of(backward.results[i], state.gradients)) views |= bit(i);
     }
-    task.gradients.clear();
+    state.gradients.clear();
     if (graph_ == GraphRetention::kFreed) node.release();
     for (std::size_t i = 0; i < node.edges.size(); ++i) {
       if (node.edges[i].node)
@@ -169,7 +166,8 @@ class Run {
       next.gradients.resize(edge.node->outputs.size());
     }
     accumulate(next, edge.input, std::move(gradient), is_view);
-    if (--next.dependencies == 0) push({edge.node, std::move(next.gradients)});
+    if (--next.dependencies == 0)
+      ready_.push({edge.node->sequence(), static_cast<std::size_t>(edge.node->slot)});
   }
 
   // A gradient that is only a view of another (a transposed weight's, a folded input's) shares its
@@ -201,10 +199,7 @@ class Run {
   Session& session_;
   GraphRetention graph_;
   std::vector<State> states_;
-  std::vector<TapeNode*> owners_;
-  std::vector<Task> waiting_;
   std::priority_queue<Entry> ready_;
-  std::vector<std::pair<Ref<TapeNode>, std::int32_t>> borrowed_;
 };
 
 }  // namespace
@@ -241,10 +236,13 @@ void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradien
   Session& session = roots.front().session();
   std::vector<Edge> edges;
   for (const Tensor& root : roots) edges.push_back(gradient_edge(root));
+  const bool is_nested = session.in_backward;
   const Scoped<bool> no_grad(session.grad_enabled, false);
   const Scoped<bool> thread(session.in_backward, true);
   const Scoped<CheckpointFrame*> frame(session.checkpoint, nullptr);
-  Run(session, graph).go(edges, gradients);
+  Run run(session, graph, is_nested ? 0 : session.last_graph);
+  run.go(edges, gradients);
+  if (!is_nested) session.last_graph = run.nodes();
 }
 
 }  // namespace memfathom

@@ -1,8 +1,11 @@
 // Ref: a counted pointer for objects of one thread; the count lives in the object.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
+
+#include "kernels/framework/tensor/recycled.h"
 
 namespace memfathom {
 
@@ -16,6 +19,10 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
 
   std::uint32_t use_count() const { return ref_count_; }
+
+  // Counted types are final, so that the size given back is the size taken.
+  static void* operator new(std::size_t bytes) { return take_recycled(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) { give_recycled(memory, bytes); }
 
  private:
   template <typename T>

@@ -1,5 +1,9 @@
 #include "kernels/framework/tensor/session.h"
 
+#include <fmt/format.h>
+
+#include <new>
+
 #include "core/error.h"
 #include "kernels/framework/device/calls.h"
 #include "kernels/framework/tensor/tape_node.h"
@@ -11,17 +15,34 @@ Session::~Session() {
   gemm_workspaces_.clear();
 }
 
+void Session::release(const Allocation& allocation) noexcept {
+  try {
+    allocator_.free(allocation);
+  } catch (const std::bad_alloc&) {
+    is_exhausted_ = true;
+  }
+}
+
+void Session::refuse_tensors() {
+  throw Error(ErrorKind::kInput,
+              fmt::format("a replay of this job makes more than {} million tensors, which would "
+                          "take minutes; ask for fewer new tokens, frames, rows, modules or layers",
+                          kMostTensors / 1'000'000));
+}
+
 Allocation Session::take(Bytes bytes) {
+  if (is_exhausted_) throw std::bad_alloc();
   const Allocation allocation = allocator_.allocate(bytes, stream);
   ledger_.note_reserved(allocator_.statistics().reserved_bytes.all.current);
   return allocation;
 }
 
 Ref<Storage> Session::allocate(Bytes bytes, Component for_what) {
-  return make_ref<Storage>(*this, take(bytes), for_what, module);
+  return make_ref<Storage>(*this, bytes, for_what, module, take(bytes));
 }
 
 Tensor Session::deferred(const Shape& shape, DType dtype) {
+  count_tensor();
   Ref<TensorImpl> made = make_ref<TensorImpl>();
   made->storage = make_ref<Storage>(*this, size_of(shape, dtype), component, module);
   made->shape = shape;
@@ -35,6 +56,7 @@ Tensor Session::empty(const Shape& shape, DType dtype) {
 }
 
 Tensor Session::empty_strided(const Shape& shape, const Shape& strides, DType dtype) {
+  count_tensor();
   Ref<TensorImpl> made = make_ref<TensorImpl>();
   made->storage = allocate(size_of(shape, dtype), component);
   made->shape = shape;

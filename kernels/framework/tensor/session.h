@@ -2,6 +2,7 @@
 // everything in it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 namespace memfathom {
 
 class CheckpointFrame;
+class IterationReplay;
 
 class Session {
  public:
@@ -63,6 +65,8 @@ class Session {
   void note_cudnn_attention() { used_cudnn_ = true; }
   void note_cufft() { used_cufft_ = true; }
 
+  std::uint64_t births() const { return births_; }  // of storages
+  std::uint64_t next_birth() { return births_++; }
   std::uint64_t next_sequence() { return sequence_++; }
   std::uint64_t next_random_offset() { return random_offset_++; }
 
@@ -80,10 +84,19 @@ class Session {
   Component component = Component::kTemporaries;
   ModuleIndex module = 0;
   int stream = 0;
+  IterationReplay* recorder = nullptr;  // writes down what is allocated and freed
+  std::size_t last_graph = 0;  // nodes of the last backward pass: the next has about as many
 
   Ref<Storage> allocate(Bytes bytes, Component for_what);
   Allocation take(Bytes bytes);
-  void release(const Allocation& allocation) { allocator_.free(allocation); }
+  // Called by destructors: where the allocator's own lists cannot grow, the next take() fails.
+  void release(const Allocation& allocation) noexcept;
+
+  // Every tensor and view is counted here before it is made. Throws Error(kInput) beyond a number
+  // that no real job comes near: time and memory of a run are bounded by it.
+  void count_tensor() {
+    if (++tensors_ > kMostTensors) refuse_tensors();
+  }
 
  private:
   Device& device_;
@@ -92,6 +105,7 @@ class Session {
   FrameworkPolicy policy_;
   bool computes_ = device_.computes();
   Ledger ledger_;
+  std::uint64_t births_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t random_offset_ = 0;
   bool used_cublas_ = false, used_cudnn_ = false, asked_cudnn_ = false, used_cufft_ = false;
@@ -102,6 +116,11 @@ class Session {
   };
   std::vector<GemmWorkspace> gemm_workspaces_;
 
+  static constexpr std::uint64_t kMostTensors = 100'000'000;
+  std::uint64_t tensors_ = 0;
+  bool is_exhausted_ = false;  // memory was freed that the allocator could not note
+
+  [[noreturn]] static void refuse_tensors();
   Tensor gemm_workspace(Bytes bytes);
   void keep_gemm_workspace(Bytes bytes, bool epilogue);
 };

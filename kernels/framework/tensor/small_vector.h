@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
@@ -61,7 +62,7 @@ class SmallVector {
   }
 
   void grow() {
-    const std::size_t capacity = capacity_ * 2;
+    const std::uint32_t capacity = capacity_ * 2;
     T* heap = std::allocator<T>().allocate(capacity);
     std::uninitialized_move(begin(), end(), heap);
     std::destroy(begin(), end());
@@ -73,7 +74,7 @@ class SmallVector {
     if (other.heap_ != nullptr) {
       heap_ = std::exchange(other.heap_, nullptr);
       size_ = std::exchange(other.size_, 0);
-      capacity_ = std::exchange(other.capacity_, N);
+      capacity_ = std::exchange(other.capacity_, std::uint32_t{N});
       return;
     }
     std::uninitialized_move(other.begin(), other.end(), data());
@@ -82,8 +83,8 @@ class SmallVector {
   }
 
   T* heap_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = N;
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = N;
   alignas(T) std::byte place_[N * sizeof(T)];
 };
 

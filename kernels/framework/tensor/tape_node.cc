@@ -84,18 +84,21 @@ Tensor SavedTensor::unpack() const {
 void destroy(TapeNode* node) { delete node; }
 
 TapeNode::~TapeNode() {
-  if (destroy_ != nullptr) destroy_(closure_.data());
-  // Destroys long chains of nodes iteratively, not by recursion.
-  std::vector<Ref<TapeNode>> pending;
-  for (Edge& edge : edges) {
-    if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
-  }
-  while (!pending.empty()) {
-    const Ref<TapeNode> node = std::move(pending.back());
-    pending.pop_back();
-    for (Edge& edge : node->edges) {
-      if (edge.node && edge.node->use_count() == 1) pending.push_back(std::move(edge.node));
+  if (destroy_ != nullptr) destroy_(closure_);
+  // Destroys long chains of nodes iteratively, not by recursion, and takes no memory for it.
+  Ref<TapeNode> pending;
+  const auto push_last_owned = [&pending](TapeNode& node) {
+    for (Edge& edge : node.edges) {
+      if (!edge.node || edge.node->use_count() != 1) continue;
+      edge.node->next_to_destroy_ = std::move(pending);
+      pending = std::move(edge.node);
     }
+  };
+  push_last_owned(*this);
+  while (pending) {
+    const Ref<TapeNode> node = std::move(pending);
+    pending = std::move(node->next_to_destroy_);
+    push_last_owned(*node);
   }
 }
 

@@ -2,7 +2,6 @@
 // backward function.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/framework/tensor/recycled.h"
 #include "kernels/framework/tensor/small_vector.h"
 #include "kernels/framework/tensor/tensor.h"
 
@@ -62,18 +62,19 @@ class TapeNode final : public RefCounted {
   const char* name() const { return name_; }
   std::uint64_t sequence() const { return sequence_; }
 
-  // `function(Backward&)` computes the gradients; small captures only.
+  // `function(Backward&)` computes the gradients; small captures only. Called once.
   template <typename F>
   void set_function(F function) {
     static_assert(sizeof(F) <= kClosureBytes);
     static_assert(alignof(F) <= alignof(std::max_align_t));
-    new (closure_.data()) F(std::move(function));
-    invoke_ = [](std::byte* closure, Backward& b) {
-      (*std::launder(reinterpret_cast<F*>(closure)))(b);
+    closure_ = new (take_recycled(sizeof(F))) F(std::move(function));
+    invoke_ = [](void* closure, Backward& b) { (*static_cast<F*>(closure))(b); };
+    destroy_ = [](void* closure) {
+      static_cast<F*>(closure)->~F();
+      give_recycled(closure, sizeof(F));
     };
-    destroy_ = [](std::byte* closure) { std::launder(reinterpret_cast<F*>(closure))->~F(); };
   }
-  void apply(Backward& backward) { invoke_(closure_.data(), backward); }
+  void apply(Backward& backward) { invoke_(closure_, backward); }
   // Frees saved tensors and captures; edges live as long as the graph.
   void release();
 
@@ -87,9 +88,10 @@ class TapeNode final : public RefCounted {
  private:
   const char* name_;
   std::uint64_t sequence_;
-  void (*invoke_)(std::byte*, Backward&) = nullptr;
-  void (*destroy_)(std::byte*) = nullptr;
-  alignas(std::max_align_t) std::array<std::byte, kClosureBytes> closure_;
+  Ref<TapeNode> next_to_destroy_;
+  void (*invoke_)(void*, Backward&) = nullptr;
+  void (*destroy_)(void*) = nullptr;
+  void* closure_ = nullptr;
 };
 
 // A node function's arguments: incoming gradients, saved tensors, and the results to set.

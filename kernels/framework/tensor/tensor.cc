@@ -3,27 +3,44 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/framework/tensor/iteration_replay.h"
 #include "kernels/framework/tensor/session.h"
 #include "kernels/framework/tensor/tape_node.h"
 
 namespace memfathom {
 
-Storage::Storage(Session& session, Allocation allocation, Component component, ModuleIndex module)
-    : session_(&session), allocation_(allocation), component_(component), module_(module) {
+Storage::Storage(Session& session, Bytes requested, Component component, ModuleIndex module,
+                 Allocation allocation)
+    : session_(&session),
+      allocation_(allocation),
+      component_(component),
+      module_(module),
+      requested_(requested),
+      birth_(session.next_birth()) {
   session_->ledger().add(component_, module_, accounted_bytes());
+  if (session_->recorder != nullptr) session_->recorder->taken(*this);
 }
 
 Storage::Storage(Session& session, Bytes size, Component component, ModuleIndex module)
-    : session_(&session), component_(component), module_(module), resident_(false), size_(size) {}
+    : session_(&session),
+      component_(component),
+      module_(module),
+      resident_(false),
+      size_(size),
+      birth_(session.next_birth()) {
+  if (session_->recorder != nullptr) session_->recorder->spoil();
+}
 
 Storage::~Storage() {
   if (!resident_) return;
   session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
+  if (session_->recorder != nullptr) session_->recorder->freed(*this);
 }
 
 void Storage::release_memory() {
   if (!resident_) return;
+  if (session_->recorder != nullptr) session_->recorder->spoil();
   session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
   if (size_.count() == 0) size_ = allocation_.bytes;
@@ -33,6 +50,7 @@ void Storage::release_memory() {
 
 void Storage::restore_memory() {
   if (resident_) return;
+  if (session_->recorder != nullptr) session_->recorder->spoil();
   allocation_ = session_->take(size_);
   resident_ = true;
   session_->ledger().add(accounted_component(), module_, accounted_bytes());
@@ -46,12 +64,14 @@ void Storage::set_component(Component component) {
   const Component before = accounted_component();
   component_ = component;
   session_->ledger().move(before, accounted_component(), module_, accounted_bytes());
+  if (session_->recorder != nullptr) session_->recorder->moved(*this, accounted_component());
 }
 
 void Storage::add_saved() {
   if (saved_++ == 0 && component_ == Component::kTemporaries) {
     session_->ledger().move(Component::kTemporaries, Component::kActivations, module_,
                             accounted_bytes());
+    if (session_->recorder != nullptr) session_->recorder->moved(*this, Component::kActivations);
   }
 }
 
@@ -59,6 +79,7 @@ void Storage::remove_saved() {
   if (--saved_ == 0 && component_ == Component::kTemporaries) {
     session_->ledger().move(Component::kActivations, Component::kTemporaries, module_,
                             accounted_bytes());
+    if (session_->recorder != nullptr) session_->recorder->moved(*this, Component::kTemporaries);
   }
 }
 
@@ -94,6 +115,7 @@ void Tensor::set_grad(Tensor grad) { impl_->grad = std::move(grad); }
 Tensor Tensor::detach() const { return alias(shape(), strides(), impl_->offset); }
 
 Tensor Tensor::alias(const Shape& shape, const Shape& strides, std::int64_t offset) const {
+  session().count_tensor();
   Ref<TensorImpl> view = make_ref<TensorImpl>();
   view->storage = impl_->storage;
   view->shape = shape;

@@ -36,7 +36,8 @@ class StorageObserver {
 // Device memory shared by tensors; freed with the last of them.
 class Storage final : public RefCounted {
  public:
-  Storage(Session& session, Allocation allocation, Component component, ModuleIndex module);
+  Storage(Session& session, Bytes requested, Component component, ModuleIndex module,
+          Allocation allocation);
   // Without memory until restore_memory().
   Storage(Session& session, Bytes size, Component component, ModuleIndex module);
   ~Storage();
@@ -45,6 +46,16 @@ class Storage final : public RefCounted {
   void* data() const { return allocation_.data(); }
   std::int64_t accounted_bytes() const { return allocation_.bytes.count(); }
   Component component() const { return component_; }
+  // What it counts for: a saved temporary is an activation.
+  Component accounted_component() const;
+
+  // For IterationReplay: which of the session's storages it is, in the order of their making, and
+  // its memory, which a replay exchanges or has freed.
+  std::uint64_t birth() const { return birth_; }
+  Bytes requested() const { return requested_; }
+  const Allocation& allocation() const { return allocation_; }
+  void rebind(const Allocation& allocation) { allocation_ = allocation; }
+  void forget() { resident_ = false; }
 
   // Sets what the memory is for from now on, e.g. when a buffer becomes a gradient.
   void set_component(Component component);
@@ -65,15 +76,15 @@ class Storage final : public RefCounted {
   }
 
  private:
-  Component accounted_component() const;
-
   Session* session_;
   Allocation allocation_;
   Component component_;
   ModuleIndex module_;
   bool resident_ = true;
   std::uint32_t saved_ = 0;
-  Bytes size_;  // the size restore_memory() allocates
+  Bytes size_;       // the size restore_memory() allocates
+  Bytes requested_;  // the size it was made with
+  std::uint64_t birth_;
   StorageObserver* storage_observer_ = nullptr;
 };
 

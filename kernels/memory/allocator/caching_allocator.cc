@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "kernels/memory/allocator/rounding.h"
 
@@ -27,7 +28,13 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
   last_pools_ = add_pools(last_stream_);
 }
 
-CachingAllocator::~CachingAllocator() { release_all_segments(); }
+CachingAllocator::~CachingAllocator() {
+  try {
+    release_all_segments();
+  } catch (const std::bad_alloc&) {
+    // Without memory to list them, segments stay with their source until it ends.
+  }
+}
 
 Allocation CachingAllocator::allocate(Bytes size, int stream) {
   const std::int64_t requested = size.count();

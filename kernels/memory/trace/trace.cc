@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 
 #include "core/document.h"
 #include "core/error.h"
+#include "kernels/memory/trace/snapshot.h"
 
 namespace memfathom {
 
@@ -24,6 +26,7 @@ class TraceBuilder {
         precision != nullptr && precision->is_string()) {
       dtype_ = parse_dtype(precision->as_string()).value_or(DType::kFp32);
     }
+    if (const Node* guesses = header.find("guesses")) read_guesses(*guesses);
   }
 
   Trace build() {
@@ -39,6 +42,21 @@ class TraceBuilder {
 
  private:
   static constexpr std::uint32_t kFreed = 0xffffffff;
+  static constexpr std::size_t kMaxGuesses = 1000;
+
+  void read_guesses(const Node& list) {
+    if (list.items().size() > kMaxGuesses)
+      list.refuse(fmt::format("it may have at most {} entries", kMaxGuesses));
+    for (const Node& entry : list.items()) {
+      Trace::Guess guess;
+      guess.what = entry.at("what").as_string();
+      if (const Node* times = entry.find("times"))
+        guess.times = times->as_int(1, std::int64_t{1} << 40);
+      if (const Node* bytes = entry.find("bytes"))
+        guess.bytes = Bytes{bytes->as_int(0, std::int64_t{1} << 50)};
+      trace_.guesses.push_back(std::move(guess));
+    }
+  }
 
   void enter(const TraceEvent& event) {
     const bool same_phase =
@@ -74,6 +92,10 @@ class TraceBuilder {
     }
     push({event.bytes.count(), slot, event.stream}, event);
     if (!call_.kinds.empty()) take_kind();
+    const std::size_t at = trace_.events.size() - 1;
+    if (event.fft) trace_.transforms.push_back({at, *event.fft});
+    if (event.attention) trace_.attentions.push_back({at, *event.attention});
+    trace_.has_recurrent_layers |= event.is_recurrent;
   }
 
   void release(const TraceEvent& event) {
@@ -88,7 +110,7 @@ class TraceBuilder {
   }
 
   void push(const Trace::Event& event, const TraceEvent& from) {
-    const Trace::Label label{from.name, from.module, from.tag};
+    const Trace::Label label{from.name, from.module, from.tag, from.line};
     const auto [known, added] =
         labels_.emplace(label, static_cast<std::uint32_t>(trace_.label_table.size()));
     if (added) trace_.label_table.push_back(label);
@@ -101,7 +123,7 @@ class TraceBuilder {
   void take_kind() {
     ConvolutionQuery query = call_.geometry;
     query.kind = call_.kinds.front();
-    query.dtype = dtype_;
+    if (!call_.names_dtype) query.dtype = dtype_;
     call_.kinds.erase(call_.kinds.begin());
     trace_.convolutions.push_back({trace_.events.size() - 1, query});
   }
@@ -136,7 +158,24 @@ Trace read_trace(std::istream& input, const std::string& name, const TraceLimits
 Trace load_trace(const std::string& path, const TraceLimits& limits) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorKind::kInput, fmt::format("{}: the trace cannot be opened", path));
-  return read_trace(file, path, limits);
+  std::string beginning(2, '\0');
+  file.read(beginning.data(), 2);
+  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  file.clear();
+  file.seekg(0);
+  if (!is_pickle(beginning)) return read_trace(file, path, limits);
+  constexpr std::uintmax_t kMaxSnapshot = std::uintmax_t{2} << 30;
+  const std::uintmax_t size = std::filesystem::file_size(path);
+  if (size > kMaxSnapshot) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: the snapshot has {} bytes; at most 2 GiB are read. Record fewer "
+                            "events (max_entries of _record_memory_history)",
+                            path, size));
+  }
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(size));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return read_snapshot(bytes, path);
 }
 
 }  // namespace memfathom

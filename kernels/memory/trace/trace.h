@@ -23,9 +23,18 @@ enum class TraceOp : std::uint8_t { kAlloc, kFree, kPhase };
 // The convolution call whose first storage an event allocates.
 struct TraceConvolution {
   std::vector<ConvolutionKind> kinds;
-  ConvolutionQuery geometry;  // its `kind` and `dtype` are not part of the trace
+  ConvolutionQuery geometry;  // `kind` is not part of the trace
+  bool names_dtype = false;   // false: the trace's `precision` is its type
 
   bool operator==(const TraceConvolution&) const = default;
+};
+
+// A fused attention call: PyTorch's own kernels, flash attention or the memory-efficient one.
+struct TraceAttention {
+  bool is_flash = false;
+  AttentionQuery query;
+
+  bool operator==(const TraceAttention&) const = default;
 };
 
 struct TraceEvent {
@@ -38,7 +47,11 @@ struct TraceEvent {
   std::string name;    // the operation
   std::string module;  // the running module
   std::string tag;     // the component it belongs to
+  std::string line;    // of the script, "train.py:17"
   std::optional<TraceConvolution> convolution;
+  std::optional<FftQuery> fft;
+  std::optional<TraceAttention> attention;
+  bool is_recurrent = false;  // cuDNN's reserve of a recurrent layer
 
   bool operator==(const TraceEvent&) const = default;
 };
@@ -113,6 +126,7 @@ struct Trace {
     std::string name;
     std::string module;
     std::string tag;
+    std::string line;
 
     bool operator==(const Label&) const = default;
     // clang-tidy 14 mistakes the generated comparison for a 0.
@@ -131,6 +145,20 @@ struct Trace {
     std::size_t event = 0;
     ConvolutionQuery query;
   };
+  struct Fft {
+    std::size_t event = 0;
+    FftQuery query;
+  };
+  struct Attention {
+    std::size_t event = 0;
+    TraceAttention call;
+  };
+  // What the recording had to assume; `bytes` is the size that depends on it.
+  struct Guess {
+    std::string what;
+    std::int64_t times = 1;
+    Bytes bytes;
+  };
 
   std::string header;
   std::vector<Event> events;
@@ -138,6 +166,10 @@ struct Trace {
   std::vector<Label> label_table;
   std::vector<Span> spans;
   std::vector<Convolution> convolutions;  // by event
+  std::vector<Fft> transforms;            // likewise
+  std::vector<Attention> attentions;      // likewise
+  bool has_recurrent_layers = false;
+  std::vector<Guess> guesses;
   std::uint32_t slots = 0;
 
   const Label& label_of(std::size_t event) const { return label_table[labels[event]]; }

@@ -30,6 +30,10 @@ enum class Field : std::uint8_t {
   kStream,
   kIteration,
   kConv,
+  kFft,
+  kAttention,
+  kRnn,
+  kLine,
 };
 
 }  // namespace
@@ -46,7 +50,17 @@ inline constexpr auto kEnumNames<Field> =
                                     {Field::kTag, "tag"},
                                     {Field::kStream, "stream"},
                                     {Field::kIteration, "iteration"},
-                                    {Field::kConv, "conv"}});
+                                    {Field::kConv, "conv"},
+                                    {Field::kFft, "fft"},
+                                    {Field::kAttention, "attention"},
+                                    {Field::kRnn, "rnn"},
+                                    {Field::kLine, "line"}});
+
+// Library calls are objects; the other fields are texts and numbers.
+constexpr bool is_call(Field field) {
+  return field == Field::kConv || field == Field::kFft || field == Field::kAttention ||
+         field == Field::kRnn;
+}
 
 namespace {
 
@@ -65,6 +79,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
   std::string aten;
   std::string module;
   std::string tag;
+  std::string line;
 
   bool has(Field field) const { return seen[static_cast<std::size_t>(field)]; }
 
@@ -86,7 +101,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool binary(binary_t&) override { return scalar("binary data"); }
   bool start_object(std::size_t) override {
-    if (depth_ == 1 && field_ && field_ != Field::kConv) return scalar("an object");
+    if (depth_ == 1 && field_ && !is_call(*field_)) return scalar("an object");
     ++depth_;
     return true;
   }
@@ -144,7 +159,11 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kAten:
       case Field::kModule:
       case Field::kTag:
-      case Field::kConv: break;
+      case Field::kConv:
+      case Field::kFft:
+      case Field::kAttention:
+      case Field::kRnn:
+      case Field::kLine: break;
     }
     return nullptr;
   }
@@ -157,11 +176,15 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kAten: return &aten;
       case Field::kModule: return &module;
       case Field::kTag: return &tag;
+      case Field::kLine: return &line;
       case Field::kId:
       case Field::kBytes:
       case Field::kStream:
       case Field::kIteration:
-      case Field::kConv: break;
+      case Field::kConv:
+      case Field::kFft:
+      case Field::kAttention:
+      case Field::kRnn: break;
     }
     return nullptr;
   }
@@ -180,6 +203,42 @@ Shape extents(const Node& conv, std::string_view key) {
   return Shape(values);
 }
 
+DType dtype_of(const Node& node) {
+  const std::optional<DType> dtype = parse_dtype(node.as_string());
+  if (!dtype) node.refuse(fmt::format("\"{}\" is not a type", node.as_string()));
+  return *dtype;
+}
+
+FftQuery fft_of(const Node& fft) {
+  FftQuery query;
+  query.kind = fft.at("kind").as_enum<FftKind>();
+  query.extents = extents(fft, "extents");
+  if (query.extents.rank() < 1 || query.extents.rank() > 3)
+    fft.at("extents").refuse("it must have one to three extents");
+  for (const std::int64_t extent : query.extents) {
+    if (extent < 1) fft.at("extents").refuse("an extent must be at least 1");
+  }
+  if (const Node* batch = fft.find("batch")) query.batch = batch->as_int(1, std::int64_t{1} << 40);
+  if (const Node* dtype = fft.find("dtype")) query.dtype = dtype_of(*dtype);
+  return query;
+}
+
+TraceAttention attention_of(const Node& attention) {
+  TraceAttention call;
+  const std::string& kernel = attention.at("kernel").as_string();
+  if (kernel != "flash" && kernel != "efficient")
+    attention.at("kernel").refuse("it must be flash or efficient");
+  call.is_flash = kernel == "flash";
+  if (const Node* backward = attention.find("backward")) call.query.backward = backward->as_bool();
+  if (const Node* causal = attention.find("causal")) call.query.causal = causal->as_bool();
+  if (const Node* dtype = attention.find("dtype")) call.query.dtype = dtype_of(*dtype);
+  call.query.q = extents(attention, "q");
+  call.query.k = extents(attention, "k");
+  if (call.query.q.rank() != 4 || call.query.k.rank() != 4)
+    attention.refuse("q and k must have four extents");
+  return call;
+}
+
 TraceConvolution convolution_of(const Node& conv) {
   TraceConvolution result;
   for (const Node& kind : conv.at("kinds").items()) {
@@ -196,6 +255,10 @@ TraceConvolution convolution_of(const Node& conv) {
   query.padding = extents(conv, "padding");
   query.output_padding = extents(conv, "output_padding");
   query.dilation = extents(conv, "dilation");
+  if (const Node* dtype = conv.find("dtype")) {
+    query.dtype = dtype_of(*dtype);
+    result.names_dtype = true;
+  }
   if (const Node* groups = conv.find("groups"))
     query.groups = groups->as_int(1, std::int64_t{1} << 40);
   if (const Node* transposed = conv.find("transposed")) query.transposed = transposed->as_bool();
@@ -280,6 +343,7 @@ bool TraceReader::next(TraceEvent& event) {
     event.name = line.has(Field::kName) ? std::move(line.name) : std::move(line.aten);
     event.module = std::move(line.module);
     event.tag = std::move(line.tag);
+    event.line = std::move(line.line);
   }
   if (line.stream < 0 || line.stream > kMaxInt)
     refuse(fmt::format("\"stream\" is {}", line.stream));
@@ -289,9 +353,13 @@ bool TraceReader::next(TraceEvent& event) {
       refuse(fmt::format("\"iteration\" is {}", line.iteration));
     event.iteration = static_cast<int>(line.iteration);
   }
-  if (line.has(Field::kConv) && event.op == TraceOp::kAlloc) {
-    event.convolution =
-        convolution_of(parse_json(text, name_, static_cast<int>(this->line())).at("conv"));
+  if (event.op == TraceOp::kAlloc && (line.has(Field::kConv) || line.has(Field::kFft) ||
+                                      line.has(Field::kAttention) || line.has(Field::kRnn))) {
+    const Node tree = parse_json(text, name_, static_cast<int>(this->line()));
+    if (const Node* call = tree.find("conv")) event.convolution = convolution_of(*call);
+    if (const Node* call = tree.find("fft")) event.fft = fft_of(*call);
+    if (const Node* call = tree.find("attention")) event.attention = attention_of(*call);
+    event.is_recurrent = line.has(Field::kRnn);
   }
   return true;
 }

@@ -18,10 +18,25 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::vector<std::int64_t> list(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+Json json_of(const FftQuery& query) {
+  return {{"kind", to_string(query.kind)},
+          {"extents", list(query.extents)},
+          {"batch", query.batch},
+          {"dtype", to_string(query.dtype)}};
+}
+
+Json json_of(const TraceAttention& call) {
+  return {{"kernel", call.is_flash ? "flash" : "efficient"},
+          {"backward", call.query.backward},
+          {"causal", call.query.causal},
+          {"dtype", to_string(call.query.dtype)},
+          {"q", list(call.query.q)},
+          {"k", list(call.query.k)}};
+}
+
 Json json_of(const TraceConvolution& convolution) {
-  const auto list = [](const Shape& shape) {
-    return std::vector<std::int64_t>(shape.begin(), shape.end());
-  };
   Json kinds = Json::array();
   for (const ConvolutionKind kind : convolution.kinds) kinds.push_back(to_string(kind));
   const ConvolutionQuery& query = convolution.geometry;
@@ -30,6 +45,7 @@ Json json_of(const TraceConvolution& convolution) {
             {"padding", list(query.padding)},      {"dilation", list(query.dilation)},
             {"transposed", query.transposed},      {"groups", query.groups},
             {"channels_last", query.channels_last}};
+  if (convolution.names_dtype) json["dtype"] = to_string(query.dtype);
   if (query.output_padding.rank() > 0) json["output_padding"] = list(query.output_padding);
   return json;
 }
@@ -47,8 +63,12 @@ std::string to_json_line(const TraceEvent& event) {
     if (!event.name.empty()) json["name"] = event.name;
     if (!event.module.empty()) json["module"] = event.module;
     if (!event.tag.empty()) json["tag"] = event.tag;
+    if (!event.line.empty()) json["line"] = event.line;
     if (event.stream != 0) json["stream"] = event.stream;
     if (event.convolution) json["conv"] = json_of(*event.convolution);
+    if (event.fft) json["fft"] = json_of(*event.fft);
+    if (event.attention) json["attention"] = json_of(*event.attention);
+    if (event.is_recurrent) json["rnn"] = Json::object();
   }
   if (event.iteration) json["iteration"] = *event.iteration;
   return dump(json);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "core/pytorch_convolution.h"
 #include "kernels/workspaces/convolution_sizes.h"
-#include "kernels/workspaces/pytorch_convolution.h"
 
 namespace memfathom {
 namespace {

@@ -37,5 +37,20 @@ TEST(DoubledSuiteTest, RunsEveryLayerAndComparesEqualWithItself) {
   EXPECT_EQ(run_binary({"bench", "compare", file, file, "--strict"}).exit_code, 0);
 }
 
+// The checks of calibrate: a figure of a driver that does not know this process is no result.
+TEST(DoubledSuiteTest, RefusesASampleBelowItsReservedMemory) {
+  const TemporaryDirectory directory;
+  const std::string module = "MEMFATHOM_CUDA_MODULE=" MEMFATHOM_DOUBLED_MODULE;
+  const std::string nvml = "MEMFATHOM_NVML=" MEMFATHOM_FAKE_NVML;
+  const std::string processes = (directory / "processes").string();
+  std::ofstream(processes) << "self 1 3\n";
+  const Outcome outcome = run_binary(
+      {"bench", "run", "--device", "cuda:0", "--scale", "tiny", "--repetitions", "1", "--quiet",
+       "--filter", "^layer/linear/b1/fp32$", "--out", (directory / "doubled.json").string()},
+      {module, nvml, "MEMFATHOM_FAKE_PROCESSES=" + processes});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.out;
+  EXPECT_THAT(outcome.err, testing::HasSubstr("is below the"));
+}
+
 }  // namespace
 }  // namespace memfathom

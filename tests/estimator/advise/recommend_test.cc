@@ -124,7 +124,7 @@ TEST(RecommendTest, TheCheapestOfSeveralWaysIsTaken) {
   // result.
   const Node document = parse_yaml(R"(
 model: {preset: tinyllama-1.1b}
-training: {batch_size: 1, sequence_length: 64, precision: fp32}
+training: {batch_size: 1, sequence_length: 64, lengths: fixed, precision: fp32}
 parallel: {num_gpus: 8}
 )",
                                    "job.yaml");

@@ -1,6 +1,8 @@
 // Intervals and verdicts where no measured ratio speaks for the job, and where lengths vary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "estimator/answer/default_spread.h"
 #include "estimator/answer/estimate.h"
 #include "tests/estimator/run_job.h"
@@ -112,6 +114,58 @@ TEST(SpreadTest, TheDocumentedDefaultsTellAProbabilityToo) {
   EXPECT_EQ(answer.calibration.status, CalibrationStatus::kNone);
   ASSERT_TRUE(answer.verdict.probability_fits);
   EXPECT_GT(*answer.verdict.probability_fits, 0.001);
+}
+
+TEST(SpreadTest, AHeavyTailOutsideTheAllocatorWidensTheUpperEndOnly) {
+  Calibration stack;
+  stack.source = Source::kPublished;
+  stack.coefficients = {{"context", 5e8, 0, "bytes", Source::kPublished, false, 90},
+                        {"framework", 0, 0, "bytes", Source::kPublished, false, 90},
+                        {"interval.knee", 1e9, 0, "bytes", Source::kPublished, false, 90}};
+  std::vector<double> ratios(90, 1.0);
+  std::fill(ratios.begin() + 80, ratios.end(), 3.0);  // one in nine holds 2 GB more
+  stack.ratios = {{"outside", ratios}};
+  DryRun run;
+  run.reserved_peak = Bytes{1 << 28};
+  const Bytes peak = run.reserved_peak + Bytes{500'000'000};
+  const DefaultSpread spread(run, &stack, peak);
+  const PredictionInterval interval = spread.interval(0.9);
+  EXPECT_GT(interval.low, peak - Bytes{1 << 26});
+  EXPECT_GT(interval.high, peak + Bytes{2'000'000'000});
+  EXPECT_NEAR(spread.probability_fits(peak + Bytes{1'000'000'000}), 80.0 / 90, 0.01);
+  EXPECT_EQ(spread.parts().back().name, "outside");
+}
+
+TEST(SpreadTest, UnspecifiedLengthsWidenTheUpperEnd) {
+  DryRun run;
+  run.reserved_peak = Bytes{10 * kGiB};
+  const PredictionInterval fixed = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
+  run.lengths_unspecified = true;
+  const PredictionInterval open = DefaultSpread(run, nullptr, Bytes{11 * kGiB}).interval(0.9);
+  EXPECT_EQ(open.low, fixed.low);
+  EXPECT_GT(open.high, Bytes{18 * kGiB});
+}
+
+TEST(SpreadTest, EveryReasonForTheWidthHasAName) {
+  const Estimate answer = estimate(small_job("train"), nullptr, Bytes{24 * kGiB});
+  std::vector<std::string> names;
+  for (const SpreadPart& part : answer.uncertainty) names.push_back(part.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"replay", "constants", "lengths"}));
+}
+
+TEST(SpreadTest, PerceptronsDoNotStandForTransformers) {
+  const auto group = [](const std::string& layers) {
+    const Job job = read_job(parse_json(
+        R"({"model": {"input": {"shape": [16, 64]}, "layers": [)" + layers + "]}}", "job.json"));
+    return job_group(job, DryRun());
+  };
+  EXPECT_EQ(group(R"({"type": "linear", "out": 8}, {"type": "relu"})"), "dense");
+  EXPECT_EQ(group(R"({"type": "residual", "layers": [{"type": "linear", "out": 64}]})"), "dense");
+  EXPECT_EQ(group(R"({"type": "transformer_block", "style": "torch", "hidden": 64, "heads": 4})"),
+            "transformer");
+  EXPECT_EQ(group(R"({"type": "residual", "layers": [{"type": "attention", "hidden": 64,
+                   "heads": 4}]})"),
+            "transformer");
 }
 
 TEST(SpreadTest, TwoReplaysThatDifferMakeTheIntervalWider) {

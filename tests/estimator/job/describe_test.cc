@@ -83,5 +83,16 @@ TEST(DescribeTest, ARecordedStepSaysEverythingItself) {
   EXPECT_EQ(unsaid_of("model: {trace: step.jsonl}\n"), "");
 }
 
+TEST(DescribeTest, ASettingUnderAKeyThatWasNotReadIsNotCalledUnsaid) {
+  const Node document =
+      parse_yaml("{model: {preset: gpt2}, training: {sequence_length: 8}}", "job.yaml");
+  const std::string sentence =
+      unspecified_settings(document, read_job(document, EmptyFiles()),
+                           {{"x.yaml", "train_batchsize", "batch", "train_batch_size"}});
+  EXPECT_EQ(sentence,
+            "batch_size 1 (train_batchsize was not read), precision fp32, optimizer adamw (the job "
+            "does not say)");
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -40,6 +40,27 @@ TEST(FullyShardedTest, UnderAutocastShardsAreWideAndGatheredBlocksNarrow) {
               kRounding);
 }
 
+// gpt-oss under flash attention: no gradient reaches the attention sinks.
+TEST(FullyShardedTest, ABlockIsReducedAlthoughOneOfItsParametersGetsNoGradient) {
+  const auto peak = [](const std::string& attention, int version) {
+    return run_job(
+               R"({"model": {"config": {"model_type": "gpt_oss", "hidden_size": 256,
+                   "intermediate_size": 256, "num_hidden_layers": 12, "num_attention_heads": 4,
+                   "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 512,
+                   "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 32}},
+                   "training": {"batch_size": 1, "sequence_length": 32, "precision": "bf16",
+                   "gradient_checkpointing": "full", "attention": ")" +
+               attention + R"("}, "parallel": {"num_gpus": 8, "fsdp": "full", "fsdp_version": )" +
+               std::to_string(version) + "}}")
+        .allocated_peak.count();
+  };
+  for (const int version : {1, 2}) {
+    EXPECT_LT(static_cast<double>(peak("flash", version)),
+              1.1 * static_cast<double>(peak("eager", version)))
+        << version;
+  }
+}
+
 TEST(FullyShardedTest, TheFirstVersionsStreamsHavePoolsOfTheirOwn) {
   const DryRun run = run_with(R"({"num_gpus": 2, "fsdp": "full"})");
   EXPECT_GT(run.reserved_peak, run.allocated_peak);

@@ -72,5 +72,32 @@ TEST(AccelerateTest, ACombinationIsSaidWhole) {
       << to_yaml(fsdp.files.at(0).patch);
 }
 
+TEST(AccelerateTest, WithoutDistributionOneProcessIsStarted) {
+  const ParsedFile parsed =
+      parse_config("{distributed_type: 'NO', num_processes: 8, mixed_precision: bf16}");
+  EXPECT_EQ(value_in(parsed, "parallel.num_gpus"), "1");
+  EXPECT_THAT(parsed.assumptions, Contains(HasSubstr("num_processes 8 is not used")));
+}
+
+TEST(AccelerateTest, ItsWordsInAnotherToolsFileAreThatTools) {
+  const char* section = "fsdp_config: {fsdp_sharding_strategy: FULL_SHARD}";
+  const auto format_of = [&](const std::string& keys) {
+    return parse_config(("{" + keys + section + "}").c_str()).format;
+  };
+  EXPECT_EQ(format_of(""), FileFormat::kAccelerate);
+  EXPECT_EQ(format_of("micro_batch_size: 1, sequence_len: 512, "), FileFormat::kAxolotl);
+  EXPECT_EQ(format_of("output_dir: x, "), FileFormat::kTrainingArguments);
+  EXPECT_EQ(format_of("finetuning_type: full, "), FileFormat::kLlamaFactory);
+}
+
+TEST(AccelerateTest, ShardedCopiesAreHybrid) {
+  const ParsedFile parsed = parse_config(
+      "{distributed_type: FSDP, fsdp_config: {fsdp_version: 2}, parallelism_config: "
+      "{parallelism_config_dp_replicate_size: 2, parallelism_config_dp_shard_size: 4}}");
+  EXPECT_EQ(value_in(parsed, "parallel.fsdp"), "hybrid");
+  EXPECT_EQ(value_in(parsed, "parallel.num_gpus"), "8");
+  EXPECT_TRUE(parsed.unread.empty());
+}
+
 }  // namespace
 }  // namespace memfathom

@@ -38,6 +38,18 @@ FormatSample sample_of(FileFormat format) {
     case FileFormat::kLlamaFactory: return {"finetuning_type: lora", "| LLaMA-Factory |"};
     case FileFormat::kTorchtune:
       return {"model: {_component_: torchtune.models.llama3.llama3_8b}", "| torchtune |"};
+    case FileFormat::kTorchtitan:
+      return {"{model: {name: llama3, flavor: 8B}, training: {seq_len: 8}}", "| torchtitan |"};
+    case FileFormat::kLitgpt:
+      return {"{model_name: pythia-70m, train: {global_batch_size: 8, micro_batch_size: 1}}",
+              "| LitGPT |"};
+    case FileFormat::kMsSwift: return {"{model: acme/small-1b, tuner_type: lora}", "| ms-swift |"};
+    case FileFormat::kVerl:
+      return {"actor_rollout_ref: {model: {path: acme/small-1b}}", "| verl |"};
+    case FileFormat::kNemoAutomodel:
+      return {"{step_scheduler: {local_batch_size: 1}, model: {_target_: x}}",
+              "| NeMo Automodel |"};
+    case FileFormat::kNemoRl: return {"policy: {model_name: acme/small-1b}", "| NeMo RL |"};
     case FileFormat::kTrainYaml: return {"batch_size: 4", "| a script's own YAML "};
     case FileFormat::kCommandLine: return {"", "| a shell script |"};  // no file of YAML or JSON
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "estimator/command_line/command_line.h"
 #include "estimator/job/read_job.h"
 #include "estimator/readers/resolve_auto.h"
@@ -86,6 +87,51 @@ TEST(MergeTest, AJobFileIsTakenAsItIs) {
   const ParsedFile job =
       parse_config("model: {preset: gpt2}\ntraining: {batch_size: 4, precision: bf16}", "job.yaml");
   EXPECT_TRUE(merge_files({job}).document.same_value(job.content));
+}
+
+TEST(MergeTest, FsdpTrainsInFp32WhereThePrecisionIsMixed) {
+  const auto precision_with = [](const char* more) {
+    const MergedJob job = merge_files({parse_config(
+        (std::string("{base_model: meta-llama/Llama-3.2-1B, bf16: true, fsdp_version: 2, "
+                     "fsdp_config: {reshard_after_forward: true}") +
+         more + "}")
+            .c_str())});
+    return value_at(job.document, "training.precision")->as_string();
+  };
+  EXPECT_EQ(precision_with(""), "amp-bf16");
+  EXPECT_EQ(precision_with(", adapter: lora, lora_r: 8"), "bf16");
+}
+
+TEST(MergeTest, TwoModelsAreRefusedByName) {
+  const auto merged = [](const char* other) {
+    return merge_files(
+        {parse_config("{base_model: meta-llama/Llama-3.1-8B, micro_batch_size: 1}", "a.yml"),
+         parse_config(other, "b.json")});
+  };
+  const MergedJob same =
+      merged("{peft_type: LORA, r: 8, base_model_name_or_path: meta-llama/Llama-3.1-8B-Instruct}");
+  EXPECT_NO_THROW(refuse_two_models(same.files));
+  const MergedJob other =
+      merged("{peft_type: LORA, r: 8, base_model_name_or_path: Qwen/Qwen2.5-7B}");
+  try {
+    refuse_two_models(other.files);
+    FAIL() << "two models were taken for one";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a.yml names the model meta-llama/Llama-3.1-8B, and b.json "
+                                        "names Qwen/Qwen2.5-7B"));
+  }
+}
+
+TEST(MergeTest, FreezingAModuleThatTheJobLacksIsRefused) {
+  const auto merge_with = [](const char* name) {
+    const Node job = parse_yaml(
+        (std::string("{model: {modules: [{name: ") + name + ", model: {preset: gpt2}}]}}").c_str(),
+        "job.yaml");
+    return merge_files({read_tree(job, FileFormat::kJob),
+                        parse_config("{model: {freeze_vggt: true}, batch_size: 1}")});
+  };
+  EXPECT_EQ(merge_with("vggt").unread.size(), 0u);
+  EXPECT_THROW(merge_with("backbone"), Error);
 }
 
 }  // namespace

@@ -67,5 +67,52 @@ TEST(ScriptYamlTest, LightningSaysPrecisionAndDevicesInItsOwnWay) {
   EXPECT_EQ(value_in(automatic, "training.precision"), "bf16");
 }
 
+TEST(ScriptYamlTest, AFourierOperatorIsReadInEverySpellingOfItsSizes) {
+  for (const char* yaml :
+       {"{model: {name: FNO2d, params: {modes1: 16, modes2: 12, width: 64, n_layers: 4}}, data: "
+        "{shape: [128, 96]}, train_batchsize: 8}",
+        "{model: {type: fno, n_modes: [16, 12], hidden_channels: 64, n_layers: 4}, data: {height: "
+        "128, width: 96, train_batch_size: 8}}",
+        "{arch: fno, fno: {n_modes: [16, 12], hidden_channels: 64, n_layers: 4}, data: {height: "
+        "128, width: 96, batch_size: 8}}",
+        "{model: {name: fno, args: {modes: [16, 12], width: 64, depth: 4}}, training: "
+        "{train_batch_size: 8}, data: {shape: [128, 96]}}"}) {
+    const ParsedFile parsed = parse_config(yaml);
+    EXPECT_EQ(parsed.format, FileFormat::kTrainYaml) << yaml;
+    EXPECT_EQ(value_in(parsed, "model.config.model_type"), "fno") << yaml;
+    EXPECT_EQ(value_in(parsed, "model.config.hidden_size"), "64") << yaml;
+    EXPECT_EQ(value_in(parsed, "model.config.num_hidden_layers"), "4") << yaml;
+    EXPECT_EQ(value_in(parsed, "training.batch_size"), "8") << yaml;
+    const Node settings = patch_tree(parsed.settings);
+    EXPECT_EQ(value_at(settings, "model.config.modes")->as_ints(1, 64),
+              (std::vector<std::int64_t>{16, 12}))
+        << yaml;
+    EXPECT_EQ(value_at(settings, "training.image_size")->as_ints(1, 256),
+              (std::vector<std::int64_t>{128, 96}))
+        << yaml;
+    EXPECT_TRUE(parsed.unread.empty()) << yaml << parsed.unread[0].key;
+  }
+}
+
+TEST(ScriptYamlTest, AUNetHasALevelForEachFactorOfItsChannels) {
+  const ParsedFile parsed = parse_config(
+      "{model: {name: unet, base_channels: 64, channel_mult: [1, 2, 4, 8], in_channels: 4}, "
+      "resolution: 64, batch_size: 2}");
+  EXPECT_EQ(value_in(parsed, "model.config.hidden_size"), "64");
+  EXPECT_EQ(value_in(parsed, "model.config.layers"), "3");
+  EXPECT_EQ(value_in(parsed, "model.config.in_channels"), "4");
+  EXPECT_TRUE(parsed.unread.empty());
+}
+
+TEST(ScriptYamlTest, AScriptsSectionsAreNoJob) {
+  EXPECT_EQ(parse_config("{model: {name: resnet50}, training: {batch_size: 8}}").format,
+            FileFormat::kTrainYaml);
+  EXPECT_EQ(parse_config("{model: {preset: gpt2}, training: {batch_size: 8}}").format,
+            FileFormat::kJob);
+  EXPECT_EQ(parse_config("{model: {presett: gpt2}, training: {batch_size: 8}}").format,
+            FileFormat::kJob)
+      << "a misspelled job is told so where it is read";
+}
+
 }  // namespace
 }  // namespace memfathom

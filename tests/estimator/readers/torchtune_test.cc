@@ -68,5 +68,41 @@ TEST(TorchtuneTest, PagedStatesAndPreferencesAreRead) {
   EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("paged")));
 }
 
+TEST(TorchtuneTest, ARecipeWithoutAnOptimizerGeneratesOrEvaluates) {
+  const ParsedFile generation = parse_config(
+      "{model: {_component_: torchtune.models.llama2.llama2_7b}, dtype: bf16, prompt: {user: Tell "
+      "me a joke.}, max_new_tokens: 300, enable_kv_cache: true, quantizer: null}");
+  EXPECT_EQ(value_in(generation, "training.mode"), "generate");
+  EXPECT_EQ(value_in(generation, "training.new_tokens"), "300");
+  EXPECT_EQ(value_in(generation, "training.kv_cache"), "static");
+  const ParsedFile evaluation = parse_config(
+      "{model: {_component_: torchtune.models.llama2.llama2_7b}, tasks: [truthfulqa_mc2], "
+      "max_seq_length: 4096, batch_size: 8, quantizer: {_component_: a.Int4Quantizer}}");
+  EXPECT_EQ(value_in(evaluation, "training.mode"), "inference");
+  EXPECT_EQ(value_in(evaluation, "training.sequence_length"), "4096");
+  EXPECT_EQ(value_in(evaluation, "training.batch_size"), "8");
+  ASSERT_EQ(evaluation.unread.size(), 1u);
+  EXPECT_EQ(evaluation.unread[0].key, "quantizer");
+  EXPECT_EQ(evaluation.unread[0].concerns, "precision");
+}
+
+TEST(TorchtuneTest, AQuantizedBaseIsFourBits) {
+  const ParsedFile parsed = parse_config(
+      "{model: {_component_: torchtune.models.llama3.lora_llama3_8b, lora_rank: 8, quantize_base: "
+      "true}, optimizer: {_component_: torch.optim.AdamW}}");
+  EXPECT_EQ(value_in(parsed, "training.quantization"), "nf4-double");
+}
+
+TEST(TorchtuneTest, TheOtherModelsOfReinforcementLearningLeaveTheVerdictOpen) {
+  const ParsedFile parsed = parse_config(
+      "{policy_model: {_component_: torchtune.models.mistral.mistral_7b}, reward_and_value_model: "
+      "{_component_: torchtune.models.mistral.mistral_classifier, num_layers: 32}, optimizer: "
+      "{_component_: torch.optim.AdamW}}");
+  EXPECT_EQ(parsed.format, FileFormat::kTorchtune);
+  EXPECT_EQ(parsed.base_model, "mistral-7b");
+  ASSERT_EQ(parsed.unread.size(), 1u);
+  EXPECT_EQ(parsed.unread[0].key, "reward_and_value_model");
+}
+
 }  // namespace
 }  // namespace memfathom

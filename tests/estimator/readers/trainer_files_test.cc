@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "tests/estimator/readers/parsed_value.h"
 
 namespace memfathom {
@@ -34,6 +35,17 @@ TEST(TrainerFilesTest, EvaluationHasItsOwnBatchesWhereItTakesPlace) {
       parse_config("{per_device_train_batch_size: 2, evaluation_strategy: epoch}");
   EXPECT_EQ(value_in(unsaid, "training.evaluation.batch_size"), "8");
   EXPECT_THAT(unsaid.assumptions, Contains(HasSubstr("per_device_eval_batch_size")));
+}
+
+TEST(TrainerFilesTest, CheckpointingHasAnotherNameFromTransformersFiveOn) {
+  const ParsedFile parsed = parse_config(
+      "{output_dir: x, per_device_train_batch_size: 2, activation_checkpointing: true, "
+      "activation_checkpointing_kwargs: {use_reentrant: true}, use_cache: false, "
+      "do_predict: false, dataloader_in_order: true, truncation_mode: keep_start}");
+  EXPECT_EQ(value_in(parsed, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value_in(parsed, "training.checkpoint_reentrant"), "true");
+  EXPECT_EQ(value_in(parsed, "training.use_cache"), "false");
+  EXPECT_TRUE(parsed.unread.empty());
 }
 
 TEST(TrainerFilesTest, GeneratedAnswersAreAsLongAsPromptAndAnswerAndTheServerIsNamed) {
@@ -92,6 +104,58 @@ TEST(TrainerFilesTest, UnslothsScriptsSayPeftsWords) {
   EXPECT_EQ(value_in(parsed, "training.lora.targets"), "q_proj v_proj");
   EXPECT_EQ(value_in(parsed, "training.gradient_checkpointing"), "full");
   EXPECT_EQ(value_in(parsed, "training.quantization"), "nf4");
+}
+
+TEST(TrainerFilesTest, LlamaFactoryPredictsGeneratesOrMergesWithoutTraining) {
+  const ParsedFile predicts = parse_config(
+      "{model_name_or_path: meta-llama/Meta-Llama-3-8B, finetuning_type: lora, do_predict: true, "
+      "cutoff_len: 1024, per_device_eval_batch_size: 2, predict_with_generate: true, "
+      "adapter_name_or_path: x}");
+  EXPECT_EQ(value_in(predicts, "training.mode"), "generate");
+  EXPECT_EQ(value_in(predicts, "training.batch_size"), "2");
+  EXPECT_EQ(value_in(predicts, "training.lora.rank"), "");
+  const ParsedFile serves = parse_config(
+      "{model_name_or_path: meta-llama/Meta-Llama-3-8B, template: llama3, infer_backend: vllm}");
+  EXPECT_EQ(serves.format, FileFormat::kLlamaFactory);
+  ASSERT_FALSE(serves.unread.empty());
+  EXPECT_EQ(serves.unread[0].key, "infer_backend");
+  EXPECT_THROW(parse_config("{model_name_or_path: a, template: b, export_dir: c}"), Error);
+}
+
+TEST(TrainerFilesTest, ARewardModelReadsPairsAndHasNoLogits) {
+  const ParsedFile parsed = parse_config(
+      "{base_model: google/gemma-2-2b, reward_model: true, micro_batch_size: 2, sequence_len: 64}");
+  EXPECT_EQ(value_in(parsed, "training.batch_size"), "4");
+  EXPECT_EQ(value_in(parsed, "training.preference.method"), "");
+  EXPECT_EQ(value_in(parsed, "training.fused_loss"), "true");
+  EXPECT_EQ(parsed.unread.size(), 0u);
+}
+
+TEST(TrainerFilesTest, AxolotlsOtherPrecisionsAndExpertsLeaveTheVerdictOpen) {
+  const auto open_key = [](const char* more) {
+    const ParsedFile parsed =
+        parse_config((std::string("{base_model: a/b-8B, sequence_len: 64, ") + more + "}").c_str());
+    return parsed.unread.size() == 1 ? parsed.unread[0].key : "";
+  };
+  EXPECT_EQ(open_key("expert_parallel_size: 4"), "expert_parallel_size");
+  EXPECT_EQ(open_key("nvfp4_merge_aware: true"), "nvfp4_merge_aware");
+  EXPECT_EQ(open_key("fp8: true"), "fp8");
+  EXPECT_EQ(open_key("rl: grpo"), "rl");
+  EXPECT_EQ(open_key("bf16: auto"), "");
+}
+
+TEST(TrainerFilesTest, WordsOfYamlOneDotOneAreFlagsAndNumbers) {
+  const ParsedFile parsed = parse_config(
+      "{base_model: a/b-8B, sequence_len: 500_000, gradient_checkpointing: no, flash_attention: "
+      "yes}");
+  EXPECT_EQ(value_in(parsed, "training.sequence_length"), "500000");
+  EXPECT_EQ(value_in(parsed, "training.gradient_checkpointing"), "none");
+  EXPECT_EQ(value_in(parsed, "training.attention"), "flash");
+}
+
+TEST(TrainerFilesTest, TheTokenizersLengthIsThatOfASample) {
+  const ParsedFile parsed = parse_config("{output_dir: x, model_max_length: 1024}");
+  EXPECT_EQ(value_in(parsed, "training.sequence_length"), "1024");
 }
 
 }  // namespace

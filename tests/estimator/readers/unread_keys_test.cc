@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "core/error.h"
 #include "estimator/readers/merge.h"
 #include "estimator/session/job_input.h"
+#include "tests/estimator/readers/format_samples.h"
 #include "tests/estimator/readers/parsed_value.h"
 #include "tests/support/temporary_directory.h"
 
@@ -21,124 +23,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-struct Sample {
-  const char* name;
-  FileFormat format;
-  const char* yaml;  // every key is read or harmless
-  const char* typo;  // a key of the format, misspelled
-  const char* nearest;
-};
-
-// Files as their projects' examples have them.
-const Sample kSamples[] = {
-    {"axolotl", FileFormat::kAxolotl,
-     "{base_model: NousResearch/Llama-2-7b-hf, model_type: LlamaForCausalLM, tokenizer_type: "
-     "LlamaTokenizer, load_in_8bit: true, load_in_4bit: false, strict: false, datasets: [{path: "
-     "a/b, "
-     "type: alpaca}], dataset_prepared_path: x, val_set_size: 0.05, output_dir: ./out, "
-     "sequence_len: "
-     "4096, sample_packing: true, pad_to_sequence_len: true, adapter: lora, lora_model_dir: null, "
-     "lora_r: 32, lora_alpha: 16, lora_dropout: 0.05, lora_target_linear: true, wandb_project: x, "
-     "wandb_entity: y, wandb_watch: z, wandb_name: n, wandb_log_model: m, "
-     "gradient_accumulation_steps: 4, micro_batch_size: 2, num_epochs: 4, optimizer: "
-     "adamw_bnb_8bit, lr_scheduler: cosine, learning_rate: 0.0002, bf16: auto, tf32: false, "
-     "gradient_checkpointing: true, resume_from_checkpoint: a, logging_steps: 1, flash_attention: "
-     "true, warmup_steps: 10, evals_per_epoch: 4, saves_per_epoch: 1, weight_decay: 0.0, "
-     "special_tokens: {pad_token: x}, fsdp: [full_shard], fsdp_config: {fsdp_state_dict_type: "
-     "FULL_STATE_DICT, fsdp_offload_params: false}}",
-     "gradient_checkpoint", "gradient_checkpointing"},
-    {"LLaMA-Factory", FileFormat::kLlamaFactory,
-     "{model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct, trust_remote_code: true, stage: "
-     "sft, "
-     "do_train: true, finetuning_type: lora, lora_rank: 8, lora_alpha: 16, lora_target: all, "
-     "dataset: identity, template: llama3, cutoff_len: 2048, max_samples: 1000, "
-     "preprocessing_num_workers: 16, dataloader_num_workers: 4, output_dir: x, logging_steps: 10, "
-     "save_steps: 500, plot_loss: true, overwrite_output_dir: true, save_only_model: false, "
-     "report_to: none, per_device_train_batch_size: 1, gradient_accumulation_steps: 8, "
-     "learning_rate: 1.0e-4, num_train_epochs: 3.0, lr_scheduler_type: cosine, warmup_ratio: 0.1, "
-     "bf16: true, ddp_timeout: 180000000, resume_from_checkpoint: null}",
-     "lorra_rank", "lora_rank"},
-    {"torchtune", FileFormat::kTorchtune,
-     "{output_dir: /tmp/x, model: {_component_: torchtune.models.llama3_1.lora_llama3_1_8b, "
-     "lora_attn_modules: [q_proj, v_proj], apply_lora_to_mlp: true, apply_lora_to_output: false, "
-     "lora_rank: 8, lora_alpha: 16, lora_dropout: 0.0}, tokenizer: {_component_: t.m.tokenizer, "
-     "path: /tmp/t, max_seq_len: 2048}, checkpointer: {_component_: c, checkpoint_dir: /nowhere, "
-     "checkpoint_files: [a], model_type: LLAMA3}, dataset: {_component_: d, packed: false}, seed: "
-     "1, "
-     "shuffle: true, batch_size: 2, optimizer: {_component_: torch.optim.AdamW, fused: true, "
-     "weight_decay: 0.01, lr: 3e-4}, lr_scheduler: {_component_: s, num_warmup_steps: 100}, loss: "
-     "{_component_: torchtune.modules.loss.CEWithChunkedOutputLoss}, epochs: 1, "
-     "max_steps_per_epoch: 10, gradient_accumulation_steps: 8, clip_grad_norm: null, compile: "
-     "false, metric_logger: {_component_: m, log_dir: x}, log_every_n_steps: 1, "
-     "log_peak_memory_stats: true, device: cuda, dtype: bf16, enable_activation_checkpointing: "
-     "true, "
-     "enable_activation_offloading: false, profiler: {_component_: p, enabled: false}, "
-     "save_adapter_weights_only: false, resume_from_checkpoint: false}",
-     "enable_activation_checkpoint", "enable_activation_checkpointing"},
-    {"TrainingArguments", FileFormat::kTrainingArguments,
-     "{output_dir: x, overwrite_output_dir: true, do_train: true, per_device_train_batch_size: 2, "
-     "gradient_accumulation_steps: 4, learning_rate: 5e-5, weight_decay: 0.0, adam_beta1: 0.9, "
-     "adam_beta2: 0.999, adam_epsilon: 1e-8, max_grad_norm: 1.0, num_train_epochs: 3, max_steps: "
-     "-1, "
-     "lr_scheduler_type: linear, warmup_ratio: 0.0, log_level: passive, logging_dir: y, "
-     "logging_strategy: steps, logging_steps: 500, save_strategy: steps, save_steps: 500, "
-     "save_total_limit: 2, seed: 42, bf16: true, fp16: false, tf32: null, local_rank: 0, "
-     "dataloader_num_workers: 0, dataloader_pin_memory: true, run_name: x, remove_unused_columns: "
-     "true, label_smoothing_factor: 0.0, optim: adamw_torch, group_by_length: false, report_to: "
-     "[wandb], push_to_hub: false, hub_model_id: null, gradient_checkpointing: true, "
-     "gradient_checkpointing_kwargs: {use_reentrant: false}, ddp_timeout: 1800, torch_compile: "
-     "false, eval_strategy: steps, eval_steps: 100, per_device_eval_batch_size: 8, deepspeed: "
-     "{zero_optimization: {stage: 2}}}",
-     "gradient_checkpoint", "gradient_checkpointing"},
-    {"TRL", FileFormat::kTrainingArguments,
-     "{model_name_or_path: mistralai/Mistral-7B-v0.1, model_revision: main, torch_dtype: bfloat16, "
-     "attn_implementation: flash_attention_2, use_peft: true, load_in_4bit: true, lora_r: 16, "
-     "lora_alpha: 16, lora_dropout: 0.05, lora_target_modules: [q_proj, v_proj], dataset_name: x, "
-     "dataset_splits: [a], preprocessing_num_workers: 12, bf16: true, beta: 0.01, do_eval: true, "
-     "eval_strategy: steps, eval_steps: 100, gradient_accumulation_steps: 2, "
-     "gradient_checkpointing: true, hub_model_id: x, learning_rate: 5.0e-7, log_level: info, "
-     "logging_steps: 10, lr_scheduler_type: cosine, max_length: 1024, max_prompt_length: 512, "
-     "num_train_epochs: 1, optim: adamw_torch, output_dir: x, per_device_train_batch_size: 8, "
-     "per_device_eval_batch_size: 8, push_to_hub: true, save_strategy: steps, save_steps: 100, "
-     "save_total_limit: 1, seed: 42, warmup_ratio: 0.1}",
-     "max_lenght", "max_length"},
-    {"DeepSpeed", FileFormat::kDeepSpeed,
-     "{fp16: {enabled: auto, loss_scale: 0, loss_scale_window: 1000, initial_scale_power: 16, "
-     "hysteresis: 2, min_loss_scale: 1}, bf16: {enabled: auto}, optimizer: {type: AdamW, params: "
-     "{lr: auto, betas: auto, eps: auto, weight_decay: auto}}, scheduler: {type: WarmupLR, params: "
-     "{warmup_min_lr: auto}}, zero_optimization: {stage: 3, offload_optimizer: {device: cpu, "
-     "pin_memory: true}, offload_param: {device: cpu, pin_memory: true}, overlap_comm: true, "
-     "contiguous_gradients: true, sub_group_size: 1.0e9, reduce_bucket_size: auto, "
-     "stage3_prefetch_bucket_size: auto, stage3_param_persistence_threshold: auto, "
-     "stage3_max_live_parameters: 1.0e9, stage3_max_reuse_distance: 1.0e9, "
-     "stage3_gather_16bit_weights_on_model_save: true}, gradient_accumulation_steps: auto, "
-     "gradient_clipping: auto, steps_per_print: 2000, train_batch_size: auto, "
-     "train_micro_batch_size_per_gpu: auto, wall_clock_breakdown: false}",
-     "train_micro_batch_size_per_gpus", "train_micro_batch_size_per_gpu"},
-    {"accelerate", FileFormat::kAccelerate,
-     "{compute_environment: LOCAL_MACHINE, debug: false, distributed_type: FSDP, downcast_bf16: "
-     "'no', enable_cpu_affinity: false, fsdp_config: {fsdp_activation_checkpointing: false, "
-     "fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP, fsdp_backward_prefetch: BACKWARD_PRE, "
-     "fsdp_cpu_ram_efficient_loading: true, fsdp_forward_prefetch: true, fsdp_offload_params: "
-     "false, fsdp_sharding_strategy: FULL_SHARD, fsdp_state_dict_type: FULL_STATE_DICT, "
-     "fsdp_sync_module_states: true, fsdp_use_orig_params: true}, machine_rank: 0, "
-     "main_training_function: main, mixed_precision: bf16, num_machines: 1, num_processes: 8, "
-     "rdzv_backend: static, same_network: true, tpu_env: [], tpu_use_cluster: false, tpu_use_sudo: "
-     "false, use_cpu: false}",
-     "gradient_accumulation_step", "gradient_accumulation_steps"},
-    {"training YAML", FileFormat::kTrainYaml,
-     "{model: {name: fno, hidden_dim: 256, num_layers: 10, freeze_encoder: false}, data: {height: "
-     "128, width: 128, num_workers: 4}, train: {batch_size: 8, accumulation_steps: 1, use_amp: "
-     "false, lr: 1e-3, epochs: 100, optimizer: {name: adamw, lr: 1e-3, weight_decay: 1e-4}, "
-     "gpu_memory: 24}, seed: 1, output_dir: x, wandb: {mode: x}}",
-     "gradient_checkpoint", "gradient_checkpointing"},
-    {"adapter_config.json", FileFormat::kAdapter,
-     "{peft_type: LORA, task_type: CAUSAL_LM, r: 16, lora_alpha: 32, lora_dropout: 0.1, bias: "
-     "none, "
-     "target_modules: [q_proj], base_model_name_or_path: gpt2, fan_in_fan_out: false, "
-     "inference_mode: true, init_lora_weights: true, modules_to_save: null}",
-     "lora_droput", "lora_dropout"},
-};
+using Sample = FormatSample;
 
 ParsedFile parse(const Sample& sample, const std::string& more) {
   std::string yaml = sample.yaml;
@@ -169,17 +54,24 @@ TEST_P(EveryFormat, AnUnknownKeyIsNamedWithWhatItConcerns) {
 }
 
 TEST_P(EveryFormat, ANearMissIsNamedWithTheKnownKey) {
-  Sample sample = GetParam();
-  std::string yaml = sample.yaml;  // without the right key, which would have been read
-  const std::size_t at = yaml.find(std::string(sample.nearest) + ": ");
-  if (at != std::string::npos) yaml.insert(at, "note_");
-  const std::string more = fmt::format("{}: 8, ", sample.typo);
-  yaml.insert(1, more);
-  const ParsedFile parsed = read_tree(parse_yaml(yaml, "x.yaml"), sample.format);
-  ASSERT_FALSE(parsed.unread.empty());
-  EXPECT_EQ(parsed.unread[0].key, sample.typo);
-  EXPECT_EQ(parsed.unread[0].nearest, sample.nearest);
-  EXPECT_NE(parsed.unread[0].concerns, "");
+  const FormatSample& sample = GetParam();
+  Node tree = parse_yaml(sample.yaml, "x.yaml");
+  // Without the right key, which would have been read.
+  const std::string right = sample.nearest;
+  if (const std::size_t dot = right.rfind('.'); dot == std::string::npos) {
+    tree.erase(right);
+  } else {
+    Node section = *value_at(tree, right.substr(0, dot));
+    section.erase(right.substr(dot + 1));
+    tree.assign(right.substr(0, dot), std::move(section));
+  }
+  tree.assign(sample.typo, Node::integer(8));
+  const ParsedFile parsed = read_tree(tree, sample.format);
+  const auto key = std::find_if(parsed.unread.begin(), parsed.unread.end(),
+                                [&](const UnreadKey& found) { return found.key == sample.typo; });
+  ASSERT_NE(key, parsed.unread.end()) << names(parsed);
+  EXPECT_EQ(key->nearest, sample.nearest);
+  EXPECT_NE(key->concerns, "");
 }
 
 // Each key of the file, with a letter more: it is named, or was harmless before.
@@ -199,7 +91,7 @@ TEST_P(EveryFormat, EveryKeyThatIsReadIsNamedWhereItIsMisspelled) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, EveryFormat, testing::ValuesIn(kSamples),
+INSTANTIATE_TEST_SUITE_P(Readers, EveryFormat, testing::ValuesIn(kFormatSamples),
                          [](const testing::TestParamInfo<Sample>& sample) {
                            std::string name = sample.param.name;
                            std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
@@ -245,20 +137,35 @@ TEST(UnreadKeysTest, KeysOfASectionAreNamedByTheirPathInTheFile) {
   EXPECT_EQ(names(files[1]), "deepspeed.zero_optimization.stages");
 }
 
-TEST(UnreadKeysTest, AMisspelledKeyOfAConfigIsNamedAndOthersAreNot) {
+TEST(UnreadKeysTest, EveryKeyOfAConfigIsReadHarmlessOrNamed) {
   const TemporaryDirectory directory;
   const auto unread_of = [&](const char* heads) {
     const std::filesystem::path file = directory / "config.json";
     std::ofstream(file) << fmt::format(
         R"({{"model_type": "llama", "hidden_size": 64, "intermediate_size": 160,
             "num_hidden_layers": 2, "num_attention_heads": 4, "{}": 2, "vocab_size": 100,
-            "transformers_version": "4.40.0", "bos_token_id": 1, "wobble": 3}})",
+            "transformers_version": "4.40.0", "bos_token_id": 1, "hidden_act": "silu",
+            "wobble": 3, "num_wobble_heads": 8, "use_wobble_heads": true}})",
         heads);
-    return names(read_path(file.string()).front());
+    return read_path(file.string()).front();
   };
-  EXPECT_EQ(unread_of("num_key_value_heads"), "");
-  EXPECT_EQ(unread_of("num_key_value_head"),
-            "num_key_value_head (did you mean num_key_value_heads?)");
+  const ParsedFile right = unread_of("num_key_value_heads");
+  EXPECT_EQ(names(right), "wobble, num_wobble_heads, use_wobble_heads");
+  ASSERT_EQ(right.unread.size(), 3u);
+  EXPECT_EQ(right.unread[0].concerns, "");
+  EXPECT_EQ(right.unread[1].concerns, "model");
+  EXPECT_EQ(right.unread[2].concerns, "") << "a flag is no size";
+  EXPECT_EQ(names(unread_of("num_key_value_head")),
+            "num_key_value_head (did you mean num_key_value_heads?), wobble, num_wobble_heads, "
+            "use_wobble_heads");
+  // Its folder, and a job that only names the folder, say the same.
+  EXPECT_EQ(names(read_path(directory.path().string()).front()).substr(0, 18),
+            "num_key_value_head");
+  const JobInput by_name = complete_job(
+      parse_yaml(fmt::format("{{model: {{config: {}}}, training: {{sequence_length: 8}}}}",
+                             directory.path().string()),
+                 "job.yaml"));
+  EXPECT_EQ(by_name.files.unread.size(), 4u);
 }
 
 JobInput input_of(const char* yaml) {
@@ -324,7 +231,7 @@ TEST(UnreadKeysTest, AModelWhoseOwnDescriptionWasNotReadIsRefused) {
   EXPECT_THAT(refusal_of("{model: {name: fno, hidden_dim: 64, projection_channels: 128}, "
                          "batch_size: 2, resolution: 64}"),
               HasSubstr("these keys were not read: model.projection_channels;"));
-  EXPECT_THAT(refusal_of("{model: {kind: unet, base_channels: 64}, batch_size: 2, resolution: 64}"),
+  EXPECT_THAT(refusal_of("{model: {kind: odd, base_channels: 64}, batch_size: 2, resolution: 64}"),
               HasSubstr("model.base_channels"));
   EXPECT_THAT(refusal_of("{model_name: fno, hiden_dim: 256, num_layers: 4, batch_size: 2, "
                          "resolution: 64}"),

@@ -86,6 +86,41 @@ TEST(WriteBackTest, AWholeBatchGivesWayToItsParts) {
            "gradient_accumulation_steps: 8}")));
 }
 
+// The Trainer refuses to start where its arguments and the DeepSpeed file disagree.
+TEST(WriteBackTest, EveryFileThatSaysTheBatchIsChanged) {
+  const WrittenBack written =
+      write_back({parse_config("{output_dir: out, per_device_train_batch_size: 8, "
+                               "gradient_accumulation_steps: 2, bf16: true}",
+                               "args.yaml"),
+                  parse_config("{train_batch_size: 128, train_micro_batch_size_per_gpu: 8, "
+                               "gradient_accumulation_steps: 2, zero_optimization: {stage: 2}}",
+                               "ds.yaml")},
+                 {{"training.batch_size", Node::integer(1)},
+                  {"training.gradient_accumulation_steps", Node::integer(16)}},
+                 8);
+  EXPECT_THAT(written.left_over, IsEmpty());
+  ASSERT_EQ(written.files.size(), 2U);
+  EXPECT_TRUE(written.files[0].patch.same_value(
+      yaml("{per_device_train_batch_size: 1, gradient_accumulation_steps: 16}")))
+      << to_yaml(written.files[0].patch);
+  EXPECT_TRUE(written.files[1].patch.same_value(
+      yaml("{train_batch_size: null, train_micro_batch_size_per_gpu: 1, "
+           "gradient_accumulation_steps: 16}")))
+      << to_yaml(written.files[1].patch);
+}
+
+TEST(WriteBackTest, AWholeBatchIsThatOfAllGpus) {
+  const WrittenBack written =
+      write_back({parse_config("{train_batch_size: 64, train_micro_batch_size_per_gpu: 8, "
+                               "zero_optimization: {stage: 1}}",
+                               "ds.yaml")},
+                 {{"training.batch_size", Node::integer(4)}}, 8);
+  EXPECT_TRUE(written.files.at(0).patch.same_value(
+      yaml("{train_batch_size: null, train_micro_batch_size_per_gpu: 4, "
+           "gradient_accumulation_steps: 1}")))
+      << to_yaml(written.files[0].patch);
+}
+
 TEST(WriteBackTest, AFrozenModuleIsSaidByItsName) {
   const ParsedFile job = parse_config(
       "model: {modules: [{name: vggt, model: {preset: gpt2}, train: frozen, no_grad: true},"

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/error.h"
 #include "tests/estimator/run_job.h"
 
@@ -31,6 +33,18 @@ TEST(PreferenceTest, KeepsLogitsAndEveryRowsLogProbabilitiesButNoShiftedCopy) {
   const std::int64_t seen = in_phase(run, "forward", {Component::kLogitsLoss});
   EXPECT_GE(seen, kLogits + kShifted);
   EXPECT_LT(seen, kLogits + 2 * kShifted);
+}
+
+TEST(PreferenceTest, AHundredMillionPairsAreRefusedInsteadOfListedRowByRow) {
+  try {
+    run_job(R"({"model": )" + small_llama() +
+            R"(, "training": {"batch_size": 100000000, "sequence_length": 128, "precision": "bf16",
+                "preference": "dpo"}})");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_NE(std::string(error.what()).find("200000000 rows"), std::string::npos) << error.what();
+  }
 }
 
 TEST(PreferenceTest, AReferenceModelAddsItsWeightsAndAPrecomputedOneNothing) {

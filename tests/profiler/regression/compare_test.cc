@@ -223,6 +223,24 @@ TEST(CompareTest, AttributesSlackFromAWorkspaceToTheWorkspace) {
   EXPECT_EQ(only(file(90_MiB, 560_MiB), file(136_MiB, 672_MiB)).component, "workspace_cudnn");
 }
 
+TEST(CompareTest, NamesAContextAndAWorkspaceThatChangeTogether) {
+  const auto file = [](Bytes context, Bytes workspace) {
+    BenchFile made = FileMaker().add_workspace("w", workspace);
+    for (BenchRow& row : made.rows) {
+      row.counters["context_bytes"] = context;
+      row.counters["allocated_peak_bytes"] = 500_MiB + workspace;
+      row.counters["reserved_peak_bytes"] = 500_MiB + workspace;
+      row.counters["device_peak_bytes"] = 500_MiB + workspace + context;
+    }
+    return made;
+  };
+  const ComparedBenchmark result = only(file(400_MiB, 90_MiB), file(700_MiB, 186_MiB));
+  EXPECT_EQ(result.component, "context");
+  EXPECT_THAT(result.what, HasSubstr("context"));
+  EXPECT_THAT(result.what, HasSubstr("cuDNN workspace"));
+  EXPECT_THAT(result.what, HasSubstr("90.0 → 186.0 MiB"));
+}
+
 TEST(CompareTest, ReportsMissingAndNewBenchmarks) {
   const BenchFile base =
       FileMaker().add("gone", reserved({1_MiB})).add("broken", reserved({1_MiB}));

@@ -36,7 +36,8 @@ class Heuristics {
                     mode == CUDNN_HEUR_MODE_FALLBACK ? "fallback heuristics" : "heuristics") {
     descriptor_.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.descriptor());
     descriptor_.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    descriptor_.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device.descriptor());
+    if (const Descriptor* described = device.descriptor())
+      descriptor_.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *described);
     descriptor_.finalize();
   }
 
@@ -94,13 +95,6 @@ DeviceProperties DeviceProperties::from_json(std::string_view json) {
   return DeviceProperties(std::move(descriptor));
 }
 
-DeviceProperties DeviceProperties::from_handle(cudnnHandle_t handle) {
-  Descriptor descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties");
-  descriptor.set(CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-  descriptor.finalize();
-  return DeviceProperties(std::move(descriptor));
-}
-
 Engine first_engine(const Graph& graph, const DeviceProperties& device,
                     const PlanOptions& options) {
   std::vector<Engine> engines;
@@ -144,7 +138,8 @@ Bytes largest_workspace(const std::vector<Engine>& engines) {
 ExecutionPlan::ExecutionPlan(const Engine& engine, const DeviceProperties& device)
     : descriptor_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "execution plan") {
   descriptor_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.configuration);
-  descriptor_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device.descriptor());
+  if (const Descriptor* described = device.descriptor())
+    descriptor_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *described);
   descriptor_.finalize();
 }
 

@@ -1,8 +1,9 @@
 // Planning: the engines that cuDNN's heuristics choose for a graph on a device, and their
 // workspaces.
 //
-// Planning always uses a device-property descriptor and never a handle, so the same code plans for
-// a present GPU and for a described one.
+// Planning never uses a handle: cuDNN plans for the current device or, given a device-property
+// descriptor, for the described one. NVIDIA documents plans made with a descriptor as something to
+// serialise and to load where they run, so plans that are executed are made without one.
 //
 // It imitates PyTorch 2.x (aten/src/ATen/native/cudnn/Conv_v8.cpp). Without benchmark mode PyTorch
 // queries heuristic mode INSTANT (an alias of A; mode B only with
@@ -14,6 +15,7 @@
 // largest free block and allocates the largest of these workspaces.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,14 +31,16 @@ class DeviceProperties {
   // From cuDNN's JSON description of a device, without a GPU (kernels/workspaces/architectures.h
   // creates these texts).
   static DeviceProperties from_json(std::string_view json);
-  // From the device of a handle.
-  static DeviceProperties from_handle(cudnnHandle_t handle);
+  // The device that is current where a plan is made.
+  static DeviceProperties current() { return DeviceProperties(std::nullopt); }
 
-  const Descriptor& descriptor() const { return descriptor_; }
+  // Null for the current device.
+  const Descriptor* descriptor() const { return descriptor_ ? &*descriptor_ : nullptr; }
 
  private:
-  explicit DeviceProperties(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  Descriptor descriptor_;
+  explicit DeviceProperties(std::optional<Descriptor> descriptor)
+      : descriptor_(std::move(descriptor)) {}
+  std::optional<Descriptor> descriptor_;
 };
 
 struct PlanOptions {

@@ -133,17 +133,17 @@ struct AttentionKeyBackwardWork {
   MEMFATHOM_HD void operator()(const Team& team, int64_t r) const {
     const int64_t t = r % a.keys, kv = r / a.keys % a.kv_heads, b = r / a.keys / a.kv_heads;
     const int64_t shared = a.heads / a.kv_heads;
-    Features<T, Team> q, k, v, dout, out, dk, dv;
+    Features<T, Team> q, k, v, dout, dk, dv;
     k.load(team, a.k, a.k.offset(b, kv, t), a.width);
     v.load(team, a.v, a.v.offset(b, kv, t), a.width);
     dk.clear();
     dv.clear();
     for (int64_t h = kv * shared; h < (kv + 1) * shared; ++h) {
       for (int64_t s = a.causal ? t : 0; s < a.queries; ++s) {
-        q.load(team, a.q, a.q.offset(b, h, s), a.width);
         dout.load(team, a.dout, a.dout.offset(b, h, s), a.width);
-        out.load(team, a.out, a.out.offset(b, h, s), a.width);
-        const T delta = dout.dot(team, out);
+        q.load(team, a.out, a.out.offset(b, h, s), a.width);  // registers are short
+        const T delta = dout.dot(team, q);
+        q.load(team, a.q, a.q.offset(b, h, s), a.width);
         const T score = q.dot(team, k);
         const T dp = dout.dot(team, v);
         const element::PairGradient<T> pair = pair_gradient(a, b, h, s, t, score, dp, delta);

@@ -18,14 +18,14 @@ struct PoolWork {
   MEMFATHOM_HD void operator()(int64_t i) const {
     const int64_t p = i / plane;
     const int64_t e = i % plane;
+    const RowRef input = row_of(x, p), output = row_of(y, p), places = row_of(indices, p);
     if (backward)
-      return x.row(p).template set<T>(
-          e, element::pool_backward<T>(geometry, y.row(p), indices.row(p), e));
+      return input.template set<T>(e, element::pool_backward<T>(geometry, output, places, e));
     if (op != Pool::kMax)
-      return y.row(p).template set<T>(e, element::average_pool<T>(geometry, x.row(p), e));
-    const element::PoolMaximum<T> best = element::max_pool<T>(geometry, x.row(p), e);
-    y.row(p).template set<T>(e, best.value);
-    if (indices) indices.row(p).template set<int64_t>(e, best.index);
+      return output.template set<T>(e, element::average_pool<T>(geometry, input, e));
+    const element::PoolMaximum<T> best = element::max_pool<T>(geometry, input, e);
+    output.template set<T>(e, best.value);
+    if (places) places.template set<int64_t>(e, best.index);
   }
 };
 
@@ -58,8 +58,9 @@ struct UpsampleWork {
   MEMFATHOM_HD void operator()(int64_t i) const {
     const int64_t p = i / plane;
     const int64_t e = i % plane;
-    out.row(p).template set<T>(e, backward ? element::upsample_backward<T>(geometry, in.row(p), e)
-                                           : element::upsample<T>(geometry, in.row(p), e));
+    const RowRef source = row_of(in, p);
+    row_of(out, p).template set<T>(e, backward ? element::upsample_backward<T>(geometry, source, e)
+                                               : element::upsample<T>(geometry, source, e));
   }
 };
 

@@ -1,6 +1,6 @@
 // Team: the threads that share one row. Row work supports teams of any size: members stride through
 // the row and combine their results. On the host a team has one member; on a GPU it is a warp or a
-// block (grid.cuh).
+// block (teams.cuh).
 #pragma once
 
 #include "kernels/devices/element/strided_span.h"

@@ -195,6 +195,18 @@ TEST_F(CudaConvolutionTest, BenchmarkModeSkipsAnEngineThatDoesNotRun) {
             0_B);  // the third engine was faster than the second
 }
 
+// It poisons the context: the next engine would fail for it.
+TEST_F(CudaConvolutionTest, BenchmarkModeDoesNotTakeAFailedLaunchForARefusal) {
+  CudaDevice device(0);
+  DeviceTensors tensors(device);
+  ConvolutionCall call = small_call(tensors, true);
+  call.workspace = tensors.bytes(4 << 20);
+  doubles::fail("cudnnBackendExecute", 1, CUDNN_STATUS_EXECUTION_FAILED);
+  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("cudnnBackendExecute failed"));
+  EXPECT_EQ(doubles::calls_of("cudnnBackendExecute"), 1);
+  EXPECT_THAT(error_of([&] { device.run(call); }), HasSubstr("unusable"));
+}
+
 TEST_F(CudaConvolutionTest, BenchmarkModeTriesOnlyEnginesThatFitInTheWorkspace) {
   CudaDevice device(0);
   DeviceTensors tensors(device);

@@ -35,6 +35,22 @@ TEST_F(CudaDeviceTest, TheEnvironmentNamesTheGpuAndTheLibraries) {
   EXPECT_THAT(environment.os, HasSubstr("Linux"));
 }
 
+TEST_F(CudaDeviceTest, TheEnvironmentSaysWhenKernelsAreLoaded) {
+  const CudaDevice device(0);
+  EXPECT_EQ(device.environment().module_loading, "lazy");
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  EXPECT_EQ(device.environment().module_loading, "eager");
+  unsetenv("CUDA_MODULE_LOADING");
+  doubles::fail("cuModuleGetLoadingMode", 1, CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(device.environment().module_loading, "") << "not known, and not guessed";
+}
+
+TEST_F(CudaDeviceTest, TheModuleTellsHowManyThreadsTheGpuHolds) {
+  EXPECT_EQ(memfathom_cuda_module()->resident_threads(0), 108 * 2048);
+  EXPECT_THAT(error_of([] { memfathom_cuda_module()->resident_threads(7); }),
+              HasSubstr("cuda:7 does not exist"));
+}
+
 TEST_F(CudaDeviceTest, ReportsAnUnreadableVersionAsAnError) {
   for (const char* function : {"cudaGetDeviceProperties", "cudaDriverGetVersion",
                                "cudaRuntimeGetVersion", "cublasGetProperty", "cufftGetProperty"}) {

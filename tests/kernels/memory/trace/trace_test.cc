@@ -100,6 +100,81 @@ TEST(TraceTest, ReadsBackPlainAndCompressedTraces) {
   }
 }
 
+TEST(TraceTest, ReadsBackLibraryCallsAndLines) {
+  TraceEvent transform;
+  transform.id = 1;
+  transform.bytes = 4096_B;
+  transform.line = "train.py:17";
+  transform.fft = FftQuery{FftKind::kComplexToReal, {64, 64}, 8, DType::kFp32};
+  TraceEvent attention;
+  attention.id = 2;
+  attention.bytes = 4096_B;
+  attention.attention = TraceAttention{true,
+                                       {.backward = true,
+                                        .causal = true,
+                                        .dtype = DType::kBf16,
+                                        .q = {2, 8, 128, 64},
+                                        .k = {2, 4, 128, 64},
+                                        .strides = {}}};
+  TraceEvent reserve;
+  reserve.id = 3;
+  reserve.bytes = 4096_B;
+  reserve.is_recurrent = true;
+  TraceEvent convolution = convolution_event();
+  convolution.id = 4;
+  convolution.convolution->names_dtype = true;
+  convolution.convolution->geometry.dtype = DType::kBf16;
+  const std::vector<TraceEvent> events{transform, attention, reserve, convolution};
+  std::stringstream file;
+  TraceWriter writer(file, false);
+  for (const TraceEvent& event : events) writer.write(event);
+  writer.finish();
+  TraceReader reader(file, "step.jsonl");
+  TraceEvent event;
+  for (const TraceEvent& expected : events) {
+    ASSERT_TRUE(reader.next(event));
+    EXPECT_EQ(event, expected);
+  }
+}
+
+TEST(TraceTest, TakesTheTypeOfAConvolutionFromItsCallOrFromTheHeader) {
+  const std::string conv = R"("conv":{"kinds":["forward"],"input":[2,3,8,8],"weight":[4,3,3,3])";
+  const Trace trace = read(R"({"op":"alloc","id":1,"bytes":8,)" + conv + "}}\n" +
+                           R"({"op":"alloc","id":2,"bytes":8,)" + conv + R"(,"dtype":"fp16"}})");
+  ASSERT_EQ(trace.convolutions.size(), 2u);
+  EXPECT_EQ(trace.convolutions[0].query.dtype, DType::kFp32);
+  EXPECT_EQ(trace.convolutions[1].query.dtype, DType::kFp16);
+}
+
+TEST(TraceTest, KeepsTheGuessesOfTheHeader) {
+  std::istringstream input(
+      R"({"guesses":[{"what":"nms: every box is kept","times":2,"bytes":4096}]})"
+      "\n{\"op\":\"alloc\",\"id\":1,\"bytes\":1}\n");
+  const Trace trace = read_trace(input, "step.jsonl");
+  ASSERT_EQ(trace.guesses.size(), 1u);
+  EXPECT_EQ(trace.guesses[0].what, "nms: every box is kept");
+  EXPECT_EQ(trace.guesses[0].times, 2);
+  EXPECT_EQ(trace.guesses[0].bytes, 4096_B);
+}
+
+TEST(HostileTraceTest, RefusesLibraryCallsThatMakeNoSense) {
+  const auto refused_call = [](const std::string& call) {
+    return refused_event(R"({"op":"alloc","id":1,"bytes":8,)" + call + "}");
+  };
+  EXPECT_THAT(refused_call(R"("fft":{"kind":"sideways","extents":[4]})"), HasSubstr("kind"));
+  EXPECT_THAT(refused_call(R"("fft":{"kind":"real_to_complex","extents":[]})"),
+              HasSubstr("one to three extents"));
+  EXPECT_THAT(refused_call(R"("fft":{"kind":"real_to_complex","extents":[0]})"),
+              HasSubstr("at least 1"));
+  EXPECT_THAT(refused_call(R"("fft":7)"), HasSubstr("\"fft\" is a number"));
+  EXPECT_THAT(refused_call(R"("attention":{"kernel":"magic","q":[1,1,1,1],"k":[1,1,1,1]})"),
+              HasSubstr("flash or efficient"));
+  EXPECT_THAT(refused_call(R"("attention":{"kernel":"flash","q":[1,1,1],"k":[1,1,1,1]})"),
+              HasSubstr("four extents"));
+  EXPECT_THAT(refusal("{\"guesses\":[{\"times\":1}]}\n{\"op\":\"alloc\",\"id\":1,\"bytes\":1}"),
+              HasSubstr("what"));
+}
+
 TEST(TraceTest, ReadsConcatenatedGzipMembersAsOneFile) {
   std::stringstream file;
   for (const std::string part : {"{}\n{\"op\":\"alloc\",\"id\":1,\"by", "tes\":7}\n"}) {

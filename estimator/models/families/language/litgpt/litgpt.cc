@@ -155,6 +155,10 @@ class Litgpt final : public Network {
     const Tensor ids = token_;
     return next_token(ids);
   }
+  bool skip_tokens(std::int64_t tokens) override {
+    cache_->skip(tokens);
+    return true;
+  }
 
   void end_generation() override {
     cache_.reset();

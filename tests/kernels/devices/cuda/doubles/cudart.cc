@@ -138,6 +138,16 @@ CUresult driver_access(CUdeviceptr, std::size_t, const CUmemAccessDesc* access, 
              : CUDA_ERROR_INVALID_VALUE;
 }
 
+// Kernels are loaded lazily by default (since CUDA 12.2 on Linux); the variable decides.
+CUresult driver_loading(CUmoduleLoadingMode* mode) {
+  if (const int injected = doubles::enter("cuModuleGetLoadingMode"))
+    return static_cast<CUresult>(injected);
+  const char* asked = std::getenv("CUDA_MODULE_LOADING");
+  *mode = asked != nullptr && std::string_view(asked) == "EAGER" ? CU_MODULE_EAGER_LOADING
+                                                                 : CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
 template <typename Function>
 void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -177,6 +187,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = machine.major;
   properties->minor = machine.minor;
   properties->multiProcessorCount = machine.multiprocessors;
+  properties->maxThreadsPerMultiProcessor = 2048;
   properties->ECCEnabled = 1;
   return cudaSuccess;
 }
@@ -338,7 +349,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
       {"cuMemRelease", address_of(driver_release)},
       {"cuMemMap", address_of(driver_map)},
       {"cuMemUnmap", address_of(driver_unmap)},
-      {"cuMemSetAccess", address_of(driver_access)}};
+      {"cuMemSetAccess", address_of(driver_access)},
+      {"cuModuleGetLoadingMode", address_of(driver_loading)}};
   const auto found = functions.find(symbol);
   *function = found == functions.end() ? nullptr : found->second;
   *result =

@@ -121,12 +121,6 @@ std::string machine_json() {
 
 cudnnStatus_t pass_on(const Real& library, Recorded& target, cudnnBackendAttributeName_t name,
                       cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
-  // The handle is ours: the real library gets the device's description in its place.
-  if (name == CUDNN_ATTR_DEVICEPROP_HANDLE) {
-    const std::string json = machine_json();
-    return library.set(target.original, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                       static_cast<std::int64_t>(json.size()), json.data());
-  }
   if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
     return library.set(target.original, name, type, count, values);
   std::vector<cudnnBackendDescriptor_t> originals;
@@ -135,6 +129,29 @@ cudnnStatus_t pass_on(const Real& library, Recorded& target, cudnnBackendAttribu
         find_recorded(static_cast<const cudnnBackendDescriptor_t*>(values)[i])->original);
   }
   return library.set(target.original, name, type, count, originals.data());
+}
+
+// Without a descriptor cuDNN plans for the current device, which the real library does not have
+// here: it gets the description of the doubled one.
+cudnnStatus_t describe_machine(const Real& library, Recorded& target) {
+  const bool is_plan = target.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+  if (!is_plan && target.type != CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) return CUDNN_STATUS_SUCCESS;
+  const cudnnBackendAttributeName_t name =
+      is_plan ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP;
+  if (target.parts.contains(name)) return CUDNN_STATUS_SUCCESS;
+  const std::string json = machine_json();
+  cudnnBackendDescriptor_t described = nullptr;
+  cudnnStatus_t status = library.create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &described);
+  if (status == CUDNN_STATUS_SUCCESS) {
+    status = library.set(described, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                         static_cast<std::int64_t>(json.size()), json.data());
+  }
+  if (status == CUDNN_STATUS_SUCCESS) status = library.finalize(described);
+  if (status == CUDNN_STATUS_SUCCESS) {
+    status = library.set(target.original, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &described);
+    target.description = described;  // lives as long as what was made with it
+  }
+  return status;
 }
 
 cudnnStatus_t ask_real(const Real& library, const RecordedPtr& source,
@@ -245,6 +262,7 @@ std::int64_t workspace_of(const RecordedPtr& plan) {
 
 memfathom::doubles::Recorded::~Recorded() {
   if (original != nullptr && open_real() != nullptr) open_real()->destroy(original);
+  if (description != nullptr && open_real() != nullptr) open_real()->destroy(description);
 }
 
 bool memfathom::doubles::plan_with_real_cudnn(bool wanted) {
@@ -320,10 +338,6 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
   const RecordedPtr target = find_recorded(descriptor);
   if (!target || target->finalized)
     return refuse("cudnnBackendSetAttribute", "the descriptor is gone or finalized");
-  if (name == CUDNN_ATTR_DEVICEPROP_HANDLE &&
-      !doubles::alive("cudnn", *static_cast<const cudnnHandle_t*>(values))) {
-    return refuse("cudnnBackendSetAttribute", "the handle does not exist");
-  }
   record(*target, name, type, count, values);
   return target->original == nullptr ? CUDNN_STATUS_SUCCESS
                                      : pass_on(*real(), *target, name, type, count, values);
@@ -343,8 +357,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
       !is_known(target)) {
     return CUDNN_STATUS_NOT_SUPPORTED;
   }
-  const cudnnStatus_t status =
-      target->original == nullptr ? CUDNN_STATUS_SUCCESS : real()->finalize(target->original);
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+  if (target->original != nullptr) status = describe_machine(*real(), *target);
+  if (target->original != nullptr && status == CUDNN_STATUS_SUCCESS)
+    status = real()->finalize(target->original);
   target->finalized = status == CUDNN_STATUS_SUCCESS;
   return status;
 }
@@ -377,6 +393,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const RecordedPtr packed = find_recorded(pack);
   if (!planned || !packed || !planned->finalized || !packed->finalized)
     return refuse(function, "a descriptor is not finalized");
+  if (planned->parts.contains(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP))
+    return refuse(function,
+                  "the plan is for a described device: documented to be serialised first");
   const std::int64_t wanted = workspace_of(planned);
   void* workspace = packed->pointers[CUDNN_ATTR_VARIANT_PACK_WORKSPACE].front();
   doubles::EngineWorkspace own{nullptr, static_cast<std::size_t>(wanted)};

@@ -17,6 +17,7 @@ using RecordedPtr = std::shared_ptr<Recorded>;
 struct Recorded {
   cudnnBackendDescriptorType_t type{};
   cudnnBackendDescriptor_t original = nullptr;
+  cudnnBackendDescriptor_t description = nullptr;  // of the doubled device, for the original
   bool finalized = false;
   std::map<int, std::vector<std::int64_t>> numbers;
   std::map<int, std::vector<void*>> pointers;
@@ -26,7 +27,7 @@ struct Recorded {
   std::int64_t pretended = 0;
   std::vector<cudnnBackendNumericalNote_t> notes;
 
-  ~Recorded();  // destroys the original
+  ~Recorded();  // destroys the originals
 
   std::int64_t number(int name) const { return numbers.at(name).front(); }
   const Recorded& part(int name) const { return *parts.at(name).front(); }

@@ -1,0 +1,71 @@
+#include "cli/estimate/print_answer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "cli/estimate/holders_text.h"
+#include "cli/estimate/recommend_text.h"
+#include "cli/estimate/rule_text.h"
+#include "cli/text/estimate_text.h"
+#include "cli/text/gpu_text.h"
+#include "core/error.h"
+#include "estimator/job/describe.h"
+#include "estimator/json/answer_json.h"
+#include "estimator/json/estimate_json.h"
+
+namespace memfathom {
+namespace {
+
+// Points to `recommend` if no single change is enough.
+const char* hint_of(const std::vector<Suggestion>& suggestions) {
+  const bool enough = std::any_of(suggestions.begin(), suggestions.end(),
+                                  [](const Suggestion& one) { return one.fits; });
+  return enough ? "" : "no single change is enough; run memfathom recommend for combinations\n";
+}
+
+void print_text(const EstimateAnswer& answer, const JobInput& input, bool explain,
+                const Context& context) {
+  const Estimate& estimate = answer.estimate;
+  const bool for_people = context.format != Format::kCsv;
+  if (answer.gpu != nullptr && for_people) context.out << gpu_text(*answer.gpu, context);
+  context.out << estimate_text(estimate, describe(input.document, input.job), context, explain);
+  if (answer.rule && for_people) context.out << rule_text(*answer.rule, estimate);
+  if (!estimate.suggestions.empty() && for_people)
+    context.out << "\nchanges that save memory:\n"
+                << suggestions_text(estimate.suggestions, context) << hint_of(estimate.suggestions);
+}
+
+}  // namespace
+
+ExitCode verdict_code(const Estimate& estimate, bool strict) {
+  if (estimate.verdict.status == VerdictStatus::kDoesNotFit) return ExitCode::kNo;
+  return strict && is_undecided(estimate) ? ExitCode::kUndecided : ExitCode::kYes;
+}
+
+void print_answer(const EstimateAnswer& answer, const JobInput& input, const AnswerOptions& options,
+                  Context& context) {
+  std::optional<PeakHolders> holders;
+  HolderKey key = HolderKey::kModule;
+  if (!options.by.empty()) {
+    key = parse_holder_key(options.by);
+    const Trace* trace = input.job.model.trace();
+    if (trace == nullptr) {
+      throw Error(
+          ErrorKind::kUsage,
+          "--by needs a recorded step (model.trace); memfathom capture train.py records one");
+    }
+    holders = peak_holders(*trace, key);
+  }
+  if (context.format == Format::kJson) {
+    nlohmann::ordered_json json = answer_json(answer, input);
+    if (holders) json["at_peak"] = holders_json(*holders, key);
+    context.out << to_text(json, kIndented) << '\n';
+    return;
+  }
+  print_text(answer, input, options.explains, context);
+  if (holders) context.out << holders_text(*holders, key, context);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,24 @@
+// print_answer: an estimate as `estimate` and `capture` show it, and their exit code.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "estimator/session/answer_job.h"
+
+namespace memfathom {
+
+struct AnswerOptions {
+  bool explains = false;
+  std::string by;  // of a recorded step: module, operation or line; empty: not asked for
+};
+
+// In the context's format. Throws Error(kUsage) if `by` is given for a job that is not a recorded
+// step.
+void print_answer(const EstimateAnswer& answer, const JobInput& input, const AnswerOptions& options,
+                  Context& context);
+
+// Whether the job fits; with `strict` an undecided answer has its own code.
+ExitCode verdict_code(const Estimate& estimate, bool strict);
+
+}  // namespace memfathom

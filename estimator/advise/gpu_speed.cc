@@ -1,0 +1,106 @@
+#include "estimator/advise/gpu_speed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/gpus.h"
+
+namespace memfathom {
+namespace {
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+
+// The share of the data sheet's FLOP/s that training attains: Llama 3 reports 38 to 43 % (The Llama
+// 3 Herd of Models, 2024, section 3.3). Links and memories are taken to attain 75 %.
+constexpr double kComputeShare = 0.4;
+constexpr double kLinkShare = 0.75;
+// Eight channels of DDR4-3200 (25.6 GB/s each, JEDEC JESD79-4), of which an optimizer's mixed
+// reading and writing attains half.
+constexpr double kHostMemory = 8 * 25.6 * kGiga * 0.5;
+// One 200 Gbit/s adapter for each GPU, as in NVIDIA's DGX A100.
+constexpr double kBetweenNodes = 25;
+
+// Data sheets of the vendors: dense 16-bit matrix products with fp32 accumulation, fp32 outside of
+// tensor cores, memory, and one direction of NVLink (0: none) and of PCIe with 16 lanes.
+struct DataSheet {
+  std::string_view gpu;
+  double tera_16_bit, tera_32_bit, memory, nvlink, pcie;
+};
+
+constexpr auto kSheets = std::to_array<DataSheet>({
+    {"a100-80gb", 312, 19.5, 2039, 300, 32},
+    {"a100-40gb", 312, 19.5, 1555, 300, 32},
+    {"a800-80gb", 312, 19.5, 2039, 200, 32},
+    {"h100-80gb", 989, 67, 3350, 450, 64},
+    {"h100-94gb", 835, 60, 3900, 300, 64},
+    {"h100-96gb", 989, 67, 4000, 450, 450},
+    {"h800-80gb", 989, 67, 3350, 200, 64},
+    {"h20", 148, 44, 4000, 450, 64},
+    {"h200", 989, 67, 4800, 450, 64},
+    {"b200", 2250, 80, 8000, 900, 64},
+    {"b300", 2250, 80, 8000, 900, 64},
+    {"v100-16gb", 125, 15.7, 900, 150, 16},
+    {"v100-32gb", 125, 15.7, 900, 150, 16},
+    {"p100-16gb", 21.2, 10.6, 732, 80, 16},
+    {"t4", 65, 8.1, 320, 0, 16},
+    {"a10", 125, 31.2, 600, 0, 32},
+    {"a10g", 70, 35, 600, 0, 32},
+    {"a30", 165, 10.3, 933, 100, 32},
+    {"a40", 149.7, 37.4, 696, 0, 32},
+    {"l4", 121, 30.3, 300, 0, 32},
+    {"l40", 181, 90.5, 864, 0, 32},
+    {"l40s", 362, 91.6, 864, 0, 32},
+    {"rtx-a6000", 154.8, 38.7, 768, 0, 32},
+    {"rtx-6000-ada", 364, 91.1, 960, 0, 32},
+    {"rtx-3090", 71, 35.6, 936, 0, 32},
+    {"rtx-3080-10gb", 59.5, 29.8, 760, 0, 32},
+    {"rtx-4080", 97.5, 48.7, 717, 0, 32},
+    {"rtx-4090", 165.2, 82.6, 1008, 0, 32},
+    {"rtx-5090", 209.5, 104.8, 1792, 0, 64},
+    {"mi210", 181, 22.6, 1638, 0, 32},
+    {"mi300x", 1307, 163, 5300, 448, 64},
+});
+
+const DataSheet* sheet_of(const Job& job) {
+  const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
+  if (gpu == nullptr) return nullptr;
+  const auto found = std::find_if(kSheets.begin(), kSheets.end(),
+                                  [&](const DataSheet& sheet) { return sheet.gpu == gpu->name; });
+  return found == kSheets.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+GpuSpeed gpu_speed(const Job& job) {
+  const DataSheet* found = sheet_of(job);
+  const DataSheet& sheet = found != nullptr ? *found : kSheets.front();
+  const bool one_node = job.parallel.num_gpus <= job.parallel.gpus_per_node;
+  const double link = sheet.nvlink > 0 ? sheet.nvlink : sheet.pcie;
+  GpuSpeed speed;
+  speed.name = sheet.gpu;
+  speed.is_stand_in = found == nullptr;
+  speed.flops_16_bit = kComputeShare * sheet.tera_16_bit * kTera;
+  // Without tensor cores the share that programs attain is higher, as for the links.
+  speed.flops_32_bit = kLinkShare * sheet.tera_32_bit * kTera;
+  speed.memory = kLinkShare * sheet.memory * kGiga;
+  speed.gpu_link = kLinkShare * (one_node ? link : std::min(link, kBetweenNodes)) * kGiga;
+  speed.host_link = kLinkShare * sheet.pcie * kGiga;
+  speed.host_memory = kHostMemory;
+  return speed;
+}
+
+std::string GpuSpeed::sentence() const {
+  return fmt::format(
+      "times are computed, not measured: 16-bit products at {:.0f} TFLOP/s ({:.0f} % of the data "
+      "sheet of {}{}), {:.0f} GB/s of GPU memory, {:.0f} GB/s to other GPUs, {:.0f} GB/s to the "
+      "host, {:.0f} GB/s of host memory",
+      flops_16_bit / kTera, 100 * kComputeShare, name,
+      is_stand_in ? ", which stands in for a target without one" : "", memory / kGiga,
+      gpu_link / kGiga, host_link / kGiga, host_memory / kGiga);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,77 @@
+"""python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] (train.py | -m module) [its arguments]
+
+Runs a script unmodified until its steps are recorded. The last line on standard error is a JSON object that says how it went.
+"""
+import json
+import os
+import runpy
+import sys
+import time
+import traceback
+import warnings
+
+USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] (train.py | -m module) [arguments]"
+
+
+def parse(words):
+    """Options up to the script's name; what follows is the script's."""
+    options = {"-o": "step.jsonl.gz", "--iterations": "2", "--world": "1", "--gpu": "{}"}
+    while words and words[0] in options:
+        if len(words) < 2:
+            raise SystemExit(f"{words[0]} needs a value; {USAGE}")
+        options[words[0]] = words[1]
+        words = words[2:]
+    is_module = bool(words) and words[0] == "-m"
+    words = words[1:] if is_module else words
+    if not words:
+        raise SystemExit(USAGE)
+    return options, is_module, words
+
+
+def user_traceback(error):
+    """The traceback from the script's first line on, without the frames that started it."""
+    frames = error.__traceback__
+    while frames is not None and (frames.tb_frame.f_code.co_filename == __file__ or "runpy" in frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    traceback.print_exception(type(error), error, frames)
+
+
+def main():
+    options, is_module, words = parse(sys.argv[1:])
+    warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # libraries compare pointers; they are distinct
+    world, begin = int(options["--world"]), time.monotonic()
+    try:
+        from memfathom import torch as recorded
+        from memfathom.torch import distributed
+    except ImportError as error:
+        print(f"PyTorch cannot be imported by {sys.executable}: {error}; name another Python with --python", file=sys.stderr)
+        os._exit(3)
+    gpu = json.loads(options["--gpu"])
+    if "WORLD_SIZE" in os.environ and world == 1:
+        world = int(os.environ["WORLD_SIZE"])
+    os.environ.update(distributed.environment(world) if world > 1 else {})
+    sys.argv = words
+    sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(words[0])))
+    failure, code = None, 0
+    with recorded.recording(iterations=int(options["--iterations"]), gpu=gpu, world=world) as result:
+        try:
+            (runpy.run_module if is_module else runpy.run_path)(words[0], run_name="__main__", **({"alter_sys": True} if is_module else {}))
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1 if end.code else 0
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
+        except Exception as error:
+            failure = error
+    sys.stdout.flush()
+    if failure is not None:
+        user_traceback(failure)
+    elif code == 0:
+        result.write(options["-o"])
+    said = {"steps": result.steps, "enough": result.enough, "events": result.events, "operations": result.operations, "allocated_peak_bytes": result.allocated_peak_bytes,
+            "seconds": round(time.monotonic() - begin, 1), "failed": failure is not None, "exit": code}
+    print(json.dumps(said), file=sys.stderr, flush=True)
+    # Threads and libraries of the script are not asked whether they agree.
+    os._exit(2 if failure is not None else code)
+
+
+main()

@@ -1,0 +1,189 @@
+"""Operations that a fake tensor cannot answer: copies between host and GPU, values, shapes that depend on values."""
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from . import values
+
+aten = torch.ops.aten
+CPU = torch.device("cpu")
+LARGE = 1 << 20  # bytes from which a float tensor of the CPU is fake
+
+
+INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index")  # sized by masks only, which _index replaces
+
+
+def is_sized_by_values(func):
+    if func._schema.name.split("::")[1] in INDEXING:
+        return False
+    return torch.Tag.dynamic_output_shape in func.tags or torch.Tag.data_dependent_output in func.tags
+
+
+def _assumed(tensor):
+    """Content for a tensor whose content is unknown: masks are true, numbers are all different."""
+    if tensor.dtype == torch.bool:
+        return torch.ones(tensor.shape, dtype=torch.bool)
+    if tensor.is_floating_point() or tensor.is_complex():
+        return torch.ones(tensor.shape, dtype=tensor.dtype)
+    return torch.arange(tensor.numel()).reshape(tensor.shape).to(tensor.dtype)
+
+
+def sized_by_values(recorder, func, name, args, kwargs):
+    """Runs the operation on the host, with assumed content where it is unknown."""
+    unknown = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor) and values.value_of(t) is None]
+    if name == "masked_select":  # the count is that of the mask; the selected content does not matter
+        return _masked_select(recorder, args)
+    host_args, host_kwargs = tree_map_only(FakeTensor, lambda t: _assumed(t) if values.value_of(t) is None else values.value_of(t), (args, kwargs))
+    if host_kwargs.get("device") is not None:
+        host_kwargs = dict(host_kwargs, device=CPU)
+    result = func(*host_args, **host_kwargs)
+
+    def fresh(value):
+        out = recorder.with_value(value, "aten." + name)
+        if unknown and name != "nonzero":
+            values.set_value(out, None)
+        return out
+
+    out = tree_map_only(torch.Tensor, fresh, result)
+    if unknown:
+        size = sum(t.untyped_storage().nbytes() for t in tree_leaves(out) if isinstance(t, FakeTensor))
+        recorder.guess(f"{name} of unknown values: the largest result is taken", size)
+    return out
+
+
+def _masked_select(recorder, args):
+    x, mask = args[0], args[1]
+    known = values.value_of(mask)
+    shape = torch.broadcast_shapes(x.shape, mask.shape)
+    if known is None:
+        count = shape.numel()
+        recorder.guess("masked_select of an unknown mask: all elements are taken", count * x.element_size())
+    else:
+        count = int(known.expand(shape).sum())
+    return recorder.empty((count,), x.dtype, "aten.masked_select")
+
+
+def _index(recorder, func, args, kwargs):
+    """x[mask] is computed with the positions of the mask, which are tensors of their own."""
+    indices = args[1]
+    is_mask = lambda i: isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8)
+    if not any(map(is_mask, indices)):
+        return NotImplemented
+    expanded = []
+    for index in indices:
+        if is_mask(index):
+            places = recorder.dispatch(aten.nonzero.default, (FakeTensor,), (index,), {}) if isinstance(index, FakeTensor) else torch.nonzero(index)
+            types = (FakeTensor,) if isinstance(places, FakeTensor) else ()
+            expanded.extend(recorder.dispatch(aten.select.int, types, (places, 1, d), {}) for d in range(places.shape[1]))
+        else:
+            expanded.append(index)
+    types = (FakeTensor,) if any(isinstance(t, FakeTensor) for t in (args[0], *expanded)) else ()
+    return recorder.dispatch(func, types, (args[0], expanded, *args[2:]), kwargs)
+
+
+def _item(recorder, func, args, kwargs):
+    known = values.value_of(args[0])
+    if known is not None:
+        return known.item()
+    dtype = args[0].dtype
+    if dtype.is_floating_point:
+        return 1.0  # a loss, a norm: printed, or compared with a limit
+    recorder.guess(f"the value of a tensor of {dtype} that the script asks for is unknown")
+    return False if dtype == torch.bool else 0 if dtype == torch.uint8 else 1  # bytes are flags: "did anything overflow?"
+
+
+def _equal(recorder, func, args, kwargs):
+    known = [values.value_of(t) for t in args[:2]]
+    return torch.equal(*known) if all(k is not None for k in known) else True
+
+
+def _to_copy(recorder, func, args, kwargs):
+    x, device = args[0], kwargs.get("device")
+    dtype = kwargs.get("dtype") or x.dtype
+    if not isinstance(x, FakeTensor):  # from the host to the GPU
+        layout = torch.empty_like(x, device="meta", dtype=dtype, memory_format=kwargs.get("memory_format") or torch.preserve_format)
+        out = recorder.empty(x.shape, dtype, "aten._to_copy", layout.stride(), tag="inputs")
+        if values.worth_keeping(x):
+            values.set_value(out, x.detach().to(dtype, copy=True))
+        return out
+    if x.fake_device.type == "cuda" and device is not None and torch.device(device).type == "cpu":
+        return _to_host(recorder, x, dtype)
+    if x.fake_device.type == "cpu" and device is not None and torch.device(device).type == "cuda":
+        out = recorder.fake.dispatch(func, (FakeTensor,), args, kwargs)
+        recorder.note(out, "aten._to_copy", tag="inputs")
+        return out
+    return NotImplemented
+
+
+def _to_host(recorder, x, dtype):
+    known = values.value_of(x)
+    if known is not None:
+        return known.to(dtype, copy=True)
+    if x.numel() * dtype.itemsize < LARGE or not dtype.is_floating_point:
+        return torch.zeros(x.shape, dtype=dtype)
+    return recorder.fake.dispatch(aten.empty.memory_format, (), (list(x.shape),), {"dtype": dtype, "device": CPU})
+
+
+def _copy(recorder, func, args, kwargs):
+    target, source = args[0], args[1]
+    known = values.value_of(source)
+    if not isinstance(target, FakeTensor):
+        return target.zero_() if known is None else target.copy_(known)
+    if isinstance(source, FakeTensor) and source.fake_device == target.fake_device:
+        return NotImplemented
+    recorder.note(target, "earlier")
+    values.overwrite(target, known)
+    return target
+
+
+def _fill(recorder, func, args, kwargs):
+    target = args[0]
+    if not isinstance(target, FakeTensor):
+        return NotImplemented
+    recorder.note(target, "earlier")
+    value = args[1] if len(args) > 1 else 0
+    known = values.value_of(value) if isinstance(value, torch.Tensor) else torch.tensor(value)
+    values.overwrite(target, known)
+    return target
+
+
+def _nms(recorder, func, args, kwargs):
+    recorder.guess("nms: every box is kept", 8 * args[0].shape[0])
+    return recorder.with_value(torch.arange(args[0].shape[0]), "torchvision.nms")
+
+
+def _pack_padded(recorder, func, args, kwargs):
+    x, lengths, batch_first = args
+    packed, sizes = torch._pack_padded_sequence(torch.zeros(*x.shape[:2], 1), lengths, batch_first)
+    return recorder.empty((packed.shape[0], *x.shape[2:]), x.dtype, "aten._pack_padded_sequence"), sizes
+
+
+def _bincount(recorder, func, args, kwargs):
+    known = values.value_of(args[0])
+    minimum = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
+    weights = kwargs.get("weights", args[1] if len(args) > 1 else None)
+    if known is not None and weights is None:
+        return recorder.with_value(torch.bincount(known, minlength=minimum), "aten.bincount")
+    recorder.guess("bincount of unknown values: minlength bins", 8 * minimum)
+    return recorder.empty((max(minimum, 1),), torch.int64 if weights is None else torch.float64, "aten.bincount")
+
+
+def _per_channel(count):
+    def statistics(recorder, func, args, kwargs):
+        return tuple(recorder.empty((args[0].shape[1],), torch.float32, func._schema.name.replace("::", ".")) for _ in range(count))
+
+    return statistics
+
+
+def _same_shape(recorder, func, args, kwargs):
+    return recorder.empty(args[0].shape, args[0].dtype, func._schema.name.replace("::", "."), args[0].stride())
+
+
+def _nothing(recorder, func, args, kwargs):
+    return None
+
+
+SPECIAL = {"_local_scalar_dense": _item, "equal": _equal, **dict.fromkeys(INDEXING, _index), "_to_copy": _to_copy, "copy_": _copy, "fill_": _fill, "zero_": _fill,
+           "nms": _nms, "_pack_padded_sequence": _pack_padded, "bincount": _bincount, "record_stream": _nothing, "_pin_memory": lambda r, f, a, k: a[0],
+           "batch_norm_stats": _per_channel(2), "batch_norm_gather_stats_with_counts": _per_channel(2), "batch_norm_backward_reduce": _per_channel(4),
+           "batch_norm_elemt": _same_shape, "batch_norm_backward_elemt": _same_shape}

@@ -1,0 +1,156 @@
+// Every key of every sample, nested ones too: a misspelled one is named, a changed value changes
+// the reading, or the key is on the list of harmless ones.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/yaml_text.h"
+#include "estimator/readers/unread_keys.h"
+#include "tests/estimator/readers/format_samples.h"
+#include "tests/estimator/readers/parsed_value.h"
+
+namespace memfathom {
+namespace {
+
+struct Sample {
+  std::string name;
+  Node tree;
+  FileFormat format;
+};
+
+// The samples of unread_keys_test.cc and the files of tests/data/readers.
+std::vector<Sample> samples() {
+  std::vector<Sample> all;
+  for (const FormatSample& sample : kFormatSamples)
+    all.push_back({sample.name, parse_yaml(sample.yaml, "x.yaml"), sample.format});
+  for (const char* name : {"accelerate.yaml", "axolotl.yaml", "deepspeed.json", "fno_ocean.yaml",
+                           "litgpt.yaml", "ms_swift.yaml", "nemo_automodel.yaml", "nemo_rl.yaml",
+                           "torchtitan.toml", "training_args.json", "verl.yaml"}) {
+    Node tree = load_document(data(name));
+    const FileFormat format = detect_format(tree);
+    all.push_back({name, std::move(tree), format});
+  }
+  return all;
+}
+
+// All that a reader found, in one text.
+std::string reading_of(const Node& tree, FileFormat format) {
+  try {
+    const ParsedFile parsed = read_tree(tree, format);
+    std::string text = fmt::format("model {}\n", parsed.base_model);
+    for (const KeyChange& change : parsed.settings)
+      text += fmt::format("{} {}\n", change.key, to_yaml(change.value));
+    for (const std::string& key : parsed.autos) text += "auto " + key + "\n";
+    for (const std::string& sentence : parsed.assumptions) text += sentence + "\n";
+    for (const std::string& sentence : parsed.not_modelled) text += sentence + "\n";
+    for (const UnreadKey& key : parsed.unread)
+      text += fmt::format("unread {} {}\n", key.key, key.concerns);
+    return text;
+  } catch (const Error& error) {
+    return fmt::format("refused: {}", error.what());
+  }
+}
+
+void collect_leaves(const Node& map, const std::string& prefix, std::vector<std::string>& paths) {
+  for (const Node& entry : map.entries()) {
+    const std::string path = prefix + std::string(entry.key());
+    if (entry.key().find('.') != std::string::npos) continue;  // no dotted path leads there
+    if (entry.is_map()) {
+      collect_leaves(entry, path + ".", paths);
+    } else if (!entry.is_null() && !(entry.is_list() && entry.items().empty())) {
+      paths.push_back(path);
+    }
+  }
+}
+
+// A harmless section covers what is below it.
+bool is_harmless(FileFormat format, std::string path) {
+  while (true) {
+    if (harmless_reason(format, path)) return true;
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return false;
+    path.resize(dot);
+  }
+}
+
+// Whether the key, or a section it stands in, is named as unread.
+bool is_named(const std::string& reading, std::string path) {
+  while (true) {
+    if (reading.find("unread " + path + " ") != std::string::npos) return true;
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return false;
+    path.resize(dot);
+  }
+}
+
+Node with_value(const Node& tree, const std::string& path, Node value) {
+  Node changed = tree;
+  changed.assign(path, std::move(value));
+  return changed;
+}
+
+Node without(const Node& tree, const std::string& path) {
+  Node changed = tree;
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string::npos) {
+    changed.erase(path);
+    return changed;
+  }
+  Node section = *value_at(tree, path.substr(0, dot));
+  section.erase(path.substr(dot + 1));
+  changed.assign(path.substr(0, dot), std::move(section));
+  return changed;
+}
+
+Node other_value(const Node& value) {
+  if (value.is_bool()) return Node::boolean(!value.as_bool());
+  if (value.is_int()) return Node::integer(2 * value.as_int() + 1);
+  if (value.is_number()) return Node::number(value.unchecked_number() + 0.25);
+  if (value.is_list()) {
+    Node longer = value;
+    longer.append(Node::string("zzz"));
+    return longer;
+  }
+  return Node::string("zzz");
+}
+
+TEST(GeneratedKeysTest, EveryMisspelledKeyIsNamedOrHarmless) {
+  int count = 0;
+  for (const Sample& sample : samples()) {
+    std::vector<std::string> paths;
+    collect_leaves(sample.tree, "", paths);
+    for (const std::string& path : paths) {
+      const std::size_t start = path.rfind('.') == std::string::npos ? 0 : path.rfind('.') + 1;
+      std::string typo = path;
+      typo.insert(start, "zz");
+      const Node tree = with_value(without(sample.tree, path), typo, *value_at(sample.tree, path));
+      const std::string reading = reading_of(tree, sample.format);
+      EXPECT_TRUE(is_named(reading, typo) || reading.starts_with("refused: ") ||
+                  is_harmless(sample.format, typo))
+          << sample.name << ": " << typo << "\n"
+          << reading;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 300);
+}
+
+TEST(GeneratedKeysTest, EveryChangedValueChangesTheReadingOrIsHarmless) {
+  for (const Sample& sample : samples()) {
+    const std::string before = reading_of(sample.tree, sample.format);
+    std::vector<std::string> paths;
+    collect_leaves(sample.tree, "", paths);
+    for (const std::string& path : paths) {
+      const Node tree = with_value(sample.tree, path, other_value(*value_at(sample.tree, path)));
+      EXPECT_TRUE(is_named(before, path) || is_harmless(sample.format, path) ||
+                  reading_of(tree, sample.format) != before)
+          << sample.name << ": " << path << " is looked up and changes nothing";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace memfathom

@@ -1,0 +1,40 @@
+// Which operations load cuDNN, as PyTorch chooses its kernels.
+#include <gtest/gtest.h>
+
+#include "tests/estimator/run_job.h"
+
+namespace memfathom {
+namespace {
+
+bool uses_cudnn(const std::string& shape, const std::string& layers,
+                const std::string& precision = "fp32", const std::string& torch = "") {
+  const Job job = read_job(
+      parse_json(R"({"model": {"input": {"shape": )" + shape + R"(}, "layers": [)" + layers +
+                     R"(]}, "training": {"batch_size": 4, "precision": ")" + precision + R"("}})",
+                 "job.json"));
+  DryRunOptions options;
+  options.policy = FrameworkPolicy::for_stack(torch, 80);
+  return run_dry(job, options).uses_cudnn;
+}
+
+const char* const kBatchNorm = R"({"type": "batch_norm"})";
+
+TEST(LibraryUseTest, BatchNormWithoutPositionsIsNativeSinceOneEight) {
+  EXPECT_FALSE(uses_cudnn("[8]", kBatchNorm));
+  EXPECT_TRUE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.7"));
+  EXPECT_TRUE(uses_cudnn("[8, 6, 6]", kBatchNorm));
+}
+
+TEST(LibraryUseTest, SixteenBitBatchNormIsNative) {
+  EXPECT_FALSE(uses_cudnn("[8, 6, 6]", kBatchNorm, "bf16"));
+  EXPECT_FALSE(uses_cudnn("[8, 6, 6]", kBatchNorm, "fp16"));
+}
+
+TEST(LibraryUseTest, DepthwiseConvolutionsInFp32AreNative) {
+  EXPECT_TRUE(uses_cudnn("[8, 6, 6]", R"({"type": "conv2d", "out": 8, "kernel": 3})"));
+  EXPECT_FALSE(
+      uses_cudnn("[8, 6, 6]", R"({"type": "conv2d", "out": 8, "kernel": 3, "groups": 8})"));
+}
+
+}  // namespace
+}  // namespace memfathom
