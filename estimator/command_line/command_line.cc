@@ -121,6 +121,8 @@ void name_unresolved(const KeyRecorder& recorder, CommandReading& reading) {
       continue;
     UnreadKey unread{parsed.file, flag.key,   std::string(concern_of(key, Node::string("set"))),
                      "",          flag.value, ""};
+    // The file that would say everything.
+    if (key == "config" || key == "config_file" || key == "c") unread.concerns = "model";
     for (const Field& field : fields_of(parsed.format)) {
       if (field.file == key) unread.decides = field.job;
     }

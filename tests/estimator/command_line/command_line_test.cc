@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "estimator/readers/merge.h"
 #include "estimator/session/job_input.h"
 #include "tests/support/paths.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -206,6 +208,50 @@ TEST(CommandLineTest, ACommandAsWordsIsTheSameAsItsText) {
   EXPECT_TRUE(from_words.document.same_value(read(line).document));
   EXPECT_EQ(value(from_words, "parallel.num_gpus"), "2");
   EXPECT_EQ(value(from_words, "parallel.zero_stage"), "2");
+}
+
+JobInput completed(const std::string& line) {
+  JobInput input;
+  input.files = read(line);
+  input.document = input.files.document;
+  complete(input);
+  return input;
+}
+
+TEST(ModelNameTest, ANameAndItsFolderHaveWeightsOfTheSameType) {
+  const std::string flags = " --per_device_train_batch_size 1 --max_length 64 --bf16";
+  const JobInput named = completed("python train.py --model_name_or_path Qwen/Qwen2.5-7B" + flags);
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "config.json")
+      << R"({"model_type": "qwen2", "torch_dtype": "bfloat16", "hidden_size": 64,
+             "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "vocab_size": 1000})";
+  const JobInput here = completed("python train.py --model_name_or_path " +
+                                  (folder / "config.json").string() + flags);
+  for (const char* key : {"training.precision", "training.autocast"}) {
+    ASSERT_NE(value_at(named.document, key), nullptr) << key;
+    ASSERT_NE(value_at(here.document, key), nullptr) << key;
+    EXPECT_TRUE(value_at(named.document, key)->same_value(*value_at(here.document, key))) << key;
+  }
+  EXPECT_THAT(named.files.assumptions, Contains(HasSubstr("--precision amp-bf16")));
+}
+
+TEST(ModelNameTest, AModelWhoseSizeAloneIsKnownHasAWiderInterval) {
+  const JobInput input = completed(
+      "python train.py --model_name_or_path acme/new-9B --per_device_train_batch_size 1 "
+      "--max_length 64 --bf16");
+  EXPECT_TRUE(input.files.is_model_guessed);
+  Estimate estimate;
+  estimate.totals.device_peak = estimate.totals.device_low = estimate.totals.device_high =
+      Bytes{1000};
+  estimate.verdict.status = VerdictStatus::kFits;
+  estimate.verdict.available = Bytes{1500};
+  estimate.verdict.probability_fits = 0.99;
+  input.widen(estimate);
+  EXPECT_EQ(estimate.totals.device_low.count(), 710);
+  EXPECT_EQ(estimate.totals.device_high.count(), 1910);
+  EXPECT_EQ(estimate.verdict.status, VerdictStatus::kTight);
+  EXPECT_FALSE(estimate.verdict.probability_fits.has_value());
 }
 
 }  // namespace

@@ -60,5 +60,17 @@ TEST(RuleOfThumbTest, FollowsTheOldFormula) {
   EXPECT_FALSE(rule_of_thumb(gpt2, read_job(gpt2), estimate));
 }
 
+TEST(OwnFamilyTest, AWidthADepthAndASequenceLengthAreATransformer) {
+  Node document = parse_yaml(
+      "{model: {config: {hidden_size: 1024, num_hidden_layers: 24}}, training: {sequence_length: "
+      "512}}",
+      "x.yaml");
+  std::vector<std::string> assumptions;
+  complete_builtin_family(document, assumptions);
+  EXPECT_EQ(value_at(document, "model.config.model_type")->as_string(), "gpt2");
+  EXPECT_EQ(value_at(document, "model.config.n_head")->as_int(), 16);
+  ASSERT_EQ(assumptions.size(), 1U);
+}
+
 }  // namespace
 }  // namespace memfathom
