@@ -147,6 +147,7 @@ std::span<const Message> chinese_messages() {
       {"precision {}, optimizer {} (the job does not say)", "精度 {}，优化器 {}（任务没有写明）"},
       {"optimizer {} (the job does not say)", "优化器 {}（任务没有写明）"},
       {"precision {} (the job does not say)", "精度 {}（任务没有写明）"},
+      {"{} (the job does not say)", "{}（任务没有写明）"},
       {"all sequences have {} tokens (packed or padded); where lengths vary more is reserved, "
        "which "
        "training.lengths: varying estimates",
@@ -182,6 +183,7 @@ std::span<const Message> chinese_messages() {
       {"full training -> LoRA of rank {} over 4-bit weights",
        "全量训练 -> LoRA（rank {}，4 位权重）"},
       {"full training -> LoRA of rank {}", "全量训练 -> LoRA（rank {}）"},
+      {"quantization none -> int8", "权重量化（quantization none -> int8）"},
       {"quantization none -> nf4", "权重量化（quantization none -> nf4）"},
       {"{}: full training -> frozen", "{}：全量训练 -> 冻结"},
 
@@ -218,6 +220,8 @@ std::span<const Message> chinese_messages() {
       {"only adapters are trained", "只训练 adapter"},
       {"frozen weights in 4 bits; slower steps, a little less accurate",
        "冻结的权重为 4 位；每步更慢，精度略降"},
+      {"weights in 8 bits; slower", "权重为 8 位；更慢"},
+      {"weights in 4 bits; a little less accurate", "权重为 4 位；精度略降"},
       {"smaller adapters learn less", "较小的 adapter 学习能力较弱"},
       {"the effective batch of {} is kept; more, smaller passes take longer",
        "有效 batch {} 不变；次数更多、每次更小，耗时更长"},
