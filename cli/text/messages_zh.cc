@@ -197,6 +197,8 @@ std::span<const Message> chinese_messages() {
       {"none; it is faster too", "没有代价，而且更快"},
       {"16-bit copies of the weights are kept while a step runs; activations take half",
        "训练一步期间保留权重的 16 位副本；激活值减半"},
+      {"the model must give its Fourier transforms fp32; other activations take half",
+       "模型须以 fp32 做傅里叶变换；其他激活值减半"},
       {"weights, gradients and optimizer states lose precision; small updates may vanish",
        "权重、梯度和优化器状态精度降低；很小的更新可能丢失"},
       {"16-bit results", "结果为 16 位精度"},

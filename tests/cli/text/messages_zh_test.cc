@@ -73,6 +73,7 @@ TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
        {"{model: {preset: gpt2}, training: {precision: fp32, evaluation: {batch_size: 32}}}",
         "{model: {preset: gpt2}, training: {precision: bf16, lora: {rank: 64}}}",
         "{model: {preset: gpt2}, training: {mode: inference, precision: fp32}}",
+        "{model: {preset: fno-2d}, training: {precision: fp32}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4, fsdp: full}}",
         "{model: {modules: [{name: a, model: {preset: gpt2}}, {name: b, model: {preset: gpt2}, "
