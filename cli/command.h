@@ -15,6 +15,7 @@
 // A command whose name starts with "__" is internal: not listed, no page.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "cli/text/language.h"
 #include "core/enum_names.h"
 
 namespace memfathom {
@@ -48,7 +50,10 @@ struct Context {
   Format format = Format::kTable;
   bool quiet = false;
   bool verbose = false;
-  bool colour = false;  // whether `out` may be coloured
+  bool colour = false;                     // whether `out` may be coloured
+  std::size_t columns = 0;                 // of `out`, if it is a terminal; 0: lines of any length
+  std::size_t error_columns = 0;           // the same for `err`
+  Language language = Language::kEnglish;  // of what people read; JSON and CSV are English
 
   void note(std::string_view sentence) const;    // silent with --quiet
   void detail(std::string_view sentence) const;  // only with --verbose

@@ -9,6 +9,7 @@
 #include "cli/global_options.h"
 #include "cli/pages.h"
 #include "core/printable.h"
+#include "core/wrap.h"
 
 namespace memfathom {
 
@@ -71,15 +72,15 @@ std::vector<std::string> options_of(const Command& command) {
 }
 
 void Context::note(std::string_view sentence) const {
-  if (!quiet) err << printable(sentence) << '\n';
+  if (!quiet) err << wrapped(printable(sentence), error_columns) << '\n';
 }
 
 void Context::detail(std::string_view sentence) const {
-  if (verbose) err << printable(sentence) << '\n';
+  if (verbose) err << wrapped(printable(sentence), error_columns) << '\n';
 }
 
 void Context::warn(std::string_view sentence) const {
-  err << "warning: " << printable(sentence) << '\n';
+  err << wrapped(translated(language, "warning: {}", {printable(sentence)}), error_columns) << '\n';
 }
 
 }  // namespace memfathom

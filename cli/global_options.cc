@@ -20,6 +20,19 @@ Format parse_format(std::string_view name) {
   return *format;
 }
 
+Language parse_language(std::string_view name) {
+  const std::optional<Language> language = enum_from_name<Language>(name);
+  if (!language) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--lang is \"{}\"; {}", name, suggestion(name, kNamesOf<Language>)));
+  }
+  return *language;
+}
+
+bool takes_value(std::string_view name) {
+  return name == "--db" || name == "--format" || name == "--output" || name == "--lang";
+}
+
 // "--batch_size=4_5" -> "--batch-size=4_5".
 std::string with_hyphens(std::string word) {
   if (word.starts_with("--")) {
@@ -46,8 +59,9 @@ bool* flag_of(GlobalOptions& global, std::string_view word) {
 }  // namespace
 
 std::span<const std::string_view> global_option_names() {
-  static constexpr std::array<std::string_view, 8> kNames{
-      "--db", "--format", "--output", "--quiet", "--verbose", "--no-color", "--help", "--version"};
+  static constexpr std::array<std::string_view, 9> kNames{"--db",    "--format",  "--output",
+                                                          "--quiet", "--verbose", "--no-color",
+                                                          "--lang",  "--help",    "--version"};
   return kNames;
 }
 
@@ -72,7 +86,7 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
     }
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    if (name == "--db" || name == "--format" || name == "--output") {
+    if (takes_value(name)) {
       std::string value;
       if (equals != std::string::npos) {
         value = word.substr(equals + 1);
@@ -84,6 +98,7 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
       if (name == "--db") line.global.db = value;
       if (name == "--output") line.global.output = value;
       if (name == "--format") line.global.format = parse_format(value);
+      if (name == "--lang") line.global.language = parse_language(value);
       continue;
     }
     if (!line.command.empty()) {

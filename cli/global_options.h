@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/text/language.h"
 
 namespace memfathom {
 
@@ -15,6 +16,7 @@ struct GlobalOptions {
   std::optional<std::string> db;
   std::optional<std::string> output;
   Format format = Format::kTable;
+  std::optional<Language> language;  // --lang
   bool quiet = false;
   bool verbose = false;
   bool no_color = false;

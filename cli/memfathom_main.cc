@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/program.h"
+#include "cli/text/language.h"
 #include "core/table.h"
+#include "core/terminal.h"
 #include "memfathom/memfathom.h"
 
 namespace {
@@ -27,7 +29,10 @@ extern "C" int memfathom_main(int argc, char** argv) {
   fill_closed_descriptors();
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const memfathom::ExitCode code =
-      memfathom::run_program(words, std::cout, std::cerr, memfathom::wants_colour(STDOUT_FILENO));
+  const memfathom::Terminal terminal{.colour = memfathom::wants_colour(STDOUT_FILENO),
+                                     .columns = memfathom::terminal_columns(STDOUT_FILENO),
+                                     .error_columns = memfathom::terminal_columns(STDERR_FILENO),
+                                     .language = memfathom::language_of_environment()};
+  const memfathom::ExitCode code = memfathom::run_program(words, std::cout, std::cerr, terminal);
   return static_cast<int>(code);
 }

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/suggest.h"
+#include "core/wrap.h"
 
 namespace memfathom {
 namespace {
@@ -35,6 +36,8 @@ std::string help() {
       "  --quiet          no progress and no remarks\n"
       "  --verbose        more detail\n"
       "  --no-color       no colours (also: NO_COLOR in the environment)\n"
+      "  --lang LANGUAGE  en or zh (default: LC_ALL, LC_MESSAGES or LANG); JSON and CSV stay "
+      "English\n"
       "  --help           this text, or the page of a command\n"
       "  --version        the version\n\n"
       "`memfathom COMMAND --help` shows the page of a command.\n";
@@ -56,16 +59,30 @@ const Command& find_command(std::string_view name) {
                                                   : "memfathom --help lists them"));
 }
 
-ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& err, bool colour) {
+// Copied, the lines of completion are a program; the other formats are for programs too.
+bool is_wrapped(const CommandLine& line) {
+  return line.global.format == Format::kTable && line.command != "completion" &&
+         !line.global.output;
+}
+
+// JSON and CSV are for programs: the same in every language.
+Language language_of(const GlobalOptions& global, const Terminal& terminal) {
+  const bool for_people = global.format == Format::kTable || global.format == Format::kMarkdown;
+  return for_people ? global.language.value_or(terminal.language) : Language::kEnglish;
+}
+
+ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& err,
+                     const Terminal& terminal) {
   const Command& command = find_command(line.command);
   if (line.global.help) {
-    out << page_of(command);
+    out << wrapped(page_of(command), terminal.columns);
     return ExitCode::kYes;
   }
   std::ostringstream file_content;
   const bool to_file = line.global.output.has_value();
-  const bool in_colour = colour && !to_file && !line.global.no_color;
-  PrintableBuffer printable_lines(to_file ? file_content : out, in_colour);
+  const bool in_colour = terminal.colour && !to_file && !line.global.no_color;
+  const std::size_t columns = is_wrapped(line) ? terminal.columns : 0;
+  PrintableBuffer printable_lines(to_file ? file_content : out, in_colour, columns);
   std::ostream printable_out(&printable_lines);
   Context context{.out = printable_out,
                   .err = err,
@@ -73,7 +90,10 @@ ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& e
                   .format = line.global.format,
                   .quiet = line.global.quiet,
                   .verbose = line.global.verbose,
-                  .colour = in_colour};
+                  .colour = in_colour,
+                  .columns = columns,
+                  .error_columns = terminal.error_columns,
+                  .language = language_of(line.global, terminal)};
   const ExitCode code = command.run(line.arguments, context);
   printable_out.flush();
   if (to_file) write_file_atomically(*line.global.output, file_content.str());
@@ -81,7 +101,7 @@ ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& e
 }
 
 ExitCode dispatch(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
-                  bool colour) {
+                  const Terminal& terminal) {
   CommandLine line = parse_command_line(words);
   if (line.command == "help") {  // `memfathom help estimate` is `memfathom estimate --help`
     line.global.help = true;
@@ -91,27 +111,27 @@ ExitCode dispatch(const std::vector<std::string>& words, std::ostream& out, std:
     out << "memfathom " << MEMFATHOM_VERSION << '\n';
     return ExitCode::kYes;
   }
-  if (!line.command.empty()) return run_command(line, out, err, colour);
+  if (!line.command.empty()) return run_command(line, out, err, terminal);
   if (line.global.help) {
-    out << help();
+    out << wrapped(help(), terminal.columns);
     return ExitCode::kYes;
   }
-  err << help();
+  err << wrapped(help(), terminal.error_columns);
   return ExitCode::kUsage;
 }
 
 }  // namespace
 
 ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
-                     bool colour) {
+                     const Terminal& terminal) {
   try {
-    const ExitCode code = dispatch(words, out, err, colour);
+    const ExitCode code = dispatch(words, out, err, terminal);
     out.flush();
     if (!out)
       throw Error(ErrorKind::kEnvironment, "standard output cannot be written; is the disk full?");
     return code;
   } catch (const Error& error) {
-    err << "memfathom: " << printable(error.what()) << '\n';
+    err << wrapped(fmt::format("memfathom: {}\n", printable(error.what())), terminal.error_columns);
     return exit_code_of(error.kind());
   } catch (const std::system_error& error) {  // of the file system, streams and threads
     err << "memfathom: the system refused: " << printable(error.what()) << '\n';

@@ -2,17 +2,26 @@
 // only.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "cli/text/language.h"
 
 namespace memfathom {
 
-// Prints errors to `err` and never throws. `colour`: whether `out` is a terminal that supports
-// colour.
+// What the streams of run_program lead to; none of them a terminal unless said.
+struct Terminal {
+  bool colour = false;                     // of `out`
+  std::size_t columns = 0;                 // of `out`; 0: no terminal
+  std::size_t error_columns = 0;           // of `err`
+  Language language = Language::kEnglish;  // of the environment; --lang decides before it
+};
+
+// Prints errors to `err` and never throws.
 ExitCode run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err,
-                     bool colour);
+                     const Terminal& terminal);
 
 }  // namespace memfathom

@@ -4,18 +4,22 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/text/language.h"
 #include "core/table.h"
 
 namespace memfathom {
 
-inline std::string rendered(const Table& table, const Context& context) {
+// Titles of columns are translated here, cells by whoever writes them.
+inline std::string rendered(Table table, const Context& context) {
+  table.rename_columns(
+      [&](const std::string& title) { return translated(context.language, title); });
   switch (context.format) {
     case Format::kCsv: return table.csv();
     case Format::kMarkdown: return table.markdown();
     case Format::kTable:
     case Format::kJson: break;
   }
-  return table.text(context.colour);
+  return table.text(context.colour, context.columns);
 }
 
 }  // namespace memfathom

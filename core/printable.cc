@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "core/utf8.h"
+#include "core/wrap.h"
 
 namespace memfathom {
 namespace {
@@ -64,7 +65,7 @@ std::string printable(std::string_view text, bool colours) {
 PrintableBuffer::~PrintableBuffer() { pass_on(pending_.size()); }
 
 void PrintableBuffer::pass_on(std::size_t bytes) {
-  output_ << printable(std::string_view(pending_).substr(0, bytes), colours_);
+  output_ << wrapped(printable(std::string_view(pending_).substr(0, bytes), colours_), columns_);
   pending_.erase(0, bytes);
 }
 

@@ -1,6 +1,7 @@
 // printable: text from outside, made safe to show on a terminal.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <streambuf>
 #include <string>
@@ -14,10 +15,12 @@ namespace memfathom {
 // sequences that styled() (core/table.h) writes pass.
 std::string printable(std::string_view text, bool colours = false);
 
-// A stream buffer that passes lines on to another one, printable.
+// A stream buffer that passes lines on to another one, printable and wrapped to `columns` (0: as
+// they are).
 class PrintableBuffer final : public std::streambuf {
  public:
-  PrintableBuffer(std::ostream& output, bool colours) : output_(output), colours_(colours) {}
+  PrintableBuffer(std::ostream& output, bool colours, std::size_t columns = 0)
+      : output_(output), colours_(colours), columns_(columns) {}
   ~PrintableBuffer() override;
   PrintableBuffer(const PrintableBuffer&) = delete;
   PrintableBuffer& operator=(const PrintableBuffer&) = delete;
@@ -32,6 +35,7 @@ class PrintableBuffer final : public std::streambuf {
 
   std::ostream& output_;
   bool colours_;
+  std::size_t columns_;
   std::string pending_;  // the beginning of a line
 };
 

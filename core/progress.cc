@@ -1,13 +1,13 @@
 #include "core/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <ostream>
 
+#include "core/terminal.h"
 #include "core/utf8.h"
 
 namespace memfathom {
@@ -19,11 +19,6 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::size_t terminal_columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 }  // namespace
 
 ProgressMode progress_mode(int file_descriptor, bool quiet) {
@@ -32,7 +27,8 @@ ProgressMode progress_mode(int file_descriptor, bool quiet) {
 }
 
 Progress::Progress(std::ostream& out, ProgressMode mode, std::string what, std::int64_t total)
-    : Progress(out, mode, std::move(what), total, steady_seconds, terminal_columns()) {}
+    : Progress(out, mode, std::move(what), total, steady_seconds, terminal_columns(STDERR_FILENO)) {
+}
 
 Progress::Progress(std::ostream& out, ProgressMode mode, std::string what, std::int64_t total,
                    Clock clock, std::size_t columns)

@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <utility>
 
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/utf8.h"
+#include "core/wrap.h"
 
 namespace memfathom {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr std::string_view kBelowIndent = "    ";
 
 const char* code_of(Style style) {
   switch (style) {
@@ -103,39 +106,99 @@ void Table::add_row(std::vector<Cell> cells) {
 
 void Table::add_rule() { rule_pending_ = true; }
 
-std::vector<std::size_t> Table::widths() const {
+std::size_t Table::Layout::total() const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < width.size(); ++i) {
+    if (!is_below[i]) sum += width[i] + kGap.size();
+  }
+  return sum - std::min(sum, kGap.size());
+}
+
+std::vector<std::size_t> Table::widths(std::size_t (*width_of)(std::string_view)) const {
   std::vector<std::size_t> result;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const bool whole = columns_[i].align == Align::kRight;  // quantities
     std::size_t width = display_width(columns_[i].title);
-    for (const Row& row : rows_)
-      width = std::max(width, display_width(without_controls(row.cells[i].text)));
+    for (const Row& row : rows_) {
+      const std::string cell = without_controls(row.cells[i].text);
+      width = std::max(width, whole ? display_width(cell) : width_of(cell));
+    }
     result.push_back(width);
   }
   return result;
 }
 
-std::string Table::text(bool colour) const {
-  const std::vector<std::size_t> width = widths();
-  std::size_t total = 0;
-  for (const std::size_t w : width) total += w + kGap.size();
-  const std::string rule(total - std::min(total, kGap.size()), '-');
+Table::Layout Table::layout(std::size_t columns) const {
+  Layout widest{widths(display_width), std::vector<bool>(columns_.size(), false)};
+  if (columns == 0) return widest;
+  Layout narrowest{widths(unbroken_width), widest.is_below};
+  while (narrowest.total() > columns) {
+    std::size_t chosen = 0;  // the first column stays: it says what a row is about
+    const auto rank = [&](std::size_t i) {
+      return std::pair(columns_[i].align == Align::kLeft, widest.width[i]);
+    };
+    for (std::size_t i = 1; i < columns_.size(); ++i) {
+      if (!narrowest.is_below[i] && (chosen == 0 || rank(i) >= rank(chosen))) chosen = i;
+    }
+    if (chosen == 0) break;
+    narrowest.is_below[chosen] = true;
+  }
+  widest.is_below = narrowest.is_below;
+  while (widest.total() > std::max(columns, narrowest.total())) {
+    std::size_t chosen = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (widest.is_below[i] || widest.width[i] <= narrowest.width[i]) continue;
+      if (chosen == columns_.size() || widest.width[i] > widest.width[chosen]) chosen = i;
+    }
+    --widest.width[chosen];
+  }
+  return widest;
+}
 
+void Table::append_row(std::string& out, const Row& row, const Layout& layout, std::size_t columns,
+                       bool colour) const {
+  std::vector<std::vector<std::string>> cells;
+  std::size_t height = 1;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::string cell = without_controls(row.cells[i].text);
+    const bool fits = display_width(cell) <= layout.width[i];
+    cells.push_back(fits ? std::vector{cell} : wrapped_lines(cell, layout.width[i]));
+    if (!layout.is_below[i]) height = std::max(height, cells.back().size());
+  }
+  for (std::size_t at = 0; at < height; ++at) {
+    std::string line;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (layout.is_below[i]) continue;
+      if (i > 0) line += kGap;
+      line += padded(at < cells[i].size() ? cells[i][at] : "", layout.width[i], columns_[i].align,
+                     row.cells[i].style, colour);
+    }
+    append_line(out, line);
+  }
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!layout.is_below[i] || row.cells[i].text.empty()) continue;
+    const std::string named =
+        fmt::format("{}: {}", columns_[i].title, without_controls(row.cells[i].text));
+    for (const std::string& line : wrapped_lines(named, columns - kBelowIndent.size()))
+      append_line(out, std::string(kBelowIndent) + styled(line, row.cells[i].style, colour));
+  }
+}
+
+std::string Table::text(bool colour, std::size_t columns) const {
+  const Layout chosen = layout(columns);
+  const std::string rule(chosen.total(), '-');
   std::string out;
   std::string line;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (chosen.is_below[i]) continue;
     if (i > 0) line += kGap;
-    line += padded(columns_[i].title, width[i], columns_[i].align, Style::kBold, colour);
+    line += padded(columns_[i].title, chosen.width[i], columns_[i].align, Style::kBold, colour);
   }
   append_line(out, line);
   append_line(out, rule);
   for (const Row& row : rows_) {
     if (row.rule_before) append_line(out, rule);
-    line.clear();
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (i > 0) line += kGap;
-      line += padded(row.cells[i].text, width[i], columns_[i].align, row.cells[i].style, colour);
-    }
-    append_line(out, line);
+    append_row(out, row, chosen, columns, colour);
   }
   return out;
 }

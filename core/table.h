@@ -1,6 +1,7 @@
 // Table: rows rendered as aligned text, markdown or CSV.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,12 +36,19 @@ class Table {
   // A line across the table before the next row, e.g. above a total (text only).
   void add_rule();
 
+  // Replaces every title by what `rename` returns for it.
+  template <typename Rename>
+  void rename_columns(Rename rename) {
+    for (Column& column : columns_) column.title = rename(column.title);
+  }
+
   bool empty() const { return rows_.empty(); }
 
   // Columns are aligned by terminal width (CJK takes two columns). Control characters in cells
   // become spaces, because cells may come from files. Escape sequences are written only if
-  // `colour`.
-  std::string text(bool colour) const;
+  // `colour`. A table wider than `columns` is narrowed: cells of words wrap, and where that is not
+  // enough the widest columns follow below their row, each with its title. 0: any width.
+  std::string text(bool colour, std::size_t columns = 0) const;
   std::string markdown() const;
   std::string csv() const;  // RFC 4180
 
@@ -49,7 +57,16 @@ class Table {
     std::vector<Cell> cells;
     bool rule_before = false;
   };
-  std::vector<std::size_t> widths() const;
+  struct Layout {
+    std::vector<std::size_t> width;
+    std::vector<bool> is_below;
+
+    std::size_t total() const;
+  };
+  std::vector<std::size_t> widths(std::size_t (*width_of)(std::string_view)) const;
+  Layout layout(std::size_t columns) const;
+  void append_row(std::string& out, const Row& row, const Layout& layout, std::size_t columns,
+                  bool colour) const;
 
   std::vector<Column> columns_;
   std::vector<Row> rows_;

@@ -20,6 +20,7 @@
 #include "cli/text/estimate_text.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "core/wrap.h"
 
 namespace memfathom {
 namespace {
@@ -175,7 +176,9 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
     throw Error(ErrorKind::kUsage, "check needs a target: add --gpu rtx-4090 or --gpu-memory 24");
   }
   const bool run = status != VerdictStatus::kDoesNotFit && !(strict && is_undecided(estimate));
-  if (!context.quiet || !run) context.err << printable(verdict_sentence(estimate, false));
+  if (!context.quiet || !run)
+    context.err << wrapped(printable(verdict_sentence(estimate, false, context.language)),
+                           context.error_columns);
   if (!run) {
     if (!command.empty())
       context.err << fmt::format("{} was not run{}\n", printable(command.front()),

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "cli/render.h"
+#include "cli/text/estimate_text.h"
+#include "cli/text/language.h"
 
 namespace memfathom {
 namespace {
@@ -61,7 +63,8 @@ std::vector<Column> columns_of(const StrategyComparison& comparison, const Visib
   return columns;
 }
 
-void add_targets(const ComparedStrategy& row, bool exact, std::vector<Cell>& cells) {
+void add_targets(const ComparedStrategy& row, bool exact, Language language,
+                 std::vector<Cell>& cells) {
   for (const ComparedTarget& target : row.targets) {
     const Style style = style_of(target.verdict.status);
     if (exact) {
@@ -69,15 +72,15 @@ void add_targets(const ComparedStrategy& row, bool exact, std::vector<Cell>& cel
       cells.emplace_back(fmt::format("{}", target.verdict.headroom->count()));
     } else {
       const Bytes left = *target.verdict.headroom;
-      cells.emplace_back(fmt::format("{}, {} {}", to_string(target.verdict.status),
-                                     to_string(left.count() < 0 ? -left : left),
-                                     left.count() < 0 ? "too much" : "left"),
+      cells.emplace_back(translated(language, left.count() < 0 ? "{}, {} too much" : "{}, {} left",
+                                    {verdict_text(target.verdict.status, language),
+                                     to_string(left.count() < 0 ? -left : left)}),
                          style);
     }
   }
 }
 
-Table table_of(const StrategyComparison& comparison, bool exact) {
+Table table_of(const StrategyComparison& comparison, bool exact, Language language) {
   const VisibleColumns shown = shown_columns(comparison);
   Table table(columns_of(comparison, shown, exact));
   const auto size = [&](const std::optional<Bytes>& bytes) {
@@ -102,8 +105,9 @@ Table table_of(const StrategyComparison& comparison, bool exact) {
     if (exact) cells.emplace_back(size(estimate.totals.host_peak));
     if (shown.host || exact) cells.emplace_back(size(estimate.totals.host_of_node()));
     if (shown.verdict || exact)
-      cells.emplace_back(to_string(estimate.verdict.status), style_of(estimate.verdict.status));
-    add_targets(row, exact, cells);
+      cells.emplace_back(verdict_text(estimate.verdict.status, language),
+                         style_of(estimate.verdict.status));
+    add_targets(row, exact, language, cells);
     table.add_row(std::move(cells));
   }
   return table;
@@ -112,7 +116,7 @@ Table table_of(const StrategyComparison& comparison, bool exact) {
 }  // namespace
 
 std::string comparison_text(const StrategyComparison& comparison, const Context& context) {
-  return rendered(table_of(comparison, context.format == Format::kCsv), context);
+  return rendered(table_of(comparison, context.format == Format::kCsv, context.language), context);
 }
 
 }  // namespace memfathom

@@ -11,6 +11,8 @@
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
+#include "cli/text/estimate_text.h"
+#include "cli/text/language.h"
 #include "estimator/json/estimate_json.h"
 #include "estimator/json/lists_json.h"
 #include "estimator/readers/unread_keys.h"
@@ -20,7 +22,7 @@ namespace memfathom {
 namespace {
 
 // `exact`: sizes in bytes, for machine-readable output.
-Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact) {
+Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact, Language language) {
   const auto size = [&](Bytes bytes) {
     return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
   };
@@ -37,7 +39,7 @@ Table table_of(const std::vector<GpuFit>& gpus, bool with_job, bool exact) {
       const Estimate& estimate = *gpu.estimate;
       cells.insert(cells.begin() + 2,
                    {Cell(size(estimate.totals.device_peak)), Cell(size(*estimate.verdict.headroom)),
-                    Cell(to_string(estimate.verdict.status))});
+                    Cell(verdict_text(estimate.verdict.status, language))});
     }
     table.add_row(std::move(cells));
   }
@@ -70,7 +72,8 @@ ExitCode run_gpus(const Arguments& arguments, Context& context) {
         "the job fits on none of the listed GPUs; run memfathom recommend for changes that make it "
         "smaller");
   } else {
-    context.out << rendered(table_of(gpus, only_fitting, context.format == Format::kCsv), context);
+    context.out << rendered(
+        table_of(gpus, only_fitting, context.format == Format::kCsv, context.language), context);
   }
   return gpus.empty() ? ExitCode::kNo : ExitCode::kYes;
 }

@@ -10,6 +10,7 @@
 #include "cli/estimate/rule_text.h"
 #include "cli/text/estimate_text.h"
 #include "cli/text/gpu_text.h"
+#include "cli/text/language.h"
 #include "core/error.h"
 #include "estimator/job/describe.h"
 #include "estimator/json/answer_json.h"
@@ -19,10 +20,13 @@ namespace memfathom {
 namespace {
 
 // Points to `recommend` if no single change is enough.
-const char* hint_of(const std::vector<Suggestion>& suggestions) {
+std::string hint_of(const std::vector<Suggestion>& suggestions, Language language) {
   const bool enough = std::any_of(suggestions.begin(), suggestions.end(),
                                   [](const Suggestion& one) { return one.fits; });
-  return enough ? "" : "no single change is enough; run memfathom recommend for combinations\n";
+  if (enough) return "";
+  return translated(language,
+                    "no single change is enough; run memfathom recommend for combinations") +
+         "\n";
 }
 
 void print_text(const EstimateAnswer& answer, const JobInput& input, bool explain,
@@ -31,10 +35,12 @@ void print_text(const EstimateAnswer& answer, const JobInput& input, bool explai
   const bool for_people = context.format != Format::kCsv;
   if (answer.gpu != nullptr && for_people) context.out << gpu_text(*answer.gpu, context);
   context.out << estimate_text(estimate, describe(input.document, input.job), context, explain);
-  if (answer.rule && for_people) context.out << rule_text(*answer.rule, estimate);
+  if (answer.rule && for_people) context.out << rule_text(*answer.rule, estimate, context.language);
   if (!estimate.suggestions.empty() && for_people)
-    context.out << "\nchanges that save memory:\n"
-                << suggestions_text(estimate.suggestions, context) << hint_of(estimate.suggestions);
+    context.out << "\n"
+                << translated(context.language, "changes that save memory") << ":\n"
+                << suggestions_text(estimate.suggestions, context)
+                << hint_of(estimate.suggestions, context.language);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cli/text/count_text.h"
 #include "cli/text/estimate_text.h"
 #include "cli/text/gpu_text.h"
+#include "cli/text/language.h"
 #include "core/yaml_text.h"
 #include "estimator/job/describe.h"
 #include "estimator/readers/write_back.h"
@@ -13,7 +14,8 @@
 namespace memfathom {
 namespace {
 
-std::string heading(const char* words, const Context& context) {
+std::string heading(const char* english, const Context& context) {
+  const std::string words = translated(context.language, english);
   return context.format == Format::kMarkdown ? fmt::format("\n### {}\n\n", words)
                                              : fmt::format("\n{}:\n", words);
 }
@@ -45,7 +47,8 @@ std::string in_source_format(const Patch& patch, const JobInput& input, const Co
                   context);
   }
   for (const KeyChange& change : written.left_over)
-    text += fmt::format("  set manually: {}\n", manual_setting(change));
+    text +=
+        "  " + translated(context.language, "set manually: {}", {manual_setting(change)}) + "\n";
   return text;
 }
 
@@ -57,45 +60,48 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
   for (const LargestExtent& extent : recommendation.largest) {
     table.add_row({extent.name, fmt::format("{}", extent.now),
                    extent.largest
-                       ? fmt::format("{}{}", extent.at_least ? "at least " : "", *extent.largest)
-                       : "none",
+                       ? translated(context.language, extent.at_least ? "at least {}" : "{}",
+                                    {fmt::format("{}", *extent.largest)})
+                       : translated(context.language, "none"),
                    extent.largest ? to_string(extent.device_peak) : ""});
   }
   return rendered(table, context);
 }
 
 // Whether the unchanged job fits; if only its upper bound does not, explains why.
-std::string verdict_words(const Recommendation& recommendation) {
+std::string verdict_words(const Recommendation& recommendation, Language language) {
   if (recommendation.base.verdict.status == VerdictStatus::kUndecided)
-    return "whether it fits is undecided, because keys that may change the memory were not read";
-  if (recommendation.fits) return "it fits";
+    return translated(
+        language,
+        "whether it fits is undecided, because keys that may change the memory were not read");
+  if (recommendation.fits) return translated(language, "it fits");
   const Totals& totals = recommendation.base.totals;
-  if (totals.device_peak > *recommendation.available) return "it does not fit";
+  if (totals.device_peak > *recommendation.available)
+    return translated(language, "it does not fit");
   const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
-  return fmt::format("it may not fit: the interval reaches {}{}", to_string(totals.device_high),
-                     probability
-                         ? ", the probability of fitting is " + probability_text(*probability)
-                         : std::string());
+  return translated(language, "it may not fit: the interval reaches {}",
+                    {to_string(totals.device_high)}) +
+         (probability ? translated(language, ", the probability of fitting is {}",
+                                   {probability_text(*probability)})
+                      : std::string());
 }
 
-std::string base_text(const Recommendation& recommendation, const JobInput& input) {
-  std::string text = job_text(describe(input.document, input.job), recommendation.base);
-  text += fmt::format("the job takes {}", to_string(recommendation.base.totals.device_peak));
+std::string base_text(const Recommendation& recommendation, const JobInput& input,
+                      Language language) {
+  std::string text = job_text(describe(input.document, input.job), recommendation.base, language);
+  text +=
+      translated(language, "the job takes {}", {to_string(recommendation.base.totals.device_peak)});
   if (!recommendation.available)
-    return text + "; no target given: add --gpu rtx-4090 or --gpu-memory 24 to see what fits\n";
-  return text + fmt::format(", and {} of {} may be used: {}\n",
-                            to_string(*recommendation.available),
-                            to_string(*recommendation.base.verdict.capacity),
-                            verdict_words(recommendation));
-}
-
-std::string remarks_text(const Estimate& estimate) {
-  std::string text;
-  for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
-  for (const std::string& sentence : estimate.not_modelled)
-    text += "not modelled: " + sentence + "\n";
-  for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
-  return text;
+    return text +
+           translated(language,
+                      "; no target given: add --gpu rtx-4090 or --gpu-memory 24 to see what fits") +
+           "\n";
+  return text +
+         translated(language, ", and {} of {} may be used: {}",
+                    {to_string(*recommendation.available),
+                     to_string(*recommendation.base.verdict.capacity),
+                     verdict_words(recommendation, language)}) +
+         "\n";
 }
 
 // The configurations in order; a repeated one refers to the previous one.
@@ -104,9 +110,14 @@ std::string configurations_text(const Recommendation& recommendation, const JobI
   std::string text;
   const Configuration* before = nullptr;
   for (const Configuration& configuration : recommendation.configurations) {
-    const std::string title = fmt::format("{} ({})", configuration.name, configuration.aim);
+    const std::string title =
+        fmt::format("{} ({})", translated(context.language, configuration.name),
+                    translated(context.language, configuration.aim));
     if (before != nullptr && to_yaml(configuration.patch) == to_yaml(before->patch)) {
-      text += heading(title.c_str(), context) + fmt::format("  as {}\n", before->name);
+      text +=
+          heading(title.c_str(), context) +
+          translated(context.language, "  as {}", {translated(context.language, before->name)}) +
+          "\n";
     } else {
       text += configuration_text(configuration, title, input, context);
     }
@@ -120,7 +131,7 @@ std::string preflight_text(const std::vector<PreflightItem>& list, const Context
   std::string text = heading("before you start", context);
   for (const PreflightItem& item : list)
     text += fmt::format("{}[{}] {}\n", context.format == Format::kMarkdown ? "- " : "  ",
-                        item.done ? 'x' : ' ', item.text);
+                        item.done ? 'x' : ' ', translated(context.language, item.text));
   return text;
 }
 
@@ -130,15 +141,20 @@ std::string configuration_text(const Configuration& configuration, const std::st
                                const JobInput& input, const Context& context) {
   const bool markdown = context.format == Format::kMarkdown;
   std::string text = heading(title.c_str(), context);
-  text += fmt::format("{}{}, {:.0f} % of the free memory, effective batch {}", markdown ? "" : "  ",
-                      to_string(configuration.device_peak), 100 * configuration.used_fraction,
-                      configuration.effective_batch);
+  const Language language = context.language;
+  text += (markdown ? "" : "  ") +
+          translated(language, "{}, {} % of the free memory, effective batch {}",
+                     {to_string(configuration.device_peak),
+                      fmt::format("{:.0f}", 100 * configuration.used_fraction),
+                      fmt::format("{}", configuration.effective_batch)});
   if (configuration.host_of_node)
-    text += fmt::format(", {} on the host", to_string(*configuration.host_of_node));
-  if (configuration.changes.empty()) return text + ": the job as it is\n";
-  text += fmt::format(", about {} the time ({})", time_text(configuration.time_factor),
-                      configuration.time_basis);
-  if (!configuration.trains_the_same) text += "; this is different training";
+    text += translated(language, ", {} on the host", {to_string(*configuration.host_of_node)});
+  if (configuration.changes.empty())
+    return text + translated(language, ": the job as it is") + "\n";
+  text += translated(
+      language, ", about {} the time ({})",
+      {time_text(configuration.time_factor), translated(language, configuration.time_basis)});
+  if (!configuration.trains_the_same) text += translated(language, "; this is different training");
   text += markdown ? "\n\n" : "\n";
   return text + (input.has_foreign_files()
                      ? in_source_format(patch_of(configuration.patch), input, context)
@@ -159,11 +175,12 @@ std::string frontier_text(const std::vector<FrontierPoint>& frontier, const Cont
   for (const FrontierPoint& point : frontier) {
     std::string changes;
     for (const std::string& change : point.changes)
-      changes += (changes.empty() ? "" : "; ") + change;
+      changes += (changes.empty() ? "" : "; ") + translated(context.language, change);
     table.add_row({exact ? fmt::format("{:.4f}", point.time_factor) : time_text(point.time_factor),
                    size(point.device_peak), point.host_of_node ? size(*point.host_of_node) : "",
-                   point.fits ? "yes" : "no", point.trains_the_same ? "same" : "different",
-                   changes.empty() ? "none" : changes});
+                   translated(context.language, point.fits ? "yes" : "no"),
+                   translated(context.language, point.trains_the_same ? "same" : "different"),
+                   changes.empty() ? translated(context.language, "none") : changes});
   }
   return rendered(table, context);
 }
@@ -184,10 +201,11 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
       return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
     };
     table.add_row(
-        {fmt::format("{}", ++number), suggestion.kind, suggestion.change, size(suggestion.saves),
-         size(suggestion.device_peak), suggestion.fits ? "yes" : "no",
+        {fmt::format("{}", ++number), translated(context.language, suggestion.kind),
+         translated(context.language, suggestion.change), size(suggestion.saves),
+         size(suggestion.device_peak), translated(context.language, suggestion.fits ? "yes" : "no"),
          exact ? fmt::format("{:.4f}", suggestion.time_factor) : time_text(suggestion.time_factor),
-         suggestion.costs});
+         translated(context.language, suggestion.costs)});
   }
   return rendered(table, context);
 }
@@ -199,7 +217,7 @@ std::string recommendation_text(const Recommendation& recommendation,
     return recommendation.frontier.empty() ? suggestions_text(recommendation.suggestions, context)
                                            : frontier_text(recommendation.frontier, context);
   std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
-  text += base_text(recommendation, input);
+  text += base_text(recommendation, input, context.language);
   if (!recommendation.suggestions.empty())
     text += heading("changes, what costs least first", context) +
             suggestions_text(recommendation.suggestions, context);
@@ -210,12 +228,18 @@ std::string recommendation_text(const Recommendation& recommendation,
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=
-        "\nno combination of changes makes the job fit; use a larger GPU, more GPUs or a "
-        "smaller model (memfathom gpus --fits)\n";
+        "\n" +
+        translated(context.language,
+                   "no combination of changes makes the job fit; use a larger GPU, more GPUs or "
+                   "a smaller model (memfathom gpus --fits)") +
+        "\n";
   }
   text += preflight_text(list, context);
-  std::string remarks = remarks_text(recommendation.base);
-  if (!recommendation.suggestions.empty()) remarks += "time: " + recommendation.speed + "\n";
+  std::string remarks = remarks_text(recommendation.base, context.language);
+  if (!recommendation.suggestions.empty())
+    remarks += translated(context.language, "time: {}",
+                          {translated(context.language, recommendation.speed)}) +
+               "\n";
   if (!remarks.empty()) text += "\n" + remarks;
   return text;
 }

@@ -3,11 +3,12 @@
 
 #include <string>
 
+#include "cli/text/language.h"
 #include "estimator/advise/rule_of_thumb.h"
 #include "estimator/answer/estimate.h"
 
 namespace memfathom {
 
-std::string rule_text(const RuleOfThumb& rule, const Estimate& estimate);
+std::string rule_text(const RuleOfThumb& rule, const Estimate& estimate, Language language);
 
 }  // namespace memfathom

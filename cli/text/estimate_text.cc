@@ -31,7 +31,7 @@ Table components_csv(const Estimate& estimate) {
 }
 
 // Largest first; components that round to 0.0 % share one line unless all are requested.
-Table components_table(const Estimate& estimate, bool all) {
+Table components_table(const Estimate& estimate, bool all, Language language) {
   Table table({{"component"}, {"memory", Align::kRight}, {"share", Align::kRight}, {"source"}});
   const Bytes whole = estimate.totals.device_peak;
   std::vector<ComponentLine> lines = estimate.components;
@@ -44,17 +44,18 @@ Table components_table(const Estimate& estimate, bool all) {
   const auto first_small = std::find_if(lines.begin(), lines.end(), small);
   const auto end = all || lines.end() - first_small < 2 ? lines.end() : first_small;
   for (auto line = lines.begin(); line != end; ++line) {
-    table.add_row({component_name(*line), to_string(line->bytes), percent(line->bytes, whole),
-                   to_string(line->source)});
+    table.add_row({component_name(*line, language), to_string(line->bytes),
+                   percent(line->bytes, whole), translated(language, to_string(line->source))});
   }
   if (end != lines.end()) {
     Bytes rest;
     for (auto line = end; line != lines.end(); ++line) rest += line->bytes;
-    table.add_row({fmt::format("{} smaller components", lines.end() - end), to_string(rest),
-                   percent(rest, whole), "see --explain"});
+    table.add_row(
+        {translated(language, "{} smaller components", {std::to_string(lines.end() - end)}),
+         to_string(rest), percent(rest, whole), translated(language, "see --explain")});
   }
   table.add_rule();
-  table.add_row({{"device peak", Style::kBold},
+  table.add_row({{translated(language, "device peak"), Style::kBold},
                  {to_string(estimate.totals.device_peak), Style::kBold},
                  "100.0 %",
                  ""});
@@ -62,20 +63,21 @@ Table components_table(const Estimate& estimate, bool all) {
 }
 
 // The steady-state phase with the allocated peak; empty if unknown.
-std::string phase_of_peak(const Estimate& estimate) {
+std::string phase_of_peak(const Estimate& estimate, Language language) {
   for (const PhaseLine& line : estimate.phases) {
     if (line.iteration != 1 && line.allocated_peak == estimate.totals.allocated_peak)
-      return " in " + line.name;
+      return translated(language, " in {}", {translated(language, line.name)});
   }
   return "";
 }
 
-std::string host_text(const Totals& totals) {
+std::string host_text(const Totals& totals, Language language) {
   if (!totals.host_peak) return "";
-  std::string text = fmt::format("host memory for offloading: {}", to_string(*totals.host_peak));
+  std::string text =
+      translated(language, "host memory for offloading: {}", {to_string(*totals.host_peak)});
   if (totals.ranks_per_node > 1)
-    text += fmt::format(" per GPU process, {} for the {} processes of a node",
-                        to_string(*totals.host_of_node()), totals.ranks_per_node);
+    text += translated(language, " per GPU process, {} for the {} processes of a node",
+                       {to_string(*totals.host_of_node()), std::to_string(totals.ranks_per_node)});
   return text + "\n";
 }
 
@@ -85,10 +87,8 @@ std::string phases_text(const Estimate& estimate, const Context& context) {
                {"allocated peak", Align::kRight},
                {"reserved", Align::kRight}});
   for (const PhaseLine& line : estimate.phases) {
-    table.add_row({line.name,
-                   line.iteration == 0   ? ""
-                   : line.iteration == 1 ? "first"
-                                         : "steady",
+    const char* iteration = line.iteration == 0 ? "" : line.iteration == 1 ? "first" : "steady";
+    table.add_row({translated(context.language, line.name), translated(context.language, iteration),
                    to_string(line.allocated_peak), to_string(line.reserved)});
   }
   return rendered(table, context);
@@ -106,93 +106,121 @@ std::string explanation(const Estimate& estimate) {
 
 }  // namespace
 
-std::string verdict_sentence(const Estimate& estimate, bool colour) {
+std::string verdict_text(VerdictStatus status, Language language) {
+  const std::string word = to_string(status);
+  // A message of its own: "fits" is a heading too.
+  return language == Language::kEnglish ? word : translated(language, "verdict: " + word);
+}
+
+std::string verdict_sentence(const Estimate& estimate, bool colour, Language language) {
   const Verdict& verdict = estimate.verdict;
   if (verdict.status == VerdictStatus::kUnknown) {
-    return "no target given: add --gpu rtx-4090 or --gpu-memory 24 for a verdict\n";
+    return translated(language,
+                      "no target given: add --gpu rtx-4090 or --gpu-memory 24 for a verdict") +
+           "\n";
   }
+  const std::string gpu = verdict.gpu.empty() ? "" : translated(language, " on {}", {verdict.gpu});
+  const std::string peak = to_string(estimate.totals.device_peak);
   if (verdict.status == VerdictStatus::kUndecided) {
-    return fmt::format(
-        "{}{}: {} of {} available are counted, but keys that may change the memory were not read\n",
-        styled("undecided", Style::kWarning, colour),
-        verdict.gpu.empty() ? "" : " on " + verdict.gpu, to_string(estimate.totals.device_peak),
-        to_string(*verdict.available));
+    return styled(verdict_text(verdict.status, language), Style::kWarning, colour) + gpu +
+           translated(language,
+                      ": {} of {} available are counted, but keys that may change the memory were "
+                      "not read",
+                      {peak, to_string(*verdict.available)}) +
+           "\n";
   }
   const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
-  const std::string word = verdict.status == VerdictStatus::kFits ? "fits"
-                           : fits                                 ? "tight"
-                                                                  : "does not fit";
+  const std::string word = !fits && language == Language::kEnglish
+                               ? "does not fit"
+                               : verdict_text(verdict.status, language);
   const Style style = verdict.status == VerdictStatus::kFits ? Style::kGood
                       : fits                                 ? Style::kWarning
                                                              : Style::kBad;
-  std::string text = styled(word, style, colour);
-  if (!verdict.gpu.empty()) text += " on " + verdict.gpu;
-  text += fmt::format(": {} of {} available", to_string(estimate.totals.device_peak),
-                      to_string(*verdict.available));
+  std::string text = styled(word, style, colour) + gpu;
+  text += translated(language, ": {} of {} available", {peak, to_string(*verdict.available)});
   const bool left = verdict.headroom->count() >= 0;
   const Bytes rest = left ? *verdict.headroom : -*verdict.headroom;
-  text += fmt::format(", {} ({}) {}", to_string(rest), percent(rest, *verdict.available),
-                      left ? "left" : "too much");
+  text += translated(language, left ? ", {} ({}) left" : ", {} ({}) too much",
+                     {to_string(rest), percent(rest, *verdict.available)});
   if (verdict.probability_fits)
-    text += fmt::format("; probability of fitting {}", probability_text(*verdict.probability_fits));
+    text += translated(language, "; probability of fitting {}",
+                       {probability_text(*verdict.probability_fits)});
   return text + "\n";
 }
 
-std::string totals_sentence(const Estimate& estimate) {
+std::string totals_sentence(const Estimate& estimate, Language language) {
   const Totals& totals = estimate.totals;
-  std::string text = "device " + to_string(totals.device_peak);
+  std::string text = translated(language, "device {}", {to_string(totals.device_peak)});
   if (totals.device_high > totals.device_low) {
-    text += fmt::format(" ({:.0f} %: {} to {})", 100 * totals.interval,
-                        to_string(totals.device_low), to_string(totals.device_high));
+    text += translated(language, " ({} %: {} to {})",
+                       {fmt::format("{:.0f}", 100 * totals.interval), to_string(totals.device_low),
+                        to_string(totals.device_high)});
   }
   if (totals.comfortable_peak)
-    text += fmt::format("; comfortable on a GPU with {}", to_string(*totals.comfortable_peak));
-  return text + fmt::format(", reserved {}, allocated {}{}\n", to_string(totals.reserved_peak),
-                            to_string(totals.allocated_peak), phase_of_peak(estimate));
+    text += translated(language, "; comfortable on a GPU with {}",
+                       {to_string(*totals.comfortable_peak)});
+  return text +
+         translated(language, ", reserved {}, allocated {}",
+                    {to_string(totals.reserved_peak), to_string(totals.allocated_peak)}) +
+         phase_of_peak(estimate, language) + "\n";
 }
 
-std::string calibration_sentence(const CalibrationNote& note) {
+std::string calibration_sentence(const CalibrationNote& note, Language language) {
   const std::string day = note.created.substr(0, 10);
   switch (note.status) {
-    case CalibrationStatus::kCalibrated: return fmt::format("{}, measured on {}", note.name, day);
+    case CalibrationStatus::kCalibrated:
+      return translated(language, "{}, measured on {}", {note.name, day});
     case CalibrationStatus::kStale:
-      return fmt::format("{}, measured on {}, now stale", note.name, day);
+      return translated(language, "{}, measured on {}, now stale", {note.name, day});
     case CalibrationStatus::kPublished:
-      return fmt::format("{}, from published measurements", note.name);
+      return translated(language, "{}, from published measurements", {note.name});
     case CalibrationStatus::kNone: break;
   }
-  return "none for this GPU; using published figures of the current PyTorch "
-         "(memfathom calibrate --framework pytorch measures yours)";
+  return translated(language,
+                    "none for this GPU; using published figures of the current PyTorch "
+                    "(memfathom calibrate --framework pytorch measures yours)");
 }
 
-std::string component_name(const ComponentLine& line) {
-  std::string name(to_string(line.component));
+std::string component_name(const ComponentLine& line, Language language) {
+  std::string name = translated(language, to_string(line.component));
   if (!line.module.empty()) name += " (" + line.module + ")";
   if (!line.coefficient.empty() && line.coefficient != to_string(line.component))
     name += ": " + line.coefficient;
   return name;
 }
 
-std::string job_text(const std::string& line, const Estimate& estimate) {
+std::string job_text(const std::string& line, const Estimate& estimate, Language language) {
   std::string text = line;
   if (estimate.parameter_count > 0)
-    text += fmt::format("; {} parameters", count_text(estimate.parameter_count));
+    text += translated(language, "; {} parameters", {count_text(estimate.parameter_count)});
   if (estimate.trainable_count > 0 && estimate.trainable_count < estimate.parameter_count)
-    text += fmt::format(", {} trainable", count_text(estimate.trainable_count));
+    text += translated(language, ", {} trainable", {count_text(estimate.trainable_count)});
   return text + "\n\n";
+}
+
+std::string remarks_text(const Estimate& estimate, Language language) {
+  std::string text;
+  const auto add = [&](std::string_view label, const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : sentences)
+      text += translated(language, label, {translated(language, sentence)}) + "\n";
+  };
+  add("assumed: {}", estimate.assumptions);
+  add("not modelled: {}", estimate.not_modelled);
+  add("warning: {}", estimate.warnings);
+  return text;
 }
 
 std::string estimate_text(const Estimate& estimate, const std::string& job, const Context& context,
                           bool explain) {
   if (context.format == Format::kCsv) return components_csv(estimate).csv();
-  std::string text = job_text(job, estimate) + verdict_sentence(estimate, context.colour);
-  text += totals_sentence(estimate) + host_text(estimate.totals);
-  text += "\n" + rendered(components_table(estimate, explain), context) + "\n";
-  text += fmt::format("calibration: {}\n", calibration_sentence(estimate.calibration));
-  for (const std::string& sentence : estimate.assumptions) text += "assumed: " + sentence + "\n";
-  for (const std::string& sentence : estimate.not_modelled)
-    text += "not modelled: " + sentence + "\n";
-  for (const std::string& sentence : estimate.warnings) text += "warning: " + sentence + "\n";
+  const Language language = context.language;
+  std::string text =
+      job_text(job, estimate, language) + verdict_sentence(estimate, context.colour, language);
+  text += totals_sentence(estimate, language) + host_text(estimate.totals, language);
+  text += "\n" + rendered(components_table(estimate, explain, language), context) + "\n";
+  text += translated(language, "calibration: {}",
+                     {calibration_sentence(estimate.calibration, language)}) +
+          "\n" + remarks_text(estimate, language);
   if (explain) text += "\n" + phases_text(estimate, context) + "\n" + explanation(estimate);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/render.h"
+#include "cli/text/language.h"
 
 namespace memfathom {
 namespace {
@@ -14,10 +15,13 @@ std::string shown(const std::optional<Bytes>& bytes) {
 }  // namespace
 
 std::string gpu_text(const LiveGpu& gpu, const Context& context) {
-  std::string text = fmt::format(
-      "{} {}: {} in all, {} used, {} reserved by the driver, {} available\n", gpu.device,
-      gpu.product, to_string(gpu.total), to_string(gpu.used - gpu.reserved.value_or(Bytes{})),
-      shown(gpu.reserved), to_string(gpu.total - gpu.used));
+  std::string text =
+      translated(context.language,
+                 "{} {}: {} in all, {} used, {} reserved by the driver, {} available",
+                 {gpu.device, gpu.product, to_string(gpu.total),
+                  to_string(gpu.used - gpu.reserved.value_or(Bytes{})), shown(gpu.reserved),
+                  to_string(gpu.total - gpu.used)}) +
+      "\n";
   if (!gpu.processes.empty()) {
     Table table({{"pid", Align::kRight}, {"process"}, {"memory", Align::kRight}});
     for (const GpuProcess& process : gpu.processes) {

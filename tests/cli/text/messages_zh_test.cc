@@ -1,0 +1,135 @@
+#include "cli/text/messages_zh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "cli/text/estimate_text.h"
+#include "cli/text/language.h"
+#include "core/component.h"
+#include "core/document.h"
+#include "core/source.h"
+#include "estimator/advise/changes.h"
+#include "estimator/job/read_job.h"
+
+namespace memfathom {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool has_chinese(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0xE3; });
+}
+
+std::string in_chinese(std::string_view english) { return translated(Language::kChinese, english); }
+
+std::size_t places(std::string_view message) {
+  return static_cast<std::size_t>(std::count(message.begin(), message.end(), '{'));
+}
+
+TEST(ChineseMessagesTest, EachIsThereOnceAndHasTheValuesOfTheEnglishOne) {
+  std::set<std::string_view> seen;
+  for (const Message& message : chinese_messages()) {
+    EXPECT_TRUE(seen.insert(message.english).second) << message.english;
+    EXPECT_EQ(places(message.english), places(message.chinese)) << message.english;
+  }
+}
+
+TEST(ChineseMessagesTest, EveryComponentHasAName) {
+  for (const auto& [component, name] : kEnumNames<Component>)
+    EXPECT_TRUE(has_chinese(in_chinese(name))) << name;
+}
+
+TEST(ChineseMessagesTest, EverySourceHasAName) {
+  for (const auto& [source, name] : kEnumNames<Source>)
+    EXPECT_TRUE(has_chinese(in_chinese(name))) << name;
+}
+
+TEST(ChineseMessagesTest, EveryVerdictHasAWord) {
+  EXPECT_EQ(verdict_text(VerdictStatus::kFits, Language::kChinese), "✅ 安全");
+  EXPECT_EQ(verdict_text(VerdictStatus::kDoesNotFit, Language::kChinese), "❌ 超限");
+  for (const VerdictStatus status :
+       {VerdictStatus::kTight, VerdictStatus::kUndecided, VerdictStatus::kUnknown})
+    EXPECT_TRUE(has_chinese(verdict_text(status, Language::kChinese))) << to_string(status);
+  EXPECT_EQ(verdict_text(VerdictStatus::kFits, Language::kEnglish), "fits");
+}
+
+TEST(ChineseMessagesTest, EveryKindOfSuggestionHasAName) {
+  for (const auto& [kind, name] : kEnumNames<ChangeKind>) {
+    const bool listed =
+        std::any_of(chinese_messages().begin(), chinese_messages().end(),
+                    [name = name](const Message& message) { return message.english == name; });
+    EXPECT_TRUE(listed) << name;
+  }
+}
+
+// Jobs that between them are offered every change.
+TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
+  for (const char* text :
+       {"{model: {preset: gpt2}, training: {precision: fp32, evaluation: {batch_size: 32}}}",
+        "{model: {preset: gpt2}, training: {precision: bf16, lora: {rank: 64}}}",
+        "{model: {preset: gpt2}, training: {mode: inference, precision: fp32}}",
+        "{model: {preset: fno-2d}, training: {precision: fp32}}",
+        "{model: {preset: gpt2}, parallel: {num_gpus: 4}}",
+        "{model: {preset: gpt2}, parallel: {num_gpus: 4, fsdp: full}}",
+        "{model: {modules: [{name: a, model: {preset: gpt2}}, {name: b, model: {preset: gpt2}, "
+        "train: frozen}]}}"}) {
+    const Node document = parse_yaml(text, "job", 0);
+    for (const SingleChange& change : possible_changes(document, read_job(document))) {
+      EXPECT_TRUE(has_chinese(in_chinese(change.costs))) << change.costs;
+      EXPECT_TRUE(has_chinese(in_chinese(change.change)) ||
+                  change.change.find("rank") != std::string::npos)
+          << change.change;
+    }
+  }
+}
+
+TEST(TranslationTest, FindsASentenceByTheWordsAroundItsValues) {
+  EXPECT_EQ(in_chinese("the effective batch of 16 is kept; more, smaller passes take longer"),
+            "有效 batch 16 不变；次数更多、每次更小，耗时更长");
+  EXPECT_EQ(in_chinese("full training -> LoRA of rank 16 over 4-bit weights"),
+            "全量训练 -> LoRA（rank 16，4 位权重）");
+}
+
+TEST(TranslationTest, WhatHasNoTranslationStaysEnglish) {
+  EXPECT_EQ(in_chinese("rope_theta is unusual"), "rope_theta is unusual");
+  EXPECT_EQ(translated(Language::kChinese, "{} apples", {"3"}), "3 apples");
+}
+
+TEST(TranslationTest, PutsValuesWhereTheLanguageWantsThem) {
+  EXPECT_EQ(translated(Language::kChinese, ", and {} of {} may be used: {}", {"9", "10", "{}"}),
+            "，10 中可以使用 9：{}");
+  EXPECT_EQ(translated(Language::kEnglish, ", and {} of {} may be used: {}", {"9", "10", "x"}),
+            ", and 9 of 10 may be used: x");
+}
+
+class EnvironmentLanguageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) unsetenv(name);
+  }
+};
+
+TEST_F(EnvironmentLanguageTest, IsThatOfTheFirstVariableThatIsSet) {
+  EXPECT_EQ(language_of_environment(), Language::kEnglish);
+  setenv("LANG", "zh_CN.UTF-8", 1);
+  EXPECT_EQ(language_of_environment(), Language::kChinese);
+  setenv("LC_MESSAGES", "en_US.UTF-8", 1);
+  EXPECT_EQ(language_of_environment(), Language::kEnglish);
+  setenv("LC_ALL", "zh_CN", 1);
+  EXPECT_EQ(language_of_environment(), Language::kChinese);
+}
+
+TEST_F(EnvironmentLanguageTest, IsEnglishWhereTheTerminalIsNotUtf8) {
+  setenv("LANG", "zh_CN.GB18030", 1);
+  EXPECT_EQ(language_of_environment(), Language::kEnglish);
+  setenv("LANG", "zh_CN.utf8", 1);
+  EXPECT_EQ(language_of_environment(), Language::kChinese);
+}
+
+}  // namespace
+}  // namespace memfathom
