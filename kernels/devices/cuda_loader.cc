@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/companion_files.h"
 #include "core/error.h"
 #include "kernels/devices/module_interface.h"
 
@@ -53,13 +54,7 @@ const CudaModule& open_module(const std::filesystem::path& file) {
 std::vector<std::filesystem::path> cuda_module_search_paths() {
   if (const char* given = std::getenv("MEMFATHOM_CUDA_MODULE"); given != nullptr && *given != '\0')
     return {given};
-  std::vector<std::filesystem::path> places;
-  std::error_code error;
-  if (const auto program = std::filesystem::read_symlink("/proc/self/exe", error); !error) {
-    const auto folder = program.parent_path();
-    places.push_back(folder / kFileName);
-    places.push_back(folder.parent_path() / "lib" / "memfathom" / kFileName);
-  }
+  std::vector<std::filesystem::path> places = companion_places(own_binaries(), "lib", kFileName);
   places.emplace_back(kFileName);
   return places;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/companion_files.h"
 #include "core/error.h"
 #include "core/parallel_for.h"
 #include "kernels/workspaces/architectures.h"
@@ -37,17 +38,15 @@ std::filesystem::path find_planner_program() {
   if (const char* named = std::getenv("MEMFATHOM_CUDNN_PLANNER");
       named != nullptr && *named != '\0')
     return named;
-  std::error_code error;
-  const std::filesystem::path here =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const std::filesystem::path& path :
-       {here / kName, here.parent_path() / "libexec" / "memfathom" / kName}) {
+  const std::vector<std::filesystem::path> binaries = own_binaries();
+  for (const std::filesystem::path& path : companion_places(binaries, "libexec", kName)) {
+    std::error_code error;
     if (std::filesystem::exists(path, error)) return path;
   }
   throw Error(
       ErrorKind::kEnvironment,
       fmt::format("{} is neither beside {} nor in its libexec: this build has no cuDNN planner",
-                  kName, here.string()));
+                  kName, binaries.empty() ? "the program" : binaries.front().string()));
 }
 
 PlannerCommand planner_command(const CudnnPlannerOptions& options) {

@@ -23,8 +23,8 @@ struct CudnnPlannerOptions {
   int processes = 1;  // large batches are dealt to this many
 };
 
-// $MEMFATHOM_CUDNN_PLANNER, else beside this program, else ../libexec/memfathom. Throws
-// Error(kEnvironment) when in none.
+// $MEMFATHOM_CUDNN_PLANNER, else among the companion files, in libexec. Throws Error(kEnvironment)
+// when in none.
 std::filesystem::path find_planner_program();
 
 // How the planner's process is started for these options.

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
 #include <vector>
 
+#include "core/companion_files.h"
 #include "core/error.h"
 #include "kernels/devices/module_interface.h"
 
@@ -17,16 +17,9 @@ namespace {
 
 constexpr const char* kModule = "libmemfathom_cpu.so";
 
-std::vector<std::string> candidates() {
+std::vector<std::filesystem::path> candidates() {
   if (const char* path = std::getenv("MEMFATHOM_CPU_MODULE")) return {path};
-  std::vector<std::string> paths;
-  std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    const std::filesystem::path folder = program.parent_path();
-    paths.push_back((folder / kModule).string());
-    paths.push_back((folder.parent_path() / "lib" / "memfathom" / kModule).string());
-  }
+  std::vector<std::filesystem::path> paths = companion_places(own_binaries(), "lib", kModule);
   paths.emplace_back(kModule);
   return paths;
 }
@@ -34,7 +27,7 @@ std::vector<std::string> candidates() {
 // Reports the first existing file's error, which is more useful than "not found" for the others.
 void* load_module() {
   std::string reason;
-  for (const std::string& path : candidates()) {
+  for (const std::filesystem::path& path : candidates()) {
     if (void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return module;
     reason = dlerror();
     if (std::filesystem::exists(path)) break;
