@@ -100,6 +100,10 @@ def _equal(recorder, func, args, kwargs):
 def _to_copy(recorder, func, args, kwargs):
     x, device = args[0], kwargs.get("device")
     dtype = kwargs.get("dtype") or x.dtype
+    if not isinstance(x, FakeTensor) and x.layout == torch.sparse_coo:
+        parts = [_to_copy(recorder, func, (part,), dict(kwargs, dtype=type)) for part, type in ((x._indices(), torch.int64), (x._values(), dtype))]
+        types = {"dtype": dtype, "layout": torch.sparse_coo, "device": parts[0].device, "is_coalesced": x.is_coalesced()}
+        return recorder.fake.dispatch(aten._sparse_coo_tensor_with_dims_and_tensors.default, (FakeTensor,), (x.sparse_dim(), x.dense_dim(), list(x.shape), *parts), types)
     if not isinstance(x, FakeTensor):  # from the host to the GPU
         layout = torch.empty_like(x, device="meta", dtype=dtype, memory_format=kwargs.get("memory_format") or torch.preserve_format)
         out = recorder.empty(x.shape, dtype, "aten._to_copy", layout.stride(), tag="inputs")
