@@ -12,12 +12,12 @@ import threading
 import weakref
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedOperatorException
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import kernels, values
-from .operations import LARGE, SPECIAL, is_sized_by_values, sized_by_values
+from .operations import LARGE, SPECIAL, is_sized_by_values, sized_by_values, without_shape_function
 
 aten = torch.ops.aten
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
@@ -41,7 +41,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self.fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.events, self.storages, self.count = [], {}, 0
         self.phase, self.module = "load", ""
         self.live = self.peak = self.operations = self.paused = self.transforms = 0
@@ -201,7 +201,10 @@ class Recorder(TorchDispatchMode):
                 self.note(tensor, "earlier")
         if func._schema.is_mutable and args and isinstance(args[0], torch.Tensor) and not isinstance(args[0], FakeTensor):
             return args[0]  # a result on the host has no values
-        out = self.fake.dispatch(func, types, args, kwargs)
+        try:
+            out = self.fake.dispatch(func, types, args, kwargs)
+        except (UnsupportedOperatorException, NotImplementedError):
+            return without_shape_function(self, func, name, args, kwargs)
         call = kernels.call_of(name, args, kwargs)
         if call and "conv" in call:
             self.convolution_types[call["conv"]["dtype"]] = self.convolution_types.get(call["conv"]["dtype"], 0) + 1
