@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "kernels/memory/trace/peak_holders.h"
 #include "kernels/memory/trace/pickle.h"
 #include "tests/support/paths.h"
 
@@ -60,6 +61,29 @@ TEST(SnapshotTest, ReadsTheHistoryOfEitherProtocol) {
 
 TEST(SnapshotTest, IsReadWhereATraceIsExpected) {
   EXPECT_EQ(load_trace(path_of("protocol_4.pickle")).events.size(), 7u);
+}
+
+TEST(SnapshotTest, TellsTheLastFailureAndTheSegments) {
+  const Snapshot snapshot = read_whole_snapshot(sample("failure.pickle"), "failure.pickle");
+  ASSERT_TRUE(snapshot.failure.has_value());
+  EXPECT_EQ(snapshot.failure->requested, 5_MiB);
+  EXPECT_EQ(snapshot.failure->device_free, 1_MiB);
+  EXPECT_EQ(snapshot.failure->line, "train.py:19");
+  EXPECT_EQ(snapshot.reserved, 20_MiB);
+  EXPECT_EQ(snapshot.allocated, 14_MiB);
+  EXPECT_EQ(snapshot.largest_free_block, 4_MiB);
+  // Alive at the failure, not at the peak: what was freed between is gone.
+  const PeakHolders alive =
+      holders_after(snapshot.trace, snapshot.failure->events, HolderKey::kLine);
+  EXPECT_EQ(alive.bytes, 14_MiB);
+  ASSERT_EQ(alive.holders.size(), 2u);
+  EXPECT_EQ(alive.holders[0].name, "train.py:17");
+  EXPECT_EQ(alive.holders[0].bytes, 8_MiB);
+  EXPECT_EQ(peak_holders(snapshot.trace, HolderKey::kLine).bytes, 18_MiB);
+}
+
+TEST(SnapshotTest, HasNoFailureWhereNothingFailed) {
+  EXPECT_FALSE(read_whole_snapshot(sample("protocol_4.pickle"), "a").failure.has_value());
 }
 
 TEST(HostileSnapshotTest, RunsNothing) {
