@@ -19,7 +19,7 @@
 namespace memfathom {
 namespace {
 
-struct Explanation {
+struct Explained {
   Snapshot snapshot;
   HolderKey key = HolderKey::kLine;
   PeakHolders holders;
@@ -44,8 +44,8 @@ ReplayResult replayed(const Trace& trace, bool expandable) {
   return replay(trace, allocator);
 }
 
-Explanation explain(const std::string& path, HolderKey key) {
-  Explanation result;
+Explained explain(const std::string& path, HolderKey key) {
+  Explained result;
   result.snapshot = load(path);
   result.key = key;
   const Trace& trace = result.snapshot.trace;
@@ -63,13 +63,13 @@ Bytes cached(const Snapshot& snapshot) {
   return snapshot.reserved > snapshot.allocated ? snapshot.reserved - snapshot.allocated : Bytes{};
 }
 
-std::vector<std::string> advice_of(const Explanation& explanation) {
+std::vector<std::string> advice_of(const Explained& explained) {
   std::vector<std::string> advice;
-  const Snapshot& snapshot = explanation.snapshot;
-  if (explanation.reserved_peak > explanation.reserved_peak_expandable) {
+  const Snapshot& snapshot = explained.snapshot;
+  if (explained.reserved_peak > explained.reserved_peak_expandable) {
     advice.push_back(fmt::format(
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would reserve {} instead of {}",
-        to_string(explanation.reserved_peak_expandable), to_string(explanation.reserved_peak)));
+        to_string(explained.reserved_peak_expandable), to_string(explained.reserved_peak)));
   }
   if (const std::optional<SnapshotFailure>& failure = snapshot.failure) {
     const Bytes reachable = failure->device_free + cached(snapshot);
@@ -86,8 +86,8 @@ std::vector<std::string> advice_of(const Explanation& explanation) {
                       to_string(failure->requested - reachable)));
     }
   }
-  if (!explanation.holders.holders.empty() && !explanation.holders.holders.front().name.empty()) {
-    const PeakHolder& largest = explanation.holders.holders.front();
+  if (!explained.holders.holders.empty() && !explained.holders.holders.front().name.empty()) {
+    const PeakHolder& largest = explained.holders.holders.front();
     advice.push_back(fmt::format("the most is held by {}: {} in {} tensors",
                                  printable(largest.name), to_string(largest.bytes),
                                  largest.storages));
@@ -95,8 +95,8 @@ std::vector<std::string> advice_of(const Explanation& explanation) {
   return advice;
 }
 
-std::string heading_of(const Explanation& explanation) {
-  const Snapshot& snapshot = explanation.snapshot;
+std::string heading_of(const Explained& explained) {
+  const Snapshot& snapshot = explained.snapshot;
   std::string text;
   if (const std::optional<SnapshotFailure>& failure = snapshot.failure) {
     text = fmt::format("out of memory{}: {} requested, {} free on the GPU\n",
@@ -110,13 +110,13 @@ std::string heading_of(const Explanation& explanation) {
   }
   text +=
       fmt::format("history: {} allocated at its peak, {} reserved ({} with expandable segments)\n",
-                  to_string(explanation.allocated_peak), to_string(explanation.reserved_peak),
-                  to_string(explanation.reserved_peak_expandable));
+                  to_string(explained.allocated_peak), to_string(explained.reserved_peak),
+                  to_string(explained.reserved_peak_expandable));
   return text;
 }
 
-nlohmann::ordered_json json_of(const Explanation& explanation) {
-  const Snapshot& snapshot = explanation.snapshot;
+nlohmann::ordered_json json_of(const Explained& explained) {
+  const Snapshot& snapshot = explained.snapshot;
   nlohmann::ordered_json json{{"schema", "memfathom.explain/1"}, {"failure", nullptr}};
   if (const std::optional<SnapshotFailure>& failure = snapshot.failure) {
     json["failure"] = {{"requested_bytes", failure->requested.count()},
@@ -130,11 +130,11 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
                             {"largest_free_block_bytes", snapshot.largest_free_block.count()}};
   }
   json["history"] = {
-      {"allocated_peak_bytes", explanation.allocated_peak.count()},
-      {"reserved_peak_bytes", explanation.reserved_peak.count()},
-      {"reserved_peak_expandable_bytes", explanation.reserved_peak_expandable.count()}};
-  json["alive"] = holders_json(explanation.holders, explanation.key);
-  json["advice"] = advice_of(explanation);
+      {"allocated_peak_bytes", explained.allocated_peak.count()},
+      {"reserved_peak_bytes", explained.reserved_peak.count()},
+      {"reserved_peak_expandable_bytes", explained.reserved_peak_expandable.count()}};
+  json["alive"] = holders_json(explained.holders, explained.key);
+  json["advice"] = advice_of(explained);
   return json;
 }
 
@@ -147,15 +147,15 @@ ExitCode run_explain(const Arguments& arguments, Context& context) {
   parser.positional("SNAPSHOT", file);
   parser.option("--by", by);
   parser.parse(arguments);
-  const Explanation explanation = explain(file, parse_holder_key(by));
+  const Explained explained = explain(file, parse_holder_key(by));
   if (context.format == Format::kJson) {
-    context.out << json_of(explanation).dump(2) << '\n';
+    context.out << json_of(explained).dump(2) << '\n';
     return ExitCode::kYes;
   }
-  if (context.format != Format::kCsv) context.out << heading_of(explanation);
-  context.out << holders_text(explanation.holders, explanation.key, context);
+  if (context.format != Format::kCsv) context.out << heading_of(explained);
+  context.out << holders_text(explained.holders, explained.key, context);
   if (context.format != Format::kCsv) {
-    for (const std::string& sentence : advice_of(explanation))
+    for (const std::string& sentence : advice_of(explained))
       context.out << "- " << sentence << '\n';
   }
   return ExitCode::kYes;

@@ -14,6 +14,7 @@
 namespace memfathom {
 namespace {
 
+using namespace literals;
 using ::testing::HasSubstr;
 
 std::string path_of(const std::string& name) {
