@@ -248,8 +248,8 @@ class ExplainTest(unittest.TestCase):
         with open(self.SNAPSHOT, "rb") as file:
             data = pickle.load(file)
         self.assertIn("20.0MiB", torch.cuda._memory_viz.segsum(data))
-        self.assertIn("OOM", torch.cuda._memory_viz.trace(data))
-        self.assertIn("train.py", torch.cuda._memory_viz.trace_plot(data))
+        self.assertIn("raise OutOfMemoryError", torch.cuda._memory_viz.trace(data))
+        self.assertIn("Active Memory Timeline", torch.cuda._memory_viz.trace_plot(data))
 
     def test_the_failure_and_what_held_the_memory_are_told(self):
         done = subprocess.run([PROGRAM, "explain", self.SNAPSHOT, "--format", "json"], capture_output=True, text=True)
@@ -303,6 +303,22 @@ class CommandTest(unittest.TestCase):
         self.assertIn("train.py", done.stderr)
         self.assertNotIn("runpy", done.stderr)
         self.assertEqual(done.stdout, "")
+
+    def test_a_snapshot_of_the_step_is_one_to_pytorch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "step.pickle")
+            done = self.run_capture(self.SCRIPT, "--gpu", "rtx-4090", "--snapshot-out", path, "--format", "json", arguments=("64",))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, "rb") as file:
+                data = pickle.load(file)
+        self.assertIn("Active Memory Timeline", torch.cuda._memory_viz.trace_plot(data))
+        self.assertIn("cudaMalloc", torch.cuda._memory_viz.trace(data))
+        self.assertIn("Total", torch.cuda._memory_viz.segsum(data))
+        live = peak = 0
+        for event in data["device_traces"][0]:
+            live += {"alloc": event["size"], "free_completed": -event["size"]}.get(event["action"], 0)
+            peak = max(peak, live)
+        self.assertAlmostEqual(peak, json.loads(done.stdout)["totals"]["allocated_peak_bytes"], delta=9 << 20)  # without cuBLAS' workspace
 
     def test_a_script_that_ends_by_itself_is_told_so(self):
         done = self.run_capture("raise SystemExit(3)\n")

@@ -5,10 +5,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "core/error.h"
 #include "kernels/memory/trace/peak_holders.h"
 #include "kernels/memory/trace/pickle.h"
+#include "kernels/memory/trace/snapshot_writer.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {
@@ -85,6 +87,20 @@ TEST(SnapshotTest, TellsTheLastFailureAndTheSegments) {
 
 TEST(SnapshotTest, HasNoFailureWhereNothingFailed) {
   EXPECT_FALSE(read_whole_snapshot(sample("protocol_4.pickle"), "a").failure.has_value());
+}
+
+TEST(SnapshotTest, IsWrittenAsItIsRead) {
+  const Snapshot before = read_whole_snapshot(sample("failure.pickle"), "failure.pickle");
+  std::ostringstream file;
+  write_snapshot(before.trace, file);
+  const Snapshot after = read_whole_snapshot(file.str(), "written.pickle");
+  ASSERT_EQ(after.trace.events.size(), before.trace.events.size());
+  for (std::size_t i = 0; i < before.trace.events.size(); ++i) {
+    EXPECT_EQ(after.trace.events[i].bytes, before.trace.events[i].bytes) << i;
+    EXPECT_EQ(after.trace.label_of(i).line, before.trace.label_of(i).line) << i;
+  }
+  EXPECT_EQ(after.allocated, 14_MiB);
+  EXPECT_GE(after.reserved, 18_MiB);
 }
 
 TEST(HostileSnapshotTest, RunsNothing) {
