@@ -49,6 +49,12 @@ std::string log_of(const std::string& file) {
   return text;
 }
 
+// A size as a job has it.
+std::string in_words(Bytes size) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return fmt::format("{}MiB", size.count() / kMiB);
+}
+
 // The job on the GPU of the message: --gpu, the job's own, or one with the message's memory.
 JobInput job_of_message(const OomMessage& message, const std::string& path,
                         const std::string& gpu) {
@@ -57,10 +63,10 @@ JobInput job_of_message(const OomMessage& message, const std::string& path,
   if (!gpu.empty()) {
     patch.push_back({"target.gpu", node_from_json(gpu)});
   } else if (message.capacity && input.job.target.gpu.empty()) {
-    patch.push_back({"target.memory", node_from_json(message.capacity->count())});
+    patch.push_back({"target.memory", node_from_json(in_words(*message.capacity))});
   }
   if (message.in_others)
-    patch.push_back({"target.used_by_others", node_from_json(message.in_others->count())});
+    patch.push_back({"target.used_by_others", node_from_json(in_words(*message.in_others))});
   return patch.empty() ? std::move(input) : complete_job(patched(input.document, patch));
 }
 

@@ -313,7 +313,7 @@ class CommandTest(unittest.TestCase):
                 data = pickle.load(file)
         self.assertIn("Active Memory Timeline", torch.cuda._memory_viz.trace_plot(data))
         self.assertIn("cudaMalloc", torch.cuda._memory_viz.trace(data))
-        self.assertIn("Total", torch.cuda._memory_viz.segsum(data))
+        self.assertIn("total_reserved", torch.cuda._memory_viz.segsum(data))
         live = peak = 0
         for event in data["device_traces"][0]:
             live += {"alloc": event["size"], "free_completed": -event["size"]}.get(event["action"], 0)
