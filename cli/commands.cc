@@ -28,6 +28,7 @@ std::span<const Command> commands() {
       Command{"check", "run a command only if its job fits", run_check},
       Command{"capture", "record a PyTorch script without a GPU, and estimate its step",
               run_capture},
+      Command{"explain", "what a PyTorch memory snapshot held at its peak or failure", run_explain},
       Command{"oom", "what an out-of-memory message says, and what would help", run_oom},
       Command{"models", "the known models, with their size", run_models},
       Command{"gpus", "the known GPUs, and which of them a job fits on", run_gpus},

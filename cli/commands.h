@@ -11,6 +11,7 @@ ExitCode run_calibrations(const Arguments& arguments, Context& context);
 ExitCode run_completion(const Arguments& arguments, Context& context);
 ExitCode run_db(const Arguments& arguments, Context& context);
 ExitCode run_capture(const Arguments& arguments, Context& context);
+ExitCode run_explain(const Arguments& arguments, Context& context);
 ExitCode run_oom(const Arguments& arguments, Context& context);
 ExitCode run_check(const Arguments& arguments, Context& context);
 ExitCode run_compare(const Arguments& arguments, Context& context);

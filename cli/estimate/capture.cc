@@ -157,6 +157,7 @@ CaptureOptions parsed(const Arguments& arguments, JobOptions& job) {
   parser.option("--python", options.python);
   parser.option("--trace-out,-o", options.trace);
   parser.option("--by", options.answer.by);
+  parser.option("--snapshot-out", options.answer.snapshot);
   parser.flag("--explain", options.answer.explains);
   parser.flag("--strict", options.strict);
   parser.positional("SCRIPT", options.command);

@@ -49,6 +49,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   bool recommends = false;
   bool by_thumb = false;
   std::string by;
+  std::string snapshot;
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--strict", strict);
@@ -56,6 +57,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--recommend", recommends);
   parser.flag("--rule-of-thumb", by_thumb);
   parser.option("--by", by);
+  parser.option("--snapshot-out", snapshot);
   parser.parse(source.without_command(arguments));
 
   if (const std::optional<std::string> file = source.batch_file()) {
@@ -75,7 +77,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());
   if (by_thumb && !answer.rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
-  print_answer(answer, input, {explain, by}, context);
+  print_answer(answer, input, {explain, by, snapshot}, context);
   return verdict_code(answer.estimate, strict);
 }
 

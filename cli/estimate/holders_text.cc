@@ -58,7 +58,7 @@ std::string holders_text(const PeakHolders& peak, HolderKey key, const Context& 
   const std::string heading =
       context.format == Format::kCsv
           ? ""
-          : fmt::format("\nrecorded tensors at the peak: {} in {} of iteration {}\n",
+          : fmt::format("\nrecorded tensors alive: {} in {} of iteration {}\n",
                         to_string(peak.bytes), printable(peak.phase), peak.iteration);
   return heading + rendered(table, context);
 }

@@ -1,9 +1,12 @@
 #include "cli/estimate/print_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <sstream>
 
 #include "cli/estimate/holders_text.h"
 #include "cli/estimate/recommend_text.h"
@@ -11,10 +14,12 @@
 #include "cli/text/estimate_text.h"
 #include "cli/text/gpu_text.h"
 #include "cli/text/language.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "estimator/job/describe.h"
 #include "estimator/json/answer_json.h"
 #include "estimator/json/estimate_json.h"
+#include "kernels/memory/trace/snapshot_writer.h"
 
 namespace memfathom {
 namespace {
@@ -27,6 +32,22 @@ std::string hint_of(const std::vector<Suggestion>& suggestions, Language languag
   return translated(language,
                     "no single change is enough; run memfathom recommend for combinations") +
          "\n";
+}
+
+const Trace& trace_of(const JobInput& input, const char* option) {
+  const Trace* trace = input.job.model.trace();
+  if (trace == nullptr) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} needs a recorded step (model.trace); memfathom "
+                                               "capture train.py records one",
+                                               option));
+  }
+  return *trace;
+}
+
+void keep_snapshot(const Trace& trace, const std::string& path) {
+  std::ostringstream bytes;
+  write_snapshot(trace, bytes);
+  write_file_atomically(path, bytes.str());
 }
 
 void print_text(const EstimateAnswer& answer, const JobInput& input, bool explain,
@@ -56,14 +77,9 @@ void print_answer(const EstimateAnswer& answer, const JobInput& input, const Ans
   HolderKey key = HolderKey::kModule;
   if (!options.by.empty()) {
     key = parse_holder_key(options.by);
-    const Trace* trace = input.job.model.trace();
-    if (trace == nullptr) {
-      throw Error(
-          ErrorKind::kUsage,
-          "--by needs a recorded step (model.trace); memfathom capture train.py records one");
-    }
-    holders = peak_holders(*trace, key);
+    holders = peak_holders(trace_of(input, "--by"), key);
   }
+  if (!options.snapshot.empty()) keep_snapshot(trace_of(input, "--snapshot-out"), options.snapshot);
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = answer_json(answer, input);
     if (holders) json["at_peak"] = holders_json(*holders, key);

@@ -291,8 +291,10 @@ std::function<Node(Node)> JobOptions::editor() const {
 bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }
 
 bool JobOptions::any_given() const {
+  const auto names_model = [](const std::string& set) { return set.starts_with("model."); };
   return values_->model.has_value() || values_->total_params.has_value() ||
-         values_->hidden_dim.has_value();
+         values_->hidden_dim.has_value() ||
+         std::any_of(values_->sets.begin(), values_->sets.end(), names_model);
 }
 
 }  // namespace memfathom

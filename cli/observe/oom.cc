@@ -4,14 +4,21 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
+#include "cli/database.h"
 #include "cli/observe/oom_text.h"
 #include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
+#include "estimator/job/patch.h"
+#include "estimator/json/estimate_json.h"
+#include "estimator/session/answer_job.h"
 #include "estimator/session/job_input.h"
 
 namespace memfathom {
@@ -42,6 +49,41 @@ std::string log_of(const std::string& file) {
   return text;
 }
 
+// A size as a job has it.
+std::string in_words(Bytes size) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return fmt::format("{}MiB", size.count() / kMiB);
+}
+
+// The job on the GPU of the message: --gpu, the job's own, or one with the message's memory.
+JobInput job_of_message(const OomMessage& message, const std::string& path,
+                        const std::string& gpu) {
+  JobInput input = read_job_file(path);
+  Patch patch;
+  if (!gpu.empty()) {
+    patch.push_back({"target.gpu", node_from_json(gpu)});
+  } else if (message.capacity && input.job.target.gpu.empty()) {
+    patch.push_back({"target.memory", node_from_json(in_words(*message.capacity))});
+  }
+  if (message.in_others)
+    patch.push_back({"target.used_by_others", node_from_json(in_words(*message.in_others))});
+  return patch.empty() ? std::move(input) : complete_job(patched(input.document, patch));
+}
+
+// The cheapest combination of changes with which the job would have fitted.
+OomRemedy remedy_of(const JobInput& input, const Context& context) {
+  const LocalSession session(find_database(context));
+  const Estimator& estimator = session.estimator();
+  OomRemedy remedy;
+  remedy.estimate = answer_estimate(input, {}, estimator).estimate;
+  if (remedy.estimate.verdict.status != VerdictStatus::kDoesNotFit) return remedy;
+  RecommendOptions options;
+  options.margin = 0;
+  remedy.change =
+      cheapest_configuration(input.document, estimator.search_function(), options, input.job);
+  return remedy;
+}
+
 // That the job did not fit, for `fit --observations`.
 void keep(const OomMessage& message, const std::string& job, const std::string& gpu,
           const Context& context) {
@@ -66,7 +108,9 @@ ExitCode run_oom(const Arguments& arguments, Context& context) {
   std::string file;
   std::string job;
   std::string gpu;
+  std::string what_if;
   parser.positional("LOG", file);
+  parser.option("--job", what_if);
   parser.option("--keep", job);
   parser.option("--gpu", gpu);
   parser.parse(arguments);
@@ -77,10 +121,20 @@ ExitCode run_oom(const Arguments& arguments, Context& context) {
                             "was found; paste the whole message",
                             file == "-" ? "standard input" : file));
   }
+  std::optional<OomRemedy> remedy;
+  std::optional<JobInput> input;
+  if (!what_if.empty()) {
+    input = job_of_message(*message, what_if, gpu);
+    remedy = remedy_of(*input, context);
+  }
   if (context.format == Format::kJson) {
-    context.out << oom_json(*message).dump(2) << '\n';
+    nlohmann::ordered_json json = oom_json(*message);
+    if (remedy) json["job"] = remedy_json(*remedy, *input);
+    context.out << to_text(json, kIndented) << '\n';
   } else {
     context.out << oom_text(*message, context);
+    if (remedy && context.format != Format::kCsv)
+      context.out << remedy_text(*remedy, *input, context);
   }
   if (!job.empty()) keep(*message, job, gpu, context);
   return ExitCode::kYes;

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/estimate/recommend_text.h"
 #include "cli/render.h"
+#include "estimator/json/recommendation_json.h"
 
 namespace memfathom {
 namespace {
@@ -117,6 +119,32 @@ nlohmann::ordered_json oom_json(const OomMessage& message) {
         bytes ? nlohmann::ordered_json(bytes->count()) : nlohmann::ordered_json(nullptr);
   }
   json["advice"] = oom_advice(message);
+  return json;
+}
+
+std::string remedy_text(const OomRemedy& remedy, const JobInput& input, const Context& context) {
+  const Bytes peak = remedy.estimate.totals.device_peak;
+  if (remedy.estimate.verdict.status != VerdictStatus::kDoesNotFit) {
+    return fmt::format(
+        "\nthe job as given should fit with {}: what ran was not this job (lengths, batch, "
+        "versions), "
+        "or the GPU was not empty; memfathom capture records the script itself\n",
+        to_string(peak));
+  }
+  if (!remedy.change) {
+    return fmt::format("\nthe job is estimated at {}, and no combination of changes makes it fit\n",
+                       to_string(peak));
+  }
+  return fmt::format("\nthe job is estimated at {}; the smallest change that fits takes {}\n",
+                     to_string(peak), to_string(remedy.change->device_peak)) +
+         configuration_text(*remedy.change, "change", input, context);
+}
+
+nlohmann::ordered_json remedy_json(const OomRemedy& remedy, const JobInput& input) {
+  nlohmann::ordered_json json{{"device_peak_bytes", remedy.estimate.totals.device_peak.count()},
+                              {"fits", remedy.estimate.verdict.status != VerdictStatus::kDoesNotFit},
+                              {"change", nullptr}};
+  if (remedy.change) json["change"] = configuration_json(*remedy.change, input);
   return json;
 }
 

@@ -10,6 +10,7 @@ answers are those of the program `memfathom`: both are libmemfathom. docs/python
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 from ._bytes import Bytes
@@ -17,6 +18,8 @@ from ._errors import DeviceError, DoesNotFitError, Error, InternalError, JobErro
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import torch
 
     from ._jobs import Job
     from ._results import (
@@ -91,9 +94,26 @@ def _session_of_module() -> Session:
     return default_session()
 
 
-def estimate(job: Job = None, *, explain: bool = False, **keys: Any) -> Estimate:
-    """How much memory the job needs; see `Session.estimate`."""
-    return _session_of_module().estimate(job, explain=explain, **keys)
+def _is_torch_module(value: object) -> bool:
+    """Without importing PyTorch: a module exists only where it was imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def estimate(job: Union[Job, torch.nn.Module] = None, example_batch: Any = None, *, explain: bool = False, **keys: Any) -> Estimate:
+    """How much memory the job needs; see `Session.estimate`.
+
+    With a module of PyTorch and a batch that its forward takes, a training step is recorded and estimated;
+    `loss`, `optimizer` and `gpu` are those of `memfathom.torch.estimate`.
+    """
+    if not _is_torch_module(job):
+        if example_batch is not None:
+            raise JobError(f"a batch belongs to a torch.nn.Module; {type(job).__name__} is a job, whose keys are named (batch_size=8)")
+        return _session_of_module().estimate(job, explain=explain, **keys)
+    from .torch.answer import recorded_job
+
+    with recorded_job(job, example_batch, **keys) as recorded:
+        return _session_of_module().estimate(recorded, explain=explain)
 
 
 @overload

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import memfathom
+import memfathom._library
 import memfathom.torch as recorded
 
 PROGRAM = os.environ.get("MEMFATHOM_PROGRAM")
@@ -155,6 +158,113 @@ class RecorderTest(unittest.TestCase):
         self.assertIn(1 << 34, [e.get("bytes") for e in recorded_lines(work)])
 
 
+    def test_a_loss_that_must_be_finite_is(self):
+        def work():
+            loss = nn.Linear(8, 1).cuda()(torch.randn(4, 8, device="cuda")).mean()
+            self.assertTrue(bool(torch.isfinite(loss)))
+            self.assertTrue(loss.isfinite().all().item())
+
+        recorded_lines(work)
+
+    def test_a_checkpoint_is_given_back_and_not_written(self):
+        def work():
+            model = nn.Linear(8, 4).cuda()
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "last.pt")
+                with open(path, "w") as file:
+                    file.write("of an earlier run")
+                torch.save({"model": model.state_dict(), "epoch": 3}, path)
+                with open(path) as file:
+                    self.assertEqual(file.read(), "of an earlier run")
+                loaded = torch.load(path, map_location="cuda", weights_only=True)
+            self.assertEqual(loaded["epoch"], 3)
+            model.load_state_dict(loaded["model"])
+
+        recorded_lines(work)
+
+    def test_a_checkpoint_of_an_earlier_run_is_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.pt")
+            torch.save(nn.Linear(8, 4).state_dict(), path)
+
+            def work():
+                model = nn.Linear(8, 4).cuda()
+                model.load_state_dict(torch.load(path, map_location="cuda"))
+
+            recorded_lines(work)
+
+    def test_per_sample_gradients_have_their_sizes(self):
+        def work():
+            weight = torch.randn(16, device="cuda")
+            one = torch.func.grad(lambda w, x: (w * x).sum().sin())
+            self.assertEqual(torch.func.vmap(one, (None, 0))(weight, torch.randn(128, 16, device="cuda")).shape, (128, 16))
+
+        self.assertIn(128 * 16 * 4, [e.get("bytes") for e in recorded_lines(work)])
+
+    def test_a_sparse_matrix_takes_its_indices_and_values(self):
+        def work():
+            matrix = torch.sparse_coo_tensor(torch.tensor([[0, 1, 2], [1, 2, 0]]), torch.ones(3), (1000, 1000)).coalesce().cuda()
+            x = torch.randn(1000, 8, device="cuda", requires_grad=True)
+            torch.sparse.mm(matrix, x).sum().backward()
+            self.assertEqual(x.grad.shape, (1000, 8))
+
+        lines = recorded_lines(work)
+        self.assertTrue({2 * 3 * 8, 3 * 4} <= {e.get("bytes") for e in lines})
+        self.assertTrue(any("no shape function" in g["what"] for g in lines[0]["guesses"]))
+
+
+class FrontTest(unittest.TestCase):
+    """memfathom.estimate of a module; needs libmemfathom, which MEMFATHOM_LIBRARY or the build has."""
+
+    def setUp(self):
+        try:
+            memfathom._library.find_library()
+        except memfathom.DeviceError as error:
+            self.skipTest(str(error))
+
+    def test_a_module_and_a_batch_are_a_training_step(self):
+        model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024))
+        answer = memfathom.estimate(model, torch.zeros(8, 1024), gpu="rtx-4090")
+        self.assertEqual(answer.verdict.status, "fits")
+        parameters = sum(p.numel() * 4 for p in model.parameters())
+        self.assertGreater(int(answer.totals.allocated_peak), 4 * parameters)  # with gradients and both states of AdamW
+        self.assertEqual(model[0].weight.device.type, "cpu")
+
+    def test_without_an_optimizer_only_the_forward_pass_is_counted(self):
+        model = nn.Linear(4096, 4096)
+        training, inference = (int(memfathom.estimate(model, torch.zeros(8, 4096), optimizer=o).totals.allocated_peak) for o in (None, False))
+        self.assertLess(2 * inference, training)
+
+    def test_a_batch_without_a_module_is_refused(self):
+        with self.assertRaisesRegex(memfathom.JobError, "torch.nn.Module"):
+            memfathom.estimate({"model": {"preset": "gpt2"}}, torch.zeros(8))
+
+
+@unittest.skipUnless(PROGRAM, "MEMFATHOM_PROGRAM does not name the program")
+class ExplainTest(unittest.TestCase):
+    SNAPSHOT = os.path.join(os.path.dirname(HERE), "fuzz", "corpus", "snapshot_fuzz", "failure.pickle")
+
+    def test_the_snapshot_is_one_to_pytorch(self):
+        with open(self.SNAPSHOT, "rb") as file:
+            data = pickle.load(file)
+        self.assertIn("20.0MiB", torch.cuda._memory_viz.segsum(data))
+        self.assertIn("raise OutOfMemoryError", torch.cuda._memory_viz.trace(data))
+        self.assertIn("Active Memory Timeline", torch.cuda._memory_viz.trace_plot(data))
+
+    def test_the_failure_and_what_held_the_memory_are_told(self):
+        done = subprocess.run([PROGRAM, "explain", self.SNAPSHOT, "--format", "json"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = json.loads(done.stdout)
+        self.assertEqual(told["failure"], {"requested_bytes": 5 << 20, "device_free_bytes": 1 << 20, "line": "train.py:19"})
+        self.assertEqual([(h["name"], h["bytes"] >> 20) for h in told["alive"]["holders"]], [("train.py:17", 8), ("train.py:19", 6)])
+        self.assertTrue(any("fragmentation" in sentence for sentence in told["advice"]))
+
+    def test_a_file_that_is_neither_is_refused(self):
+        done = subprocess.run([PROGRAM, "explain", __file__], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("capture_test.py", done.stderr)
+
+
 @unittest.skipUnless(PROGRAM, "MEMFATHOM_PROGRAM does not name the program")
 class CommandTest(unittest.TestCase):
     def run_capture(self, script, *options, arguments=()):
@@ -193,6 +303,28 @@ class CommandTest(unittest.TestCase):
         self.assertIn("train.py", done.stderr)
         self.assertNotIn("runpy", done.stderr)
         self.assertEqual(done.stdout, "")
+
+    def test_a_snapshot_of_the_step_is_one_to_pytorch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "step.pickle")
+            done = self.run_capture(self.SCRIPT, "--gpu", "rtx-4090", "--snapshot-out", path, "--format", "json", arguments=("64",))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, "rb") as file:
+                data = pickle.load(file)
+        self.assertIn("Active Memory Timeline", torch.cuda._memory_viz.trace_plot(data))
+        self.assertIn("cudaMalloc", torch.cuda._memory_viz.trace(data))
+        self.assertIn("total_reserved", torch.cuda._memory_viz.segsum(data))
+        live = peak = 0
+        for event in data["device_traces"][0]:
+            live += {"alloc": event["size"], "free_completed": -event["size"]}.get(event["action"], 0)
+            peak = max(peak, live)
+        self.assertAlmostEqual(peak, json.loads(done.stdout)["totals"]["allocated_peak_bytes"], delta=9 << 20)  # without cuBLAS' workspace
+
+    def test_a_script_that_ends_by_itself_is_told_so(self):
+        done = self.run_capture("raise SystemExit(3)\n")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("ended by itself with exit code 3", done.stderr)
+        self.assertNotIn("no PyTorch", done.stderr)
 
     def test_lines_of_the_script_hold_the_peak(self):
         done = self.run_capture(self.SCRIPT, "--gpu", "rtx-4090", "--by", "line", arguments=("64",))

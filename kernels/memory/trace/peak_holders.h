@@ -35,4 +35,7 @@ struct PeakHolders {
 // one. Library workspaces, which a replay adds for a GPU, are not part of it.
 PeakHolders peak_holders(const Trace& trace, HolderKey key);
 
+// What is alive after the first `events` events.
+PeakHolders holders_after(const Trace& trace, std::size_t events, HolderKey key);
+
 }  // namespace memfathom

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,7 +32,7 @@ class SnapshotReader {
  public:
   SnapshotReader(const Pickle& pickle, const std::string& name) : pickle_(pickle), name_(name) {}
 
-  Trace read() {
+  Snapshot read() {
     const Value* traces = pickle_.find(&pickle_.root(), "device_traces");
     std::vector<const Value*> history;
     const std::vector<const Value*> devices = pickle_.list(traces);
@@ -51,10 +53,29 @@ class SnapshotReader {
     begin_with(blocks_before(history), writer);
     for (const Value* event : history) replay(*event, writer);
     writer.finish();
-    return read_trace(lines, name_);
+    add_segments();
+    result_.trace = read_trace(lines, name_);
+    return std::move(result_);
   }
 
  private:
+  // Sizes as the file has them; negative ones count as 0.
+  Bytes bytes(const Value* dict, std::string_view key) const {
+    return Bytes{std::max<std::int64_t>(integer(dict, key), 0)};
+  }
+
+  void add_segments() {
+    for (const Value* segment : pickle_.list(pickle_.find(&pickle_.root(), "segments"))) {
+      if (integer(segment, "device") != device_) continue;
+      result_.reserved += bytes(segment, "total_size");
+      result_.allocated += bytes(segment, "allocated_size");
+      for (const Value* block : pickle_.list(pickle_.find(segment, "blocks"), kMaxBlocks)) {
+        if (text(block, "state") == "inactive")
+          result_.largest_free_block = std::max(result_.largest_free_block, bytes(block, "size"));
+      }
+    }
+  }
+
   std::int64_t integer(const Value* dict, std::string_view key) const {
     const Value* found = pickle_.find(dict, key);
     return found != nullptr && found->kind == Pickle::Kind::kInteger ? found->integer : 0;
@@ -104,7 +125,7 @@ class SnapshotReader {
       event.bytes = Bytes{std::max<std::int64_t>(size, 0)};
       event.phase = "load";
       event.name = "before the history";
-      writer.write(event);
+      write(event, writer);
     }
   }
 
@@ -124,10 +145,20 @@ class SnapshotReader {
       event.id = live_[address];
       live_.erase(address);
     } else {
+      if (action == "oom") {
+        const Origin origin = origin_of(pickle_.list(pickle_.find(&entry, "frames"), kMaxFrames));
+        result_.failure = {bytes(&entry, "size"), bytes(&entry, "device_free"), written_,
+                           origin.line};
+      }
       return;
     }
     event.phase = phase_;
+    write(event, writer);
+  }
+
+  void write(const TraceEvent& event, TraceWriter& writer) {
     writer.write(event);
+    ++written_;
   }
 
   Origin origin_of(const std::vector<const Value*>& frames) const {
@@ -157,6 +188,8 @@ class SnapshotReader {
   const Pickle& pickle_;
   const std::string& name_;
   std::int64_t device_ = 0;
+  Snapshot result_;
+  std::size_t written_ = 0;  // events of the trace
   std::int64_t ids_ = 0;
   std::string phase_ = "forward";
   std::map<std::int64_t, std::int64_t> live_;  // ids by address
@@ -169,9 +202,36 @@ bool is_pickle(std::string_view beginning) {
          beginning[1] >= 2 && beginning[1] <= 5;
 }
 
-Trace read_snapshot(std::string_view bytes, const std::string& name) {
+Snapshot read_whole_snapshot(std::string_view bytes, const std::string& name) {
   const Pickle pickle(bytes, name);
   return SnapshotReader(pickle, name).read();
+}
+
+Trace read_snapshot(std::string_view bytes, const std::string& name) {
+  return read_whole_snapshot(bytes, name).trace;
+}
+
+std::optional<std::string> load_pickle(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorKind::kInput, fmt::format("{}: the trace cannot be opened", path));
+  std::string beginning(2, '\0');
+  file.read(beginning.data(), 2);
+  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  if (!is_pickle(beginning)) return std::nullopt;
+  file.clear();
+  file.seekg(0);
+  constexpr std::uintmax_t kMaxSnapshot = std::uintmax_t{2} << 30;
+  const std::uintmax_t size = std::filesystem::file_size(path);
+  if (size > kMaxSnapshot) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: the snapshot has {} bytes; at most 2 GiB are read. Record fewer "
+                            "events (max_entries of _record_memory_history)",
+                            path, size));
+  }
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(size));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
 }
 
 }  // namespace memfathom

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <unordered_map>
@@ -156,26 +155,10 @@ Trace read_trace(std::istream& input, const std::string& name, const TraceLimits
 }
 
 Trace load_trace(const std::string& path, const TraceLimits& limits) {
+  if (const std::optional<std::string> pickle = load_pickle(path))
+    return read_snapshot(*pickle, path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorKind::kInput, fmt::format("{}: the trace cannot be opened", path));
-  std::string beginning(2, '\0');
-  file.read(beginning.data(), 2);
-  beginning.resize(static_cast<std::size_t>(file.gcount()));
-  file.clear();
-  file.seekg(0);
-  if (!is_pickle(beginning)) return read_trace(file, path, limits);
-  constexpr std::uintmax_t kMaxSnapshot = std::uintmax_t{2} << 30;
-  const std::uintmax_t size = std::filesystem::file_size(path);
-  if (size > kMaxSnapshot) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: the snapshot has {} bytes; at most 2 GiB are read. Record fewer "
-                            "events (max_entries of _record_memory_history)",
-                            path, size));
-  }
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(size));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  return read_snapshot(bytes, path);
+  return read_trace(file, path, limits);
 }
 
 }  // namespace memfathom

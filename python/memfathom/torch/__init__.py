@@ -13,7 +13,7 @@ import gc
 import torch
 from torch.optim import Optimizer
 
-from . import distributed, gpu as pretended, libraries
+from . import checkpoints, distributed, gpu as pretended, libraries
 from .moving import give_back
 from .patches import Patches
 from .phases import Enough, Phases
@@ -79,6 +79,7 @@ def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True):
         pretended.pretend(recorder, gpu, patches, originals)
         distributed.pretend_world(recorder, world, patches)
         libraries.prepare(recorder, patches)
+        checkpoints.remember(recorder, patches)
         phases.install(patches)
         with recorder:
             try:

@@ -65,13 +65,15 @@ def main():
     sys.stdout.flush()
     if failure is not None:
         user_traceback(failure)
-    elif code == 0:
+    elif code != 0:
+        print(f"{words[0]} ended by itself with exit code {code} after {result.steps} recorded steps", file=sys.stderr)
+    else:
         result.write(options["-o"])
     said = {"steps": result.steps, "enough": result.enough, "events": result.events, "operations": result.operations, "allocated_peak_bytes": result.allocated_peak_bytes,
             "seconds": round(time.monotonic() - begin, 1), "failed": failure is not None, "exit": code}
     print(json.dumps(said), file=sys.stderr, flush=True)
     # Threads and libraries of the script are not asked whether they agree.
-    os._exit(2 if failure is not None else code)
+    os._exit(2 if failure is not None or code else 0)
 
 
 main()

@@ -1,4 +1,5 @@
 """Answers about a recorded step, by the installed package or by the program."""
+import contextlib
 import json
 import os
 import shutil
@@ -10,8 +11,18 @@ import torch
 from . import capture
 
 
+def _beside_the_library():
+    from .._errors import DeviceError
+    from .._library import find_program
+
+    try:
+        return find_program()
+    except DeviceError:
+        return None
+
+
 def _program():
-    found = os.environ.get("MEMFATHOM_PROGRAM") or shutil.which("memfathom")
+    found = os.environ.get("MEMFATHOM_PROGRAM") or shutil.which("memfathom") or _beside_the_library()
     if not found:
         raise RuntimeError("the program memfathom is not in PATH; install it, or name it with MEMFATHOM_PROGRAM")
     return found
@@ -38,11 +49,16 @@ def _facts(gpu):
     raise ValueError(f"{gpu} is not a GPU of `memfathom gpus`")
 
 
-def estimate_trace(path, gpu=None):
-    """The answer of `memfathom estimate` (docs/contract.md, section 4) as a dict."""
+def job_of_trace(path, gpu=None):
     job = {"model": {"trace": os.path.abspath(path)}, "target": {"stack": {"version": torch.__version__.split("+")[0]}}}
     if gpu is not None:
         job["target"]["gpu"] = gpu
+    return job
+
+
+def estimate_trace(path, gpu=None):
+    """The answer of `memfathom estimate` (docs/contract.md, section 4) as a dict."""
+    job = job_of_trace(path, gpu)
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(job, file)
         file.flush()
@@ -67,11 +83,13 @@ def _scalar(output):
     raise TypeError("the output is not a tensor and has no loss; give loss=lambda output: ...")
 
 
-def estimate(model, example_batch, *, loss=None, optimizer=None, gpu=None):
-    """The memory of a training step of `model` on `example_batch`, which its forward takes: a tensor, a tuple or a dict.
+@contextlib.contextmanager
+def recorded_job(model, example_batch, *, loss=None, optimizer=None, gpu=None):
+    """A job about a training step of `model` on `example_batch`, which its forward takes: a tensor, a tuple or a dict.
 
     `loss(output)` makes a scalar of the output; without it, the output's own loss or the mean is taken. `optimizer` is an
-    optimizer, or a function of the parameters (AdamW if absent); False runs the forward pass without gradients.
+    optimizer, or a function of the parameters (AdamW if absent); False runs the forward pass without gradients. The job's
+    trace is removed at the end of the `with` block.
     """
     move = lambda value: value.to("cuda") if isinstance(value, torch.Tensor) else value
     on_gpu = lambda: torch.utils._pytree.tree_map(move, example_batch)
@@ -95,4 +113,10 @@ def estimate(model, example_batch, *, loss=None, optimizer=None, gpu=None):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.jsonl.gz")
         capture(step, model, optimizer if update is not None else None, path=path, gpu=_facts(gpu))
-        return estimate_trace(path, gpu)
+        yield job_of_trace(path, gpu)
+
+
+def estimate(model, example_batch, **options):
+    """The answer about `recorded_job` as a dict (docs/contract.md, section 4)."""
+    with recorded_job(model, example_batch, **options) as job:
+        return estimate_trace(job["model"]["trace"], job["target"].get("gpu"))

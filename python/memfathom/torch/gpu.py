@@ -10,6 +10,7 @@ from torch.utils._foreach_utils import _foreach_supported_types as foreach_types
 
 from .attention import attention_for
 from .moving import become, fake_class
+from .values import take_for_finite
 from .recorder import CUDA, NO_CARD, InThread
 from .recurrent import GATES, recurrent_for
 
@@ -58,8 +59,11 @@ def pretend(recorder, gpu, patches, originals):
     _route_devices(patches)
     _route_storages(recorder, patches)
     _route_threads(recorder, patches)
+    _follow_transforms(recorder, patches)
     for kind in GATES:
         patches.set(torch._VF, kind, recurrent_for(recorder, kind, getattr(torch._VF, kind)))
+    for owner in (torch, torch.Tensor):
+        patches.set(owner, "isfinite", take_for_finite(owner.isfinite))
     library = torch.library.Library("aten", "IMPL")
     library.impl("scaled_dot_product_attention", attention_for(tuple(gpu["capability"])), "AutogradCUDA")
     patches.call_at_end(library._destroy)
@@ -202,6 +206,7 @@ def _route_devices(patches):
             made = _device(*args, **kwargs)
             return _device("cuda", made.index) if made.type == NO_CARD else made
 
+    device.__module__, device.__qualname__ = "torch", "device"  # a device is pickled by the name of its class
     patches.set(torch, "device", device)
     plain_to = torch.Tensor.to
 
@@ -247,6 +252,21 @@ def _route_storages(recorder, patches):
 
     patches.set(torch.UntypedStorage, "resize_", resized)
     patches.set(torch.UntypedStorage, "data_ptr", lambda storage: storage._cdata if storage.device.type == "meta" else _data_pointer(storage))
+
+
+def _follow_transforms(recorder, patches):
+    """vmap and grad of torch.func: their wrappers ask for a device once and tell it to the autograd engine (recorder.transforms)."""
+    def counted(function, by):
+        def count(*args, **kwargs):
+            recorder.transforms += by
+            return function(*args, **kwargs)
+
+        return count
+
+    for module, kind in ((torch._functorch.vmap, "vmap"), (torch._functorch.eager_transforms, "grad")):
+        for word, by in (("increment", 1), ("decrement", -1)):
+            name = f"_{kind}_{word}_nesting"
+            patches.set(module, name, counted(getattr(module, name), by))
 
 
 def _route_threads(recorder, patches):

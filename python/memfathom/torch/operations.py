@@ -7,6 +7,7 @@ from . import values
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
+MAX_RUN_ON_HOST = 1 << 28  # bytes of an operation's arguments that are filled with zeros to learn the shape of its result
 LARGE = 1 << 20  # bytes from which a float tensor of the CPU is fake
 
 
@@ -49,6 +50,41 @@ def sized_by_values(recorder, func, name, args, kwargs):
         size = sum(t.untyped_storage().nbytes() for t in tree_leaves(out) if isinstance(t, FakeTensor))
         recorder.guess(f"{name} of unknown values: the largest result is taken", size)
     return out
+
+
+def without_shape_function(recorder, func, name, args, kwargs):
+    """Some operations can be asked for the shape of their result only by running them: on the host, with zeros."""
+    def zeros(x):
+        if x.layout == torch.sparse_coo:
+            return torch.sparse_coo_tensor(zeros(x._indices()), zeros(x._values()), x.shape, is_coalesced=x.is_coalesced())
+        known = values.value_of(x)
+        return known if known is not None else torch.zeros(x.shape, dtype=x.dtype)
+
+    fakes = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)]
+    if sum(t.numel() * t.element_size() for t in fakes if t.layout == torch.strided) > MAX_RUN_ON_HOST:
+        raise NotImplementedError(f"{func} of tensors this large cannot be recorded: PyTorch has no shape function for it (torch.library.register_fake adds one)")
+    host_args, host_kwargs = tree_map_only(FakeTensor, zeros, (args, kwargs))
+    if host_kwargs.get("device") is not None:
+        host_kwargs = dict(host_kwargs, device=CPU)
+    result = func(*host_args, **host_kwargs)
+    if func._schema.is_mutable and args and isinstance(args[0], FakeTensor):
+        values.forget(args[0])
+        return args[0]
+    recorder.guess(f"{name}: PyTorch has no shape function for it; it was run on the host for its shape, work areas of its kernel are not known")
+    return tree_map_only(torch.Tensor, lambda t: _to_gpu(recorder, t, "aten." + name), result)
+
+
+def _to_gpu(recorder, tensor, name):
+    """A result of the host as a tensor of the GPU whose content is unknown."""
+    if tensor.layout != torch.sparse_coo:
+        return recorder.empty(tensor.shape, tensor.dtype, name, tensor.stride())
+    parts = [recorder.empty(part.shape, part.dtype, name) for part in (tensor._indices(), tensor._values())]
+    return _sparse(recorder, tensor, tensor.dtype, parts)
+
+
+def _sparse(recorder, like, dtype, parts):
+    types = {"dtype": dtype, "layout": torch.sparse_coo, "device": parts[0].device, "is_coalesced": like.is_coalesced()}
+    return recorder.fake.dispatch(aten._sparse_coo_tensor_with_dims_and_tensors.default, (FakeTensor,), (like.sparse_dim(), like.dense_dim(), list(like.shape), *parts), types)
 
 
 def _masked_select(recorder, args):
@@ -100,6 +136,9 @@ def _equal(recorder, func, args, kwargs):
 def _to_copy(recorder, func, args, kwargs):
     x, device = args[0], kwargs.get("device")
     dtype = kwargs.get("dtype") or x.dtype
+    if not isinstance(x, FakeTensor) and x.layout == torch.sparse_coo:
+        parts = [_to_copy(recorder, func, (part,), dict(kwargs, dtype=type)) for part, type in ((x._indices(), torch.int64), (x._values(), dtype))]
+        return _sparse(recorder, x, dtype, parts)
     if not isinstance(x, FakeTensor):  # from the host to the GPU
         layout = torch.empty_like(x, device="meta", dtype=dtype, memory_format=kwargs.get("memory_format") or torch.preserve_format)
         out = recorder.empty(x.shape, dtype, "aten._to_copy", layout.stride(), tag="inputs")

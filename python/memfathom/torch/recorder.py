@@ -12,12 +12,12 @@ import threading
 import weakref
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedOperatorException
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from . import kernels, values
-from .operations import LARGE, SPECIAL, is_sized_by_values, sized_by_values
+from .operations import LARGE, SPECIAL, is_sized_by_values, sized_by_values, without_shape_function
 
 aten = torch.ops.aten
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
@@ -41,10 +41,10 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self.fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.events, self.storages, self.count = [], {}, 0
         self.phase, self.module = "load", ""
-        self.live = self.peak = self.operations = self.paused = 0
+        self.live = self.peak = self.operations = self.paused = self.transforms = 0
         self.guesses, self.convolution_types = {}, {}
         self.lock, self.lines, self.composite = threading.RLock(), {}, {}
         self.events.append({"op": "phase", "name": "load", "iteration": 0})
@@ -92,6 +92,8 @@ class Recorder(TorchDispatchMode):
         """Returns True if the tensor brings a storage that was not there before."""
         if not on_gpu(tensor) or self.paused:
             return False
+        if tensor.layout == torch.sparse_coo:
+            return self.note(tensor._indices(), name, call, tag) | self.note(tensor._values(), name, None, tag)
         storage = tensor.untyped_storage()
         size = storage.nbytes()
         if storage._cdata in self.storages or size == 0:
@@ -151,7 +153,7 @@ class Recorder(TorchDispatchMode):
     def _dispatch(self, func, types, args, kwargs, from_engine):
         if func is torch.ops.prim.device.default:
             # Asked by C++. The autograd engine must not look for the streams of a GPU that is not there.
-            inside = args[0].fake_mode.in_kernel_invocation or from_engine
+            inside = args[0].fake_mode.in_kernel_invocation or from_engine or self.transforms
             return META if inside and args[0].fake_device.type == "cuda" else args[0].fake_device
         if any(not issubclass(t, FakeTensor) and t.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for t in types):
             return NotImplemented  # a wrapper (DTensor, a quantized tensor): its parts come by again
@@ -162,7 +164,7 @@ class Recorder(TorchDispatchMode):
         name = func._schema.name.split("::")[1]
         device = kwargs.get("device")
         device = torch.device(device) if device is not None else None
-        if device is not None and (device.type == NO_CARD or device.type == "cuda" and device.index != 0 or device.type == "meta" and from_engine):
+        if device is not None and (device.type == NO_CARD or device.type == "cuda" and device.index != 0 or device.type == "meta" and (from_engine or self.transforms)):
             device, kwargs = CUDA, dict(kwargs, device=CUDA)
         has_fakes = any(issubclass(t, FakeTensor) for t in types)
         if not has_fakes and (device is None or device.type in ("cpu", "meta")):
@@ -199,7 +201,10 @@ class Recorder(TorchDispatchMode):
                 self.note(tensor, "earlier")
         if func._schema.is_mutable and args and isinstance(args[0], torch.Tensor) and not isinstance(args[0], FakeTensor):
             return args[0]  # a result on the host has no values
-        out = self.fake.dispatch(func, types, args, kwargs)
+        try:
+            out = self.fake.dispatch(func, types, args, kwargs)
+        except (UnsupportedOperatorException, NotImplementedError):
+            return without_shape_function(self, func, name, args, kwargs)
         call = kernels.call_of(name, args, kwargs)
         if call and "conv" in call:
             self.convolution_types[call["conv"]["dtype"]] = self.convolution_types.get(call["conv"]["dtype"], 0) + 1
@@ -216,6 +221,8 @@ class Recorder(TorchDispatchMode):
     def _on_host(self, func, name, args, kwargs):
         if name in ("_pin_memory", "pin_memory"):
             return args[0]
+        if kwargs.get("pin_memory"):
+            kwargs = dict(kwargs, pin_memory=False)
         if name in FACTORIES and kwargs.get("device") != META:
             fake = self.fake.dispatch(func, (), args, kwargs)
             if fake.untyped_storage().nbytes() >= LARGE and fake.is_floating_point():

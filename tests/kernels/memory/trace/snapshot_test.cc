@@ -5,14 +5,18 @@
 
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "core/error.h"
+#include "kernels/memory/trace/peak_holders.h"
 #include "kernels/memory/trace/pickle.h"
+#include "kernels/memory/trace/snapshot_writer.h"
 #include "tests/support/paths.h"
 
 namespace memfathom {
 namespace {
 
+using namespace literals;
 using ::testing::HasSubstr;
 
 std::string path_of(const std::string& name) {
@@ -60,6 +64,43 @@ TEST(SnapshotTest, ReadsTheHistoryOfEitherProtocol) {
 
 TEST(SnapshotTest, IsReadWhereATraceIsExpected) {
   EXPECT_EQ(load_trace(path_of("protocol_4.pickle")).events.size(), 7u);
+}
+
+TEST(SnapshotTest, TellsTheLastFailureAndTheSegments) {
+  const Snapshot snapshot = read_whole_snapshot(sample("failure.pickle"), "failure.pickle");
+  ASSERT_TRUE(snapshot.failure.has_value());
+  EXPECT_EQ(snapshot.failure->requested, 5_MiB);
+  EXPECT_EQ(snapshot.failure->device_free, 1_MiB);
+  EXPECT_EQ(snapshot.failure->line, "train.py:19");
+  EXPECT_EQ(snapshot.reserved, 20_MiB);
+  EXPECT_EQ(snapshot.allocated, 14_MiB);
+  EXPECT_EQ(snapshot.largest_free_block, 4_MiB);
+  // Alive at the failure, not at the peak: what was freed between is gone.
+  const PeakHolders alive =
+      holders_after(snapshot.trace, snapshot.failure->events, HolderKey::kLine);
+  EXPECT_EQ(alive.bytes, 14_MiB);
+  ASSERT_EQ(alive.holders.size(), 2u);
+  EXPECT_EQ(alive.holders[0].name, "train.py:17");
+  EXPECT_EQ(alive.holders[0].bytes, 8_MiB);
+  EXPECT_EQ(peak_holders(snapshot.trace, HolderKey::kLine).bytes, 18_MiB);
+}
+
+TEST(SnapshotTest, HasNoFailureWhereNothingFailed) {
+  EXPECT_FALSE(read_whole_snapshot(sample("protocol_4.pickle"), "a").failure.has_value());
+}
+
+TEST(SnapshotTest, IsWrittenAsItIsRead) {
+  const Snapshot before = read_whole_snapshot(sample("failure.pickle"), "failure.pickle");
+  std::ostringstream file;
+  write_snapshot(before.trace, file);
+  const Snapshot after = read_whole_snapshot(file.str(), "written.pickle");
+  ASSERT_EQ(after.trace.events.size(), before.trace.events.size());
+  for (std::size_t i = 0; i < before.trace.events.size(); ++i) {
+    EXPECT_EQ(after.trace.events[i].bytes, before.trace.events[i].bytes) << i;
+    EXPECT_EQ(after.trace.label_of(i).line, before.trace.label_of(i).line) << i;
+  }
+  EXPECT_EQ(after.allocated, 14_MiB);
+  EXPECT_GE(after.reserved, 18_MiB);
 }
 
 TEST(HostileSnapshotTest, RunsNothing) {
