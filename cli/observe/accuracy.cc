@@ -24,6 +24,11 @@ std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f} %", 100 * *value) : "";
 }
 
+std::string band_of(const AccuracyRow& row) {
+  if (!row.band_low || !row.band_high) return "";
+  return fmt::format("{:.1f} to {}", 100 * *row.band_low, percent(row.band_high));
+}
+
 Table empty_table() {
   return Table({{"data"},
                 {"answered", Align::kRight},
@@ -31,6 +36,7 @@ Table empty_table() {
                 {"p90", Align::kRight},
                 {"under by > 10 %", Align::kRight},
                 {"covered at 90 %", Align::kRight},
+                {"binomial band", Align::kRight},
                 {"interval", Align::kRight},
                 {"spread", Align::kRight},
                 {"verdicts right", Align::kRight}});
@@ -38,8 +44,8 @@ Table empty_table() {
 
 void add_row(Table& table, const AccuracyRow& row) {
   table.add_row({row.name, fmt::format("{}/{}", row.answered, row.rows), percent(row.median),
-                 percent(row.p90), percent(row.under), percent(row.coverage), percent(row.width),
-                 percent(row.spread), percent(row.right)});
+                 percent(row.p90), percent(row.under), percent(row.coverage), band_of(row),
+                 percent(row.width), percent(row.spread), percent(row.right)});
 }
 
 LeftOut left_out_by(const std::string& name) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "core/quantile.h"
 #include "estimator/accuracy/interval_study.h"
@@ -16,6 +18,8 @@ namespace memfathom {
 namespace {
 
 using nlohmann::json;
+
+constexpr double kLevel = 0.9;  // of the intervals
 
 struct AccuracyLine {
   int rows = 0;
@@ -51,6 +55,25 @@ double share_of(std::ptrdiff_t part, std::size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// The shares that a binomial count of `trials` lies between in 95 of 100 cases.
+std::pair<double, double> binomial_band(std::size_t trials, double probability) {
+  constexpr double kTail = 0.025;
+  const auto count = static_cast<double>(trials);
+  double below = 0;  // the probability of fewer than `hits`
+  double low = 0;
+  for (std::size_t hits = 0; hits <= trials; ++hits) {
+    const auto now = static_cast<double>(hits);
+    const double log_ways =
+        std::lgamma(count + 1) - std::lgamma(now + 1) - std::lgamma(count - now + 1);
+    const double up_to = below + std::exp(log_ways + now * std::log(probability) +
+                                          (count - now) * std::log1p(-probability));
+    if (below <= kTail && up_to > kTail) low = now / count;
+    if (up_to >= 1 - kTail) return {low, now / count};
+    below = up_to;
+  }
+  return {low, 1};
+}
+
 AccuracyRow summarize(const std::string& name, const AccuracyLine& line, bool has_intervals) {
   AccuracyRow summary;
   summary.name = name;
@@ -67,6 +90,7 @@ AccuracyRow summarize(const std::string& name, const AccuracyLine& line, bool ha
                            line.errors.size());
   if (!has_intervals) return summary;
   summary.coverage = share_of(line.covered, line.errors.size());
+  std::tie(summary.band_low, summary.band_high) = binomial_band(line.errors.size(), kLevel);
   summary.width = quantile(line.widths, 0.5);
   summary.spread = quantile(line.errors, 0.95) - quantile(line.errors, 0.05);
   return summary;
@@ -81,6 +105,8 @@ json to_json(const AccuracyRow& summary) {
   add("p90_error", summary.p90);
   add("under_by_10_percent", summary.under);
   add("coverage", summary.coverage);
+  add("coverage_band_low", summary.band_low);
+  add("coverage_band_high", summary.band_high);
   add("median_width", summary.width);
   add("error_spread", summary.spread);
   add("verdicts_right", summary.right);

@@ -41,8 +41,10 @@ struct AccuracyRow {
   int rows = 0, answered = 0;
   std::optional<double> median, p90, under;
   std::optional<double> coverage, width;  // of device figures: their 90 % intervals
-  std::optional<double> spread;           // of the errors: what nine in ten lie within
-  std::optional<double> right;            // share of correct verdicts
+  // Where the coverage of such intervals lies in 95 of 100 data sets with as many rows.
+  std::optional<double> band_low, band_high;
+  std::optional<double> spread;  // of the errors: what nine in ten lie within
+  std::optional<double> right;   // share of correct verdicts
 };
 
 struct AccuracyReport {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "estimator/advise/time_cost.h"
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
@@ -41,11 +43,25 @@ bool improves(EstimateCache& answers, const std::vector<SingleChange>& changes, 
   return peak < before || (peak == before && !replaces);
 }
 
+// The candidates, with the free ones once more before those that change the result: what saved
+// nothing beside large activations may save something beside small ones.
+std::vector<SingleChange> in_order_of_trial(const std::vector<SingleChange>& candidates) {
+  std::vector<SingleChange> trials;
+  const auto different =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [](const SingleChange& one) { return one.kind >= ChangeKind::kDifferent; });
+  trials.assign(candidates.begin(), different);
+  std::copy_if(candidates.begin(), different, std::back_inserter(trials),
+               [](const SingleChange& one) { return one.kind == ChangeKind::kFree; });
+  trials.insert(trials.end(), different, candidates.end());
+  return trials;
+}
+
 // Adds one change after the other, the cheapest first, until the job fits. False: it does not with
 // any of them.
 bool climb(EstimateCache& answers, const std::vector<SingleChange>& candidates, const Limit& limit,
            std::vector<SingleChange>& chosen) {
-  for (const SingleChange& candidate : candidates) {
+  for (const SingleChange& candidate : in_order_of_trial(candidates)) {
     const Bytes before = answers.of(patch_of_all(chosen))->totals.device_peak;
     std::vector<SingleChange> more = with(chosen, candidate);
     const bool replaces = more.size() == chosen.size();
@@ -65,6 +81,17 @@ bool climb(EstimateCache& answers, const std::vector<SingleChange>& candidates, 
   return false;
 }
 
+// A setting that makes the job clearly faster is worth having even where it is not needed: 16-bit
+// products beside a smaller batch.
+bool is_worth_leaving_out(EstimateCache& answers, const SingleChange& change,
+                          const std::vector<SingleChange>& all,
+                          const std::vector<SingleChange>& fewer) {
+  constexpr double kClearly = 1.1;
+  if (change.kind != ChangeKind::kFree) return true;
+  return time_cost(answers, patch_of_all(fewer)).factor <
+         kClearly * time_cost(answers, patch_of_all(all)).factor;
+}
+
 // Leaves out what is not needed, the dearest first.
 void leave_out(EstimateCache& answers, const Limit& limit, std::vector<SingleChange>& chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
@@ -72,7 +99,8 @@ void leave_out(EstimateCache& answers, const Limit& limit, std::vector<SingleCha
   for (std::size_t i = 0; i < chosen.size();) {
     std::vector<SingleChange> fewer = chosen;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (holds(answers, patch_of_all(fewer), limit)) {
+    if (holds(answers, patch_of_all(fewer), limit) &&
+        is_worth_leaving_out(answers, chosen[i], chosen, fewer)) {
       chosen = std::move(fewer);
     } else {
       ++i;

@@ -78,9 +78,16 @@ bool is_16_bit(const Job& job) {
          job.training.quantization != Quantization::kNone;
 }
 
-// One forward pass over a micro-batch: 2 FLOPs per parameter and token and those of attention
-// (Kaplan et al., Scaling Laws for Neural Language Models, 2020, section 2.1), but no faster than
-// its activations are written and read, and no faster than its kernels are launched.
+// Over one micro-batch: generation has one for each new token after the first.
+double forward_passes(const Job& job) {
+  if (job.training.mode != Mode::kGenerate) return 1;
+  return static_cast<double>(std::max<std::int64_t>(job.training.settings.new_tokens, 1));
+}
+
+// The forward passes over a micro-batch. One over whole sequences: 2 FLOPs per parameter and token
+// and those of attention (Kaplan et al., Scaling Laws for Neural Language Models, 2020,
+// section 2.1), but no faster than its activations are written and read, and no faster than its
+// kernels are launched.
 double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& speed,
                     double written) {
   const ParallelSpec& parallel = job.parallel;
@@ -93,8 +100,18 @@ double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& sp
   const double flops =
       tokens * (2 * parameters * shape.active_share + 2 * shape.layers * shape.hidden * length);
   const double rate = is_16_bit(job) ? speed.flops_16_bit : speed.flops_32_bit;
-  return std::max({flops / rate / divided, tokens > 0 ? 0 : 2 * written / speed.memory,
-                   static_cast<double>(estimate.layers) * kKernelsPerLayer * kLaunch / divided});
+  const double launches =
+      static_cast<double>(estimate.layers) * kKernelsPerLayer * kLaunch / divided;
+  const double whole =
+      std::max({flops / rate / divided, tokens > 0 ? 0 : 2 * written / speed.memory, launches});
+  // Each further token of a sequence reads the weights and the cache again.
+  const double batch = static_cast<double>(job.training.batch_size);
+  const double read = std::min(1.0, shape.active_share * batch) * parameters *
+                          (is_16_bit(job) ? kHalf : 2 * kHalf) / divided +
+                      bytes_of(estimate, Component::kKvCache);
+  const double token = std::max({batch * 2 * parameters * shape.active_share / rate / divided,
+                                 read / speed.memory, launches});
+  return whole + (forward_passes(job) - 1) * token;
 }
 
 // How many forward passes a step's work on one micro-batch is worth. The gradient of an input and
@@ -155,7 +172,8 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
   const double forward = forward_time(job, estimate, speed, traffic.written);
   time.compute = micro_steps * forward * passes(job, estimate);
   const double backward = time.compute - micro_steps * forward;
-  time.memory = dequantization(job, estimate, micro_steps * (trains ? 2 : 1), speed);
+  const double uses = micro_steps * (trains ? 2 : forward_passes(job));  // of each weight
+  time.memory = dequantization(job, estimate, uses, speed);
   // Each pass after the first reads the sum so far and writes it again.
   time.memory += 3 * (micro_steps - 1) * gradients / speed.memory;
   if (parallel.offload_optimizer) {
@@ -171,7 +189,7 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
       std::max(0.0, link_bytes(job, weights, gradients, micro_steps) / speed.gpu_link - backward);
   if (parallel.offload_parameters) {
     const bool sharded = is_sharded(parallel);
-    const double copies = micro_steps * (trains ? 2 : 1) * weights / (sharded ? ranks : 1.0);
+    const double copies = uses * weights / (sharded ? ranks : 1.0);
     // ZeRO-3 and FSDP fetch the next block while one computes.
     time.host_link += std::max(0.0, copies / speed.host_link - (sharded ? time.compute : 0));
   }

@@ -66,6 +66,14 @@ TEST_F(AccuracyCommandTest, ReportsErrorsRelativeToTheMeasurement) {
   EXPECT_NEAR(line.at("error_spread").get<double>(), 0.75, 1e-6);
 }
 
+// Of 20 rows, 15 or fewer are covered with probability 0.043, 14 or fewer with 0.011.
+TEST_F(AccuracyCommandTest, SaysWhereCoverageLiesByChanceWithSoManyRows) {
+  const json job = preset_job("resnet18", 4, {{"gpu", "t4"}});
+  const json line = score(std::vector<json>(20, row_of(job, 1e9)));
+  EXPECT_NEAR(line.at("coverage_band_low").get<double>(), 15.0 / 20, 1e-9);
+  EXPECT_NEAR(line.at("coverage_band_high").get<double>(), 1, 1e-9);
+}
+
 TEST_F(AccuracyCommandTest, AnchorsFitTheConstantAndTf32OfAnUnnamedGpu) {
   constexpr double kConstant = 777e6;
   std::vector<json> rows;

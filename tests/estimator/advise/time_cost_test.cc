@@ -53,6 +53,29 @@ TEST(TimeCostTest, AdaptersSaveTheGradientsOfWeights) {
   EXPECT_NEAR(cost(job(kFull), "lora").factor, 2.0 / 3, 0.05);
 }
 
+// A step of decoding reads the same weights for one sequence as for sixteen.
+TEST(TimeCostTest, SmallBatchesOfGenerationReadTheWeightsMoreOften) {
+  constexpr const char* kGeneration =
+      "mode: generate, batch_size: 16, sequence_length: 64, new_tokens: 64, precision: bf16";
+  EXPECT_GT(cost(job(kGeneration, "target: {gpu: a100-80gb}\n"), "batch=1").factor, 8);
+  EXPECT_GT(cost(job(kGeneration, "target: {gpu: a100-80gb}\n"), "offload-parameters").factor, 8);
+}
+
+// Without mixed precision the smaller batch would be enough as well, at twice the time.
+TEST(TimeCostTest, APlanKeepsWhatMakesItFaster) {
+  const Node document = parse_yaml(R"(
+model: {preset: vit_large_patch16_224}
+training: {batch_size: 256, image_size: 224, precision: fp32, optimizer: adamw}
+target: {gpu: v100-16gb}
+)",
+                                   "job.yaml");
+  const Recommendation advice = recommend(document, estimate_dry, {});
+  const Configuration* plan = configuration_named(advice, "balanced");
+  ASSERT_NE(plan, nullptr);
+  EXPECT_THAT(plan->changes, Contains("precision fp32 -> amp-fp16"));
+  EXPECT_LT(plan->time_factor, 1);
+}
+
 TEST(TimeCostTest, OffloadedActivationsGoThereAndBack) {
   const TimeCost offloaded = cost(job(kFull, "target: {gpu: a100-80gb}\n"), "offload-activations");
   EXPECT_GT(offloaded.factor, 1.2);
