@@ -139,6 +139,23 @@ void set_method(CommandReading& reading) {
   }
 }
 
+// TRL's own trainers checkpoint and compute in bf16 unless told otherwise (base_config.py of TRL);
+// its scripts inherit that, the Trainer of transformers does not.
+void set_trl_defaults(CommandReading& reading) {
+  const std::string& program = reading.launch.program;
+  const bool is_trl = program == "trl" || program.starts_with("trl.") ||
+                      program.find("trl/scripts/") != std::string::npos;
+  if (!is_trl) return;
+  if (reading.flag("gradient_checkpointing") == nullptr) {
+    reading.set_default("gradient_checkpointing", Node::boolean(true));
+    reading.assume(fmt::format("{}: gradient_checkpointing is on, TRL's default", reading.file));
+  }
+  if (reading.flag("bf16") == nullptr && !reading.is_set("fp16")) {
+    reading.set_default("bf16", Node::boolean(true));
+    reading.assume(fmt::format("{}: bf16, TRL's default", reading.file));
+  }
+}
+
 }  // namespace
 
 void read_trainer_command(CommandReading& reading) {
@@ -153,6 +170,7 @@ void read_trainer_command(CommandReading& reading) {
   translate_values(reading);
   read_stage(reading);
   set_method(reading);
+  if (config.empty()) set_trl_defaults(reading);
   // TRL's parser and alignment-handbook's scripts take a recipe, and flags over it.
   if (!config.empty() && load_named_file(reading, config)) {
     read_with_file(config, reading);

@@ -63,7 +63,7 @@ def pretend(recorder, gpu, patches, originals):
     for kind in GATES:
         patches.set(torch._VF, kind, recurrent_for(recorder, kind, getattr(torch._VF, kind)))
     for owner in (torch, torch.Tensor):
-        patches.set(owner, "isfinite", take_for_finite(owner.isfinite))
+        patches.set(owner, "isfinite", take_for_finite(owner.isfinite, recorder))
     library = torch.library.Library("aten", "IMPL")
     library.impl("scaled_dot_product_attention", attention_for(tuple(gpu["capability"])), "AutogradCUDA")
     patches.call_at_end(library._destroy)

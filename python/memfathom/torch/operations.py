@@ -123,7 +123,8 @@ def _item(recorder, func, args, kwargs):
         return known.item()
     dtype = args[0].dtype
     if dtype.is_floating_point:
-        return 1.0  # a loss, a norm: printed, or compared with a limit
+        recorder.guess("numbers that the script reads from tensors (a loss, a norm) are taken as 1.0")
+        return 1.0
     recorder.guess(f"the value of a tensor of {dtype} that the script asks for is unknown")
     return False if dtype == torch.bool else 0 if dtype == torch.uint8 else 1  # bytes are flags: "did anything overflow?"
 

@@ -52,6 +52,19 @@ TEST(CommandLineTest, ReadsATrainerBehindTorchrun) {
   EXPECT_THAT(unread(job), IsEmpty());
 }
 
+TEST(CommandLineTest, TrlCheckpointsAndComputesInBf16UnlessToldOtherwise) {
+  const MergedJob silent = read(
+      "python trl/scripts/sft.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 512 "
+      "--per_device_train_batch_size 1");
+  EXPECT_EQ(value(silent, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value(silent, "training.precision"), "amp-bf16");
+  const MergedJob told = read(
+      "trl sft --model_name_or_path Qwen/Qwen2.5-7B --max_length 512 --fp16 "
+      "--gradient_checkpointing False --per_device_train_batch_size 1");
+  EXPECT_EQ(value(told, "training.gradient_checkpointing"), "none");
+  EXPECT_EQ(value(told, "training.precision"), "amp-fp16");
+}
+
 TEST(CommandLineTest, ReadsAcceleratesFlags) {
   const MergedJob job = read(
       "accelerate launch --num_processes 4 --use_fsdp --fsdp_sharding_strategy FULL_SHARD "
