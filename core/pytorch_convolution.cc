@@ -43,8 +43,9 @@ bool is_depthwise(const ConvolutionQuery& query) {
          query.weight[0] % query.input[1] == 0;
 }
 
+// canUse32BitIndexMath (aten/src/ATen/native/IndexingUtils.cpp) of a contiguous tensor.
 bool indexes_in_32_bits(const Shape& shape) {
-  return shape.elements() <= std::numeric_limits<std::int32_t>::max();
+  return shape.elements() < std::numeric_limits<std::int32_t>::max();
 }
 
 // Faulty in cuDNN 9.8 to 9.14: 16-bit 3-D kernels larger than one point, contiguous.

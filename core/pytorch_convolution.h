@@ -17,8 +17,10 @@ enum class ConvolutionBackend : std::uint8_t {
 
 // The choice of aten/src/ATen/native/Convolution.cpp (_select_conv_backend and
 // ConvParams::use_cudnn, use_cudnn_depthwise, is_depthwise) of PyTorch 2.x on CUDA with
-// cudnn.enabled. `cudnn_version` is cudnnGetVersion()'s number: 90800 to 91499 had faults that
-// PyTorch steps around.
+// cudnn.enabled and cudnn.depthwise_kernel "auto" (pytorch#176500). `cudnn_version` is
+// cudnnGetVersion()'s number: 90800 to 91499 had faults that PyTorch steps around. Versions before
+// 9.3 refuse tensors that need 64-bit indices; that is not modelled. 2.15 does not have the
+// heuristic per GPU for depthwise convolutions that was proposed later (pytorch#170609).
 ConvolutionBackend pytorch_convolution_backend(const ConvolutionQuery& query,
                                                std::int64_t cudnn_version = 91900);
 

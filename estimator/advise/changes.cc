@@ -16,7 +16,8 @@ namespace {
 
 Patch one(std::string key, Node value) { return {{std::move(key), std::move(value)}}; }
 
-// bfloat16 and FlashAttention 2 need Ampere; an unnamed GPU is taken for a recent one.
+// FlashAttention 2 refuses GPUs before Ampere ("only supports Ampere GPUs or newer"), and bfloat16
+// has no tensor cores there; an unnamed GPU is taken for a recent one.
 bool is_ampere_or_later(const Job& job) {
   const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
   const int capability = gpu != nullptr ? gpu->compute_capability() : job.target.compute_capability;
@@ -24,7 +25,9 @@ bool is_ampere_or_later(const Job& job) {
 }
 
 // Whether a preset, a model type or a layer is one with a Fourier transform. Its weights are
-// complex, and torch.fft has no bfloat16 and float16 only for powers of two.
+// complex: torch.optim.Adafactor refuses those, transformers' own goes on with complex second
+// moments, and bitsandbytes' kernels on a GPU take fp32, fp16 and bf16 alone. torch.fft has no
+// bfloat16 on a GPU (pytorch#117844) and float16 only for powers of two (since 1.12).
 bool names_fourier(const Node& node) {
   static constexpr std::array<std::string_view, 4> kNames{"preset", "family", "model_type", "type"};
   if (node.is_string()) {
@@ -72,7 +75,9 @@ void add_precision(const Job& job, bool fourier, std::vector<SingleChange>& chan
     if (half == "fp16") patch.push_back({"training.grad_scaler", Node::boolean(true)});
     changes.push_back(
         {"amp", fmt::format("precision {} -> amp-{}", now, half),
-         "16-bit copies of the weights are kept while a step runs; activations take half",
+         // Autocast on CUDA does not cast for torch.fft (no entry in ATen/autocast_mode.h).
+         fourier ? "the model must give its Fourier transforms fp32; other activations take half"
+                 : "16-bit copies of the weights are kept while a step runs; activations take half",
          ChangeGroup::kPrecision, ChangeKind::kFree, 4, std::move(patch)});
   }
   if (precision.parameters == DType::kFp32 && !fourier) {
@@ -184,9 +189,9 @@ std::optional<Patch> optimizer_to_host(const Job& job) {
   return patch;
 }
 
-// In training DeepSpeed fetches weights from the host in stage 3 only, and FSDP takes the optimizer
-// along; one GPU alone has zero3-offload for it. Weights of few bits belong to kernels that want
-// them on the GPU.
+// In training DeepSpeed fetches weights from the host in stage 3 only (offload_param is "valid only
+// with stage 3", and other stages do not read it), and FSDP takes the optimizer along; one GPU
+// alone has zero3-offload for it. Weights of few bits belong to kernels that want them on the GPU.
 std::optional<Patch> weights_to_host(const Job& job) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.offload_parameters || job.training.quantization != Quantization::kNone ||

@@ -15,17 +15,27 @@ constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
 
 // The share of the data sheet's FLOP/s that training attains: Llama 3 reports 38 to 43 % (The Llama
-// 3 Herd of Models, 2024, section 3.3). Links and memories are taken to attain 75 %.
+// 3 Herd of Models, 2024, section 3.3). That links and memories attain 75 % is an assumption.
 constexpr double kComputeShare = 0.4;
 constexpr double kLinkShare = 0.75;
-// Eight channels of DDR4-3200 (25.6 GB/s each, JEDEC JESD79-4), of which an optimizer's mixed
-// reading and writing attains half.
+// An assumption: eight channels of DDR4-3200 (25.6 GB/s each, JEDEC JESD79-4), of which an
+// optimizer's mixed reading and writing attains half.
 constexpr double kHostMemory = 8 * 25.6 * kGiga * 0.5;
-// One 200 Gbit/s adapter for each GPU, as in NVIDIA's DGX A100.
+// An assumption: one 200 Gbit/s adapter for each GPU, as in NVIDIA's DGX A100.
 constexpr double kBetweenNodes = 25;
 
 // Data sheets of the vendors: dense 16-bit matrix products with fp32 accumulation, fp32 outside of
-// tensor cores, memory, and one direction of NVLink (0: none) and of PCIe with 16 lanes.
+// tensor cores, memory, and one direction of NVLink or Infinity Fabric and of PCIe with 16 lanes.
+// Where there are several forms it is the SXM module (h100-94gb is the NVL card, h100-96gb the
+// GH200, whose host link is NVLink-C2C). 0: none, or only a bridge between two cards that is sold
+// apart (A40, RTX A6000, RTX 3090, MI210).
+//
+// The sheets themselves were not at hand. Compared with the tables of torchtitan, verl, NeMo-RL and
+// Lightning, which name them: the 16-bit figures of A100, A800, H100, H800, H20, H200, B200, B300,
+// V100, T4, A10, L40, L40S, A40, RTX A6000 and MI300X (1300 and 1336 there). With published
+// comparisons: those of RTX 4090 and 5090, and the memory of H100, H200, H20, B200, A10, A10G, A40,
+// MI300X, RTX 4090 and 5090. All else is from memory, unchecked: P100, A30, L4, RTX 6000 Ada, 3090,
+// 3080 and 4080, MI210, the products of the A10G, most links. H20 and H800 have no public sheet.
 struct DataSheet {
   std::string_view gpu;
   double tera_16_bit, tera_32_bit, memory, nvlink, pcie;

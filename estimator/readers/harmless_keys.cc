@@ -473,9 +473,8 @@ constexpr auto kModelConfigGroups = std::to_array<HarmlessGroup>({
      "forced_decoder_ids generation_config max_new_tokens min_new_tokens"},
     {"what the library's calls return",
      "return_dict output_hidden_states output_attentions torchscript use_cache use_return_dict "
-     "tf_legacy_loss use_bfloat16 pruned_heads chunk_size_feed_forward is_decoder "
-     "is_encoder_decoder "
-     "cross_attention_hidden_size add_cross_attention tie_encoder_decoder gradient_checkpointing "
+     "tf_legacy_loss use_bfloat16 chunk_size_feed_forward is_decoder is_encoder_decoder "
+     "add_cross_attention tie_encoder_decoder gradient_checkpointing "
      "output_past keys_to_ignore_at_inference output_router_logits is_llama_config"},
     {"numbers that change no tensor's size",
      "*_eps *_epsilon *_std *_range *_coef *_scale *_factor *_theta *_alpha rope_* *.rope_* "
@@ -488,8 +487,19 @@ constexpr auto kModelConfigGroups = std::to_array<HarmlessGroup>({
      "summary_* classifier_* original_max_position_embeddings pretraining_tp attn_implementation "
      "attention_probs_dropout_prob logit_scale* logits_scaling projection_pdrop ep_size "
      "cache_implementation max_window_layers use_sliding_window position_embedding_type "
-     "cond_drop_prob unsloth_* bos_id eos_id flow_shift shift_factor latents_mean latents_std"},
+     "cond_drop_prob unsloth_* bos_id eos_id flow_shift shift_factor latents_mean latents_std "
+     "relative_attention_max_distance scale_embedding layerscale_value swiglu_limit layer_types"},
+    {"computed from other keys", "qk_head_dim"},
     {"layers that transformers leaves out", "num_nextn_predict_layers"},
+    // ViT's pooler and decoder of masked images, CLIP's projections (the model of both towers reads
+    // its own), DeBERTa's pooler, backbones, Whisper's alignment and augmentation.
+    {"of other classes of the family",
+     "encoder_stride pooler_* projection_dim out_features out_indices stage_names apply_layernorm "
+     "reshape_hidden_states median_filter_width apply_spec_augment mask_time_* mask_feature_* "
+     "use_weighted_layer_sum sparse_pred_ignore_index"},
+    {"of the code that trained it, which transformers does not read",
+     "n_ctx n_special predict_special_tokens offset_alibi skip_bias_add skip_bias_add_qkv "
+     "masked_softmax_fusion bias_dropout_fusion slow_but_exact num_steps"},
 });
 
 using Patterns = std::vector<std::pair<std::string, std::string_view>>;  // pattern, reason

@@ -232,6 +232,44 @@ bool is_below(std::string_view path, std::string_view section) {
          (path.size() == section.size() || path[section.size()] == '.');
 }
 
+// Keys of a config.json that change nothing as nearly every file has them, and do where they are
+// set (transformers' configuration_utils.py, modeling_utils.py and modeling_bert.py): layers that
+// read another network's states, attention maps that are kept, checkpointing, another attention.
+bool is_set_to_change(const Node& entry) {
+  const std::string_view key = entry.key();
+  if (entry.is_bool()) {
+    return entry.as_bool() && (key == "add_cross_attention" || key == "output_attentions" ||
+                               key == "gradient_checkpointing");
+  }
+  if (!entry.is_string()) return false;
+  if (key == "position_embedding_type") return entry.as_string().starts_with("relative_key");
+  return (key == "attn_implementation" || key == "_attn_implementation") &&
+         entry.as_string() == "eager";
+}
+
+// Sizes that published files have under two names; transformers maps the second to the first
+// (attribute_map), and gpt-oss repeats the number of its experts.
+struct SecondName {
+  std::string_view first, second;
+};
+
+constexpr auto kSecondNames = std::to_array<SecondName>({
+    {"encoder_layers", "num_hidden_layers"},
+    {"n_layer", "num_hidden_layers"},
+    {"n_layers", "num_hidden_layers"},
+    {"num_layers", "num_hidden_layers"},
+    {"n_head", "num_attention_heads"},
+    {"n_heads", "num_attention_heads"},
+    {"num_heads", "num_attention_heads"},
+    {"encoder_attention_heads", "num_attention_heads"},
+    {"num_hidden_layers", "n_layer"},
+    {"num_attention_heads", "n_head"},
+    {"d_model", "hidden_size"},
+    {"n_embd", "hidden_size"},
+    {"hidden_size", "n_embed"},
+    {"num_experts_per_tok", "experts_per_token"},
+});
+
 // Walks a file's tree and decides about each leaf.
 class Collector {
  public:
@@ -242,10 +280,10 @@ class Collector {
     for (const Node& entry : map.entries()) {
       const bool is_read = is_seen && recorder_.looked_up().contains(entry.path());
       if (is_empty(entry)) continue;
-      if (is_accounted_for(relative(entry.path()))) continue;
+      if (is_accounted_for(entry)) continue;
       if (entry.is_map()) {
         collect(entry, is_read);
-      } else if (!is_read) {
+      } else if (!is_read || contradicts_another(entry)) {
         add(entry);
       }
     }
@@ -257,10 +295,47 @@ class Collector {
     return path;
   }
 
-  bool is_accounted_for(std::string_view path) const {
-    return harmless_reason(parsed_.format, path) ||
+  bool is_accounted_for(const Node& entry) const {
+    const std::string_view path = relative(entry.path());
+    if (harmless_reason(parsed_.format, path) && !changes_model(entry)) return true;
+    return repeats_another(entry) ||
            std::any_of(parsed_.named_sections.begin(), parsed_.named_sections.end(),
                        [&](const std::string& section) { return is_below(path, section); });
+  }
+
+  bool changes_model(const Node& entry) const {
+    return parsed_.format == FileFormat::kModelConfig && is_set_to_change(entry);
+  }
+
+  // The number under the other name in the same section, if it was read there.
+  const Node* read_number(const Node& entry, std::string_view other) const {
+    const std::string_view path = entry.path();
+    const std::string first =
+        std::string(path.substr(0, path.size() - entry.key().size())) + std::string(other);
+    const Node* value = value_at(parsed_.content, relative(first));
+    const bool is_read =
+        value != nullptr && value->is_int() && recorder_.looked_up().contains(first);
+    return is_read ? value : nullptr;
+  }
+
+  bool repeats_another(const Node& entry) const {
+    if (parsed_.format != FileFormat::kModelConfig || !entry.is_int()) return false;
+    return std::any_of(kSecondNames.begin(), kSecondNames.end(), [&](const SecondName& name) {
+      if (name.second != entry.key()) return false;
+      const Node* value = read_number(entry, name.first);
+      return value != nullptr && value->unchecked_number() == entry.unchecked_number();
+    });
+  }
+
+  // Readers that know both names take the first: the second is looked up and not used.
+  bool contradicts_another(const Node& entry) const {
+    if (parsed_.format != FileFormat::kModelConfig || !entry.is_int()) return false;
+    static constexpr auto kAliases = std::to_array<SecondName>({{"num_hidden_layers", "n_layer"},
+                                                                {"num_attention_heads", "n_head"},
+                                                                {"hidden_size", "n_embed"}});
+    return std::any_of(kAliases.begin(), kAliases.end(), [&](const SecondName& name) {
+      return name.second == entry.key() && read_number(entry, name.first) != nullptr;
+    });
   }
 
   // The key of the same section that the reader looked for and this one resembles.
@@ -284,7 +359,7 @@ class Collector {
   // Libraries write many flags and factors into a config.json; what makes a tensor larger is a
   // number of something.
   bool may_concern(const Node& entry) const {
-    return parsed_.format != FileFormat::kModelConfig ||
+    return parsed_.format != FileFormat::kModelConfig || changes_model(entry) ||
            (entry.is_int() && entry.unchecked_number() > 1);
   }
 

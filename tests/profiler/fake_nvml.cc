@@ -13,13 +13,16 @@
 //
 // Built with FAKE_BRANCH it is the library of a driver branch, and $MEMFATHOM_FAKE_PLACE where it
 // runs:
-//   530: older functions; 535: 535.43 to 535.86, whose process entries are longer; 550: 535.113.01
-//   to 560.35.03; 580: 565.57.01 and later. container: until 535.113.01 the ids are not converted,
-//   and a process of a namespace is not found under its own; then it is listed with 0 bytes, as
-//   above; from 565.57.01 on (_gpuMatchClientPid in the same file) with its memory. wsl: nvml.h:
-//   usedGpuMemory is "not available" under Windows' WDDM, whose kernel manages the memory. vgpu:
+//   530: older functions; 535: 535.43 to 535.86, whose process entries are longer (nvitop's pull
+//   requests 79 and 89); 550: 535.113.01 to 560.35.03; 580: 565.57.01 and later. container: before
+//   535.113.01 the ids are not converted: all processes are listed under the host's ids
+//   (nvidia-docker's issue 1483); then with 0 bytes, as above (tags 535.113.01 to 535.288.01, 545,
+//   550 to 550.163.01, 555, 560); from 565.57.01 on (_gpuMatchClientPid in the same file) with
+//   their memory. wsl: nvml.h: usedGpuMemory is "not available" under Windows' WDDM, whose kernel
+//   manages the memory; that WSL, which it does not name, is the same is an assumption. vgpu:
 //   nvml.h: processes of MIG handles are "not supported if the device is in vGPU Host
-//   virtualization mode".
+//   virtualization mode"; that the whole GPU is the same is an assumption. The open modules are
+//   read; NVML itself is not public.
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +60,7 @@ constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
 constexpr int kNoPermission = 4;
 constexpr int kNotFound = 6;
+constexpr unsigned kHostsFirstId = 5'000'000;  // above Linux's highest id, 2^22
 
 std::vector<FakeCard>& gpus() {
   static std::vector<FakeCard> all = [] {
@@ -94,7 +98,7 @@ std::string place() {
   return given == nullptr ? "" : given;
 }
 
-enum class Telling { kMemory, kZero, kNotListed, kNotAvailable, kRefused };
+enum class Telling { kMemory, kZero, kHostIds, kNotAvailable, kRefused };
 
 // What the driver tells of a process.
 Telling telling() {
@@ -103,7 +107,7 @@ Telling telling() {
     return Telling::kRefused;
   if (place() == "wsl") return Telling::kNotAvailable;
   if (place() != "container") return Telling::kMemory;
-  if (FAKE_BRANCH < 550) return Telling::kNotListed;
+  if (FAKE_BRANCH < 550) return Telling::kHostIds;
   return FAKE_BRANCH < 565 ? Telling::kZero : Telling::kMemory;
 }
 
@@ -151,8 +155,8 @@ std::vector<FakeProcess> processes_now() {
   for (FakeProcess& process : now) {
     if (telling() == Telling::kZero) process.used = 0;
     if (telling() == Telling::kNotAvailable) process.used = ~0ULL;
+    if (telling() == Telling::kHostIds) process.pid += kHostsFirstId;
   }
-  if (telling() == Telling::kNotListed) now.clear();
   std::ofstream(std::string(file) + ".read") << "x";
   return now;
 }

@@ -118,19 +118,23 @@ Tensor norm_by_rows(const char* name, const NormCall& form, const Tensor& input,
   return out;
 }
 
-// The conditions of _select_batch_norm_backend (aten/src/ATen/native/Normalization.cpp); without
-// them PyTorch's own kernel runs, which saves the same tensors. Before 1.8 (where `input.dim() >=
-// 3` is not yet among them) inputs without positions ran on cuDNN too.
+// The conditions of _select_batch_norm_backend (aten/src/ATen/native/Normalization.cpp, read in the
+// source of 2.x); without them PyTorch's own kernel runs, which saves the same tensors. Inputs
+// without positions ran on cuDNN too, with bounds of their own (pytorch#32763), until pytorch#57034
+// and #57785 of May 2021: 1.8.1 still did. That 1.9, the next release, has them is an assumption.
 bool batch_norm_uses_cudnn(const Tensor& x, const Tensor& weight, bool training) {
   constexpr std::int64_t kMaxTrainingBatch = 880801;
   constexpr std::int64_t kMaxEvaluationBatch = 65535;
-  constexpr Version kNativeWithoutPositions{1, 8};
+  constexpr std::int64_t kMaxTrainingRows = 131070;
+  constexpr std::int64_t kMaxEvaluationRows = 262136;
+  constexpr Version kNativeWithoutPositions{1, 9};
   if (x.dtype() == DType::kBf16 || !weight || weight.dtype() == DType::kBf16) return false;
   if (x.dtype() == DType::kFp16 && weight.dtype() != DType::kFp32) return false;
-  if (x.shape().rank() < 3 && x.session().policy().torch_version >= kNativeWithoutPositions)
-    return false;
-  return x.size(0) <= (training ? kMaxTrainingBatch : kMaxEvaluationBatch) &&
-         x.elements() < std::numeric_limits<std::int32_t>::max();
+  if (x.elements() >= std::numeric_limits<std::int32_t>::max()) return false;
+  if (x.shape().rank() >= 3)
+    return x.size(0) <= (training ? kMaxTrainingBatch : kMaxEvaluationBatch);
+  return x.session().policy().torch_version < kNativeWithoutPositions &&
+         x.size(0) <= (training ? kMaxTrainingRows : kMaxEvaluationRows);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "estimator/advise/changes.h"
@@ -145,6 +146,16 @@ TEST(PossibleChangesTest, FourierLayersKeepTheirTypesAndTheirOptimizer) {
   for (const char* refused : {"bf16", "fp16", "adafactor", "adamw-8bit"})
     EXPECT_THAT(names, Not(Contains(refused)));
   EXPECT_THAT(names, Contains("checkpointing"));
+}
+
+TEST(PossibleChangesTest, AutocastOfFourierLayersSaysThatTheyNeedFp32) {
+  const Node document =
+      parse_yaml("model: {preset: fno-2d}\ntraining: {batch_size: 4}", "job.yaml");
+  const std::vector<SingleChange> changes = possible_changes(document, read_job(document));
+  const auto amp = std::find_if(changes.begin(), changes.end(),
+                                [](const SingleChange& change) { return change.name == "amp"; });
+  ASSERT_NE(amp, changes.end());
+  EXPECT_THAT(amp->costs, HasSubstr("Fourier transforms fp32"));
 }
 
 TEST(PossibleChangesTest, FlashAttentionAndBf16NeedAmpere) {

@@ -168,6 +168,38 @@ TEST(UnreadKeysTest, EveryKeyOfAConfigIsReadHarmlessOrNamed) {
   EXPECT_EQ(by_name.files.unread.size(), 4u);
 }
 
+ParsedFile config_with(const std::string& entries) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "config.json";
+  std::ofstream(file) << R"({"model_type": "bert", "hidden_size": 64, "intermediate_size": 160,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+      "max_position_embeddings": 64, "type_vocab_size": 2, )" +
+                             entries + "}";
+  return read_path(file.string()).front();
+}
+
+TEST(UnreadKeysTest, AFlagOfAConfigThatIsOffIsHarmlessAndNamedWhereItChangesTheModel) {
+  EXPECT_EQ(names(config_with(R"("add_cross_attention": false, "output_attentions": false,
+                                 "gradient_checkpointing": false, "pruned_heads": {},
+                                 "position_embedding_type": "absolute",
+                                 "_attn_implementation": "sdpa")")),
+            "");
+  for (const char* set : {R"("add_cross_attention": true)", R"("output_attentions": true)",
+                          R"("gradient_checkpointing": true)", R"("_attn_implementation": "eager")",
+                          R"("attn_implementation": "eager")"}) {
+    const ParsedFile parsed = config_with(set);
+    ASSERT_EQ(parsed.unread.size(), 1u) << set;
+    EXPECT_NE(parsed.unread[0].concerns, "") << set;
+  }
+  EXPECT_EQ(config_with(R"("position_embedding_type": "relative_key")").unread.size(), 1u);
+  EXPECT_EQ(config_with(R"("pruned_heads": {"0": [1, 2]})").unread.size(), 1u);
+}
+
+TEST(UnreadKeysTest, ASizeUnderItsSecondNameIsInDoubtOnlyWhereItDiffers) {
+  EXPECT_EQ(names(config_with(R"("n_layer": 2, "n_head": 4)")), "");
+  EXPECT_EQ(names(config_with(R"("n_layer": 3)")).substr(0, 7), "n_layer");
+}
+
 JobInput input_of(const char* yaml) {
   const Node tree = parse_yaml(yaml, "x.yaml");
   JobInput input;

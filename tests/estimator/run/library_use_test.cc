@@ -1,17 +1,21 @@
 // Which operations load cuDNN, as PyTorch chooses its kernels.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/estimator/run_job.h"
 
 namespace memfathom {
 namespace {
 
 bool uses_cudnn(const std::string& shape, const std::string& layers,
-                const std::string& precision = "fp32", const std::string& torch = "") {
-  const Job job = read_job(
-      parse_json(R"({"model": {"input": {"shape": )" + shape + R"(}, "layers": [)" + layers +
-                     R"(]}, "training": {"batch_size": 4, "precision": ")" + precision + R"("}})",
-                 "job.json"));
+                const std::string& precision = "fp32", const std::string& torch = "",
+                int batch = 4) {
+  const Job job =
+      read_job(parse_json(R"({"model": {"input": {"shape": )" + shape + R"(}, "layers": [)" +
+                              layers + R"(]}, "training": {"batch_size": )" +
+                              std::to_string(batch) + R"(, "precision": ")" + precision + R"("}})",
+                          "job.json"));
   DryRunOptions options;
   options.policy = FrameworkPolicy::for_stack(torch, 80);
   return run_dry(job, options).uses_cudnn;
@@ -19,10 +23,17 @@ bool uses_cudnn(const std::string& shape, const std::string& layers,
 
 const char* const kBatchNorm = R"({"type": "batch_norm"})";
 
-TEST(LibraryUseTest, BatchNormWithoutPositionsIsNativeSinceOneEight) {
+TEST(LibraryUseTest, BatchNormWithoutPositionsIsNativeSinceOneNine) {
   EXPECT_FALSE(uses_cudnn("[8]", kBatchNorm));
-  EXPECT_TRUE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.7"));
+  EXPECT_FALSE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.9"));
+  EXPECT_TRUE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.8.1"));
   EXPECT_TRUE(uses_cudnn("[8, 6, 6]", kBatchNorm));
+}
+
+TEST(LibraryUseTest, BatchNormWithoutPositionsHadABoundOfItsOwn) {
+  EXPECT_TRUE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.8.1", 131070));
+  EXPECT_FALSE(uses_cudnn("[8]", kBatchNorm, "fp32", "1.8.1", 131071));
+  EXPECT_TRUE(uses_cudnn("[8, 2]", kBatchNorm, "fp32", "1.8.1", 131071));
 }
 
 TEST(LibraryUseTest, SixteenBitBatchNormIsNative) {
