@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 #include "core/enum_names.h"
 
 namespace memfathom {

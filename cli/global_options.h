@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 
 namespace memfathom {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/language/language.h"
 #include "cli/program.h"
-#include "cli/text/language.h"
 #include "core/table.h"
 #include "core/terminal.h"
 #include "memfathom/memfathom.h"

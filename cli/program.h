@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 
 namespace memfathom {
 

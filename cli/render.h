@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 #include "core/table.h"
 
 namespace memfathom {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "cli/language/language.h"
 #include "cli/render.h"
 #include "cli/text/estimate_text.h"
-#include "cli/text/language.h"
 
 namespace memfathom {
 namespace {

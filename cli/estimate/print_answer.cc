@@ -8,12 +8,12 @@
 #include <ostream>
 #include <sstream>
 
-#include "cli/estimate/holders_text.h"
-#include "cli/estimate/recommend_text.h"
 #include "cli/estimate/rule_text.h"
+#include "cli/language/language.h"
 #include "cli/text/estimate_text.h"
 #include "cli/text/gpu_text.h"
-#include "cli/text/language.h"
+#include "cli/text/holders_text.h"
+#include "cli/text/recommend_text.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "estimator/job/describe.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cli/estimate/recommend_text.h"
 #include "cli/render.h"
+#include "cli/text/recommend_text.h"
 #include "core/error.h"
 #include "core/parallel_for.h"
 #include "estimator/advise/changes.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 #include "estimator/advise/rule_of_thumb.h"
 #include "estimator/answer/estimate.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/estimate/holders_text.h"
 #include "cli/option_parser.h"
+#include "cli/text/holders_text.h"
 #include "core/printable.h"
 #include "kernels/memory/allocator/arithmetic_segments.h"
 #include "kernels/memory/allocator/caching_allocator.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/estimate/recommend_text.h"
 #include "cli/render.h"
+#include "cli/text/recommend_text.h"
 #include "estimator/json/recommendation_json.h"
 
 namespace memfathom {
@@ -141,9 +141,10 @@ std::string remedy_text(const OomRemedy& remedy, const JobInput& input, const Co
 }
 
 nlohmann::ordered_json remedy_json(const OomRemedy& remedy, const JobInput& input) {
-  nlohmann::ordered_json json{{"device_peak_bytes", remedy.estimate.totals.device_peak.count()},
-                              {"fits", remedy.estimate.verdict.status != VerdictStatus::kDoesNotFit},
-                              {"change", nullptr}};
+  nlohmann::ordered_json json{
+      {"device_peak_bytes", remedy.estimate.totals.device_peak.count()},
+      {"fits", remedy.estimate.verdict.status != VerdictStatus::kDoesNotFit},
+      {"change", nullptr}};
   if (remedy.change) json["change"] = configuration_json(*remedy.change, input);
   return json;
 }

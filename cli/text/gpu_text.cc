@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/language/language.h"
 #include "cli/render.h"
-#include "cli/text/language.h"
 
 namespace memfathom {
 namespace {

@@ -141,27 +141,6 @@ void widen_for_lengths(const DryRun& run, Estimate& estimate) {
                                   "the order of varying lengths decides what is reserved"});
 }
 
-// Reserved over replayed bytes of 36 published fine-tuning runs whose lengths vary, replayed at
-// their greatest length: 31 lie below 1.8 (docs/accuracy.md). With either reading equally likely,
-// nine in ten runs do.
-constexpr double kShareOfUnspecifiedLengths = 0.8;
-
-// Sequences all of one length, or of many: the upper end covers both. What is free in the cache is
-// given back before an allocation fails, so the GPU bounds it.
-void widen_for_unspecified_lengths(const DryRun& run, const std::optional<Bytes>& available,
-                                   Estimate& estimate) {
-  if (!run.lengths_unspecified) return;
-  Totals& totals = estimate.totals;
-  const double share =
-      kShareOfUnspecifiedLengths * static_cast<double>(totals.reserved_peak.count());
-  Bytes reach = totals.device_peak + clamped_bytes(share);
-  if (available) reach = std::min(reach, std::max(*available, totals.device_high));
-  totals.device_high = std::max(totals.device_high, reach);
-  estimate.uncertainty.push_back({"lengths", Bytes{}, reach - totals.device_peak,
-                                  "whether lengths vary is unspecified: where they do, more is "
-                                  "reserved, as far as the GPU has it"});
-}
-
 // The operations of perceptrons, for whose runs the group "dense" stands.
 bool is_dense(const Node& layers) {
   static constexpr auto kDenseTypes = std::to_array<std::string_view>(
@@ -314,8 +293,6 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
     estimate.uncertainty = spread.parts();
   }
   widen_for_lengths(run, estimate);
-  if (job.allocator.backend == Backend::kCaching)
-    widen_for_unspecified_lengths(run, available_to(job, context), estimate);
   totals.device_high = std::max(totals.device_high, context.wanted);
   if (context.wanted > totals.device_peak) totals.comfortable_peak = context.wanted;
   if (study.measured) {

@@ -1,4 +1,4 @@
-#include "cli/text/messages_zh.h"
+#include "cli/language/messages_zh.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "cli/language/language.h"
 #include "cli/text/estimate_text.h"
-#include "cli/text/language.h"
 #include "core/component.h"
 #include "core/document.h"
 #include "core/source.h"

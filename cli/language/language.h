@@ -20,8 +20,8 @@ inline constexpr auto kEnumNames<Language> =
 // (zh_CN.UTF-8), else English.
 Language language_of_environment();
 
-// `english` in the language, if there is a translation (cli/text/messages_zh.h); else as it is. A
-// sentence with values in it is found by a message with {} in their places.
+// `english` in the language, if there is a translation (cli/language/messages_zh.h); else as it is.
+// A sentence with values in it is found by a message with {} in their places.
 std::string translated(Language language, std::string_view english);
 
 // The message `english` in the language, with the values in the places of its {}.

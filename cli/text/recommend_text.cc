@@ -1,12 +1,12 @@
-#include "cli/estimate/recommend_text.h"
+#include "cli/text/recommend_text.h"
 
 #include <fmt/format.h>
 
+#include "cli/language/language.h"
 #include "cli/render.h"
 #include "cli/text/count_text.h"
 #include "cli/text/estimate_text.h"
 #include "cli/text/gpu_text.h"
-#include "cli/text/language.h"
 #include "core/yaml_text.h"
 #include "estimator/job/describe.h"
 #include "estimator/readers/write_back.h"

@@ -1,4 +1,4 @@
-#include "cli/estimate/holders_text.h"
+#include "cli/text/holders_text.h"
 
 #include <fmt/format.h>
 

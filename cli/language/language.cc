@@ -1,4 +1,4 @@
-#include "cli/text/language.h"
+#include "cli/language/language.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/text/messages_zh.h"
+#include "cli/language/messages_zh.h"
 
 namespace memfathom {
 namespace {

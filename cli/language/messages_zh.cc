@@ -1,4 +1,4 @@
-#include "cli/text/messages_zh.h"
+#include "cli/language/messages_zh.h"
 
 #include <array>
 
