@@ -10,11 +10,13 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import unicodedata
 
-ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "TERM": "xterm", "MEMFATHOM_NVML": "/nonexistent",
-               "MEMFATHOM_DB": "/nonexistent/store", "LC_ALL": "C.UTF-8"}
+HOME = tempfile.TemporaryDirectory()  # removed at exit
+ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "HOME": HOME.name, "TERM": "xterm", "MEMFATHOM_NVML": "/nonexistent",
+               "MEMFATHOM_DB": HOME.name + "/store", "LC_ALL": "C.UTF-8"}
 COLOUR = re.compile(r"\x1b\[\d+m")
 
 
