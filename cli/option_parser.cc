@@ -6,11 +6,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "cli/global_options.h"
 #include "core/error.h"
+#include "core/lowercase.h"
 #include "core/parse_number.h"
 #include "core/suggest.h"
 
@@ -74,9 +74,7 @@ class OptionParser::Implementation {
   // transformers' command lines write `--bf16 True`: the word is the value of the preceding flag.
   void join_flags_with_words(Arguments& arguments) const {
     for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
-      std::string word = arguments[i + 1];
-      std::transform(word.begin(), word.end(), word.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      const std::string word = lowercase(arguments[i + 1]);
       if ((word != "true" && word != "false") || !arguments[i].starts_with("--")) continue;
       const CLI::Option* option = app_.get_option_no_throw(arguments[i]);
       if (option == nullptr || option->get_items_expected_max() != 0) continue;

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/lowercase.h"
+
 namespace memfathom {
 namespace {
 
@@ -21,9 +23,7 @@ bool is_plain(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kWords{"null", "true", "false", "yes", "no",
                                                            "on",   "off",  "y",     "n",   "nan"};
   if (text.empty() || std::isalpha(static_cast<unsigned char>(text.front())) == 0) return false;
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lowercase(std::string(text));
   if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';

@@ -56,7 +56,7 @@ std::string unusable(const Row& row) {
   if (row.at("arch").empty() || row.at("sms").empty()) return "its GPU is not known";
   if (row.at("torch").starts_with("none")) return "it is not a PyTorch process";
   if (row.at("torch").find("dev") != std::string::npos)
-    return "a development build, of which nobody knows how it loads kernels";
+    return "a development build: how it loads kernels is not known";
   if (row.at("touched").find("cached cuFFT plans") != std::string::npos)
     return "its figure is that of a whole process with cuFFT's plans";
   if (!stage_of(row)) return fmt::format("a row of kind {}", row.at("kind"));

@@ -11,12 +11,6 @@
 namespace memfathom {
 namespace {
 
-std::string percent(Bytes part, Bytes whole) {
-  if (whole.count() <= 0) return "";
-  return fmt::format(
-      "{:.1f} %", 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
-}
-
 // Machine-readable: plain numbers, one quantity per column.
 Table components_csv(const Estimate& estimate) {
   Table table({{"component"}, {"module"}, {"bytes"}, {"source"}, {"coefficient"}});
@@ -45,14 +39,14 @@ Table components_table(const Estimate& estimate, bool all, Language language) {
   const auto end = all || lines.end() - first_small < 2 ? lines.end() : first_small;
   for (auto line = lines.begin(); line != end; ++line) {
     table.add_row({component_name(*line, language), to_string(line->bytes),
-                   percent(line->bytes, whole), translated(language, to_string(line->source))});
+                   share_text(line->bytes, whole), translated(language, to_string(line->source))});
   }
   if (end != lines.end()) {
     Bytes rest;
     for (auto line = end; line != lines.end(); ++line) rest += line->bytes;
     table.add_row(
         {translated(language, "{} smaller components", {std::to_string(lines.end() - end)}),
-         to_string(rest), percent(rest, whole), translated(language, "see --explain")});
+         to_string(rest), share_text(rest, whole), translated(language, "see --explain")});
   }
   table.add_rule();
   table.add_row({{translated(language, "device peak"), Style::kBold},
@@ -141,7 +135,7 @@ std::string verdict_sentence(const Estimate& estimate, bool colour, Language lan
   const bool left = verdict.headroom->count() >= 0;
   const Bytes rest = left ? *verdict.headroom : -*verdict.headroom;
   text += translated(language, left ? ", {} ({}) left" : ", {} ({}) too much",
-                     {to_string(rest), percent(rest, *verdict.available)});
+                     {to_string(rest), share_text(rest, *verdict.available)});
   if (verdict.probability_fits)
     text += translated(language, "; probability of fitting {}",
                        {probability_text(*verdict.probability_fits)});

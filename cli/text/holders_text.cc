@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/render.h"
+#include "cli/text/count_text.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/suggest.h"
@@ -13,12 +14,6 @@ namespace memfathom {
 namespace {
 
 constexpr std::size_t kMaxLines = 20;
-
-std::string share_of(Bytes part, Bytes whole) {
-  if (whole.count() == 0) return "";
-  return fmt::format("{:.1f} %",
-                     100 * static_cast<double>(part.count()) / static_cast<double>(whole.count()));
-}
 
 }  // namespace
 
@@ -48,11 +43,11 @@ std::string holders_text(const PeakHolders& peak, HolderKey key, const Context& 
       continue;
     }
     table.add_row({holder.name.empty() ? "(not recorded)" : printable(holder.name),
-                   to_string(holder.bytes), share_of(holder.bytes, peak.bytes),
+                   to_string(holder.bytes), share_text(holder.bytes, peak.bytes),
                    std::to_string(holder.storages)});
   }
   if (others > 0) {
-    table.add_row({fmt::format("{} others", others), to_string(rest), share_of(rest, peak.bytes),
+    table.add_row({fmt::format("{} others", others), to_string(rest), share_text(rest, peak.bytes),
                    std::to_string(storages)});
   }
   const std::string heading =

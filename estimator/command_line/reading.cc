@@ -16,16 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
-
 // A folder that only has the model's name is none.
-bool describes_model(const fs::path& path) {
+bool may_describe_model(const fs::path& path) {
   std::error_code ignored;
-  return !fs::is_directory(path, ignored) || is_there(path / "config.json") ||
-         is_there(path / "model_index.json");
+  return !fs::is_directory(path, ignored) || describes_a_model(path);
 }
 
 // Lays the flags over the tree of a file, key by key.
@@ -151,7 +145,7 @@ void add_deepspeed_file(const std::string& named, std::string_view key, CommandR
 
 std::string model_name_of(const std::string& named, CommandReading& reading) {
   if (const std::optional<std::string> path = find_named_file(reading, named);
-      path && describes_model(*path))
+      path && may_describe_model(*path))
     return *path;
   const std::string_view name(named);
   const bool is_path = name.starts_with('/') || name.starts_with('.') || name.starts_with('~') ||

@@ -7,6 +7,7 @@
 
 #include "estimator/command_line/reading.h"
 #include "estimator/readers/formats.h"
+#include "estimator/readers/gpu_count.h"
 
 namespace memfathom {
 namespace {
@@ -102,18 +103,14 @@ void read_openrlhf(CommandReading& reading) {
   const Node* nodes = first_flag(reading, {"actor_num_nodes", "actor.num_nodes"});
   const Node* gpus = first_flag(reading, {"actor_num_gpus_per_node", "actor.num_gpus_per_node"});
   if (gpus != nullptr && gpus->is_int())
-    parsed.set(
-        "parallel.num_gpus",
-        Node::integer(gpus->as_int(1, 1 << 10) *
-                      (nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 10) : 1)));
+    parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*gpus, nodes, 1 << 10)));
 }
 
 void set_verl_gpus(CommandReading& reading) {
   const Node* gpus = first_flag(reading, {"trainer.n_gpus_per_node"});
   const Node* nodes = first_flag(reading, {"trainer.nnodes"});
   if (gpus == nullptr || !gpus->is_int()) return;
-  const std::int64_t machines = nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 10) : 1;
-  reading.parsed.set("parallel.num_gpus", Node::integer(gpus->as_int(1, 1 << 10) * machines));
+  reading.parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*gpus, nodes, 1 << 10)));
 }
 
 void set_verl_engine(CommandReading& reading) {

@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "core/lowercase.h"
 #include "estimator/command_line/reading.h"
+#include "estimator/readers/gpu_count.h"
 
 namespace memfathom {
 namespace {
@@ -83,8 +84,7 @@ void translate_kohya(CommandReading& reading) {
   const std::string optimizer = reading.text("optimizer_type");
   if (!optimizer.empty()) {
     const bool is_8bit = optimizer.find("8bit") != std::string::npos;
-    std::string name = optimizer.substr(0, optimizer.find("8bit"));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string name = lowercase(optimizer.substr(0, optimizer.find("8bit")));
     reading.flags.tree.set("optimizer", Node::string(is_8bit ? name + "_8bit" : name));
     reading.flags.tree.erase("optimizer_type");
   }
@@ -141,9 +141,7 @@ void read_litgpt(CommandReading& reading) {
   const Node* devices = reading.flag("devices");
   if (devices != nullptr && devices->is_int() && devices->as_int() > 1) {
     const Node* nodes = reading.flag("num_nodes");
-    const std::int64_t machines =
-        nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 10) : 1;
-    parsed.set("parallel.num_gpus", Node::integer(devices->as_int(1, 1 << 10) * machines));
+    parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*devices, nodes, 1 << 10)));
     parsed.set("parallel.fsdp", Node::string("full"));
   }
 }

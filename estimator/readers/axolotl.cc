@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "core/lowercase.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -78,9 +77,7 @@ void list_nvfp4(ParsedFile& parsed) {
   for (const char* key : {"base_model", "nvfp4_merge_aware", "dsv4_fp4_grouped_mode"}) {
     const Node* value = value_at(parsed.content, key);
     if (value == nullptr || !is_on(*value)) continue;
-    std::string name = value->is_string() ? value->as_string() : "nvfp4";
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = value->is_string() ? lowercase(value->as_string()) : "nvfp4";
     if (name.find("nvfp4") == std::string::npos) continue;
     leave_open(key, "precision",
                fmt::format("{}: weights in NVFP4 ({}) are counted in the type of the computation",

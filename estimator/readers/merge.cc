@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/lowercase.h"
 #include "core/version.h"
 #include "estimator/models/blocks/transformers_policy.h"
 #include "estimator/readers/frozen_modules.h"
@@ -95,9 +95,7 @@ void replace_model(const ParsedFile& parsed, MergedJob& job) {
 // Names of one shape ("Llama-3.1-8B" and "meta-llama/Llama-3.1-8B-Instruct") are one model.
 std::string identity_of(const std::string& name) {
   const std::optional<NamedModel> named = find_named_model(name, huggingface_cache());
-  std::string text = named ? named->form + " " + named->value : name;
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
+  return lowercase(named ? named->form + " " + named->value : name);
 }
 
 // Where no file describes the model, the first that names it decides.

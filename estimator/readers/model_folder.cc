@@ -18,11 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code unreadable;
-  return fs::exists(path, unreadable);
-}
-
 constexpr auto kAdapterFields = std::to_array<Field>({
     {"training.lora.rank", "r"},
     {"training.lora.targets", "target_modules"},

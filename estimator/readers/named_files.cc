@@ -5,7 +5,6 @@
 #include <system_error>
 
 namespace memfathom {
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -14,7 +13,9 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unreadable);
 }
 
-}  // namespace
+bool describes_a_model(const fs::path& folder) {
+  return is_there(folder / "config.json") || is_there(folder / "model_index.json");
+}
 
 fs::path found_from(const fs::path& file, const fs::path& named) {
   if (named.is_absolute()) return is_there(named) ? named : fs::path();

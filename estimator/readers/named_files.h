@@ -9,6 +9,12 @@
 
 namespace memfathom {
 
+// False also where the folder may not be read.
+bool is_there(const std::filesystem::path& path);
+
+// Whether a folder has a model's configuration or a pipeline's index.
+bool describes_a_model(const std::filesystem::path& folder);
+
 // Where the file stands that `file` names: beside that one, in a folder above (examples name their
 // files from the top of the repository), or where the program runs and above. Empty: nowhere.
 std::filesystem::path found_from(const std::filesystem::path& file,

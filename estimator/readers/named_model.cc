@@ -10,8 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "core/lowercase.h"
 #include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
+#include "estimator/readers/named_files.h"
 
 namespace memfathom {
 namespace {
@@ -38,12 +40,6 @@ std::string recorded_commit(const fs::path& model) {
                                 [](unsigned char c) { return std::isxdigit(c) == 0; });
   commit.erase(end, commit.end());
   return commit;
-}
-
-bool describes_a_model(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / "config.json", ignored) ||
-         fs::exists(folder / "model_index.json", ignored);
 }
 
 std::optional<fs::path> snapshot_of(const std::string& name, const fs::path& cache) {
@@ -157,9 +153,7 @@ bool is_diffusion_name(const std::string& name) {
        "ltx",        "mochi",   "pixart",   "sana",      "kandinsky",
        "qwen-image", "z-image", "auraflow", "open-sora", "animatediff",
        "hidream"});
-  std::string stem = name.substr(name.rfind('/') + 1);
-  std::transform(stem.begin(), stem.end(), stem.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string stem = lowercase(name.substr(name.rfind('/') + 1));
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return stem.starts_with(beginning); });
 }

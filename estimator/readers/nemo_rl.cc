@@ -6,6 +6,7 @@
 #include <string>
 
 #include "estimator/readers/formats.h"
+#include "estimator/readers/gpu_count.h"
 
 namespace memfathom {
 namespace {
@@ -37,8 +38,7 @@ void set_gpus(ParsedFile& parsed) {
   const Node* per_node = value_at(parsed.content, "cluster.gpus_per_node");
   const Node* nodes = value_at(parsed.content, "cluster.num_nodes");
   if (per_node == nullptr || !per_node->is_int()) return;
-  const std::int64_t count = nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 16) : 1;
-  parsed.set("parallel.num_gpus", Node::integer(per_node->as_int(1, 1 << 16) * count));
+  parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*per_node, nodes, 1 << 16)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/key_recorder.h"
+#include "core/lowercase.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/script_model.h"
 #include "estimator/readers/unread_keys.h"
@@ -52,12 +53,6 @@ constexpr auto kNearOptimizers = std::to_array<std::pair<std::string_view, std::
     {"lion", "dion"},
 });
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // A name, or a section that has one: {name: adamw, lr: 1e-4}, {_target_: torch.optim.AdamW}.
 std::string optimizer_in(const Node& value) {
   if (!value.is_map()) return value.as_string();
@@ -70,7 +65,7 @@ std::string optimizer_in(const Node& value) {
 
 bool is_word(const Node& value, std::initializer_list<std::string_view> words) {
   if (!value.is_string()) return false;
-  const std::string text = lower(value.as_string());
+  const std::string text = lowercase(value.as_string());
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
@@ -101,7 +96,7 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       return Node::string(fmt::format("{}GiB", size));
     }
     case FieldKind::kOptimizer: {
-      std::string name = lower(optimizer_in(value));
+      std::string name = lowercase(optimizer_in(value));
       if (name.empty()) return {};
       if (name.starts_with("optimizernames.")) name.erase(0, 15);
       if (name.find("paged") != std::string::npos)

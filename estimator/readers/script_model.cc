@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
 
+#include "core/lowercase.h"
 #include "core/suggest.h"
 #include "estimator/models/presets.h"
 #include "estimator/readers/builtin_family.h"
@@ -33,7 +33,7 @@ const Node* in_model(const Node& tree, std::initializer_list<std::string_view> k
 
 // "FNO2d" and "U-Net" are the families of those names.
 std::string family_in(std::string name) {
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  name = lowercase(std::move(name));
   std::erase_if(name, [](char c) { return c == '-' || c == '_'; });
   for (const std::string_view ending : {"1d", "2d", "3d"}) {
     if (name.ends_with(ending)) name.erase(name.size() - 2);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "core/lowercase.h"
 #include "estimator/models/presets.h"
 #include "estimator/readers/formats.h"
 
@@ -33,16 +33,10 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "experimental.enable_async_tensor_parallel",
 });
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // The folder of its tokenizer is called as the model; else the name and the flavor say it. Its
 // llama3 has the shapes of Llama 3.1.
 std::string base_model(const Node& tree) {
-  const std::string name = lower(text_at(tree, "model.name"));
+  const std::string name = lowercase(text_at(tree, "model.name"));
   const std::string flavor = text_at(tree, "model.flavor");
   std::string folder = text_at(tree, "model.hf_assets_path");
   while (folder.ends_with('/')) folder.pop_back();
@@ -52,7 +46,7 @@ std::string base_model(const Node& tree) {
   if (flavor.find('/') != std::string::npos) return flavor;
   std::string family = name == "llama3" ? "llama-3.1" : name == "llama2" ? "llama-2" : name;
   std::replace(family.begin(), family.end(), '_', '-');
-  return family + "-" + lower(flavor);
+  return family + "-" + lowercase(flavor);
 }
 
 std::int64_t degree(const Node& tree, std::initializer_list<const char*> keys,
@@ -147,7 +141,7 @@ void read_torchtitan(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   read_fields(kFields, parsed);
   Node optimizer = Node::map();
-  optimizer.set("name", Node::string(lower(text_at(tree, "optimizer.name", "AdamW"))));
+  optimizer.set("name", Node::string(lowercase(text_at(tree, "optimizer.name", "AdamW"))));
   optimizer.set("implementation", Node::string(text_at(tree, "optimizer.implementation", "fused")));
   parsed.set("training.optimizer", std::move(optimizer));
   set_precision(parsed);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
+#include "core/lowercase.h"
 #include "estimator/models/presets.h"
 #include "estimator/readers/formats.h"
 
@@ -94,10 +94,8 @@ void set_adapters(ParsedFile& parsed) {
 }
 
 void set_optimizer(ParsedFile& parsed) {
-  std::string name = component(parsed.content, "optimizer");
+  std::string name = lowercase(component(parsed.content, "optimizer"));
   if (name.empty()) return;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name.starts_with("paged")) {
     name.erase(0, 5);
     parsed.not_modelled.emplace_back(

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "core/lowercase.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -119,7 +119,7 @@ void set_fsdp(const Node& value, ParsedFile& parsed) {
   } else {
     text = value.is_string() ? value.as_string() : value.shown();
   }
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  text = lowercase(std::move(text));
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
   if (text.empty() || has("no_shard") || text == "3" || text == "false") return;
   if (has("hybrid") || text == "4") {

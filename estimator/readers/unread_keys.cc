@@ -251,6 +251,7 @@ bool is_set_to_change(const Node& entry) {
 // (attribute_map), and gpt-oss repeats the number of its experts.
 struct SecondName {
   std::string_view first, second;
+  bool both_looked_up = false;  // by readers that then take the first
 };
 
 constexpr auto kSecondNames = std::to_array<SecondName>({
@@ -262,11 +263,11 @@ constexpr auto kSecondNames = std::to_array<SecondName>({
     {"n_heads", "num_attention_heads"},
     {"num_heads", "num_attention_heads"},
     {"encoder_attention_heads", "num_attention_heads"},
-    {"num_hidden_layers", "n_layer"},
-    {"num_attention_heads", "n_head"},
+    {"num_hidden_layers", "n_layer", true},
+    {"num_attention_heads", "n_head", true},
     {"d_model", "hidden_size"},
     {"n_embd", "hidden_size"},
-    {"hidden_size", "n_embed"},
+    {"hidden_size", "n_embed", true},
     {"num_experts_per_tok", "experts_per_token"},
 });
 
@@ -327,14 +328,12 @@ class Collector {
     });
   }
 
-  // Readers that know both names take the first: the second is looked up and not used.
+  // The second name was looked up and not used; where it says the same, repeats_another() knows.
   bool contradicts_another(const Node& entry) const {
     if (parsed_.format != FileFormat::kModelConfig || !entry.is_int()) return false;
-    static constexpr auto kAliases = std::to_array<SecondName>({{"num_hidden_layers", "n_layer"},
-                                                                {"num_attention_heads", "n_head"},
-                                                                {"hidden_size", "n_embed"}});
-    return std::any_of(kAliases.begin(), kAliases.end(), [&](const SecondName& name) {
-      return name.second == entry.key() && read_number(entry, name.first) != nullptr;
+    return std::any_of(kSecondNames.begin(), kSecondNames.end(), [&](const SecondName& name) {
+      return name.both_looked_up && name.second == entry.key() &&
+             read_number(entry, name.first) != nullptr;
     });
   }
 

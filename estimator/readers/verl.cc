@@ -6,6 +6,7 @@
 #include <string>
 
 #include "estimator/readers/formats.h"
+#include "estimator/readers/gpu_count.h"
 
 namespace memfathom {
 namespace {
@@ -53,9 +54,15 @@ void set_gpus(ParsedFile& parsed) {
   const Node* per_node = value_at(parsed.content, "trainer.n_gpus_per_node");
   const Node* nodes = value_at(parsed.content, "trainer.nnodes");
   if (per_node == nullptr || !per_node->is_int()) return;
-  const std::int64_t count = nodes != nullptr && nodes->is_int() ? nodes->as_int(1, 1 << 16) : 1;
-  parsed.set("parallel.num_gpus", Node::integer(per_node->as_int(1, 1 << 16) * count));
+  parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*per_node, nodes, 1 << 16)));
   parsed.set("parallel.gpus_per_node", *per_node);
+}
+
+// Weights in bf16, or in fp32 under autocast.
+void set_stored_type(const std::string& key, ParsedFile& parsed) {
+  const std::string stored = text_at(parsed.content, key, "fp32");
+  parsed.set("training.precision",
+             Node::string(stored == "bf16" || stored == "bfloat16" ? "bf16" : "amp-bf16"));
 }
 
 // One training step of the actor; everything else shares the GPU with it.
@@ -68,10 +75,7 @@ void set_actor(ParsedFile& parsed) {
                Node::integer(prompt->as_int(1, 1 << 30) + answer->as_int(1, 1 << 30)));
   set_adapters("actor_rollout_ref.model", parsed);
   parsed.base_model = text_at(tree, "actor_rollout_ref.model.path");
-  const std::string stored =
-      text_at(tree, "actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32");
-  parsed.set("training.precision",
-             Node::string(stored == "bf16" || stored == "bfloat16" ? "bf16" : "amp-bf16"));
+  set_stored_type("actor_rollout_ref.actor.fsdp_config.model_dtype", parsed);
   for (const char* key : {"actor_rollout_ref.rollout", "critic", "reward_model", "reward"}) {
     const Node* section = value_at(tree, key);
     const Node* enabled = value_at(tree, std::string(key) + ".enable");
@@ -88,9 +92,7 @@ void set_supervised(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   set_adapters("model", parsed);
   parsed.base_model = text_at(tree, "model.partial_pretrain", text_at(tree, "model.path"));
-  const std::string stored = text_at(tree, "model.fsdp_config.model_dtype", "fp32");
-  parsed.set("training.precision",
-             Node::string(stored == "bf16" || stored == "bfloat16" ? "bf16" : "amp-bf16"));
+  set_stored_type("model.fsdp_config.model_dtype", parsed);
 }
 
 }  // namespace

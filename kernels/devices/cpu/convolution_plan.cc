@@ -1,5 +1,7 @@
 #include "kernels/devices/cpu/convolution_plan.h"
 
+#include <utility>
+
 #include "kernels/devices/cpu/onednn.h"
 #include "kernels/devices/element/split.h"
 
@@ -77,26 +79,26 @@ void make_primitive(const ConvolutionQuery& query, const dnnl::engine& engine,
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto forward = describe_forward(shape, attributes, engine);
+  const auto keep = [&](dnnl::primitive primitive, const memory::desc& weight,
+                        const memory::desc& scratchpad) {
+    plan.primitive = std::move(primitive);
+    plan.weight_inside = weight;
+    plan.scratchpad = scratchpad;
+  };
   switch (plan.writes) {
     case ConvolutionKind::kForward:
-      plan.primitive = dnnl::convolution_forward(forward);
-      plan.weight_inside = forward.weights_desc();
-      plan.scratchpad = forward.scratchpad_desc();
+      keep(dnnl::convolution_forward(forward), forward.weights_desc(), forward.scratchpad_desc());
       return;
     case ConvolutionKind::kDataGradient: {
       using Backward = dnnl::convolution_backward_data;
       const auto made = describe_backward<Backward>(shape, attributes, engine, forward);
-      plan.primitive = Backward(made);
-      plan.weight_inside = made.weights_desc();
-      plan.scratchpad = made.scratchpad_desc();
+      keep(Backward(made), made.weights_desc(), made.scratchpad_desc());
       return;
     }
     case ConvolutionKind::kWeightGradient: {
       using Backward = dnnl::convolution_backward_weights;
       const auto made = describe_backward<Backward>(shape, attributes, engine, forward);
-      plan.primitive = Backward(made);
-      plan.weight_inside = made.diff_weights_desc();
-      plan.scratchpad = made.scratchpad_desc();
+      keep(Backward(made), made.diff_weights_desc(), made.scratchpad_desc());
       return;
     }
   }
