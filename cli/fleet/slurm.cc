@@ -178,7 +178,7 @@ void scontrol_update(const std::vector<std::string>& properties) {
 void release_job(const std::string& id) { checked({"scontrol", "release", id}); }
 
 bool is_slurm_word(std::string_view word) {
-  return !word.empty() && word.size() <= kMaxWord && word.front() != '-' &&
+  return !word.empty() && word.size() <= kMaxWord && word.front() != '-' && word.front() != '.' &&
          std::all_of(word.begin(), word.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 ||
                   std::string_view("._-+@,").find(static_cast<char>(c)) != std::string_view::npos;

@@ -54,7 +54,7 @@ void scontrol_update(const std::vector<std::string>& properties);
 void release_job(const std::string& id);
 
 // Whether a word may be part of a Slurm name or list (partition, node, account): letters, digits
-// and ". _ - + @ ," and no leading hyphen, at most 255.
+// and ". _ - + @ ," and no leading hyphen or dot, at most 255.
 bool is_slurm_word(std::string_view word);
 // Throws Error(kUsage) naming the option unless is_slurm_word.
 void require_slurm_word(const char* option, std::string_view word);
