@@ -157,9 +157,8 @@ Admission judge(const AdmissionRequest& request, JobInput input, const std::stri
 
 Admission unknown(const AdmissionRequest& request, const std::string& why) {
   // The controller may read files that the user may not: what they hold stays untold.
-  return {Decision::kNote, request.enforces
-                               ? "the job could not be read; it is let through"
-                               : fmt::format("unknown, and let through: {}", why)};
+  return {Decision::kNote, request.enforces ? "the job could not be read; it is let through"
+                                            : fmt::format("unknown, and let through: {}", why)};
 }
 
 }  // namespace

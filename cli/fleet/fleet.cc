@@ -15,9 +15,13 @@ ExitCode run_fleet(const Arguments& arguments, Context& context) {
     std::string_view name;
     ExitCode (*run)(const Arguments& arguments, Context& context);
   };
-  static constexpr std::array kActions{
-      FleetAction{"calibrate", fleet_calibrate}, FleetAction{"status", fleet_status},
-      FleetAction{"bench", fleet_bench}, FleetAction{"job", fleet_job}};
+  static constexpr std::array kActions{FleetAction{"calibrate", fleet_calibrate},
+                                       FleetAction{"status", fleet_status},
+                                       FleetAction{"bench", fleet_bench},
+                                       FleetAction{"metrics", fleet_metrics},
+                                       FleetAction{"install-filter", fleet_install_filter},
+                                       FleetAction{"admit", fleet_admit},
+                                       FleetAction{"job", fleet_job}};
   std::vector<std::string_view> names;
   for (const FleetAction& action : kActions) names.push_back(action.name);
   if (arguments.empty())

@@ -31,12 +31,11 @@ std::string slurm_folder() {
 
 // The path becomes part of a Lua text and of a shell command.
 void require_plain_path(const char* option, const std::string& path) {
-  const bool is_plain = path.starts_with('/') &&
-                        std::all_of(path.begin(), path.end(), [](unsigned char c) {
-                          return std::isalnum(c) != 0 ||
-                                 std::string_view("/._+-").find(static_cast<char>(c)) !=
-                                     std::string_view::npos;
-                        });
+  const bool is_plain =
+      path.starts_with('/') && std::all_of(path.begin(), path.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("/._+-").find(static_cast<char>(c)) != std::string_view::npos;
+      });
   if (is_plain) return;
   throw Error(ErrorKind::kUsage,
               fmt::format("{} is \"{}\"; a filter needs an absolute path of letters, digits and "

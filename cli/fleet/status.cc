@@ -5,11 +5,11 @@
 
 #include "cli/calibrate/profiling.h"
 #include "cli/database.h"
-#include "cli/fleet/ages.h"
 #include "cli/fleet/fleet.h"
 #include "cli/fleet/node_array.h"
 #include "cli/fleet/node_stack.h"
 #include "cli/render.h"
+#include "cli/status/ages.h"
 #include "core/error.h"
 #include "core/json_io.h"
 

@@ -59,7 +59,7 @@ class Cluster:
         host = socket.gethostname().split(".")[0]
         lines = [
             "ClusterName=fleet", f"SlurmctldHost={host}(127.0.0.1)", f"SlurmctldPort={controller}", "SlurmUser=root",
-            "SlurmdUser=root", f"AuthInfo=socket={self.socket}", "AuthType=auth/munge", "CryptoType=crypto/munge",
+            "SlurmdUser=root", f"AuthInfo=socket={self.socket},cred_expire=10", "AuthType=auth/munge", "CryptoType=crypto/munge",
             f"StateSaveLocation={self.folder}/state", f"SlurmdSpoolDir={self.folder}/spool/%n",
             f"SlurmctldLogFile={self.folder}/log/slurmctld", f"SlurmdLogFile={self.folder}/log/slurmd.%n",
             f"SlurmctldPidFile={self.folder}/slurmctld.pid", f"SlurmdPidFile={self.folder}/slurmd.%n.pid",
