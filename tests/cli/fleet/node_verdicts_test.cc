@@ -70,7 +70,8 @@ TEST(NodeVerdictsTest, AnUpgradedNodeIsNotComparedWithNodesOfTheOldDriver) {
 }
 
 TEST(NodeVerdictsTest, WithoutBaselineAndSiblingsNothingIsDecided) {
-  const std::vector<JudgedNode> judged = judge_nodes({node("n1", bench_of(300_MiB), "h100")}, {}, {});
+  const std::vector<JudgedNode> judged =
+      judge_nodes({node("n1", bench_of(300_MiB), "h100")}, {}, {});
   EXPECT_EQ(judged[0].verdict, NodeVerdict::kUndecided);
 }
 

@@ -26,7 +26,8 @@ std::string lines_of(const std::string& text, const Shard& shard, int* lines_bef
 
 TEST(ShardTest, AllPartsTogetherAreTheFileWhateverTheirNumber) {
   std::string text;
-  for (int i = 0; i < 50; ++i) text += std::string(static_cast<std::size_t>(i * 7 % 23), 'x') + "\n";
+  for (int i = 0; i < 50; ++i)
+    text += std::string(static_cast<std::size_t>(i * 7 % 23), 'x') + "\n";
   for (std::int64_t count = 1; count < 80; ++count) {
     std::string joined;
     for (std::int64_t i = 0; i < count; ++i) joined += lines_of(text, {i, count});
