@@ -245,14 +245,17 @@ class FleetTest(unittest.TestCase):
             print(f"{SUBMISSIONS} submissions {name} filters: p50 {1000 * median:.0f} ms, p99 {1000 * p99:.0f} ms")
         self.assertLess(with_filter[1], 2 + without[1], "the limit of both filters")
 
-    def test_11_a_program_that_never_answers_does_not_block_a_submission(self):
+    def test_11_a_program_that_does_not_answer_or_is_missing_does_not_hold_up_a_submission(self):
         script = self.folder / "small.sh"
-        for name in ("cli_filter.lua", "job_submit.lua"):
-            filter_file = self.slurm.conf.parent / name
-            filter_file.write_text(re.sub(r'local program = ".*"', 'local program = "/nonexistent/memfathom"',
-                                          filter_file.read_text()))
-        done = self.slurm.run(["sbatch", "--hold", "--gres=gpu:a100:1", "-o", "/dev/null", script], cwd=self.folder)
-        self.assertIn("no answer within 2 s; the job is let through", done.stderr)
+        stuck = self.folder / "stuck.sh"
+        stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+        stuck.chmod(0o755)
+        for program in (stuck, "/nonexistent/memfathom"):
+            for name in ("cli_filter.lua", "job_submit.lua"):
+                file = self.slurm.conf.parent / name
+                file.write_text(re.sub(r'local program = ".*"', f'local program = "{program}"', file.read_text()))
+            done = self.slurm.run(["sbatch", "--hold", "--gres=gpu:a100:1", "-o", "/dev/null", script], cwd=self.folder, timeout=30)
+            self.assertIn("no answer within 2 s; the job is let through", done.stderr)
         self.slurm.run(["scancel", "--user=root"])
         self.idle_again()
 

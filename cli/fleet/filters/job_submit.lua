@@ -20,7 +20,8 @@ local function ask(request)
   if file == nil then return nil end
   file:write(request)
   file:close()
-  local answer = io.popen(program .. " --db " .. database .. " fleet admit --limit " .. limit .. " " .. name .. " 2>/dev/null")
+  local command = "timeout -s KILL " .. limit .. " " .. program .. " --db " .. database .. " fleet admit --limit " .. limit
+  local answer = io.popen(command .. " " .. name .. " 2>/dev/null")
   local decision = answer and answer:read("*l")
   local sentence = answer and answer:read("*l")
   if answer then answer:close() end
