@@ -34,6 +34,7 @@ std::span<const Command> commands() {
       Command{"gpus", "the known GPUs, and which of them a job fits on", run_gpus},
       Command{"calibrations", "list, show and compare calibrations", run_calibrations},
       Command{"bench", "what changed after an upgrade, and what caused it", run_bench},
+      Command{"fleet", "calibrate, compare and guard the nodes of a Slurm cluster", run_fleet},
       Command{"observe", "store measured runs of real jobs", run_observe},
       Command{"monitor", "the peak of a running process, stored as an observation", run_monitor},
       Command{"accuracy", "compare the estimates with measured jobs", run_accuracy},

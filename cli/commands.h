@@ -17,6 +17,7 @@ ExitCode run_check(const Arguments& arguments, Context& context);
 ExitCode run_compare(const Arguments& arguments, Context& context);
 ExitCode run_recommend(const Arguments& arguments, Context& context);
 ExitCode run_report(const Arguments& arguments, Context& context);
+ExitCode run_fleet(const Arguments& arguments, Context& context);
 ExitCode run_gpus(const Arguments& arguments, Context& context);
 ExitCode run_monitor(const Arguments& arguments, Context& context);
 ExitCode run_models(const Arguments& arguments, Context& context);

@@ -11,6 +11,7 @@
 #include "cli/estimate/estimate_batch.h"
 #include "cli/estimate/print_answer.h"
 #include "cli/estimate/recommend.h"
+#include "cli/estimate/shard.h"
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
@@ -19,12 +20,17 @@
 namespace memfathom {
 namespace {
 
-ExitCode answer_batch(const std::string& file, const BatchOptions& question, Context& context) {
+ExitCode answer_batch(const std::string& file, BatchOptions question,
+                      const std::optional<std::string>& shard, Context& context) {
   if (context.format == Format::kCsv || context.format == Format::kMarkdown) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--batch {} writes JSON lines, one per job; remove --format {}", file,
                             context.format == Format::kCsv ? "csv" : "markdown"));
   }
+  if (question.slim && question.explains)
+    throw Error(ErrorKind::kUsage, "--slim leaves explanations out; remove --explain");
+  if (shard && file == "-")
+    throw Error(ErrorKind::kUsage, "--shard needs a file; standard input has no parts");
   const LocalSession session(find_database(context));
   if (file == "-")
     return estimate_batch(std::cin, "standard input", question, session.estimator(), context);
@@ -35,6 +41,11 @@ ExitCode answer_batch(const std::string& file, const BatchOptions& question, Con
         fmt::format(
             "{}: cannot be read; --batch requires a file of JSON lines, or - for standard input",
             file));
+  if (shard) {
+    const ShardRange range = begin_shard(input, file, parse_shard(*shard));
+    question.lines_before = range.lines_before;
+    question.bytes = range.bytes;
+  }
   return estimate_batch(input, file, question, session.estimator(), context);
 }
 
@@ -48,6 +59,8 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   bool explain = false;
   bool recommends = false;
   bool by_thumb = false;
+  bool slim = false;
+  std::optional<std::string> shard;
   std::string by;
   std::string snapshot;
   source.declare(parser);
@@ -56,6 +69,8 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.flag("--explain", explain);
   parser.flag("--recommend", recommends);
   parser.flag("--rule-of-thumb", by_thumb);
+  parser.flag("--slim", slim);
+  parser.option("--shard", shard);
   parser.option("--by", by);
   parser.option("--snapshot-out", snapshot);
   parser.parse(source.without_command(arguments));
@@ -68,8 +83,10 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
                       "--frontier and --rule-of-thumb take one job at a time",
                       *file));
     }
-    return answer_batch(*file, {source.reader(), explain, strict}, context);
+    return answer_batch(*file, {source.reader(), explain, strict, slim}, shard, context);
   }
+  if (slim || shard)
+    throw Error(ErrorKind::kUsage, "--slim and --shard belong to --batch FILE.jsonl");
   const JobInput input = source.read("estimate");
   const LocalSession session(find_database(context));
   if (recommends || settings.asked())

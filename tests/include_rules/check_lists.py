@@ -20,6 +20,7 @@ SHARED_OPTIONS = {
     "cli/job/job_source.cc": ["estimate"],
     "cli/calibrate/profiling.cc": ["calibrate", "profile"],
     "cli/bench/compare.cc": ["bench"],
+    "cli/fleet/submission.cc": ["fleet"],
     "cli/estimate/recommend.cc": ["recommend", "estimate"],
 }
 
@@ -102,7 +103,7 @@ def check_commands():
             declared += re.findall(r'\{"(--[a-z0-9-]+)[",]', source)  # its tables
         if not declared:
             continue
-        pages = sorted({name.split()[0] for name in re.findall(r'OptionParser \w+\("([\w ]+)"\)', source)})
+        pages = sorted({name.split()[0] for name in re.findall(r'OptionParser \w+\("([\w -]+)"\)', source)})
         pages = SHARED_OPTIONS.get(path, pages)
         if not pages:
             yield f"{path} declares options of no command that check_lists.py knows"
