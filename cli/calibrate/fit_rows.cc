@@ -131,10 +131,12 @@ std::string loaded_cudnn_directory(const Store& store, const Environment& enviro
   return {};
 }
 
+}  // namespace
+
 // PyTorch's library requests are not visible; queries cuDNN, as estimates do.
-std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
-                                              const std::string& cudnn_directory,
-                                              std::vector<std::string>& notes) {
+std::unique_ptr<WorkspaceModel> pytorch_workspaces(const Environment& environment,
+                                                   const std::string& cudnn_directory,
+                                                   std::vector<std::string>& notes) {
   const int capability = compute_capability(environment.architecture);
   const NearestArchitecture nearest = nearest_known_architecture(capability);
   if (nearest.differs) {
@@ -154,8 +156,6 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   }
   return std::move(opened.model);
 }
-
-}  // namespace
 
 FitOptions fit_options(const Environment& environment) {
   FitOptions options;
@@ -197,8 +197,8 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
       break;
     case DeviceKind::kCuda:
       if (environment.framework != "pytorch") break;
-      asked = workspaces_of(environment, loaded_cudnn_directory(store, environment, input.notes),
-                            input.notes);
+      asked = pytorch_workspaces(
+          environment, loaded_cudnn_directory(store, environment, input.notes), input.notes);
       replay.workspaces = asked.get();
       break;
     case DeviceKind::kVirtual:

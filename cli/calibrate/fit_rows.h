@@ -26,6 +26,12 @@ struct FitInput {
 // run; where that is not known or no longer there, the system's, and a note says so.
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
 
+// What cuDNN asks for where PyTorch ran in this environment: the library in `cudnn_directory`
+// (empty: the system's), planned for its architecture. Assumptions are added to `notes`.
+std::unique_ptr<WorkspaceModel> pytorch_workspaces(const Environment& environment,
+                                                   const std::string& cudnn_directory,
+                                                   std::vector<std::string>& notes);
+
 // The device part of a calibration's name: the name in `memfathom gpus`, so that estimates find it;
 // "cpu"; or the driver's name.
 std::string calibration_gpu_name(const Environment& environment);

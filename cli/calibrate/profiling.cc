@@ -84,8 +84,6 @@ ProbeProgram probe_of(const ProfileOptions& options, Framework framework, Device
   if (framework == Framework::kOwn) return own_probe_program();
   if (kind == DeviceKind::kVirtual)
     throw Error(ErrorKind::kUsage, "PyTorch cannot run on a simulated GPU; use cpu or cuda:N");
-  if (!options.trace.empty())
-    throw Error(ErrorKind::kUsage, "--trace records memfathom's own layers; remove --framework");
   return pytorch_probe_program(options.python.value_or("python3"));
 }
 

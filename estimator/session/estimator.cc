@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
@@ -182,6 +183,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     DryRun current = run_with(capability, kCurrentCudnnTable);
     if (!current.asks_cudnn) return current;
     options.timeline = nullptr;
+    options.history = nullptr;
     average(current, run_with(capability, kEarlierCudnnTable),
             "the cuDNN of the published runs is not recorded: the reserved memory is the mean of "
             "{} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead");
@@ -190,6 +192,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
   DryRun run = run_with(capability, "");
   if (!run.asks_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
   options.timeline = nullptr;
+  options.history = nullptr;
   average(run, run_with(kWithoutTf32, ""),
           "no GPU is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
           "workspaces lead on GPUs without TF32 and with it; target.gpu names yours");
@@ -248,6 +251,25 @@ Timeline Estimator::timeline(const Job& given) const {
   options.timeline = &timeline;
   run(job, choose_calibration(job), options);
   return timeline;
+}
+
+Trace Estimator::history(const Job& given) const {
+  if (const Trace* recorded = given.model.trace(); recorded != nullptr) return *recorded;
+  if (given.parallel.pipeline > 1) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("parallel.pipeline is {}: every stage has a history of its own; write "
+                            "the job of one stage, without a pipeline",
+                            given.parallel.pipeline));
+  }
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
+  std::stringstream lines;
+  TraceWriter writer(lines, false, R"({"from":"replay"})");
+  DryRunOptions options;
+  options.history = &writer;
+  run(job, choose_calibration(job), options);
+  writer.finish();
+  return read_trace(lines, "the job's replay");
 }
 
 Estimate Estimator::estimate(const Job& job, bool explains) const {
