@@ -8,6 +8,7 @@
 #include "core/environment.h"
 #include "core/workspace.h"
 #include "db/store.h"
+#include "fitter/collectives_fit.h"
 #include "fitter/fit.h"
 
 namespace memfathom {
@@ -17,6 +18,7 @@ struct FitInput {
   std::vector<std::string> skipped;  // a sentence each: samples that could not be replayed
   std::vector<std::string> notes;    // a sentence each: assumptions of the replay
   WorkspaceFit workspaces;
+  std::vector<CollectivesRow> collectives;  // of the samples of several ranks
   int failed = 0;  // samples of other statuses
 };
 

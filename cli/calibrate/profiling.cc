@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/parse_number.h"
 #include "core/progress.h"
+#include "profiler/collectives.h"
 #include "profiler/pytorch_probe.h"
 
 namespace memfathom {
@@ -123,6 +124,7 @@ void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--memory-ceiling", options.memory_ceiling);
   parser.option("--timeout", options.timeout);
   parser.option("--module-loading", options.module_loading);
+  parser.flag("--collectives", options.collectives);
 }
 
 PreparedProfile prepare(const ProfileOptions& options) {
@@ -141,6 +143,14 @@ PreparedProfile prepare(const ProfileOptions& options) {
   prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(),
                             framework, compute_capability(answer.environment.architecture));
   prepared.plan_name = options.plan;
+  if (options.collectives) {
+    if (framework != Framework::kPytorch) {
+      throw Error(ErrorKind::kUsage,
+                  "--collectives measures communicators of PyTorch; add --framework pytorch");
+    }
+    add_collectives(name.kind, answer.devices, prepared.plan);
+    prepared.plan_name += "+collectives";
+  }
   if (!options.filter.empty()) {
     keep_matching(options.filter, prepared.plan);
     prepared.plan_name += ":" + options.filter;

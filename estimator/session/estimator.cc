@@ -7,8 +7,10 @@
 #include <sstream>
 #include <utility>
 
+#include "core/collectives.h"
 #include "core/error.h"
 #include "core/gpus.h"
+#include "estimator/parallel/strategy.h"
 #include "estimator/run/stack_versions.h"
 #include "estimator/session/current_stack.h"
 #include "kernels/memory/allocator/allocator.h"
@@ -73,8 +75,20 @@ Bytes comfortable_peak(const Job& job, const Totals& totals) {
 }
 
 // NCCL takes less without NVLink; its first communicator loads its kernels.
-void set_communication(const CalibrationChoice& choice, DryRun& run) {
+void set_communication(const CalibrationChoice& choice, const Job& job, DryRun& run) {
   if (run.communication.count() == 0) return;
+  if (choice.calibration) {
+    if (const std::optional<CommunicatorBytes> measured =
+            measured_communicators(*choice.calibration, communicator_ranks(job.parallel))) {
+      run.communication = Bytes{static_cast<std::int64_t>(measured->bytes)};
+      constexpr double kNormal90 = 1.645;
+      run.assumptions.push_back(fmt::format(
+          "communicators take {} (+- {} at 90 %), as the calibration measured on its machine",
+          to_string(run.communication),
+          to_string(Bytes{static_cast<std::int64_t>(kNormal90 * measured->standard_error)})));
+      return;
+    }
+  }
   const double bytes = choice.calibration ? choice.calibration->value_of(kNcclWithoutNvlink, 0) : 0;
   if (bytes <= 0) {
     run.assumptions.emplace_back(
@@ -172,7 +186,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
     if (from_published_runs && !named.empty())
       run.assumptions.push_back(published_stack_sentence(named));
-    set_communication(choice, run);
+    set_communication(choice, job, run);
     return run;
   };
   const bool is_unrecorded = has_unrecorded_cudnn(job, choice);

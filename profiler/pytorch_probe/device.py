@@ -58,6 +58,10 @@ class Device:
         properties = self.torch.cuda.get_device_properties(self.index)
         return properties.multi_processor_count * getattr(properties, "max_threads_per_multi_processor", 0)
 
+    def count(self):
+        """How many ranks of a collective this machine can run: one on each GPU from this one on, or Gloo's on the cpu."""
+        return self.torch.cuda.device_count() - self.index if self.is_cuda else len(os.sched_getaffinity(0))
+
     def limit(self, ceiling):
         if self.is_cuda:
             total = self.torch.cuda.get_device_properties(self.index).total_memory

@@ -3,7 +3,7 @@ import json
 import os
 import time
 
-from . import history
+from . import history, ranks
 from .device import Device
 from .environment import loaded_library
 from .loop import Loop
@@ -64,6 +64,9 @@ def take_sample(request, device, stages):
 
 
 def answer(request):
+    collectives = json.loads(request["job"]).get("collectives") if request["workload"] else None
+    if collectives:
+        return ranks.answer(request, collectives)
     device = Device(request["device"])
     stages = Stages(device.meter)
     device.open()
@@ -74,4 +77,4 @@ def answer(request):
         history.record(json.loads(request["job"]), device, request["trace"])
     return {"environment": device.environment(), "memory_free_bytes": free, "sample": sample,
             "cudnn_directory": os.path.dirname(loaded_library("cudnn")) if device.is_cuda else "",
-            "resident_threads": device.resident_threads()}
+            "resident_threads": device.resident_threads(), "devices": device.count()}

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PROBE = sys.argv.pop(1)
 GIB = 1 << 30
 
 
 sys.path.insert(0, os.path.dirname(PROBE))
-from pytorch_probe import device, environment as environments, meters, nvml  # noqa: E402
+from pytorch_probe import device, environment as environments, meters, nvml, ranks  # noqa: E402
 
 
 def run_probe(request, **options):
@@ -176,6 +177,43 @@ class NvmlTest(unittest.TestCase):
         meter = meters.NvmlMeter(nvml.Nvml(0), meters.MemGetInfoMeter(0))
         meter.compare({7: None, 8: GIB})
         self.assertEqual(meter.disturbed, "process 8 started using the device")
+
+
+class RanksTest(unittest.TestCase):
+    @staticmethod
+    def result(*readings, **more):
+        names = ("baseline", "context", "warmup", "communicator", "second_communicator")
+        stages = [{"stage": name, "device_used_bytes": reading} for name, reading in zip(names, readings)]
+        return {"stages": stages, "allocated": 5, "reserved": 20, "metric": "nvml-process", "disturbed": "", "missing": {}, **more}
+
+    def test_the_sample_has_the_largest_reading_of_all_ranks(self):
+        sample = ranks.merged([self.result(0, 10, 12, 30, 34), self.result(0, 11, 12, 28, 35, reserved=24)])
+        self.assertEqual([one["device_used_bytes"] for one in sample["stages"]], [0, 11, 12, 30, 35])
+        self.assertEqual((sample["reserved_peak_bytes"], sample["device_peak_bytes"]), (24, 59))
+        self.assertEqual((sample["status"], sample["status_note"]), ("ok", ""))
+
+    def test_says_what_was_not_measured(self):
+        sample = ranks.merged([self.result(0, 10, 12, 30, 34, missing={"fsdp": "no fully_shard"})] * 2)
+        self.assertEqual(sample["status_note"], "fsdp is not measured: no fully_shard")
+
+    def test_a_rank_that_failed_fails_the_sample_by_its_name(self):
+        with self.assertRaisesRegex(RuntimeError, "rank 1: RuntimeError: torch sees no GPU"):
+            ranks.merged([self.result(0, 1, 2, 3, 4), {"failure": "RuntimeError: torch sees no GPU"}])
+        with self.assertRaisesRegex(RuntimeError, "rank 1 reached other stages"):
+            ranks.merged([self.result(0, 1, 2, 3, 4), self.result(0, 1, 2)])
+
+    def test_a_disturbed_rank_disturbs_the_sample(self):
+        sample = ranks.merged([self.result(0, 1, 2, 3, 4), self.result(0, 1, 2, 3, 4, disturbed="process 8 started")])
+        self.assertEqual((sample["status"], sample["status_note"]), ("disturbed", "process 8 started"))
+
+    def test_a_rank_that_ends_without_an_answer_is_named(self):
+        with unittest.mock.patch.object(ranks, "run_rank", lambda *_: os._exit(3)):
+            with self.assertRaisesRegex(RuntimeError, "rank 0 of 2 ended without an answer"):
+                ranks.results_of({"ranks": 2}, "cpu")
+
+    def test_every_rank_has_a_gpu_of_its_own(self):
+        self.assertEqual([ranks.device_of("cuda:2", rank) for rank in range(3)], ["cuda:2", "cuda:3", "cuda:4"])
+        self.assertEqual(ranks.device_of("cpu", 5), "cpu")
 
 
 class ProtocolTest(unittest.TestCase):
