@@ -23,6 +23,7 @@
 #include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
 #include "kernels/workspaces/convolution_text.h"
+#include "profiler/plan_tables.h"
 
 namespace memfathom {
 namespace {
@@ -137,6 +138,19 @@ void take_collectives(std::vector<StoredSample>& samples, std::vector<Collective
   });
 }
 
+// Compiled jobs and CUDA graphs are measured; no replay says what they would take.
+void leave_out_unreplayed(std::vector<StoredSample>& samples, std::vector<std::string>& notes) {
+  const std::size_t left_out = std::erase_if(samples, [](const StoredSample& stored) {
+    return std::ranges::find(kUnreplayedFamilies, stored.sample.family) !=
+           kUnreplayedFamilies.end();
+  });
+  if (left_out > 0) {
+    notes.push_back(fmt::format(
+        "{} samples of compiled jobs and CUDA graphs are not part of the fit: neither is modelled",
+        left_out));
+  }
+}
+
 // The folder of the cuDNN that PyTorch loaded in the newest run of this environment that knows it.
 // Empty: not known, or not on this machine.
 std::string loaded_cudnn_directory(const Store& store, const Environment& environment,
@@ -214,6 +228,7 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
   FitInput input;
   std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
   take_collectives(samples, input.collectives);
+  leave_out_unreplayed(samples, input.notes);
   input.workspaces = fit_workspaces(workspace_rows(samples), options);
 
   std::unique_ptr<Device> cpu;

@@ -6,6 +6,7 @@ import time
 from . import history, ranks
 from .device import Device
 from .environment import loaded_library
+from .graphs import GraphLoop
 from .loop import Loop
 from .meters import Stages
 
@@ -30,7 +31,10 @@ def run_job(request, device, stages, sample):
             device.give_back()
             stages.read(stage)
     stages.thread.start()
-    loop = Loop(device.torch, json.loads(request["job"]), device.name)
+    job = json.loads(request["job"])
+    loop = Loop(device.torch, job, device.name)
+    if job.get("execution") == "cuda-graph":
+        loop = GraphLoop(loop)
     device.synchronize()
     stages.read("tensors")
     for step in range(3):
@@ -68,6 +72,9 @@ def answer(request):
     if collectives:
         return ranks.answer(request, collectives)
     device = Device(request["device"])
+    options = json.loads(request["job"]).get("allocator", {}).get("options") if request["workload"] else None
+    if options:
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = options  # which torch reads when it is loaded
     stages = Stages(device.meter)
     device.open()
     stages.read("context")
