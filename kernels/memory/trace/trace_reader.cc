@@ -154,7 +154,6 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
     switch (*field_) {
       case Field::kId: return &id;
       case Field::kBytes: return &bytes;
-      case Field::kPool:
       case Field::kStream: return &stream;
       case Field::kPool: return &pool;
       case Field::kIteration: return &iteration;
@@ -184,6 +183,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kLine: return &line;
       case Field::kId:
       case Field::kBytes:
+      case Field::kPool:
       case Field::kStream:
       case Field::kIteration:
       case Field::kConv:
