@@ -152,6 +152,12 @@ TEST_F(CollectivesTest, OneGpuIsToldWhatItCannotMeasure) {
   EXPECT_EQ(left_out.back()["reason"], "communicators need two GPUs or more, and 1 is here");
 }
 
+TEST_F(CollectivesTest, AFilterThatLeavesNothingSaysWhy) {
+  const Outcome outcome = profile(1, "collectives/");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("communicators need two GPUs or more, and 1 is here"));
+}
+
 TEST_F(CollectivesTest, NeedPyTorch) {
   const Outcome outcome = run({"profile", "--collectives"});
   EXPECT_EQ(outcome.exit_code, 2);
