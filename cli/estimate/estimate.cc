@@ -94,7 +94,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());
   if (by_thumb && !answer.rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
-  print_answer(answer, input, {explain, by, snapshot}, context);
+  print_answer(answer, input, {explain, by, snapshot}, session.estimator(), context);
   return verdict_code(answer.estimate, strict);
 }
 

@@ -25,7 +25,7 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
   rounds_to_power2_ = std::any_of(options_.roundup_power2_divisions.begin(),
                                   options_.roundup_power2_divisions.end(),
                                   [](std::int64_t divisions) { return divisions > 1; });
-  last_pools_ = add_pools(last_stream_);
+  last_pools_ = add_pools(0, 0);
 }
 
 CachingAllocator::~CachingAllocator() {
@@ -85,6 +85,19 @@ void CachingAllocator::process_events() {
   }
 }
 
+void CachingAllocator::use_private_pool(int pool) {
+  private_pool_ = pool;
+  for (const std::unique_ptr<Pool>& one : pools_) {
+    if (pool != 0 && one->private_pool == pool) one->is_kept = true;
+  }
+}
+
+void CachingAllocator::release_private_pool(int pool) {
+  for (const std::unique_ptr<Pool>& one : pools_) {
+    if (pool != 0 && one->private_pool == pool) one->is_kept = false;
+  }
+}
+
 void CachingAllocator::empty_cache() { release_cached_blocks(); }
 
 CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation) const {
@@ -98,24 +111,28 @@ CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation
 }
 
 std::uint32_t CachingAllocator::pool_of(std::int64_t size, int stream) {
-  if (stream != last_stream_) {
-    const auto found = pools_of_stream_.find(stream);
-    last_pools_ = found == pools_of_stream_.end() ? add_pools(stream) : found->second;
-    last_stream_ = stream;
+  const std::pair<int, int> wanted{private_pool_, stream};
+  if (wanted != last_stream_) {
+    const auto found = pools_of_stream_.find(wanted);
+    last_pools_ =
+        found == pools_of_stream_.end() ? add_pools(private_pool_, stream) : found->second;
+    last_stream_ = wanted;
   }
   return last_pools_ + (size <= kSmallSize ? 0 : 1);
 }
 
-std::uint32_t CachingAllocator::add_pools(int stream) {
+std::uint32_t CachingAllocator::add_pools(int private_pool, int stream) {
   const auto index = static_cast<std::uint32_t>(pools_.size());
   for (const bool small : {true, false}) {
     auto pool = std::make_unique<Pool>();
     pool->stream = stream;
+    pool->private_pool = private_pool;
+    pool->is_kept = private_pool != 0;
     pool->small = small;
     pool->page = small ? kSmallBuffer : kLargeBuffer;
     pools_.push_back(std::move(pool));
   }
-  pools_of_stream_.emplace(stream, index);
+  pools_of_stream_.emplace(std::pair(private_pool, stream), index);
   return index;
 }
 

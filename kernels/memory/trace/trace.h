@@ -42,6 +42,7 @@ struct TraceEvent {
   std::int64_t id = 0;  // of the storage; ids are never reused
   Bytes bytes;          // as requested, before any rounding
   int stream = 0;
+  int pool = 0;       // the allocator's private pool, as a CUDA graph has one; 0: none
   std::string phase;  // of a phase event: its name; empty: the phase continues
   std::optional<int> iteration;
   std::string name;    // the operation
@@ -140,6 +141,12 @@ struct Trace {
     std::string phase;
     int iteration = 0;
   };
+  // Allocations from `first_event` to the next of these come from the allocator's private pool
+  // `pool`; 0, as before the first of them: from the common pools.
+  struct PoolUse {
+    std::size_t first_event = 0;
+    int pool = 0;
+  };
   // A library call right after `event`: its workspace is allocated and freed there.
   struct Convolution {
     std::size_t event = 0;
@@ -165,6 +172,7 @@ struct Trace {
   std::vector<std::uint32_t> labels;  // per event, into label_table
   std::vector<Label> label_table;
   std::vector<Span> spans;
+  std::vector<PoolUse> pools;
   std::vector<Convolution> convolutions;  // by event
   std::vector<Fft> transforms;            // likewise
   std::vector<Attention> attentions;      // likewise
