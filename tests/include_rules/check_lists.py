@@ -20,6 +20,7 @@ SHARED_OPTIONS = {
     "cli/job/job_source.cc": ["estimate"],
     "cli/calibrate/profiling.cc": ["calibrate", "profile"],
     "cli/bench/compare.cc": ["bench"],
+    "cli/observe/removals.cc": ["observations", "samples"],
     "cli/estimate/recommend.cc": ["recommend", "estimate"],
 }
 
