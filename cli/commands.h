@@ -29,5 +29,7 @@ ExitCode run_selftest(const Arguments& arguments, Context& context);
 ExitCode run_status(const Arguments& arguments, Context& context);
 ExitCode run_accuracy(const Arguments& arguments, Context& context);
 ExitCode run_observe(const Arguments& arguments, Context& context);
+ExitCode run_observations(const Arguments& arguments, Context& context);
+ExitCode run_samples(const Arguments& arguments, Context& context);
 
 }  // namespace memfathom

@@ -21,6 +21,7 @@ SHARED_OPTIONS = {
     "cli/calibrate/profiling.cc": ["calibrate", "profile"],
     "cli/bench/compare.cc": ["bench"],
     "cli/fleet/submission.cc": ["fleet"],
+    "cli/observe/removals.cc": ["observations", "samples"],
     "cli/estimate/recommend.cc": ["recommend", "estimate"],
 }
 
