@@ -83,6 +83,8 @@ Node plain_scalar(const std::string& text) {
   return Node::string(text);
 }
 
+constexpr std::string_view kMergeKey = "<<";
+
 // yaml-cpp's event interface to TreeBuilder; anchors are copied, because aliases may come much
 // later.
 class YamlEvents : public YAML::EventHandler {
@@ -108,8 +110,7 @@ class YamlEvents : public YAML::EventHandler {
     if (tree_.expects_key()) {
       if (anchor != YAML::NullAnchor)
         tree_.refuse(mark.line, "an anchor on a key is not supported; put it on the value");
-      if (value == "<<")
-        tree_.refuse(mark.line, "merge keys (<<) are not part of YAML 1.2; write the keys out");
+      has_merge_keys_ = has_merge_keys_ || value == kMergeKey;
       tree_.key(value, mark.line);
       return;
     }
@@ -133,6 +134,8 @@ class YamlEvents : public YAML::EventHandler {
       tree_.refuse(mark.line, "an alias refers to its own anchor; write the value out");
     tree_.repeat(found->second, mark.line);
   }
+
+  bool has_merge_keys() const { return has_merge_keys_; }
 
  private:
   struct Open {
@@ -180,7 +183,45 @@ class YamlEvents : public YAML::EventHandler {
   TreeBuilder& tree_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchors_;
+  bool has_merge_keys_ = false;
 };
+
+// Adds what `map` does not say itself.
+void merge_into(Node& map, const Node& added) {
+  constexpr std::size_t kMaxMerged = 1000;  // entries; each is looked up among the others
+  if (!added.is_map())
+    added.refuse("a merge key (<<) takes a map, or a list of maps, as *anchor names one");
+  for (const Node& entry : added.entries()) {
+    if (map.entries().size() > kMaxMerged)
+      entry.refuse(fmt::format("a map with a merge key (<<) has more than {} entries", kMaxMerged));
+    if (map.find(entry.key()) == nullptr) map.set(entry.key(), entry);
+  }
+}
+
+// Puts the entries that merge keys name (<< of YAML 1.1, which Python's tools read) in their place:
+// those of the map itself win, then those of the first map of a list.
+Node with_merged_maps(const Node& node) {
+  if (node.is_list()) {
+    Node list = Node::list();
+    for (const Node& item : node.items()) list.append(with_merged_maps(item));
+    return list;
+  }
+  if (!node.is_map()) return node;
+  Node map = node;
+  for (const Node& entry : node.entries()) {
+    if (entry.key() != kMergeKey) map.set(entry.key(), with_merged_maps(entry));
+  }
+  const Node* merged = node.find(kMergeKey);
+  if (merged == nullptr) return map;
+  map.erase(kMergeKey);
+  const Node added = with_merged_maps(*merged);
+  if (added.is_list()) {
+    for (const Node& item : added.items()) merge_into(map, item);
+  } else {
+    merge_into(map, added);
+  }
+  return map;
+}
 
 }  // namespace
 
@@ -198,7 +239,8 @@ Node parse_yaml(std::string_view text, const std::string& file, int first_line,
     tree.refuse(std::max(failure.mark.line, 0), fmt::format("not valid YAML: {}", failure.msg));
   }
   if (!tree.has_root()) tree.refuse(0, "the document is empty");
-  return tree.take_root();
+  Node root = tree.take_root();
+  return events.has_merge_keys() ? with_merged_maps(root) : root;
 }
 
 }  // namespace memfathom

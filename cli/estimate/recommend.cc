@@ -56,10 +56,13 @@ ExitCode recommend_for(const JobInput& input, const JobSource& source,
   const EstimateFunction search = estimator.search_function();
   if (!settings.grid.empty() || settings.by_memory) {
     for (const std::string& sentence : unread_sentences(input.files.unread)) context.warn(sentence);
+    const ExitCode code = settings.grid.empty() ? print_by_memory(input, search, options, context)
+                                                : print_largest_batches(input, settings.grid,
+                                                                        search, options, context);
+    if (!input.is_open()) return code;
+    context.warn("whether any of this fits is undecided, because of these keys");
+    return ExitCode::kUndecided;
   }
-  if (!settings.grid.empty())
-    return print_largest_batches(input, settings.grid, search, options, context);
-  if (settings.by_memory) return print_by_memory(input, search, options, context);
   const RecommendAnswer answer = [&] {
     SearchProgress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), seconds);
     RecommendOptions shown = options;
@@ -76,6 +79,7 @@ ExitCode recommend_for(const JobInput& input, const JobSource& source,
   const Configuration* balanced = configuration_named(recommendation, "balanced");
   if (settings.file)
     write_recommended(input, source, recommendation, options, search, *settings.file, context);
+  if (input.is_open() && recommendation.available) return ExitCode::kUndecided;
   const bool possible = !recommendation.available || balanced != nullptr;
   return possible ? ExitCode::kYes : ExitCode::kNo;
 }

@@ -231,6 +231,12 @@ void write_recommended(const JobInput& input, const JobSource& source,
     context.warn("--auto wrote nothing: no combination of changes makes the job fit");
     return;
   }
+  if (input.is_open()) {
+    context.warn(
+        "--auto wrote nothing: keys that may change the memory were not read, so that no "
+        "configuration can be said to fit; --set sets them in the job's own words");
+    return;
+  }
   if (balanced->changes.empty() && input.has_foreign_files()) {
     context.note("--auto wrote nothing: the job fits as its files say it");
     return;

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
+#include <iostream>
 
+#include "core/bytes.h"
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "estimator/command_line/command_line.h"
 #include "estimator/readers/merge.h"
+#include "estimator/readers/nvidia_smi.h"
 
 namespace memfathom {
 namespace {
@@ -18,6 +23,22 @@ bool is_whole_number(const std::string& text) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+// The whole text of a file, or of standard input for "-".
+std::string text_of(const std::string& path) {
+  constexpr std::size_t kMaxText = 1 << 20;
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file)
+      throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read; check the path", path));
+  }
+  std::istream& stream = path == "-" ? std::cin : file;
+  std::string text(kMaxText, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
 }  // namespace
 
 void JobSource::declare(OptionParser& parser) {
@@ -26,6 +47,7 @@ void JobSource::declare(OptionParser& parser) {
   parser.list_option("--config,--from", from_);
   parser.option("--batch", batch_);
   parser.flag("--frozen-copy", frozen_copy_);
+  parser.option("--nvidia-smi", nvidia_smi_);
 }
 
 Arguments JobSource::without_command(const Arguments& arguments) {
@@ -82,8 +104,39 @@ JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  if (nvidia_smi_) place_on_seen_gpu(input);
   complete(input, {options_.sets_precision(), frozen_copy_});
   return input;
+}
+
+void JobSource::place_on_seen_gpu(JobInput& input) const {
+  const std::string file = *nvidia_smi_ == "-" ? "standard input" : *nvidia_smi_;
+  const std::vector<SeenGpu> gpus = parse_nvidia_smi(text_of(*nvidia_smi_), file);
+  Node target = Node::map();
+  if (const Node* said = input.document.find("target"); said != nullptr && said->is_map())
+    target = *said;
+  // --device-id is one of those that were shown, not one of this machine.
+  std::optional<int> index;
+  if (const Node* device = target.find("device"); device != nullptr && device->is_string()) {
+    const std::string& name = device->as_string();
+    index = parse_number<int>(name.substr(name.rfind(':') + 1));
+    target.erase("device");
+  }
+  const SeenGpu& gpu = limiting_gpu(gpus, index, file);
+  const std::string name = name_of(gpu);
+  if (target.find("gpu") == nullptr && !name.empty()) target.set("gpu", Node::string(name));
+  const auto in_bytes = [](Bytes size) { return Node::string(fmt::format("{}B", size.count())); };
+  if (gpu.total.count() > 0) target.set("memory", in_bytes(gpu.total));
+  target.set("used_by_others", in_bytes(gpu.used));
+  input.document.set("target", std::move(target));
+  input.files.assumptions.push_back(
+      fmt::format("{}: GPU {}, {}: {} of {} are used by others{}", file, gpu.index, gpu.product,
+                  to_string(gpu.used), to_string(gpu.total),
+                  index || gpus.size() == 1
+                      ? ""
+                      : fmt::format("; of {} GPUs it has the least left, --device-id N takes "
+                                    "another",
+                                    gpus.size())));
 }
 
 std::function<JobInput(Node)> JobSource::reader() const {

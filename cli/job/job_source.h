@@ -38,10 +38,13 @@ class JobSource {
 
  private:
   std::vector<ParsedFile> other_files() const;
+  // The GPU that --nvidia-smi shows, what others use of it, and which one was taken.
+  void place_on_seen_gpu(JobInput& input) const;
 
   JobOptions options_;
   std::optional<std::string> file_, batch_;
   std::vector<std::string> from_, command_;
+  std::optional<std::string> nvidia_smi_;  // its output: a file, or - for standard input
   bool frozen_copy_ = false;
 };
 

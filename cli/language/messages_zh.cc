@@ -269,6 +269,7 @@ std::span<const Message> chinese_messages() {
       {"set manually: {}", "需手动设置：{}"},
       {"at least {}", "至少 {}"},
       {"none", "无"},
+      {"undecided", "无法判定"},
       {"yes", "是"},
       {"no", "否"},
       {"same", "相同"},

@@ -165,7 +165,13 @@ std::string configuration_text(const Configuration& configuration, const std::st
                      : block(to_yaml(configuration.patch), "yaml", context));
 }
 
-std::string frontier_text(const std::vector<FrontierPoint>& frontier, const Context& context) {
+// Where keys were not read, no change can be said to be enough.
+std::string fits_text(bool fits, bool is_open, Language language) {
+  return translated(language, is_open ? "undecided" : fits ? "yes" : "no");
+}
+
+std::string frontier_text(const std::vector<FrontierPoint>& frontier, bool is_open,
+                          const Context& context) {
   const bool exact = context.format == Format::kCsv;
   const auto size = [&](Bytes bytes) {
     return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
@@ -182,14 +188,15 @@ std::string frontier_text(const std::vector<FrontierPoint>& frontier, const Cont
       changes += (changes.empty() ? "" : "; ") + translated(context.language, change);
     table.add_row({exact ? fmt::format("{:.4f}", point.time_factor) : time_text(point.time_factor),
                    size(point.device_peak), point.host_of_node ? size(*point.host_of_node) : "",
-                   translated(context.language, point.fits ? "yes" : "no"),
+                   fits_text(point.fits, is_open, context.language),
                    translated(context.language, point.trains_the_same ? "same" : "different"),
                    changes.empty() ? translated(context.language, "none") : changes});
   }
   return rendered(table, context);
 }
 
-std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context) {
+std::string suggestions_text(const std::vector<Suggestion>& suggestions, bool is_open,
+                             const Context& context) {
   Table table({{"", Align::kRight},
                {"kind"},
                {"change"},
@@ -207,7 +214,7 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, const C
     table.add_row(
         {fmt::format("{}", ++number), translated(context.language, suggestion.kind),
          translated(context.language, suggestion.change), size(suggestion.saves),
-         size(suggestion.device_peak), translated(context.language, suggestion.fits ? "yes" : "no"),
+         size(suggestion.device_peak), fits_text(suggestion.fits, is_open, context.language),
          exact ? fmt::format("{:.4f}", suggestion.time_factor) : time_text(suggestion.time_factor),
          translated(context.language, suggestion.costs)});
   }
@@ -218,17 +225,18 @@ std::string recommendation_text(const Recommendation& recommendation,
                                 const std::vector<PreflightItem>& list, const LiveGpu* gpu,
                                 const JobInput& input, const Context& context) {
   if (context.format == Format::kCsv)
-    return recommendation.frontier.empty() ? suggestions_text(recommendation.suggestions, context)
-                                           : frontier_text(recommendation.frontier, context);
+    return recommendation.frontier.empty()
+               ? suggestions_text(recommendation.suggestions, input.is_open(), context)
+               : frontier_text(recommendation.frontier, input.is_open(), context);
   std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
   text += base_text(recommendation, input, context.language);
   if (!recommendation.suggestions.empty())
     text += heading("changes, what costs least first", context) +
-            suggestions_text(recommendation.suggestions, context);
+            suggestions_text(recommendation.suggestions, input.is_open(), context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
   if (!recommendation.frontier.empty())
     text += heading("memory against time: nothing is better in both", context) +
-            frontier_text(recommendation.frontier, context);
+            frontier_text(recommendation.frontier, input.is_open(), context);
   text += configurations_text(recommendation, input, context);
   if (recommendation.available && recommendation.configurations.empty()) {
     text +=

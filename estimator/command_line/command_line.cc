@@ -11,6 +11,7 @@
 #include "core/key_recorder.h"
 #include "core/parse_number.h"
 #include "estimator/command_line/launcher_settings.h"
+#include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
 #include "estimator/readers/unread_keys.h"
 
@@ -138,8 +139,10 @@ void name_unresolved(const KeyRecorder& recorder, CommandReading& reading) {
 }
 
 void drop_harmless(CommandReading& reading) {
+  const std::vector<std::string>& withheld = reading.parsed.named_sections;
   std::erase_if(reading.parsed.unread, [&](const UnreadKey& unread) {
-    return harmless_reason(FileFormat::kCommandLine, unread.key).has_value();
+    return harmless_reason(FileFormat::kCommandLine, unread.key).has_value() &&
+           std::find(withheld.begin(), withheld.end(), unread.key) == withheld.end();
   });
   for (UnreadKey& unread : reading.parsed.unread) {
     for (const auto& [renamed, was] : reading.renamed) {
@@ -156,7 +159,12 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   reading.parsed.format = FileFormat::kCommandLine;
   reading.parsed.content = Node::map();
   const KeyRecorder recorder;
-  reader_of(launch, reading.flags)(reading);
+  refuse_other_purpose(reading);
+  const CommandReader read = reader_of(launch, reading.flags);
+  read(reading);
+  // The other programs say with a flag of their own whether they train adapters.
+  if (read == read_trainer_command || read == read_own_command || read == read_diffusion_command)
+    leave_unread_adapters_open(reading);
   drop_harmless(reading);
   name_unresolved(recorder, reading);
   reading.parsed.is_command_line = true;

@@ -225,7 +225,8 @@ std::vector<ParsedFile> read_launcher_settings(CommandReading& reading) {
     set_gpus(processes.visible_devices(), std::nullopt, parsed);
   } else if (const std::optional<std::int64_t> seen = processes.visible_devices();
              seen && *seen > 1 && launcher == "python") {
-    reading.leave_out(
+    reading.leave_open(
+        "CUDA_VISIBLE_DEVICES", "sharding",
         fmt::format("{}: {} visible GPUs in one process (DataParallel or a model divided by "
                     "device_map); one GPU with the whole model is counted",
                     reading.file, *seen));

@@ -102,7 +102,8 @@ void set_degrees(CommandReading& reading) {
        {"context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size"}) {
     if (const Node* degree = reading.flag(key);
         degree != nullptr && degree->is_int() && degree->as_int() > 1)
-      reading.leave_out(
+      reading.leave_open(
+          key, "sharding",
           fmt::format("{}: {} {} divides what every GPU of it is counted to have whole",
                       reading.file, key, degree->as_int()));
   }
@@ -115,7 +116,8 @@ void set_precision(CommandReading& reading) {
   reading.parsed.set("training.optimizer.name",
                      Node::string(reading.text("optimizer") == "sgd" ? "sgd" : "adamw"));
   reading.parsed.set("training.optimizer.master_weights", Node::boolean(true));
-  reading.leave_out(
+  reading.leave_open(
+      bf16 ? "bf16" : "fp16", "precision",
       fmt::format("{}: Megatron's contiguous buffers of fp32 gradients; gradients of "
                   "the weights' type are counted, beside fp32 master weights",
                   reading.file));
@@ -169,10 +171,13 @@ void read(CommandReading& reading) {
   for (const char* key : {"hidden_dropout", "attention_dropout"}) {
     const Node* dropout = reading.flag(key);
     if (dropout != nullptr && dropout->is_number() && dropout->as_number() > 0)
-      reading.leave_out(fmt::format("{}: the masks of {} {}", reading.file, key, dropout->shown()));
+      reading.leave_open(
+          key, "memory",
+          fmt::format("{}: the masks of {} {}", reading.file, key, dropout->shown()));
   }
   if (!reading.text("fp8_format").empty())
-    reading.leave_out(fmt::format("{}: fp8 copies of weights and inputs", reading.file));
+    reading.leave_open("fp8_format", "precision",
+                       fmt::format("{}: fp8 copies of weights and inputs", reading.file));
 }
 
 }  // namespace

@@ -44,6 +44,15 @@ void CommandReading::set_default(std::string_view key, Node value) {
   if (flag(key) == nullptr) flags.tree.assign(key, std::move(value));
 }
 
+void CommandReading::train_reward_model() {
+  parsed.set("training.preference.method", Node::string("dpo"));
+  parsed.set("training.preference.reference", Node::string("none"));
+  leave_out(
+      fmt::format("{}: a reward model's head of one output; the language model's own head and loss "
+                  "are counted, which take more",
+                  file));
+}
+
 void CommandReading::rename(std::span<const Spelling> spellings) {
   for (const Spelling& spelling : spellings) {
     const auto is_it = [&](const UnresolvedFlag& one) { return one.key == spelling.flag; };
@@ -74,6 +83,7 @@ void read_as(FileFormat format, CommandReading& reading) {
   append(parsed.assumptions, before.assumptions);
   append(parsed.not_modelled, before.not_modelled);
   append(parsed.unread, before.unread);
+  append(parsed.named_sections, before.named_sections);
   if (!deepspeed.empty()) add_deepspeed_file(deepspeed, "deepspeed", reading);
 }
 

@@ -38,8 +38,15 @@ struct CommandReading {
   // Sets a key that the command leaves to its program's default.
   void set_default(std::string_view key, Node value);
   void rename(std::span<const Spelling> spellings);
+  // Pairs of answers, each through the model, whose head has one output.
+  void train_reward_model();
   void assume(const std::string& sentence) { parsed.assumptions.push_back(sentence); }
+  // For what takes less than what is counted instead of it.
   void leave_out(const std::string& sentence) { parsed.not_modelled.push_back(sentence); }
+  // For what may take more: the verdict stays open, and `named` stands in the answer.
+  void leave_open(std::string_view named, std::string_view concerns, std::string sentence) {
+    withhold(named, concerns, std::move(sentence), parsed);
+  }
 };
 
 // The readers of programs, each in its own words. They take their flags from `flags.tree` and fill

@@ -44,7 +44,11 @@ bool set_prompt_and_answer(CommandReading& reading, std::initializer_list<std::s
 }
 
 void leave_out_rollouts(CommandReading& reading) {
-  reading.leave_out(
+  for (const char* section : {"actor_rollout_ref.rollout", "actor_rollout_ref.ref", "critic", "ref",
+                              "reward_model", "reward", "rollout", "vllm"})
+    reading.parsed.named_sections.emplace_back(section);
+  reading.leave_open(
+      "rollout", "memory",
       fmt::format("{}: answers that are generated in training, the reference, the critic and the "
                   "reward model; the actor's training step over prompts and answers is counted",
                   reading.file));
@@ -67,10 +71,7 @@ void read_openrlhf(CommandReading& reading) {
   } else if (program.find("ppo") != std::string::npos) {
     leave_out_rollouts(reading);
   } else if (program.find("_rm") != std::string::npos) {
-    reading.leave_out(
-        fmt::format("{}: a reward model's head of one output; the language model's "
-                    "own head and loss are counted",
-                    reading.file));
+    reading.train_reward_model();
   }
   const Node* stage = first_flag(reading, {"zero_stage", "ds.zero_stage"});
   parsed.set("parallel.zero_stage",
@@ -162,7 +163,8 @@ void read_verl(CommandReading& reading) {
     }
     if (const Node* share =
             first_flag(reading, {"actor_rollout_ref.rollout.gpu_memory_utilization"}))
-      reading.leave_out(
+      reading.leave_open(
+          "actor_rollout_ref.rollout.gpu_memory_utilization", "memory",
           fmt::format("{}: the inference engine on the same GPU, which takes {} of it "
                       "while it is awake",
                       reading.file, share->shown()));

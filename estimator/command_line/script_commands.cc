@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/lowercase.h"
@@ -75,7 +77,17 @@ void set_adapters(CommandReading& reading) {
   for (const char* target : {"to_q", "to_k", "to_v", "to_out.0"})
     targets.append(Node::string(target));
   reading.parsed.set("training.lora.targets", std::move(targets));
-  for (const char* key : {"network_dim", "network_module", "rank", "lora_rank", "use_lora"})
+  const std::string module = reading.text("network_module");
+  if (!module.empty() && module != "networks.lora" && module != "networks.lora_flux")
+    reading.leave_open("network_module", "adapters",
+                       fmt::format("{}: the adapters of {} are counted as LoRA of the attention",
+                                   reading.file, module));
+  // Ranks of convolutions, blocks of their own.
+  if (const Node* more = reading.flag("network_args"))
+    reading.leave_open("network_args", "adapters",
+                       fmt::format("{}: network_args {}", reading.file, more->shown()));
+  for (const char* key :
+       {"network_dim", "network_module", "network_args", "rank", "lora_rank", "use_lora"})
     reading.flags.tree.erase(key);
 }
 
@@ -136,7 +148,8 @@ void read_litgpt(CommandReading& reading) {
     parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(8));
   } else if (action.starts_with("finetune_adapter")) {
     parsed.set("training.lora.rank", Node::integer(8));
-    reading.leave_out(fmt::format("{}: LLaMA-Adapter is counted as LoRA of rank 8", reading.file));
+    reading.leave_open(action, "adapters",
+                       fmt::format("{}: LLaMA-Adapter is counted as LoRA of rank 8", reading.file));
   }
   const Node* devices = reading.flag("devices");
   if (devices != nullptr && devices->is_int() && devices->as_int() > 1) {
@@ -155,15 +168,17 @@ void read_diffusion_command(CommandReading& reading) {
   set_adapters(reading);
   translate_kohya(reading);
   if (names(reading, "controlnet"))
-    reading.leave_out(
-        fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
-                    "denoiser is counted as trained",
-                    reading.file));
-  reading.leave_out(
-      fmt::format("{}: the autoencoder and the text encoders, unless the model is a "
-                  "folder that has them",
-                  reading.file));
+    reading.leave_open("controlnet", "model",
+                       fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
+                                   "denoiser is counted as trained",
+                                   reading.file));
   read_as(FileFormat::kTrainYaml, reading);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(reading.parsed.base_model, ignored))
+    reading.leave_open("pretrained_model_name_or_path", "model",
+                       fmt::format("{}: the autoencoder and the text encoders, which only a "
+                                   "pipeline's folder describes",
+                                   reading.file));
 }
 
 void read_litgpt_command(CommandReading& reading) {

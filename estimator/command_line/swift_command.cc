@@ -41,8 +41,9 @@ void translate_tuner(CommandReading& reading) {
   reading.set_default("lora_r", Node::integer(8));
   reading.set_default("lora_target_modules", Node::string("all-linear"));
   if (tuner != "lora")
-    reading.leave_out(fmt::format("{}: adapters of the kind {} are counted as LoRA of rank {}",
-                                  reading.file, tuner, reading.flag("lora_r")->shown()));
+    reading.leave_open("tuner_type", "adapters",
+                       fmt::format("{}: adapters of the kind {} are counted as LoRA of rank {}",
+                                   reading.file, tuner, reading.flag("lora_r")->shown()));
 }
 
 void translate_bits(CommandReading& reading) {
@@ -104,10 +105,7 @@ void set_method(CommandReading& reading) {
     reading.set_default("beta", Node::number(0.1));
     reading.set_default("desirable_weight", Node::number(1));
   } else if (method == "rm") {
-    reading.leave_out(
-        fmt::format("{}: a reward model's head of one output; the language model's "
-                    "own head and loss are counted",
-                    reading.file));
+    reading.train_reward_model();
   } else {
     reading.set_default("beta", Node::number(0.1));
     if (method == "orpo" || method == "cpo" || method == "simpo")

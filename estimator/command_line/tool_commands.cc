@@ -24,6 +24,15 @@ std::string named_configuration(CommandReading& reading) {
   return config;
 }
 
+// `tune run` names the configurations of its package without their ending; in its repository they
+// lie in recipes/configs. A copy of `tune cp` is an ordinary file.
+std::string torchtune_configuration(std::string config, const CommandReading& reading) {
+  if (!is_configuration(config)) config += ".yaml";
+  const std::string packaged = "recipes/configs/" + config;
+  if (find_named_file(reading, config) || !find_named_file(reading, packaged)) return config;
+  return packaged;
+}
+
 }  // namespace
 
 void read_llama_factory_command(CommandReading& reading) {
@@ -48,7 +57,7 @@ void read_file_command(CommandReading& reading) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: {} {} names no configuration file; add it", reading.file,
                             reading.launch.program, reading.launch.action));
-  if (!is_configuration(config)) config += ".yaml";  // `tune run` names recipes without it
+  if (reading.launch.program == "tune") config = torchtune_configuration(config, reading);
   // Flags of the tools themselves.
   for (const char* key : {"launcher", "cloud", "sweep"}) reading.flags.tree.erase(key);
   read_with_file(config, reading);

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <string>
 
+#include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
 
 namespace memfathom {
@@ -84,9 +86,12 @@ void translate_values(CommandReading& reading) {
     if (type == "fp16") set_flag(reading, key, Node::string("float16"));
     if (type == "fp32") set_flag(reading, key, Node::string("float32"));
   }
+  // TRL reads a rank only with --use_peft; scripts that are called after LoRA always do.
+  const std::string kind = adapter_in_name(reading.launch.program);
+  const bool is_named = kind == "lora" || kind == "qlora";
   if (const Node* rank = reading.flag("lora_r");
       rank != nullptr && reading.flag("use_peft") == nullptr && rank->is_int() &&
-      rank->as_int() > 0 && reading.flag("lora_alpha") == nullptr)
+      rank->as_int() > 0 && (is_named || reading.flag("lora_alpha") == nullptr))
     set_flag(reading, "use_peft", Node::boolean(true));
 }
 
@@ -127,10 +132,7 @@ void set_method(CommandReading& reading) {
   } else if (names(reading, "dpo")) {
     reading.set_default("beta", Node::number(0.1));
   } else if (names(reading, "reward") || names(reading, "prm")) {
-    reading.leave_out(
-        fmt::format("{}: a reward model's head of one output; the language model's "
-                    "own head and loss are counted",
-                    reading.file));
+    reading.train_reward_model();
   } else if ((reading.launch.program == "trl" || names(reading, "sft.py")) &&
              reading.flag("max_seq_length") == nullptr) {
     if (reading.flag("max_length") == nullptr)
@@ -141,18 +143,27 @@ void set_method(CommandReading& reading) {
 
 // TRL's own trainers checkpoint and compute in bf16 unless told otherwise (base_config.py of TRL);
 // its scripts inherit that, the Trainer of transformers does not.
-void set_trl_defaults(CommandReading& reading) {
+// Its ModelConfig loads the weights in float32 unless told otherwise (model_config.py).
+void set_trl_defaults(const std::optional<Node>& recipe, CommandReading& reading) {
   const std::string& program = reading.launch.program;
   const bool is_trl = program == "trl" || program.starts_with("trl.") ||
                       program.find("trl/scripts/") != std::string::npos;
   if (!is_trl) return;
-  if (reading.flag("gradient_checkpointing") == nullptr) {
+  const auto says = [&](std::string_view key) {
+    return reading.flag(key) != nullptr || (recipe && value_at(*recipe, key) != nullptr);
+  };
+  if (!says("gradient_checkpointing")) {
     reading.set_default("gradient_checkpointing", Node::boolean(true));
     reading.assume(fmt::format("{}: gradient_checkpointing is on, TRL's default", reading.file));
   }
-  if (reading.flag("bf16") == nullptr && !reading.is_set("fp16")) {
+  if (!says("bf16") && !says("fp16")) {
     reading.set_default("bf16", Node::boolean(true));
     reading.assume(fmt::format("{}: bf16, TRL's default", reading.file));
+  }
+  if (!says("dtype") && !says("torch_dtype")) {
+    reading.set_default("dtype", Node::string("float32"));
+    reading.assume(fmt::format("{}: no dtype: the weights are loaded in float32, TRL's default",
+                               reading.file));
   }
 }
 
@@ -170,9 +181,11 @@ void read_trainer_command(CommandReading& reading) {
   translate_values(reading);
   read_stage(reading);
   set_method(reading);
-  if (config.empty()) set_trl_defaults(reading);
   // TRL's parser and alignment-handbook's scripts take a recipe, and flags over it.
-  if (!config.empty() && load_named_file(reading, config)) {
+  const std::optional<Node> recipe =
+      config.empty() ? std::nullopt : load_named_file(reading, config);
+  if (config.empty() || recipe) set_trl_defaults(recipe, reading);
+  if (recipe) {
     read_with_file(config, reading);
   } else {
     if (!config.empty())

@@ -90,8 +90,10 @@ Json recommendation_json(const Recommendation& recommendation,
             {"calibration", to_string(recommendation.base.calibration.status)}};
   if (gpu != nullptr) json["device"] = gpu_json(*gpu);
   json["suggestions"] = suggestions_json(recommendation.suggestions);
-  for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i)
+  for (std::size_t i = 0; i < recommendation.suggestions.size(); ++i) {
     add_source_format(patch_of(recommendation.suggestions[i].patch), input, json["suggestions"][i]);
+    if (input.is_open()) json["suggestions"][i]["fits"] = nullptr;
+  }
   json["largest"] = Json::array();
   for (const LargestExtent& extent : recommendation.largest)
     json["largest"].push_back(to_json(extent));
@@ -100,8 +102,10 @@ Json recommendation_json(const Recommendation& recommendation,
     json["configurations"].push_back(configuration_json(configuration, input));
   if (!recommendation.frontier.empty()) {
     json["frontier"] = Json::array();
-    for (const FrontierPoint& point : recommendation.frontier)
+    for (const FrontierPoint& point : recommendation.frontier) {
       json["frontier"].push_back(to_json(point));
+      if (input.is_open()) json["frontier"].back()["fits"] = nullptr;
+    }
   }
   json["time_rates"] = recommendation.speed;
   if (recommendation.host_memory) json["host_memory_bytes"] = recommendation.host_memory->count();

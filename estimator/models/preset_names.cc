@@ -52,6 +52,12 @@ constexpr Alias kAliases[] = {
     {"qwen3coder30ba3b", "qwen330ba3b"},
     {"stablediffusionxlbase10", "sdxl"},
     {"mistralsmall324b", "mistralsmall24b"},
+    {"magistralsmall2506", "mistralsmall24b"},
+    {"magistralsmall2507", "mistralsmall24b"},
+    {"devstralsmall2505", "mistralsmall24b"},
+    {"devstralsmall2507", "mistralsmall24b"},
+    {"tinyllamav11", "tinyllama11b"},
+    {"phi414b", "phi4"},  // torchtune's name
     {"paligemma3bpt224", "paligemma3b224"},
     {"paligemma3bmix224", "paligemma3b224"},
 };

@@ -74,12 +74,14 @@ void set_precision(ParsedFile& parsed) {
     parsed.set("training.precision", Node::string(whole ? name : "amp-" + name));
   } else if (name == "fp8") {
     parsed.set("training.precision", Node::string("amp-bf16"));
-    parsed.not_modelled.push_back(
-        fmt::format("{}: mixed_precision fp8 is counted as bf16 autocast; the 8-bit copies of "
-                    "weights and inputs are not",
-                    parsed.file));
+    leave_open("mixed_precision", "precision",
+               fmt::format("{}: mixed_precision fp8 is counted as bf16 autocast; the 8-bit copies "
+                           "of weights and inputs are not",
+                           parsed.file),
+               parsed);
   } else if (name != "no") {
-    parsed.not_modelled.push_back(fmt::format("{}: mixed_precision {}", parsed.file, name));
+    leave_open("mixed_precision", "precision",
+               fmt::format("{}: mixed_precision {}", parsed.file, name), parsed);
   }
 }
 
@@ -110,10 +112,11 @@ void set_sharding(ParsedFile& parsed) {
   if (is_true_at(tree, "fsdp_config.fsdp_offload_params"))
     parsed.set("parallel.offload.parameters", Node::string("cpu"));
   if (text_at(tree, "fsdp_config.fsdp_auto_wrap_policy", "NO_WRAP") == "NO_WRAP")
-    parsed.not_modelled.push_back(
-        fmt::format("{}: without fsdp_auto_wrap_policy FSDP gathers the whole model at once; a "
-                    "unit for each block is counted (TRANSFORMER_BASED_WRAP)",
-                    parsed.file));
+    withhold("fsdp_config.fsdp_auto_wrap_policy", "sharding",
+             fmt::format("{}: without fsdp_auto_wrap_policy FSDP gathers the whole model at once; "
+                         "a unit for each block is counted (TRANSFORMER_BASED_WRAP)",
+                         parsed.file),
+             parsed);
 }
 
 // Copies of the model that are sharded each are hybrid sharding; the mesh has a process for each
@@ -149,7 +152,8 @@ void list_loading(ParsedFile& parsed) {
         parsed.file, whole_for_fsdp ? "fsdp_cpu_ram_efficient_loading" : "zero3_init_flag"));
   if (const std::string backend = text_at(tree, "dynamo_config.dynamo_backend", "NO");
       backend != "NO")
-    parsed.not_modelled.push_back(fmt::format("{}: torch.compile ({})", parsed.file, backend));
+    leave_open("dynamo_config.dynamo_backend", "memory",
+               fmt::format("{}: torch.compile ({})", parsed.file, backend), parsed);
 }
 
 }  // namespace

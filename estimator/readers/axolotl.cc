@@ -175,8 +175,8 @@ void set_adapter(const std::string& kind, ParsedFile& parsed) {
     std::erase_if(parsed.settings,
                   [](const KeyChange& change) { return change.key.starts_with("training.lora"); });
   if (!kind.empty() && kind != "lora" && kind != "qlora")
-    parsed.not_modelled.push_back(
-        fmt::format("{}: adapter {} is counted as LoRA", parsed.file, kind));
+    leave_open("adapter", "adapters",
+               fmt::format("{}: adapter {} is counted as LoRA", parsed.file, kind), parsed);
   if (!kind.empty() && value_at(tree, "lora_r") == nullptr)
     parsed.set("training.lora.rank", Node::integer(8));
   if (is_true_at(tree, "lora_target_linear")) {
@@ -215,8 +215,9 @@ void list_partial_sharding(ParsedFile& parsed) {
     if (value == nullptr || (value->is_bool() && value->as_bool()) ||
         (value->is_string() && value->as_string() == "FULL_SHARD"))
       continue;
-    parsed.not_modelled.push_back(
-        fmt::format("{}: {} is {}; FULL_SHARD is counted", parsed.file, key, value->shown()));
+    leave_open(key, "sharding",
+               fmt::format("{}: {} is {}; FULL_SHARD is counted", parsed.file, key, value->shown()),
+               parsed);
   }
 }
 

@@ -33,6 +33,8 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "hybrid_engine",
     "sparse_attention",
     "amp.enabled",
+    "autotuning.enabled",
+    "data_efficiency.enabled",
 });
 
 bool enabled(const Node& tree, std::string_view key, ParsedFile& parsed) {
@@ -85,7 +87,8 @@ void read_deepspeed(ParsedFile& parsed) {
   if (bf16 || fp16) parsed.set("training.precision", Node::string(bf16 ? "bf16" : "fp16"));
   if (const Node* type = value_at(tree, "optimizer.type"); type != nullptr && type->is_string()) {
     const std::string& name = type->as_string();
-    const bool adam = name.find("dam") != std::string::npos;
+    const bool adam = name == "Adam" || name == "AdamW" || name == "FusedAdam" ||
+                      name == "DeepSpeedCPUAdam" || name == "auto";
     if (adam) {
       parsed.set("training.optimizer", Node::string("adamw"));
     } else if (name == "SGD" || name == "Lion" || name == "Adagrad") {
@@ -93,8 +96,8 @@ void read_deepspeed(ParsedFile& parsed) {
                                                     : name == "Lion" ? "lion"
                                                                      : "adagrad"));
     } else {
-      parsed.not_modelled.push_back(parsed.file + ": the optimizer " + name +
-                                    "; AdamW is counted instead");
+      leave_open("optimizer.type", "optimizer",
+                 parsed.file + ": the optimizer " + name + "; AdamW is counted instead", parsed);
     }
   }
   if (const Node* norm = value_at(tree, "gradient_clipping");

@@ -12,6 +12,10 @@ void read_adapter(ParsedFile& parsed);
 void read_training_arguments(ParsedFile& parsed);
 // The keys of TRL's scripts beside the Trainer's own.
 void read_trl_arguments(ParsedFile& parsed);
+// Whether TRL's scripts read these arguments, by keys that only they have.
+bool is_trl(const Node& tree);
+// Whether they load the weights in float32, as TRL's do unless told otherwise.
+bool loads_float32(const Node& tree);
 // Of a Trainer's arguments: the pass between iterations, where they ask for one.
 void set_evaluation(ParsedFile& parsed);
 void read_deepspeed(ParsedFile& parsed);

@@ -16,14 +16,18 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "enable_tensorboard print_loss log_steps trainer.val_before_train "
      "trainer.log_val_generations"},
     {"saving and resuming",
-     "save save_* *_save load ckpt_* ckpt.* *_ckpt_* checkpointing_steps checkpoints_total_limit "
+     "save save_* save_strategy save_only_model save_optim no_save_optim no_load_optim merge_lora "
+     "*_save load ckpt_* ckpt.* *_ckpt_* checkpointing_steps checkpoints_total_limit "
      "resume* finetune no_load_* load_optim load_rng no_save_* output_* out_dir *_output_dir "
      "*_save_dir dist_ckpt_* trainer.save_freq trainer.default_local_dir trainer.resume_mode "
      "trainer.max_*ckpt* exit_* use_dist_ckpt auto_detect_ckpt_format hub.* output_path "
      "snapshot_* export_* merge_* max_ckpt_* use_hf"},
-    {"hub", "hub_* revision variant use_auth_token *_token use_hf"},
+    {"hub",
+     "hub_* hub_model_id hub_strategy revision variant use_auth_token hub_token hf_token "
+     "access_token use_hf"},
     {"scheduling",
-     "lr lr_* *_lr min_lr adam.lr adam.betas adam.weight_decay adam.eps adam_beta* adam_eps* "
+     "checkpointing_epochs lr lr_* *_lr min_lr adam.lr adam.betas adam.weight_decay adam.eps "
+     "adam_beta* adam_eps* "
      "adam_weight_decay* *_beta1 *_beta2 clip_grad max_norm train_iters epochs "
      "num_epochs max_epochs train_samples decay_* *.lr_warmup* *.optim.lr* *.optim.weight_decay "
      "*.optim.total* *.optim.warmup* *.optim.clip_grad *.optim.betas optim.lr* optim.weight_decay "
@@ -39,13 +43,15 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "timestep_sampling discrete_flow_shift model_prediction_type weighting_scheme logit_mean "
      "logit_std mode_scale max_data_loader_n_workers persistent_data_loader_workers "
      "start_* end_* loss_scale* initial_loss_scale min_loss_scale *_loss_coef *_coeff* "
-     "aux_loss_* *_warmup_ratio prodigy_* network_alpha network_args optimizer_args "
+     "aux_loss_* *_warmup_ratio prodigy_* network_alpha optimizer_args "
      "network_weights"},
     {"when evaluation runs",
-     "eval_* eval.* *eval_iters val_* validation_* test_* evaluation_* early_stop* skip_eval* "
+     "eval_* eval.* eval.max_new_tokens *eval_iters val_* validation_* test_* evaluation_* "
+     "early_stop* skip_eval* "
      "compute_*metric* trainer.test_freq"},
     {"data",
-     "data data_path data_dir data_file* data_cache_path data_args_path data_impl data_split "
+     "data data_path data.val_batch_size cached_dataset cached_val_dataset data_dir data_file* "
+     "data_cache_path data_args_path data_impl data_split "
      "data_root data_name data_output_path data.train* data.val* data.dataset* data.*_key* "
      "data.multiturn* data.filter* data.truncation data.shuffle data.image_key data.max_samples "
      "data.split data.seed data.num_workers data.return_* data.path data.json_path data.prompt* "
@@ -61,7 +67,7 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "placeholder_token initializer_token learnable_property repeats target_column "
      "task_name task lang source_lang target_lang *_prefix *_field preprocessing* overwrite_* "
      "template system *_template* apply_chat_template max_train_samples max_eval_samples "
-     "max_predict_samples max_samples pad_to_max_length version *_format mm_use_im_* "
+     "max_predict_samples max_samples pad_to_max_length version data_format mm_use_im_* "
      "image_aspect_ratio lazy_preprocess is_multimodal cache_dir *cache_path dataloader* "
      "enable_bucket bucket_* min_bucket_reso max_bucket_reso cache_latents* cache_text_encoder* "
      "reg_data_dir train_data_dir in_json keep_tokens "
@@ -86,37 +92,38 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
     {"numbers that change no tensor's size",
      "temperature top_p top_k min_p repetition_penalty num_beams rotary_* rope_* "
      "norm_epsilon layernorm_epsilon init_* no_bias* disable_bias_linear add_qkv_bias "
-     "apply_layernorm_1p position_embedding_type normalization swiglu squared_relu "
+     "apply_layernorm_1p position_embedding_type squared_relu "
      "masked_softmax_fusion bias_*_fusion *_fusion no_*_fusion gradient_accumulation_fusion "
      "cross_entropy_fusion_impl attention_softmax_in_fp32 accumulate_allreduce_grads_in_fp32 "
      "transformer_impl use_mcore_models use_legacy_models make_vocab_size_divisible_by "
      "global_batch_size moe_router_* moe_aux_loss_coeff moe_token_* moe_permute_fusion "
-     "moe_grouped_gemm qk_layernorm use_cpu_initialization untie_embeddings_and_output_weights "
-     "group_query_attention kl_* init_kl_coef entropy_* clip_* *_clip eps_clip* adv_estimator "
+     "moe_grouped_gemm moe_router_load_balancing_type moe_router_dtype qk_layernorm "
+     "use_cpu_initialization "
+     "kl_* init_kl_coef entropy_* clip_* *_clip eps_clip* adv_estimator "
      "allow_tf32 "
      "*.kl_loss* *.use_kl_* *.clip_ratio* *.entropy_coeff *.loss_agg_mode "
      "actor_rollout_ref.actor.optim.lr* "
      "overlong_filter dynamic_sample lmbda importance_sampling_level max_turns "
-     "multi_turn_scheduler use_gym_env algo.* "
+     "multi_turn_scheduler use_gym_env algo.* algo.kl_in_reward kl_in_reward "
      "bnb_4bit_compute_dtype fsdp_transformer_layer_cls_to_wrap *.policy_loss* "
      "rlhf_type beta gamma tf32 lora_alpha network_dropout lora.alpha ds.lora.alpha "
-     "recompute_method recompute_num_layers recompute_modules fp8_amax* fp8_margin "
-     "fp8_recipe fp8_param_gather manual_gc* no_check_* calculate_per_token_loss ckpt_format "
+     "recompute_method fp8_amax* fp8_margin "
+     "manual_gc* no_check_* calculate_per_token_loss ckpt_format "
      "variable_seq_lengths train_batch_size rollout_batch_size n_samples_per_prompt "
      "train.batch_size "
      "rollout.batch_size data.train_batch_size actor_rollout_ref.actor.ppo_mini_batch_size "
-     "use_dpo_loss ulysses* norm_adv* advantage* lora_bias mm_projector_lr *_lr_scale "
+     "use_dpo_loss norm_adv* advantage* mm_projector_lr *_lr_scale "
      "push_to_hub use_distributed_optimizer_* async_save trust_remote_code *.trust_remote_code"},
     {"the inference engine's own",
-     "vllm_* sglang_* rollout.* rollout_* actor_rollout_ref.rollout actor_rollout_ref.ref "
-     "actor_rollout_ref.hybrid_engine reward_model critic reward.* critic.* vllm.* colocate_* "
-     "generate_* sglang* async_* enforce_eager max_completion_length_* num_infer_workers "
-     "sleep_level move_model_batches offload_model_when_rollout ref_* reward_pretrain "
-     "critic_pretrain critic_* remote_rm_url remote_* enable_prefix_caching"},
+     "vllm_** sglang_** rollout_batch_size actor_rollout_ref.hybrid_engine colocate_** "
+     "async_* enforce_eager num_infer_workers sleep_level move_model_batches "
+     "offload_model_when_rollout ref_num_nodes ref_num_gpus_per_node reward_pretrain "
+     "reward_num_nodes reward_num_gpus_per_node critic_num_nodes critic_num_gpus_per_node "
+     "critic_pretrain critic_learning_rate remote_rm_url enable_prefix_caching"},
     {"speed only",
-     "use_fast* use_kernels use_triton* enable_cuda_graph no_bias_* "
+     "use_fast* use_kernels use_triton* no_bias_* "
      "set_grads_to_none lowram highvram mem_eff_attn_speed deterministic* attention_backend "
-     "moe_shared_expert_overlap moe_pad_expert* cuda_graph*"},
+     "moe_shared_expert_overlap"},
 });
 
 }  // namespace

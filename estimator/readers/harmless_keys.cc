@@ -17,16 +17,20 @@ namespace {
 // What the Trainer and the tools over it share.
 constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
     {"logging",
-     "logging_* log_level* log_on_each_node report_to run_name project trackio_* wandb_* *_wandb "
-     "mlflow_* comet_* swanlab_* use_swanlab use_mlflow use_comet use_tensorboard tensorboard_* "
+     "logging_* logging_strategy log_level* log_on_each_node report_to run_name project trackio_* "
+     "wandb_* *_wandb "
+     "mlflow_* comet_* swanlab_** use_swanlab use_mlflow use_comet use_tensorboard tensorboard_* "
      "disable_tqdm debug verbose plot_loss include_num_input_tokens_seen include_tokens_per_second "
      "skip_memory_metrics log_completions num_completions_to_print otel_* use_otel_metrics"},
     {"saving and resuming",
-     "output_dir overwrite_output_dir save_* saves_per_epoch resume_from_checkpoint "
+     "output_dir overwrite_output_dir save_* save_strategy save_only_model save_best_model "
+     "save_optimizer_state_dict save_adapter_weights_only saves_per_epoch resume_from_checkpoint "
      "auto_resume_from_checkpoints ignore_data_skip load_best_model_at_end metric_for_best_model "
      "greater_is_better restore_callback_states_from_checkpoint enable_jit_checkpoint"},
     {"hub",
-     "push_to_hub* hub_* hf_* trust_remote_code model_revision use_auth_token token "
+     "push_to_hub* hub_* hub_model_id hub_model_revision hub_strategy push_to_hub_model_id "
+     "push_to_hub_token hub_token hf_use_auth_token hf_* trust_remote_code model_revision "
+     "use_auth_token token "
      "cache_dir *_hub_token"},
     {"scheduling",
      "learning_rate lr *_lr *_lr_ratio lr_* warmup_* weight_decay adam_beta1 adam_beta2 adam_beta3 "
@@ -40,7 +44,8 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "eval_causal_lm_metrics do_causal_lm_eval"},
     {"seeds", "seed data_seed full_determinism"},
     {"data",
-     "dataset dataset_* datasets eval_dataset* train_dataset* test_datasets data_files "
+     "dataset dataset_* dataset_batch_size dataset_mixture.** datasets eval_dataset* "
+     "train_dataset* test_datasets data_files "
      "remove_unused_columns label_names group_by_length length_column_name dataloader_num_workers "
      "dataloader_pin_memory dataloader_prefetch_factor dataloader_persistent_workers streaming "
      "max_samples overwrite_cache preprocessing_* shuffle* chat_template* chat_template_kwargs "
@@ -48,6 +53,7 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "completion_only_loss accelerator_config.split_batches accelerator_config.dispatch_batches "
      "accelerator_config.even_batches accelerator_config.use_seedable_sampler "
      "accelerator_config.non_blocking accelerator_config.gradient_accumulation_kwargs "
+     "accelerator_config.gradient_accumulation_kwargs.sync_each_batch "
      "average_tokens_across_devices train_sampling_strategy dataloader_in_order truncation_mode"},
     {"launching",
      "local_rank ddp_timeout ddp_backend ddp_find_unused_parameters ddp_broadcast_buffers "
@@ -58,6 +64,8 @@ constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
      "max_grad_norm gradient_checkpointing_kwargs activation_checkpointing_kwargs nan_inf_filter "
      "logging_nan_inf_filter "
      "use_legacy_prediction_loop half_precision_backend fp16_opt_level liger_kernel_config"},
+    {"noise on the embeddings of one pass, freed with it", "neftune_noise_alpha"},
+    {"evaluation on the CPU", "jit_mode_eval use_ipex"},
 });
 
 constexpr auto kTrainingArgumentsGroups = std::to_array<HarmlessGroup>({
@@ -68,7 +76,7 @@ constexpr auto kTrainingArgumentsGroups = std::to_array<HarmlessGroup>({
      "use_bnb_nested_quant load_in_4bit load_in_8bit bnb_4bit_quant_type beta loss_type "
      "num_generations max_completion_length response_length max_prompt_length desirable_weight "
      "undesirable_weight reference_free precompute_ref_log_probs simpo_gamma cpo_alpha use_vllm "
-     "vllm_* teacher_model_name_or_path per_device_eval_batch_size deepspeed"},
+     "vllm_** teacher_model_name_or_path per_device_eval_batch_size deepspeed"},
     {"sampling of generated answers",
      "temperature top_p top_k min_p repetition_penalty reward_weights reward_funcs scale_rewards "
      "epsilon epsilon_high num_iterations sync_ref_model ref_model_* steps_per_generation "
@@ -151,20 +159,21 @@ constexpr auto kLlamaFactoryGroups = std::to_array<HarmlessGroup>({
      "infer_backend sample_backend max_new_tokens predict_with_generate "
      "temperature top_p top_k num_beams"},
     {"details of what stands under not modelled",
-     "galore_* apollo_* badam_* kt_config kt_* fp8_* muon_* oft_* quant_config.name"},
+     "galore_** apollo_** badam_** kt_config.** kt_** fp8_** muon_** oft_** quant_config.name"},
     {"loading", "low_cpu_mem_usage init_config upcast_layernorm model_class rope_scaling"},
     {"how FSDP wraps, loads and saves", kFsdpSectionNames},
 });
 
 constexpr auto kTorchtuneGroups = std::to_array<HarmlessGroup>({
     {"read where another key asks for it",
-     "checkpointer model._component_ model.lora_attn_modules model.apply_lora_to_mlp "
+     "checkpointer.** model._component_ model.lora_attn_modules model.apply_lora_to_mlp "
      "optimizer._component_ loss._component_ dtype"},
     {"numbers that change no tensor's size",
      "model.lora_alpha model.norm_eps optimizer.lr optimizer.weight_decay optimizer.betas "
      "optimizer.eps optimizer.momentum loss.beta loss.label_smoothing loss.ignore_index "
      "lr_scheduler"},
-    {"other checkpoints", "ref_checkpointer teacher_checkpointer *_checkpointer base_model_path"},
+    {"other checkpoints",
+     "ref_checkpointer.** teacher_checkpointer.** *_checkpointer base_model_path"},
     {"data",
      "dataset dataset_val datasets shuffle collate_fn dataloader tokenizer._component_ "
      "tokenizer.path tokenizer.merges_* tokenizer.vocab_path tokenizer.prompt_template "
@@ -200,13 +209,22 @@ constexpr auto kDeepSpeedGroups = std::to_array<HarmlessGroup>({
      "csv_monitor comet monitor_config comms_logger comms_config memory_breakdown "
      "_comment"},
     {"saving",
-     "checkpoint zero_optimization.*gather_*weights_on_model_save "
-     "zero_optimization.load_from_fp32_weights data_types.*checkpoint*"},
+     "checkpoint zero_optimization.stage3_gather_16bit_weights_on_model_save "
+     "zero_optimization.stage3_gather_fp16_weights_on_model_save "
+     "zero_optimization.gather_16bit_weights_on_model_save "
+     "zero_optimization.gather_fp16_weights_on_model_save "
+     "zero_optimization.load_from_fp32_weights checkpoint.use_node_local_storage "
+     "checkpoint.parallel_write.**"},
     {"host memory and transfers",
-     "zero_optimization.offload_*.pin_memory zero_optimization.offload_*.buffer_* "
-     "zero_optimization.offload_*.fast_init zero_optimization.offload_*.pipeline* "
-     "zero_optimization.offload_*.nvme_path zero_optimization.offload_*.max_in_cpu aio "
-     "zero_force_ds_cpu_optimizer"},
+     "zero_optimization.offload_optimizer.pin_memory zero_optimization.offload_param.pin_memory "
+     "zero_optimization.offload_optimizer.buffer_count "
+     "zero_optimization.offload_optimizer.buffer_size "
+     "zero_optimization.offload_param.buffer_count zero_optimization.offload_param.buffer_size "
+     "zero_optimization.offload_optimizer.fast_init "
+     "zero_optimization.offload_optimizer.pipeline* "
+     "zero_optimization.offload_optimizer.nvme_path zero_optimization.offload_param.nvme_path "
+     "zero_optimization.offload_param.max_in_cpu aio.** zero_force_ds_cpu_optimizer"},
+    {"details of what stands under not modelled", "autotuning.** data_efficiency.**"},
     {"order of communication",
      "zero_optimization.reduce_scatter zero_optimization.allgather_partitions "
      "zero_optimization.round_robin_gradients zero_optimization.stage3_max_reuse_distance "
@@ -214,7 +232,7 @@ constexpr auto kDeepSpeedGroups = std::to_array<HarmlessGroup>({
      "zero_optimization.contiguous_gradients zero_optimization.ignore_unused_parameters "
      "communication_data_type disable_allgather sparse_gradients"},
     {"checks",
-     "zero_allow_untested_optimizer elasticity autotuning data_efficiency seed "
+     "zero_allow_untested_optimizer elasticity seed "
      "dataloader_drop_last"},
     {"activation checkpointing's layout, which transformers does not use",
      "activation_checkpointing.number_checkpoints activation_checkpointing.profile "
@@ -234,7 +252,8 @@ constexpr auto kAccelerateGroups = std::to_array<HarmlessGroup>({
      "machine_rank main_process_* main_training_function rdzv_* same_network gpu_ids tpu_* use_cpu "
      "downcast_bf16 debug enable_cpu_affinity num_cpu_threads_per_process mpirun_config "
      "deepspeed_config.deepspeed_multinode_launcher deepspeed_config.deepspeed_hostfile "
-     "deepspeed_config.deepspeed_*_filter command_file commands ec2_instance_type iam_role_name "
+     "deepspeed_config.deepspeed_exclusion_filter deepspeed_config.deepspeed_inclusion_filter "
+     "command_file commands ec2_instance_type iam_role_name "
      "profile region base_job_name image_uri py_version pytorch_version transformers_version "
      "sagemaker_* additional_args ipex_config"},
     {"saving", "deepspeed_config.zero3_save_16bit_model"},
@@ -246,7 +265,7 @@ constexpr auto kAccelerateGroups = std::to_array<HarmlessGroup>({
 });
 
 constexpr auto kTrainYamlGroups = std::to_array<HarmlessGroup>({
-    {"read after the files are merged", "model.freeze_*"},
+    {"read after the files are merged", "model.freeze_**"},
     {"read where another key asks for it",
      "@use_amp @amp @amp_dtype @precision @dtype @mixed_precision trainer.precision "
      "@model_name @model_type @model_name_or_path @pretrained_model_name_or_path @arch model.name "
@@ -341,16 +360,17 @@ constexpr auto kMsSwiftGroups = std::to_array<HarmlessGroup>({
     {"data",
      "system model_author model_name split_dataset_ratio load_from_cache_file columns template* "
      "response_prefix add_non_thinking_prefix loss_scale padding_free truncation_strategy "
-     "lazy_tokenize val_dataset custom_* cached_dataset"},
-    {"saving", "add_version merge_lora create_checkpoint_symlink finetune no_save_* save*"},
+     "lazy_tokenize val_dataset custom_* cached_dataset cached_val_dataset"},
+    {"saving",
+     "add_version merge_lora create_checkpoint_symlink finetune no_save_* no_save_optim save*"},
     {"the environment and launching", "ENV use_ray device_groups nproc_per_node external_plugins"},
     {"numbers of the loss", "beta rpo_alpha min_lr moe_*loss* use_hf task_type"},
     {"details of Megatron's training, which is named as a whole",
-     "global_batch_size moe_* sequence_parallel cross_entropy_loss_fusion recompute_* "
+     "global_batch_size moe_** sequence_parallel cross_entropy_loss_fusion recompute_** "
      "overlap_* use_distributed_optimizer train_iters *_fusion"},
     {"details of what stands under not modelled",
-     "vllm_* num_generations max_completion_length temperature top_p top_k reward_* sleep_level "
-     "offload_* log_completions teacher_* num_iterations"},
+     "vllm_** num_generations max_completion_length temperature top_p top_k reward_** sleep_level "
+     "offload_model offload_optimizer log_completions teacher_** num_iterations"},
 });
 
 constexpr auto kVerlGroups = std::to_array<HarmlessGroup>({
@@ -386,8 +406,8 @@ constexpr auto kVerlGroups = std::to_array<HarmlessGroup>({
      "*.use_shm *.trust_remote_code *.external_lib *.custom_chat_template *.tokenizer_path "
      "*.hf_config_path *.override_config* *.wrap_policy* *.use_orig_params *.forward_prefetch "
      "*.use_remove_padding use_remove_padding *.use_torch_compile *.router_replay* "
-     "*.fused_kernel_options* *.fsdp_size *.reshard_after_forward *.full_determinism"},
-    {"the reference's pass, smaller than the actor's step", "actor_rollout_ref.ref"},
+     "*.fused_kernel_options* *.full_determinism"},
+    {"the reference's pass, smaller than the actor's step", "actor_rollout_ref.ref.**"},
     {"which parts run where", "actor_rollout_ref.hybrid_engine actor_rollout_ref.nccl_timeout"},
 });
 
@@ -404,17 +424,17 @@ constexpr auto kNemoAutomodelGroups = std::to_array<HarmlessGroup>({
      "peft._target_ peft.alpha peft.use_triton peft.exclude_modules peft.dropout_position "
      "peft.lora_A_init* optimizer.* clip_grad_norm* loss_fn.* quantization.*"},
     {"data",
-     "dataset* validation_dataset* dataloader* validation_dataloader* processor* tokenizer*"},
+     "dataset* validation_dataset.** dataloader* validation_dataloader.** processor* tokenizer* "
+     "dataset.partition"},
     {"logging, saving and scheduling",
      "recipe step_scheduler.global_batch_size step_scheduler.*_every_steps "
      "step_scheduler.num_epochs step_scheduler.max_steps "
      "step_scheduler.log_* step_scheduler.gc_* step_scheduler.save_* dist_env rng lr_scheduler* "
-     "checkpoint* wandb* mlflow* ci* seed "
+     "checkpoint.** wandb* mlflow* ci.** seed "
      "logger* comet* benchmark* profiling* autonvtx slurm*"},
     {"loading",
      "model.trust_remote_code model.use_liger_kernel model.use_sdpa_patching "
-     "model.output_hidden_states model.backend* distributed.sequence_parallel "
-     "distributed.dp_replicate_size compile* model.force_hf distributed.backend"},
+     "model.output_hidden_states compile* model.force_hf distributed.backend"},
 });
 
 constexpr auto kNemoRlGroups = std::to_array<HarmlessGroup>({
@@ -432,21 +452,21 @@ constexpr auto kNemoRlGroups = std::to_array<HarmlessGroup>({
      "policy.sequence_packing.logprob_mb_tokens "
      "policy.sequence_packing.algorithm "
      "policy.sequence_packing.microbatch_order "
-     "policy.sequence_packing.sequence_length_round  dpo* policy.megatron_cfg* "
+     "policy.sequence_packing.sequence_length_round  dpo* dpo.val_batches policy.megatron_cfg.** "
      "policy.dynamic_batching.train_mb_tokens "
      "policy.dynamic_batching.logprob_mb_tokens "
      "policy.dynamic_batching.sequence_length_round"},
     {"logging, saving and scheduling",
-     "checkpointing* logger* sft* policy.scheduler* policy.optimizer.kwargs* policy.tokenizer* "
+     "checkpointing.** logger* sft* sft.val_batches policy.scheduler* policy.optimizer.kwargs* "
+     "policy.tokenizer* "
      "policy.max_grad_norm policy.train_global_batch_size rm* "
      "policy.make_sequence_length_divisible_by"},
     {"data", "data* env* loss_fn* reward*"},
     {"details that change no tensor's size",
      "policy.dtensor_cfg._v2 policy.dtensor_cfg.enabled policy.dtensor_cfg.env_vars "
      "policy.dtensor_cfg.custom_parallel_plan policy.dtensor_cfg.automodel_kwargs "
-     "policy.dtensor_cfg.sequence_parallel policy.dtensor_cfg.dp_replicate_size "
      "policy.logprob_* policy.refit_* policy.offload_optimizer_for_logprob "
-     "policy.dtensor_cfg.clear_cache_every_n_steps policy.hf_config_overrides"},
+     "policy.dtensor_cfg.clear_cache_every_n_steps"},
 });
 
 constexpr auto kAdapterGroups = std::to_array<HarmlessGroup>({
@@ -570,37 +590,43 @@ const Patterns& known_patterns(FileFormat format) {
   return kAll[static_cast<std::size_t>(format)];
 }
 
-// `*` stands for any text.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t from = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
+constexpr std::size_t kMaxPath = 300;  // longer ones are nobody's
+
+// `**` stands for any text, `*` for one that contains no word of a setting that changes memory:
+// "save_*" is save_steps and not save_fp8_cache. A `*` in front is free, since the last word says
+// what a key is ("*_dropout" is attention_dropout), and a section does not ("*.log_*").
+bool matches(std::string_view pattern, std::string_view text, bool is_first = true) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, star))) return false;
+  const bool is_alone = pattern.find('*', star + 1) == std::string_view::npos;
+  const bool is_prefix = is_first && star == 0 && (is_alone || pattern[1] == '.');
+  const bool is_free = pattern.substr(star).starts_with("**") || is_prefix;
+  text.remove_prefix(star);
+  pattern.remove_prefix(star);
+  pattern.remove_prefix(pattern.starts_with("**") ? 2 : 1);
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    const std::string_view any = text.substr(0, length);
+    if (!is_free && !any.empty() && !concern_of(any, Node::string("set")).empty()) continue;
+    if (matches(pattern, text.substr(length), false)) return true;
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return false;
 }
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string_view>> harmless_patterns(FileFormat format) {
+  return known_patterns(format);
+}
+
 std::optional<std::string_view> harmless_reason(FileFormat format, std::string_view path) {
+  if (path.size() > kMaxPath) return std::nullopt;
   const bool has_sections = format == FileFormat::kModelConfig;
   const std::string_view last = has_sections ? path.substr(path.rfind('.') + 1) : path;
   for (const auto& [pattern, reason] : known_patterns(format)) {
-    if (matches(pattern, path) || matches(pattern, last)) return reason;
+    const bool is_section =
+        pattern.ends_with(".**") && path == pattern.substr(0, pattern.size() - 3);
+    if (is_section || matches(pattern, path) || matches(pattern, last)) return reason;
   }
   return std::nullopt;
 }

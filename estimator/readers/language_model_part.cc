@@ -58,6 +58,7 @@ void replace_by_language_model(Node& document, MergedJob& notes) {
       fmt::format("{}: what {} has beside its language model, a {}; images count as tokens of the "
                   "sequence, their encoder does not",
                   file, type, inner));
+  notes.unread.push_back({file, "vision_config", "model", "", "", ""});
 }
 
 }  // namespace memfathom

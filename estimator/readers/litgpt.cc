@@ -69,8 +69,9 @@ void set_adapters(ParsedFile& parsed) {
   }
   if (!targets.items().empty()) parsed.set("training.lora.targets", std::move(targets));
   if (is_true_at(tree, "lora_head"))
-    parsed.not_modelled.push_back(
-        fmt::format("{}: adapters of the head (lora_head) are not counted", parsed.file));
+    leave_open("lora_head", "adapters",
+               fmt::format("{}: adapters of the head (lora_head) are not counted", parsed.file),
+               parsed);
 }
 
 std::int64_t count_at(const Node& tree, std::string_view key, std::int64_t otherwise) {

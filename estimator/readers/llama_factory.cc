@@ -82,8 +82,10 @@ void set_bits(ParsedFile& parsed) {
     case 4: parsed.set("training.quantization", Node::string(once ? "nf4" : "nf4-double")); break;
     case 8: parsed.set("training.quantization", Node::string("int8")); break;
     default:
-      parsed.not_modelled.push_back(
-          fmt::format("{}: weights in {} bits are counted whole", parsed.file, bits->shown()));
+      leave_open(
+          "quantization_bit", "precision",
+          fmt::format("{}: weights in {} bits are counted whole", parsed.file, bits->shown()),
+          parsed);
   }
 }
 
@@ -237,8 +239,9 @@ void set_last_layers(const Node* count, ParsedFile& parsed) {
   if (layers > 0) {
     parsed.set("model.train.last", Node::integer(layers));
   } else {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: the first {} layers learn; all are counted", parsed.file, -layers));
+    withhold("freeze_trainable_layers", "model",
+             fmt::format("{}: the first {} layers learn; all are counted", parsed.file, -layers),
+             parsed);
   }
 }
 
@@ -267,11 +270,14 @@ void read_llama_factory(ParsedFile& parsed) {
   if (kind == "freeze") {
     set_last_layers(value_at(tree, "freeze_trainable_layers"), parsed);
   } else if (kind == "oft") {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: orthogonal adapters (oft) are counted as LoRA of rank 8", parsed.file));
+    leave_open(
+        "finetuning_type", "adapters",
+        fmt::format("{}: orthogonal adapters (oft) are counted as LoRA of rank 8", parsed.file),
+        parsed);
   } else if (kind != "lora" && kind != "full") {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: finetuning_type {} is counted as full training", parsed.file, kind));
+    leave_open("finetuning_type", "adapters",
+               fmt::format("{}: finetuning_type {} is counted as full training", parsed.file, kind),
+               parsed);
   }
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(8));

@@ -32,8 +32,9 @@ void set_adapters(ParsedFile& parsed) {
     const bool all = targets == nullptr || (targets->is_string() && targets->as_string() == "all");
     parsed.set("training.lora.targets", all ? Node::string("all-linear") : lora_targets(*targets));
   } else if (!kind.empty()) {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: peft_config {} is counted as full training", parsed.file, kind));
+    leave_open("peft_config.name", "adapters",
+               fmt::format("{}: peft_config {} is counted as full training", parsed.file, kind),
+               parsed);
   }
   const Node* bits = value_at(tree, "quant_config.quantization_bit");
   if (bits != nullptr && bits->is_int())

@@ -11,6 +11,7 @@
 #include "core/lowercase.h"
 #include "core/version.h"
 #include "estimator/models/blocks/transformers_policy.h"
+#include "estimator/readers/formats.h"
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/named_model.h"
@@ -227,17 +228,30 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
   const bool older =
       stack != nullptr && !TransformersPolicy(Version::parse(shown(*stack)).value_or(Version{}))
                                .loads_configured_type();
-  if (older || precision == nullptr || !precision->is_string() ||
+  const bool in_float32 = std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
+    return parsed.format == FileFormat::kTrainingArguments && loads_float32(parsed.content);
+  });
+  if (older || in_float32 || (precision != nullptr && !precision->is_string()) ||
       !has_format(files, FileFormat::kTrainingArguments) ||
       has_format(files, FileFormat::kDeepSpeed) ||
       value_at(document, "parallel.zero_stage") != nullptr ||
       value_at(document, "parallel.fsdp") != nullptr)
     return;
-  const std::string compute = precision->as_string();
-  if (compute != "amp-bf16" && compute != "amp-fp16") return;
   const bool is_guessed = value_at(document, "model.parameters") != nullptr;
   const Node config = model_config(document);
   if (!config.is_map() && !is_guessed) return;
+  if (precision == nullptr) {
+    if (!is_guessed && !is_named_decoder(document, config)) return;
+    document.assign("training.precision", Node::string("bfloat16"));
+    notes.assumptions.emplace_back(
+        "the model's config.json is not here, and no precision is said: its weights are taken to "
+        "be stored in bfloat16, as those of most language models are, and loaded and trained so, "
+        "as by transformers 5; a script that loads them in float32, as older versions do, is "
+        "--precision fp32");
+    return;
+  }
+  const std::string compute = precision->as_string();
+  if (compute != "amp-bf16" && compute != "amp-fp16") return;
   const Node* stored = value_at(config, "dtype");
   if (stored == nullptr) stored = value_at(config, "torch_dtype");
   if (stored == nullptr && (is_guessed || is_named_decoder(document, config))) {

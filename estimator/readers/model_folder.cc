@@ -57,8 +57,10 @@ void read_adapter(ParsedFile& parsed) {
     const Node* rank = value_at(tree, value_at(tree, "init_r") != nullptr ? "init_r" : "r");
     const std::int64_t size = rank != nullptr && rank->is_int() ? rank->as_int(1, 1 << 20) : 1;
     parsed.set("training.lora.rank", Node::integer(size));
-    parsed.not_modelled.push_back(
-        fmt::format("{}: {} adapters are counted as LoRA of rank {}", parsed.file, type, size));
+    leave_open(
+        "peft_type", "adapters",
+        fmt::format("{}: {} adapters are counted as LoRA of rank {}", parsed.file, type, size),
+        parsed);
   }
   read_fields(kAdapterFields, parsed);
   if (const Node* base = value_at(tree, "base_model_name_or_path");

@@ -68,7 +68,8 @@ void set_adapters(ParsedFile& parsed) {
   parsed.set("training.lora.targets",
              targets != nullptr ? lora_targets(*targets) : Node::string("all-linear"));
   if (kind != "lora")
-    parsed.not_modelled.push_back(fmt::format("{}: {} is counted as LoRA", parsed.file, kind));
+    withhold("tuner_type", "adapters", fmt::format("{}: {} is counted as LoRA", parsed.file, kind),
+             parsed);
 }
 
 void set_quantization(ParsedFile& parsed) {

@@ -27,6 +27,9 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "distributed.ep_size",
     "compile.enabled",
     "peft.use_dora",
+    "model.backend",
+    "distributed.sequence_parallel",
+    "distributed.dp_replicate_size",
 });
 
 // '*_proj' and match_all_linear are every linear layer; a list has names, some with a path.

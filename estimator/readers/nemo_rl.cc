@@ -24,6 +24,9 @@ constexpr auto kFields = std::to_array<Field>({
 constexpr auto kNotModelled = std::to_array<std::string_view>({
     "policy.dtensor_cfg.context_parallel_size",
     "policy.dynamic_batching.enabled",
+    "policy.dtensor_cfg.sequence_parallel",
+    "policy.dtensor_cfg.dp_replicate_size",
+    "policy.hf_config_overrides",
 });
 
 void set_adapters(ParsedFile& parsed) {

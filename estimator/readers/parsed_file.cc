@@ -115,8 +115,10 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       for (const auto& [ours, theirs] : kNearOptimizers) {
         if (name == theirs) near = ours;
       }
-      parsed.not_modelled.push_back(fmt::format(
-          "{}: the states of the optimizer {}; they are counted as {}'s", parsed.file, name, near));
+      leave_open(field.file, "optimizer",
+                 fmt::format("{}: the states of the optimizer {}; they are counted as {}'s",
+                             parsed.file, name, near),
+                 parsed);
       return Node::string(std::string(near));
     }
     // Any way of offloading, where it has a name.
@@ -174,9 +176,15 @@ void leave_open(std::string_view key, std::string_view concerns, std::string sen
                 ParsedFile& parsed) {
   const Node* value = value_at(parsed.content, key);
   if (value == nullptr) return;
-  parsed.not_modelled.push_back(std::move(sentence));
   parsed.named_sections.emplace_back(key);
-  parsed.unread.push_back({parsed.file, value->path(), std::string(concerns), ""});
+  withhold(value->path(), concerns, std::move(sentence), parsed);
+}
+
+void withhold(std::string_view named, std::string_view concerns, std::string sentence,
+              ParsedFile& parsed) {
+  parsed.not_modelled.push_back(std::move(sentence));
+  parsed.named_sections.emplace_back(named);
+  parsed.unread.push_back({parsed.file, std::string(named), std::string(concerns), "", "", ""});
 }
 
 namespace {
@@ -225,9 +233,9 @@ void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parse
         (value->is_list() && value->items().empty()) ||
         (value->is_map() && value->entries().empty()))
       continue;
-    parsed.not_modelled.emplace_back(
-        fmt::format("{}: \"{}\" is {}", parsed.file, key, value->shown()));
-    parsed.named_sections.emplace_back(key);
+    const std::string_view concern = concern_of(value->key(), Node::string("set"));
+    leave_open(key, concern.empty() ? "memory" : concern,
+               fmt::format("{}: \"{}\" is {}", parsed.file, key, value->shown()), parsed);
   }
 }
 

@@ -99,13 +99,17 @@ void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed
 
 // Takes every field that the file has; "auto" goes to `autos`.
 void read_fields(std::span<const Field> fields, ParsedFile& parsed);
-// Lists the keys of the file that are set (and not false, 0 or empty) but not modelled.
+// Lists the keys of the file that are set (and not false, 0 or empty) but not modelled; each leaves
+// the verdict open.
 void list_not_modelled(std::span<const std::string_view> keys, ParsedFile& parsed);
 
 // Names a setting whose memory the estimate leaves out (another model, a server): `sentence` stands
 // under not modelled, and the verdict stays open.
 void leave_open(std::string_view key, std::string_view concerns, std::string sentence,
                 ParsedFile& parsed);
+// The same for a setting that no key of the file says alone; `named` stands in the answer.
+void withhold(std::string_view named, std::string_view concerns, std::string sentence,
+              ParsedFile& parsed);
 
 // Whether a value turns something on. YAML 1.1, which Python's tools read, has words for it.
 bool is_on(const Node& value);

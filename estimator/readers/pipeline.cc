@@ -58,8 +58,8 @@ Node text_encoder(const char* name, const Node& config, const Node& denoiser) {
 void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
   const ModelFamily* family = find_family(config);
   if (family == nullptr || family->autoencoder == AutoencoderInput::kNone) {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: the VAE, a {}", parsed.file, text_at(config, "_class_name")));
+    withhold("vae", "model",
+             fmt::format("{}: the VAE, a {}", parsed.file, text_at(config, "_class_name")), parsed);
     return;
   }
   Node module = frozen_module(kAutoencoder, config);

@@ -76,8 +76,10 @@ void read_stored_bits(ParsedFile& parsed) {
     const bool twice = is_true_at(*config, "bnb_4bit_use_double_quant");
     parsed.set("training.quantization", Node::string(twice ? "nf4-double" : "nf4"));
   } else if (!set_method(*config, parsed)) {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: its quantization_config; weights are counted unquantized", parsed.file));
+    leave_open(
+        "quantization_config", "precision",
+        fmt::format("{}: its quantization_config; weights are counted unquantized", parsed.file),
+        parsed);
   }
 }
 

@@ -94,10 +94,11 @@ void set_sharding(ParsedFile& parsed) {
         parsed);
   const std::string keeps = text_at(tree, "parallelism.fsdp_reshard_after_forward", "default");
   if (keeps == "never")
-    parsed.not_modelled.push_back(
-        fmt::format("{}: fsdp_reshard_after_forward is never; weights that stay gathered between "
-                    "forward and backward are not counted",
-                    parsed.file));
+    leave_open("parallelism.fsdp_reshard_after_forward", "sharding",
+               fmt::format("{}: fsdp_reshard_after_forward is never; weights that stay gathered "
+                           "between forward and backward are not counted",
+                           parsed.file),
+               parsed);
 }
 
 void set_precision(ParsedFile& parsed) {
@@ -125,10 +126,11 @@ void set_checkpointing(ParsedFile& parsed) {
              Node::string(mode == "full" || mode == "selective" ? mode : "none"));
   const Node* option = value_at(parsed.content, "activation_checkpoint.selective_ac_option");
   if (mode == "selective")
-    parsed.not_modelled.push_back(
-        fmt::format("{}: selective_ac_option {}; selective checkpointing recomputes the attention "
-                    "here (docs/jobs.md)",
-                    parsed.file, option != nullptr ? option->shown() : "op"));
+    withhold("activation_checkpoint.mode", "checkpointing",
+             fmt::format("{}: selective_ac_option {}; selective checkpointing recomputes the "
+                         "attention here (docs/jobs.md)",
+                         parsed.file, option != nullptr ? option->shown() : "op"),
+             parsed);
 }
 
 }  // namespace

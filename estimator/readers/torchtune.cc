@@ -105,8 +105,10 @@ void set_optimizer(ParsedFile& parsed) {
   static constexpr std::array<std::string_view, 6> kKnown{"adamw", "adam",    "adamw-8bit",
                                                           "sgd",   "adagrad", "rmsprop"};
   if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-    parsed.not_modelled.push_back(fmt::format(
-        "{}: the states of the optimizer {}; they are counted as AdamW's", parsed.file, name));
+    leave_open("optimizer._component_", "optimizer",
+               fmt::format("{}: the states of the optimizer {}; they are counted as AdamW's",
+                           parsed.file, name),
+               parsed);
     name = "adamw";
   }
   Node optimizer = Node::string(name);

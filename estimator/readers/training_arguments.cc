@@ -35,10 +35,7 @@ constexpr auto kFields = std::to_array<Field>({
 constexpr auto kNotModelled = std::to_array<std::string_view>({
     "torch_compile",
     "optim_target_modules",
-    "neftune_noise_alpha",
     "tp_size",
-    "jit_mode_eval",
-    "use_ipex",
     "auto_find_batch_size",
     "label_smoothing_factor",
 });
@@ -126,10 +123,11 @@ void set_fsdp(const Node& value, ParsedFile& parsed) {
     parsed.set("parallel.fsdp", Node::string("hybrid"));
   } else if (has("shard_grad_op") || text == "2") {
     parsed.set("parallel.fsdp", Node::string("full"));
-    parsed.not_modelled.push_back(
-        fmt::format("{}: SHARD_GRAD_OP keeps the gathered weights between forward and backward; it "
-                    "is counted as FULL_SHARD",
-                    parsed.file));
+    withhold(value.path().empty() ? "fsdp" : value.path(), "sharding",
+             fmt::format("{}: SHARD_GRAD_OP keeps the gathered weights between forward and "
+                         "backward; it is counted as FULL_SHARD",
+                         parsed.file),
+             parsed);
   } else if (has("full_shard") || text == "1" || text == "true") {
     parsed.set("parallel.fsdp", Node::string("full"));
   }
@@ -146,8 +144,9 @@ void set_attention(const std::string& name, ParsedFile& parsed) {
     parsed.set("training.attention", Node::string("efficient"));
   } else {
     parsed.set("training.attention", Node::string("flash"));
-    parsed.not_modelled.push_back(
-        fmt::format("{}: attention {} is counted as flash attention", parsed.file, name));
+    withhold("attn_implementation", "attention",
+             fmt::format("{}: attention {} is counted as flash attention", parsed.file, name),
+             parsed);
   }
 }
 

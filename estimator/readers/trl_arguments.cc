@@ -10,6 +10,33 @@
 namespace memfathom {
 namespace {
 
+bool has_any(const Node& tree, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (value_at(tree, key) != nullptr) return true;
+  }
+  return false;
+}
+
+// What TRL's configurations have by default and the Trainer's do not (its base_config.py and
+// model_config.py). Files that say their own are left alone.
+void set_trl_defaults(ParsedFile& parsed) {
+  const Node& tree = parsed.content;
+  if (!is_trl(tree)) return;
+  const auto assume = [&](std::string_view what) {
+    parsed.assumptions.push_back(fmt::format("{}: {}, TRL's default", parsed.file, what));
+  };
+  if (!has_any(tree, {"gradient_checkpointing"})) {
+    parsed.set("training.gradient_checkpointing", Node::string("full"));
+    assume("gradient_checkpointing is on");
+  }
+  if (!has_any(tree, {"bf16", "fp16"})) {
+    parsed.set("training.precision", Node::string("amp-bf16"));
+    assume("bf16");
+  }
+  if (!has_any(tree, {"dtype", "torch_dtype", "load_in_4bit", "load_in_8bit"}))
+    assume("no dtype: the weights are loaded in float32");
+}
+
 // "bfloat16" beside `bf16: true`: weights in that type, and autocast over them.
 void set_stored_type(ParsedFile& parsed) {
   const Node& tree = parsed.content;
@@ -47,25 +74,20 @@ void set_quantization(ParsedFile& parsed) {
   }
 }
 
-bool has_any(const Node& tree, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    if (value_at(tree, key) != nullptr) return true;
-  }
-  return false;
-}
-
 // Answers that are generated in training, and a server for them on the same GPU.
 void set_generated(ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  parsed.not_modelled.push_back(
-      fmt::format("{}: answers that are generated in training, and their scores; a training step "
-                  "over prompts and answers is counted",
-                  parsed.file));
+  withhold("num_generations", "memory",
+           fmt::format("{}: answers that are generated in training, and their scores; a training "
+                       "step over prompts and answers is counted",
+                       parsed.file),
+           parsed);
   if (is_true_at(tree, "use_vllm") && text_at(tree, "vllm_mode", "server") == "colocate") {
     const Node* share = value_at(tree, "vllm_gpu_memory_utilization");
-    parsed.not_modelled.push_back(
-        fmt::format("{}: vLLM on the same GPU, which takes {} of it while it is awake", parsed.file,
-                    share != nullptr ? share->shown() : "0.3"));
+    leave_open("use_vllm", "memory",
+               fmt::format("{}: vLLM on the same GPU, which takes {} of it while it is awake",
+                           parsed.file, share != nullptr ? share->shown() : "0.3"),
+               parsed);
   }
   const Node* prompt = value_at(tree, "max_prompt_length");
   const Node* answer = value_at(tree, "max_completion_length");
@@ -82,16 +104,18 @@ void set_preference(bool adapters, ParsedFile& parsed) {
     return;
   }
   if (has_any(tree, {"teacher_model_name_or_path"})) {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: the teacher {}; the student alone is counted (--frozen-copy for a teacher "
-                    "of the same size)",
-                    parsed.file, value_at(tree, "teacher_model_name_or_path")->shown()));
+    leave_open("teacher_model_name_or_path", "model",
+               fmt::format("{}: the teacher {}; the student alone is counted (--frozen-copy for a "
+                           "teacher of the same size)",
+                           parsed.file, value_at(tree, "teacher_model_name_or_path")->shown()),
+               parsed);
     return;
   }
   if (!has_any(tree, {"beta"})) return;
   if (has_any(tree, {"desirable_weight", "undesirable_weight"})) {
-    parsed.not_modelled.push_back(
-        fmt::format("{}: KTO's reference; supervised training is counted", parsed.file));
+    withhold("desirable_weight", "model",
+             fmt::format("{}: KTO's reference; supervised training is counted", parsed.file),
+             parsed);
     return;
   }
   const std::string loss = text_at(tree, "loss_type");
@@ -112,7 +136,21 @@ void set_preference(bool adapters, ParsedFile& parsed) {
 
 }  // namespace
 
+bool is_trl(const Node& tree) {
+  return has_any(tree, {"model_name_or_path"}) &&
+         has_any(tree, {"use_peft", "packing", "assistant_only_loss", "completion_only_loss",
+                        "dataset_mixture", "num_generations", "max_completion_length", "loss_type",
+                        "beta"}) &&
+         !has_any(tree, {"max_seq_length", "r"});  // of releases without these defaults; Unsloth's
+}
+
+bool loads_float32(const Node& tree) {
+  const std::string type = text_at(tree, "dtype", text_at(tree, "torch_dtype").c_str());
+  return type == "float32" || (type.empty() && is_trl(tree));
+}
+
 void read_trl_arguments(ParsedFile& parsed) {
+  set_trl_defaults(parsed);
   set_stored_type(parsed);
   const std::string attention = text_at(parsed.content, "attn_implementation");
   if (!attention.empty()) set_attention(attention, parsed);

@@ -112,6 +112,24 @@ constexpr auto kTellingWords = std::to_array<TellingWord>({
     {"compile", "memory"},
     {"cache", "memory"},
     {"vllm", "memory"},
+    {"master", "optimizer"},
+    {"kv", "attention"},
+    {"topk", "model"},
+    {"tower", "model"},
+    {"unet", "model"},
+    {"projector", "model"},
+    {"critic", "model"},
+    {"draft", "model"},
+    {"mtp", "model"},
+    {"gpu", "sharding"},
+    {"gpus", "sharding"},
+    {"nodes", "sharding"},
+    {"devices", "sharding"},
+    {"swap", "memory"},
+    {"chunk", "memory"},
+    {"capacity", "sizes"},
+    {"sequence", "sizes"},
+    {"packed", "sizes"},
     {"dim", "sizes"},
     {"dims", "sizes"},
     {"size", "sizes"},
@@ -281,7 +299,10 @@ class Collector {
     for (const Node& entry : map.entries()) {
       const bool is_read = is_seen && recorder_.looked_up().contains(entry.path());
       if (is_empty(entry)) continue;
-      if (is_accounted_for(entry)) continue;
+      if (is_accounted_for(entry)) {
+        if (entry.is_map() && !is_named_section(entry)) collect_telling(entry);
+        continue;
+      }
       if (entry.is_map()) {
         collect(entry, is_read);
       } else if (!is_read || contradicts_another(entry)) {
@@ -296,12 +317,34 @@ class Collector {
     return path;
   }
 
+  // A section that is harmless as a whole may still hold a setting that changes memory.
+  void collect_telling(const Node& map) {
+    for (const Node& entry : map.entries()) {
+      const bool is_read = recorder_.looked_up().contains(entry.path());
+      if (is_read || is_empty(entry) || is_accounted_for(entry)) continue;
+      if (entry.is_map()) {
+        collect_telling(entry);
+      } else if (is_telling_anywhere(concern_of(entry.key(), entry))) {
+        add(entry);
+      }
+    }
+  }
+
+  // Sizes and names of models stand in descriptions of data and tokenizers as well.
+  static bool is_telling_anywhere(std::string_view concern) {
+    return !concern.empty() && concern != "model" && concern != "sizes" && concern != "memory";
+  }
+
   bool is_accounted_for(const Node& entry) const {
-    const std::string_view path = relative(entry.path());
-    if (harmless_reason(parsed_.format, path) && !changes_model(entry)) return true;
-    return repeats_another(entry) ||
-           std::any_of(parsed_.named_sections.begin(), parsed_.named_sections.end(),
-                       [&](const std::string& section) { return is_below(path, section); });
+    const bool is_harmless =
+        harmless_reason(parsed_.format, relative(entry.path())) && !changes_model(entry);
+    return is_harmless || repeats_another(entry) || is_named_section(entry);
+  }
+
+  bool is_named_section(const Node& entry) const {
+    return std::any_of(
+        parsed_.named_sections.begin(), parsed_.named_sections.end(),
+        [&](const std::string& section) { return is_below(relative(entry.path()), section); });
   }
 
   bool changes_model(const Node& entry) const {

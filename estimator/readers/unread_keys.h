@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/key_recorder.h"
@@ -15,6 +16,9 @@ namespace memfathom {
 // Why a key of this format does not matter here ("logging", "scheduling", ...); nullopt if it is
 // not on the format's list. `path` is dotted and starts at the format's root.
 std::optional<std::string_view> harmless_reason(FileFormat format, std::string_view path);
+
+// The patterns of that list, with their reasons (harmless_group.h).
+std::vector<std::pair<std::string, std::string_view>> harmless_patterns(FileFormat format);
 
 // What a key may change, by its name or by its value: "model", "sizes", "batch", "precision",
 // "optimizer", "adapters", "sharding", "checkpointing", "attention" or "memory". Empty: nothing.

@@ -35,7 +35,23 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "actor_rollout_ref.actor.ulysses_sequence_parallel_size",
     "actor_rollout_ref.actor.use_dynamic_bsz",
     "actor_rollout_ref.model.use_fused_kernels",
+    "actor_rollout_ref.actor.fsdp_config.fsdp_size",
+    "model.fsdp_config.fsdp_size",
 });
+
+// Weights that stay gathered between the passes.
+void list_gathered_weights(ParsedFile& parsed) {
+  for (const char* key : {"actor_rollout_ref.actor.fsdp_config.reshard_after_forward",
+                          "model.fsdp_config.reshard_after_forward"}) {
+    const Node* value = value_at(parsed.content, key);
+    if (value != nullptr && !is_on(*value))
+      leave_open(key, "sharding",
+                 fmt::format("{}: {} is off; weights that stay gathered between forward and "
+                             "backward are not counted",
+                             parsed.file, key),
+                 parsed);
+  }
+}
 
 bool is_interpolation(const Node* value) {
   return value != nullptr && value->is_string() && value->as_string().starts_with("${");
@@ -120,6 +136,7 @@ void read_verl(ParsedFile& parsed) {
   }
   set_gpus(parsed);
   parsed.set("training.gradient_clipping", Node::boolean(true));
+  list_gathered_weights(parsed);
   list_not_modelled(kNotModelled, parsed);
 }
 

@@ -163,10 +163,13 @@ bool JobInput::has_foreign_files() const {
   });
 }
 
+bool JobInput::is_open() const {
+  return std::any_of(files.unread.begin(), files.unread.end(),
+                     [](const UnreadKey& key) { return !key.concerns.empty(); });
+}
+
 void JobInput::withhold(Verdict& verdict) const {
-  const bool may_change = std::any_of(files.unread.begin(), files.unread.end(),
-                                      [](const UnreadKey& key) { return !key.concerns.empty(); });
-  if (!may_change || verdict.status == VerdictStatus::kUnknown) return;
+  if (!is_open() || verdict.status == VerdictStatus::kUnknown) return;
   verdict.status = VerdictStatus::kUndecided;
   verdict.probability_fits.reset();
 }

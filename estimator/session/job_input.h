@@ -24,6 +24,8 @@ struct JobInput {
   void annotate(Estimate& estimate) const;
   // Widens the interval of a model of which only the size in its name is known.
   void widen(Estimate& estimate) const;
+  // Whether keys that may change the memory were not read: then nothing is said to fit.
+  bool is_open() const;
   // Makes a verdict undecided if keys that may change the memory were not read.
   void withhold(Verdict& verdict) const;
 };

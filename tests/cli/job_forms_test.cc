@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -56,6 +58,39 @@ class JobFormsTest : public ::testing::Test {
 constexpr const char* kConfig =
     R"({"model_type": "llama", "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 3,
         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "tie_word_embeddings": false})";
+
+TEST_F(JobFormsTest, TakesWhatNvidiaSmiPrintedAsWhatOthersUse) {
+  const std::string smi = file("smi.csv",
+                               "index, name, memory.total [MiB], memory.used [MiB]\n"
+                               "0, NVIDIA A100-SXM4-80GB, 81920 MiB, 1024 MiB\n"
+                               "1, NVIDIA A100-SXM4-80GB, 81920 MiB, 40960 MiB\n");
+  const std::string config = file("config.json", kConfig);
+  const auto available = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--from", config, "--sequence-length", "64", "--nvidia-smi", smi});
+    return answer(more)["verdict"]["available_bytes"].get<std::int64_t>();
+  };
+  // The second GPU has the least left.
+  EXPECT_EQ(available({"--device-id", "0"}) - available({}), std::int64_t{40960 - 1024} << 20);
+  EXPECT_EQ(available({"--device-id", "1"}), available({}));
+  refuses({"--from", config, "--sequence-length", "64", "--nvidia-smi", config}, "nvidia-smi");
+}
+
+TEST_F(JobFormsTest, RecommendSaysNotThatAJobFitsOfWhichKeysWereNotRead) {
+  const std::string own = file("axolotl.yml",
+                               "base_model: TinyLlama/TinyLlama-1.1B-Chat-v1.0\nsequence_len: 512\n"
+                               "micro_batch_size: 1\ngradient_checkpoint: true\n");
+  const std::string written = (directory_ / "fitting.yaml").string();
+  const Outcome outcome =
+      run_binary({"--db", (directory_ / "none.db").string(), "--format", "json", "recommend",
+                  "--from", own, "--gpu", "rtx-4090", "--auto", written});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  const json result = json::parse(outcome.out);
+  EXPECT_TRUE(result["fits"].is_null());
+  ASSERT_FALSE(result["suggestions"].empty());
+  for (const json& suggestion : result["suggestions"]) EXPECT_TRUE(suggestion["fits"].is_null());
+  EXPECT_THAT(outcome.err, HasSubstr("--auto wrote nothing"));
+  EXPECT_FALSE(std::filesystem::exists(written));
+}
 
 TEST_F(JobFormsTest, AcceptsTheOptionNamesOfCommonScripts) {
   const std::string config = file("config.json", kConfig);

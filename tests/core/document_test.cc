@@ -198,11 +198,24 @@ TEST(DocumentTest, RefusesTagsAndOtherNonData) {
   EXPECT_THAT(yaml_error("a: !!python/object:os.system x\n"), HasSubstr("job.yaml:1: the tag"));
   EXPECT_THAT(yaml_error("? [a, b]\n: 1\n"), HasSubstr("cannot be a key"));
   EXPECT_THAT(yaml_error(": 1\n"), HasSubstr("a key is empty"));
-  EXPECT_THAT(yaml_error("a: &x {b: 1}\nc:\n  <<: *x\n"), HasSubstr("job.yaml:3: merge keys"));
+  EXPECT_THAT(yaml_error("a: 1\nc:\n  <<: 3\n"), HasSubstr("takes a map"));
   EXPECT_THAT(yaml_error("ok: 1\na: \xff\n"), HasSubstr("job.yaml:2: the text is not UTF-8"));
   EXPECT_THAT(json_error(std::string("[1, \0]", 6)), HasSubstr("the text is not UTF-8"));
   EXPECT_THAT(yaml_error("ok: 1\n\"a\\_b\": 2\n"), HasSubstr("job.yaml:2: an escape in this text"));
   EXPECT_THAT(yaml_error("a: \"x\\_\"\n"), HasSubstr("an escape in this text"));
+}
+
+TEST(DocumentTest, MergeKeysAddWhatAMapDoesNotSay) {
+  const Node node = parse_yaml(
+      "base: &base {size: 1, kind: a, inner: {x: 1}}\nother: &other {size: 5, more: 6}\n"
+      "one:\n  <<: *base\n  size: 2\nboth: {<<: [*base, *other]}\nlist: [{<<: *other}]\n",
+      "t");
+  EXPECT_EQ(node.at("one").at("size").as_int(), 2);
+  EXPECT_EQ(node.at("one").at("inner").at("x").path(), "one.inner.x");
+  EXPECT_EQ(node.at("one").find("<<"), nullptr);
+  EXPECT_EQ(node.at("both").at("size").as_int(), 1);
+  EXPECT_EQ(node.at("both").at("more").as_int(), 6);
+  EXPECT_EQ(node.at("list").items().front().at("more").as_int(), 6);
 }
 
 TEST(DocumentTest, TagsOfTheCoreSchemaAreHonoured) {

@@ -15,14 +15,15 @@ def run(*more):
 def row(text, title, name):
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(title))
-    return next(line.split()[1:6] for line in lines[start:] if line.startswith(name))
+    return next(line.split()[1:9] for line in lines[start:] if line.startswith(name))
 
 
 first = run()
 assert first == run(), "two runs differ"
-# The script's command, one with an unknown batch, one without a model; the evaluation does not count.
-assert row(first, "command lines", "acme") == ["3", "1", "1", "1", "1"], first
-assert row(first, "files", "acme") == ["1", "1", "0", "0", "0"], first
+# Found, no training, no model, no file, asked, answered, undecided, refused: the script's command, one with an unknown batch, one
+# without a model; the evaluation is not looked at.
+assert row(first, "command lines", "acme") == ["3", "0", "1", "0", "2", "1", "1", "0"], first
+assert row(first, "files", "acme") == ["1", "0", "0", "0", "1", "1", "0", "0"], first
 assert "per_device_train_batch_size" in first, first
 assert "empty" not in first, first
 refused = run("--lines", "--show", "refused")

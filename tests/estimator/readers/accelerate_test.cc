@@ -92,7 +92,8 @@ TEST(AccelerateTest, ItsWordsInAnotherToolsFileAreThatTools) {
 
 TEST(AccelerateTest, ShardedCopiesAreHybrid) {
   const ParsedFile parsed = parse_config(
-      "{distributed_type: FSDP, fsdp_config: {fsdp_version: 2}, parallelism_config: "
+      "{distributed_type: FSDP, fsdp_config: {fsdp_version: 2, fsdp_auto_wrap_policy: "
+      "TRANSFORMER_BASED_WRAP}, parallelism_config: "
       "{parallelism_config_dp_replicate_size: 2, parallelism_config_dp_shard_size: 4}}");
   EXPECT_EQ(value_in(parsed, "parallel.fsdp"), "hybrid");
   EXPECT_EQ(value_in(parsed, "parallel.num_gpus"), "8");

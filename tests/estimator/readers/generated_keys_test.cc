@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -11,6 +13,7 @@
 #include "estimator/readers/unread_keys.h"
 #include "tests/estimator/readers/format_samples.h"
 #include "tests/estimator/readers/parsed_value.h"
+#include "tests/estimator/telling_keys.h"
 
 namespace memfathom {
 namespace {
@@ -150,6 +153,82 @@ TEST(GeneratedKeysTest, EveryChangedValueChangesTheReadingOrIsHarmless) {
           << sample.name << ": " << path << " is looked up and changes nothing";
     }
   }
+}
+
+// Reasons for which a list may cover any key of a section or a prefix: the whole is named in the
+// answer, is read elsewhere, or lies outside of the training step.
+bool may_cover_all(std::string_view reason) {
+  for (const std::string_view known :
+       {"details of what stands under not modelled", "details of Megatron's training",
+        "read where another key asks for it", "read after the files are merged", "saving",
+        "other checkpoints", "logging", "data", "host memory and transfers", "the reference's pass",
+        "the inference engine's own"}) {
+    if (reason.starts_with(known)) return true;
+  }
+  return false;
+}
+
+TEST(GeneratedKeysTest, NoPatternOfAHarmlessListCoversASettingOfMemory) {
+  int tried = 0;
+  for (const auto& [format, name] : kEnumNames<FileFormat>) {
+    for (const auto& [pattern, reason] : harmless_patterns(format)) {
+      if (pattern.find("**") != std::string::npos) {
+        EXPECT_TRUE(may_cover_all(reason)) << name << ": " << pattern << ", " << reason;
+        continue;
+      }
+      const std::size_t star = pattern.find('*');
+      if (star == std::string::npos || pattern.front() == '*') continue;
+      for (const std::string_view telling : kTellingKeys) {
+        const std::string key =
+            pattern.substr(0, star) + std::string(telling) + pattern.substr(star + 1);
+        if (key.find('*') != std::string::npos) continue;
+        const std::optional<std::string_view> covered = harmless_reason(format, key);
+        EXPECT_TRUE(!covered || may_cover_all(*covered))
+            << name << ": " << pattern << " covers " << key;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 1000);
+}
+
+// Whether the key, or a section it stands in, is named as one that may change the memory.
+bool leaves_open(const Node& tree, FileFormat format, std::string key) {
+  const std::string reading = reading_of(tree, format);
+  if (reading.starts_with("refused: ")) return true;
+  while (true) {
+    const std::string mark = "unread " + key + " ";
+    const std::size_t at = reading.find(mark);
+    if (at != std::string::npos && reading[at + mark.size()] != '\n') return true;
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos) return false;
+    key.resize(dot);
+  }
+}
+
+TEST(GeneratedKeysTest, AnAddedSettingOfMemoryLeavesTheVerdictOpenInEverySection) {
+  int tried = 0;
+  for (const Sample& sample : samples()) {
+    if (sample.format == FileFormat::kModelConfig) continue;  // transformers ignores such keys
+    for (const std::string_view telling : kTellingKeys) {
+      const std::string key(telling);
+      EXPECT_TRUE(leaves_open(with_value(sample.tree, key, Node::integer(3)), sample.format, key))
+          << sample.name << ": " << key;
+      ++tried;
+    }
+    for (const Node& section : sample.tree.entries()) {
+      if (!section.is_map() || section.key().find('.') != std::string::npos) continue;
+      for (const std::string_view telling : kTellingAnywhere) {
+        const std::string key = std::string(section.key()) + "." + std::string(telling);
+        const std::optional<std::string_view> covered = harmless_reason(sample.format, key);
+        EXPECT_TRUE((covered && may_cover_all(*covered)) ||
+                    leaves_open(with_value(sample.tree, key, Node::integer(3)), sample.format, key))
+            << sample.name << ": " << key;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 500);
 }
 
 }  // namespace

@@ -120,9 +120,10 @@ TEST(UnreadKeysTest, EachFileHasASentence) {
 
 TEST(UnreadKeysTest, ASectionThatIsNotModelledIsNamedAsAWhole) {
   const ParsedFile parsed = parse_config(
-      "{distributed_type: FSDP, fp8_config: {backend: TE, amax_history_len: 16}, num_processes: "
-      "2}");
-  EXPECT_EQ(names(parsed), "");
+      "{distributed_type: MULTI_GPU, fp8_config: {backend: TE, amax_history_len: 16}, "
+      "num_processes: 2}");
+  EXPECT_EQ(names(parsed), "fp8_config");
+  EXPECT_EQ(parsed.unread.front().concerns, "precision");
   EXPECT_THAT(parsed.not_modelled, Contains(HasSubstr("fp8_config")));
 }
 
