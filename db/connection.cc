@@ -309,7 +309,8 @@ namespace {
 bool is_foreign_schema(std::string_view said) {
   for (const std::string_view sign :
        {"no such table", "no such column", "has no column", "no such index", "already exists",
-        "no such function", "malformed", "unsafe use of", "cannot modify", "view"}) {
+        "no such function", "unknown function", "unsupported file format", "foreign key mismatch",
+        "malformed", "unsafe use of", "cannot modify", "view"}) {
     if (said.find(sign) != std::string_view::npos) return true;
   }
   return false;
@@ -373,6 +374,12 @@ Error translated(const SQLite::Exception& exception, const fs::path& path, const
       }
       [[fallthrough]];
     default:
+      if (std::string_view(said) == "out of memory") {  // while SQLite noted what was wrong
+        return Error(ErrorKind::kEnvironment,
+                     fmt::format("{}: out of host memory while {}; nothing was changed; close "
+                                 "other programs",
+                                 file, doing));
+      }
       return Error(ErrorKind::kInternal,
                    fmt::format("{}: SQLite failed while {} ({})", file, doing, said));
   }

@@ -29,6 +29,7 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
 }
 
 CachingAllocator::~CachingAllocator() {
+  if (is_unusable_) return;  // its lists may be half changed; segments stay with their source
   try {
     release_all_segments();
   } catch (const std::bad_alloc&) {
@@ -47,17 +48,31 @@ Allocation CachingAllocator::allocate(Bytes size, int stream) {
   const std::int64_t rounded =
       rounds_to_power2_ ? round_request(requested, options_)
                         : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
-  const std::uint32_t pool_index = pool_of(rounded, stream);
-  Pool& pool = *pools_[pool_index];
-  BlockId id = take_free_block(pool, rounded);
-  if (id == kNone) id = acquire(pool_index, rounded);
-  id = alloc_found_block(id, pool, rounded, requested);
-  return {blocks_[id].address, Bytes{blocks_[id].size}, id};
+  if (is_unusable_) throw std::bad_alloc();
+  try {
+    const std::uint32_t pool_index = pool_of(rounded, stream);
+    Pool& pool = *pools_[pool_index];
+    BlockId id = take_free_block(pool, rounded);
+    if (id == kNone) id = acquire(pool_index, rounded);
+    id = alloc_found_block(id, pool, rounded, requested);
+    return {blocks_[id].address, Bytes{blocks_[id].size}, id};
+  } catch (const std::bad_alloc&) {
+    is_unusable_ = true;
+    throw;
+  }
 }
 
 void CachingAllocator::free(const Allocation& allocation) {
-  if (!allocation) return;
-  const BlockId id = checked(allocation);
+  if (!allocation || is_unusable_) return;
+  try {
+    free_allocated(checked(allocation));
+  } catch (const std::bad_alloc&) {
+    is_unusable_ = true;
+    throw;
+  }
+}
+
+void CachingAllocator::free_allocated(BlockId id) {
   Block& block = blocks_[id];
   const bool small = pools_[block.pool]->small;
   statistics_.allocation.add(small, -1);
@@ -78,6 +93,7 @@ void CachingAllocator::record_stream(const Allocation& allocation, int stream) {
 }
 
 void CachingAllocator::process_events() {
+  if (is_unusable_) return;
   const std::vector<BlockId> completed = std::exchange(awaiting_events_, {});
   for (const BlockId id : completed) {
     blocks_[id].on_other_streams = false;
@@ -98,7 +114,9 @@ void CachingAllocator::release_private_pool(int pool) {
   }
 }
 
-void CachingAllocator::empty_cache() { release_cached_blocks(); }
+void CachingAllocator::empty_cache() {
+  if (!is_unusable_) release_cached_blocks();
+}
 
 CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation) const {
   if (allocation.block >= blocks_.size() || blocks_[allocation.block].state != State::kAllocated ||

@@ -94,6 +94,7 @@ class CachingAllocator final : public Allocator {
   BlockId alloc_found_block(BlockId id, Pool& pool, std::int64_t size, std::int64_t requested);
   [[noreturn]] void throw_out_of_memory(std::int64_t size);
 
+  void free_allocated(BlockId id);
   void free_block(BlockId id);
   // Merges the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes
   // gained.
@@ -119,6 +120,8 @@ class CachingAllocator final : public Allocator {
   bool rounds_to_power2_ = false;
   std::vector<Block, HugePages<Block>> blocks_;
   BlockId first_unused_ = kNone;
+  // The host's memory ended in the middle of a change: nothing is allocated or freed any more.
+  bool is_unusable_ = false;
   std::vector<std::unique_ptr<Pool>> pools_;
   // Private pool and stream -> the small pool; the large pool is next.
   std::map<std::pair<int, int>, std::uint32_t> pools_of_stream_;
