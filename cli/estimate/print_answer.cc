@@ -59,7 +59,7 @@ void print_text(const EstimateAnswer& answer, const JobInput& input, bool explai
   if (!estimate.suggestions.empty() && for_people)
     context.out << "\n"
                 << translated(context.language, "changes that save memory") << ":\n"
-                << suggestions_text(estimate.suggestions, context)
+                << suggestions_text(estimate.suggestions, input.is_open(), context)
                 << hint_of(estimate.suggestions, context.language);
 }
 

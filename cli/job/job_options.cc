@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -12,6 +14,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "estimator/models/presets.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/parsed_file.h"
 
@@ -93,13 +96,14 @@ struct JobOptions::Values {
   std::array<std::optional<std::string>, kTexts.size()> texts;
   std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu,
       gpu_memory, calibration;
-  std::optional<double> total_params;
+  std::optional<double> total_params, trainable_params;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
   std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
   std::vector<std::string> target_modules, sets;
 
   // Each function writes its flags into the job.
   void apply_model(bool is_path, Node& job) const;
+  std::int64_t last_trained_blocks() const;
   void apply_plain(const ParsedValues& words, Node& job) const;
   void apply_extents(Node& job) const;
   void apply_precision(Node& job) const;
@@ -126,6 +130,7 @@ void JobOptions::declare(OptionParser& parser) {
   parser.option("--gpu", v.gpu);
   parser.option("--calibration", v.calibration);
   parser.option("--total-params", v.total_params);
+  parser.option("--trainable-params", v.trainable_params);
   parser.option("--gpu-memory", v.gpu_memory);
   parser.option("--height", v.height);
   parser.option("--width", v.width);
@@ -163,6 +168,17 @@ void JobOptions::Values::apply_model(bool is_path, Node& job) const {
   };
   if (model && !is_path) say("preset", Node::string(*model));
   if (total_params) say("parameters", Node::number(*total_params * 1e9));
+  if (const std::int64_t last = last_trained_blocks(); last > 0)
+    job.assign("model.train.last", Node::integer(last));
+}
+
+// Blocks have the same size; 0 if all of the model is trained.
+std::int64_t JobOptions::Values::last_trained_blocks() const {
+  if (!trainable_params || !total_params || *trainable_params >= *total_params) return 0;
+  std::vector<std::string> assumptions;
+  const Node config = config_for_parameters(*total_params * 1e9, assumptions);
+  const auto blocks = static_cast<double>(config.at("num_hidden_layers").as_int(1));
+  return std::max<std::int64_t>(1, std::llround(blocks * *trainable_params / *total_params));
 }
 
 void JobOptions::Values::apply_plain(const ParsedValues& words, Node& job) const {
@@ -252,6 +268,13 @@ JobOptions::ParsedValues JobOptions::words() const {
                                                "8.0 for a model with 8,000,000,000 parameters",
                                                *v.total_params));
   }
+  if (v.trainable_params &&
+      (!v.total_params || *v.trainable_params <= 0 || *v.trainable_params > *v.total_params)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--trainable-params is {}; it is a part of --total-params, in billions "
+                            "as well: --total-params 8.0 --trainable-params 0.5",
+                            *v.trainable_params));
+  }
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
     if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));
   }
@@ -286,6 +309,14 @@ Node JobOptions::document(Node job) const { return edited(std::move(job), words(
 
 std::function<Node(Node)> JobOptions::editor() const {
   return [this, words = words()](Node job) { return edited(std::move(job), words); };
+}
+
+std::string JobOptions::assumption() const {
+  const std::int64_t last = values_->last_trained_blocks();
+  if (last == 0) return "";
+  return fmt::format(
+      "--trainable-params {}: the last {} blocks are taken to be trained; adapters are --lora-rank",
+      *values_->trainable_params, last);
 }
 
 bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }

@@ -26,6 +26,8 @@ class JobOptions {
   // document() for many jobs: parses the flags once. This object must outlive it.
   std::function<Node(Node)> editor() const;
   bool any_given() const;
+  // What the flags leave to assume, as a sentence; empty: nothing.
+  std::string assumption() const;
   // Whether a flag sets the precision, which overrides the dtype of the stored weights.
   bool sets_precision() const;
 

@@ -104,6 +104,8 @@ JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
   input.document = options_.document(input.files.document);
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
+  if (std::string sentence = options_.assumption(); !sentence.empty())
+    input.files.assumptions.push_back(std::move(sentence));
   if (nvidia_smi_) place_on_seen_gpu(input);
   complete(input, {options_.sets_precision(), frozen_copy_});
   return input;

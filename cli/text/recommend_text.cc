@@ -126,6 +126,37 @@ std::string configurations_text(const Recommendation& recommendation, const JobI
   return text;
 }
 
+// Where keys were not read, no change can be said to be enough.
+std::string fits_text(bool fits, bool is_open, Language language) {
+  return translated(language, is_open ? "undecided" : fits ? "yes" : "no");
+}
+
+// A row for each point, the quickest first.
+std::string frontier_text(const std::vector<FrontierPoint>& frontier, bool is_open,
+                          const Context& context) {
+  const bool exact = context.format == Format::kCsv;
+  const auto size = [&](Bytes bytes) {
+    return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
+  };
+  Table table({{"time", Align::kRight},
+               {"device peak", Align::kRight},
+               {"host", Align::kRight},
+               {"fits"},
+               {"training"},
+               {"changes"}});
+  for (const FrontierPoint& point : frontier) {
+    std::string changes;
+    for (const std::string& change : point.changes)
+      changes += (changes.empty() ? "" : "; ") + translated(context.language, change);
+    table.add_row({exact ? fmt::format("{:.4f}", point.time_factor) : time_text(point.time_factor),
+                   size(point.device_peak), point.host_of_node ? size(*point.host_of_node) : "",
+                   fits_text(point.fits, is_open, context.language),
+                   translated(context.language, point.trains_the_same ? "same" : "different"),
+                   changes.empty() ? translated(context.language, "none") : changes});
+  }
+  return rendered(table, context);
+}
+
 std::string preflight_text(const std::vector<PreflightItem>& list, const Context& context) {
   if (list.empty()) return "";
   std::string text = heading("before you start", context);
@@ -163,36 +194,6 @@ std::string configuration_text(const Configuration& configuration, const std::st
   return text + (input.has_foreign_files()
                      ? in_source_format(patch_of(configuration.patch), input, context)
                      : block(to_yaml(configuration.patch), "yaml", context));
-}
-
-// Where keys were not read, no change can be said to be enough.
-std::string fits_text(bool fits, bool is_open, Language language) {
-  return translated(language, is_open ? "undecided" : fits ? "yes" : "no");
-}
-
-std::string frontier_text(const std::vector<FrontierPoint>& frontier, bool is_open,
-                          const Context& context) {
-  const bool exact = context.format == Format::kCsv;
-  const auto size = [&](Bytes bytes) {
-    return exact ? fmt::format("{}", bytes.count()) : to_string(bytes);
-  };
-  Table table({{"time", Align::kRight},
-               {"device peak", Align::kRight},
-               {"host", Align::kRight},
-               {"fits"},
-               {"training"},
-               {"changes"}});
-  for (const FrontierPoint& point : frontier) {
-    std::string changes;
-    for (const std::string& change : point.changes)
-      changes += (changes.empty() ? "" : "; ") + translated(context.language, change);
-    table.add_row({exact ? fmt::format("{:.4f}", point.time_factor) : time_text(point.time_factor),
-                   size(point.device_peak), point.host_of_node ? size(*point.host_of_node) : "",
-                   fits_text(point.fits, is_open, context.language),
-                   translated(context.language, point.trains_the_same ? "same" : "different"),
-                   changes.empty() ? translated(context.language, "none") : changes});
-  }
-  return rendered(table, context);
 }
 
 std::string suggestions_text(const std::vector<Suggestion>& suggestions, bool is_open,

@@ -20,10 +20,9 @@ std::string recommendation_text(const Recommendation& recommendation,
 std::string configuration_text(const Configuration& configuration, const std::string& title,
                                const JobInput& input, const Context& context);
 
-// A row for each point, the quickest first.
-std::string frontier_text(const std::vector<FrontierPoint>& frontier, const Context& context);
-
-// Numbered lines: "1. gradient_checkpointing none -> full: saves 12 GiB (costs)".
-std::string suggestions_text(const std::vector<Suggestion>& suggestions, const Context& context);
+// A row for each change: what it saves, and whether it is enough. `is_open`: whether anything fits
+// is undecided (JobInput::is_open).
+std::string suggestions_text(const std::vector<Suggestion>& suggestions, bool is_open,
+                             const Context& context);
 
 }  // namespace memfathom

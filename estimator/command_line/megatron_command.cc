@@ -28,7 +28,8 @@ std::int64_t count_of(const CommandReading& reading, std::initializer_list<std::
 void set_decoder(CommandReading& reading, const Node& width, const Node& depth) {
   const std::int64_t hidden = width.as_int(1, kMaxCount);
   const bool swiglu = reading.is_set("swiglu");
-  const bool llama = swiglu || reading.text("normalization") == "RMSNorm";
+  const std::string normalization = reading.text("normalization");
+  const bool llama = swiglu || normalization == "RMSNorm";
   const std::int64_t heads = count_of(reading, {"num_attention_heads"}, 1);
   const std::int64_t inner = count_of(reading, {"ffn_hidden_size"}, 4 * hidden);
   const std::int64_t experts = count_of(reading, {"num_experts"}, 1);

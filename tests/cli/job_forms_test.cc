@@ -75,6 +75,20 @@ TEST_F(JobFormsTest, TakesWhatNvidiaSmiPrintedAsWhatOthersUse) {
   refuses({"--from", config, "--sequence-length", "64", "--nvidia-smi", config}, "nvidia-smi");
 }
 
+TEST_F(JobFormsTest, TrainsAsManyParametersAsASizeSays) {
+  const std::vector<std::string> whole{"--total_params", "1.0", "--sequence-length", "64"};
+  std::vector<std::string> part = whole;
+  part.insert(part.end(), {"--trainable_params", "0.25"});
+  const auto all = answer(whole)["parameters"];
+  const auto some = answer(part)["parameters"];
+  EXPECT_EQ(some["total"], all["total"]);
+  const double share = some["trainable"].get<double>() / all["total"].get<double>();
+  EXPECT_GT(share, 0.15);
+  EXPECT_LT(share, 0.35);
+  refuses({"--total_params", "1.0", "--trainable_params", "2.0", "--sequence-length", "64"},
+          "part of --total-params");
+}
+
 TEST_F(JobFormsTest, RecommendSaysNotThatAJobFitsOfWhichKeysWereNotRead) {
   const std::string own = file("axolotl.yml",
                                "base_model: TinyLlama/TinyLlama-1.1B-Chat-v1.0\nsequence_len: 512\n"
