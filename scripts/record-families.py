@@ -4,10 +4,10 @@
     record-families.py record [family ...]    # writes the peaks into tests/data/families/
     record-families.py compare [family ...]   # the table of docs/families.md; needs MEMFATHOM_PROGRAM or build/release/bin
 
-tests/data/families/NAME.json holds a family's configuration, its input and the figures. A step is recorded by memfathom.torch:
+tests/data/families/NAME.json holds a family's configuration, its input and the figures; docs/families.md has the table. A step is recorded by memfathom.torch:
 the library's own code on a pretended A100 with fake tensors, so no GPU and no weights are needed, but torch, transformers and
-peft are (the file names the versions). Cases: fp32, bf16, bf16 with gradient checkpointing, bf16 with LoRA of rank 8 on the
-family's default targets. AdamW, second iteration, highest live bytes of each phase in blocks of 512 B.
+peft are (the file names the versions). Cases: fp32, bf16, bf16 with gradient checkpointing, bf16 with LoRA of rank 8 and fp32
+adapters on the file's targets; "cases" names fewer where the library has not all. AdamW, second iteration, highest live bytes of each phase in blocks of 512 B.
 """
 import argparse
 import copy
@@ -167,28 +167,36 @@ def record_all(wanted):
         print(family["name"], recorded, flush=True)
 
 
-def compare_all(wanted):
+def deviation(family, case, by_phase):
+    """memfathom's peak against the recorded one: the highest of the step, or of each phase."""
+    recorded = family["recorded"].get(case)
+    if recorded is None:
+        return "-"
+    parameters, phases = estimated(family, case)
+    wrong = parameters - recorded["parameters"]
+    if by_phase:
+        text = " ".join(f"{100 * (phases[p] / recorded[p] - 1):+.2f}" for p in PHASES)
+    else:
+        text = f"{100 * (max(phases[p] for p in PHASES) / max(recorded[p] for p in PHASES) - 1):+.2f} %"
+    return text + (f" ({wrong:+d} parameters)" if wrong else "")
+
+
+def compare_all(wanted, by_phase):
     print("| family | parameters | " + " | ".join(CASES) + " |")
     print("|---|---:|" + "---:|" * len(CASES))
     for family in families(wanted):
-        cells, worst = [], 0
-        for case, peaks in family["recorded"].items():
-            try:
-                parameters, phases = estimated(family, case)
-            except SystemExit as error:
-                cells.append(str(error))
-                continue
-            deviations = [phases[p] / peaks[p] - 1 for p in PHASES]
-            highest = max(phases.values()) / max(peaks[p] for p in PHASES) - 1
-            cells.append(f"{100 * highest:+.2f} %" if not os.environ.get("PHASES") else " ".join(f"{100 * d:+.2f}" for d in deviations))
-            if parameters != peaks["parameters"]:
-                cells[-1] += f" ({parameters - peaks['parameters']:+d} parameters)"
-        print(f"| {family['name']} | {family['recorded']['fp32']['parameters']:,} | " + " | ".join(cells) + " |", flush=True)
+        parameters = next(r["parameters"] for case, r in family["recorded"].items() if case != "lora")
+        cells = [deviation(family, case, by_phase) for case in CASES]
+        print(f"| {family['name']} | {parameters:,} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "compare"))
     parser.add_argument("family", nargs="*")
+    parser.add_argument("--phases", action="store_true", help="compare: forward, backward and optimizer step each")
     options = parser.parse_args()
-    {"record": record_all, "compare": compare_all}[options.what](options.family)
+    if options.what == "record":
+        record_all(options.family)
+    else:
+        compare_all(options.family, options.phases)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/document.h"
+#include "core/error.h"
 #include "tests/estimator/models/recorded_step.h"
 #include "tests/support/paths.h"
 
@@ -68,12 +69,40 @@ TEST(RecordedFamilies, ParametersAgreeAndPeaksToAHundredth) {
   }
 }
 
-TEST(RecordedFamilies, EveryFileHasFullStepsInBothPrecisions) {
+TEST(RecordedFamilies, SelectiveCheckpointsOfT5KeepMoreThanFullOnes) {
+  const std::string t5 = R"({"model_type": "t5", "d_model": 128, "d_kv": 32, "d_ff": 256,
+      "num_layers": 4, "num_heads": 4, "vocab_size": 1000})";
+  const auto peak = [&](const std::string& kind) {
+    const std::string training =
+        R"("sequence_length": 256, "precision": "bf16", "gradient_checkpointing": ")" + kind + "\"";
+    return peak_of(run_recorded(recorded_job(t5, training)), "backward");
+  };
+  EXPECT_LT(peak("full"), peak("selective"));
+  EXPECT_LT(peak("selective"), peak("none"));
+}
+
+TEST(RecordedFamilies, WhatTheLibraryCannotCheckpointIsRefused) {
+  for (const char* type : {"albert", "convnext"}) {
+    const Node family = load_document(
+        (project_directory() / "tests" / "data" / "families" / (std::string(type) + ".json"))
+            .string());
+    EXPECT_THROW(run_recorded(job_of(family, "checkpointing")), Error) << type;
+  }
+}
+
+// Files of full-size models name the cases they have.
+TEST(RecordedFamilies, EveryFileHasItsCases) {
   const std::vector<std::filesystem::path> files = recorded_files();
   EXPECT_GE(files.size(), 25U);
   for (const std::filesystem::path& file : files) {
     const Node family = load_document(file.string());
-    for (const char* name : {"fp32", "bf16", "lora"})
+    std::vector<std::string> wanted{"fp32", "bf16", "checkpointing", "lora"};
+    if (const Node* cases = family.find("cases")) {
+      wanted.clear();
+      for (const Node& name : cases->items()) wanted.push_back(name.as_string());
+    }
+    EXPECT_EQ(family.at("recorded").entries().size(), wanted.size()) << file;
+    for (const std::string& name : wanted)
       EXPECT_NE(family.at("recorded").find(name), nullptr) << file << ": " << name;
   }
 }
