@@ -17,6 +17,7 @@ enum class RouterKind : std::uint8_t {
   kSoftmax,         // over all experts in fp32, then the largest
   kWideSoftmax,     // DeepSeek V2: the product in fp32 too, the weights scaled
   kSigmoid,         // DeepSeek V3: each expert by itself, a correction for the choice alone
+  kPlainSigmoid,    // MiniMax M2: the same from the product in the tokens' type, without groups
   kTopThenSoftmax,  // gpt-oss: over the largest logits
 };
 
@@ -28,9 +29,10 @@ inline bool casts_weight(RouterKind kind) {
 
 struct RouterConfig {
   RouterKind kind = RouterKind::kSoftmax;
-  bool normalized = true;   // the chosen experts' weights are divided by their sum
-  bool narrow = false;      // Qwen: and cast to the logits' type
-  std::int64_t groups = 1;  // of experts, of which some are left out before the choice
+  bool normalized = true;    // the chosen experts' weights are divided by their sum
+  bool narrow = false;       // Qwen: and cast to the logits' type
+  bool wide_logits = false;  // Granite: of kTopThenSoftmax, in fp32; the weights are cast back
+  std::int64_t groups = 1;   // of experts, of which some are left out before the choice
 };
 
 struct Router {
