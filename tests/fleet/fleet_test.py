@@ -287,7 +287,7 @@ class FleetTest(unittest.TestCase):
         self.memfathom("db", "export", self.folder / "exported")
         calibration = json.loads(next((self.folder / "exported").glob("*a100*.json")).read_text())
         del calibration["id"]
-        calibration["name"] = "stand-in/pytorch"
+        calibration.update(name="a100-40gb/pytorch", created="2026-01-01T00:00:00Z")
         calibration["environment"].update(gpu="NVIDIA A100-SXM4-40GB", architecture="sm_80", framework="pytorch",
                                           memory_total_bytes=40960 << 20)
         (self.folder / "stand-in.json").write_text(json.dumps(calibration))
@@ -300,11 +300,13 @@ class FleetTest(unittest.TestCase):
         estimate = ["--db", own, "estimate", "--model", "gpt2", "--sequence-length", "128", "--gpu", "a100-40gb", "--format", "json"]
         both = {"MEMFATHOM_FLEET_DB": str(fleet_db)}
         self.assertEqual(json.loads(self.memfathom(*estimate).stdout)["calibration"]["name"], "current/pytorch")
-        self.assertEqual(json.loads(self.memfathom(*estimate, env=both).stdout)["calibration"]["name"], "stand-in/pytorch")
-        calibration.update(name="newer/pytorch", created="2099-01-01T00:00:00Z")
+        used = json.loads(self.memfathom(*estimate, env=both).stdout)["calibration"]
+        self.assertEqual((used["name"], used["created"]), ("a100-40gb/pytorch", "2026-01-01T00:00:00Z"))
+        calibration["created"] = "2026-02-01T00:00:00Z"
         (self.folder / "newer.json").write_text(json.dumps(calibration))
         self.memfathom("--db", own, "db", "import", self.folder / "newer.json")
-        self.assertEqual(json.loads(self.memfathom(*estimate, env=both).stdout)["calibration"]["name"], "newer/pytorch")
+        used = json.loads(self.memfathom(*estimate, env=both).stdout)["calibration"]
+        self.assertEqual(used["created"], "2026-02-01T00:00:00Z", "the newest of both")
         self.assertEqual(fleet_db.read_bytes(), before)
 
     def test_14_concurrent_merges_wait_for_each_other(self):
