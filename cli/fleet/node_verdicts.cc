@@ -49,7 +49,7 @@ void judge_measured(JudgedNode& judged, const std::optional<BenchComparison>& si
   } else if (since && since->verdict() == "worse") {
     judged.verdict = since->stack.empty() ? NodeVerdict::kMoved : NodeVerdict::kVersion;
     judged.moved = worst_of(*since);
-    judged.blamed = blamed_of(*since);
+    if (!since->stack.empty()) judged.blamed = blamed_of(*since);
   } else if ((since && since->verdict() == "undecided") ||
              (among && among->verdict() == "undecided")) {
     judged.verdict = NodeVerdict::kUndecided;

@@ -37,6 +37,20 @@ def free_ports(count):
             one.close()
 
 
+def parent_of(process):
+    try:
+        return int(pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def command_of(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 class Cluster:
     """`nodes` maps the name of a node to the type of its GPU."""
 
@@ -135,15 +149,16 @@ class Cluster:
 
     def kill_node(self, name):
         """As if its power failed: slurmd and everything that runs on the node end at once."""
+        processes = self.processes_of(name)
         self.stop_daemon(name, signal.SIGKILL)
-        for process in self.processes_of(name):
+        for process in processes:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass
 
     def processes_of(self, name):
-        """Processes of jobs on a node: their slurmstepd, and what carries the node's name in its environment."""
+        """Processes of jobs on a node, known by their environment; before them their slurmstepd, which would report their end."""
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -153,7 +168,8 @@ class Cluster:
             mine = f"SLURM_CONF={self.conf}".encode() in environment
             if mine and f"SLURMD_NODENAME={name}".encode() in environment:
                 found.append(int(folder.name))
-        return found
+        managers = {parent for parent in map(parent_of, found) if command_of(parent) == "slurmstepd"}
+        return [*managers, *(process for process in found if process not in managers)]
 
     def stop(self):
         for name in ("slurmctld", *self.nodes):
