@@ -91,7 +91,16 @@ struct Candidate {
   const char* variant;
   const char* precision;
   JobOfBatch job;
+  const char* execution = nullptr;  // of a PytorchRow
 };
+
+// What the probe gets: the job, and how it is executed, which a forecast does not know.
+std::string with_execution(std::string job, const char* execution) {
+  if (execution == nullptr) return job;
+  json document = parse_json_value(job, "the plan");
+  document.merge_patch(parse_json_value(execution, "the plan"));
+  return document.dump();
+}
 
 void add(const Candidate& candidate, const SizeRow& size, Bytes ceiling, const JobRunner& runner,
          Plan& plan) {
@@ -106,13 +115,15 @@ void add(const Candidate& candidate, const SizeRow& size, Bytes ceiling, const J
     plan.left_out.push_back({name, "a batch of one already exceeds the target size"});
     return;
   }
-  const auto same = [&](const Workload& other) { return other.job == chosen->job; };
+  std::string job = with_execution(std::move(chosen->job), candidate.execution);
+  const auto same = [&](const Workload& other) { return other.job == job; };
   if (std::any_of(plan.workloads.begin(), plan.workloads.end(), same)) {
     plan.left_out.push_back({name, "the same job as a smaller size"});
     return;
   }
-  plan.workloads.push_back(
-      {name, candidate.family, std::move(chosen->job), size.validation, chosen->forecast});
+  // Without a replay there is nothing to validate.
+  const bool validates = size.validation && candidate.execution == nullptr;
+  plan.workloads.push_back({name, candidate.family, std::move(job), validates, chosen->forecast});
 }
 
 std::string pytorch_job(const PytorchRow& row, std::int64_t batch) {
@@ -140,18 +151,12 @@ void add_pytorch_rows(PlanLevel level, DeviceKind kind, Bytes ceiling, const Job
       continue;
     }
     const Candidate candidate{row.family, row.variant, row.precision,
-                              [&](std::int64_t batch) { return pytorch_job(row, batch); }};
+                              [&](std::int64_t batch) { return pytorch_job(row, batch); },
+                              row.execution};
     int sizes = 0;
     for (const SizeRow& size : size_rows(kind)) {
       if (size.level != PlanLevel::kStandard || ++sizes > 2) continue;
-      const std::size_t before = plan.workloads.size();
       add(candidate, size, ceiling, runner, plan);
-      if (row.execution == nullptr || plan.workloads.size() == before) continue;
-      Workload& added = plan.workloads.back();
-      json job = parse_json_value(added.job, "the plan");
-      job.merge_patch(parse_json_value(row.execution, "the plan"));
-      added.job = job.dump();
-      added.validation = false;  // there is no replay to validate
     }
   }
 }

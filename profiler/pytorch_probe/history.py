@@ -36,7 +36,7 @@ class StorageHistory:
                 result = function(*arguments, **(keywords or {}))
                 for leaf in tree_leaves(result):
                     # lift_fresh makes a tensor of Python's numbers: of the host, also in a job on a GPU.
-                    if isinstance(leaf, torch.Tensor) and function is not torch.ops.aten.lift_fresh.default:
+                    if isinstance(leaf, torch.Tensor) and leaf.device.type == "cpu" and function is not torch.ops.aten.lift_fresh.default:
                         history.see(leaf.untyped_storage(), function)
                 return result
 

@@ -165,8 +165,10 @@ TEST_F(CollectivesTest, NeedPyTorch) {
 }
 
 TEST_F(CollectivesTest, AreCoefficientsOfTheFitWithTheirErrors) {
-  ASSERT_EQ(profile(8, "collectives/").exit_code, 0);
-  const Outcome fitted = run({"fit", "--device", "cuda:0", "--format", "json"});
+  const Outcome profiled = profile(8, "collectives/");
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  const std::string id = json::parse(profiled.out)["run"];
+  const Outcome fitted = run({"fit", "--run", id, "--format", "json"});
   const json calibration = json::parse(fitted.out)["calibration"];
   std::map<std::string, double> mib;
   for (const json& one : calibration["coefficients"]) {
