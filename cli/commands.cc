@@ -25,6 +25,7 @@ std::span<const Command> commands() {
       Command{"compare", "strategies side by side against a baseline", run_compare},
       Command{"report", "an estimate, a calibration or a bench comparison as one HTML page",
               run_report},
+      Command{"serve", "the web page and a JSON interface, on this machine", run_serve},
       Command{"check", "run a command only if its job fits", run_check},
       Command{"capture", "record a PyTorch script without a GPU, and estimate its step",
               run_capture},

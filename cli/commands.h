@@ -26,6 +26,7 @@ ExitCode run_fit(const Arguments& arguments, Context& context);
 ExitCode run_probe_command(const Arguments& arguments, Context& context);
 ExitCode run_profile(const Arguments& arguments, Context& context);
 ExitCode run_selftest(const Arguments& arguments, Context& context);
+ExitCode run_serve(const Arguments& arguments, Context& context);
 ExitCode run_status(const Arguments& arguments, Context& context);
 ExitCode run_accuracy(const Arguments& arguments, Context& context);
 ExitCode run_observe(const Arguments& arguments, Context& context);

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -14,7 +15,10 @@
 #include "cli/estimate/shard.h"
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
+#include "core/atomic_file.h"
 #include "core/error.h"
+#include "estimator/json/estimate_json.h"
+#include "estimator/json/timeline_json.h"
 #include "estimator/session/answer_job.h"
 
 namespace memfathom {
@@ -49,6 +53,12 @@ ExitCode answer_batch(const std::string& file, BatchOptions question,
   return estimate_batch(input, file, question, session.estimator(), context);
 }
 
+// For chrome://tracing and ui.perfetto.dev.
+void write_timeline(const JobInput& input, const Estimator& estimator, const std::string& path) {
+  const Timeline timeline = estimator.timeline(input.job);
+  write_file_atomically(path, to_text(trace_events_json(timeline), kOneLine) + '\n');
+}
+
 }  // namespace
 
 ExitCode run_estimate(const Arguments& arguments, Context& context) {
@@ -63,6 +73,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   std::optional<std::string> shard;
   std::string by;
   std::string snapshot;
+  std::string timeline;
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--strict", strict);
@@ -73,14 +84,15 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.option("--shard", shard);
   parser.option("--by", by);
   parser.option("--snapshot-out", snapshot);
+  parser.option("--trace-out", timeline);
   parser.parse(source.without_command(arguments));
 
   if (const std::optional<std::string> file = source.batch_file()) {
-    if (recommends || settings.asked() || by_thumb) {
+    if (recommends || settings.asked() || by_thumb || !timeline.empty()) {
       throw Error(
           ErrorKind::kUsage,
           fmt::format("--batch {} only estimates; --recommend, --auto, --grid, --by-memory, "
-                      "--frontier and --rule-of-thumb take one job at a time",
+                      "--frontier, --rule-of-thumb and --trace-out take one job at a time",
                       *file));
     }
     return answer_batch(*file, {source.reader(), explain, strict, slim}, shard, context);
@@ -89,6 +101,7 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
     throw Error(ErrorKind::kUsage, "--slim and --shard belong to --batch FILE.jsonl");
   const JobInput input = source.read("estimate");
   const LocalSession session(find_database(context));
+  if (!timeline.empty()) write_timeline(input, session.estimator(), timeline);
   if (recommends || settings.asked())
     return recommend_for(input, source, settings, session.estimator(), context);
   const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());

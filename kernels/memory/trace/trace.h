@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/bytes.h"
@@ -130,9 +131,11 @@ struct Trace {
     std::string line;
 
     bool operator==(const Label&) const = default;
-    // clang-tidy 14 mistakes the generated comparison for a 0.
-    // NOLINTNEXTLINE(modernize-use-nullptr)
-    auto operator<=>(const Label&) const = default;
+    // Not <=>, which strings of libc++ 13 lack.
+    bool operator<(const Label& other) const {
+      return std::tie(name, module, tag, line) <
+             std::tie(other.name, other.module, other.tag, other.line);
+    }
   };
   // Events from `first_event` to the next span. If the file has no iterations, each return to
   // `forward` (or `prefill`) starts one; earlier events are iteration 0.
