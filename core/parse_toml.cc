@@ -15,7 +15,7 @@ namespace {
 // Thrown where the library finds a text that its own code did not expect.
 struct UnexpectedToml {};
 
-inline void expect_toml(bool condition) {
+constexpr void expect_toml(bool condition) {
   if (!condition) throw UnexpectedToml();
 }
 
