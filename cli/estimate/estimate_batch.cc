@@ -5,6 +5,7 @@
 #include <istream>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/estimate/slim_batch.h"
@@ -79,7 +80,7 @@ ExitCode estimate_batch(std::istream& input, const std::string& name, const Batc
     ++number;
     consumed += static_cast<std::int64_t>(text.size()) + 1;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    lines.push_back({std::move(text), number});
+    lines.push_back({std::exchange(text, {}), number});
     bytes += lines.back().text.size();
     // Whoever waits for an answer before the next line gets it.
     const bool awaited = input.rdbuf()->in_avail() <= 0;
