@@ -26,7 +26,7 @@ def attach(torch, network, lora, dtype):
         raise ValueError("the probe has LoRA with targets all-linear and without dropout only")
     kind = getattr(torch, {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[lora["precision"]]) if "precision" in lora else dtype
     network.requires_grad_(False)
-    places = [(parent, name, child) for parent in network.modules() for name, child in parent.named_children()
-              if isinstance(child, torch.nn.Linear)]
-    for parent, name, child in places:
-        setattr(parent, name, make_adapter(torch, child, lora.get("rank", 8), kind))
+    places = [(path, layer) for path, layer in network.named_modules() if isinstance(layer, torch.nn.Linear)]
+    for path, layer in places:  # in the order of the base
+        parent, _, name = path.rpartition(".")
+        setattr(network.get_submodule(parent), name, make_adapter(torch, layer, lora.get("rank", 8), kind))

@@ -54,7 +54,8 @@ class Loop:
         with self.torch.no_grad():
             network = self.build(model, "meta")
             output = network(self.torch.zeros(self.shape, dtype=self.input_dtype(), device="meta")).shape
-        return output[:-1] if self.loss_name == "cross_entropy" else output  # a class per sample or position
+        # cross_entropy takes the second dimension as that of the classes, whatever a script means by it.
+        return output[:1] + output[2:] if self.loss_name == "cross_entropy" else output
 
     def input_dtype(self):
         return self.torch.int64 if self.input.get("dtype") == "int64" else self.dtype
@@ -85,7 +86,7 @@ class Loop:
             return output.mean()
         if self.loss_name == "mse":
             return functional.mse_loss(output, self.target)
-        return functional.cross_entropy(output.flatten(0, -2), self.target.flatten())
+        return functional.cross_entropy(output, self.target)
 
     def clear_gradients(self):
         self.model.zero_grad(set_to_none=True)

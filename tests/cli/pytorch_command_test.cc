@@ -130,7 +130,8 @@ TEST_F(CollectivesTest, MeasuresCommunicatorsByRanksAndChannels) {
   const Outcome outcome = profile(8, "collectives/");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::vector<std::string> names;
-  for (const json& sample : json::parse(outcome.out)["samples"]) {
+  const json document = json::parse(outcome.out);
+  for (const json& sample : document["samples"]) {
     EXPECT_EQ(sample["status"], "ok") << sample;
     names.push_back(sample["workload"]);
   }
