@@ -1,5 +1,6 @@
 #include "estimator/json/estimate_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/json_io.h"
@@ -20,6 +21,12 @@ Json nullable(const std::optional<Bytes>& bytes) {
 
 Json nullable(const std::optional<double>& value) {
   return nullable(value, [](double v) { return v; });
+}
+
+// To nine digits: mathematical functions of different systems differ in the last bits.
+Json probability_json(const std::optional<double>& probability) {
+  constexpr double kDigits = 1e9;
+  return nullable(probability, [](double p) { return std::round(p * kDigits) / kDigits; });
 }
 
 Json totals_json(const Totals& totals) {
@@ -130,7 +137,7 @@ Json estimate_json(const Estimate& estimate) {
   const Verdict& verdict = estimate.verdict;
   json["verdict"] = {{"status", to_string(verdict.status)},
                      {"card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu)},
-                     {"probability_fits", nullable(verdict.probability_fits)},
+                     {"probability_fits", probability_json(verdict.probability_fits)},
                      {"capacity_bytes", nullable(verdict.capacity)},
                      {"available_bytes", nullable(verdict.available)},
                      {"headroom_bytes", nullable(verdict.headroom)}};
