@@ -1,5 +1,6 @@
 #include "estimator/json/estimate_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/json_io.h"
@@ -21,6 +22,12 @@ Json nullable(const std::optional<Bytes>& bytes) {
 
 Json nullable(const std::optional<double>& value) {
   return nullable(value, [](double v) { return v; });
+}
+
+// To nine digits: mathematical functions of different systems differ in the last bits.
+Json probability_json(const std::optional<double>& probability) {
+  constexpr double kDigits = 1e9;
+  return nullable(probability, [](double p) { return std::round(p * kDigits) / kDigits; });
 }
 
 Json totals_json(const Totals& totals) {
@@ -139,7 +146,7 @@ Json estimate_json(const Estimate& estimate) {
   json["verdict"] = JsonObject()
                         .add("status", to_string(verdict.status))
                         .add("card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu))
-                        .add("probability_fits", nullable(verdict.probability_fits))
+                        .add("probability_fits", probability_json(verdict.probability_fits))
                         .add("capacity_bytes", nullable(verdict.capacity))
                         .add("available_bytes", nullable(verdict.available))
                         .add("headroom_bytes", nullable(verdict.headroom));

@@ -201,8 +201,10 @@ export function drawTimeline(host, answer) {
   host.replaceChildren(picture, card);
 }
 
-// Peaks over a quantity: [{value, peak, low, high, fits}], ascending; `limit`: the largest value that fits.
-export function drawCurve(host, {title, points, now, available, note}) {
+// Peaks over a quantity: [{value, peak, low, high, fits}], ascending. `quantity` and `note` are keys of text.js, the note with a value.
+export function drawCurve(host, {quantity, points, now, available, note: remark}) {
+  const title = say(quantity);
+  const note = remark === null ? '' : say(...remark);
   const width = Math.max(260, host.clientWidth);
   const frame = {left: 44, right: width - 12, top: 34, bottom: 190};
   const largest = Math.max(...points.map((point) => point.high));

@@ -1,6 +1,5 @@
 // The peak over batch size and over length, and where it stops fitting: a few estimates on either side of the job's own value.
 import {requestOf, valueAt, withKeys} from './job.js';
-import {say} from './text.js';
 
 const quantities = [
   {path: 'training.batch_size', title: 'batchAxis', absent: 1, most: 4096},
@@ -49,12 +48,12 @@ async function curveOf(engine, state, quantity, now, isCurrent) {
     if (value > now && (failing !== null ? point.value > 2 * failing || value >= 2 * now : value >= 8 * now)) break;
   }
   if (points.length < 2) return null;
-  let note = '';
-  if (largest !== null && failing !== null) note = say('fitsUpTo', await boundary(engine, state, quantity.path, largest, failing, points, isCurrent));
-  else if (failing !== null) note = say('fitsNone', points[0].value);
-  else if (largest !== null) note = say('fitsAll', largest);
+  let note = null;  // a key of text.js and its value
+  if (largest !== null && failing !== null) note = ['fitsUpTo', await boundary(engine, state, quantity.path, largest, failing, points, isCurrent)];
+  else if (failing !== null) note = ['fitsNone', points[0].value];
+  else if (largest !== null) note = ['fitsAll', largest];
   points.sort((a, b) => a.value - b.value);
-  return {title: say(quantity.title), points, now, available: points[0].available, note};
+  return {quantity: quantity.title, points, now, available: points[0].available, note};
 }
 
 // Calls `show(index, curve)` as each becomes known; stops when `isCurrent()` does not hold any more.
