@@ -13,8 +13,7 @@ void reject_real_device(const Session& session) {
 }
 
 void make_correction(Builder& builder, const ExpertsConfig& cfg, Router& router) {
-  const RouterKind kind = cfg.router.kind;
-  if (kind != RouterKind::kSigmoid && kind != RouterKind::kPlainSigmoid) return;
+  if (cfg.router.kind != RouterKind::kSigmoid) return;
   router.correction =
       builder.buffer("gate.e_score_correction_bias", {cfg.experts}, DType::kFp32, true);
 }

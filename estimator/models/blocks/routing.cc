@@ -75,8 +75,7 @@ void choose_by_sigmoid(const Router& router, Routing& routing) {
   {
     const NoGrad choice(session);
     Tensor corrected = add(scores, router.correction);
-    if (router.cfg.kind == RouterKind::kSigmoid)
-      corrected = without(corrected, mask_of_groups(corrected, router.cfg.groups));
+    corrected = without(corrected, mask_of_groups(corrected, router.cfg.groups));
     const Shape shape{corrected.size(0), router.per_token};
     const Tensor values = session.empty(shape, corrected.dtype());
     routing.chosen = session.empty(shape, DType::kInt64);
@@ -96,9 +95,6 @@ void choose(const Router& router, const Tensor& tokens, Routing& routing) {
         scores = without(scores, mask_of_groups(scores, router.cfg.groups));
       return take_top(scores, router.per_token, routing);
     }
-    case RouterKind::kPlainSigmoid:
-      routing.logits = to_dtype(router.gate(tokens), DType::kFp32);
-      return choose_by_sigmoid(router, routing);
     case RouterKind::kTopThenSoftmax:
       routing.logits = router.gate(tokens);
       if (router.cfg.wide_logits) routing.logits = to_dtype(routing.logits, DType::kFp32);

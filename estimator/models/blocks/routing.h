@@ -17,7 +17,6 @@ enum class RouterKind : std::uint8_t {
   kSoftmax,         // over all experts in fp32, then the largest
   kWideSoftmax,     // DeepSeek V2: the product in fp32 too, the weights scaled
   kSigmoid,         // DeepSeek V3: each expert by itself, a correction for the choice alone
-  kPlainSigmoid,    // MiniMax M2: the same from the product in the tokens' type, without groups
   kTopThenSoftmax,  // gpt-oss: over the largest logits
 };
 

@@ -394,15 +394,6 @@ void read_dots1(const Node& config, const ModelSettings& /*settings*/, LlamaConf
   cfg.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, false);
 }
 
-void read_minimax_m2(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
-  cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = false;
-  cfg.qk_norm = QkNorm::kWhole;
-  cfg.experts.experts = count_or(config, {"num_local_experts"}, 256, kMaxLayers);
-  cfg.experts.per_token = count_or(config, {"num_experts_per_tok"}, 8, cfg.experts.experts);
-  cfg.experts.ffn = cfg.ffn;
-  cfg.experts.router.kind = RouterKind::kPlainSigmoid;
-}
-
 constexpr RotaryHistory kLlamaRotaryHistory{{4, 38}, {4, 41}, {4, 43}};
 
 constexpr FamilyTraits kTensorParallel{.has_tensor_parallel = true};
@@ -456,7 +447,6 @@ constexpr LlamaVariant kLlamaVariants[] = {
     // Kimi K2's files name it; its code is DeepSeek V3's.
     {.type = "kimi_k2", .read = read_deepseek3, .family = {.since = {4, 51}}},
     {.type = "llama", .family = kTensorParallel, .rotary = kLlamaRotaryHistory},
-    {.type = "minimax_m2", .read = read_minimax_m2, .family = {.since = {5, 0}}},
     {.type = "ministral", .read = read_ministral, .family = {.since = {5, 0}}},
     {.type = "ministral3", .read = read_ministral3, .family = {.since = {5, 0}}},
     {.type = "mistral",
