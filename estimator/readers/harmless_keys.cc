@@ -186,7 +186,8 @@ constexpr auto kTorchtuneGroups = std::to_array<HarmlessGroup>({
      "metric_logger profiler log_every_n_steps log_peak_memory_stats "
      "log_level debug_logging_enabled"},
     {"saving",
-     "output_dir resume_from_checkpoint save_* enable_async_checkpointing "
+     "output_dir resume_from_checkpoint save_* save_adapter_weights_only "
+     "enable_async_checkpointing "
      "keep_last_n_checkpoints"},
     {"launching",
      "custom_sharded_layers device low_cpu_ram dist_backend use_distributed_state_dict "
@@ -319,7 +320,7 @@ constexpr auto kTorchtitanGroups = std::to_array<HarmlessGroup>({
      "float8.enable_float8_linear "
      "parallelism.fsdp_reshard_after_forward training.max_norm"},
     {"logging and profiling", "job profiling metrics comm debug"},
-    {"saving", "checkpoint"},
+    {"saving", "checkpoint.**"},
     {"scheduling",
      "optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 optimizer.weight_decay "
      "optimizer.early_step_in_backward lr_scheduler training.steps training.warmup_steps "
@@ -484,13 +485,14 @@ constexpr auto kModelConfigGroups = std::to_array<HarmlessGroup>({
      "torch_dtype dtype quantization_config model_type architectures max_position_embeddings "
      "sample_size compression_config"},
     {"texts and generation",
-     "*_token_id *_token_index *_token_ids _* *_version auto_map id2label label2id "
+     "*_token_id *_token_index *_token_ids *_version auto_map id2label label2id "
      "task_specific_params top_k top_p temperature num_beams* *_length length_penalty do_sample "
      "early_stopping diversity_penalty typical_p repetition_penalty *no_repeat_ngram_size "
      "bad_words_ids num_return_sequences output_scores return_dict_in_generate suppress_tokens "
      "begin_suppress_tokens remove_invalid_values prefix tokenizer_class finetuning_task "
      "problem_type processor_class name_or_path model_name license language _name_or_path "
      "forced_decoder_ids generation_config max_new_tokens min_new_tokens"},
+    {"private to the library", "_**"},
     {"what the library's calls return",
      "return_dict output_hidden_states output_attentions torchscript use_cache use_return_dict "
      "tf_legacy_loss use_bfloat16 chunk_size_feed_forward is_decoder is_encoder_decoder "

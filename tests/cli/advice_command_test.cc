@@ -231,7 +231,7 @@ TEST_F(AdviceCommandTest, AnUnreadKeyThatMayChangeTheMemoryLeavesTheVerdictUndec
   EXPECT_THAT(text.out, testing::Not(HasSubstr("probability")));
   EXPECT_EQ(run({"estimate", file_name, "--gpu", "t4", "--strict"}).exit_code, 3);
   EXPECT_EQ(run({"check", file_name, "--gpu", "t4", "--strict"}).exit_code, 3);
-  EXPECT_TRUE(answer({"recommend", file_name, "--gpu", "t4"})["fits"].is_null());
+  EXPECT_TRUE(answer({"recommend", file_name, "--gpu", "t4"}, 3)["fits"].is_null());
   for (const json& row : answer({"compare", file_name, "--gpu", "t4"})["strategies"])
     EXPECT_EQ(row["verdict"], "undecided");
 }

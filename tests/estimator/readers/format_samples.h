@@ -118,7 +118,7 @@ inline const FormatSample kFormatSamples[] = {
      "{data_parallel_replicate_degree: 2, data_parallel_shard_degree: 4, "
      "fsdp_reshard_after_forward: default, tensor_parallel_degree: 2, pipeline_parallel_degree: 2, "
      "context_parallel_degree: 1}, checkpoint: {enable: false, export_dtype: float32}, compile: "
-     "{enable: false}, activation_checkpoint: {mode: selective, selective_ac_option: op}, "
+     "{enable: false}, activation_checkpoint: {mode: full, selective_ac_option: op}, "
      "validation: {enable: false}}",
      "training.local_batchsize", "training.local_batch_size"},
     {"LitGPT", FileFormat::kLitgpt,
