@@ -18,7 +18,7 @@ namespace {
 constexpr auto kTrainerGroups = std::to_array<HarmlessGroup>({
     {"logging",
      "logging_* logging_strategy log_level* log_on_each_node report_to run_name project trackio_* "
-     "wandb_* *_wandb "
+     "wandb_** *_wandb "
      "mlflow_* comet_* swanlab_** use_swanlab use_mlflow use_comet use_tensorboard tensorboard_* "
      "disable_tqdm debug verbose plot_loss include_num_input_tokens_seen include_tokens_per_second "
      "skip_memory_metrics log_completions num_completions_to_print otel_* use_otel_metrics"},

@@ -21,7 +21,7 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
     // ours, the Trainer's: the first of each is what is written
     {"adamw", "adamw_torch"},
     {"adamw", "adamw_hf"},
-    {"adamw", "adam"},
+    {"adam", "adam"},
     {"adamw", "adamw_apex_fused"},
     {"adamw", "paged_adamw"},
     {"adamw", "paged_adamw_32bit"},
