@@ -168,14 +168,14 @@ void read_diffusion_command(CommandReading& reading) {
   set_adapters(reading);
   translate_kohya(reading);
   if (names(reading, "controlnet"))
-    reading.leave_open("controlnet", "model",
+    reading.leave_open("controlnet", "memory",
                        fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
                                    "denoiser is counted as trained",
                                    reading.file));
   read_as(FileFormat::kTrainYaml, reading);
   std::error_code ignored;
   if (!std::filesystem::is_directory(reading.parsed.base_model, ignored))
-    reading.leave_open("pretrained_model_name_or_path", "model",
+    reading.leave_open("pretrained_model_name_or_path", "memory",
                        fmt::format("{}: the autoencoder and the text encoders, which only a "
                                    "pipeline's folder describes",
                                    reading.file));
