@@ -21,8 +21,9 @@ constexpr void expect_toml(bool condition) {
 
 }  // namespace
 
-// The header alone, so that nothing is linked. Its checks stay in release builds, where it would take
-// them for granted: version 3.3 fails one for "[}", which is a text from outside like any other.
+// The header alone, so that nothing is linked. Its checks stay in release builds, where it would
+// take them for granted: version 3.3 fails one for "[}", which is a text from outside like any
+// other.
 #define TOML_HEADER_ONLY 1
 #define TOML_ASSERT(condition) expect_toml(static_cast<bool>(condition))
 #undef NDEBUG

@@ -19,7 +19,7 @@ struct FitInput {
   std::vector<std::string> notes;    // a sentence each: assumptions of the replay
   WorkspaceFit workspaces;
   std::vector<CollectivesRow> collectives;  // of the samples of several ranks
-  int failed = 0;  // samples of other statuses
+  int failed = 0;                           // samples of other statuses
 };
 
 // All samples of exactly this environment. The replay queries the libraries where possible (those

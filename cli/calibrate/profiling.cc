@@ -49,9 +49,9 @@ void keep_matching(const std::string& filter, Plan& plan) {
     return left_out.name.find(filter) == std::string::npos;
   });
   if (plan.workloads.empty() && !plan.left_out.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("no workload is left of the plan {}: {}: {}",
-                                               plan.name, plan.left_out.front().name,
-                                               plan.left_out.front().why));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("no workload is left of the plan {}: {}: {}", plan.name,
+                            plan.left_out.front().name, plan.left_out.front().why));
   }
   if (plan.workloads.empty()) {
     throw Error(ErrorKind::kUsage,

@@ -146,7 +146,8 @@ T5Config read_t5_config(const Node& config, const ModelSettings& settings) {
   const std::string curve = cfg.gated && act == "gelu" ? "gelu_new" : act;
   // The library works dense_act_fn out of feed_forward_proj whenever it reads a configuration.
   const std::optional<Activation> named = parse_activation(curve);
-  if (!named) projection->refuse("it must be an activation such as relu, or gated-gelu");
+  if (!named && projection != nullptr)
+    projection->refuse("it must be an activation such as relu, or gated-gelu");
   cfg.activation = projection != nullptr || multilingual
                        ? *named
                        : activation_or(config, {"dense_act_fn"}, "relu");
