@@ -60,14 +60,14 @@ constexpr const char* kStateSchema = "memfathom.fleet-state/1";
 
 }  // namespace
 
-FleetFolder::FleetFolder(fs::path path) : path_(fs::absolute(path)) {
+FleetFolder::FleetFolder(const fs::path& path) : path_(fs::absolute(path)) {
   make_folder(path_);
   // sbatch copies the script of a job, so replacing it never changes a queued one.
   write_file_atomically(script().string(), "#!/bin/sh\nexec \"$@\"\n");
 }
 
 fs::path FleetFolder::campaign(const std::string& name) const {
-  const fs::path folder = path_ / name;
+  fs::path folder = path_ / name;
   make_folder(folder);
   return folder;
 }

@@ -44,7 +44,7 @@ struct CampaignState {
 class FleetFolder {
  public:
   // Creates the folder if it is missing. Throws Error(kEnvironment).
-  explicit FleetFolder(std::filesystem::path path);
+  explicit FleetFolder(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path script() const { return path_ / "run.sh"; }

@@ -39,7 +39,7 @@ std::string variable(const char* name) {
 }
 
 std::string this_node() {
-  const std::string name = variable("SLURMD_NODENAME");
+  std::string name = variable("SLURMD_NODENAME");
   if (!name.empty()) return name;
   std::array<char, HOST_NAME_MAX + 1> host{};
   gethostname(host.data(), host.size() - 1);

@@ -156,7 +156,7 @@ std::string submit_job(const std::vector<std::string>& options,
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), words.begin(), words.end());
   const std::string printed = first_line(checked(command));
-  const std::string id = printed.substr(0, printed.find(';'));  // "12;cluster"
+  std::string id = printed.substr(0, printed.find(';'));  // "12;cluster"
   const bool is_number = !id.empty() && std::all_of(id.begin(), id.end(), [](unsigned char c) {
     return std::isdigit(c) != 0;
   });
