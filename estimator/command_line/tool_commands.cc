@@ -28,7 +28,7 @@ std::string named_configuration(CommandReading& reading) {
 // lie in recipes/configs. A copy of `tune cp` is an ordinary file.
 std::string torchtune_configuration(std::string config, const CommandReading& reading) {
   if (!is_configuration(config)) config += ".yaml";
-  const std::string packaged = "recipes/configs/" + config;
+  std::string packaged = "recipes/configs/" + config;
   if (find_named_file(reading, config) || !find_named_file(reading, packaged)) return config;
   return packaged;
 }
