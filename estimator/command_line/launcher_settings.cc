@@ -136,7 +136,7 @@ void read_accelerate_settings(Processes& processes, CommandReading& reading,
     for (const Spelling& spelling : kAccelerateFlags) {
       if (key == spelling.flag) key = spelling.key;
     }
-    if (key.starts_with("fsdp_")) key = "fsdp_config." + key;
+    if (key.starts_with("fsdp_")) key.insert(0, "fsdp_config.");
     tree.assign(key, entry);
     says = true;
   }

@@ -166,7 +166,7 @@ std::string model_name_of(const std::string& named, CommandReading& reading) {
   const std::string owner = path.parent_path().filename().string();
   const std::string last = path.filename().string();
   const bool has_owner = !owner.empty() && owner.find_first_of("$~.{} ") == std::string::npos;
-  const std::string taken = (has_owner ? owner : std::string("local")) + "/" + last;
+  std::string taken = (has_owner ? owner : std::string("local")) + "/" + last;
   reading.assume(fmt::format("{}: the model {} is not here; it is taken at its name, {}",
                              reading.file, named, taken));
   return taken;
