@@ -6,16 +6,15 @@
 #include <optional>
 #include <string>
 
-#include "api/local_session.h"
+#include "api/api_session.h"
 #include "api/requests.h"
 #include "core/document.h"
 #include "core/error.h"
-#include "db/location.h"
 #include "estimator/json/estimate_json.h"
 #include "memfathom/memfathom.h"
 
 struct memfathom_session {
-  memfathom::LocalSession local;
+  std::unique_ptr<memfathom::ApiSession> opened;
 };
 
 namespace memfathom {
@@ -76,22 +75,8 @@ memfathom_status ask(const memfathom_session* session, const char* request, char
     if (session == nullptr) throw Error(ErrorKind::kInput, "the session is NULL; open one first");
     if (request == nullptr)
       throw Error(ErrorKind::kInput, "the request is NULL; it must be a JSON object");
-    return answer(request, session->local.estimator());
+    return answer(request, session->opened->estimator());
   });
-}
-
-SessionOptions read_options(const char* text) {
-  SessionOptions options;
-  const Node node = parse_json(text != nullptr ? text : "{}", "options");
-  node.check_keys({"database", "live_gpus"});
-  const Node* database = node.find("database");
-  if (database == nullptr) {
-    options.database = find_default_database_path();
-  } else if (!database->is_null()) {
-    options.database = database->as_string();
-  }
-  if (const Node* live = node.find("live_gpus")) options.live_gpus = live->as_bool();
-  return options;
 }
 
 }  // namespace
@@ -106,7 +91,8 @@ memfathom_status memfathom_open(const char* options, memfathom_session** session
     if (session == nullptr)
       throw memfathom::Error(memfathom::ErrorKind::kInput, "the pointer to the session is NULL");
     *session = nullptr;
-    *session = new memfathom_session{memfathom::LocalSession(memfathom::read_options(options))};
+    *session = new memfathom_session{memfathom::open_session(
+        memfathom::parse_json(options != nullptr ? options : "{}", "options"))};
     return std::nullopt;
   });
 }
@@ -146,6 +132,13 @@ memfathom_status memfathom_gpus(const memfathom_session* session, const char* re
                                 char** result) {
   return memfathom::ask(session, request != nullptr ? request : "{}", result,
                         memfathom::gpus_request);
+}
+
+memfathom_status memfathom_oom(const memfathom_session* session, const char* request,
+                               char** result) {
+  return memfathom::ask(
+      session, request, result,
+      [](const char* text, const memfathom::Estimator&) { return memfathom::oom_request(text); });
 }
 
 memfathom_status memfathom_accuracy(const memfathom_session* session, const char* request,

@@ -38,6 +38,17 @@ std::string text_at(double x, double y, std::string_view anchor, std::string_vie
                      html_escaped(words));
 }
 
+// Centred at x, but inside the chart: a character takes about 7 units.
+std::string label_at(double x, double y, std::string_view words) {
+  const double half = 3.5 * static_cast<double>(words.size());
+  return text_at(std::clamp(x, half, kWidth - half), y, "middle", words);
+}
+
+std::string opening(double height, std::string_view title) {
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, height,
+                     html_escaped(title));
+}
+
 std::string line(double x1, double y1, double x2, double y2, std::string_view kind) {
   return fmt::format(
       "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1, x2,
@@ -81,17 +92,57 @@ std::string area(const PlotArea& frame, const std::vector<double>& low,
                      colour_of(component), to_string(component));
 }
 
+std::string phase_name(const TimelinePhase& phase) {
+  return phase.iteration == 0 ? phase.name : fmt::format("{} {}", phase.name, phase.iteration);
+}
+
+// What is alive at the highest of some points, largest first.
+std::string point_text(const Timeline& timeline, const TimelinePoint& point) {
+  std::string words =
+      fmt::format("{}: allocated {}, reserved {}", phase_name(timeline.phases[point.phase]),
+                  to_string(Bytes{point.allocated}), to_string(Bytes{point.reserved}));
+  std::vector<std::pair<std::int64_t, Component>> live;
+  for (const Component component : kOrder) {
+    if (const std::int64_t bytes = point.live[static_cast<std::size_t>(component)]; bytes > 0)
+      live.emplace_back(bytes, component);
+  }
+  std::sort(live.rbegin(), live.rend());
+  for (const auto& [bytes, component] : live)
+    words += fmt::format("\n{} {}", to_string(component), to_string(Bytes{bytes}));
+  return words;
+}
+
+// Invisible columns over the chart whose titles a browser shows at the pointer.
+std::string hover_columns(const Timeline& timeline, const PlotArea& frame) {
+  constexpr std::size_t kColumns = 160;
+  const std::size_t count = timeline.points.size();
+  const std::size_t width = (count + kColumns - 1) / kColumns;
+  std::string svg;
+  for (std::size_t begin = 0; begin < count; begin += width) {
+    const std::size_t end = std::min(begin + width, count);
+    const auto highest = std::max_element(
+        timeline.points.begin() + static_cast<std::ptrdiff_t>(begin),
+        timeline.points.begin() + static_cast<std::ptrdiff_t>(end),
+        [](const TimelinePoint& a, const TimelinePoint& b) { return a.allocated < b.allocated; });
+    const double x = frame.x(static_cast<double>(begin));
+    svg += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+        "fill=\"transparent\"><title>{}</title></rect>\n",
+        x, frame.top, frame.x(static_cast<double>(end)) - x, frame.bottom - frame.top,
+        html_escaped(point_text(timeline, *highest)));
+  }
+  return svg;
+}
+
 std::string phase_marks(const Timeline& timeline, const PlotArea& frame) {
   std::string svg;
   std::size_t begin = 0;
   for (std::size_t i = 1; i <= timeline.points.size(); ++i) {
     if (i < timeline.points.size() && timeline.points[i].phase == timeline.points[begin].phase)
       continue;
-    const TimelinePhase& phase = timeline.phases[timeline.points[begin].phase];
     const double x1 = frame.x(static_cast<double>(begin)), x2 = frame.x(static_cast<double>(i));
     svg += line(x1, frame.top, x1, frame.bottom + 6, "mark");
-    const std::string words =
-        phase.iteration == 0 ? phase.name : fmt::format("{} {}", phase.name, phase.iteration);
+    const std::string words = phase_name(timeline.phases[timeline.points[begin].phase]);
     // A name that does not fit its space is omitted.
     if (x2 - x1 > 7.0 * static_cast<double>(words.size()))
       svg += text_at((x1 + x2) / 2, frame.bottom + 20, "middle", words);
@@ -133,7 +184,8 @@ std::string peak_chart(const Estimate& estimate) {
   if (verdict.capacity) most = std::max(most, *verdict.capacity);
   const double scale = (kWidth - 20) / static_cast<double>(std::max<std::int64_t>(most.count(), 1));
   const auto x = [&](Bytes bytes) { return 10 + scale * static_cast<double>(bytes.count()); };
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} 96\" role=\"img\">\n", kWidth);
+  constexpr double kPeakHeight = 96;
+  std::string svg = opening(kPeakHeight, "what the device peak is made of");
   Bytes at;
   for (const Component component : kOrder) {
     Bytes bytes;
@@ -151,25 +203,32 @@ std::string peak_chart(const Estimate& estimate) {
     const double low = x(totals.device_low), high = x(totals.device_high);
     svg += line(low, 74, high, 74, "line") + line(low, 69, low, 79, "line") +
            line(high, 69, high, 79, "line");
-    svg += text_at(std::min((low + high) / 2, kWidth - 110), 92, "middle",
-                   fmt::format("{:.0f} % interval", 100 * totals.interval));
+    svg += label_at((low + high) / 2, 92,
+                    fmt::format("{:.0f} % interval: {} to {}", 100 * totals.interval,
+                                to_string(totals.device_low), to_string(totals.device_high)));
   }
   if (verdict.available) {
     svg += line(x(*verdict.available), 18, x(*verdict.available), 68, "limit");
-    svg += text_at(std::min(x(*verdict.available), kWidth - 90), 13, "middle",
-                   fmt::format("available {}", to_string(*verdict.available)));
+    svg += label_at(x(*verdict.available), 13,
+                    fmt::format("available {}", to_string(*verdict.available)));
   }
   return svg + "</svg>\n";
 }
 
-std::string timeline_chart(const Timeline& timeline) {
+std::string timeline_chart(const Timeline& timeline, const std::optional<Bytes>& available) {
   if (timeline.points.empty()) return "";
   PlotArea frame;
   frame.bottom = 320;
   frame.count = static_cast<double>(timeline.points.size());
   for (const TimelinePoint& point : timeline.points)
     frame.most = std::max(frame.most, 1.05 * static_cast<double>(point.reserved));
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} 350\" role=\"img\">\n", kWidth);
+  // A limit far above the job would press it flat; it is then left out.
+  constexpr double kFar = 1.6;
+  const double limit = available ? static_cast<double>(available->count()) : 0;
+  const bool shows_limit = limit > 0 && limit < kFar * frame.most;
+  if (shows_limit) frame.most = std::max(frame.most, 1.05 * limit);
+  constexpr double kTimelineHeight = 366;
+  std::string svg = opening(kTimelineHeight, "memory from allocation to allocation");
   svg += grid(frame);
   std::vector<double> low(timeline.points.size(), 0.0);
   for (const Component component : kOrder) {
@@ -192,7 +251,13 @@ std::string timeline_chart(const Timeline& timeline) {
   }
   svg += fmt::format("<path d=\"{}\" class=\"line\" fill=\"none\"><title>reserved</title></path>\n",
                      path);
-  return svg + phase_marks(timeline, frame) + "</svg>\n";
+  if (shows_limit) {
+    svg += line(frame.left, frame.y(limit), frame.right, frame.y(limit), "limit");
+    svg += text_at(frame.right, frame.y(limit) - 4, "end",
+                   fmt::format("available {}", to_string(*available)));
+  }
+  svg += text_at(frame.right, frame.bottom + 38, "end", "allocations, not to scale in time");
+  return svg + phase_marks(timeline, frame) + hover_columns(timeline, frame) + "</svg>\n";
 }
 
 std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
@@ -207,7 +272,8 @@ std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
     frame.most = std::max(frame.most, 1.05 * static_cast<double>(point.device_peak.count()));
   }
   frame.count = 1.05 * slowest;
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} 300\" role=\"img\">\n", kWidth);
+  constexpr double kFrontierHeight = 300;
+  std::string svg = opening(kFrontierHeight, "device peak over time per sample");
   svg += grid(frame);
   const double step = step_for(frame.count);
   for (int i = 0; i * step <= frame.count; ++i)

@@ -19,8 +19,9 @@ std::string_view colour_of(Component component);
 // The components of the device peak next to the GPU's capacity; the interval as a bracket.
 std::string peak_chart(const Estimate& estimate);
 
-// Live tensors during loading and two iterations, stacked; reserved memory as a line.
-std::string timeline_chart(const Timeline& timeline);
+// Live tensors during loading and two iterations, stacked; reserved memory as a line, the available
+// memory as another one. Pointing at it shows what is alive there.
+std::string timeline_chart(const Timeline& timeline, const std::optional<Bytes>& available);
 
 // Memory over time, a point for each set of changes; the available memory as a line.
 std::string frontier_chart(const std::vector<FrontierPoint>& frontier,

@@ -1,6 +1,7 @@
 #include "api/local_session.h"
 
 #include "core/error.h"
+#include "db/location.h"
 #include "profiler/live_gpus.h"
 
 namespace memfathom {
@@ -24,7 +25,7 @@ std::unique_ptr<GpuInventory> open_gpus(bool live) {
 }  // namespace
 
 LocalSession::LocalSession(const SessionOptions& options)
-    : calibrations_(options.database),
+    : calibrations_(options.database, find_fleet_database_path()),
       gpus_(open_gpus(options.live_gpus)),
       estimator_(calibrations_, *gpus_, workspaces_) {}
 

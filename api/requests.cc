@@ -8,6 +8,7 @@
 #include "core/document.h"
 #include "core/host_memory.h"
 #include "core/parallel_for.h"
+#include "core/yaml_text.h"
 #include "estimator/accuracy/accuracy.h"
 #include "estimator/command_line/command_line.h"
 #include "estimator/job/patch.h"
@@ -16,7 +17,10 @@
 #include "estimator/json/comparison_json.h"
 #include "estimator/json/estimate_json.h"
 #include "estimator/json/lists_json.h"
+#include "estimator/json/oom_json.h"
+#include "estimator/json/timeline_json.h"
 #include "estimator/readers/merge.h"
+#include "estimator/readers/oom_message.h"
 #include "estimator/readers/read_text.h"
 #include "estimator/session/answer_job.h"
 #include "estimator/session/compare_strategies.h"
@@ -104,18 +108,27 @@ std::string estimate_request(std::string_view text, const Estimator& estimator) 
   const Node request = parse_json(text, kRequest);
   EstimateRequest options;
   if (!is_bare_job(request)) {
-    check_request(request, {"explain", "rule_of_thumb", "charts", "document"});
-    options = {flag_at(request, "explain"), flag_at(request, "rule_of_thumb")};
+    check_request(
+        request, {"explain", "rule_of_thumb", "suggest", "charts", "document", "yaml", "timeline"});
+    options = {.explains = flag_at(request, "explain"),
+               .rule_of_thumb = flag_at(request, "rule_of_thumb"),
+               .suggests = request.find("suggest") == nullptr || flag_at(request, "suggest")};
   }
   const JobInput input = read_request_job(request);
   const EstimateAnswer answer = answer_estimate(input, options, estimator);
   nlohmann::ordered_json result = answer_json(answer, input);
   if (is_bare_job(request)) return to_text(result, kIndented);
   if (flag_at(request, "document")) result["document"] = to_json(input.document);
-  if (flag_at(request, "charts")) {
+  if (flag_at(request, "yaml")) result["yaml"] = to_yaml(input.document);
+  const bool draws = flag_at(request, "charts");
+  const bool lists = flag_at(request, "timeline");
+  if (!draws && !lists) return to_text(result, kIndented);
+  const Timeline timeline = estimator.timeline(input.job);
+  if (draws) {
     result["charts"] = {{"peak", peak_chart(answer.estimate)},
-                        {"timeline", timeline_chart(estimator.timeline(input.job))}};
+                        {"timeline", timeline_chart(timeline, answer.estimate.verdict.available)}};
   }
+  if (lists) result["timeline"] = timeline_json(timeline);
   return to_text(result, kIndented);
 }
 
@@ -191,6 +204,17 @@ std::string gpus_request(std::string_view text, const Estimator& estimator) {
   if (!has_job) return to_text(gpus_json(list_gpus()), kIndented);
   if (!is_bare_job(request)) check_request(request, {});
   return to_text(gpus_json(gpus_for_job(read_request_job(request), estimator)), kIndented);
+}
+
+std::string oom_request(std::string_view text) {
+  const Node request = parse_json(text, kRequest);
+  request.check_keys({"text"});
+  const std::optional<OomMessage> message = find_oom_message(request.at("text").as_string());
+  if (!message)
+    request.at("text").refuse(
+        "there is no out-of-memory message of PyTorch, JAX, vLLM or a CUDA library in it; paste "
+        "the whole message");
+  return to_text(oom_json(*message), kIndented);
 }
 
 std::string accuracy_request(std::string_view text, const Estimator& estimator) {

@@ -20,6 +20,8 @@ std::string compare_request(std::string_view request, const Estimator& estimator
 std::string models_request();
 // An empty request lists all GPUs; a job lists the GPUs it fits on.
 std::string gpus_request(std::string_view request, const Estimator& estimator);
+// An out-of-memory message as figures: {"text": a log} in.
+std::string oom_request(std::string_view request);
 std::string accuracy_request(std::string_view request, const Estimator& estimator);
 
 }  // namespace memfathom

@@ -29,14 +29,21 @@
 
 namespace memfathom {
 
-enum class Format { kTable, kJson, kCsv, kMarkdown };
+enum class Format {
+  kTable,
+  kJson,
+  kCsv,
+  kMarkdown,
+  kOpenMetrics  // of `status` and `fleet metrics` only; program.cc refuses it elsewhere
+};
 
 template <>
 inline constexpr auto kEnumNames<Format> =
     std::to_array<EnumName<Format>>({{Format::kTable, "table"},
                                      {Format::kJson, "json"},
                                      {Format::kCsv, "csv"},
-                                     {Format::kMarkdown, "markdown"}});
+                                     {Format::kMarkdown, "markdown"},
+                                     {Format::kOpenMetrics, "openmetrics"}});
 
 // What follows the command's name, without the global options; option names have hyphens, never
 // underscores.

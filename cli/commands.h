@@ -17,6 +17,7 @@ ExitCode run_check(const Arguments& arguments, Context& context);
 ExitCode run_compare(const Arguments& arguments, Context& context);
 ExitCode run_recommend(const Arguments& arguments, Context& context);
 ExitCode run_report(const Arguments& arguments, Context& context);
+ExitCode run_fleet(const Arguments& arguments, Context& context);
 ExitCode run_gpus(const Arguments& arguments, Context& context);
 ExitCode run_monitor(const Arguments& arguments, Context& context);
 ExitCode run_models(const Arguments& arguments, Context& context);
@@ -25,8 +26,11 @@ ExitCode run_fit(const Arguments& arguments, Context& context);
 ExitCode run_probe_command(const Arguments& arguments, Context& context);
 ExitCode run_profile(const Arguments& arguments, Context& context);
 ExitCode run_selftest(const Arguments& arguments, Context& context);
+ExitCode run_serve(const Arguments& arguments, Context& context);
 ExitCode run_status(const Arguments& arguments, Context& context);
 ExitCode run_accuracy(const Arguments& arguments, Context& context);
 ExitCode run_observe(const Arguments& arguments, Context& context);
+ExitCode run_observations(const Arguments& arguments, Context& context);
+ExitCode run_samples(const Arguments& arguments, Context& context);
 
 }  // namespace memfathom

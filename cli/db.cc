@@ -147,20 +147,23 @@ ExitCode merge(const Words& words, Context& context) {
                {"observations", Align::kRight},
                {"calibrations", Align::kRight},
                {"baselines", Align::kRight},
-               {"annotations", Align::kRight}});
+               {"annotations", Align::kRight},
+               {"removals", Align::kRight}});
   json merged = json::array();
   for (const std::string& file : words) {
     const MergeCounts added = store.merge(Store::open(file, Store::Mode::kReadOnly));
     table.add_row({file, std::to_string(added.runs), std::to_string(added.samples),
                    std::to_string(added.observations), std::to_string(added.calibrations),
-                   std::to_string(added.baselines), std::to_string(added.annotations)});
+                   std::to_string(added.baselines), std::to_string(added.annotations),
+                   std::to_string(added.removals)});
     merged.push_back({{"from", file},
                       {"runs", added.runs},
                       {"samples", added.samples},
                       {"observations", added.observations},
                       {"calibrations", added.calibrations},
                       {"baselines", added.baselines},
-                      {"annotations", added.annotations}});
+                      {"annotations", added.annotations},
+                      {"removals", added.removals}});
   }
   if (context.format == Format::kJson) {
     print({{"schema", "memfathom.db-merge/1"}, {"added", merged}}, context);

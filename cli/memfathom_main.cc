@@ -1,8 +1,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/language/language.h"
@@ -23,9 +28,32 @@ void fill_closed_descriptors() {
   }
 }
 
+constexpr std::string_view kOutOfMemory =
+    "memfathom: out of host memory; close other programs or reduce the request\n";
+
+// Says so without allocating.
+void say_out_of_memory() {
+  static_cast<void>(!::write(STDERR_FILENO, kOutOfMemory.data(), kOutOfMemory.size()));
+}
+
+std::atomic<bool> memory_failed{false};
+
+// Destructors of the JSON library and of the solver allocate. Where that fails, the standard ends
+// the program: then with our sentence and exit code. The store is safe, as after a kill.
+void end_where_memory_failed() {
+  if (!memory_failed) std::abort();
+  say_out_of_memory();
+  _exit(static_cast<int>(memfathom::ExitCode::kEnvironment));
+}
+
 }  // namespace
 
-extern "C" int memfathom_main(int argc, char** argv) {
+extern "C" int memfathom_main(int argc, char** argv) try {
+  std::set_new_handler([] {
+    memory_failed = true;
+    throw std::bad_alloc();
+  });
+  std::set_terminate(end_where_memory_failed);
   fill_closed_descriptors();
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
@@ -35,4 +63,7 @@ extern "C" int memfathom_main(int argc, char** argv) {
                                      .language = memfathom::language_of_environment()};
   const memfathom::ExitCode code = memfathom::run_program(words, std::cout, std::cerr, terminal);
   return static_cast<int>(code);
+} catch (const std::bad_alloc&) {  // even a message could not be put together
+  say_out_of_memory();
+  return static_cast<int>(memfathom::ExitCode::kEnvironment);
 }

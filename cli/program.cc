@@ -31,7 +31,7 @@ std::string help() {
   text +=
       "\nglobal options:\n"
       "  --db FILE        the store (default: $MEMFATHOM_DB, else the XDG data directory)\n"
-      "  --format FORMAT  table, json, csv or markdown\n"
+      "  --format FORMAT  table, json, csv or markdown; status also writes openmetrics\n"
       "  --output FILE    write the result to a file instead of standard output\n"
       "  --quiet          no progress and no remarks\n"
       "  --verbose        more detail\n"
@@ -71,6 +71,17 @@ Language language_of(const GlobalOptions& global, const Terminal& terminal) {
   return for_people ? global.language.value_or(terminal.language) : Language::kEnglish;
 }
 
+void require_known_format(const CommandLine& line) {
+  const bool is_fleet_metrics =
+      line.command == "fleet" && !line.arguments.empty() && line.arguments.front() == "metrics";
+  if (line.global.format != Format::kOpenMetrics || line.command == "status" || is_fleet_metrics)
+    return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} does not write openmetrics; `memfathom status` and `memfathom fleet "
+                          "metrics` do",
+                          line.command));
+}
+
 ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& err,
                      const Terminal& terminal) {
   const Command& command = find_command(line.command);
@@ -78,6 +89,7 @@ ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& e
     out << wrapped(page_of(command), terminal.columns);
     return ExitCode::kYes;
   }
+  require_known_format(line);
   std::ostringstream file_content;
   const bool to_file = line.global.output.has_value();
   const bool in_colour = terminal.colour && !to_file && !line.global.no_color;

@@ -17,7 +17,8 @@ inline std::string rendered(Table table, const Context& context) {
     case Format::kCsv: return table.csv();
     case Format::kMarkdown: return table.markdown();
     case Format::kTable:
-    case Format::kJson: break;
+    case Format::kJson:
+    case Format::kOpenMetrics: break;
   }
   return table.text(context.colour, context.columns);
 }

@@ -6,7 +6,7 @@ set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/memfathom")
 
 # Binaries that are installed are linked with their final RUNPATH. CMake would otherwise rewrite it at installation and
 # reserve room for that with a trailing ":", an empty element, by which the loader searches the current directory.
-foreach(target memfathom memfathom_shared memfathom_cpu memfathom_cuda memfathom_cudnn_planner)
+foreach(target memfathom memfathom_shared memfathom_cpu memfathom_cuda memfathom_cudnn_planner memfathom_serve)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
   endif()

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/from_chars_real.h"
 
 namespace memfathom {
 namespace {
@@ -65,7 +66,7 @@ Bytes parse_bytes(std::string_view text) {
     }
     double count = 0;
     const auto [end, failure] =
-        std::from_chars(number.data(), number.data() + number.size(), count);
+        from_chars_real(number.data(), number.data() + number.size(), count);
     if (failure != std::errc{} || end != number.data() + number.size())
       refuse(text, "the number is malformed");
     const double bytes = count * static_cast<double>(candidate.factor);

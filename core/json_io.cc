@@ -78,8 +78,10 @@ class Reader {
     read(key, value);
     field = value;
   }
-  template <typename T, typename Parse>
-  void read_name(const char* key, T& field, Parse parse, const char* expected) const {
+  // `parse` is no pointer argument: clang for WebAssembly gives a function whose address is taken a
+  // wrong signature while a type of it is incomplete.
+  template <auto parse, typename T>
+  void read_name(const char* key, T& field, const char* expected) const {
     if (const json* value = find(key)) {
       const std::optional<T> parsed =
           value->is_string() ? parse(value->get_ref<const std::string&>()) : std::nullopt;
@@ -210,8 +212,9 @@ Sample sample_from_json(const json& object) {
   reader.read("family", sample.family);
   reader.read_job("job", sample.job);
   reader.read("validation", sample.validation);
-  reader.read_name("status", sample.status, parse_sample_status,
-                   "one of ok, crashed, timed_out, out_of_memory, killed, disturbed, failed");
+  reader.read_name<parse_sample_status>(
+      "status", sample.status,
+      "one of ok, crashed, timed_out, out_of_memory, killed, disturbed, failed");
   reader.read("status_note", sample.status_note);
   reader.read("allocated_peak_bytes", sample.allocated_peak);
   reader.read("reserved_peak_bytes", sample.reserved_peak);
@@ -230,8 +233,8 @@ Sample sample_from_json(const json& object) {
   for (const json& item : reader.list("workspaces")) {
     const Reader workspace(item, "sample workspace");
     WorkspaceRequest& request = sample.workspaces.emplace_back();
-    workspace.read_name("library", request.library, parse_library,
-                        "one of cublas, cublaslt, cudnn, cufft, onednn, fftw");
+    workspace.read_name<parse_library>("library", request.library,
+                                       "one of cublas, cublaslt, cudnn, cufft, onednn, fftw");
     workspace.read("operation", request.operation);
     workspace.read("shape", request.shape);
     workspace.read("bytes", request.bytes);
@@ -259,8 +262,8 @@ Observation observation_from_json(const json& object) {
   const Reader reader(object, "observation");
   Observation observation;
   reader.read_job("job", observation.job);
-  reader.read_name("metric", observation.metric, parse_metric,
-                   "one of allocated, reserved, device");
+  reader.read_name<parse_metric>("metric", observation.metric,
+                                 "one of allocated, reserved, device");
   reader.read("bytes", observation.bytes);
   reader.read("fits", observation.fits);
   reader.read("gpu", observation.gpu);
@@ -321,7 +324,7 @@ Calibration calibration_from_json(const json& object) {
     calibration.environment = environment_from_json(*environment);
   }
   reader.read("created", calibration.created);
-  reader.read_name("source", calibration.source, parse_source, kSourceNames);
+  reader.read_name<parse_source>("source", calibration.source, kSourceNames);
   reader.read("provenance", calibration.provenance);
   reader.read("usable", calibration.usable);
   reader.read("refusal", calibration.refusal);
@@ -333,7 +336,7 @@ Calibration calibration_from_json(const json& object) {
     fields.read("value", coefficient.value);
     fields.read("standard_error", coefficient.standard_error);
     fields.read("unit", coefficient.unit);
-    fields.read_name("source", coefficient.source, parse_source, kSourceNames);
+    fields.read_name<parse_source>("source", coefficient.source, kSourceNames);
     fields.read("prior_only", coefficient.prior_only);
     fields.read("samples", coefficient.samples);
   }

@@ -31,6 +31,8 @@ json parse_json_value(std::string_view text, const std::string& file,
     std::string_view what = failure.what();
     const std::size_t prefix = what.find("] ");
     if (prefix != std::string_view::npos) what.remove_prefix(prefix + 2);
+    // What was read of a string is left out: the file may not have been meant as input.
+    what = what.substr(0, what.find("; last read: '\""));
     tree.refuse(0, fmt::format("not valid JSON: {}", cut_utf8(what, 200)));
   }
 }

@@ -94,14 +94,13 @@ inline constexpr auto kLibraryConstants = [] {
 inline constexpr std::size_t kConstantCount = kLibraryConstants.size();
 
 // The constants that every job pays for: the first rows of the table.
+constexpr bool is_paid_always(const LibraryConstant& constant) {
+  return constant.condition == ConstantCondition::kAlways;
+}
 inline constexpr auto kAlwaysCount = static_cast<std::size_t>(
-    std::ranges::count(kLibraryConstants, ConstantCondition::kAlways, &LibraryConstant::condition));
-static_assert(std::ranges::is_partitioned(
-                  kLibraryConstants,
-                  [](ConstantCondition condition) {
-                    return condition == ConstantCondition::kAlways;
-                  },
-                  &LibraryConstant::condition),
+    std::count_if(kLibraryConstants.begin(), kLibraryConstants.end(), is_paid_always));
+static_assert(std::is_partitioned(kLibraryConstants.begin(), kLibraryConstants.end(),
+                                  is_paid_always),
               "constants of every job come first");
 
 // The row of a constant; throws if the table has no such name (at compile time for a literal).

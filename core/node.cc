@@ -130,11 +130,14 @@ std::string Node::shown() const {
 
 void Node::refuse(std::string_view requirement) const {
   const std::string place = where();
+  // A document that is nothing but text was not meant as input: it may be a key or a password file,
+  // of which no message shows anything.
+  const bool is_other_file = path_.empty() && is_string();
   throw Error(
       ErrorKind::kInput,
       fmt::format("{}{}{} is {}; {}", place, place.empty() ? "" : ": ",
                   path_.empty() ? "the document" : fmt::format("\"{}\"", at_most_one_line(path_)),
-                  shown(), requirement));
+                  is_other_file ? "plain text" : shown(), requirement));
 }
 
 const Node& Node::expect(Type type, std::string_view what) const {

@@ -28,16 +28,15 @@ void parallel_for(std::size_t count, Work work) {
   };
   const std::size_t threads =
       std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
-  {
-    std::vector<std::jthread> others;  // joined at the end of the block
-    others.reserve(threads);
-    try {
-      while (others.size() + 1 < threads) others.emplace_back(take);
-    } catch (const std::system_error&) {
-      // If the system allows no more threads, the running ones do the work.
-    }
-    take();
+  std::vector<std::thread> others;
+  others.reserve(threads);
+  try {
+    while (others.size() + 1 < threads) others.emplace_back(take);
+  } catch (const std::system_error&) {
+    // If the system allows no more threads, the running ones do the work.
   }
+  take();  // throws nothing: what work(i) throws is kept
+  for (std::thread& other : others) other.join();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

@@ -77,6 +77,8 @@ class JsonEvents {
     std::string_view what = failure.what();
     const std::size_t prefix = what.find(": ");
     if (prefix != std::string_view::npos) what.remove_prefix(prefix + 2);
+    // What was read of a string is left out: the file may not have been meant as input.
+    what = what.substr(0, what.find("; last read: '\""));
     tree_.refuse(line_of_token(), fmt::format("not valid JSON: {}", cut_utf8(what, 200)));
   }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "core/from_chars_real.h"
 #include "core/tree_builder.h"
 #include "core/utf8.h"
 
@@ -70,7 +71,7 @@ Node plain_scalar(const std::string& text) {
     const auto as_whole = std::from_chars(first, last, whole);
     if (as_whole.ec == std::errc{} && as_whole.ptr == last) return Node::integer(whole);
     double value = 0;
-    const auto as_double = std::from_chars(first, last, value);
+    const auto as_double = from_chars_real(first, last, value);
     if (as_double.ec == std::errc{} && as_double.ptr == last) return Node::number(value);
     return Node::string(text);  // out of the range of doubles
   }

@@ -80,7 +80,10 @@ ContentHash& ContentHash::add(std::int64_t number) {
   return *this;
 }
 
-ContentHash& ContentHash::add(double number) { return add(std::bit_cast<std::int64_t>(number)); }
+ContentHash& ContentHash::add(double number) {
+  append(&number, sizeof number);
+  return *this;
+}
 
 ContentHash& ContentHash::add(const Environment& e) {
   add(e.gpu)

@@ -34,4 +34,10 @@ std::filesystem::path default_database_path() {
       "MEMFATHOM_DB");
 }
 
+std::optional<std::filesystem::path> find_fleet_database_path() {
+  const char* chosen = std::getenv("MEMFATHOM_FLEET_DB");
+  if (chosen == nullptr || chosen[0] == '\0') return std::nullopt;
+  return chosen;
+}
+
 }  // namespace memfathom

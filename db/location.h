@@ -13,4 +13,8 @@ std::optional<std::filesystem::path> find_default_database_path();
 // The same for commands that need one: throws Error(kEnvironment) if none of these is set.
 std::filesystem::path default_database_path();
 
+// $MEMFATHOM_FLEET_DB: a database that others maintain, read in addition to one's own. nullopt if
+// it is not set.
+std::optional<std::filesystem::path> find_fleet_database_path();
+
 }  // namespace memfathom

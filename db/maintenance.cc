@@ -61,10 +61,11 @@ void check_id(const char* what, const std::string& id, const std::string& expect
 SampleFilter everything() {
   SampleFilter filter;
   filter.include_virtual = true;
+  filter.include_removed = true;
   return filter;
 }
 
-void check_ids(const Store& store, Connection& connection, std::vector<std::string>& problems) {
+void check_ids(const Store& store, std::vector<std::string>& problems) {
   for (const Run& run : store.runs()) check_id("run", run.id, rows::uid_of(run), problems);
   store.for_each_sample(everything(), [&](StoredSample&& stored) {
     check_id("sample", stored.id, rows::uid_of(stored.run, stored.number, stored.sample), problems);
@@ -75,14 +76,10 @@ void check_ids(const Store& store, Connection& connection, std::vector<std::stri
     check_id("baseline", baseline.id, rows::uid_of(baseline), problems);
   for (const Annotation& note : store.annotations(""))
     check_id("annotation", note.id, rows::uid_of(note), problems);
-  // Observations have no stored id to compare: every one must be found again by its content hash.
-  for (const Observation& observation : store.observations()) {
-    const std::string id = rows::uid_of(observation);
-    Query query(connection, "SELECT 1 FROM observations WHERE uid = ?", id);
-    if (!query.step())
-      problems.push_back(
-          fmt::format("an observation of {} was changed after it was stored", observation.gpu));
-  }
+  for (const StoredObservation& stored : store.stored_observations())
+    check_id("observation", stored.id, rows::uid_of(stored.observation), problems);
+  for (const Removal& removal : store.removals())
+    check_id("removal", removal.id, rows::uid_of(removal), problems);
 }
 
 std::string fingerprint(Connection& connection) {
@@ -99,6 +96,13 @@ std::string fingerprint(Connection& connection) {
       hash.add(uid);
     }
     hash.add("");  // the end of a table
+  }
+  // Not hashed if there are none: databases without removals have the fingerprint of schemas 1
+  // and 2.
+  Query removals(connection, "SELECT uid FROM removals ORDER BY uid");
+  for (std::string uid; removals.step();) {
+    removals.read(uid);
+    hash.add(uid);
   }
   return hash.uid();
 }
@@ -123,14 +127,16 @@ MergeCounts copy_missing(const Store& source, Connection& target) {
     position.next_number = stored.number;
     count(counts.samples, rows::insert_sample(target, position, stored.sample));
   });
-  for (const Observation& o : source.observations())
-    count(counts.observations, rows::insert_observation(target, o));
+  for (const StoredObservation& stored : source.stored_observations())
+    count(counts.observations, rows::insert_observation(target, stored.observation));
   for (const Calibration& c : source.calibrations())
     count(counts.calibrations, rows::insert_calibration(target, c));
   for (const Baseline& b : source.baselines())
     count(counts.baselines, rows::insert_baseline(target, b));
   for (const Annotation& a : source.annotations(""))
     count(counts.annotations, rows::insert_annotation(target, a));
+  for (const Removal& r : source.removals())
+    count(counts.removals, rows::insert_removal(target, r));
   return counts;
 }
 
@@ -168,7 +174,7 @@ StoreInfo Store::info() const {
     info.file_bytes = Bytes{static_cast<std::int64_t>(fs::file_size(connection_->path()))};
     info.fingerprint = fingerprint(*connection_);
     for (const char* table : {"environments", "runs", "samples", "observations", "calibrations",
-                              "baselines", "annotations"}) {
+                              "baselines", "annotations", "removals"}) {
       const std::string sql = fmt::format("SELECT count(*) FROM {}", table);
       info.tables.push_back({table, connection_->database().execAndGet(sql).getInt64()});
     }
@@ -189,7 +195,7 @@ std::vector<std::string> Store::check() const {
       check_schema(*connection_, problems);
       check_pages_and_keys(*connection_, problems);
       // Rows of damaged pages would only repeat the errors found so far.
-      if (problems.empty()) check_ids(*this, *connection_, problems);
+      if (problems.empty()) check_ids(*this, problems);
     });
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;

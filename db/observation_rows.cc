@@ -34,18 +34,21 @@ Insertion insert_observation(Connection& connection, const Observation& o) {
   return {std::move(uid), added > 0};
 }
 
-std::vector<Observation> observations(Connection& connection) {
-  std::vector<Observation> all;
+std::vector<StoredObservation> observations(Connection& connection) {
+  std::vector<StoredObservation> all;
   Query query(connection,
-              "SELECT job, metric, measured_bytes, fits, gpu, driver, cuda, cudnn, framework, "
+              "SELECT uid, job, metric, measured_bytes, fits, gpu, driver, cuda, cudnn, framework, "
               "framework_version, source,"
               " group_name, note FROM observations ORDER BY uid");
   while (query.step()) {
-    Observation& o = all.emplace_back();
+    StoredObservation& stored = all.emplace_back();
+    Observation& o = stored.observation;
     std::string metric;
-    query.read_all(o.job, metric, o.bytes, o.fits, o.gpu, o.driver, o.cuda, o.cudnn, o.framework,
-                   o.framework_version, o.source, o.group, o.note);
+    query.read_all(stored.id, o.job, metric, o.bytes, o.fits, o.gpu, o.driver, o.cuda, o.cudnn,
+                   o.framework, o.framework_version, o.source, o.group, o.note);
     o.metric = parsed(parse_metric(metric), connection, "metric", metric);
+    stored.removal = newest_removal(connection, stored.id);
+    if (stored.removal && !stored.removal->removed) stored.removal.reset();
   }
   return all;
 }

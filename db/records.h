@@ -25,15 +25,34 @@ struct Run {
   std::string cudnn_directory;
 };
 
+// Sets a sample or an observation aside, or takes it back: the one with the highest number decides.
+// What is set aside stays stored, and is left out wherever samples and observations are used.
+struct Removal {
+  std::string id;           // set by the store
+  std::string subject;      // the id of a sample or an observation
+  std::int64_t number = 1;  // of this subject; set by the store
+  bool removed = true;      // false: restored
+  std::string created;
+  std::string reason;
+};
+
+struct StoredObservation {
+  std::string id;
+  std::optional<Removal> removal;  // if it is set aside
+  Observation observation;
+};
+
 struct StoredSample {
   std::string id;
   std::string run;          // the id of its run
   std::int64_t number = 0;  // 1, 2, 3 within the run
   std::shared_ptr<const Environment> environment;
+  std::optional<Removal> removal;  // if it is set aside
   Sample sample;
 };
 
-// Empty fields match everything. Samples of virtual devices are found only if requested.
+// Empty fields match everything. Samples of virtual devices and removed ones are found only if
+// requested.
 struct SampleFilter {
   std::string run;
   std::string device_key;
@@ -42,6 +61,7 @@ struct SampleFilter {
   std::optional<bool> validation;
   bool only_ok = false;
   bool include_virtual = false;
+  bool include_removed = false;
 };
 
 // The output of `bench run`, stored under a name.
@@ -82,9 +102,10 @@ struct MergeCounts {
   int calibrations = 0;
   int baselines = 0;
   int annotations = 0;
+  int removals = 0;
 
   int total() const {
-    return runs + samples + observations + calibrations + baselines + annotations;
+    return runs + samples + observations + calibrations + baselines + annotations + removals;
   }
 };
 

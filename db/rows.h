@@ -57,7 +57,7 @@ void for_each_sample(Connection& connection, const SampleFilter& filter,
 
 std::string uid_of(const Observation& observation);
 Insertion insert_observation(Connection& connection, const Observation& observation);
-std::vector<Observation> observations(Connection& connection);
+std::vector<StoredObservation> observations(Connection& connection);  // removed ones too
 
 Insertion insert_calibration(Connection& connection,
                              const Calibration& calibration);  // under its own id
@@ -70,5 +70,11 @@ std::vector<Baseline> baselines(Connection& connection);
 std::string uid_of(const Annotation& annotation);
 Insertion insert_annotation(Connection& connection, const Annotation& annotation);
 std::vector<Annotation> annotations(Connection& connection, std::string_view subject);
+
+std::string uid_of(const Removal& removal);
+Insertion insert_removal(Connection& connection, const Removal& removal);
+std::vector<Removal> removals(Connection& connection);
+// The one that decides whether a sample or an observation is set aside.
+std::optional<Removal> newest_removal(Connection& connection, const std::string& subject);
 
 }  // namespace memfathom::rows

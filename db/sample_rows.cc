@@ -251,6 +251,9 @@ void for_each_sample(Connection& connection, const SampleFilter& filter,
                      status, s.status_note, s.allocated_peak, s.reserved_peak, s.device_peak,
                      s.device_metric, s.seconds_per_step, s.repeats, s.spread, s.stop_criterion);
       s.status = parsed(parse_sample_status(status), connection, "status", status);
+      stored.removal = newest_removal(connection, stored.id);
+      if (stored.removal && !stored.removal->removed) stored.removal.reset();
+      if (stored.removal && !filter.include_removed) continue;
       read_details(connection, row, s);
       visit(std::move(stored));
     }

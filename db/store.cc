@@ -168,8 +168,44 @@ bool Store::insert_observation(const Observation& observation) {
 }
 
 std::vector<Observation> Store::observations() const {
+  std::vector<Observation> used;
+  for (StoredObservation& stored : stored_observations()) {
+    if (!stored.removal) used.push_back(std::move(stored.observation));
+  }
+  return used;
+}
+
+std::vector<StoredObservation> Store::stored_observations() const {
   return guarded(connection_->path(), "reading observations",
                  [&] { return rows::observations(*connection_); });
+}
+
+bool Store::is_removed(const Observation& observation) const {
+  return guarded(connection_->path(), "reading observations", [&] {
+    const std::optional<Removal> newest =
+        rows::newest_removal(*connection_, rows::uid_of(observation));
+    return newest && newest->removed;
+  });
+}
+
+bool Store::set_removed(std::string_view subject, bool removed, std::string_view created,
+                        std::string_view reason) {
+  return written(*connection_, removed ? "removing a row" : "restoring a row", [&] {
+    Removal removal;
+    removal.subject = subject;
+    removal.removed = removed;
+    removal.created = created;
+    removal.reason = reason;
+    const std::optional<Removal> newest = rows::newest_removal(*connection_, removal.subject);
+    if ((newest && newest->removed) == removed) return false;
+    if (newest) removal.number = newest->number + 1;
+    return rows::insert_removal(*connection_, removal).added;
+  });
+}
+
+std::vector<Removal> Store::removals() const {
+  return guarded(connection_->path(), "reading removals",
+                 [&] { return rows::removals(*connection_); });
 }
 
 Calibration Store::save_calibration(Calibration calibration) {

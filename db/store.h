@@ -69,7 +69,16 @@ class Store {
 
   // Observations of real jobs. False if it already exists.
   bool insert_observation(const Observation& observation);
-  std::vector<Observation> observations() const;
+  std::vector<Observation> observations() const;  // without removed ones
+  std::vector<StoredObservation> stored_observations() const;
+  // Whether it was stored and then set aside.
+  bool is_removed(const Observation& observation) const;
+
+  // Sets a sample or an observation aside or, with `removed` false, takes it back. False if it
+  // already is so.
+  bool set_removed(std::string_view subject, bool removed, std::string_view created,
+                   std::string_view reason);
+  std::vector<Removal> removals() const;  // all, restored ones too
 
   // Calibrations. Saving sets id and, if empty, supersedes; returns the saved calibration.
   Calibration save_calibration(Calibration calibration);

@@ -154,6 +154,7 @@ std::string unusual_overhead(const Sample& sample, const Environment& environmen
   for (const StageReading& reading : sample.stages) {
     // Nothing is reserved at these stages. Our own kernels and libraries are not PyTorch's.
     const bool computed = reading.stage == "cublas" || reading.stage == "cudnn";
+    if (reading.stage == "communicator") return {};  // the figures are of jobs without any
     if (reading.stage != "context" && !(is_torch && computed)) continue;
     std::string why = outside_of(band_of(computed, environment, thousands), reading.stage,
                                  reading.device_used - baseline);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/collectives.h"
 #include "profiler/plan.h"
 
 namespace memfathom {
@@ -49,7 +50,7 @@ void diagonalize(Matrix& m) {
 double design_condition(const std::vector<Workload>& workloads) {
   Matrix gram{};
   for (const Workload& workload : workloads) {
-    if (workload.validation) continue;
+    if (workload.validation || workload.family == kCollectivesFamily) continue;
     const std::array<double, kColumns> row = row_of(workload.forecast.uses);
     for (std::size_t i = 0; i < kColumns; ++i)
       for (std::size_t j = 0; j < kColumns; ++j) gram[i][j] += row[i] * row[j];

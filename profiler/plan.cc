@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -71,12 +72,13 @@ std::int64_t next_batch(std::int64_t batch) {
   return power_of_two ? batch + batch / 2 : batch + batch / 3;
 }
 
+using JobOfBatch = std::function<std::string(std::int64_t batch)>;
+
 // The largest batch whose forecast is at most `target`; nullopt if a batch of one exceeds it.
-std::optional<Sized> sized(const ModelRow& row, Framework framework, const char* precision,
-                           Bytes target, const JobRunner& runner) {
+std::optional<Sized> sized(const JobOfBatch& job_of, Bytes target, const JobRunner& runner) {
   std::optional<Sized> best;
   for (std::int64_t batch = 1; batch <= kMaxBatchSize; batch = next_batch(batch)) {
-    std::string job = job_text(row, framework, precision, batch);
+    std::string job = job_of(batch);
     const Forecast forecast = runner.forecast(job);
     if (forecast.reserved > target) break;
     best = Sized{std::move(job), forecast};
@@ -84,26 +86,79 @@ std::optional<Sized> sized(const ModelRow& row, Framework framework, const char*
   return best;
 }
 
-void add(const ModelRow& row, Framework framework, const char* precision, const SizeRow& size,
-         Bytes ceiling, const JobRunner& runner, Plan& plan) {
-  const std::string name =
-      fmt::format("{}/{}/{}/{:.0f}MiB", row.family, row.variant, precision, size.target.mib());
+struct Candidate {
+  const char* family;
+  const char* variant;
+  const char* precision;
+  JobOfBatch job;
+  const char* execution = nullptr;  // of a PytorchRow
+};
+
+// What the probe gets: the job, and how it is executed, which a forecast does not know.
+std::string with_execution(std::string job, const char* execution) {
+  if (execution == nullptr) return job;
+  json document = parse_json_value(job, "the plan");
+  document.merge_patch(parse_json_value(execution, "the plan"));
+  return document.dump();
+}
+
+void add(const Candidate& candidate, const SizeRow& size, Bytes ceiling, const JobRunner& runner,
+         Plan& plan) {
+  const std::string name = fmt::format("{}/{}/{}/{:.0f}MiB", candidate.family, candidate.variant,
+                                       candidate.precision, size.target.mib());
   if (size.target > ceiling) {
     plan.left_out.push_back({name, fmt::format("beyond the ceiling of {}", to_string(ceiling))});
     return;
   }
-  std::optional<Sized> chosen = sized(row, framework, precision, size.target, runner);
+  std::optional<Sized> chosen = sized(candidate.job, size.target, runner);
   if (!chosen) {
     plan.left_out.push_back({name, "a batch of one already exceeds the target size"});
     return;
   }
-  const auto same = [&](const Workload& other) { return other.job == chosen->job; };
+  std::string job = with_execution(std::move(chosen->job), candidate.execution);
+  const auto same = [&](const Workload& other) { return other.job == job; };
   if (std::any_of(plan.workloads.begin(), plan.workloads.end(), same)) {
     plan.left_out.push_back({name, "the same job as a smaller size"});
     return;
   }
-  plan.workloads.push_back(
-      {name, row.family, std::move(chosen->job), size.validation, chosen->forecast});
+  // Without a replay there is nothing to validate.
+  const bool validates = size.validation && candidate.execution == nullptr;
+  plan.workloads.push_back({name, candidate.family, std::move(job), validates, chosen->forecast});
+}
+
+std::string pytorch_job(const PytorchRow& row, std::int64_t batch) {
+  json job{{"model", parse_json_value(pytorch_model(), "the plan")},
+           {"training",
+            {{"batch_size", batch},
+             {"precision", row.precision},
+             {"optimizer", "adamw"},
+             {"retain_graph", false}}}};
+  job.merge_patch(parse_json_value(row.changes, "the plan"));
+  return job.dump();
+}
+
+// Pure and mixed 16-bit precisions of a row; those of bf16 need Ampere.
+bool needs_bf16(const PytorchRow& row) { return std::string_view(row.precision).ends_with("bf16"); }
+
+void add_pytorch_rows(PlanLevel level, DeviceKind kind, Bytes ceiling, const JobRunner& runner,
+                      int compute_capability, Plan& plan) {
+  const bool lacks_bf16 = compute_capability > 0 && compute_capability < kAmpere;
+  for (const PytorchRow& row : pytorch_rows()) {
+    if (row.level > level || (kind == DeviceKind::kCpu && !row.on_cpu)) continue;
+    if (lacks_bf16 && needs_bf16(row)) {
+      plan.left_out.push_back({fmt::format("{}/{}/{}", row.family, row.variant, row.precision),
+                               "this GPU computes in bf16 by emulation"});
+      continue;
+    }
+    const Candidate candidate{row.family, row.variant, row.precision,
+                              [&](std::int64_t batch) { return pytorch_job(row, batch); },
+                              row.execution};
+    int sizes = 0;
+    for (const SizeRow& size : size_rows(kind)) {
+      if (size.level != PlanLevel::kStandard || ++sizes > 2) continue;
+      add(candidate, size, ceiling, runner, plan);
+    }
+  }
 }
 
 // cuDNN supports bf16 convolutions from Ampere on; older GPUs train in fp16.
@@ -133,10 +188,14 @@ Plan make_plan(std::string_view name, DeviceKind kind, Bytes ceiling, const JobR
       if (framework == Framework::kPytorch && type != precision.precision) continue;
       for (const SizeRow& size : size_rows(kind)) {
         if (std::max({model.level, precision.level, size.level}) > level) continue;
-        add(model, framework, type, size, ceiling, runner, plan);
+        add({model.family, model.variant, type,
+             [&](std::int64_t batch) { return job_text(model, framework, type, batch); }},
+            size, ceiling, runner, plan);
       }
     }
   }
+  if (framework == Framework::kPytorch)
+    add_pytorch_rows(level, kind, ceiling, runner, compute_capability, plan);
   return plan;
 }
 

@@ -87,6 +87,35 @@ constexpr auto kModels = std::to_array<ModelRow>({
      R"("implementation":"eager"}],"loss":"mean"})"},
 });
 
+constexpr const char* kDecoder =
+    R"({"input":{"shape":[256],"dtype":"int64"},"layers":[{"type":"embedding","vocab":32000,"size":256},)"
+    R"({"type":"repeat","times":4,"layers":[{"type":"transformer_block","style":"llama","hidden":256,)"
+    R"("heads":4,"ffn":704,"implementation":"sdpa"}]},{"type":"rms_norm","features":256},)"
+    R"({"type":"linear","in":256,"out":32000,"bias":false}],"loss":"cross_entropy"})";
+
+constexpr auto kPytorchRows = std::to_array<PytorchRow>({
+    {kStandard, "decoder", "v32000", "fp32", "{}", nullptr, /*on_cpu=*/true},
+    {kStandard, "decoder", "v32000", "amp-bf16", "{}"},
+    {kStandard, "decoder", "v32000", "bf16", "{}"},
+    {kStandard, "decoder", "v32000", "fp16", R"({"training":{"optimizer":"sgd"}})"},
+    {kStandard, "decoder", "v32000-expandable", "bf16",
+     R"({"allocator":{"options":"expandable_segments:True"}})"},
+    {kStandard, "decoder", "v32000-checkpointed", "bf16",
+     R"({"model":{"layers":[{"type":"embedding","vocab":32000,"size":256},{"type":"repeat","times":4,)"
+     R"("layers":[{"type":"checkpoint","layers":[{"type":"transformer_block","style":"llama",)"
+     R"("hidden":256,"heads":4,"ffn":704,"implementation":"sdpa"}]}]},{"type":"rms_norm",)"
+     R"("features":256},{"type":"linear","in":256,"out":32000,"bias":false}]}})"},
+    {kStandard, "decoder", "v32000-lora", "fp32",
+     R"({"training":{"lora":{"rank":8,"targets":"all-linear","dropout":0}}})", nullptr,
+     /*on_cpu=*/true},
+    {kStandard, "decoder", "v32000-lora", "bf16",
+     R"({"training":{"lora":{"rank":8,"targets":"all-linear","dropout":0,"precision":"bf16"}}})"},
+    {kStandard, "decoder", "v32000-8bit", "bf16", R"({"training":{"optimizer":"adamw-8bit"}})"},
+    {kStandard, "compiled", "v32000", "bf16", "{}", R"({"training":{"compile":true}})"},
+    {kStandard, "cuda-graph", "v32000", "bf16", R"({"training":{"optimizer":"sgd"}})",
+     R"({"execution":"cuda-graph"})"},
+});
+
 constexpr auto kCpuSizes = std::to_array<SizeRow>({
     {kQuick, 64_MiB, false},
     {kQuick, 112_MiB, true},
@@ -114,6 +143,10 @@ constexpr auto kGpuPrecisions =
 }  // namespace
 
 std::span<const ModelRow> model_rows() { return kModels; }
+
+std::span<const PytorchRow> pytorch_rows() { return kPytorchRows; }
+
+const char* pytorch_model() { return kDecoder; }
 
 std::span<const SizeRow> size_rows(DeviceKind kind) {
   switch (kind) {

@@ -39,6 +39,7 @@ std::string to_message(const ProbeReply& reply) {
               {"memory_free_bytes", reply.memory_free.count()},
               {"cudnn_directory", reply.cudnn_directory},
               {"resident_threads", reply.resident_threads},
+              {"devices", reply.devices},
               {"sample", reply.sample ? to_json(*reply.sample) : json(nullptr)}}
       .dump();
 }
@@ -65,6 +66,7 @@ ProbeReply reply_from(std::string_view message) {
     reply.memory_free = Bytes{document.at("memory_free_bytes").get<std::int64_t>()};
     reply.cudnn_directory = document.value("cudnn_directory", "");
     reply.resident_threads = document.value("resident_threads", std::int64_t{0});
+    reply.devices = document.value("devices", 0);
     if (!document.at("sample").is_null()) reply.sample = sample_from_json(document.at("sample"));
     return reply;
   });

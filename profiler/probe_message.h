@@ -28,6 +28,7 @@ struct ProbeReply {
   // Of the cuDNN that the framework loaded, which need not be the system's; empty: not reported.
   std::string cudnn_directory;
   std::int64_t resident_threads = 0;  // that the GPU can hold at once; 0: not reported
+  int devices = 0;  // on which ranks of a collective can run; 0: the probe runs none
   // The caller sets job, workload and family; the probe fills in the rest of the sample.
   std::optional<Sample> sample;
 };

@@ -58,6 +58,11 @@ constexpr std::array kScrubbed = {
     "CUDA_MODULE_LOADING=",
     "CUDA_MODULE_DATA_LOADING=",
     "CUDA_DEVICE_MAX_CONNECTIONS=",
+    "NCCL_MIN_NCHANNELS=",
+    "NCCL_MAX_NCHANNELS=",
+    "NCCL_MIN_CTAS=",
+    "NCCL_MAX_CTAS=",
+    "NCCL_BUFFSIZE=",
 };
 
 // `added` must outlive the result.

@@ -5,11 +5,12 @@
 #include <chrono>
 #include <functional>
 
+#include "kernels/framework/tensor/run_tracer.h"
 #include "kernels/memory/allocator/caching_allocator.h"
 #include "profiler/probe_target.h"
 #include "profiler/recording_workspaces.h"
-#include "profiler/run_tracer.h"
 #include "profiler/sampler.h"
+#include "profiler/trace_file.h"
 
 namespace memfathom {
 namespace {
@@ -145,15 +146,19 @@ Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTa
   }
   CachingAllocator caching(target.memory());
   target.prepare(caching);
+  std::optional<TraceFile> file;
   std::optional<RunTracer> tracer;
-  if (!request.trace.empty()) tracer.emplace(caching, request.trace, request.device);
+  if (!request.trace.empty()) {
+    file.emplace(request.trace, request.device);
+    tracer.emplace(caching, file->writer);
+  }
   Allocator& allocator = tracer ? static_cast<Allocator&>(*tracer) : caching;
 
   const MemoryMeter& meter = target.meter();
   Sampler sampler(meter, kSamplingInterval);
   run_job(request, runner, target, allocator, tracer ? &*tracer : nullptr, stages, sample);
   const Bytes sampled = sampler.stop();
-  if (tracer) tracer->finish();
+  if (file) file->writer.finish();
 
   const Bytes highest = std::max(stages.highest(), sampled);
   sample.device_peak = std::max(highest, meter.high_water().value_or(highest)) - stages.baseline();

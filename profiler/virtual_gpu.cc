@@ -81,6 +81,11 @@ void VirtualGpu::plant(std::string_view change) {
     truth_.context += parse_bytes(value);
     return;
   }
+  if (what == "defect") {
+    truth_.context += parse_bytes(value);
+    has_defect_ = true;
+    return;
+  }
   if (what == "slack") {
     truth_.slack += parse_bytes(value);
     return;
@@ -91,7 +96,7 @@ void VirtualGpu::plant(std::string_view change) {
   if (what != "workspace" || !is_number || !(factor > 0 && factor <= 100)) {
     throw Error(ErrorKind::kInput,
                 fmt::format("\"{}\" is not a known virtual GPU change; use context=300MiB, "
-                            "workspace=1.5 or slack=64MiB",
+                            "workspace=1.5, slack=64MiB or defect=300MiB",
                             change));
   }
   truth_.convolution_factor *= factor;
@@ -103,7 +108,7 @@ Environment VirtualGpu::environment() const {
   environment.gpu = "virtual:" + name_;
   environment.architecture = "virtual";
   environment.memory_total = kMemory;
-  environment.driver = "simulated" + planted_;
+  environment.driver = "simulated" + (has_defect_ ? "" : planted_);
   environment.framework = "memfathom";
   return environment;
 }

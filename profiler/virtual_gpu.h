@@ -17,8 +17,9 @@ class VirtualGpu final : public WorkspaceModel {
  public:
   // Creates "virtual:NAME", or a changed GPU,
   // "virtual:NAME+context=300MiB+workspace=1.5+slack=64MiB": the same GPU with a driver that uses
-  // that much more, to test whether the change is detected. Throws Error(kInput) for an empty or
-  // invalid name and for an unknown change.
+  // that much more, to test whether the change is detected. "+defect=300MiB" is one GPU that
+  // differs from others with the same driver: its environment does not show any change. Throws
+  // Error(kInput) for an empty or invalid name and for an unknown change.
   explicit VirtualGpu(std::string_view name);
 
   struct Truth {
@@ -43,6 +44,7 @@ class VirtualGpu final : public WorkspaceModel {
 
   std::string name_;
   std::string planted_;  // "+context=300MiB", empty if unchanged
+  bool has_defect_ = false;
   std::uint64_t hash_;
   Truth truth_;
 };

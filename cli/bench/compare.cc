@@ -36,22 +36,6 @@ double share_in(std::string_view text, const std::string& whole) {
   return *percent / 100;
 }
 
-// "5%", "256MiB" or both, separated by a comma. An unset limit never fails.
-void read_fail_threshold(const std::string& text, CompareOptions& options) {
-  options.fail_share = std::numeric_limits<double>::infinity();
-  options.fail_bytes = Bytes{std::numeric_limits<std::int64_t>::max()};
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view part = std::string_view(text).substr(at, end - at);
-    if (part.ends_with('%')) {
-      options.fail_share = share_in(part, text);
-    } else {
-      options.fail_bytes = parse_bytes(part);
-    }
-    at = end + 1;
-  }
-}
-
 Style style_of(const ComparedBenchmark& b) {
   if (b.severity == Severity::kFailure) return Style::kBad;
   if (b.severity == Severity::kWarning) return Style::kWarning;
@@ -175,6 +159,21 @@ void print_json(const BenchComparison& comparison, const std::vector<JobVerdictC
 }
 
 }  // namespace
+
+void read_fail_threshold(const std::string& text, CompareOptions& options) {
+  options.fail_share = std::numeric_limits<double>::infinity();
+  options.fail_bytes = Bytes{std::numeric_limits<std::int64_t>::max()};
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view part = std::string_view(text).substr(at, end - at);
+    if (part.ends_with('%')) {
+      options.fail_share = share_in(part, text);
+    } else {
+      options.fail_bytes = parse_bytes(part);
+    }
+    at = end + 1;
+  }
+}
 
 RequestedComparison requested_comparison(const char* command, const Arguments& arguments,
                                          const Context& context) {

@@ -19,6 +19,10 @@ struct RequestedComparison {
   ExitCode exit_code = ExitCode::kYes;
 };
 
+// Reads --fail-threshold: "5%", "256MiB" or both, separated by a comma; an unset limit never fails.
+// Throws Error(kUsage).
+void read_fail_threshold(const std::string& text, CompareOptions& options);
+
 // Parses the arguments of `bench compare` and compares. Throws Error(kUsage), naming `command`, and
 // Error(kInput).
 RequestedComparison requested_comparison(const char* command, const Arguments& arguments,

@@ -74,6 +74,7 @@ FitRow row_of(const Observation& observation, const ObservationFit& what,
 
 struct IndexedObservation {
   int number;
+  std::string id;
   Observation observation;
 };
 
@@ -92,11 +93,11 @@ std::vector<IndexedObservation> balanced_by_stack(const std::vector<IndexedObser
 std::vector<IndexedObservation> wanted_observations(const Store& store, const Gpu* gpu) {
   std::vector<IndexedObservation> wanted;
   int number = 0;
-  for (Observation& observation : store.observations()) {
+  for (StoredObservation& stored : store.stored_observations()) {
     ++number;
-    if (observation.metric != Metric::kDevice) continue;
-    if (gpu == nullptr || observation.gpu == gpu->name)
-      wanted.push_back({number, std::move(observation)});
+    if (stored.removal || stored.observation.metric != Metric::kDevice) continue;
+    if (gpu == nullptr || stored.observation.gpu == gpu->name)
+      wanted.push_back({number, std::move(stored.id), std::move(stored.observation)});
   }
   return gpu == nullptr ? balanced_by_stack(wanted) : wanted;
 }
@@ -106,12 +107,12 @@ FitInput input_of(const ObservationFit& what, const Gpu* gpu, const Store& store
   const LocalSession session(find_database(context));
   const Estimator& estimator = session.estimator();
   FitInput input;
-  for (const auto& [number, observation] : wanted_observations(store, gpu)) {
+  for (const auto& [number, id, observation] : wanted_observations(store, gpu)) {
     try {
       input.rows.push_back(row_of(observation, what, estimator, number));
       if (gpu == nullptr) input.rows.back().family = stack_of(observation);
     } catch (const Error& error) {
-      input.skipped.push_back(fmt::format("observation {}: {}", number, error.what()));
+      input.skipped.push_back(fmt::format("observation {}: {}", id.substr(0, 12), error.what()));
     }
   }
   return input;

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "cli/calibrate/estimator_runner.h"
 #include "core/architecture.h"
+#include "core/collectives.h"
 #include "core/error.h"
 #include "core/fitted_workspaces.h"
 #include "core/gpus.h"
+#include "core/json_value.h"
 #include "estimator/run/dry_run.h"
 #include "estimator/run/replayed_job.h"
 #include "estimator/run/stack_versions.h"
@@ -19,6 +23,7 @@
 #include "kernels/workspaces/architectures.h"
 #include "kernels/workspaces/cached_workspace_model.h"
 #include "kernels/workspaces/convolution_text.h"
+#include "profiler/plan_tables.h"
 
 namespace memfathom {
 namespace {
@@ -103,6 +108,49 @@ FitRow fit_row(const StoredSample& stored, const DryRunOptions& options) {
   return row;
 }
 
+// How much a stage added to the one before it; nullopt if the sample has not both.
+std::optional<Bytes> added_by(const Sample& sample, std::string_view stage) {
+  const auto at = std::find_if(sample.stages.begin(), sample.stages.end(),
+                               [&](const StageReading& one) { return one.stage == stage; });
+  if (at == sample.stages.begin() || at == sample.stages.end()) return std::nullopt;
+  return at->device_used - std::prev(at)->device_used;
+}
+
+// Moves the samples of several ranks out of `samples`: they have no job to replay.
+void take_collectives(std::vector<StoredSample>& samples, std::vector<CollectivesRow>& rows) {
+  std::erase_if(samples, [&](const StoredSample& stored) {
+    const Sample& sample = stored.sample;
+    if (sample.family != kCollectivesFamily) return false;
+    const std::optional<Bytes> first = added_by(sample, "communicator");
+    const std::optional<Bytes> second = added_by(sample, "second_communicator");
+    if (!first || !second) return true;
+    const nlohmann::json job = parse_json_value(sample.job, sample.workload);
+    CollectivesRow row;
+    row.ranks = job.at("collectives").at("ranks").get<int>();
+    if (const nlohmann::json& channels = job.at("collectives").at("channels"); !channels.is_null())
+      row.channels = channels.get<int>();
+    row.communicator = *first;
+    row.second_communicator = *second;
+    row.ddp = added_by(sample, "ddp");
+    row.fsdp = added_by(sample, "fsdp");
+    rows.push_back(row);
+    return true;
+  });
+}
+
+// Compiled jobs and CUDA graphs are measured; no replay says what they would take.
+void leave_out_unreplayed(std::vector<StoredSample>& samples, std::vector<std::string>& notes) {
+  const std::size_t left_out = std::erase_if(samples, [](const StoredSample& stored) {
+    return std::ranges::find(kUnreplayedFamilies, stored.sample.family) !=
+           kUnreplayedFamilies.end();
+  });
+  if (left_out > 0) {
+    notes.push_back(fmt::format(
+        "{} samples of compiled jobs and CUDA graphs are not part of the fit: neither is modelled",
+        left_out));
+  }
+}
+
 // The folder of the cuDNN that PyTorch loaded in the newest run of this environment that knows it.
 // Empty: not known, or not on this machine.
 std::string loaded_cudnn_directory(const Store& store, const Environment& environment,
@@ -131,10 +179,12 @@ std::string loaded_cudnn_directory(const Store& store, const Environment& enviro
   return {};
 }
 
+}  // namespace
+
 // PyTorch's library requests are not visible; queries cuDNN, as estimates do.
-std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
-                                              const std::string& cudnn_directory,
-                                              std::vector<std::string>& notes) {
+std::unique_ptr<WorkspaceModel> pytorch_workspaces(const Environment& environment,
+                                                   const std::string& cudnn_directory,
+                                                   std::vector<std::string>& notes) {
   const int capability = compute_capability(environment.architecture);
   const NearestArchitecture nearest = nearest_known_architecture(capability);
   if (nearest.differs) {
@@ -154,8 +204,6 @@ std::unique_ptr<WorkspaceModel> workspaces_of(const Environment& environment,
   }
   return std::move(opened.model);
 }
-
-}  // namespace
 
 FitOptions fit_options(const Environment& environment) {
   FitOptions options;
@@ -178,7 +226,9 @@ std::string calibration_gpu_name(const Environment& environment) {
 
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options) {
   FitInput input;
-  const std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
+  std::vector<StoredSample> samples = newest_per_job(store, environment, &input.failed);
+  take_collectives(samples, input.collectives);
+  leave_out_unreplayed(samples, input.notes);
   input.workspaces = fit_workspaces(workspace_rows(samples), options);
 
   std::unique_ptr<Device> cpu;
@@ -197,8 +247,8 @@ FitInput fit_input(const Store& store, const Environment& environment, const Fit
       break;
     case DeviceKind::kCuda:
       if (environment.framework != "pytorch") break;
-      asked = workspaces_of(environment, loaded_cudnn_directory(store, environment, input.notes),
-                            input.notes);
+      asked = pytorch_workspaces(
+          environment, loaded_cudnn_directory(store, environment, input.notes), input.notes);
       replay.workspaces = asked.get();
       break;
     case DeviceKind::kVirtual:

@@ -8,6 +8,7 @@
 #include "core/environment.h"
 #include "core/workspace.h"
 #include "db/store.h"
+#include "fitter/collectives_fit.h"
 #include "fitter/fit.h"
 
 namespace memfathom {
@@ -17,7 +18,8 @@ struct FitInput {
   std::vector<std::string> skipped;  // a sentence each: samples that could not be replayed
   std::vector<std::string> notes;    // a sentence each: assumptions of the replay
   WorkspaceFit workspaces;
-  int failed = 0;  // samples of other statuses
+  std::vector<CollectivesRow> collectives;  // of the samples of several ranks
+  int failed = 0;                           // samples of other statuses
 };
 
 // All samples of exactly this environment. The replay queries the libraries where possible (those
@@ -25,6 +27,12 @@ struct FitInput {
 // fitted to the recorded requests. The cuDNN that is asked is the one PyTorch loaded in the newest
 // run; where that is not known or no longer there, the system's, and a note says so.
 FitInput fit_input(const Store& store, const Environment& environment, const FitOptions& options);
+
+// What cuDNN asks for where PyTorch ran in this environment: the library in `cudnn_directory`
+// (empty: the system's), planned for its architecture. Assumptions are added to `notes`.
+std::unique_ptr<WorkspaceModel> pytorch_workspaces(const Environment& environment,
+                                                   const std::string& cudnn_directory,
+                                                   std::vector<std::string>& notes);
 
 // The device part of a calibration's name: the name in `memfathom gpus`, so that estimates find it;
 // "cpu"; or the driver's name.

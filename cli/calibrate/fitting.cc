@@ -65,6 +65,9 @@ FitResult fit_and_save(Store& store, const Environment& environment, const Conte
                         fitted.input.rows.size(),
                         std::count_if(fitted.input.rows.begin(), fitted.input.rows.end(),
                                       [](const FitRow& row) { return row.validation; }));
+  CollectivesFit collectives = fit_collectives(fitted.input.collectives, options.quantum);
+  for (const std::string& note : collectives.notes) context.warn(note);
+  append_coefficients(std::move(collectives.coefficients), calibration);
   fitted.saved = store.save_calibration(std::move(calibration));
   return fitted;
 }

@@ -6,13 +6,18 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "cli/calibrate/fitting.h"
 #include "cli/calibrate/profiling.h"
+#include "cli/calibrate/recorded_history.h"
 #include "cli/commands.h"
 #include "cli/database.h"
 #include "cli/render.h"
+#include "cli/text/history_text.h"
 #include "core/error.h"
 #include "core/file_descriptor.h"
 #include "core/json_io.h"
@@ -84,19 +89,36 @@ void print_plan(const PreparedProfile& prepared, bool details, Context& context)
     context.out << fmt::format("left out: {} ({})\n", one.name, one.why);
 }
 
-void print_samples(const ProfileResult& profiled, Context& context) {
+// PyTorch's record of the one workload, against its replay.
+std::optional<HistoryComparison> compare_history(const ProfileOptions& options,
+                                                 const PreparedProfile& prepared,
+                                                 const ProfileResult& profiled, Context& context) {
+  if (options.trace.empty() || options.framework != "pytorch" || profiled.samples.empty() ||
+      profiled.samples.front().status != SampleStatus::kOk)
+    return std::nullopt;
+  std::vector<std::string> notes;
+  HistoryComparison comparison =
+      compare_with_replay(options.trace, profiled.samples.front().job, prepared.environment,
+                          prepared.cudnn_directory, notes);
+  for (const std::string& note : notes) context.note(note);
+  return comparison;
+}
+
+void print_samples(const ProfileResult& profiled, const std::optional<HistoryComparison>& history,
+                   Context& context) {
   if (context.format == Format::kJson) {
     json samples = json::array();
     for (const Sample& sample : profiled.samples) samples.push_back(to_json(sample));
-    context.out << json{{"schema", "memfathom.profile/1"},
-                        {"run", profiled.run},
-                        {"interrupted", profiled.interrupted},
-                        {"samples", std::move(samples)}}
-                       .dump(2)
-                << '\n';
+    json document{{"schema", "memfathom.profile/1"},
+                  {"run", profiled.run},
+                  {"interrupted", profiled.interrupted},
+                  {"samples", std::move(samples)}};
+    if (history) document["history"] = history_json(*history);
+    context.out << document.dump(2) << '\n';
     return;
   }
   context.out << rendered(sample_table(profiled.samples, nullptr), context);
+  if (history && context.format != Format::kCsv) context.out << history_text(*history);
 }
 
 // Before anything is measured. Leaves the file as it is, or makes an empty one.
@@ -148,7 +170,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   }
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
   const ProfileResult profiled = profile(prepared, store, context);
-  print_samples(profiled, context);
+  print_samples(profiled, compare_history(options, prepared, profiled, context), context);
   if (!options.trace.empty()) require_recorded(profiled, options.trace);
   if (!profiled.interrupted) return ExitCode::kYes;
   context.note("interrupted; run the same command again to resume");

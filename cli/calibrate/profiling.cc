@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/parse_number.h"
 #include "core/progress.h"
+#include "profiler/collectives.h"
 #include "profiler/pytorch_probe.h"
 
 namespace memfathom {
@@ -47,6 +48,11 @@ void keep_matching(const std::string& filter, Plan& plan) {
   std::erase_if(plan.left_out, [&](const SkippedWorkload& left_out) {
     return left_out.name.find(filter) == std::string::npos;
   });
+  if (plan.workloads.empty() && !plan.left_out.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("no workload is left of the plan {}: {}: {}", plan.name,
+                            plan.left_out.front().name, plan.left_out.front().why));
+  }
   if (plan.workloads.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("no workload of the plan {} has \"{}\" in its name; --list shows them",
@@ -84,8 +90,6 @@ ProbeProgram probe_of(const ProfileOptions& options, Framework framework, Device
   if (framework == Framework::kOwn) return own_probe_program();
   if (kind == DeviceKind::kVirtual)
     throw Error(ErrorKind::kUsage, "PyTorch cannot run on a simulated GPU; use cpu or cuda:N");
-  if (!options.trace.empty())
-    throw Error(ErrorKind::kUsage, "--trace records memfathom's own layers; remove --framework");
   return pytorch_probe_program(options.python.value_or("python3"));
 }
 
@@ -125,6 +129,7 @@ void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--memory-ceiling", options.memory_ceiling);
   parser.option("--timeout", options.timeout);
   parser.option("--module-loading", options.module_loading);
+  parser.flag("--collectives", options.collectives);
 }
 
 PreparedProfile prepare(const ProfileOptions& options) {
@@ -143,6 +148,14 @@ PreparedProfile prepare(const ProfileOptions& options) {
   prepared.plan = make_plan(options.plan, name.kind, prepared.campaign.ceiling, EstimatorRunner(),
                             framework, compute_capability(answer.environment.architecture));
   prepared.plan_name = options.plan;
+  if (options.collectives) {
+    if (framework != Framework::kPytorch) {
+      throw Error(ErrorKind::kUsage,
+                  "--collectives measures communicators of PyTorch; add --framework pytorch");
+    }
+    add_collectives(name.kind, answer.devices, prepared.plan);
+    prepared.plan_name += "+collectives";
+  }
   if (!options.filter.empty()) {
     keep_matching(options.filter, prepared.plan);
     prepared.plan_name += ":" + options.filter;

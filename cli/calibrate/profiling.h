@@ -23,6 +23,7 @@ struct ProfileOptions {
   std::optional<double> timeout;              // seconds of one probe
   std::string module_loading;                 // "lazy" or "eager"; empty: CUDA's default
   std::string trace;
+  bool collectives = false;  // measure communicators of several ranks too
 };
 void declare(OptionParser& parser, ProfileOptions& options);
 

@@ -195,7 +195,7 @@ ExitCode run_capture(const Arguments& arguments, Context& context) {
   const LocalSession session(find_database(context));
   const EstimateAnswer answer =
       answer_estimate(input, {options.answer.explains, false}, session.estimator());
-  print_answer(answer, input, options.answer, context);
+  print_answer(answer, input, options.answer, session.estimator(), context);
   return verdict_code(answer.estimate, options.strict);
 }
 

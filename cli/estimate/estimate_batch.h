@@ -1,6 +1,7 @@
 // Batch estimates: one job per input line, one answer per output line, in order, on all cores.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -16,6 +17,9 @@ struct BatchOptions {
   std::function<JobInput(Node)> read;  // a line's job; called from several threads
   bool explains = false;
   bool strict = false;
+  bool slim = false;        // a few keys per line, equal jobs estimated once
+  int lines_before = 0;     // of the file, where a part of it is read
+  std::int64_t bytes = -1;  // only lines that begin within so many bytes; negative: all
 };
 
 // Returns kUsage if a line failed; the others are still answered. With strict, returns kUndecided

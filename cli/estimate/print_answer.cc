@@ -34,12 +34,11 @@ std::string hint_of(const std::vector<Suggestion>& suggestions, Language languag
          "\n";
 }
 
-const Trace& trace_of(const JobInput& input, const char* option) {
+const Trace& trace_of(const JobInput& input) {
   const Trace* trace = input.job.model.trace();
   if (trace == nullptr) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} needs a recorded step (model.trace); memfathom "
-                                               "capture train.py records one",
-                                               option));
+    throw Error(ErrorKind::kUsage,
+                "--by needs a recorded step (model.trace); memfathom capture train.py records one");
   }
   return *trace;
 }
@@ -72,14 +71,14 @@ ExitCode verdict_code(const Estimate& estimate, bool strict) {
 }
 
 void print_answer(const EstimateAnswer& answer, const JobInput& input, const AnswerOptions& options,
-                  Context& context) {
+                  const Estimator& estimator, Context& context) {
   std::optional<PeakHolders> holders;
   HolderKey key = HolderKey::kModule;
   if (!options.by.empty()) {
     key = parse_holder_key(options.by);
-    holders = peak_holders(trace_of(input, "--by"), key);
+    holders = peak_holders(trace_of(input), key);
   }
-  if (!options.snapshot.empty()) keep_snapshot(trace_of(input, "--snapshot-out"), options.snapshot);
+  if (!options.snapshot.empty()) keep_snapshot(estimator.history(input.job), options.snapshot);
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = answer_json(answer, input);
     if (holders) json["at_peak"] = holders_json(*holders, key);

@@ -11,13 +11,13 @@ namespace memfathom {
 struct AnswerOptions {
   bool explains = false;
   std::string by;        // of a recorded step: module, operation or line; empty: not asked for
-  std::string snapshot;  // the file that a recorded step is written to for memory_viz; empty: none
+  std::string snapshot;  // the file that the step is written to for memory_viz; empty: none
 };
 
-// In the context's format. Throws Error(kUsage) if `by` or `snapshot` is given for a job that is
-// not a recorded step.
+// In the context's format. Throws Error(kUsage) if `by` is given for a job that is not a recorded
+// step.
 void print_answer(const EstimateAnswer& answer, const JobInput& input, const AnswerOptions& options,
-                  Context& context);
+                  const Estimator& estimator, Context& context);
 
 // Whether the job fits; with `strict` an undecided answer has its own code.
 ExitCode verdict_code(const Estimate& estimate, bool strict);

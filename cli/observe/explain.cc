@@ -1,4 +1,5 @@
-// explain: what a recorded history held at its peak or failure, and how much was fragmentation.
+// explain: what a recorded history held at its peak or failure, how much was fragmentation, and how
+// it differs from the replay of a job.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,10 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "api/local_session.h"
 #include "cli/commands.h"
+#include "cli/database.h"
 #include "cli/option_parser.h"
+#include "cli/text/history_text.h"
 #include "cli/text/holders_text.h"
 #include "core/printable.h"
+#include "estimator/session/job_input.h"
 #include "kernels/memory/allocator/arithmetic_segments.h"
 #include "kernels/memory/allocator/caching_allocator.h"
 #include "kernels/memory/trace/replay.h"
@@ -23,9 +28,10 @@ struct Explained {
   Snapshot snapshot;
   HolderKey key = HolderKey::kLine;
   PeakHolders holders;
-  Bytes allocated_peak;            // of the replayed history
-  Bytes reserved_peak;             // likewise, with the allocator's defaults
-  Bytes reserved_peak_expandable;  // likewise, with expandable segments
+  Bytes allocated_peak;                         // of the replayed history
+  Bytes reserved_peak;                          // likewise, with the allocator's defaults
+  Bytes reserved_peak_expandable;               // likewise, with expandable segments
+  std::optional<HistoryComparison> comparison;  // with the replay of --job
 };
 
 Snapshot load(const std::string& path) {
@@ -135,7 +141,13 @@ nlohmann::ordered_json json_of(const Explained& explained) {
       {"reserved_peak_expandable_bytes", explained.reserved_peak_expandable.count()}};
   json["alive"] = holders_json(explained.holders, explained.key);
   json["advice"] = advice_of(explained);
+  if (explained.comparison) json["replay"] = history_json(*explained.comparison);
   return json;
+}
+
+ExitCode code_of(const Explained& explained) {
+  const bool differs = explained.comparison && !explained.comparison->differences.empty();
+  return differs ? ExitCode::kNo : ExitCode::kYes;
 }
 
 }  // namespace
@@ -145,20 +157,28 @@ ExitCode run_explain(const Arguments& arguments, Context& context) {
   std::string file;
   std::string by = "line";
   parser.positional("SNAPSHOT", file);
+  std::string job;
   parser.option("--by", by);
+  parser.option("--job", job);
   parser.parse(arguments);
-  const Explained explained = explain(file, parse_holder_key(by));
+  Explained explained = explain(file, parse_holder_key(by));
+  if (!job.empty()) {
+    const LocalSession session(find_database(context));
+    explained.comparison = compare_histories(explained.snapshot.trace,
+                                             session.estimator().history(read_job_file(job).job));
+  }
   if (context.format == Format::kJson) {
     context.out << json_of(explained).dump(2) << '\n';
-    return ExitCode::kYes;
+    return code_of(explained);
   }
   if (context.format != Format::kCsv) context.out << heading_of(explained);
   context.out << holders_text(explained.holders, explained.key, context);
   if (context.format != Format::kCsv) {
     for (const std::string& sentence : advice_of(explained))
       context.out << "- " << sentence << '\n';
+    if (explained.comparison) context.out << history_text(*explained.comparison);
   }
-  return ExitCode::kYes;
+  return code_of(explained);
 }
 
 }  // namespace memfathom

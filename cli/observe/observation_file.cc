@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <istream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -116,6 +118,20 @@ std::string json_of(const std::vector<std::string>& columns, const std::vector<s
   return "{" + text + "}";
 }
 
+// The columns of a CSV file. One that names none of ours was not meant as input, and its content is
+// not shown.
+std::vector<std::string> columns_of(const std::string& line, const std::string& where) {
+  std::vector<std::string> columns = csv_fields(line);
+  const bool ours = std::any_of(columns.begin(), columns.end(), [](const std::string& name) {
+    return name == "job" || name == "metric" || name == "bytes" || name == "fits";
+  });
+  if (ours) return columns;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: neither JSON nor the names of CSV columns, of which job, metric and "
+                          "bytes are needed; see memfathom observe --help for the format",
+                          where));
+}
+
 // Removes the byte order mark that Excel writes. What is not UTF-8 is refused here, because a row
 // of CSV becomes JSON before it is parsed.
 void check_encoding(std::string& line, const std::string& where, bool first) {
@@ -135,6 +151,11 @@ std::vector<Observation> read_observations(const std::filesystem::path& file,
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: cannot be read; give a file of CSV or JSON lines", file.string()));
   }
+  return read_observations(input, file, defaults);
+}
+
+std::vector<Observation> read_observations(std::istream& input, const std::filesystem::path& file,
+                                           const Observation& defaults) {
   std::vector<Observation> observations;
   std::vector<std::string> columns;
   std::string line;
@@ -143,7 +164,7 @@ std::vector<Observation> read_observations(const std::filesystem::path& file,
     check_encoding(line, fmt::format("{}:{}", file.string(), number), number == 1);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (!line.starts_with("{") && columns.empty()) {
-      columns = csv_fields(line);
+      columns = columns_of(line, fmt::format("{}:{}", file.string(), number));
       continue;
     }
     if (!columns.empty())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <vector>
 
 #include "core/sample.h"
@@ -13,6 +14,9 @@ namespace memfathom {
 // the job; values of a single phase are skipped. CSV starts with a line of column names. Throws
 // Error(kInput) with file and line, also for an unreadable job.
 std::vector<Observation> read_observations(const std::filesystem::path& file,
+                                           const Observation& defaults);
+// The same from a stream; `file` says where it comes from, and where paths of jobs start.
+std::vector<Observation> read_observations(std::istream& input, const std::filesystem::path& file,
                                            const Observation& defaults);
 
 }  // namespace memfathom

@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "estimator/job/patch.h"
 #include "estimator/json/estimate_json.h"
+#include "estimator/json/oom_json.h"
 #include "estimator/session/answer_job.h"
 #include "estimator/session/job_input.h"
 

@@ -4,7 +4,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
 #include "estimator/advise/recommend.h"
@@ -14,10 +13,7 @@
 
 namespace memfathom {
 
-// What follows from the figures, most important first.
-std::vector<std::string> oom_advice(const OomMessage& message);
 std::string oom_text(const OomMessage& message, const Context& context);
-nlohmann::ordered_json oom_json(const OomMessage& message);
 
 // The job that ran out of memory: its estimate, and the cheapest change with which it would fit.
 struct OomRemedy {

@@ -34,6 +34,14 @@ int store_observations(const std::vector<Observation>& observations, const Conte
   for (const Observation& observation : observations)
     added += store.insert_observation(observation) ? 1 : 0;
   batch.commit();
+  const auto removed = std::count_if(observations.begin(), observations.end(),
+                                     [&](const Observation& o) { return store.is_removed(o); });
+  if (removed > 0) {
+    context.warn(
+        fmt::format("{} of the observations were removed before and are not used; `memfathom "
+                    "observations restore` takes them back",
+                    removed));
+  }
   return added;
 }
 

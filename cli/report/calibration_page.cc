@@ -33,17 +33,23 @@ std::vector<Spread> spreads_of(const Calibration& calibration) {
 // A bar from the 5th to the 95th percentile for each group, with a tick at the median; at 1 the
 // measurement equals the prediction.
 std::string spread_chart(const std::vector<Spread>& spreads) {
-  constexpr double kWidth = 960, kLeft = 200, kRow = 26;
+  constexpr double kWidth = 960, kRow = 26;
+  constexpr double kCharacter = 7;  // its width
+  double left = 60;                 // the names of the groups stand there
   double least = 0.95, most = 1.05;
   for (const Spread& one : spreads) {
+    left = std::clamp(kCharacter * static_cast<double>(one.group.size()) + 16, left, kWidth / 2);
     least = std::min(least, one.low);
     most = std::max(most, one.high);
   }
   const auto x = [&](double ratio) {
-    return kLeft + (kWidth - kLeft - 40) * (ratio - least) / (most - least);
+    return left + (kWidth - left - 40) * (ratio - least) / (most - least);
   };
   const double bottom = kRow * static_cast<double>(spreads.size()) + 8;
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", kWidth, bottom + 24);
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"measured over predicted\">\n"
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">measured / predicted</text>\n",
+      kWidth, bottom + 42, kWidth - 8, bottom + 36);
   for (const double mark : {least, 1.0, most}) {
     svg += fmt::format(
         "<line x1=\"{0:.1f}\" y1=\"4\" x2=\"{0:.1f}\" y2=\"{1:.1f}\" class=\"{2}\"/>\n"
@@ -57,7 +63,7 @@ std::string spread_chart(const std::vector<Spread>& spreads) {
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"12\" "
         "fill=\"#88aacc\"/>\n"
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"3\" height=\"18\" fill=\"#4477aa\"/>\n",
-        kLeft - 8, y + 4, html_escaped(one.group), x(one.low), y - 6,
+        left - 8, y + 4, html_escaped(one.group), x(one.low), y - 6,
         std::max(x(one.high) - x(one.low), 1.0), x(one.median) - 1.5, y - 9);
     y += kRow;
   }
@@ -75,7 +81,7 @@ std::string spread_section(const Calibration& calibration) {
                     fmt::format("{:.3f}", one.low), fmt::format("{:.3f}", one.median),
                     fmt::format("{:.3f}", one.high)});
   }
-  return "<h2>Error</h2>\n" + spread_chart(spreads) +
+  return "<h2>Error</h2>\n" + html_scrolled(spread_chart(spreads)) +
          html_table({"jobs", "rows", "5th percentile", "median", "95th percentile"}, rows,
                     {1, 2, 3, 4}) +
          "<p class=\"dim\">Device memory measured over predicted, for rows that were left out of "

@@ -19,6 +19,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .key { display: inline-block; width: .8em; height: .8em; margin-right: .4em; border-radius: 2px; }
 .verdict { padding: .6rem .9rem; border-left: .4rem solid; margin: 1rem 0; }
 .fits { border-color: #228833; } .tight { border-color: #ccbb44; } .does_not_fit { border-color: #cc3311; } .unknown { border-color: #888; }
+.scroll { overflow-x: auto; } .scroll svg { min-width: 40rem; } td { overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--dim); }
 .grid { stroke: var(--rule); } .mark { stroke: var(--dim); stroke-dasharray: 2 3; } .line { stroke: var(--ink); stroke-width: 1.5; } .limit { stroke: #cc3311; stroke-width: 2; }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--dim) 12%, transparent); padding: .7rem; } .dim { color: var(--dim); }
@@ -39,7 +40,11 @@ std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
   };
   std::string html = "<table>\n" + cells(titles, "th");
   for (const HtmlRow& row : rows) html += cells(row, "td");
-  return html + "</table>\n";
+  return html_scrolled(html + "</table>\n");
+}
+
+std::string html_scrolled(std::string_view wide) {
+  return fmt::format("<div class=\"scroll\" tabindex=\"0\">\n{}</div>\n", wide);
 }
 
 std::string html_text_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,

@@ -18,6 +18,9 @@ std::string html_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
 std::string html_text_table(const HtmlRow& titles, const std::vector<HtmlRow>& rows,
                             const std::vector<std::size_t>& numbers);
 
+// What is wider than the screen scrolls by itself; the page does not.
+std::string html_scrolled(std::string_view wide);
+
 // A self-contained page: no scripts, no network. The title is plain text.
 std::string html_page(std::string_view title, std::string_view body);
 

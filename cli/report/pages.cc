@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +61,22 @@ std::string suggestions(const Estimate& estimate) {
          html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4});
 }
 
+// What to do if the job does not fit, each with all its changes.
+std::string fitting_section(const std::vector<Configuration>& configurations) {
+  if (configurations.empty()) return "";
+  std::vector<HtmlRow> rows;
+  for (const Configuration& one : configurations) {
+    std::string changes;
+    for (const std::string& change : one.changes) changes += (changes.empty() ? "" : "; ") + change;
+    rows.push_back({html_escaped(one.name), html_escaped(one.aim), to_string(one.device_peak),
+                    fmt::format("x{:.2f}", one.time_factor),
+                    one.trains_the_same ? "same" : "different", html_escaped(changes)});
+  }
+  return "<h2>Configurations that fit</h2>\n" +
+         html_table({"configuration", "aim", "device peak", "time", "training", "changes"}, rows,
+                    {2, 3});
+}
+
 std::string frontier_section(const Estimate& estimate, const std::vector<FrontierPoint>& frontier) {
   if (frontier.empty()) return "";
   std::vector<HtmlRow> rows;
@@ -73,7 +90,8 @@ std::string frontier_section(const Estimate& estimate, const std::vector<Frontie
                     html_escaped(changes.empty() ? "none" : changes),
                     html_escaped(point.time_basis)});
   }
-  return "<h2>Memory against time</h2>\n" + frontier_chart(frontier, estimate.verdict.available) +
+  return "<h2>Memory against time</h2>\n" +
+         html_scrolled(frontier_chart(frontier, estimate.verdict.available)) +
          html_table({"time", "device peak", "host", "fits", "training", "changes", "basis"}, rows,
                     {0, 1, 2}) +
          "<p class=\"dim\">Nothing else is better in both. Times are computed from FLOPs and bytes "
@@ -82,9 +100,12 @@ std::string frontier_section(const Estimate& estimate, const std::vector<Frontie
 
 std::string remarks(const Estimate& estimate) {
   std::string items;
+  std::set<std::string_view> said;
   const auto add = [&](std::string_view kind, const std::vector<std::string>& sentences) {
-    for (const std::string& sentence : sentences)
-      items += fmt::format("<li><b>{}:</b> {}</li>\n", kind, html_escaped(sentence));
+    for (const std::string& sentence : sentences) {
+      if (said.insert(sentence).second)
+        items += fmt::format("<li><b>{}:</b> {}</li>\n", kind, html_escaped(sentence));
+    }
   };
   add("warning", estimate.warnings);
   add("not modelled", estimate.not_modelled);
@@ -106,27 +127,29 @@ std::string explanations(const Estimate& estimate) {
          "</ul>\n</details>\n";
 }
 
-std::string timeline_section(const Timeline& timeline) {
-  const std::string chart = timeline_chart(timeline);
+std::string timeline_section(const Timeline& timeline, const Estimate& estimate) {
+  const std::string chart = timeline_chart(timeline, estimate.verdict.available);
   if (chart.empty()) return "";
-  return "<h2>Memory during loading and two iterations</h2>\n" + chart +
+  return "<h2>Memory during loading and two iterations</h2>\n" + html_scrolled(chart) +
          "<p class=\"dim\">Areas: live tensors, one step per allocation (not to scale in time). "
-         "Line: memory reserved by the caching allocator.</p>\n";
+         "Line: memory reserved by the caching allocator. Point at it for what is alive.</p>\n";
 }
 
 }  // namespace
 
 std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline,
-                        const std::vector<FrontierPoint>& frontier) {
+                        const std::vector<FrontierPoint>& frontier,
+                        const std::vector<Configuration>& configurations) {
   const std::string job = describe(input.document, input.job);
   std::string html;
   html += fmt::format("<h1>{}</h1>\n", html_escaped(job_text(job, estimate)));
   html += fmt::format("<p class=\"verdict {}\">{}<br>{}</p>\n", to_string(estimate.verdict.status),
                       html_escaped(verdict_sentence(estimate, false)),
                       html_escaped(totals_sentence(estimate)));
-  html += peak_chart(estimate) + components(estimate) + suggestions(estimate);
+  html += html_scrolled(peak_chart(estimate)) + components(estimate);
+  html += fitting_section(configurations) + suggestions(estimate);
   html += frontier_section(estimate, frontier);
-  html += timeline_section(timeline) + phases(estimate) + remarks(estimate);
+  html += timeline_section(timeline, estimate) + phases(estimate) + remarks(estimate);
   html += explanations(estimate);
   html += fmt::format("<details><summary>The job</summary>\n<pre>{}</pre>\n</details>\n",
                       html_escaped(to_yaml(input.document)));

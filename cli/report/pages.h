@@ -14,9 +14,10 @@
 namespace memfathom {
 
 // External text is escaped; the page contains no scripts.
-// `frontier` may be empty.
+// `frontier` and `configurations` (those that fit, if the job does not) may be empty.
 std::string report_page(const JobInput& input, const Estimate& estimate, const Timeline& timeline,
-                        const std::vector<FrontierPoint>& frontier);
+                        const std::vector<FrontierPoint>& frontier,
+                        const std::vector<Configuration>& configurations);
 std::string calibration_page(const ListedCalibration& listed);
 std::string bench_page(const RequestedComparison& asked);
 

@@ -32,15 +32,16 @@ ExitCode report_estimate(const Arguments& arguments, Context& context) {
   const Estimator& estimator = session.estimator();
   Estimate estimate = estimator.estimate_as_run(input.job, true);
   input.annotate(estimate);
-  if (estimate.verdict.status == VerdictStatus::kDoesNotFit)
-    estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
-  std::vector<FrontierPoint> points;
-  if (frontier) {
+  Recommendation found;
+  const bool fails = estimate.verdict.status == VerdictStatus::kDoesNotFit;
+  if (fails || frontier) {
     RecommendOptions options;
-    options.frontier = true;
-    points = answer_recommend(input, options, estimator).recommendation.frontier;
+    options.frontier = frontier;
+    found = answer_recommend(input, options, estimator).recommendation;
   }
-  context.out << report_page(input, estimate, estimator.timeline(input.job), points);
+  if (fails) estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
+  context.out << report_page(input, estimate, estimator.timeline(input.job), found.frontier,
+                             fails ? found.configurations : std::vector<Configuration>{});
   return estimate.verdict.status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kYes;
 }
 

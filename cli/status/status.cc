@@ -8,7 +8,9 @@
 #include "cli/database.h"
 #include "cli/option_parser.h"
 #include "cli/render.h"
+#include "cli/status/ages.h"
 #include "cli/status/device_report.h"
+#include "cli/status/openmetrics.h"
 #include "core/json_io.h"
 #include "db/store.h"
 
@@ -119,6 +121,54 @@ void print_details(const DeviceReport& device, const std::vector<Match>& matches
     context.out << "  " << missing << '\n';
 }
 
+std::string metrics_of(const MachineReport& machine, const std::vector<Calibration>& stored) {
+  OpenMetrics metrics;
+  metrics.family("memfathom_device_memory_bytes",
+                 "Memory of a device: total, used, free, and reserved by the driver.");
+  for (const DeviceReport& device : machine.devices) {
+    for (const auto& [kind, bytes] :
+         {std::pair{"total", std::optional(device.total)}, std::pair{"used", device.used},
+          std::pair{"free", device.free}, std::pair{"reserved", device.reserved}}) {
+      if (bytes)
+        metrics.sample({{"device", device.name}, {"gpu", device.environment.gpu}, {"kind", kind}},
+                       bytes->count());
+    }
+  }
+  metrics.family("memfathom_process_memory_bytes", "Memory of a process on a device.");
+  for (const DeviceReport& device : machine.devices) {
+    for (const GpuProcess& process : device.processes) {
+      if (process.used)
+        metrics.sample(
+            {{"device", device.name}, {"pid", std::to_string(process.pid)}, {"name", process.name}},
+            process.used->count());
+    }
+  }
+  metrics.family("memfathom_device_usable", "1 if the device can be used, else 0.");
+  for (const DeviceReport& device : machine.devices)
+    metrics.sample({{"device", device.name}}, device.problem.empty() ? 1 : 0);
+  const auto for_each_match = [&](const auto& add) {
+    for (const DeviceReport& device : machine.devices) {
+      for (const Match& match : matches_of(device, stored))
+        add(OpenMetrics::Labels{{"device", device.name},
+                                {"calibration", match.calibration.name},
+                                {"framework", match.calibration.environment.framework}},
+            match);
+    }
+  };
+  metrics.family("memfathom_calibration_created_timestamp_seconds",
+                 "When the calibration of a device was made.");
+  for_each_match([&](const OpenMetrics::Labels& labels, const Match& match) {
+    if (const auto created = seconds_of(match.calibration.created))
+      metrics.sample(labels, *created);
+  });
+  metrics.family("memfathom_calibration_stale",
+                 "1 if driver or libraries differ from those of the calibration.");
+  for_each_match([&](const OpenMetrics::Labels& labels, const Match& match) {
+    metrics.sample(labels, match.status == "stale" ? 1 : 0);
+  });
+  return metrics.text();
+}
+
 }  // namespace
 
 ExitCode run_status(const Arguments& arguments, Context& context) {
@@ -129,6 +179,10 @@ ExitCode run_status(const Arguments& arguments, Context& context) {
   const std::vector<Calibration> stored =
       store ? store->calibrations() : std::vector<Calibration>{};
 
+  if (context.format == Format::kOpenMetrics) {
+    context.out << metrics_of(machine, stored);
+    return ExitCode::kYes;
+  }
   if (context.format == Format::kJson) {
     json devices = json::array();
     for (const DeviceReport& device : machine.devices)

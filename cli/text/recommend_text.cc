@@ -185,7 +185,11 @@ std::string configuration_text(const Configuration& configuration, const std::st
   text += translated(
       language, ", about {} the time ({})",
       {time_text(configuration.time_factor), translated(language, configuration.time_basis)});
-  if (!configuration.trains_the_same) text += translated(language, "; this is different training");
+  if (!configuration.trains_the_same) {
+    text += translated(language, input.job.training.mode == Mode::kTrain
+                                     ? "; this is different training"
+                                     : "; the answers differ a little");
+  }
   text += markdown ? "\n\n" : "\n";
   return text + (input.has_foreign_files()
                      ? in_source_format(patch_of(configuration.patch), input, context)

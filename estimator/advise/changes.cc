@@ -280,11 +280,11 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
     add_hosted_training(job, changes);
   } else if (job.training.quantization == Quantization::kNone) {
     changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower",
-                       ChangeGroup::kTrainable, ChangeKind::kDifferent, 0,
+                       ChangeGroup::kTrainable, ChangeKind::kFewerBits, 0,
                        one("training.quantization", Node::string("int8"))});
     changes.push_back({"nf4", "quantization none -> nf4",
                        "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable,
-                       ChangeKind::kDifferent, 1,
+                       ChangeKind::kFewerBits, 1,
                        one("training.quantization", Node::string("nf4"))});
   }
   add_offload(job, changes);

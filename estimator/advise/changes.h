@@ -40,6 +40,7 @@ enum class ChangeKind : std::uint8_t {
   kBatch,             // smaller passes, the same effective batch
   kSharding,          // traffic between the GPUs
   kDifferent,         // the result: fewer bits, adapters, another optimizer
+  kFewerBits,         // a little accuracy of the answers: of jobs that do not train
   kOffloadOptimizer,  // host memory, and a step on the host
   kOffload,           // weights or activations over the host's link in every pass
   kSample,            // what the model sees of a sample
@@ -52,6 +53,7 @@ inline constexpr auto kEnumNames<ChangeKind> =
                                          {ChangeKind::kBatch, "batch"},
                                          {ChangeKind::kSharding, "sharding"},
                                          {ChangeKind::kDifferent, "different training"},
+                                         {ChangeKind::kFewerBits, "fewer bits"},
                                          {ChangeKind::kOffloadOptimizer, "optimizer offload"},
                                          {ChangeKind::kOffload, "offload"},
                                          {ChangeKind::kSample, "smaller samples"}});
@@ -60,7 +62,8 @@ constexpr std::string_view to_string(ChangeKind kind) { return enum_name(kind); 
 
 // Whether the result is that of the unchanged job, up to rounding and the order of sums.
 constexpr bool trains_the_same(ChangeKind kind) {
-  return kind != ChangeKind::kDifferent && kind != ChangeKind::kSample;
+  return kind != ChangeKind::kDifferent && kind != ChangeKind::kFewerBits &&
+         kind != ChangeKind::kSample;
 }
 
 struct SingleChange {

@@ -17,9 +17,13 @@ namespace {
 // and about three kernels for each module with parameters.
 constexpr double kLaunch = 10e-6;
 constexpr double kKernelsPerLayer = 3;
+// An 8-bit product casts and quantizes its input, looks for outlying columns, multiplies both kinds
+// and joins them (bitsandbytes' MatMul8bitLt.forward with its default threshold).
+constexpr double kMoreKernelsOfInt8 = 6;
 // AdamW reads weight, gradient and two states and writes all but the gradient, in fp32.
 constexpr double kAdamBytes = 28;
-constexpr double kHalf = 2;  // bytes of a 16-bit number
+constexpr double kHalf = 2;              // bytes of a 16-bit number
+constexpr double kMatricesOfExpert = 3;  // gate, up and down
 
 double bytes_of(const Estimate& estimate, Component component) {
   double bytes = 0;
@@ -50,7 +54,8 @@ double first_of(const Node& config, std::initializer_list<std::string_view> keys
 // What the FLOPs of a language model follow from; 0: its configuration does not say.
 struct Shape {
   double hidden = 0, layers = 0;
-  double active_share = 1;  // of the parameters, that a token passes: less than 1 with experts
+  double experts = 0, used = 0;  // in a layer, and of them by a token
+  double active_share = 1;       // of the parameters, that a token passes: less than 1 with experts
 };
 
 Shape shape_of(const Job& job, double parameters) {
@@ -61,15 +66,24 @@ Shape shape_of(const Job& job, double parameters) {
   shape.hidden = first_of(config, {"hidden_size", "text_config.hidden_size", "n_embd", "d_model"});
   shape.layers = first_of(
       config, {"num_hidden_layers", "text_config.num_hidden_layers", "n_layer", "num_layers"});
-  const double experts = first_of(config, {"num_local_experts", "num_experts", "n_routed_experts"});
-  const double used = first_of(config, {"num_experts_per_tok", "num_experts_per_token"});
+  shape.experts = first_of(config, {"num_local_experts", "num_experts", "n_routed_experts"});
+  shape.used = first_of(config, {"num_experts_per_tok", "num_experts_per_token"});
   const double width = first_of(config, {"moe_intermediate_size", "intermediate_size"});
-  if (experts > used && used > 0) {
-    const double of_experts =
-        std::min(parameters, shape.layers * experts * 3 * shape.hidden * width);
-    shape.active_share = 1 - of_experts * (1 - used / experts) / parameters;
+  if (shape.experts > shape.used && shape.used > 0) {
+    const double of_experts = std::min(
+        parameters, shape.layers * shape.experts * kMatricesOfExpert * shape.hidden * width);
+    shape.active_share = 1 - of_experts * (1 - shape.used / shape.experts) / parameters;
   }
   return shape;
+}
+
+// The modules that so many tokens pass. Where each expert has modules of its own (quantized ones
+// have), those of experts that no token is sent to are not called.
+double called_modules(const Estimate& estimate, const Shape& shape, double tokens) {
+  const auto modules = static_cast<double>(estimate.layers);
+  const double of_experts = shape.layers * shape.experts * kMatricesOfExpert;
+  if (of_experts == 0 || modules <= of_experts) return modules;
+  return modules - of_experts * (1 - std::min(1.0, tokens * shape.used / shape.experts));
 }
 
 bool is_16_bit(const Job& job) {
@@ -100,17 +114,25 @@ double forward_time(const Job& job, const Estimate& estimate, const GpuSpeed& sp
   const double flops =
       tokens * (2 * parameters * shape.active_share + 2 * shape.layers * shape.hidden * length);
   const double rate = is_16_bit(job) ? speed.flops_16_bit : speed.flops_32_bit;
-  const double launches =
-      static_cast<double>(estimate.layers) * kKernelsPerLayer * kLaunch / divided;
+  const double kernels =
+      kKernelsPerLayer +
+      (job.training.quantization == Quantization::kInt8 ? kMoreKernelsOfInt8 : 0);
+  const auto launches = [&](double rows) {
+    return called_modules(estimate, shape, rows) * kernels * kLaunch / divided;
+  };
   const double whole =
-      std::max({flops / rate / divided, tokens > 0 ? 0 : 2 * written / speed.memory, launches});
-  // Each further token of a sequence reads the weights and the cache again.
+      std::max({flops / rate / divided, tokens > 0 ? 0 : 2 * written / speed.memory,
+                launches(std::max(tokens, 1.0))});
+  // Each further token of a sequence reads the weights and the cache again; quantized weights as
+  // they are stored (bitsandbytes' gemm_4bit and int8_scaled_mm, the kernels of GPTQ and AWQ).
   const double batch = static_cast<double>(job.training.batch_size);
-  const double read = std::min(1.0, shape.active_share * batch) * parameters *
-                          (is_16_bit(job) ? kHalf : 2 * kHalf) / divided +
-                      bytes_of(estimate, Component::kKvCache);
+  const double stored = job.training.quantization == Quantization::kNone
+                            ? parameters * (is_16_bit(job) ? kHalf : 2 * kHalf) / divided
+                            : bytes_of(estimate, Component::kParameters);
+  const double read =
+      std::min(1.0, shape.active_share * batch) * stored + bytes_of(estimate, Component::kKvCache);
   const double token = std::max({batch * 2 * parameters * shape.active_share / rate / divided,
-                                 read / speed.memory, launches});
+                                 read / speed.memory, launches(batch)});
   return whole + (forward_passes(job) - 1) * token;
 }
 
@@ -126,13 +148,37 @@ double passes(const Job& job, const Estimate& estimate) {
   return count;
 }
 
-// Bits are unpacked into 16-bit weights before each product, forward and backward.
-double dequantization(const Job& job, const Estimate& estimate, double times,
+// How often the weights are unpacked into 16-bit ones for one micro-batch: before each product of
+// many rows, of 8-bit weights only for the gradient of their input (bitsandbytes'
+// autograd/_functions.py, MatMul4Bit and MatMul8bitLt).
+double unpackings(const Job& job) {
+  const bool trains = job.training.mode == Mode::kTrain;
+  switch (job.training.quantization) {
+    case Quantization::kNone: return 0;
+    case Quantization::kInt8: return trains ? 1 : 0;
+    case Quantization::kNf4:
+    case Quantization::kNf4Double:
+    case Quantization::kGptq:
+    case Quantization::kAwq:
+    case Quantization::kFp8:
+    case Quantization::kMxfp4: break;
+  }
+  const bool repeats = job.training.settings.checkpointing == Checkpointing::kFull;
+  return trains ? (repeats ? 3 : 2) : 1;
+}
+
+double dequantization(const Job& job, const Estimate& estimate, double micro_steps,
                       const GpuSpeed& speed) {
-  if (job.training.quantization == Quantization::kNone) return 0;
+  const double times = micro_steps * unpackings(job);
+  if (times == 0) return 0;
+  const auto parameters = static_cast<double>(std::max<std::int64_t>(estimate.parameter_count, 1));
   const double frozen = static_cast<double>(estimate.parameter_count - estimate.trainable_count);
   const double packed = bytes_of(estimate, Component::kParameters);
-  return times * (packed + 2 * kHalf * frozen) / speed.memory;
+  const double tokens =
+      static_cast<double>(std::max<std::int64_t>(job.training.settings.sequence_length, 1)) *
+      static_cast<double>(job.training.batch_size);
+  const double touched = std::min(1.0, tokens * shape_of(job, parameters).active_share);
+  return times * touched * (packed + 2 * kHalf * frozen) / speed.memory;
 }
 
 // Bytes over the GPUs' links in one optimizer step (Rajbhandari et al., ZeRO, 2020, section 7): a
@@ -173,7 +219,7 @@ StepTime step_time(const Job& job, const Estimate& estimate, const GpuSpeed& spe
   time.compute = micro_steps * forward * passes(job, estimate);
   const double backward = time.compute - micro_steps * forward;
   const double uses = micro_steps * (trains ? 2 : forward_passes(job));  // of each weight
-  time.memory = dequantization(job, estimate, uses, speed);
+  time.memory = dequantization(job, estimate, micro_steps, speed);
   // Each pass after the first reads the sum so far and writes it again.
   time.memory += 3 * (micro_steps - 1) * gradients / speed.memory;
   if (parallel.offload_optimizer) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string_view>
 #include <utility>
 
@@ -36,6 +37,9 @@ double variance_of_constants(const DryRun& run, const Calibration* calibration) 
   }
   return variance;
 }
+
+// Standard deviations beyond which a normal distribution has nothing left to tell apart.
+constexpr double kFarthest = 8;
 
 double normal_below(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
 
@@ -104,26 +108,44 @@ void DefaultSpread::add_part(const char* name, double below, double above, std::
                     clamped_bytes(kNormalQuantile90 * above), std::move(text)});
 }
 
-double DefaultSpread::probability_below(double total) const {
-  double sum = 0;
+DefaultSpread::Below DefaultSpread::below(double total) const {
+  const double density_scale = std::sqrt(2.0 * std::numbers::pi);
+  Below sum;
   for (const double deviation : deviations_) {
     const double room = total - middle_ - deviation;
     const double side = room < 0 ? below_ : above_;
-    sum += side > 0 ? normal_below(room / side) : (room < 0 ? 0.0 : 1.0);
+    if (std::abs(room) < kFarthest * side) {
+      const double z = room / side;
+      sum.probability += normal_below(z);
+      sum.density += std::exp(-z * z / 2) / (side * density_scale);
+    } else {
+      sum.probability += room < 0 ? 0.0 : 1.0;
+    }
   }
-  return sum / static_cast<double>(deviations_.size());
+  const auto count = static_cast<double>(deviations_.size());
+  return {sum.probability / count, sum.density / count};
 }
 
+// Newton's steps, halvings where they leave the bracket or crawl.
 double DefaultSpread::quantile(double share) const {
-  constexpr double kFarthest = 8;  // standard deviations; further ones are not told apart
-  constexpr int kHalvings = 48;
+  constexpr double kCloseEnough = 1e-3;  // of a byte
+  constexpr int kMostSteps = 96;
   double low = middle_ + deviations_.front() - kFarthest * below_;
   double high = middle_ + deviations_.back() + kFarthest * above_;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (probability_below(middle) < share ? low : high) = middle;
+  double at = middle_;
+  double last_step = high - low;
+  for (int i = 0; i < kMostSteps && high - low > kCloseEnough; ++i) {
+    const Below here = below(at);
+    (here.probability < share ? low : high) = at;
+    const double newton = at - (here.probability - share) / here.density;
+    const bool is_useful =
+        newton > low && newton < high && std::abs(newton - at) < std::abs(last_step) / 2;
+    const double next = is_useful ? newton : (low + high) / 2;
+    last_step = next - at;
+    at = next;
+    if (is_useful && std::abs(last_step) < kCloseEnough) break;
   }
-  return high;
+  return at;
 }
 
 PredictionInterval DefaultSpread::interval(double level) const {
@@ -132,7 +154,7 @@ PredictionInterval DefaultSpread::interval(double level) const {
 }
 
 double DefaultSpread::probability_fits(Bytes available) const {
-  return std::clamp(probability_below(static_cast<double>(available.count())), 0.001, 0.999);
+  return std::clamp(below(static_cast<double>(available.count())).probability, 0.001, 0.999);
 }
 
 }  // namespace memfathom

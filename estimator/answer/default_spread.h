@@ -43,7 +43,11 @@ class DefaultSpread {
 
  private:
   void add_part(const char* name, double below, double above, std::string text);
-  double probability_below(double total) const;
+  // The distribution's value and slope.
+  struct Below {
+    double probability = 0, density = 0;
+  };
+  Below below(double total) const;
   double quantile(double share) const;
 
   double middle_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -91,7 +90,9 @@ std::vector<ComponentLine> constant_lines(const ReplayedJob& job, const Constant
     add_line(lines, {constant.component, "", Bytes{bytes[i]},
                      constant_source(calibration, constant.name), std::string(constant.name)});
   }
-  std::ranges::stable_sort(lines, {}, &ComponentLine::component);
+  std::stable_sort(lines.begin(), lines.end(), [](const ComponentLine& a, const ComponentLine& b) {
+    return a.component < b.component;
+  });
   return lines;
 }
 
@@ -153,9 +154,11 @@ bool is_dense(const Node& layers) {
   return std::all_of(items.begin(), items.end(), [](const Node& layer) {
     if (layer.is_list()) return is_dense(layer);  // a branch of concat
     const Node* type = layer.find("type");
-    if (type == nullptr || std::ranges::find(kDenseTypes, type->as_string()) == kDenseTypes.end())
+    if (type == nullptr ||
+        std::find(kDenseTypes.begin(), kDenseTypes.end(), type->as_string()) == kDenseTypes.end())
       return false;
-    return std::ranges::all_of(std::array{"layers", "shortcut", "branches"}, [&](const char* key) {
+    constexpr std::array kInner{"layers", "shortcut", "branches"};
+    return std::all_of(kInner.begin(), kInner.end(), [&](const char* key) {
       const Node* inner = layer.find(key);
       return inner == nullptr || is_dense(*inner);
     });
@@ -269,8 +272,8 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   totals.device_peak = Bytes{predict_device(replay, constants.data())} + run.communication;
   add_line(estimate.components, {Component::kAllocatorSlack, "",
                                  totals.reserved_peak - run.allocated_peak, Source::kExact, ""});
-  std::ranges::move(constant_lines(replay, constants, context.calibration),
-                    std::back_inserter(estimate.components));
+  for (ComponentLine& line : constant_lines(replay, constants, context.calibration))
+    estimate.components.push_back(std::move(line));
   add_line(estimate.components,
            {Component::kCommunication, "", run.communication, Source::kDefault, ""});
 

@@ -1,8 +1,10 @@
 #include "estimator/json/estimate_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/json_io.h"
+#include "estimator/json/json_object.h"
 
 namespace memfathom {
 namespace {
@@ -22,14 +24,21 @@ Json nullable(const std::optional<double>& value) {
   return nullable(value, [](double v) { return v; });
 }
 
+// To nine digits: mathematical functions of different systems differ in the last bits.
+Json probability_json(const std::optional<double>& probability) {
+  constexpr double kDigits = 1e9;
+  return nullable(probability, [](double p) { return std::round(p * kDigits) / kDigits; });
+}
+
 Json totals_json(const Totals& totals) {
-  Json json{{"allocated_peak_bytes", totals.allocated_peak.count()},
-            {"reserved_peak_bytes", totals.reserved_peak.count()},
-            {"device_peak_bytes", totals.device_peak.count()},
-            {"device_low_bytes", totals.device_low.count()},
-            {"device_high_bytes", totals.device_high.count()},
-            {"interval", totals.interval},
-            {"first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count()}};
+  Json json = JsonObject()
+                  .add("allocated_peak_bytes", totals.allocated_peak.count())
+                  .add("reserved_peak_bytes", totals.reserved_peak.count())
+                  .add("device_peak_bytes", totals.device_peak.count())
+                  .add("device_low_bytes", totals.device_low.count())
+                  .add("device_high_bytes", totals.device_high.count())
+                  .add("interval", totals.interval)
+                  .add("first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count());
   if (totals.comfortable_peak) json["comfortable_bytes"] = totals.comfortable_peak->count();
   if (!totals.rank.empty()) json["rank"] = totals.rank;
   if (totals.host_peak) {
@@ -43,10 +52,11 @@ Json totals_json(const Totals& totals) {
 Json components_json(const std::vector<ComponentLine>& lines) {
   Json list = Json::array();
   for (const ComponentLine& line : lines) {
-    Json json{{"name", to_string(line.component)},
-              {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
-              {"bytes", line.bytes.count()},
-              {"source", to_string(line.source)}};
+    Json json = JsonObject()
+                    .add("name", to_string(line.component))
+                    .add("module", line.module.empty() ? Json(nullptr) : Json(line.module))
+                    .add("bytes", line.bytes.count())
+                    .add("source", to_string(line.source));
     if (!line.coefficient.empty()) json["coefficient"] = line.coefficient;
     list.push_back(std::move(json));
   }
@@ -61,11 +71,12 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
       if (line.live_at_peak[c] != 0)
         live[std::string(to_string(static_cast<Component>(c)))] = line.live_at_peak[c];
     }
-    list.push_back({{"name", line.name},
-                    {"iteration", line.iteration},
-                    {"allocated_peak_bytes", line.allocated_peak.count()},
-                    {"reserved_bytes", line.reserved.count()},
-                    {"live_at_peak", std::move(live)}});
+    list.push_back(JsonObject()
+                       .add("name", line.name)
+                       .add("iteration", line.iteration)
+                       .add("allocated_peak_bytes", line.allocated_peak.count())
+                       .add("reserved_bytes", line.reserved.count())
+                       .add("live_at_peak", std::move(live)));
   }
   return list;
 }
@@ -73,9 +84,10 @@ Json phases_json(const std::vector<PhaseLine>& lines) {
 Json explanations_json(const Estimate& estimate) {
   Json list = Json::array();
   for (const Explanation& line : estimate.explanations) {
-    list.push_back({{"name", line.name},
-                    {"module", line.module.empty() ? Json(nullptr) : Json(line.module)},
-                    {"text", line.text}});
+    list.push_back(JsonObject()
+                       .add("name", line.name)
+                       .add("module", line.module.empty() ? Json(nullptr) : Json(line.module))
+                       .add("text", line.text));
   }
   return list;
 }
@@ -83,10 +95,11 @@ Json explanations_json(const Estimate& estimate) {
 Json uncertainty_json(const Estimate& estimate) {
   Json list = Json::array();
   for (const SpreadPart& part : estimate.uncertainty) {
-    list.push_back({{"name", part.name},
-                    {"below_bytes", part.below.count()},
-                    {"above_bytes", part.above.count()},
-                    {"text", part.text}});
+    list.push_back(JsonObject()
+                       .add("name", part.name)
+                       .add("below_bytes", part.below.count())
+                       .add("above_bytes", part.above.count())
+                       .add("text", part.text));
   }
   return list;
 }
@@ -96,9 +109,10 @@ Json uncertainty_json(const Estimate& estimate) {
 Json unread_json(const std::vector<UnreadKey>& keys) {
   Json list = Json::array();
   for (const UnreadKey& key : keys) {
-    list.push_back({{"file", key.file},
-                    {"key", key.key},
-                    {"concerns", key.concerns.empty() ? Json(nullptr) : Json(key.concerns)}});
+    list.push_back(JsonObject()
+                       .add("file", key.file)
+                       .add("key", key.key)
+                       .add("concerns", key.concerns.empty() ? Json(nullptr) : Json(key.concerns)));
     if (!key.value.empty()) list.back()["value"] = key.value;
   }
   return list;
@@ -107,44 +121,49 @@ Json unread_json(const std::vector<UnreadKey>& keys) {
 Json suggestions_json(const std::vector<Suggestion>& suggestions) {
   Json list = Json::array();
   for (const Suggestion& suggestion : suggestions) {
-    list.push_back({{"change", suggestion.change},
-                    {"name", suggestion.name},
-                    {"costs", suggestion.costs},
-                    {"saves_bytes", suggestion.saves.count()},
-                    {"device_peak_bytes", suggestion.device_peak.count()},
-                    {"fits", suggestion.fits},
-                    {"patch", Json(to_json(suggestion.patch))},
-                    {"kind", suggestion.kind},
-                    {"time_factor", suggestion.time_factor},
-                    {"time_basis", suggestion.time_basis}});
+    list.push_back(JsonObject()
+                       .add("change", suggestion.change)
+                       .add("name", suggestion.name)
+                       .add("costs", suggestion.costs)
+                       .add("saves_bytes", suggestion.saves.count())
+                       .add("device_peak_bytes", suggestion.device_peak.count())
+                       .add("fits", suggestion.fits)
+                       .add("patch", Json(to_json(suggestion.patch)))
+                       .add("kind", suggestion.kind)
+                       .add("time_factor", suggestion.time_factor)
+                       .add("time_basis", suggestion.time_basis));
   }
   return list;
 }
 
 Json estimate_json(const Estimate& estimate) {
-  Json json{{"schema", "memfathom.estimate/1"}};
+  Json json = JsonObject().add("schema", "memfathom.estimate/1");
   if (!estimate.id.empty()) json["id"] = estimate.id;
   json["totals"] = totals_json(estimate.totals);
   json["components"] = components_json(estimate.components);
   json["phases"] = phases_json(estimate.phases);
   const Verdict& verdict = estimate.verdict;
-  json["verdict"] = {{"status", to_string(verdict.status)},
-                     {"card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu)},
-                     {"probability_fits", nullable(verdict.probability_fits)},
-                     {"capacity_bytes", nullable(verdict.capacity)},
-                     {"available_bytes", nullable(verdict.available)},
-                     {"headroom_bytes", nullable(verdict.headroom)}};
+  json["verdict"] = JsonObject()
+                        .add("status", to_string(verdict.status))
+                        .add("card", verdict.gpu.empty() ? Json(nullptr) : Json(verdict.gpu))
+                        .add("probability_fits", probability_json(verdict.probability_fits))
+                        .add("capacity_bytes", nullable(verdict.capacity))
+                        .add("available_bytes", nullable(verdict.available))
+                        .add("headroom_bytes", nullable(verdict.headroom));
   json["suggestions"] = suggestions_json(estimate.suggestions);
   const CalibrationNote& note = estimate.calibration;
-  json["calibration"] = {{"id", note.id.empty() ? Json(nullptr) : Json(note.id)},
-                         {"name", note.name.empty() ? Json(nullptr) : Json(note.name)},
-                         {"status", to_string(note.status)},
-                         {"created", note.created.empty() ? Json(nullptr) : Json(note.created)},
-                         {"environment", Json(to_json(note.environment))},
-                         {"samples", note.samples},
-                         {"held_out_median_error", nullable(note.held_out_median_error)}};
-  json["parameters"] = {{"total", estimate.parameter_count},
-                        {"trainable", estimate.trainable_count}};
+  json["calibration"] =
+      JsonObject()
+          .add("id", note.id.empty() ? Json(nullptr) : Json(note.id))
+          .add("name", note.name.empty() ? Json(nullptr) : Json(note.name))
+          .add("status", to_string(note.status))
+          .add("created", note.created.empty() ? Json(nullptr) : Json(note.created))
+          .add("environment", Json(to_json(note.environment)))
+          .add("samples", note.samples)
+          .add("held_out_median_error", nullable(note.held_out_median_error));
+  json["parameters"] = JsonObject()
+                           .add("total", estimate.parameter_count)
+                           .add("trainable", estimate.trainable_count);
   json["assumptions"] = estimate.assumptions;
   json["not_modelled"] = estimate.not_modelled;
   json["warnings"] = estimate.warnings;
@@ -159,10 +178,11 @@ std::string to_text(const Json& json, int indent) {
 }
 
 std::string error_json_line(const std::string& id, const std::string& sentence, ErrorKind kind) {
-  const Json json{{"schema", "memfathom.error/1"},
-                  {"id", id.empty() ? Json(nullptr) : Json(id)},
-                  {"error", sentence},
-                  {"kind", to_string(kind)}};
+  const Json json = JsonObject()
+                        .add("schema", "memfathom.error/1")
+                        .add("id", id.empty() ? Json(nullptr) : Json(id))
+                        .add("error", sentence)
+                        .add("kind", to_string(kind));
   return to_text(json, kOneLine);
 }
 

@@ -30,7 +30,7 @@ constexpr std::size_t kMaxModules = 1000;
 
 // Paths are relative to the file that names them.
 std::filesystem::path path_in(const Node& node) {
-  const std::filesystem::path path = node.as_string();
+  std::filesystem::path path = node.as_string();
   const std::string file = node.file();
   if (path.is_absolute() || file.empty() || file == "-") return path;
   return std::filesystem::path(file).parent_path() / path;

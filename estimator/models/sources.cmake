@@ -37,6 +37,7 @@ set(MODEL_SOURCES
   models/blocks/timestep.cc
   models/blocks/unet_blocks.cc
   models/factory.cc
+  models/families/audio/wav2vec2.cc
   models/families/diffusion/autoencoder.cc
   models/families/diffusion/cogvideox/cogvideox.cc
   models/families/diffusion/cogvideox/cogvideox_blocks.cc
@@ -54,10 +55,14 @@ set(MODEL_SOURCES
   models/families/language/deberta/deberta_attention.cc
   models/families/language/falcon.cc
   models/families/language/gpt2.cc
+  models/families/language/gpt_neo.cc
   models/families/language/gpt_neox.cc
+  models/families/language/gptj.cc
+  models/families/language/lfm2.cc
   models/families/language/litgpt/litgpt.cc
   models/families/language/litgpt/litgpt_config.cc
   models/families/language/modernbert.cc
+  models/families/language/mpt.cc
   models/families/language/opt.cc
   models/families/language/phi.cc
   models/families/language/qwen.cc
@@ -67,6 +72,7 @@ set(MODEL_SOURCES
   models/families/multimodal/qwen_vl/qwen_block.cc
   models/families/multimodal/qwen_vl/qwen_images.cc
   models/families/multimodal/qwen_vl/qwen_vision_config.cc
+  models/families/vision/beit.cc
   models/families/vision/builtin_families.cc
   models/families/vision/classifiers/classifier_presets.cc
   models/families/vision/classifiers/convnext.cc
@@ -81,8 +87,11 @@ set(MODEL_SOURCES
   models/families/vision/classifiers/vgg.cc
   models/families/vision/classifiers/vit.cc
   models/families/vision/clip.cc
+  models/families/vision/convnext_model.cc
   models/families/vision/dinov2.cc
+  models/families/vision/dinov3.cc
   models/families/vision/siglip.cc
+  models/families/vision/swin_model.cc
   models/families/vision/vggt/dpt_head.cc
   models/families/vision/vggt/vggt.cc
   models/families/vision/vision_transformer.cc

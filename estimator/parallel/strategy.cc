@@ -17,7 +17,6 @@ constexpr Bytes kCommunicatorOfTwo{544000000};
 constexpr Bytes kCommunicatorOfMore{688000000};
 
 Bytes communicator(std::int64_t ranks) {
-  if (ranks < 2) return Bytes{0};
   return ranks == 2 ? kCommunicatorOfTwo : kCommunicatorOfMore;
 }
 
@@ -69,12 +68,18 @@ std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Jo
   return nullptr;
 }
 
-Bytes communicator_bytes(const ParallelSpec& parallel) {
+std::vector<std::int64_t> communicator_ranks(const ParallelSpec& parallel) {
   const std::int64_t data = data_parallel_size(parallel);
-  Bytes bytes =
-      communicator(data) + communicator(parallel.tensor) + communicator(parallel.pipeline);
+  std::vector<std::int64_t> ranks{data, parallel.tensor, parallel.pipeline};
   if (parallel.fsdp == Fsdp::kHybrid && data > parallel.gpus_per_node)
-    bytes += communicator(data / parallel.gpus_per_node);
+    ranks.push_back(data / parallel.gpus_per_node);
+  std::erase_if(ranks, [](std::int64_t size) { return size < 2; });
+  return ranks;
+}
+
+Bytes communicator_bytes(const ParallelSpec& parallel) {
+  Bytes bytes;
+  for (const std::int64_t ranks : communicator_ranks(parallel)) bytes += communicator(ranks);
   return bytes;
 }
 

@@ -40,6 +40,8 @@ bool hosts_weights(const Job& job);
 // Null when there is nothing to share and nothing to offload. `host` takes what is offloaded.
 std::unique_ptr<Strategy> make_strategy(Session& device, Session& host, const Job& job);
 
+// The job's communicators, each by its ranks; none has fewer than two.
+std::vector<std::int64_t> communicator_ranks(const ParallelSpec& parallel);
 // What NCCL takes for the job's communicators, outside the allocator.
 Bytes communicator_bytes(const ParallelSpec& parallel);
 

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/from_chars_real.h"
+
 namespace memfathom {
 namespace {
 
@@ -72,7 +74,7 @@ std::optional<Bytes> size_at(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && is_number(text[end])) ++end;
   double number = 0;
-  const auto [stop, failure] = std::from_chars(text.data(), text.data() + end, number);
+  const auto [stop, failure] = from_chars_real(text.data(), text.data() + end, number);
   if (failure != std::errc{} || end == 0 || stop != text.data() + end) return std::nullopt;
   std::string_view rest = text.substr(end);
   if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);

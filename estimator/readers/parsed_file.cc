@@ -377,7 +377,7 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
   parsed.content = tree;
   const KeyRecorder recorder;
   switch (format) {
-    case FileFormat::kJob: break;          // merged as it is
+    case FileFormat::kJob:                 // merged as it is
     case FileFormat::kCommandLine: break;  // read by estimator/command_line/
     case FileFormat::kModelConfig: read_model_config(parsed); break;
     case FileFormat::kAdapter: read_adapter(parsed); break;

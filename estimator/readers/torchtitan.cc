@@ -37,7 +37,7 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
 // llama3 has the shapes of Llama 3.1.
 std::string base_model(const Node& tree) {
   const std::string name = lowercase(text_at(tree, "model.name"));
-  const std::string flavor = text_at(tree, "model.flavor");
+  std::string flavor = text_at(tree, "model.flavor");
   std::string folder = text_at(tree, "model.hf_assets_path");
   while (folder.ends_with('/')) folder.pop_back();
   folder.erase(0, folder.rfind('/') + 1);

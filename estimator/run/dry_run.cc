@@ -18,6 +18,7 @@
 #include "estimator/run/varying_lengths.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/training_loop.h"
+#include "kernels/framework/tensor/run_tracer.h"
 #include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
@@ -139,9 +140,12 @@ DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
   const bool watches = options.timeline != nullptr && !vary;
   if (watches) *options.timeline = {};
   WatchedAllocator watched(memory.allocator(), watches ? *options.timeline : unused);
-  Allocator& allocator = watches ? static_cast<Allocator&>(watched) : memory.allocator();
-  Session session(device, allocator, workspaces, memory.policy());
+  Allocator& counted = watches ? static_cast<Allocator&>(watched) : memory.allocator();
+  std::optional<RunTracer> tracer;
+  if (options.history != nullptr && !vary) tracer.emplace(counted, *options.history);
+  Session session(device, tracer ? *tracer : counted, workspaces, memory.policy());
   if (watches) watched.watch(session.ledger());
+  if (tracer) tracer->follow(session);
   return run_session(
       session, job, [](std::string_view) {}, vary);
 }

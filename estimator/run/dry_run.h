@@ -16,6 +16,7 @@
 #include "kernels/framework/tensor/framework_policy.h"
 #include "kernels/framework/tensor/ledger.h"
 #include "kernels/framework/tensor/session.h"
+#include "kernels/memory/trace/trace.h"
 
 namespace memfathom {
 
@@ -53,6 +54,7 @@ struct DryRunOptions {
   // OutOfMemory. What it peaks at below is not changed by it. Absent: it runs to its end.
   std::optional<Bytes> ceiling;
   Timeline* timeline = nullptr;  // where what is alive from event to event is wanted
+  TraceSink* history = nullptr;  // where every allocation and free is wanted
 };
 
 DryRun run_dry(const Job& job, const DryRunOptions& options);

@@ -69,6 +69,7 @@ class Replayer {
     std::size_t transform = 0;
     std::size_t attention = 0;
     std::size_t next_span = 0;
+    std::size_t next_pool = 0;
     uses_cudnn = trace_.has_recurrent_layers;
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       while (next_span < trace_.spans.size() && trace_.spans[next_span].first_event <= i) {
@@ -80,6 +81,8 @@ class Replayer {
         release(held_[event.slot]);
         continue;
       }
+      if (next_pool < trace_.pools.size() && trace_.pools[next_pool].first_event <= i)
+        allocator_.use_private_pool(trace_.pools[next_pool++].pool);
       const std::string& operation = trace_.label_of(i).name;
       const bool multiplies = policy_.count_workspaces && is_gemm(operation);
       if (multiplies && policy_.keeps_cublas_workspace) keep_gemm_workspaces(operation);

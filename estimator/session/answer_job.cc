@@ -16,12 +16,13 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
   Estimate& estimate = answer.estimate;
   estimate = estimator.estimate_as_run(input.job, request.explains);
   input.annotate(estimate);
-  const bool does_not_fit = estimate.verdict.status == VerdictStatus::kDoesNotFit;
-  if (does_not_fit && estimate.layers > kMaxLayersToSuggest) {
+  const bool wants_changes =
+      request.suggests && estimate.verdict.status == VerdictStatus::kDoesNotFit;
+  if (wants_changes && estimate.layers > kMaxLayersToSuggest) {
     estimate.warnings.push_back(fmt::format(
         "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
         estimate.layers));
-  } else if (does_not_fit) {
+  } else if (wants_changes) {
     estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
   }
   if (request.rule_of_thumb) answer.rule = rule_of_thumb(input.document, input.job, estimate);

@@ -23,6 +23,7 @@ struct EstimateAnswer {
 struct EstimateRequest {
   bool explains = false;
   bool rule_of_thumb = false;
+  bool suggests = true;  // false: no changes are tried where it does not fit
 };
 
 // The estimate as the job would run, with suggestions where it does not fit.

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
+#include "core/collectives.h"
 #include "core/error.h"
 #include "core/gpus.h"
+#include "estimator/parallel/strategy.h"
 #include "estimator/run/stack_versions.h"
 #include "estimator/session/current_stack.h"
 #include "kernels/memory/allocator/allocator.h"
@@ -72,8 +75,20 @@ Bytes comfortable_peak(const Job& job, const Totals& totals) {
 }
 
 // NCCL takes less without NVLink; its first communicator loads its kernels.
-void set_communication(const CalibrationChoice& choice, DryRun& run) {
+void set_communication(const CalibrationChoice& choice, const Job& job, DryRun& run) {
   if (run.communication.count() == 0) return;
+  if (choice.calibration) {
+    if (const std::optional<CommunicatorBytes> measured =
+            measured_communicators(*choice.calibration, communicator_ranks(job.parallel))) {
+      run.communication = Bytes{static_cast<std::int64_t>(measured->bytes)};
+      constexpr double kNormal90 = 1.645;
+      run.assumptions.push_back(fmt::format(
+          "communicators take {} (+- {} at 90 %), as the calibration measured on its machine",
+          to_string(run.communication),
+          to_string(Bytes{static_cast<std::int64_t>(kNormal90 * measured->standard_error)})));
+      return;
+    }
+  }
   const double bytes = choice.calibration ? choice.calibration->value_of(kNcclWithoutNvlink, 0) : 0;
   if (bytes <= 0) {
     run.assumptions.emplace_back(
@@ -171,7 +186,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     if (is_older_gpu) run.assumptions.push_back(older_gpu_sentence(version));
     if (from_published_runs && !named.empty())
       run.assumptions.push_back(published_stack_sentence(named));
-    set_communication(choice, run);
+    set_communication(choice, job, run);
     return run;
   };
   const bool is_unrecorded = has_unrecorded_cudnn(job, choice);
@@ -182,6 +197,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
     DryRun current = run_with(capability, kCurrentCudnnTable);
     if (!current.asks_cudnn) return current;
     options.timeline = nullptr;
+    options.history = nullptr;
     average(current, run_with(capability, kEarlierCudnnTable),
             "the cuDNN of the published runs is not recorded: the reserved memory is the mean of "
             "{} and {}, to which the workspaces of cuDNN 9.8 and 9.19 lead");
@@ -190,6 +206,7 @@ DryRun Estimator::run(const Job& job, const CalibrationChoice& choice,
   DryRun run = run_with(capability, "");
   if (!run.asks_cudnn || options.workspaces == nullptr || has_known_architecture(job)) return run;
   options.timeline = nullptr;
+  options.history = nullptr;
   average(run, run_with(kWithoutTf32, ""),
           "no GPU is named: the reserved memory is the mean of {} and {}, to which cuDNN's "
           "workspaces lead on GPUs without TF32 and with it; target.gpu names yours");
@@ -248,6 +265,25 @@ Timeline Estimator::timeline(const Job& given) const {
   options.timeline = &timeline;
   run(job, choose_calibration(job), options);
   return timeline;
+}
+
+Trace Estimator::history(const Job& given) const {
+  if (const Trace* recorded = given.model.trace(); recorded != nullptr) return *recorded;
+  if (given.parallel.pipeline > 1) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("parallel.pipeline is {}: every stage has a history of its own; write "
+                            "the job of one stage, without a pipeline",
+                            given.parallel.pipeline));
+  }
+  const LiveGpu* live = live_target(given);
+  const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
+  std::stringstream lines;
+  TraceWriter writer(lines, false, R"({"from":"replay"})");
+  DryRunOptions options;
+  options.history = &writer;
+  run(job, choose_calibration(job), options);
+  writer.finish();
+  return read_trace(lines, "the job's replay");
 }
 
 Estimate Estimator::estimate(const Job& job, bool explains) const {

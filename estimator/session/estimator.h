@@ -38,6 +38,9 @@ class Estimator {
   DryRun dry_run(const Job& job) const;
   // What is alive at each allocation, as estimate() counts it.
   Timeline timeline(const Job& job) const;
+  // Every allocation and free of that replay; a recorded step is returned as it was recorded.
+  // Throws Error(kUsage) for a pipeline, whose stages have a history each.
+  Trace history(const Job& job) const;
   // The GPU of this machine that a job targets: target.device; the first one if the job names no
   // target at all; else null. Queried once.
   const LiveGpu* live_target(const Job& job) const;
@@ -55,7 +58,7 @@ class Estimator {
   CalibrationChoice choose_calibration(const Job& job) const;
   bool has_known_architecture(const Job& job) const;
   int capability_of(const Job& job) const;
-  // `options`: memory, ceiling and timeline; the stack's settings are filled in.
+  // `options`: memory, ceiling, timeline and history; the stack's settings are filled in.
   DryRun run(const Job& job, const CalibrationChoice& choice, DryRunOptions options = {}) const;
   // On a GPU without limits. Throws OutOfMemory above the ceiling, Error(kInput) where addresses
   // end.

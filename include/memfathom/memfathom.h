@@ -76,9 +76,12 @@ MEMFATHOM_EXPORT void memfathom_close(memfathom_session* session);
  *   "set":   dotted keys and values, which win over all: {"training.batch_size": 8}
  * and further keys, named below. */
 
-/* memfathom.estimate/1. Further keys: "explain", "rule_of_thumb", "charts", "document" (true or
- * false). With charts the result also has {"charts": {"peak": "<svg ...", "timeline": "<svg ..."}},
- * with document {"document": {"model": ...}}: the completed job, whatever it was read from. */
+/* memfathom.estimate/1. Further keys: "explain", "rule_of_thumb", "charts", "document", "yaml",
+ * "timeline", "suggest" (true or false). With charts the result also has
+ * {"charts": {"peak": "<svg ...", "timeline": "<svg ..."}}, with document
+ * {"document": {"model": ...}}: the completed job, whatever it was read from; with yaml the text of
+ * its job file, with timeline what was alive from allocation to allocation (docs/contract.md
+ * section 4). With "suggest": false no changes are tried where the job does not fit. */
 MEMFATHOM_EXPORT memfathom_status memfathom_estimate(const memfathom_session* session,
                                                      const char* request, char** result);
 /* Many jobs: JSON lines in, JSON lines out, in order, computed on all cores. A line that cannot be
@@ -100,6 +103,10 @@ MEMFATHOM_EXPORT memfathom_status memfathom_models(const memfathom_session* sess
 /* {"gpus": [...]}: all GPUs where `request` is NULL or "{}", else those that the job fits on. */
 MEMFATHOM_EXPORT memfathom_status memfathom_gpus(const memfathom_session* session,
                                                  const char* request, char** result);
+/* memfathom.oom/1: {"text": a log}; the last out-of-memory message in it as figures, and what
+ * follows from them. */
+MEMFATHOM_EXPORT memfathom_status memfathom_oom(const memfathom_session* session,
+                                                const char* request, char** result);
 /* memfathom.accuracy/1: estimates against measured jobs. Keys: "data" (a file or folder,
  * docs/contract.md section 6), "only", "groups", "anchors", "folds". */
 MEMFATHOM_EXPORT memfathom_status memfathom_accuracy(const memfathom_session* session,

@@ -144,7 +144,8 @@ class TableParser {
 const EmbeddedFile* file_of(std::string_view cudnn_version) {
   const std::string name = fmt::format("cudnn-{}.txt", cudnn_version);
   const std::span<const EmbeddedFile> files = fitted_table_files();
-  const auto file = std::ranges::find(files, name, &EmbeddedFile::name);
+  const auto file = std::find_if(files.begin(), files.end(),
+                                 [&](const EmbeddedFile& one) { return one.name == name; });
   return file == files.end() ? nullptr : &*file;
 }
 

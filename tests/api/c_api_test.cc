@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,6 +117,45 @@ TEST_F(CApiTest, DrawsTheChartsOfTheReport) {
   EXPECT_THAT(drawn["charts"]["timeline"].get<std::string>(), testing::HasSubstr("reserved"));
   drawn.erase("charts");
   EXPECT_EQ(drawn, plain);
+}
+
+TEST_F(CApiTest, ListsTheTimelineWhosePeakIsTheEstimates) {
+  const json answer =
+      estimate(json{{"job", json::parse(kJob)}, {"timeline", true}, {"yaml", true}}.dump())
+          .parsed();
+  const json& timeline = answer["timeline"];
+  std::int64_t peak = 0;
+  for (const json& point : timeline["points"]) {
+    ASSERT_EQ(point["live"].size(), timeline["components"].size());
+    ASSERT_LT(point["phase"], timeline["phases"].size());
+    peak = std::max(peak, std::accumulate(point["live"].begin(), point["live"].end(),
+                                          std::int64_t{}, [](std::int64_t sum, const json& bytes) {
+                                            return sum + bytes.get<std::int64_t>();
+                                          }));
+  }
+  EXPECT_EQ(peak, answer["totals"]["allocated_peak_bytes"]);
+  const json again = estimate(json{{"job", answer["yaml"]}}.dump()).parsed();
+  EXPECT_EQ(again["totals"], answer["totals"]) << answer["yaml"];
+}
+
+TEST_F(CApiTest, TriesNoChangesIfNotAsked) {
+  json request{{"job", json::parse(kJob)}, {"set", {{"target.memory", "1GiB"}}}};
+  EXPECT_FALSE(estimate(request.dump()).parsed()["suggestions"].empty());
+  request["suggest"] = false;
+  EXPECT_TRUE(estimate(request.dump()).parsed()["suggestions"].empty());
+}
+
+TEST_F(CApiTest, ReadsAnOutOfMemoryMessage) {
+  const json log{{"text",
+                  "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                  "23.69 GiB of which 1.00 GiB is free."}};
+  char* text = nullptr;
+  EXPECT_EQ(memfathom_oom(session_, log.dump().c_str(), &text), MEMFATHOM_OK) << text;
+  EXPECT_EQ(json::parse(text)["tried_bytes"], std::int64_t{2} << 30);
+  memfathom_free(text);
+  EXPECT_EQ(memfathom_oom(session_, R"({"text": "all is well"})", &text), MEMFATHOM_INPUT);
+  EXPECT_THAT(text, testing::HasSubstr("paste the whole message"));
+  memfathom_free(text);
 }
 
 TEST_F(CApiTest, AMistakeIsAnErrorObjectWithOneSentence) {

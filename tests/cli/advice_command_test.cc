@@ -340,6 +340,56 @@ TEST_F(AdviceCommandTest, MergesSeveralFilesIntoOneJob) {
   EXPECT_THAT(result["not_modelled"].dump(), HasSubstr("torch_compile"));
 }
 
+TEST_F(AdviceCommandTest, WritesTheTimelineAsATraceThatAddsUp) {
+  const json result = answer({"estimate", "--model", "gpt2", "--batch-size", "2", "--trace-out",
+                              path("trace.json"), "--sequence-length", "128"});
+  const json trace = json::parse(text_of(path("trace.json")));
+  std::int64_t allocated = 0, reserved = 0, last = -1, in_phases = 0;
+  std::vector<std::string> phases;
+  for (const json& event : trace["traceEvents"]) {
+    EXPECT_EQ(event["pid"], 1);
+    if (event["ph"] == "X") {
+      EXPECT_EQ(event["ts"], in_phases) << "phases follow each other";
+      in_phases += event["dur"].get<std::int64_t>();
+      phases.push_back(event["name"]);
+    } else if (event["ph"] == "C" && event["name"] == "allocated") {
+      std::int64_t sum = 0;
+      for (const json& bytes : event["args"]) sum += bytes.get<std::int64_t>();
+      allocated = std::max(allocated, sum);
+      last = event["ts"];
+    } else if (event["ph"] == "C") {
+      reserved = std::max(reserved, event["args"]["bytes"].get<std::int64_t>());
+    }
+  }
+  EXPECT_EQ(in_phases, last + 1);
+  EXPECT_THAT(phases, testing::ElementsAre("load", "forward 1", "backward 1", "step 1", "forward 2",
+                                           "backward 2", "step 2"));
+  const json& totals = result["totals"];
+  EXPECT_EQ(allocated,
+            std::max(totals["allocated_peak_bytes"].get<std::int64_t>(),
+                     totals["first_iteration_allocated_peak_bytes"].get<std::int64_t>()));
+  EXPECT_EQ(reserved, totals["reserved_peak_bytes"]);
+}
+
+TEST_F(AdviceCommandTest, ReportOfAJobThatDoesNotFitShowsConfigurationsThatFit) {
+  const Outcome outcome =
+      run({"report", "estimate", "--model", "llama-2-7b", "--lora-rank", "8", "--batch-size", "8",
+           "--sequence-length", "2048", "--dtype", "bf16", "--gpu", "rtx-4090"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("Configurations that fit"));
+  EXPECT_THAT(outcome.out, HasSubstr("<td>balanced</td>"));
+  EXPECT_THAT(outcome.out, HasSubstr("allocations, not to scale in time"));
+  EXPECT_THAT(outcome.out, HasSubstr("<title>load: allocated "));
+}
+
+TEST_F(AdviceCommandTest, ReportDrawsTheAvailableMemoryInTheTimeline) {
+  const Outcome outcome = run({"report", "estimate", "--model", "gpt2", "--batch-size", "16",
+                               "--sequence-length", "1024", "--gpu-memory", "16"});
+  const std::size_t timeline = outcome.out.find("Memory during loading");
+  ASSERT_NE(timeline, std::string::npos);
+  EXPECT_THAT(outcome.out.substr(timeline), HasSubstr("class=\"limit\""));
+}
+
 TEST_F(AdviceCommandTest, PrintsTheRuleOfThumbNextToTheEstimate) {
   const json result =
       answer({"estimate", "--batch", "8", "--height", "128", "--width", "128", "--hidden_dim",

@@ -54,6 +54,21 @@ class DbCommandTest : public ::testing::Test {
   std::string old_, new_, refused_;
 };
 
+TEST_F(DbCommandTest, ARemovedSampleIsListedAndLeftOutOfTheFit) {
+  const json samples = answer({"samples", "list"})["samples"];
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0]["workload"], examples::sample(1).workload);
+  const std::string id = samples[0]["id"];
+  EXPECT_EQ(
+      answer({"samples", "remove", id.substr(0, 8), "--reason", "busy"})["rows"][0]["changed"],
+      true);
+  EXPECT_EQ(Store::open(database_, Store::Mode::kReadOnly).samples({}).size(), 1U);
+  EXPECT_EQ(answer({"samples", "list"})["samples"][0]["removed"]["reason"], "busy");
+  EXPECT_EQ(answer({"samples", "restore", id})["rows"][0]["changed"], true);
+  EXPECT_EQ(answer({"samples", "restore", id})["rows"][0]["changed"], false) << "it is so already";
+  EXPECT_EQ(Store::open(database_, Store::Mode::kReadOnly).samples({}).size(), 2U);
+}
+
 TEST_F(DbCommandTest, InfoCountsTheRows) {
   EXPECT_THAT(run({"db", "info"}).out, HasSubstr("samples"));
   const json info = answer({"db", "info"});

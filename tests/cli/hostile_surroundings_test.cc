@@ -179,6 +179,39 @@ TEST_F(HostileSurroundingsTest, ControlsAndMarksOfDirectionAreShownEscaped) {
   }
 }
 
+TEST_F(HostileSurroundingsTest, ErrorsQuoteNothingOfFilesThatWereNotMeantAsInput) {
+  const std::vector<std::string> files{
+      file("shadow", "root:$6$SECRET:19000:0\nalice:$6$SECRET:1\n"),
+      file("key", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaSECRET==\n-----END\n"),
+      file("credentials", "[default]\naws_secret_access_key = SECRET\n"), file("token", "\"SECRET"),
+      file("word", "SECRET")};
+  for (const std::string& secret : files) {
+    const std::string config = file("job.json", R"({"model": {"config": ")" + secret + R"("}})");
+    const std::string trace = file("trace.json", R"({"model": {"trace": ")" + secret + R"("}})");
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"estimate", secret},
+                                               {"estimate", "--from", secret},
+                                               {"estimate", "--batch", secret},
+                                               {"estimate", config},
+                                               {"estimate", trace},
+                                               {"observe", secret},
+                                               {"accuracy", "--data", secret},
+                                               {"fit", "--contexts", secret},
+                                               {"db", "import", secret},
+                                               {"db", "merge", secret},
+                                               {"oom", secret},
+                                               {"explain", secret},
+                                               {"compare", secret},
+                                               {"bench", "compare", secret, secret},
+                                               {"report", "bench", secret, secret}}) {
+      const Outcome outcome = run(words);
+      EXPECT_EQ(outcome.exit_code, 2) << words[0] << ' ' << words[1] << ' ' << secret;
+      EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("SECRET")))
+          << words[0] << ' ' << words[1] << ' ' << secret;
+    }
+  }
+}
+
 TEST_F(HostileSurroundingsTest, MemoryThatOneLineOfABatchLacksIsItsOwnError) {
   const LocalSession session(std::optional<std::filesystem::path>{});
   const auto answer = [&](const auto& failure) {

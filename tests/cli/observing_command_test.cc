@@ -46,6 +46,49 @@ class ObservingCommandTest : public ProfilingFixture {
 const char* const kJob =
     R"({"model": {"preset": "gpt2"}, "training": {"sequence_length": 64}, "target": {"gpu": "t4"}})";
 
+TEST_F(ObservingCommandTest, ARemovedObservationIsListedAndCanBeTakenBack) {
+  file("job.json", kJob);
+  const std::string csv = file("runs.csv", "job,metric,bytes\njob.json,device,3000000000\n");
+  ASSERT_EQ(run({"observe", csv}).exit_code, 0);
+  const auto listed = [&] {
+    return json::parse(run({"observations", "list", "--format", "json"}).out)["observations"];
+  };
+  ASSERT_EQ(listed().size(), 1U);
+  EXPECT_EQ(listed()[0]["bytes"], 3'000'000'000);
+  EXPECT_TRUE(listed()[0]["removed"].is_null());
+  const std::string id = listed()[0]["id"];
+
+  const Outcome removed =
+      run({"observations", "remove", id.substr(0, 8), "--reason", "busy", "--format", "json"});
+  ASSERT_EQ(removed.exit_code, 0) << removed.err;
+  EXPECT_EQ(json::parse(removed.out)["rows"], json::array({{{"id", id}, {"changed", true}}}));
+  EXPECT_TRUE(observations().empty());
+  EXPECT_EQ(listed()[0]["removed"]["reason"], "busy");
+  EXPECT_THAT(run({"observations", "list"}).out, HasSubstr("removed: busy"));
+  const Outcome again = run({"observe", csv});
+  EXPECT_EQ(again.out, "0 observations added, 1 already stored\n");
+  EXPECT_THAT(again.err, HasSubstr("memfathom observations restore"));
+
+  ASSERT_EQ(run({"observations", "restore", id}).exit_code, 0);
+  EXPECT_EQ(observations().size(), 1U);
+}
+
+TEST_F(ObservingCommandTest, RemovesAllTheNamedRowsOrNone) {
+  file("job.json", kJob);
+  ASSERT_EQ(run({"observe", file("runs.csv", "job,metric,bytes\njob.json,device,3000000000\n")})
+                .exit_code,
+            0);
+  const std::string id =
+      json::parse(run({"observations", "list", "--format", "json"}).out)["observations"][0]["id"];
+  const Outcome outcome = run({"observations", "remove", id, "0123456789"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("no row has the id \"0123456789\""));
+  EXPECT_EQ(observations().size(), 1U);
+  EXPECT_EQ(run({"observations", "remove"}).exit_code, 2);
+  EXPECT_EQ(run({"observations", "list", id}).exit_code, 2);
+  EXPECT_THAT(run({"observations", "delete", id}).err, HasSubstr("there is no action"));
+}
+
 TEST_F(ObservingCommandTest, ReadsObservationsFromJsonLines) {
   file("job.json", kJob);
   const std::string lines =

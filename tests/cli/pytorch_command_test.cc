@@ -20,7 +20,7 @@ class PytorchCommandTest : public ProfilingFixture {
   std::string python(const std::string& body) {
     std::string path = folder_ + "/python";
     std::ofstream(path)
-        << "#!/bin/sh\n[ \"$1\" = -c ] || exit 3\ncase \"$2\" in *'import torch'*) ;; "
+        << "#!/bin/sh\n[ \"$1\" = -c ] || exit 3\ncase \"$*\" in *'import torch'*) ;; "
            "*) exit 3;; esac\n"
         << body;
     chmod(path.c_str(), 0700);
@@ -98,12 +98,96 @@ TEST_F(PytorchCommandTest, ReportsAnUnusablePythonInOneSentence) {
   EXPECT_THAT(bare.err, HasSubstr("cuda:0 cannot be used: python3 has no torch"));
 }
 
+class CollectivesTest : public PytorchCommandTest {
+ protected:
+  // A machine with so many GPUs. Communicators take 200 MiB, 12 more for each rank beyond two, and
+  // the second one 40; with given channels 100 MiB and 6 a channel.
+  std::string python_with(int devices) {
+    const std::string data = test_data().string() + "/pytorch_probe/";
+    return python(R"sh(request=$(cat); mib=0
+case "$request" in
+*'channels\":16'*) mib=196;;
+*'channels\":1,'*) mib=106;;
+*'channels\":4'*) mib=124;;
+*'ranks\":2'*) mib=200;;
+*'ranks\":4'*) mib=224;;
+*'ranks\":8'*) mib=272;;
+esac
+first=$((603979776 + mib * 1048576))
+if [ $mib = 0 ]; then sed 's/"sample": null/"sample": null, "devices": )sh" +
+                  std::to_string(devices) + "/' " + data +
+                  "environment.json\nelse sed -e \"s/COMMUNICATOR/$first/\" -e "
+                  "\"s/SECOND/$((first + 41943040))/\" " +
+                  data + "collectives.json\nfi\n");
+  }
+  Outcome profile(int devices, const std::string& filter) {
+    return run({"profile", "--device", "cuda:0", "--framework", "pytorch", "--python",
+                python_with(devices), "--collectives", "--filter", filter, "--format", "json"});
+  }
+};
+
+TEST_F(CollectivesTest, MeasuresCommunicatorsByRanksAndChannels) {
+  const Outcome outcome = profile(8, "collectives/");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<std::string> names;
+  const json document = json::parse(outcome.out);
+  for (const json& sample : document["samples"]) {
+    EXPECT_EQ(sample["status"], "ok") << sample;
+    names.push_back(sample["workload"]);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("collectives/nccl/2-ranks", "collectives/nccl/4-ranks",
+                                            "collectives/nccl/8-ranks",
+                                            "collectives/nccl/2-ranks-1-channels",
+                                            "collectives/nccl/2-ranks-4-channels",
+                                            "collectives/nccl/2-ranks-16-channels"));
+}
+
+TEST_F(CollectivesTest, OneGpuIsToldWhatItCannotMeasure) {
+  const Outcome outcome =
+      run({"profile", "--device", "cuda:0", "--framework", "pytorch", "--python", python_with(1),
+           "--collectives", "--list", "--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json left_out = json::parse(outcome.out)["left_out"];
+  ASSERT_FALSE(left_out.empty());
+  EXPECT_EQ(left_out.back()["name"], "collectives/nccl");
+  EXPECT_EQ(left_out.back()["reason"], "communicators need two GPUs or more, and 1 is here");
+}
+
+TEST_F(CollectivesTest, AFilterThatLeavesNothingSaysWhy) {
+  const Outcome outcome = profile(1, "collectives/");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("communicators need two GPUs or more, and 1 is here"));
+}
+
+TEST_F(CollectivesTest, NeedPyTorch) {
+  const Outcome outcome = run({"profile", "--collectives"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("add --framework pytorch"));
+}
+
+TEST_F(CollectivesTest, AreCoefficientsOfTheFitWithTheirErrors) {
+  const Outcome profiled = profile(8, "collectives/");
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  const std::string id = json::parse(profiled.out)["run"];
+  const Outcome fitted = run({"fit", "--run", id, "--format", "json"});
+  const json calibration = json::parse(fitted.out)["calibration"];
+  std::map<std::string, double> mib;
+  for (const json& one : calibration["coefficients"]) {
+    mib[one["name"]] = one["value"].get<double>() / (1 << 20);
+    if (!one["name"].get<std::string>().starts_with("communicator")) continue;
+    EXPECT_GT(one["standard_error"].get<double>(), 0) << one;
+  }
+  EXPECT_NEAR(mib["communicator.first"], 200, 0.01);
+  EXPECT_NEAR(mib["communicator.next"], 40, 0.01);
+  EXPECT_NEAR(mib["communicator.per_rank"], 12, 0.01);
+  EXPECT_NEAR(mib["communicator.per_channel"], 6, 0.01);
+}
+
 TEST_F(PytorchCommandTest, RefusesIncompatibleOptions) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"calibrate", "--framework", "tensorflow"},
            {"calibrate", "--python", "/usr/bin/python3"},
-           {"calibrate", "--framework", "pytorch", "--device", "virtual:blue"},
-           {"profile", "--framework", "pytorch", "--filter", "mlp", "--trace", "x.jsonl"}}) {
+           {"calibrate", "--framework", "pytorch", "--device", "virtual:blue"}}) {
     const Outcome outcome = run(words);
     EXPECT_EQ(outcome.exit_code, 2) << words.back() << outcome.err;
   }

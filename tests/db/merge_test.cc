@@ -26,6 +26,7 @@ nlohmann::json content_of(const Store& store) {
   }
   SampleFilter all;
   all.include_virtual = true;
+  all.include_removed = true;
   for (const StoredSample& s : store.samples(all))
     content["samples"][s.id] = {s.run, s.number, to_json(s.sample)};
   for (const Observation& o : store.observations()) content["observations"].push_back(to_json(o));
@@ -34,6 +35,8 @@ nlohmann::json content_of(const Store& store) {
     content["baselines"][b.id] = {b.name, b.created, b.document};
   for (const Annotation& a : store.annotations(""))
     content["annotations"][a.id] = {a.subject, a.created, a.note};
+  for (const Removal& r : store.removals())
+    content["removals"][r.id] = {r.subject, r.number, r.removed, r.created, r.reason};
   return content;
 }
 
@@ -62,6 +65,12 @@ class MergeTest : public ::testing::Test {
     const std::string baseline = b.insert_baseline(
         {"", "nightly", examples::a100(), "2026-11-16T12:00:00Z", R"({"benchmarks":[]})"});
     b.annotate({"", baseline, "2026-11-16T13:00:00Z", "the new driver"});
+
+    // Removed in both, and restored in one of them afterwards.
+    const std::string removed = a.stored_observations().at(0).id;
+    a.set_removed(removed, true, "2026-11-18T12:00:00Z", "busy");
+    b.set_removed(removed, true, "2026-11-18T09:00:00Z", "busy");
+    b.set_removed(removed, false, "2026-11-18T10:00:00Z", "it was not");
 
     Store c = open("c.db");
     c.insert_sample(c.begin_run(examples::run_of(examples::a30())), examples::sample(1));
@@ -96,7 +105,8 @@ TEST_F(MergeTest, GivesTheSameDatabaseInAnyOrder) {
   EXPECT_EQ(permutation, 6);
   EXPECT_EQ(expected["samples"].size(), 6U) << "both samples with number 3 are kept";
   EXPECT_EQ(expected["calibrations"].size(), 3U);
-  EXPECT_EQ(expected["observations"].size(), 2U);
+  EXPECT_EQ(expected["observations"].size(), 2U) << "the restored one is used";
+  EXPECT_EQ(expected["removals"].size(), 3U);
 }
 
 TEST_F(MergeTest, DoesNotDependOnHowTheMembersAreGrouped) {
@@ -121,6 +131,7 @@ TEST_F(MergeTest, AddsNothingTheSecondTime) {
   EXPECT_EQ(first.calibrations, 1);
   EXPECT_EQ(first.baselines, 1);
   EXPECT_EQ(first.annotations, 1);
+  EXPECT_EQ(first.removals, 2);
   const nlohmann::json content = content_of(gathered);
   EXPECT_EQ(gathered.merge(open("b.db")).total(), 0);
   EXPECT_EQ(content_of(gathered), content);

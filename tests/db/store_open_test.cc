@@ -217,6 +217,20 @@ TEST(StoreOpenTest, ReadsNoViewOfTheFile) {
                [&] { store.annotations(""); });
 }
 
+TEST(StoreOpenTest, TrustsNoFunctionInTheSchemaOfTheFile) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "untrusted.db";
+  make_database(path);
+  for (const Access access : {Access::kReadWrite, Access::kReadOnly}) {
+    Connection connection = Connection::open(path, access);
+    EXPECT_EQ(connection.database().execAndGet("PRAGMA trusted_schema").getInt(), 0);
+    // Our own CHECKs call it: the same answers as SQLite's.
+    EXPECT_EQ(connection.database().execAndGet("SELECT json_valid('[1, {}]')").getInt(), 1);
+    EXPECT_EQ(connection.database().execAndGet("SELECT json_valid('[1')").getInt(), 0);
+    EXPECT_EQ(connection.database().execAndGet("SELECT json_valid(NULL) IS NULL").getInt(), 1);
+  }
+}
+
 TEST(StoreOpenTest, RefusesTheTablesOfAnotherProgramUnderOurApplicationId) {
   const TemporaryDirectory directory;
   for (const char* version : {"0", "1"}) {

@@ -164,6 +164,43 @@ TEST_F(StoreTest, StoresAnObservationOnce) {
                                                      to_json(examples::observation(3))));
 }
 
+TEST_F(StoreTest, ARemovedObservationIsKeptAndNotUsedUntilItIsRestored) {
+  store_.insert_observation(examples::observation(1));
+  store_.insert_observation(examples::observation(2));
+  const std::string id = store_.stored_observations().at(0).id;
+  const Observation removed = store_.stored_observations().at(0).observation;
+  EXPECT_TRUE(store_.set_removed(id, true, "2026-11-18T10:00:00Z", "absurd"));
+  EXPECT_FALSE(store_.set_removed(id, true, "2026-11-18T10:00:00Z", "absurd")) << "it is already";
+  ASSERT_EQ(store_.observations().size(), 1U);
+  EXPECT_NE(store_.observations()[0], removed);
+  EXPECT_TRUE(store_.is_removed(removed));
+  EXPECT_FALSE(store_.insert_observation(removed)) << "observing it again does not restore it";
+  EXPECT_EQ(store_.observations().size(), 1U);
+  ASSERT_EQ(store_.stored_observations().size(), 2U);
+  EXPECT_EQ(store_.stored_observations()[0].removal->reason, "absurd");
+
+  // In the same second: the number decides, not the clock.
+  EXPECT_TRUE(store_.set_removed(id, false, "2026-11-18T10:00:00Z", ""));
+  EXPECT_FALSE(store_.is_removed(removed));
+  EXPECT_EQ(store_.observations().size(), 2U);
+  EXPECT_TRUE(store_.set_removed(id, true, "2026-11-18T10:00:00Z", "absurd")) << "and again";
+  EXPECT_EQ(reopened().observations().size(), 1U);
+  EXPECT_TRUE(reopened().check().empty());
+}
+
+TEST_F(StoreTest, ARemovedSampleIsFoundOnlyOnRequest) {
+  const std::string run = store_.begin_run(examples::run_of(examples::a100()));
+  const std::string id = store_.insert_sample(run, examples::sample(1));
+  store_.insert_sample(run, examples::sample(2));
+  EXPECT_TRUE(store_.set_removed(id, true, "2026-11-18T10:00:00Z", "busy"));
+  ASSERT_EQ(store_.samples({}).size(), 1U);
+  EXPECT_EQ(store_.samples({})[0].sample, examples::sample(2));
+  ASSERT_EQ(store_.samples({.include_removed = true}).size(), 2U);
+  EXPECT_EQ(store_.samples({.include_removed = true})[0].removal->reason, "busy");
+  EXPECT_TRUE(store_.set_removed(id, false, "2026-11-18T10:00:01Z", ""));
+  EXPECT_EQ(store_.samples({}).size(), 2U);
+}
+
 TEST_F(StoreTest, RefusesAnEmptyObservation) {
   Observation empty = examples::observation(1);
   empty.bytes.reset();

@@ -14,6 +14,8 @@ FOLDERS = {
     "estimator": {"core", "kernels", "estimator"},
     "api": {"core", "kernels", "db", "profiler", "estimator", "api"},
     "cli": {"core", "kernels", "db", "profiler", "fitter", "estimator", "api", "cli"},
+    "serve": {"core", "serve"},
+    "web": {"core", "kernels", "db", "estimator", "api", "web"},
 }
 
 # Inside a folder: which sub-folders a sub-folder may include, by the longest prefix that matches. A sub-folder that is not
@@ -34,6 +36,7 @@ LIBRARIES = [
     (r"toml\+\+/", r"^core/parse_toml\.cc$", "toml++ only in core/parse_toml.cc"),
     (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
+    (r"httplib", r"^serve/", "cpp-httplib only in serve"),
     (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/devices/cpu"),
 ]
 

@@ -30,7 +30,7 @@ GAPS = [
     ("cli/job/job_options.cc", 'parser.option("--fsdp"', 'parser.option("--frob,--fr", v.frob);\n  parser.option("--fsdp"',
      "estimate.md does not name --frob"),
     ("estimator/job/read_job.cc", 'node.check_keys({"gpu"', 'node.check_keys({"frob", "gpu"', "section 3 does not name frob"),
-    ("estimator/json/estimate_json.cc", '{"reserved_peak_bytes"', '{"frob_bytes", 1},\n            {"reserved_peak_bytes"',
+    ("estimator/json/estimate_json.cc", '.add("reserved_peak_bytes"', '.add("frob_bytes", 1)\n                  .add("reserved_peak_bytes"',
      "docs/contract.md does not name frob_bytes"),
     ("estimator/json/estimate_json.cc", 'json["totals"]', 'json["frob"] = 1;\n  json["totals"]',
      "results.h does not read frob"),

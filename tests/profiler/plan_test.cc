@@ -78,13 +78,50 @@ TEST(PlanTest, PytorchPlanContainsOnlySupportedWorkloads) {
       make_plan("full", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch);
   EXPECT_LT(design_condition(plan.workloads), 10);
   for (const Workload& workload : plan.workloads) {
-    for (const char* absent : {"neuralop", "flash", "\"fp16\""})
+    for (const char* absent : {"neuralop", "flash"})
       EXPECT_EQ(workload.job.find(absent), std::string::npos) << workload.name;
+    if (workload.family == "decoder") continue;
+    EXPECT_EQ(workload.job.find("\"fp16\""), std::string::npos) << workload.name;
   }
   const Plan quick =
       make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch);
   EXPECT_EQ(quick.workloads.size(),
             make_plan("quick", DeviceKind::kCuda, 100_GiB, CountingRunner()).workloads.size());
+}
+
+TEST(PlanTest, TheStandardPlanOfPytorchHasWhatPeopleRun) {
+  const auto names_of = [](DeviceKind kind, int capability) {
+    std::set<std::string> names;
+    for (const Workload& workload :
+         make_plan("standard", kind, 100_GiB, CountingRunner(), Framework::kPytorch, capability)
+             .workloads)
+      names.insert(workload.name.substr(0, workload.name.rfind('/')));
+    return names;
+  };
+  const std::set<std::string> ampere = names_of(DeviceKind::kCuda, 80);
+  for (const char* name :
+       {"decoder/v32000/bf16", "decoder/v32000/fp16", "decoder/v32000-expandable/bf16",
+        "decoder/v32000-checkpointed/bf16", "decoder/v32000-lora/bf16", "decoder/v32000-8bit/bf16",
+        "compiled/v32000/bf16", "cuda-graph/v32000/bf16"})
+    EXPECT_TRUE(ampere.contains(name)) << name;
+  const std::set<std::string> turing = names_of(DeviceKind::kCuda, 75);
+  EXPECT_FALSE(turing.contains("decoder/v32000/bf16"));
+  EXPECT_TRUE(turing.contains("decoder/v32000/fp16"));
+  const std::set<std::string> cpu = names_of(DeviceKind::kCpu, 0);
+  EXPECT_TRUE(cpu.contains("decoder/v32000-lora/fp32"));
+  EXPECT_FALSE(cpu.contains("cuda-graph/v32000/bf16"));
+}
+
+TEST(PlanTest, OnlyTheProbeKnowsHowAJobIsExecuted) {
+  const Plan plan =
+      make_plan("standard", DeviceKind::kCuda, 100_GiB, CountingRunner(), Framework::kPytorch, 80);
+  for (const Workload& workload : plan.workloads) {
+    const auto job = nlohmann::json::parse(workload.job);
+    EXPECT_EQ(job.contains("execution"), workload.family == "cuda-graph") << workload.name;
+    EXPECT_EQ(job["training"].contains("compile"), workload.family == "compiled") << workload.name;
+    if (workload.family != "cuda-graph" && workload.family != "compiled") continue;
+    EXPECT_FALSE(workload.validation) << workload.name;
+  }
 }
 
 TEST(PlanTest, MeasuresAGpuWithoutBf16InFp16) {
@@ -103,6 +140,7 @@ TEST(PlanTest, MeasuresAGpuWithoutBf16InFp16) {
   EXPECT_TRUE(has(turing, "amp-fp16"));
   const Plan in_pytorch = standard_plan(Framework::kPytorch, 75);
   EXPECT_FALSE(has(in_pytorch, "amp-"));
+  EXPECT_FALSE(has(in_pytorch, "bf16"));
   EXPECT_TRUE(has(in_pytorch, "fp32"));
 }
 

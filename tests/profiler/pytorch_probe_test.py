@@ -1,28 +1,32 @@
-"""The parts of profiler/pytorch_probe.py that need no torch, with a pretend libnvidia-ml (tests/profiler/fake_nvml.cc).
+"""The parts of profiler/pytorch_probe that need no torch, with a pretend libnvidia-ml (tests/profiler/fake_nvml.cc).
 
     MEMFATHOM_NVML=FAKE python3 pytorch_probe_test.py PROBE
 """
 import contextlib
-import importlib.util
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PROBE = sys.argv.pop(1)
 GIB = 1 << 30
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("pytorch_probe", PROBE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+sys.path.insert(0, os.path.dirname(PROBE))
+from pytorch_probe import device, environment as environments, meters, nvml, ranks  # noqa: E402
 
 
-probe = load()
+def run_probe(request, **options):
+    """As profiler/pytorch_probe.cc starts it: boot.py, then every module as name and text."""
+    texts = {path.name: path.read_text() for path in sorted(pathlib.Path(PROBE).glob("*.py"))}
+    words = [sys.executable, "-c", texts.pop("boot.py")]
+    for name, text in texts.items():
+        words += [name, text]
+    return subprocess.run(words, input=request, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 @contextlib.contextmanager
@@ -41,34 +45,34 @@ def environment(**variables):
 
 class NvmlTest(unittest.TestCase):
     def test_reads_the_gpu_and_its_processes(self):
-        nvml = probe.Nvml(0)
-        self.assertEqual(nvml.driver(), "580.1")
-        self.assertEqual(nvml.used(), 3 * GIB)
-        self.assertEqual(nvml.processes(), {7: None, os.getpid(): 2 * GIB})
-        self.assertTrue(nvml.mode("nvmlDeviceGetEccMode"))
-        self.assertFalse(nvml.mode("nvmlDeviceGetMigMode"))
+        gpu = nvml.Nvml(0)
+        self.assertEqual(gpu.driver(), "580.1")
+        self.assertEqual(gpu.used(), 3 * GIB)
+        self.assertEqual(gpu.processes(), {7: None, os.getpid(): 2 * GIB})
+        self.assertTrue(gpu.mode("nvmlDeviceGetEccMode"))
+        self.assertFalse(gpu.mode("nvmlDeviceGetMigMode"))
 
     def test_a_missing_gpu_is_an_os_error(self):
-        self.assertRaises(OSError, probe.Nvml, 1)
+        self.assertRaises(OSError, nvml.Nvml, 1)
 
     def test_the_gpu_is_the_one_visible_to_cuda(self):
         with environment(MEMFATHOM_FAKE_CARDS="4"):
-            cards = [probe.Nvml(index).device.value for index in range(4)]
+            cards = [nvml.Nvml(index).device.value for index in range(4)]
         for visible, wanted in (("2,0", 2), ("GPU-30000000-aaaa", 3), ("GPU-1", 1), (" 3 ,1", 3)):
             with environment(MEMFATHOM_FAKE_CARDS="4", CUDA_VISIBLE_DEVICES=visible):
-                self.assertEqual(probe.Nvml(0).device.value, cards[wanted], visible)
+                self.assertEqual(nvml.Nvml(0).device.value, cards[wanted], visible)
         for visible in ("", "-1", "nonsense", "GPU-9"):
             with environment(MEMFATHOM_FAKE_CARDS="4", CUDA_VISIBLE_DEVICES=visible):
-                self.assertRaises(OSError, probe.Nvml, 0)
+                self.assertRaises(OSError, nvml.Nvml, 0)
         with environment(CUDA_VISIBLE_DEVICES="0"):
-            self.assertRaises(OSError, probe.Nvml, 1)
+            self.assertRaises(OSError, nvml.Nvml, 1)
 
     def test_uses_the_first_mig_instance(self):
         for visible in ("0", "MIG-00000000-aaaa"):
             with environment(MEMFATHOM_FAKE_DIVIDED="1", CUDA_VISIBLE_DEVICES=visible):
-                nvml = probe.Nvml(0)
-                self.assertTrue(nvml.mode("nvmlDeviceGetMigMode"))
-                self.assertEqual(nvml.processes(), {7: None, os.getpid(): 2 * GIB})
+                gpu = nvml.Nvml(0)
+                self.assertTrue(gpu.mode("nvmlDeviceGetMigMode"))
+                self.assertEqual(gpu.processes(), {7: None, os.getpid(): 2 * GIB})
 
     def test_the_meter_reads_this_process_alone(self):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -111,22 +115,22 @@ class NvmlTest(unittest.TestCase):
         file.write(processes)
         file.flush()
         with environment(MEMFATHOM_FAKE_PROCESSES=file.name):
-            return probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
+            return meters.NvmlMeter(nvml.Nvml(0), meters.MemGetInfoMeter(0))
 
     def test_ignores_a_host_process_with_the_same_pid(self):
-        meter = probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
+        meter = meters.NvmlMeter(nvml.Nvml(0), meters.MemGetInfoMeter(0))
         self.assertEqual(meter.used(), 0)
         self.assertEqual(meter.metric(), "nvml-device")
 
     def test_reads_the_device_growth_where_processes_are_hidden(self):
         with environment(MEMFATHOM_FAKE_SECRETIVE="1"):
-            device = probe.Device("cuda:0")
-            self.assertEqual(device.meter.used(), 0)
-            self.assertEqual(device.meter.metric(), "nvml-device")
+            meter = device.Device("cuda:0").meter
+            self.assertEqual(meter.used(), 0)
+            self.assertEqual(meter.metric(), "nvml-device")
 
     def test_reads_the_process_entries_of_driver_535(self):
         with environment(MEMFATHOM_NVML=os.environ["MEMFATHOM_FAKE_NVML_535"]):
-            self.assertEqual(probe.Nvml(0).processes(), {7: None, os.getpid(): 2 * GIB})
+            self.assertEqual(nvml.Nvml(0).processes(), {7: None, os.getpid(): 2 * GIB})
 
     def test_the_meter_under_every_driver_branch(self):
         """The same situations as DriverTest of nvml_test.cc."""
@@ -162,17 +166,54 @@ class NvmlTest(unittest.TestCase):
 
     def test_does_not_count_inaccessible_gpus(self):
         with environment(MEMFATHOM_FAKE_CARDS="4"):
-            cards = [probe.Nvml(index).device.value for index in range(4)]
+            cards = [nvml.Nvml(index).device.value for index in range(4)]
         with environment(MEMFATHOM_FAKE_CARDS="4", MEMFATHOM_FAKE_FORBIDDEN="02"):
-            self.assertEqual([probe.Nvml(index).device.value for index in range(2)], [cards[1], cards[3]])
-            self.assertRaises(OSError, probe.Nvml, 2)
+            self.assertEqual([nvml.Nvml(index).device.value for index in range(2)], [cards[1], cards[3]])
+            self.assertRaises(OSError, nvml.Nvml, 2)
             with environment(CUDA_VISIBLE_DEVICES="GPU-3"):
-                self.assertEqual(probe.Nvml(0).device.value, cards[3])
+                self.assertEqual(nvml.Nvml(0).device.value, cards[3])
 
     def test_another_process_disturbs(self):
-        meter = probe.NvmlMeter(probe.Nvml(0), probe.MemGetInfoMeter(0))
+        meter = meters.NvmlMeter(nvml.Nvml(0), meters.MemGetInfoMeter(0))
         meter.compare({7: None, 8: GIB})
         self.assertEqual(meter.disturbed, "process 8 started using the device")
+
+
+class RanksTest(unittest.TestCase):
+    @staticmethod
+    def result(*readings, **more):
+        names = ("baseline", "context", "warmup", "communicator", "second_communicator")
+        stages = [{"stage": name, "device_used_bytes": reading} for name, reading in zip(names, readings)]
+        return {"stages": stages, "allocated": 5, "reserved": 20, "metric": "nvml-process", "disturbed": "", "missing": {}, **more}
+
+    def test_the_sample_has_the_largest_reading_of_all_ranks(self):
+        sample = ranks.merged([self.result(0, 10, 12, 30, 34), self.result(0, 11, 12, 28, 35, reserved=24)])
+        self.assertEqual([one["device_used_bytes"] for one in sample["stages"]], [0, 11, 12, 30, 35])
+        self.assertEqual((sample["reserved_peak_bytes"], sample["device_peak_bytes"]), (24, 59))
+        self.assertEqual((sample["status"], sample["status_note"]), ("ok", ""))
+
+    def test_says_what_was_not_measured(self):
+        sample = ranks.merged([self.result(0, 10, 12, 30, 34, missing={"fsdp": "no fully_shard"})] * 2)
+        self.assertEqual(sample["status_note"], "fsdp is not measured: no fully_shard")
+
+    def test_a_rank_that_failed_fails_the_sample_by_its_name(self):
+        with self.assertRaisesRegex(RuntimeError, "rank 1: RuntimeError: torch sees no GPU"):
+            ranks.merged([self.result(0, 1, 2, 3, 4), {"failure": "RuntimeError: torch sees no GPU"}])
+        with self.assertRaisesRegex(RuntimeError, "rank 1 reached other stages"):
+            ranks.merged([self.result(0, 1, 2, 3, 4), self.result(0, 1, 2)])
+
+    def test_a_disturbed_rank_disturbs_the_sample(self):
+        sample = ranks.merged([self.result(0, 1, 2, 3, 4), self.result(0, 1, 2, 3, 4, disturbed="process 8 started")])
+        self.assertEqual((sample["status"], sample["status_note"]), ("disturbed", "process 8 started"))
+
+    def test_a_rank_that_ends_without_an_answer_is_named(self):
+        with unittest.mock.patch.object(ranks, "run_rank", lambda *_: os._exit(3)):
+            with self.assertRaisesRegex(RuntimeError, "rank 0 of 2 ended without an answer"):
+                ranks.results_of({"ranks": 2}, "cpu")
+
+    def test_every_rank_has_a_gpu_of_its_own(self):
+        self.assertEqual([ranks.device_of("cuda:2", rank) for rank in range(3)], ["cuda:2", "cuda:3", "cuda:4"])
+        self.assertEqual(ranks.device_of("cpu", 5), "cpu")
 
 
 class ProtocolTest(unittest.TestCase):
@@ -182,8 +223,8 @@ class ProtocolTest(unittest.TestCase):
                        "7f02-7f03 r-xp 00000000 08:01 13 /opt/my venv/nvidia/cudnn/lib/libcudnn_ops.so.9\n"
                        "7f04-7f05 rw-p 00000000 00:00 0\n")
             maps.flush()
-            self.assertEqual(probe.loaded_library("cudnn", maps.name), "/opt/my venv/nvidia/cudnn/lib/libcudnn.so.9")
-            self.assertEqual(probe.loaded_library("cufft", maps.name), "")
+            self.assertEqual(environments.loaded_library("cudnn", maps.name), "/opt/my venv/nvidia/cudnn/lib/libcudnn.so.9")
+            self.assertEqual(environments.loaded_library("cufft", maps.name), "")
 
     def test_says_when_cuda_loads_kernels(self):
         class Driver:
@@ -194,32 +235,29 @@ class ProtocolTest(unittest.TestCase):
                 mode._obj.value = self.mode
                 return self.code
 
-        self.assertEqual(probe.module_loading(lambda name: Driver(1)), "eager")
-        self.assertEqual(probe.module_loading(lambda name: Driver(2)), "lazy")
-        self.assertEqual(probe.module_loading(lambda name: Driver(2, code=3)), "")
-        self.assertEqual(probe.module_loading(lambda name: object()), "", "a driver before 11.7")
+        self.assertEqual(environments.module_loading(lambda name: Driver(1)), "eager")
+        self.assertEqual(environments.module_loading(lambda name: Driver(2)), "lazy")
+        self.assertEqual(environments.module_loading(lambda name: Driver(2, code=3)), "")
+        self.assertEqual(environments.module_loading(lambda name: object()), "", "a driver before 11.7")
 
     def test_resident_memory_is_read_from_proc(self):
-        stages = probe.Stages(probe.RssMeter())
+        stages = meters.Stages(meters.RssMeter())
         kept = b"x" * (64 << 20)
         stages.read("tensors")
         self.assertGreater(stages.peak(), len(kept) // 2)
 
     def test_modules_of_the_current_directory_are_not_imported(self):
-        with tempfile.TemporaryDirectory() as folder, open(PROBE) as text:
-            for name in ("json", "ctypes", "gc", "os", "platform", "re", "threading", "time", "torch"):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("json", "ctypes", "gc", "importlib", "os", "platform", "pytorch_probe", "re", "threading", "time", "torch"):
                 with open(os.path.join(folder, name + ".py"), "w") as planted:
                     planted.write("open('imported', 'w')\n")
-            run = subprocess.run([sys.executable, "-c", text.read()], input="{}", text=True, cwd=folder,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            run = run_probe("{}", cwd=folder)
             self.assertEqual(run.returncode, 1)
             self.assertFalse(os.path.exists(os.path.join(folder, "imported")), run.stderr)
 
     def test_a_failure_is_one_sentence_and_no_answer(self):
         request = json.dumps({"device": "virtual:blue", "workload": ""})
-        with open(PROBE) as text:
-            run = subprocess.run([sys.executable, "-c", text.read()], input=request, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        run = run_probe(request)
         self.assertEqual(run.returncode, 1)
         self.assertEqual(run.stdout, "")
         self.assertEqual(run.stderr, "PyTorch is measured on cpu or cuda:N, not on virtual:blue\n")

@@ -42,7 +42,7 @@ code=0
 [ "$code" = 1 ] || { cat "$folder/said"; echo "gpu-day ended with $code"; exit 1; }
 tar -C "$folder" -xzf "$folder"/memfathom-gpu-day-*.tar.gz
 expected='environment 0|status 0|selftest 0|tests 0|memcheck 0|racecheck 9|initcheck 124|synccheck 0|bench 0|calibrate 1|fit 1'
-expected+='|eager 0|pytorch 1|snapshot 0|docker 0|check 0'
+expected+='|eager 0|pytorch 1|history 0|shapes 0|snapshot 0|docker 0|check 0'
 got=$(grep -v -e '^nvidia-smi' -e '^namespace' "$folder/steps.tsv" | tr '\t' ' ' | paste -sd'|')
 [ "$got" = "$expected" ] || { echo "steps: $got"; cat "$folder"/*.err; exit 1; }
 grep -q '"gpu": "Doubled A100"' "$folder/status.txt"
@@ -52,15 +52,18 @@ grep -q '"status": "ok"' "$folder/calibrate.txt"
 grep -q 'libstdc++' "$folder/environment.txt"
 grep -q 'some/image scripts/gpu-day' "$folder/docker.txt"
 grep -q snapshot "$folder/snapshot.pickle"
+grep -q '"recorded_allocations": [1-9]' "$folder/history.txt"
+grep -q '"workload": "decoder/v32000/fp32/2048MiB"' "$folder/shapes.txt"
+grep -q '^| collectives | not tried: communicators need two GPUs' "$folder/README.md"
 # The archive says what it shows, what it does not, and that this was no measurement.
 grep -q '^| selftest | shown | ' "$folder/README.md"
 grep -q '^| racecheck | not shown: exit code 9' "$folder/README.md"
 grep -q '^| initcheck | not shown: stopped after 1 s' "$folder/README.md"
 grep -q 'no measurement' "$folder/README.md"
 grep -q '^== racecheck | not shown' "$folder/said"
-# Ours, lazy and eager, and in a namespace of process ids where that is allowed; and one that says it is PyTorch's.
-samples=3
-! grep -q '^namespace.0' "$folder/steps.tsv" || samples=4
+# Ours, lazy and eager, and in a namespace of process ids where that is allowed; and three that say they are PyTorch's.
+samples=5
+! grep -q '^namespace.0' "$folder/steps.tsv" || samples=6
 "$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q "samples *$samples"
 ! "$gpu_day" --device 2>/dev/null
 ! "$gpu_day" --frobnicate 2>/dev/null

@@ -10,7 +10,7 @@
 
 namespace memfathom {
 
-enum class BertFlavor : std::uint8_t { kBert, kRoberta, kDistilBert, kElectra };
+enum class BertFlavor : std::uint8_t { kBert, kRoberta, kDistilBert, kElectra, kAlbert };
 
 // Names of one block's matrices and norms, which LoRA targets and checkpoints use.
 struct BertNames {
@@ -25,11 +25,13 @@ struct BertConfig {
   BertFlavor flavor = BertFlavor::kBert;
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0, vocabulary = 0, positions = 0,
                token_types = 0;
-  std::int64_t embedding = 0;  // width of the tables: `hidden`, but for ELECTRA
-  std::int64_t labels = 0;     // 0: masked language model, or
-  bool discriminates = false;  // ELECTRA: which tokens were replaced
-  // DistilBERT drops nothing after its attention.
-  double dropout = 0.1, projection_dropout = 0.1, attention_dropout = 0.1, classifier_dropout = 0.1;
+  std::int64_t embedding = 0;                 // width of the tables: `hidden`, but for ELECTRA
+  std::int64_t groups = 0, group_blocks = 1;  // ALBERT: layers of a group are the same blocks
+  std::int64_t labels = 0;                    // 0: masked language model, or
+  bool discriminates = false;                 // ELECTRA: which tokens were replaced
+  // DistilBERT drops nothing after its attention, ALBERT nothing after its feed-forward part.
+  double dropout = 0.1, projection_dropout = 0.1, output_dropout = 0.1, attention_dropout = 0.1,
+         classifier_dropout = 0.1;
   bool tied = true;
   Activation activation = Activation::kGelu;
   BertNames names{};

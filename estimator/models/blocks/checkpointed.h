@@ -3,13 +3,23 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "estimator/models/blocks/settings.h"
 #include "kernels/framework/tensor/checkpoint.h"
 
 namespace memfathom {
+
+// Throws Error(kInput) where the job wants checkpoints and the library has none for the family.
+inline void refuse_checkpoints(const ModelSettings& settings, const std::string& family) {
+  if (settings.checkpointing == Checkpointing::kNone) return;
+  throw Error(ErrorKind::kInput, "transformers' " + family +
+                                     " does not support gradient checkpointing; leave "
+                                     "training.gradient_checkpointing out");
+}
 
 inline Tensor run_checkpointed(const ModelSettings& settings, const CheckpointedFunction& segment,
                                const Tensor& x) {

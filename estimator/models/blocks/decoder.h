@@ -22,7 +22,7 @@ struct DecoderOutline {
   std::optional<DType> rotary_type;  // of the tables; absent: the embeddings'
   double embedding_dropout = 0;
   NormKind norm = NormKind::kLayer;
-  bool tied_by_default = false, head_bias = false;
+  bool tied_by_default = false, head_bias = false, norm_bias = true;
   const char* scope = "model";
   const char* embedding = "embed_tokens";
   const char* blocks = "layers";
@@ -52,7 +52,8 @@ class Decoder : public CausalModel {
         const BlockScope counted(builder, i, outline_.layers, outline_.hidden);
         blocks_.push_back(make_block(static_cast<std::size_t>(i)));
       }
-      norm_ = make_norm(builder, outline_.last_norm, outline_.norm, outline_.hidden);
+      norm_ = make_norm(builder, outline_.last_norm, outline_.norm, outline_.hidden,
+                        outline_.norm_bias);
       if (outline_.rotary > 0) rotary_.emplace(builder, outline_.rotary);
     }
     make_head(builder, config, embedding_, outline_.hidden, outline_.vocabulary,

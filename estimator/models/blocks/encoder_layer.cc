@@ -5,7 +5,9 @@
 
 #include "estimator/models/blocks/config_reader.h"
 #include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/attention.h"
 #include "kernels/framework/ops/loss.h"
+#include "kernels/framework/ops/views.h"
 
 namespace memfathom {
 
@@ -18,6 +20,18 @@ EncoderConfig read_encoder_config(const Node& config, const EncoderConfig& defau
   cfg.ffn = count_or(config, {"intermediate_size"}, defaults.ffn);
   return cfg;
 }
+
+namespace {
+
+// DINOv3: tokens before the patches, which the tables have no rows for, pass through.
+Tensor rotate_patches(const Tensor& x, const RotaryTables& tables) {
+  const std::int64_t before = x.size(2) - tables.cos.size(2);
+  const Tensor patches = slice(x, 2, before, x.size(2));
+  const Tensor parts[] = {slice(x, 2, 0, before), apply_rotary(patches, tables.cos, tables.sin)};
+  return cat(parts, 2);
+}
+
+}  // namespace
 
 EncoderLayer::EncoderLayer(Builder& builder, const EncoderConfig& cfg,
                            const ModelSettings& settings)
@@ -33,29 +47,35 @@ EncoderLayer::EncoderLayer(Builder& builder, const EncoderConfig& cfg,
     const PathScope scope(builder, cfg.names.attention);
     const LinearOptions options{.bias = cfg.qkv_bias};
     q_ = make_linear(builder, "q_proj", width, width, options);
-    k_ = make_linear(builder, "k_proj", width, width, options);
+    k_ = make_linear(builder, "k_proj", width, width, {.bias = cfg.qkv_bias && cfg.key_bias});
     v_ = make_linear(builder, "v_proj", width, width, options);
-    output_ = make_linear(builder, cfg.names.output, width, width);
+    output_ = make_linear(builder, cfg.names.output, width, width, {.bias = cfg.output_bias});
   }
   first_norm_ = make_layer_norm(builder, cfg.names.first_norm, width);
   {
     const PathScope scope(builder, "mlp");
-    first_ = make_linear(builder, cfg.gated ? "gate_proj" : "fc1", width, cfg.ffn);
-    if (cfg.gated) up_ = make_linear(builder, "up_proj", width, cfg.ffn);
-    second_ = make_linear(builder, cfg.gated ? "down_proj" : "fc2", cfg.ffn, width);
+    const LinearOptions options{.bias = cfg.mlp_bias};
+    first_ = make_linear(builder, cfg.gated ? "gate_proj" : "fc1", width, cfg.ffn, options);
+    if (cfg.gated) up_ = make_linear(builder, "up_proj", width, cfg.ffn, options);
+    second_ = make_linear(builder, cfg.gated ? "down_proj" : "fc2", cfg.ffn, width, options);
   }
   if (cfg.layer_scale) {
-    first_scale_ = builder.parameter("layer_scale1.lambda1", {width});
-    second_scale_ = builder.parameter("layer_scale2.lambda1", {width});
+    first_scale_ = builder.parameter(cfg.names.first_scale, {width});
+    second_scale_ = builder.parameter(cfg.names.second_scale, {width});
   }
   second_norm_ = make_layer_norm(builder, cfg.names.second_norm, width);
 }
 
-Attended EncoderLayer::attention(const Tensor& x, const Tensor& mask) const {
-  const Tensor q = split_heads(q_(x), config_.head_size());
-  const Tensor k = split_heads(k_(x), config_.head_size());
+Attended EncoderLayer::attention(const Tensor& x, const Pass& pass) const {
+  Tensor q = split_heads(q_(x), config_.head_size());
+  Tensor k = split_heads(k_(x), config_.head_size());
   const Tensor v = split_heads(v_(x), config_.head_size());
-  Attended attended = attend(style_, q, k, v, mask);
+  if (pass.rotary.cos) {
+    Tensor rotated = rotate_patches(q, pass.rotary);
+    k = rotate_patches(k, pass.rotary);
+    q = std::move(rotated);
+  }
+  Attended attended = attend(style_, q, k, v, pass.mask);
   attended.output = merge_heads(attended.output);
   attended.output = output_(attended.output);
   return attended;
@@ -87,7 +107,7 @@ Tensor EncoderLayer::operator()(const Tensor& x, const Pass& pass) const {
   Tensor weights;  // Python's `_` keeps eager's weights to the end
   Tensor hidden = first_norm_(x);
   {
-    Attended attended = attention(hidden, pass.mask);
+    Attended attended = attention(hidden, pass);
     hidden = std::move(attended.output);
     weights = std::move(attended.weights);
   }
@@ -110,7 +130,11 @@ std::vector<EncoderLayer> make_encoder_layers(Builder& builder, std::string_view
   for (std::int64_t i = 0; i < cfg.layers; ++i) {
     const PathScope scope(builder, name, i);
     const BlockScope block(builder, i, cfg.layers, cfg.hidden);
-    layers.emplace_back(builder, cfg, settings);
+    EncoderConfig own = cfg;
+    if (cfg.drop_path_grows)
+      own.drop_path *=
+          cfg.layers > 1 ? static_cast<double>(i) / static_cast<double>(cfg.layers - 1) : 0;
+    layers.emplace_back(builder, own, settings);
   }
   return layers;
 }

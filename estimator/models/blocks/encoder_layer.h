@@ -1,4 +1,4 @@
-// EncoderLayer: the pre-norm transformer block that transformers' ViT, CLIP, SigLIP and DINOv2
+// EncoderLayer: the pre-norm transformer block that transformers' ViT, CLIP, SigLIP, BEiT and DINO
 // share.
 #pragma once
 
@@ -18,17 +18,21 @@ namespace memfathom {
 // What the families call their parts.
 struct EncoderNames {
   std::string_view attention, output, first_norm, second_norm;
+  std::string_view first_scale = "layer_scale1.lambda1", second_scale = "layer_scale2.lambda1";
 };
 
 struct EncoderConfig {
   std::int64_t hidden = 0, layers = 0, heads = 0, ffn = 0;
   double dropout = 0, attention_dropout = 0;
   bool qkv_bias = true;
+  bool key_bias = true;  // of those, the keys' too
+  bool output_bias = true, mlp_bias = true;
   bool causal = false;
-  bool softmax_in_fp32 = true;  // eager's
-  bool layer_scale = false;     // a learnt factor for each feature after either part
-  bool gated = false;           // the feed-forward part: silu(gate(x)) * up(x)
-  double drop_path = 0;         // samples that skip a part
+  bool softmax_in_fp32 = true;   // eager's
+  bool layer_scale = false;      // a learnt factor for each feature after either part
+  bool gated = false;            // the feed-forward part: silu(gate(x)) * up(x)
+  double drop_path = 0;          // samples that skip a part
+  bool drop_path_grows = false;  // BEiT: from none in the first layer
   Activation activation = Activation::kGelu;
   EncoderNames names;
 
@@ -45,7 +49,7 @@ class EncoderLayer {
   Tensor operator()(const Tensor& x, const Pass& pass) const;
 
  private:
-  Attended attention(const Tensor& x, const Tensor& mask) const;
+  Attended attention(const Tensor& x, const Pass& pass) const;
   Tensor feed_forward(const Tensor& x) const;
   // What a part gives before the residual is added.
   Tensor closed(Tensor x, const Tensor& scale) const;

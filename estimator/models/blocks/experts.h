@@ -17,6 +17,7 @@ enum class SharedExpert : std::uint8_t {
   kNone,
   kGated,  // Qwen 2: times a sigmoid of the token
   kPlain,  // DeepSeek
+  kFused,  // Granite: gate and up are one matrix
 };
 
 enum class ExpertForm : std::uint8_t {
@@ -87,6 +88,7 @@ class SparseMlp {
   std::optional<Experts> experts_;
   std::optional<GroupedExperts> grouped_;
   GatedMlp shared_;
+  FusedGatedMlp fused_;
   Linear shared_gate_;
 };
 

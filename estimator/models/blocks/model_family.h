@@ -19,6 +19,7 @@ namespace memfathom {
 enum class ModelKind : std::uint8_t {
   kLanguage,    // transformers' text models
   kVision,      // transformers' image models
+  kAudio,       // transformers' models of recordings
   kDiffusion,   // diffusers' models, which are named by _class_name instead of model_type
   kMultimodal,  // a language model that reads images
   kBuiltin,     // memfathom's own: docs/models.md
@@ -34,12 +35,13 @@ struct PositionLimit {
   bool is_table = false;  // an embedding of positions: the library refuses longer samples
 };
 
-// The modules that PEFT adapts when none are named: queries and values, under the family's names.
-using LoraTargets = std::array<std::string_view, 2>;
+// The modules that PEFT adapts when none are named, mostly queries and values; where PEFT has no
+// default for a family, those under the family's names. "": no more.
+using LoraTargets = std::array<std::string_view, 4>;
 
 struct FamilyTraits {
   Version since;  // first release of the library that has it; unset: older than all imitated
-  LoraTargets lora_targets{"q_proj", "v_proj"};  // "": no second one
+  LoraTargets lora_targets{"q_proj", "v_proj"};
   PositionLimit positions;
   bool has_task_heads = false;       // `architectures` chooses the head, so classifiers are exact
   bool has_tensor_parallel = false;  // parallel.tensor can split it

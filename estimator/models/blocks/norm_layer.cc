@@ -81,6 +81,10 @@ Tensor NormLayer::operator()(const Tensor& x) const {
     case NormKind::kRmsMixed: return t5_norm(x, weight);
     case NormKind::kRmsOne: return gemma_norm(x, weight);
     case NormKind::kLayer: return layer_norm(x, weight, bias);
+    case NormKind::kLayerOne: {
+      const Tensor factor = add_scalar(weight, 1);
+      return layer_norm(x, factor, bias);
+    }
     case NormKind::kLayerWide: return wide_layer_norm(x, weight);
     case NormKind::kLayerPlain: {
       Tensor t = to_dtype(x, DType::kFp32);
@@ -98,7 +102,8 @@ NormLayer make_norm(Builder& builder, std::string_view name, NormKind kind, cons
   if (kind == NormKind::kLayerPlain) return layer;
   const PathScope scope(builder, name);
   layer.weight = builder.parameter("weight", features);
-  if (kind == NormKind::kLayer && bias) layer.bias = builder.parameter("bias", features);
+  const bool has_bias = kind == NormKind::kLayer || kind == NormKind::kLayerOne;
+  if (has_bias && bias) layer.bias = builder.parameter("bias", features);
   return layer;
 }
 

@@ -18,6 +18,7 @@ enum class NormKind : std::uint8_t {
   kRmsOne,    // Gemma: fp32 throughout, 1 + weight
   kLayer,
   kLayerPlain,  // OLMo: layer norm in fp32 without weights
+  kLayerOne,    // Nemotron: layer norm with 1 + weight
   kLayerWide,   // Cohere: layer norm in elementary fp32 operations, without bias
 };
 

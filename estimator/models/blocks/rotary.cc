@@ -147,13 +147,13 @@ NamedParts rotate_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables) 
   return {q_rotated_part, q_passing, k_rotated_part, k_passing};
 }
 
+RotaryTables spread_over_pairs(const RotaryTables& tables) {
+  const NoGrad no_grad(tables.cos.session());
+  return {clone(tables.cos), clone(tables.sin)};
+}
+
 void rotate_pairs(Tensor& q, Tensor& k, const RotaryTables& tables) {
-  RotaryTables spread;
-  {
-    const NoGrad no_grad(q.session());
-    spread.cos = clone(tables.cos);
-    spread.sin = clone(tables.sin);
-  }
+  const RotaryTables spread = spread_over_pairs(tables);
   const std::int64_t size = spread.cos.size(-1);
   const auto turned = [&](const Tensor& x) { return rotate(slice(x, -1, 0, size), spread); };
   const auto joined = [&](const Tensor& rotary_style, const Tensor& x) {

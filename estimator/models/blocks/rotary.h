@@ -60,7 +60,10 @@ using NamedParts = std::vector<Tensor>;
 // that pass through are views that keep the projections alive.
 NamedParts rotate_named_parts(Tensor& q, Tensor& k, const RotaryTables& tables);
 
-// Turns neighbours instead of halves: the tables are spread over pairs in every layer.
+// The tables spread over neighbours, which are turned instead of halves; made in every layer.
+RotaryTables spread_over_pairs(const RotaryTables& tables);
+
+// Turns neighbours; the parts are joined even where nothing is left to pass.
 void rotate_pairs(Tensor& q, Tensor& k, const RotaryTables& tables);
 
 }  // namespace memfathom

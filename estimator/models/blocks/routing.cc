@@ -97,8 +97,10 @@ void choose(const Router& router, const Tensor& tokens, Routing& routing) {
     }
     case RouterKind::kTopThenSoftmax:
       routing.logits = router.gate(tokens);
+      if (router.cfg.wide_logits) routing.logits = to_dtype(routing.logits, DType::kFp32);
       take_top(routing.logits, router.per_token, routing);
       routing.weights = softmax(routing.weights);
+      if (router.cfg.wide_logits) routing.weights = to_dtype(routing.weights, tokens.dtype());
       return;
     case RouterKind::kSoftmax: break;
   }

@@ -28,9 +28,10 @@ inline bool casts_weight(RouterKind kind) {
 
 struct RouterConfig {
   RouterKind kind = RouterKind::kSoftmax;
-  bool normalized = true;   // the chosen experts' weights are divided by their sum
-  bool narrow = false;      // Qwen: and cast to the logits' type
-  std::int64_t groups = 1;  // of experts, of which some are left out before the choice
+  bool normalized = true;    // the chosen experts' weights are divided by their sum
+  bool narrow = false;       // Qwen: and cast to the logits' type
+  bool wide_logits = false;  // Granite: of kTopThenSoftmax, in fp32; the weights are cast back
+  std::int64_t groups = 1;   // of experts, of which some are left out before the choice
 };
 
 struct Router {

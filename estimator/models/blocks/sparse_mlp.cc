@@ -12,6 +12,15 @@ SparseMlp::SparseMlp(Builder& builder, const ExpertsConfig& cfg, bool grouped) :
     experts_.emplace(builder, cfg);
   }
   if (cfg.shared == SharedExpert::kNone) return;
+  if (cfg.shared == SharedExpert::kFused) {
+    const PathScope scope(builder, "shared_mlp");
+    fused_.activation = cfg.activation;
+    fused_.gate_up =
+        make_linear(builder, "input_linear", cfg.hidden, 2 * cfg.shared_ffn, {.bias = false});
+    fused_.down =
+        make_linear(builder, "output_linear", cfg.shared_ffn, cfg.hidden, {.bias = false});
+    return;
+  }
   const PathScope scope(builder, "mlp");
   {
     const bool gated = cfg.shared == SharedExpert::kGated;
@@ -39,6 +48,11 @@ Tensor SparseMlp::operator()(const Tensor& x) const {
       }
       mixed = add(view(mixed, tokens.shape()), passed);
       return view(mixed, x.shape());
+    }
+    case SharedExpert::kFused: {
+      const Tensor mixed = routed(x);
+      const Tensor passed = fused_(x);
+      return add(mixed, passed);
     }
     case SharedExpert::kPlain: {
       const Tensor mixed = routed(x);

@@ -16,8 +16,12 @@ ModelMaker make_bloom;
 ModelMaker make_deberta;
 ModelMaker make_falcon;
 ModelMaker make_gpt2;
+ModelMaker make_gpt_neo;
 ModelMaker make_gpt_neox;
+ModelMaker make_gptj;
+ModelMaker make_lfm2;
 ModelMaker make_modernbert;
+ModelMaker make_mpt;
 ModelMaker make_opt;
 ModelMaker make_phi;
 ModelMaker make_qwen;
@@ -27,9 +31,13 @@ ModelMaker make_t5;
 ModelMaker make_litgpt;
 
 // Image models of transformers.
+ModelMaker make_beit;
 ModelMaker make_clip;
+ModelMaker make_convnext_model;
 ModelMaker make_dinov2;
+ModelMaker make_dinov3;
 ModelMaker make_siglip;
+ModelMaker make_swin_model;
 ModelMaker make_vision_transformer;
 
 // Models of diffusers.
@@ -39,6 +47,9 @@ ModelMaker make_dit;
 ModelMaker make_flux;
 ModelMaker make_unet;
 ModelMaker make_video_autoencoder;
+
+// Audio models of transformers.
+ModelMaker make_wav2vec2;
 
 // Images for language models.
 ImageSourceMaker make_projected_images;  // LLaVA, Gemma 3, PaliGemma
@@ -61,42 +72,68 @@ inline constexpr ImageTraits kQwenImages{.make = make_qwen_images, .any_size = t
 
 // clang-format off
 inline constexpr ModelFamily kModelFamilies[] = {
+    {"albert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
     {"bart", ModelKind::kLanguage, make_bart, {}},
     {"bert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
+    {"blenderbot", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"blenderbot-small", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
     {"bloom", ModelKind::kLanguage, make_bloom, {.lora_targets = kQueryKeyValue}},
-    {"camembert", ModelKind::kLanguage, make_bert, {.positions = kPaddedPositionTable, .has_task_heads = true}},
-    {"deberta-v2", ModelKind::kLanguage, make_deberta, {}},
-    {"distilbert", ModelKind::kLanguage, make_bert, {.positions = kPositionTable, .has_task_heads = true}},
-    {"electra", ModelKind::kLanguage, make_bert, {}},
+    {"camembert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"codegen", ModelKind::kLanguage, make_gptj, {.lora_targets = {"qkv_proj", ""}, .positions = {.key = "n_positions", .is_table = true}}},
+    {"data2vec-text", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"deberta-v2", ModelKind::kLanguage, make_deberta, {.lora_targets = {"query_proj", "value_proj"}}},
+    {"distilbert", ModelKind::kLanguage, make_bert, {.lora_targets = {"q_lin", "v_lin"}, .positions = kPositionTable, .has_task_heads = true}},
+    {"electra", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue}},
+    {"ernie", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
     {"falcon", ModelKind::kLanguage, make_falcon, {.lora_targets = kQueryKeyValue}},
     {"gpt2", ModelKind::kLanguage, make_gpt2, {.lora_targets = {"c_attn", ""}, .positions = {.key = "n_positions", .is_table = true}}},
-    {"gpt_bigcode", ModelKind::kLanguage, make_gpt2, {}},
+    {"gpt_bigcode", ModelKind::kLanguage, make_gpt2, {.lora_targets = {"c_attn", ""}}},
+    {"gpt_neo", ModelKind::kLanguage, make_gpt_neo, {.positions = kPositionTable}},
+    {"gptj", ModelKind::kLanguage, make_gptj, {.positions = {.key = "n_positions", .is_table = true}}},
     {"gpt_neox", ModelKind::kLanguage, make_gpt_neox, {.lora_targets = kQueryKeyValue}},
+    {"lfm2", ModelKind::kLanguage, make_lfm2, {.since = {4, 54}}},
+    {"m2m_100", ModelKind::kLanguage, make_bart, {}},
+    {"marian", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
     {"mbart", ModelKind::kLanguage, make_bart, {}},
-    {"modernbert", ModelKind::kLanguage, make_modernbert, {}},
+    {"modernbert", ModelKind::kLanguage, make_modernbert, {.lora_targets = {"Wqkv", ""}}},
+    {"mpt", ModelKind::kLanguage, make_mpt, {.lora_targets = {"Wqkv", ""}, .positions = {.key = "max_seq_len", .is_table = true}}},
+    {"mt5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}}},
     {"opt", ModelKind::kLanguage, make_opt, {.positions = kPositionTable}},
-    {"phi", ModelKind::kLanguage, make_phi, {}},
-    {"qwen", ModelKind::kLanguage, make_qwen, {}},
+    {"pegasus", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"phi", ModelKind::kLanguage, make_phi, {.lora_targets = {"q_proj", "v_proj", "fc1", "fc2"}}},
+    {"plbart", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"qwen", ModelKind::kLanguage, make_qwen, {.lora_targets = {"c_attn", ""}}},
     {"roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
     {"t5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}, .has_task_heads = true}},
     {"whisper", ModelKind::kLanguage, make_bart, {}},
-    {"xlm-roberta", ModelKind::kLanguage, make_bert, {.positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"xlm-roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
 
+    {"beit", ModelKind::kVision, make_beit, {}},
     {"clip", ModelKind::kVision, make_clip, {}},
     {"clip_text_model", ModelKind::kVision, make_clip, {}},
     {"clip_vision_model", ModelKind::kVision, make_clip, {}},
+    {"convnext", ModelKind::kVision, make_convnext_model, {.lora_targets = {"pwconv1", "pwconv2"}}},
+    {"convnextv2", ModelKind::kVision, make_convnext_model, {.lora_targets = {"pwconv1", "pwconv2"}}},
+    {"deit", ModelKind::kVision, make_vision_transformer, {}},
     {"dinov2", ModelKind::kVision, make_dinov2, {}},
     {"dinov2_with_registers", ModelKind::kVision, make_dinov2, {}},
+    {"dinov3_vit", ModelKind::kVision, make_dinov3, {}},
+    {"ijepa", ModelKind::kVision, make_vision_transformer, {}},
     {"siglip", ModelKind::kVision, make_siglip, {}},
     {"siglip_text_model", ModelKind::kVision, make_siglip, {}},
     {"siglip_vision_model", ModelKind::kVision, make_siglip, {}},
+    {"swin", ModelKind::kVision, make_swin_model, {}},
     {"vit", ModelKind::kVision, make_vision_transformer, {}},
+    {"vit_msn", ModelKind::kVision, make_vision_transformer, {}},
+
+    {"hubert", ModelKind::kAudio, make_wav2vec2, {}},
+    {"wav2vec2", ModelKind::kAudio, make_wav2vec2, {}},
 
     {"AutoencoderKL", ModelKind::kDiffusion, make_autoencoder, {.lora_targets = kToQueryAndValue}, AutoencoderInput::kImages},
     {"AutoencoderKLCogVideoX", ModelKind::kDiffusion, make_video_autoencoder, {.lora_targets = kToQueryAndValue}, AutoencoderInput::kVideos},
     {"CogVideoXTransformer3DModel", ModelKind::kDiffusion, make_cogvideox, {.lora_targets = kToQueryAndValue}},
-    {"DiTTransformer2DModel", ModelKind::kDiffusion, make_dit, {}},
-    {"FluxTransformer2DModel", ModelKind::kDiffusion, make_flux, {}},
+    {"DiTTransformer2DModel", ModelKind::kDiffusion, make_dit, {.lora_targets = kToQueryAndValue}},
+    {"FluxTransformer2DModel", ModelKind::kDiffusion, make_flux, {.lora_targets = kToQueryAndValue}},
     {"UNet2DConditionModel", ModelKind::kDiffusion, make_unet, {.lora_targets = kToQueryAndValue}},
     {"UNet2DModel", ModelKind::kDiffusion, make_unet, {.lora_targets = kToQueryAndValue}},
 

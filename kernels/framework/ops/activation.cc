@@ -49,6 +49,7 @@ Rule rule_of(Activation activation) {
     case Activation::kGeluFast:
     case Activation::kQuickGelu:
     case Activation::kHardsigmoid:
+    case Activation::kReluSquared:
     case Activation::kIdentity: break;
   }
   throw Error(ErrorKind::kInternal, "this activation has no kernel of its own");
@@ -84,7 +85,7 @@ Tensor gelu_fast(const Tensor& x) {
 }  // namespace
 
 std::optional<Activation> parse_activation(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, Activation>, 22> kNames{{
+  static constexpr std::array<std::pair<std::string_view, Activation>, 23> kNames{{
       {"relu", Activation::kRelu},
       {"gelu", Activation::kGelu},
       {"gelu_pytorch_tanh", Activation::kGeluTanh},
@@ -105,6 +106,7 @@ std::optional<Activation> parse_activation(std::string_view name) {
       {"relu6", Activation::kRelu6},
       {"hardswish", Activation::kHardswish},
       {"hardsigmoid", Activation::kHardsigmoid},
+      {"relu2", Activation::kReluSquared},
       {"identity", Activation::kIdentity},
       {"linear", Activation::kIdentity},
   }};
@@ -128,6 +130,10 @@ Tensor activate(Activation activation, const Tensor& input) {
     Tensor shifted = add_scalar(input, 3);
     shifted = activate(Activation::kRelu6, shifted);
     return div_scalar(shifted, 6);
+  }
+  if (activation == Activation::kReluSquared) {
+    const Tensor passed = activate(Activation::kRelu, input);
+    return pow_scalar(autocast_to_fp32(passed), 2);
   }
   const Rule rule = rule_of(activation);
   const Tensor x = activation == Activation::kSoftplus ? autocast_to_fp32(input) : input;

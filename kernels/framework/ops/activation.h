@@ -27,6 +27,7 @@ enum class Activation : std::uint8_t {
   kRelu6,
   kHardswish,
   kHardsigmoid,
+  kReluSquared,  // relu2 of Nemotron
   kIdentity,
 };
 

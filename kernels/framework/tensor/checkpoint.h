@@ -38,7 +38,7 @@ class CheckpointFrame final : public RefCounted {
   // The input's history: in the rerun the input must not become a leaf, because autocast would
   // cache its cast.
   Ref<TapeNode> input_node_;
-  std::uint8_t input_number_;
+  std::uint32_t input_number_;
   std::optional<DType> autocast_;
   ModuleIndex module_;
   std::uint32_t packed_ = 0;

@@ -65,7 +65,7 @@ void Recording::attach(Tensor& output) {
   if (!node_) return;
   TensorImpl& impl = *output.impl();
   impl.requires_grad = true;
-  impl.output_number = static_cast<std::uint8_t>(node_->outputs.size());
+  impl.output_number = static_cast<std::uint32_t>(node_->outputs.size());
   impl.grad_fn = node_;
   node_->outputs.push_back({impl.shape, impl.dtype});
   if (session_.checkpoint != nullptr) session_.checkpoint->note_result(node_->name(), output);

@@ -50,7 +50,7 @@ class Chunks {
   void add() {
     taken_ += size_;
     if (taken_ > static_cast<std::size_t>(kMost)) refuse();
-    chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size_));
+    chunks_.emplace_back(new std::byte[size_]);  // not zeroed, unlike make_unique's
     lists.begin = chunks_.back().get();
     lists.end = lists.begin + size_;
     size_ = std::min(size_ * 2, kLargestChunk);

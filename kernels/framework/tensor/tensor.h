@@ -134,8 +134,8 @@ struct TensorImpl final : public RefCounted {
   std::int64_t offset = 0;  // in elements
   DType dtype = DType::kFp32;
   bool requires_grad = false;
-  std::uint8_t output_number = 0;  // which output of grad_fn this is
-  Ref<TapeNode> grad_fn;           // the node that created it, if it has history
+  std::uint32_t output_number = 0;  // which output of grad_fn this is
+  Ref<TapeNode> grad_fn;            // the node that created it, if it has history
   TapeNode* accumulator =
       nullptr;  // of a leaf: the node that accumulates its gradient, while a graph holds it
   Tensor grad;  // of a leaf

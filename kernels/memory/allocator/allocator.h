@@ -65,6 +65,13 @@ class Allocator {
   // their pools.
   virtual void process_events() = 0;
 
+  // The private pool that the following allocations come from, as those of a CUDA graph's capture
+  // do; 0: the common pools. Its free blocks serve no other pool, and are not released while the
+  // pool is kept. Allocators without pools ignore it.
+  virtual void use_private_pool(int /*pool*/) {}
+  // The graphs of a private pool are gone: its cache may be released.
+  virtual void release_private_pool(int /*pool*/) {}
+
   // Releases every unused segment to the device.
   virtual void empty_cache() = 0;
 

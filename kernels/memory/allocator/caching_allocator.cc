@@ -25,10 +25,11 @@ CachingAllocator::CachingAllocator(SegmentSource& source, const AllocatorOptions
   rounds_to_power2_ = std::any_of(options_.roundup_power2_divisions.begin(),
                                   options_.roundup_power2_divisions.end(),
                                   [](std::int64_t divisions) { return divisions > 1; });
-  last_pools_ = add_pools(last_stream_);
+  last_pools_ = add_pools(0, 0);
 }
 
 CachingAllocator::~CachingAllocator() {
+  if (is_unusable_) return;  // its lists may be half changed; segments stay with their source
   try {
     release_all_segments();
   } catch (const std::bad_alloc&) {
@@ -47,17 +48,31 @@ Allocation CachingAllocator::allocate(Bytes size, int stream) {
   const std::int64_t rounded =
       rounds_to_power2_ ? round_request(requested, options_)
                         : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
-  const std::uint32_t pool_index = pool_of(rounded, stream);
-  Pool& pool = *pools_[pool_index];
-  BlockId id = take_free_block(pool, rounded);
-  if (id == kNone) id = acquire(pool_index, rounded);
-  id = alloc_found_block(id, pool, rounded, requested);
-  return {blocks_[id].address, Bytes{blocks_[id].size}, id};
+  if (is_unusable_) throw std::bad_alloc();
+  try {
+    const std::uint32_t pool_index = pool_of(rounded, stream);
+    Pool& pool = *pools_[pool_index];
+    BlockId id = take_free_block(pool, rounded);
+    if (id == kNone) id = acquire(pool_index, rounded);
+    id = alloc_found_block(id, pool, rounded, requested);
+    return {blocks_[id].address, Bytes{blocks_[id].size}, id};
+  } catch (const std::bad_alloc&) {
+    is_unusable_ = true;
+    throw;
+  }
 }
 
 void CachingAllocator::free(const Allocation& allocation) {
-  if (!allocation) return;
-  const BlockId id = checked(allocation);
+  if (!allocation || is_unusable_) return;
+  try {
+    free_allocated(checked(allocation));
+  } catch (const std::bad_alloc&) {
+    is_unusable_ = true;
+    throw;
+  }
+}
+
+void CachingAllocator::free_allocated(BlockId id) {
   Block& block = blocks_[id];
   const bool small = pools_[block.pool]->small;
   statistics_.allocation.add(small, -1);
@@ -78,6 +93,7 @@ void CachingAllocator::record_stream(const Allocation& allocation, int stream) {
 }
 
 void CachingAllocator::process_events() {
+  if (is_unusable_) return;
   const std::vector<BlockId> completed = std::exchange(awaiting_events_, {});
   for (const BlockId id : completed) {
     blocks_[id].on_other_streams = false;
@@ -85,7 +101,22 @@ void CachingAllocator::process_events() {
   }
 }
 
-void CachingAllocator::empty_cache() { release_cached_blocks(); }
+void CachingAllocator::use_private_pool(int pool) {
+  private_pool_ = pool;
+  for (const std::unique_ptr<Pool>& one : pools_) {
+    if (pool != 0 && one->private_pool == pool) one->is_kept = true;
+  }
+}
+
+void CachingAllocator::release_private_pool(int pool) {
+  for (const std::unique_ptr<Pool>& one : pools_) {
+    if (pool != 0 && one->private_pool == pool) one->is_kept = false;
+  }
+}
+
+void CachingAllocator::empty_cache() {
+  if (!is_unusable_) release_cached_blocks();
+}
 
 CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation) const {
   if (allocation.block >= blocks_.size() || blocks_[allocation.block].state != State::kAllocated ||
@@ -98,24 +129,28 @@ CachingAllocator::BlockId CachingAllocator::checked(const Allocation& allocation
 }
 
 std::uint32_t CachingAllocator::pool_of(std::int64_t size, int stream) {
-  if (stream != last_stream_) {
-    const auto found = pools_of_stream_.find(stream);
-    last_pools_ = found == pools_of_stream_.end() ? add_pools(stream) : found->second;
-    last_stream_ = stream;
+  const std::pair<int, int> wanted{private_pool_, stream};
+  if (wanted != last_stream_) {
+    const auto found = pools_of_stream_.find(wanted);
+    last_pools_ =
+        found == pools_of_stream_.end() ? add_pools(private_pool_, stream) : found->second;
+    last_stream_ = wanted;
   }
   return last_pools_ + (size <= kSmallSize ? 0 : 1);
 }
 
-std::uint32_t CachingAllocator::add_pools(int stream) {
+std::uint32_t CachingAllocator::add_pools(int private_pool, int stream) {
   const auto index = static_cast<std::uint32_t>(pools_.size());
   for (const bool small : {true, false}) {
     auto pool = std::make_unique<Pool>();
     pool->stream = stream;
+    pool->private_pool = private_pool;
+    pool->is_kept = private_pool != 0;
     pool->small = small;
     pool->page = small ? kSmallBuffer : kLargeBuffer;
     pools_.push_back(std::move(pool));
   }
-  pools_of_stream_.emplace(stream, index);
+  pools_of_stream_.emplace(std::pair(private_pool, stream), index);
   return index;
 }
 

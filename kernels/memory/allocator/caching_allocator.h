@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,6 +37,8 @@ class CachingAllocator final : public Allocator {
   void free(const Allocation& allocation) override;
   void record_stream(const Allocation& allocation, int stream) override;
   void process_events() override;
+  void use_private_pool(int pool) override;
+  void release_private_pool(int pool) override;
   void empty_cache() override;
   const AllocatorStatistics& statistics() const override { return statistics_; }
   void reset_peaks() override { statistics_.reset_peaks(); }
@@ -68,7 +69,9 @@ class CachingAllocator final : public Allocator {
     std::set<std::pair<std::uint64_t, BlockId>> unmapped;  // of expandable segments, by address
     std::map<std::uint64_t, std::int64_t> expandable_segments;  // address, size
     int stream = 0;
+    int private_pool = 0;  // 0: a common pool
     bool small = false;
+    bool is_kept = false;   // its cache is not released: a CUDA graph may use it
     std::int64_t page = 0;  // the growth step of an expandable segment
   };
 
@@ -78,7 +81,7 @@ class CachingAllocator final : public Allocator {
   }
 
   std::uint32_t pool_of(std::int64_t size, int stream);
-  std::uint32_t add_pools(int stream);
+  std::uint32_t add_pools(int private_pool, int stream);
   BlockId new_block(std::uint64_t address, std::int64_t size, std::uint32_t pool);
   void discard(BlockId id);
   void link_between(BlockId id, BlockId previous, BlockId next);
@@ -91,6 +94,7 @@ class CachingAllocator final : public Allocator {
   BlockId alloc_found_block(BlockId id, Pool& pool, std::int64_t size, std::int64_t requested);
   [[noreturn]] void throw_out_of_memory(std::int64_t size);
 
+  void free_allocated(BlockId id);
   void free_block(BlockId id);
   // Merges the neighbour `other` into `id` if both are free (or both unmapped); returns the bytes
   // gained.
@@ -116,10 +120,13 @@ class CachingAllocator final : public Allocator {
   bool rounds_to_power2_ = false;
   std::vector<Block, HugePages<Block>> blocks_;
   BlockId first_unused_ = kNone;
+  // The host's memory ended in the middle of a change: nothing is allocated or freed any more.
+  bool is_unusable_ = false;
   std::vector<std::unique_ptr<Pool>> pools_;
-  std::unordered_map<int, std::uint32_t>
-      pools_of_stream_;  // stream -> its small pool; the large pool is next
-  int last_stream_ = 0;
+  // Private pool and stream -> the small pool; the large pool is next.
+  std::map<std::pair<int, int>, std::uint32_t> pools_of_stream_;
+  int private_pool_ = 0;
+  std::pair<int, int> last_stream_{0, 0};  // with its private pool
   std::uint32_t last_pools_ = 0;
   std::vector<BlockId> awaiting_events_;
   AllocatorStatistics statistics_;

@@ -38,7 +38,9 @@ void CachingAllocator::release_cached_blocks() {
   process_events();
   // PyTorch visits the large pools of all streams first.
   for (const std::size_t first : {std::size_t{1}, std::size_t{0}}) {
-    for (std::size_t i = first; i < pools_.size(); i += 2) release_blocks(*pools_[i]);
+    for (std::size_t i = first; i < pools_.size(); i += 2) {
+      if (!pools_[i]->is_kept) release_blocks(*pools_[i]);
+    }
   }
 }
 
@@ -102,6 +104,7 @@ AllocatorSnapshot CachingAllocator::snapshot() const {
     SegmentSnapshot segment;
     segment.address = head.address;
     segment.stream = pool.stream;
+    segment.private_pool = pool.private_pool;
     segment.small_pool = pool.small;
     segment.expandable = options_.expandable_segments;
     for (const Block* block = &head;; block = &blocks_[block->next]) {

@@ -16,6 +16,8 @@ class ForwardingAllocator : public Allocator {
     inner_.record_stream(allocation, stream);
   }
   void process_events() override { inner_.process_events(); }
+  void use_private_pool(int pool) override { inner_.use_private_pool(pool); }
+  void release_private_pool(int pool) override { inner_.release_private_pool(pool); }
   void empty_cache() override { inner_.empty_cache(); }
   const AllocatorStatistics& statistics() const override { return inner_.statistics(); }
   void reset_peaks() override { inner_.reset_peaks(); }

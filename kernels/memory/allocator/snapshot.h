@@ -24,6 +24,7 @@ struct SegmentSnapshot {
   std::uint64_t address = 0;
   Bytes size;  // mapped bytes; less than the address range of an expandable segment
   int stream = 0;
+  int private_pool = 0;  // 0: of the common pools
   bool small_pool = false;
   bool expandable = false;
   std::vector<BlockSnapshot> blocks;  // by address, without gaps

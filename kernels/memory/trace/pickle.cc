@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "core/error.h"
@@ -133,7 +133,8 @@ bool PickleReader::run_value(unsigned char opcode) {
     case 'G': {  // big endian
       std::uint64_t bits = 0;
       for (const char digit : take(8)) bits = bits << 8U | static_cast<unsigned char>(digit);
-      make(Kind::kReal).real = std::bit_cast<double>(bits);
+      static_assert(sizeof(double) == sizeof bits);
+      std::memcpy(&make(Kind::kReal).real, &bits, sizeof bits);
       return true;
     }
     case 0x8c: make_text(number(1)); return true;

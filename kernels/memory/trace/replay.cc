@@ -64,6 +64,8 @@ class Replayer {
       if (event.is_free()) {
         allocator_.free(live_[event.slot]);
       } else {
+        if (next_pool_ < trace_.pools.size() && trace_.pools[next_pool_].first_event <= i)
+          allocator_.use_private_pool(trace_.pools[next_pool_++].pool);
         live_[event.slot] = allocator_.allocate(Bytes{event.bytes}, event.stream);
       }
       while (workspaces_ != nullptr && next_call_ < trace_.convolutions.size() &&
@@ -87,6 +89,7 @@ class Replayer {
   const WorkspaceModel* workspaces_;
   std::vector<Allocation> live_;
   std::size_t next_call_ = 0;
+  std::size_t next_pool_ = 0;
 };
 
 }  // namespace

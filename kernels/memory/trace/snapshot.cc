@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -138,6 +139,7 @@ class SnapshotReader {
       if (!origin.phase.empty()) phase_ = origin.phase;
       event.id = live_[address] = ++ids_;
       event.bytes = Bytes{std::max<std::int64_t>(integer(&entry, "size"), 0)};
+      event.pool = pool_of(entry);
       event.name = origin.operation;
       event.line = origin.line;
     } else if (action == "free_completed" && live_.count(address) > 0) {
@@ -154,6 +156,17 @@ class SnapshotReader {
     }
     event.phase = phase_;
     write(event, writer);
+  }
+
+  // Numbered in the order of their first allocation; (0, 0) names the common pools.
+  int pool_of(const Value& entry) {
+    const std::vector<const Value*> pair = pickle_.list(pickle_.find(&entry, "pool_id"), 2);
+    std::array<std::int64_t, 2> id{};
+    for (std::size_t i = 0; i < pair.size() && i < id.size(); ++i) {
+      if (pair[i]->kind == Pickle::Kind::kInteger) id[i] = pair[i]->integer;
+    }
+    if (id == std::array<std::int64_t, 2>{}) return 0;
+    return pools_.emplace(id, static_cast<int>(pools_.size()) + 1).first->second;
   }
 
   void write(const TraceEvent& event, TraceWriter& writer) {
@@ -193,6 +206,7 @@ class SnapshotReader {
   std::int64_t ids_ = 0;
   std::string phase_ = "forward";
   std::map<std::int64_t, std::int64_t> live_;  // ids by address
+  std::map<std::array<std::int64_t, 2>, int> pools_;
 };
 
 }  // namespace

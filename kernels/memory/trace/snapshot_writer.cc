@@ -32,6 +32,11 @@ class PickleWriter {
     output_ << '\x8a' << static_cast<char>(sizeof(value));
     little_endian(static_cast<std::uint64_t>(value), sizeof(value));
   }
+  void pair(std::int64_t first, std::int64_t second) {
+    integer(first);
+    integer(second);
+    output_ << '\x86';  // TUPLE2
+  }
   void boolean(bool value) { output_ << (value ? '\x88' : '\x89'); }
 
   void entry(std::string_view key, std::string_view value) {
@@ -101,6 +106,10 @@ class SnapshotWriter final : private SegmentSource {
         continue;
       }
       sizes[event.slot] = Bytes{event.bytes};
+      if (next_pool_ < trace_.pools.size() && trace_.pools[next_pool_].first_event <= event_) {
+        pool_ = trace_.pools[next_pool_++].pool;
+        allocator.use_private_pool(pool_);
+      }
       live[event.slot] = allocator.allocate(sizes[event.slot], event.stream);
       write_event("alloc", live[event.slot].address, sizes[event.slot], event.stream);
     }
@@ -112,11 +121,17 @@ class SnapshotWriter final : private SegmentSource {
     pickle_.entry("addr", static_cast<std::int64_t>(address));
     pickle_.entry("size", size.count());
     pickle_.entry("stream", stream);
+    if (pool_ != 0) write_pool("pool_id", pool_);
     pickle_.text("frames");
     pickle_.begin_list();
     if (event_ < trace_.events.size()) write_frames(trace_.label_of(event_));
     pickle_.end_list();
     pickle_.end_dict();
+  }
+
+  void write_pool(std::string_view key, int pool) {
+    pickle_.text(key);
+    pickle_.pair(0, pool);
   }
 
   // The innermost frame first, as PyTorch has it.
@@ -155,6 +170,7 @@ class SnapshotWriter final : private SegmentSource {
     pickle_.entry("active_size", allocated.count());
     pickle_.entry("requested_size", requested.count());
     pickle_.entry("stream", segment.stream);
+    write_pool("segment_pool_id", segment.private_pool);
     pickle_.entry("segment_type", segment.small_pool ? "small" : "large");
     pickle_.text("is_expandable");
     pickle_.boolean(segment.expandable);
@@ -182,6 +198,8 @@ class SnapshotWriter final : private SegmentSource {
   PickleWriter pickle_;
   ArithmeticSegments segments_;
   std::size_t event_ = 0;  // of the trace, that is replayed now
+  std::size_t next_pool_ = 0;
+  int pool_ = 0;
   bool is_open_ = true;
 };
 

@@ -89,6 +89,8 @@ class TraceBuilder {
       flush_kinds();
       call_ = *event.convolution;
     }
+    if (event.pool != (trace_.pools.empty() ? 0 : trace_.pools.back().pool))
+      trace_.pools.push_back({trace_.events.size(), event.pool});
     push({event.bytes.count(), slot, event.stream}, event);
     if (!call_.kinds.empty()) take_kind();
     const std::size_t at = trace_.events.size() - 1;

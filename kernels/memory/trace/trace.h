@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/bytes.h"
@@ -42,6 +43,7 @@ struct TraceEvent {
   std::int64_t id = 0;  // of the storage; ids are never reused
   Bytes bytes;          // as requested, before any rounding
   int stream = 0;
+  int pool = 0;       // the allocator's private pool, as a CUDA graph has one; 0: none
   std::string phase;  // of a phase event: its name; empty: the phase continues
   std::optional<int> iteration;
   std::string name;    // the operation
@@ -129,9 +131,11 @@ struct Trace {
     std::string line;
 
     bool operator==(const Label&) const = default;
-    // clang-tidy 14 mistakes the generated comparison for a 0.
-    // NOLINTNEXTLINE(modernize-use-nullptr)
-    auto operator<=>(const Label&) const = default;
+    // Not <=>, which strings of libc++ 13 lack.
+    bool operator<(const Label& other) const {
+      return std::tie(name, module, tag, line) <
+             std::tie(other.name, other.module, other.tag, other.line);
+    }
   };
   // Events from `first_event` to the next span. If the file has no iterations, each return to
   // `forward` (or `prefill`) starts one; earlier events are iteration 0.
@@ -139,6 +143,12 @@ struct Trace {
     std::size_t first_event = 0;
     std::string phase;
     int iteration = 0;
+  };
+  // Allocations from `first_event` to the next of these come from the allocator's private pool
+  // `pool`; 0, as before the first of them: from the common pools.
+  struct PoolUse {
+    std::size_t first_event = 0;
+    int pool = 0;
   };
   // A library call right after `event`: its workspace is allocated and freed there.
   struct Convolution {
@@ -165,6 +175,7 @@ struct Trace {
   std::vector<std::uint32_t> labels;  // per event, into label_table
   std::vector<Label> label_table;
   std::vector<Span> spans;
+  std::vector<PoolUse> pools;
   std::vector<Convolution> convolutions;  // by event
   std::vector<Fft> transforms;            // likewise
   std::vector<Attention> attentions;      // likewise

@@ -28,6 +28,7 @@ enum class Field : std::uint8_t {
   kModule,
   kTag,
   kStream,
+  kPool,
   kIteration,
   kConv,
   kFft,
@@ -49,6 +50,7 @@ inline constexpr auto kEnumNames<Field> =
                                     {Field::kModule, "module"},
                                     {Field::kTag, "tag"},
                                     {Field::kStream, "stream"},
+                                    {Field::kPool, "pool"},
                                     {Field::kIteration, "iteration"},
                                     {Field::kConv, "conv"},
                                     {Field::kFft, "fft"},
@@ -73,6 +75,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t id = 0;
   std::int64_t bytes = 0;
   std::int64_t stream = 0;
+  std::int64_t pool = 0;
   std::int64_t iteration = 0;
   std::string phase;
   std::string name;
@@ -152,6 +155,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kId: return &id;
       case Field::kBytes: return &bytes;
       case Field::kStream: return &stream;
+      case Field::kPool: return &pool;
       case Field::kIteration: return &iteration;
       case Field::kOp:
       case Field::kPhase:
@@ -179,6 +183,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kLine: return &line;
       case Field::kId:
       case Field::kBytes:
+      case Field::kPool:
       case Field::kStream:
       case Field::kIteration:
       case Field::kConv:
@@ -348,6 +353,8 @@ bool TraceReader::next(TraceEvent& event) {
   if (line.stream < 0 || line.stream > kMaxInt)
     refuse(fmt::format("\"stream\" is {}", line.stream));
   event.stream = static_cast<int>(line.stream);
+  if (line.pool < 0 || line.pool > kMaxInt) refuse(fmt::format("\"pool\" is {}", line.pool));
+  event.pool = static_cast<int>(line.pool);
   if (line.has(Field::kIteration)) {
     if (line.iteration < 0 || line.iteration > kMaxInt)
       refuse(fmt::format("\"iteration\" is {}", line.iteration));

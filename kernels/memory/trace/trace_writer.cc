@@ -65,6 +65,7 @@ std::string to_json_line(const TraceEvent& event) {
     if (!event.tag.empty()) json["tag"] = event.tag;
     if (!event.line.empty()) json["line"] = event.line;
     if (event.stream != 0) json["stream"] = event.stream;
+    if (event.pool != 0) json["pool"] = event.pool;
     if (event.convolution) json["conv"] = json_of(*event.convolution);
     if (event.fft) json["fft"] = json_of(*event.fft);
     if (event.attention) json["attention"] = json_of(*event.attention);

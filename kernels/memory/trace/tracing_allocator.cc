@@ -21,6 +21,7 @@ Allocation TracingAllocator::allocate(Bytes size, int stream) {
   event.stream = stream;
   event.phase = phase_;
   event.tag = tag_;
+  event.module = module_;
   if (live_.size() <= allocation.block) live_.resize(std::size_t{allocation.block} + 1);
   live_[allocation.block] = {event.id, stream};
   sink_.write(event);

@@ -18,6 +18,7 @@ class TracingAllocator : public ForwardingAllocator {
 
   // The component of the next allocations; the code that runs the model updates it.
   void set_tag(std::string_view tag) { tag_ = tag; }
+  void set_module(std::string_view module) { module_ = module; }  // likewise
   void enter_phase(const std::string& name, int iteration);
 
   Allocation allocate(Bytes size, int stream = 0) override;
@@ -31,6 +32,7 @@ class TracingAllocator : public ForwardingAllocator {
 
   TraceSink& sink_;
   std::string tag_;
+  std::string module_;
   std::string phase_;
   std::int64_t last_id_ = 0;
   std::vector<Live> live_;  // by block

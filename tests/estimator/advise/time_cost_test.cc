@@ -61,6 +61,20 @@ TEST(TimeCostTest, SmallBatchesOfGenerationReadTheWeightsMoreOften) {
   EXPECT_GT(cost(job(kGeneration, "target: {gpu: a100-80gb}\n"), "offload-parameters").factor, 8);
 }
 
+// Decoding reads packed weights as they are; a step of training unpacks them in every pass.
+TEST(TimeCostTest, QuantizedWeightsAreUnpackedOncePerPassNotPerToken) {
+  const char* kGeneration =
+      "mode: generate, batch_size: 1, sequence_length: 64, new_tokens: 256, precision: bf16";
+  const auto generation = [&](const char* preset) {
+    return parse_yaml(std::string("model: {preset: ") + preset + "}\ntraining: {" + kGeneration +
+                          "}\ntarget: {gpu: a100-80gb}\n",
+                      "job.yaml");
+  };
+  EXPECT_LE(cost(generation("llama-2-7b"), "nf4").factor, 1.01);
+  EXPECT_LE(cost(generation("mixtral-8x7b"), "nf4").factor, 1.5);
+  EXPECT_GT(cost(generation("llama-2-7b"), "int8").factor, 1);
+}
+
 // Without mixed precision the smaller batch would be enough as well, at twice the time.
 TEST(TimeCostTest, APlanKeepsWhatMakesItFaster) {
   const Node document = parse_yaml(R"(

@@ -60,6 +60,15 @@ TEST(ShellTest, AVariableThatTwoBranchesSetDifferentlyIsUnresolved) {
   EXPECT_THAT(words_of("if [ -z x ]; then A=1; fi\nrun $A", 1), ElementsAre("run", "1"));
 }
 
+TEST(ShellTest, TakesWhatABranchAppendsAndSaysSo) {
+  const ShellScript script = read_shell(
+      "ARGS=--bf16\nif [ -n \"$LORA\" ]; then\n  ARGS+=\" --use_peft\"\nfi\npython a.py $ARGS\n",
+      "a.sh");
+  ASSERT_EQ(script.notes.size(), 1U);
+  EXPECT_EQ(script.notes.front(),
+            "a.sh:4: what the branch appends to ARGS, \" --use_peft\", is taken");
+}
+
 TEST(ShellTest, TakesTheFirstValueOfALoopAndSaysSo) {
   const ShellScript script = read_shell("for lr in 1 2; do\n run $lr\ndone", "x.sh");
   ASSERT_THAT(script.commands, SizeIs(1));

@@ -64,6 +64,26 @@ TEST(RegistryTest, AnUnknownFamilyHasTheTraitsOfTheOneItsNameBeginsWith) {
             (LoraTargets{"q_proj", "v_proj"}));
 }
 
+// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of PEFT 0.21.2; where it has no entry, the
+// names of the queries and values in the family's own modules.
+TEST(RegistryTest, LoraTargetsArePeftsOrTheFamilysOwnQueriesAndValues) {
+  const auto targets = [](const char* type) {
+    return traits_of(config_with("model_type", type)).lora_targets;
+  };
+  EXPECT_EQ(targets("electra"), (LoraTargets{"query", "value"}));
+  EXPECT_EQ(targets("xlm-roberta"), (LoraTargets{"query", "value"}));
+  EXPECT_EQ(targets("deberta-v2"), (LoraTargets{"query_proj", "value_proj"}));
+  EXPECT_EQ(targets("gpt_bigcode"), (LoraTargets{"c_attn"}));
+  EXPECT_EQ(targets("mpt"), (LoraTargets{"Wqkv"}));
+  EXPECT_EQ(targets("codegen"), (LoraTargets{"qkv_proj"}));
+  EXPECT_EQ(targets("phi"), (LoraTargets{"q_proj", "v_proj", "fc1", "fc2"}));
+  EXPECT_EQ(targets("distilbert"), (LoraTargets{"q_lin", "v_lin"}));
+  EXPECT_EQ(targets("qwen"), (LoraTargets{"c_attn"}));
+  for (const char* name : {"DiTTransformer2DModel", "FluxTransformer2DModel"})
+    EXPECT_EQ(traits_of(config_with("_class_name", name)).lora_targets,
+              (LoraTargets{"to_q", "to_v"}));
+}
+
 // What a later command needs to name the keys of a config.json that an estimate does not use.
 TEST(RegistryTest, TheKeysThatAFamilyReadsCanBeRecorded) {
   const Node config = parse_json(

@@ -81,7 +81,8 @@ class Llama final : public CausalModel {
     const std::int64_t window = config_.window;
     Pass pass = begin_pass(embeddings, cache, config_.mixes_windows ? 0 : window);
     if (config_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
-    const bool wide = config_.rotary_style == RotaryStyle::kWideTables;
+    const bool wide = config_.rotary_style == RotaryStyle::kWideTables ||
+                      config_.rotary_style == RotaryStyle::kWidePairs;
     const DType table_type = wide ? DType::kFp32 : embeddings.dtype();
     if (config_.embedding_dropout > 0) embeddings = dropout(embeddings, config_.embedding_dropout);
     if (rotary_) pass.rotary = tables_for(counted_positions(embeddings, pass), table_type);

@@ -44,6 +44,18 @@ Tensor normed_apart(const Tensor& heads, const std::vector<NormLayer>& norms) {
   return cat(parts, 1);
 }
 
+// In fp32, and cast back.
+void rotate_wide(Tensor& q, Tensor& k, const RotaryTables& tables) {
+  const DType narrow = q.dtype();
+  q = to_dtype(q, DType::kFp32);
+  k = to_dtype(k, DType::kFp32);
+  Tensor rotated_q = rotate(q, tables);
+  Tensor rotated_k = rotate(k, tables);
+  rotated_q = to_dtype(rotated_q, narrow);
+  k = to_dtype(rotated_k, narrow);
+  q = std::move(rotated_q);
+}
+
 }  // namespace
 
 LlamaAttention::LlamaAttention(Builder& builder, const LlamaConfig& cfg, const LlamaLayer& layer,
@@ -84,6 +96,14 @@ Attended LlamaAttention::operator()(const Tensor& x, const Pass& pass, std::size
     const RotaryTables& tables = second ? pass.window_rotary : pass.rotary;
     named = turn(q, k, rotary_ ? own : tables);
   }
+  if (config_.norms_rotated) {
+    q = q_norms_.front()(q);
+    k = k_norms_.front()(k);
+  }
+  if (config_.scaled_queries) {
+    const Tensor factor = x.session().empty({1, 1, q.size(2), 1}, q.dtype());
+    q = mul(q, factor);
+  }
   const bool windowed = config_.mixes_windows ? layer_.windowed : config_.window > 0;
   if (pass.cache != nullptr) pass.cache->update(index, k, v, windowed ? config_.window : 0);
   const Tensor& mask = config_.mixes_windows && windowed ? pass.window_mask : pass.mask;
@@ -112,6 +132,7 @@ void LlamaAttention::project(const Tensor& x, Tensor& q, Tensor& k, Tensor& v) c
 }
 
 Tensor LlamaAttention::normed(const Tensor& projected, const std::vector<NormLayer>& norms) const {
+  if (config_.norms_rotated) return split_heads(projected, config_.head_size);
   switch (config_.qk_norm) {
     case QkNorm::kNone: return split_heads(projected, config_.head_size);
     case QkNorm::kWhole: return split_heads(norms.front()(projected), config_.head_size);
@@ -135,6 +156,14 @@ NamedParts LlamaAttention::turn(Tensor& q, Tensor& k, const RotaryTables& tables
   switch (config_.rotary_style) {
     case RotaryStyle::kNamedParts: return rotate_named_parts(q, k, tables);
     case RotaryStyle::kPairs: rotate_pairs(q, k, tables); return {};
+    case RotaryStyle::kWholePairs: {
+      const RotaryTables spread = spread_over_pairs(tables);
+      Tensor rotated = rotate(q, spread);
+      k = rotate(k, spread);
+      q = std::move(rotated);
+      return {};
+    }
+    case RotaryStyle::kWidePairs: rotate_wide(q, k, spread_over_pairs(tables)); return {};
     case RotaryStyle::kHalves: {
       const auto rotated = [&](const Tensor& x) {
         const std::vector<Tensor> halves = chunk(x, 2, -1);
@@ -154,17 +183,7 @@ NamedParts LlamaAttention::turn(Tensor& q, Tensor& k, const RotaryTables& tables
     case RotaryStyle::kWideTables:
       both([&](const Tensor& x) { return rotate(x, tables); });
       return {};
-    case RotaryStyle::kWideHeads: {
-      const DType narrow = q.dtype();
-      q = to_dtype(q, DType::kFp32);
-      k = to_dtype(k, DType::kFp32);
-      Tensor rotated_q = rotate(q, tables);
-      Tensor rotated_k = rotate(k, tables);
-      rotated_q = to_dtype(rotated_q, narrow);
-      k = to_dtype(rotated_k, narrow);
-      q = std::move(rotated_q);
-      return {};
-    }
+    case RotaryStyle::kWideHeads: rotate_wide(q, k, tables); return {};
     case RotaryStyle::kPlain: break;
   }
   Tensor rotated = rotate(q, tables);

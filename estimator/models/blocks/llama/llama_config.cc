@@ -68,8 +68,11 @@ std::vector<LlamaLayer> read_llama_layers(const Node& config, const LlamaConfig&
   const Node* types = cfg.mixes_windows ? layer_list(config, "layer_types", cfg.layers) : nullptr;
   const Node* rotated =
       variant.has_no_rope_layers ? layer_list(config, "no_rope_layers", cfg.layers) : nullptr;
-  const std::int64_t pattern = count_or(
-      config, {"sliding_window_pattern", "_sliding_window_pattern"}, variant.window_pattern);
+  // EXAONE 4 names a pattern like "LLLG" beside its layer_types.
+  const Node* period = find_any(config, {"sliding_window_pattern", "_sliding_window_pattern"});
+  const std::int64_t pattern = period == nullptr || (types != nullptr && period->is_string())
+                                   ? variant.window_pattern
+                                   : period->as_int(1, kMaxLayers);
   const Node* before = find_any(config, {"max_window_layers"});
   const std::int64_t full = before != nullptr ? before->as_int(0, kMaxLayers) : variant.full_layers;
   const std::int64_t interval = count_or(config, {"no_rope_layer_interval"}, 4);
@@ -82,14 +85,15 @@ std::vector<LlamaLayer> read_llama_layers(const Node& config, const LlamaConfig&
       layer.windowed =
           types->items()[static_cast<std::size_t>(i)].as_string() == "sliding_attention";
     } else if (cfg.mixes_windows) {
-      layer.windowed = pattern > 1 ? (i + 1) % pattern != 0 : i >= full;
+      const std::int64_t place = variant.window_pattern_begins_full ? i : i + 1;
+      layer.windowed = pattern > 1 ? place % pattern != 0 : i >= full;
     }
     if (variant.has_no_rope_layers) {
       layer.rotated = rotated != nullptr
                           ? rotated->items()[static_cast<std::size_t>(i)].as_int(0, 1) != 0
                           : (i + 1) % interval != 0;
     }
-    if (variant.rotary_in_windows_only) layer.rotated = layer.windowed;
+    if (variant.rotary_in_windows_only && cfg.window > 0) layer.rotated = layer.windowed;
     layer.sparse = cfg.experts.experts > 0 && (i + 1) % step == 0 &&
                    (dense == nullptr || !holds(*dense, i)) && i >= cfg.experts.first_layer;
   }

@@ -24,6 +24,8 @@ enum class RotaryStyle : std::uint8_t {
   kJoined,      // Phi 3: see rotate_and_join
   kNamedParts,  // StableLM: see rotate_named_parts
   kPairs,       // GLM: neighbours are a pair; see rotate_pairs
+  kWholePairs,  // Helium: the same for whole heads, which nothing is joined to
+  kWidePairs,   // ERNIE 4.5: those in fp32, cast back
   kHalves,      // gpt-oss: tables of half a head; see rotate_apart
   kWideTables,  // OLMo: fp32 tables, the rotated heads cast back
   kWideHeads,   // Cohere: heads widened to fp32, and cast back
@@ -71,8 +73,10 @@ struct LlamaConfig {
   bool two_rotaries = false;   // layers with a window have tables of their own
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool fused_qkv = false;
-  bool sinks = false;     // gpt-oss: see AttentionStyle
-  bool parallel = false;  // attention and MLP read the same norm, and are added at once
+  bool norms_rotated = false;   // Hunyuan: queries and keys are normed after their rotation
+  bool scaled_queries = false;  // Ministral 3: by a factor of each position
+  bool sinks = false;           // gpt-oss: see AttentionStyle
+  bool parallel = false;        // attention and MLP read the same norm, and are added at once
   bool keeps_attention_locals =
       false;  // StableLM: what the attention read and gave has names to the end
   bool tied_by_default = false;

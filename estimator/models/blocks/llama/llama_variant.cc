@@ -272,19 +272,155 @@ void read_internlm2(const Node& config, const ModelSettings& /*settings*/, Llama
                .down = "w2"};
 }
 
+void read_nemotron(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kLayerOne;
+  cfg.mlp = MlpForm::kPlain;
+  cfg.activation = activation_or(config, {"hidden_act"}, "relu2");
+  cfg.rotary_style = RotaryStyle::kJoined;
+}
+
+void read_arcee(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.mlp = MlpForm::kPlain;
+  cfg.activation = activation_or(config, {"hidden_act"}, "relu2");
+}
+
+void read_helium(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.norm = NormKind::kRmsWide;
+  cfg.rotary_style = RotaryStyle::kWholePairs;
+  cfg.output_bias = false;
+  if (find_any(config, {"head_dim"}) == nullptr) cfg.head_size = cfg.rotary = 128;
+}
+
+void read_ernie(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.rotary_style = RotaryStyle::kWidePairs;
+  cfg.tied_by_default = true;
+  cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = flag_or(config, {"use_bias"}, false);
+  if (find_any(config, {"head_dim"}) == nullptr) cfg.head_size = cfg.rotary = 128;
+  cfg.attention_dropout = 0;
+}
+
+void read_hunyuan(const Node& /*config*/, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qk_norm = QkNorm::kPerHead;
+  cfg.norms_rotated = true;
+  cfg.mlp_bias = false;
+}
+
+// 0: the configuration says null.
+std::int64_t window_or(const Node& config, std::int64_t fallback) {
+  const Node* given = config.find("sliding_window");
+  if (given == nullptr) return fallback;
+  return given->is_null() ? 0 : given->as_int(0, kMaxTokens);
+}
+
+void read_exaone4(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = false;
+  cfg.qk_norm = QkNorm::kPerHead;
+  cfg.placement = NormPlacement::kAfter;
+  cfg.window = window_or(config, 4096);
+  cfg.mixes_windows = cfg.window > 0;
+}
+
+void read_ministral(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.window = window_or(config, 4096);
+  cfg.mixes_windows = cfg.window > 0 && find_any(config, {"layer_types"}) != nullptr;
+  cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = false;
+}
+
+void read_ministral3(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_mistral(config, settings, cfg);
+  cfg.scaled_queries = true;
+}
+
+void read_cwm(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.window = window_or(config, 8192);
+  cfg.mixes_windows = cfg.window > 0;
+  cfg.qkv_bias = cfg.output_bias = false;
+  if (find_any(config, {"head_dim"}) == nullptr) cfg.head_size = cfg.rotary = 128;
+}
+
+void read_olmoe(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  if (const Node* limit = find_any(config, {"clip_qkv"}))
+    limit->refuse(
+        "clamped queries, keys and values are not modelled; record the step with memfathom "
+        "capture");
+  cfg.qk_norm = QkNorm::kWhole;
+  read_qwen_experts(config, 64, 8, cfg.ffn, cfg);
+  cfg.experts.ffn = cfg.ffn;
+}
+
+void read_flex_olmo(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_olmo2(config, settings, cfg);
+  read_qwen_experts(config, 7, 5, cfg.ffn, cfg);
+  cfg.experts.ffn = cfg.ffn;
+}
+
+void read_granite_moe(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_granite(config, settings, cfg);
+  cfg.mlp_bias = false;
+  cfg.experts.experts = count_or(config, {"num_local_experts"}, 8, kMaxLayers);
+  cfg.experts.per_token = count_or(config, {"num_experts_per_tok"}, 2, cfg.experts.experts);
+  cfg.experts.ffn = cfg.ffn;
+  cfg.experts.router.kind = RouterKind::kTopThenSoftmax;
+  cfg.experts.router.wide_logits = true;
+}
+
+void read_granite_moe_shared(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
+  read_granite_moe(config, settings, cfg);
+  const Node* width = find_any(config, {"shared_intermediate_size"});
+  cfg.experts.shared_ffn = width != nullptr ? width->as_int(0, kMaxWidth) : 0;
+  if (cfg.experts.shared_ffn > 0) cfg.experts.shared = SharedExpert::kFused;
+}
+
+void read_glm4_moe(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.rotary_style = RotaryStyle::kJoined;
+  cfg.output_bias = cfg.mlp_bias = false;
+  if (flag_or(config, {"use_qk_norm"}, false)) cfg.qk_norm = QkNorm::kPerHead;
+  if (find_any(config, {"first_k_dense_replace"}) == nullptr) cfg.experts.first_layer = 1;
+  read_deepseek_experts(config, 128, 8, 1408, 1, cfg);
+  cfg.experts.router.kind = RouterKind::kSigmoid;
+  cfg.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, true);
+}
+
+void read_dots1(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
+  cfg.qk_norm = QkNorm::kPerHead;
+  cfg.window = window_or(config, 4096);
+  cfg.mixes_windows = cfg.window > 0;
+  cfg.mlp_bias = false;
+  required_count(config, {"n_routed_experts"}, kMaxLayers);
+  required_count(config, {"n_shared_experts"}, kMaxLayers);
+  required_count(config, {"num_experts_per_tok"}, kMaxLayers);
+  read_deepseek_experts(config, 1, 1, 1408, 1, cfg);
+  cfg.experts.router.kind = RouterKind::kSigmoid;
+  cfg.experts.router.normalized = flag_or(config, {"norm_topk_prob"}, false);
+}
+
 constexpr RotaryHistory kLlamaRotaryHistory{{4, 38}, {4, 41}, {4, 43}};
 
 constexpr FamilyTraits kTensorParallel{.has_tensor_parallel = true};
 
 constexpr LlamaVariant kLlamaVariants[] = {
+    {.type = "arcee", .read = read_arcee, .family = {.since = {4, 53}}},
     {.type = "cohere", .read = read_cohere, .rotary = {.per_model = {4, 45}}},
     {.type = "cohere2",
      .read = read_cohere2,
      .family = {.since = {4, 48}},
      .window_pattern = 4,
      .rotary_in_windows_only = true},
+    {.type = "cwm",
+     .read = read_cwm,
+     .family = {.since = {4, 57}},
+     .window_pattern = 4,
+     .window_pattern_begins_full = true},
     {.type = "deepseek_v2", .read = read_deepseek2, .family = {.since = {4, 54}}},
     {.type = "deepseek_v3", .read = read_deepseek3, .family = {.since = {4, 51}}},
+    {.type = "dots1", .read = read_dots1, .family = {.since = {5, 0}}, .full_layers = 62},
+    {.type = "ernie4_5", .read = read_ernie, .family = {.since = {4, 54}}},
+    {.type = "exaone4",
+     .read = read_exaone4,
+     .family = {.since = {4, 54}},
+     .window_pattern = 4,
+     .rotary_in_windows_only = true},
+    {.type = "flex_olmo", .read = read_flex_olmo, .family = {.since = {5, 0}}},
     {.type = "gemma",
      .read = read_gemma,
      .family = kTensorParallel,
@@ -297,10 +433,22 @@ constexpr LlamaVariant kLlamaVariants[] = {
     {.type = "gemma3_text", .read = read_gemma3, .family = {.since = {4, 50}}, .window_pattern = 6},
     {.type = "glm", .read = read_glm, .family = {.since = {4, 46}}, .rotary_fraction = 0.5},
     {.type = "glm4", .read = read_glm4, .family = {.since = {4, 51}}, .rotary_fraction = 0.5},
+    {.type = "glm4_moe",
+     .read = read_glm4_moe,
+     .family = {.since = {5, 0}},
+     .rotary_fraction = 0.5},
     {.type = "gpt_oss", .read = read_gpt_oss, .family = {.since = {4, 55}}, .window_pattern = 2},
     {.type = "granite", .read = read_granite, .family = kTensorParallel},
+    {.type = "granitemoe", .read = read_granite_moe, .family = {.since = {5, 0}}},
+    {.type = "granitemoeshared", .read = read_granite_moe_shared, .family = {.since = {5, 0}}},
+    {.type = "helium", .read = read_helium, .family = {.since = {4, 49}}},
+    {.type = "hunyuan_v1_dense", .read = read_hunyuan, .family = {.since = {4, 56}}},
     {.type = "internlm2", .read = read_internlm2, .rotary = kLlamaRotaryHistory},
+    // Kimi K2's files name it; its code is DeepSeek V3's.
+    {.type = "kimi_k2", .read = read_deepseek3, .family = {.since = {4, 51}}},
     {.type = "llama", .family = kTensorParallel, .rotary = kLlamaRotaryHistory},
+    {.type = "ministral", .read = read_ministral, .family = {.since = {5, 0}}},
+    {.type = "ministral3", .read = read_ministral3, .family = {.since = {5, 0}}},
     {.type = "mistral",
      .read = read_mistral,
      .family = kTensorParallel,
@@ -309,6 +457,10 @@ constexpr LlamaVariant kLlamaVariants[] = {
      .read = read_mixtral,
      .family = kTensorParallel,
      .rotary = {{4, 48}, {4, 48}, {4, 48}}},
+    {.type = "nemotron",
+     .read = read_nemotron,
+     .family = {.since = {4, 48}},
+     .rotary_fraction = 0.5},
     {.type = "olmo",
      .read = read_olmo,
      .family = kTensorParallel,
@@ -318,6 +470,7 @@ constexpr LlamaVariant kLlamaVariants[] = {
      .family = {.since = {4, 47}, .has_tensor_parallel = true},
      .rotary = {.per_model = {4, 48}}},
     {.type = "olmo3", .read = read_olmo3, .family = {.since = {4, 57}}, .window_pattern = 4},
+    {.type = "olmoe", .read = read_olmoe, .family = {.since = {5, 0}}},
     {.type = "phi3",
      .read = read_phi3,
      .family = kTensorParallel,

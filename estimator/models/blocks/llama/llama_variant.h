@@ -20,9 +20,10 @@ struct LlamaVariant {
   RotaryHistory rotary;
   double rotary_fraction = 1;       // of a head, where the config does not say
   std::int64_t window_pattern = 0;  // every so many layers one has no window; 0: see full_layers
-  std::int64_t full_layers = 28;    // without a window, before those with one
-  bool has_no_rope_layers = false;  // no_rope_layers
-  bool rotary_in_windows_only = false;  // only layers with a window know positions
+  bool window_pattern_begins_full = false;  // CWM: the first layer of a period has no window
+  std::int64_t full_layers = 28;            // without a window, before those with one
+  bool has_no_rope_layers = false;          // no_rope_layers
+  bool rotary_in_windows_only = false;      // only layers with a window know positions
 };
 
 // The family that model_type names; only for configs of these families.

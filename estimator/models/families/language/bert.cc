@@ -1,4 +1,5 @@
-// BERT, RoBERTa and DistilBERT: encoders with a head for masked words or for classes of sequences.
+// BERT, RoBERTa, DistilBERT, ELECTRA and ALBERT: encoders with a head for masked words or for
+// classes of sequences.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ class BertBlock {
   BertBlock(Builder& builder, const BertConfig& cfg, const AttentionStyle& style)
       : head_size_(cfg.hidden / cfg.heads),
         projection_dropout_(cfg.projection_dropout),
-        dropout_(cfg.dropout),
+        dropout_(cfg.output_dropout),
         activation_(cfg.activation),
         style_(style) {
     const BertNames& names = cfg.names;
@@ -152,6 +153,7 @@ MaskedHeadNames masked_head_names(BertFlavor flavor) {
       return {"cls.predictions", "transform.dense", "transform.LayerNorm", "decoder"};
     case BertFlavor::kRoberta: return {"lm_head", "dense", "layer_norm", "decoder"};
     case BertFlavor::kDistilBert: return {"head", "vocab_transform", "vocab_layer_norm", "decoder"};
+    case BertFlavor::kAlbert: return {"predictions", "dense", "LayerNorm", "decoder"};
     case BertFlavor::kElectra: break;
   }
   return {"", "generator_predictions.dense", "generator_predictions.LayerNorm",
@@ -221,9 +223,10 @@ class ClassHead {
  public:
   ClassHead(Builder& builder, const BertConfig& cfg) : config_(cfg), own_(has_own_dense(cfg)) {
     if (!own_) {
-      const bool bert = cfg.flavor == BertFlavor::kBert;
-      dense_ =
-          make_linear(builder, bert ? "pooler.dense" : "pre_classifier", cfg.hidden, cfg.hidden);
+      const char* const name = cfg.flavor == BertFlavor::kDistilBert ? "pre_classifier"
+                               : cfg.flavor == BertFlavor::kAlbert   ? "pooler"
+                                                                     : "pooler.dense";
+      dense_ = make_linear(builder, name, cfg.hidden, cfg.hidden);
     }
     const HeadScope head(builder);
     const PathScope scope(builder, own_ ? "classifier" : "");
@@ -251,6 +254,7 @@ class ClassHead {
       case BertFlavor::kDistilBert: return Activation::kRelu;
       case BertFlavor::kElectra: return Activation::kGelu;
       case BertFlavor::kBert:
+      case BertFlavor::kAlbert:
       case BertFlavor::kRoberta: break;
     }
     return Activation::kTanh;
@@ -267,13 +271,18 @@ class Bert final : public EncoderModel {
       : EncoderModel(builder, settings, cfg.labels) {
     const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
     embeddings_.emplace(builder, cfg);
-    if (cfg.embedding != cfg.hidden)
-      widening_ = make_linear(builder, "embeddings_project", cfg.embedding, cfg.hidden);
-    blocks_.reserve(static_cast<std::size_t>(cfg.layers));
-    for (std::int64_t i = 0; i < cfg.layers; ++i) {
-      const PathScope block(builder, cfg.names.stack, i);
-      const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
-      blocks_.emplace_back(builder, cfg, style);
+    if (cfg.flavor == BertFlavor::kAlbert) {
+      make_groups(builder, cfg, style);
+    } else {
+      if (cfg.embedding != cfg.hidden)
+        widening_ = make_linear(builder, "embeddings_project", cfg.embedding, cfg.hidden);
+      blocks_.reserve(static_cast<std::size_t>(cfg.layers));
+      for (std::int64_t i = 0; i < cfg.layers; ++i) {
+        const PathScope block(builder, cfg.names.stack, i);
+        const BlockScope counted(builder, i, cfg.layers, cfg.hidden);
+        blocks_.emplace_back(builder, cfg, style);
+        order_.push_back(static_cast<std::size_t>(i));
+      }
     }
     if (cfg.labels > 0) {
       class_head_.emplace(builder, cfg);
@@ -285,6 +294,28 @@ class Bert final : public EncoderModel {
   }
 
  private:
+  // ALBERT: a block for several layers, which are spread evenly over the groups.
+  void make_groups(Builder& builder, const BertConfig& cfg, const AttentionStyle& style) {
+    refuse_checkpoints(settings(), "ALBERT");
+    widening_ =
+        make_linear(builder, "encoder.embedding_hidden_mapping_in", cfg.embedding, cfg.hidden);
+    blocks_.reserve(static_cast<std::size_t>(cfg.groups * cfg.group_blocks));
+    for (std::int64_t group = 0; group < cfg.groups; ++group) {
+      const PathScope outer(builder, cfg.names.stack, group);
+      for (std::int64_t i = 0; i < cfg.group_blocks; ++i) {
+        const PathScope inner(builder, "albert_layers", i);
+        const BlockScope counted(builder, group * cfg.group_blocks + i,
+                                 cfg.groups * cfg.group_blocks);
+        blocks_.emplace_back(builder, cfg, style);
+      }
+    }
+    for (std::int64_t layer = 0; layer < cfg.layers; ++layer) {
+      const std::int64_t group = layer * cfg.groups / cfg.layers;
+      for (std::int64_t i = 0; i < cfg.group_blocks; ++i)
+        order_.push_back(static_cast<std::size_t>(group * cfg.group_blocks + i));
+    }
+  }
+
   Tensor encoded() override {
     Tensor embedded = (*embeddings_)(ids(), settings());
     if (widening_) embedded = (*widening_)(embedded);
@@ -296,7 +327,7 @@ class Bert final : public EncoderModel {
             : mask_for(embedded.dtype());
     pass.mask_is_positional = true;
     Tensor hidden = embedded;
-    for (const BertBlock& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    for (const std::size_t i : order_) hidden = run_block(settings(), blocks_[i], hidden, pass);
     return hidden;
   }
 
@@ -313,6 +344,7 @@ class Bert final : public EncoderModel {
 
   std::optional<BertEmbeddings> embeddings_;
   std::vector<BertBlock> blocks_;
+  std::vector<std::size_t> order_;  // in which they run
   std::optional<MaskedHead> masked_head_;
   std::optional<ClassHead> class_head_;
   std::optional<DiscriminatingHead> discriminating_head_;

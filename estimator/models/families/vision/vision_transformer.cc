@@ -1,8 +1,10 @@
-// Vision transformer: transformers' ViT by its config.json.
+// Vision transformer: transformers' ViT, DeiT, ViT-MSN and I-JEPA by their config.json.
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/encoder_layer.h"
@@ -35,12 +37,13 @@ EncoderConfig read_plan(const Node& config) {
 
 struct Vit {
   ModelSettings settings;
-  Tensor class_token, positions;
+  Tensor class_token, distillation_token, positions;
   Layer patches;
   std::vector<EncoderLayer> layers;
   LayerNorm norm;
   Linear head;
   bool pools = false;
+  bool averages = false;  // I-JEPA: has no token of the sample; the classes are those of the mean
   double dropout = 0;
 
   Tensor operator()(const Tensor& image) const {
@@ -52,7 +55,7 @@ struct Vit {
     const Tensor sequence = norm(hidden);
     embedding.reset();
     hidden.reset();
-    const Tensor first = select(sequence, 1, 0);
+    const Tensor first = averages ? mean(sequence, {1}, false) : select(sequence, 1, 0);
     Tensor output = head(first);
     return pools ? activate(Activation::kTanh, output) : output;
   }
@@ -61,9 +64,14 @@ struct Vit {
   Tensor embedded(const Tensor& image) const {
     Tensor x = patches(image);
     x = transpose(flatten(x, 2), 1, 2);
-    {
-      const Tensor parts[] = {expand(class_token, {x.size(0), 1, x.size(2)}), x};
+    std::vector<Tensor> parts;
+    for (const Tensor& token : {class_token, distillation_token}) {
+      if (token) parts.push_back(expand(token, {x.size(0), 1, x.size(2)}));
+    }
+    if (!parts.empty()) {
+      parts.push_back(x);
       x = cat(parts, 1);
+      parts.clear();
     }
     x = add(x, positions);
     return memfathom::dropout(x, dropout);
@@ -72,9 +80,10 @@ struct Vit {
 
 }  // namespace
 
-// ViTForImageClassification; ViTModel with its pooler where `architectures` names it.
+// The image classifier; ViTModel with its pooler where `architectures` names it.
 std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& config,
                                                  const ModelSettings& settings) {
+  const std::string& type = config.at("model_type").as_string();
   const EncoderConfig cfg = read_plan(config);
   const ConfigExtent image = extent_or(config, "image_size", 224);
   const ConfigExtent patch = extent_or(config, "patch_size", 16);
@@ -83,12 +92,17 @@ std::unique_ptr<Network> make_vision_transformer(Builder& builder, const Node& c
   const std::int64_t count = (image.height / patch.height) * (image.width / patch.width);
   auto vit = std::make_shared<Vit>();
   vit->settings = settings;
+  vit->averages = type == "ijepa";
   vit->dropout = settings.dropout.value_or(cfg.dropout);
   {
-    const PathScope scope(builder, "vit");
-    vit->class_token = builder.parameter("embeddings.cls_token", {1, 1, cfg.hidden});
-    vit->positions =
-        builder.parameter("embeddings.position_embeddings", {1, count + 1, cfg.hidden});
+    const PathScope scope(builder, type == "deit" || type == "ijepa" ? type : "vit");
+    const Shape token{1, 1, cfg.hidden};
+    if (!vit->averages) vit->class_token = builder.parameter("embeddings.cls_token", token);
+    if (type == "deit")
+      vit->distillation_token = builder.parameter("embeddings.distillation_token", token);
+    const std::int64_t places =
+        count + (vit->class_token ? 1 : 0) + (vit->distillation_token ? 1 : 0);
+    vit->positions = builder.parameter("embeddings.position_embeddings", {1, places, cfg.hidden});
     vit->patches = patch_embedding({builder, settings}, "embeddings.patch_embeddings.projection",
                                    channels, cfg.hidden, patch);
     vit->layers = make_encoder_layers(builder, "layers", cfg, settings);

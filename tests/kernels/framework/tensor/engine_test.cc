@@ -10,6 +10,7 @@
 #include "kernels/framework/ops/activation.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/matmul.h"
+#include "kernels/framework/ops/views.h"
 #include "kernels/framework/tensor/checkpoint.h"
 #include "kernels/framework/tensor/session.h"
 #include "kernels/memory/allocator/bare_allocator.h"
@@ -55,6 +56,13 @@ TEST_F(EngineTest, StoresTheFirstGradientOfALeafAndAddsTheSecondInPlace) {
   const std::int64_t with_gradient = live();
   run_backward(sum_all(linear(x, weight)));
   EXPECT_EQ(live(), with_gradient);
+}
+
+TEST_F(EngineTest, EachOfMoreThan256OutputsHasAGradientOfItsOwn) {
+  const std::vector<Tensor> rows = unbind(leaf({300, 4}), 0);
+  EXPECT_EQ(gradient_edge(rows[255]).input, 255U);
+  EXPECT_EQ(gradient_edge(rows[256]).input, 256U);
+  EXPECT_EQ(gradient_edge(rows[299]).input, 299U);
 }
 
 TEST_F(EngineTest, ARetainedGraphCanBeRunBackwardAgain) {

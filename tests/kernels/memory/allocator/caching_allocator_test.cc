@@ -39,6 +39,48 @@ TEST_F(CachingAllocatorTest, AllocatesNothingForZeroBytes) {
   EXPECT_EQ(stats(), AllocatorStatistics{});
 }
 
+TEST_F(CachingAllocatorTest, APrivatePoolAndTheCommonOnesDoNotShareBlocks) {
+  allocator_.free(get(30_MiB));
+  EXPECT_EQ(reserved(), 30_MiB);
+  allocator_.use_private_pool(1);
+  const Allocation captured = get(30_MiB);
+  EXPECT_EQ(reserved(), 60_MiB) << "the cached block is not the graph's";
+  allocator_.free(captured);
+  EXPECT_EQ(get(30_MiB).address, captured.address) << "its own cache serves the capture";
+  allocator_.use_private_pool(2);
+  get(30_MiB);
+  EXPECT_EQ(reserved(), 90_MiB) << "each graph has its own";
+  allocator_.use_private_pool(0);
+  get(30_MiB);
+  EXPECT_EQ(reserved(), 90_MiB);
+}
+
+TEST_F(CachingAllocatorTest, KeepsAPrivatePoolUntilItsGraphsAreGone) {
+  allocator_.use_private_pool(1);
+  allocator_.free(get(30_MiB));
+  allocator_.free(get(1000_B));
+  allocator_.use_private_pool(0);
+  allocator_.free(get(40_MiB));
+  allocator_.empty_cache();
+  EXPECT_EQ(reserved(), 32_MiB) << "a replay of the graph writes there";
+  ASSERT_EQ(allocator_.snapshot().segments.size(), 2u);
+  for (const SegmentSnapshot& segment : allocator_.snapshot().segments)
+    EXPECT_EQ(segment.private_pool, 1);
+  allocator_.release_private_pool(1);
+  EXPECT_EQ(reserved(), 32_MiB) << "freed only when asked for";
+  allocator_.empty_cache();
+  EXPECT_EQ(reserved(), 0_B);
+}
+
+TEST_F(CachingAllocatorTest, APrivatePoolHasABlockPerStream) {
+  allocator_.use_private_pool(1);
+  allocator_.free(get(30_MiB, 3));
+  get(30_MiB, 4);
+  EXPECT_EQ(reserved(), 60_MiB);
+  get(30_MiB, 3);
+  EXPECT_EQ(reserved(), 60_MiB);
+}
+
 TEST_F(CachingAllocatorTest, RefusesANegativeSize) {
   try {
     get(Bytes{-5});

@@ -28,6 +28,31 @@ constexpr const char* kStep =
     "{\"op\":\"free\",\"id\":3,\"phase\":\"backward\"}\n"
     "{\"op\":\"alloc\",\"id\":4,\"bytes\":100,\"phase\":\"forward\"}\n";
 
+// A warm-up iteration, then its capture: the graph keeps memory of its own.
+TEST(ReplayTest, AllocationsOfACaptureComeFromAPrivatePool) {
+  constexpr const char* kCaptured =
+      "{\"op\":\"alloc\",\"id\":1,\"bytes\":31457280}\n"
+      "{\"op\":\"free\",\"id\":1}\n"
+      "{\"op\":\"alloc\",\"id\":2,\"bytes\":31457280,\"pool\":1}\n"
+      "{\"op\":\"free\",\"id\":2}\n"
+      "{\"op\":\"alloc\",\"id\":3,\"bytes\":31457280}\n";
+  const Trace trace = read(kCaptured);
+  ASSERT_EQ(trace.pools.size(), 2u);
+  EXPECT_EQ(trace.pools[0].first_event, 2u);
+  EXPECT_EQ(trace.pools[0].pool, 1);
+  EXPECT_EQ(trace.pools[1].pool, 0);
+  ArithmeticSegments segments;
+  CachingAllocator allocator(segments);
+  const ReplayResult result = replay(trace, allocator);
+  EXPECT_EQ(result.peak_reserved(), 60_MiB);
+  EXPECT_EQ(result.peak_allocated(), 30_MiB);
+}
+
+TEST(ReplayTest, APoolIsANumber) {
+  EXPECT_THROW(read("{\"op\":\"alloc\",\"id\":1,\"bytes\":1,\"pool\":-1}\n"), Error);
+  EXPECT_THROW(read("{\"op\":\"alloc\",\"id\":1,\"bytes\":1,\"pool\":\"graph\"}\n"), Error);
+}
+
 TEST(ReplayTest, ReportsThePeaksOfEveryPhase) {
   BareAllocator allocator;
   const ReplayResult result = replay(read(kStep), allocator);

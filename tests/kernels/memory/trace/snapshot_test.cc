@@ -103,6 +103,22 @@ TEST(SnapshotTest, IsWrittenAsItIsRead) {
   EXPECT_GE(after.reserved, 18_MiB);
 }
 
+TEST(SnapshotTest, ReadsThePrivatePoolsOfCudaGraphs) {
+  std::istringstream lines(
+      "{}\n{\"op\":\"alloc\",\"id\":1,\"bytes\":31457280}\n"
+      "{\"op\":\"alloc\",\"id\":2,\"bytes\":31457280,\"pool\":7}\n"
+      "{\"op\":\"free\",\"id\":1}\n"
+      "{\"op\":\"alloc\",\"id\":3,\"bytes\":1000}\n");
+  std::ostringstream file;
+  write_snapshot(read_trace(lines, "graph.jsonl"), file);
+  const Snapshot snapshot = read_whole_snapshot(file.str(), "graph.pickle");
+  ASSERT_EQ(snapshot.trace.pools.size(), 2u);
+  EXPECT_EQ(snapshot.trace.pools[0].first_event, 1u);
+  EXPECT_EQ(snapshot.trace.pools[0].pool, 1) << "numbered as they come";
+  EXPECT_EQ(snapshot.trace.pools[1].pool, 0);
+  EXPECT_EQ(snapshot.reserved, 62_MiB);
+}
+
 TEST(HostileSnapshotTest, RunsNothing) {
   EXPECT_THAT(refusal(sample("reduce.pickle")), HasSubstr("nothing is run"));
 }

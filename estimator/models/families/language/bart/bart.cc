@@ -76,21 +76,27 @@ class Bart final : public Network {
       : session_(builder.session()), settings_(settings), config_(cfg) {
     require_sequence_length(settings_);
     require_positions(config);
-    words_ = make_words(builder);
+    make_words(builder);
     if (cfg.is_speech_model()) {
       audio_front_end_.emplace(builder, cfg);
       target_positions_ =
           builder.parameter("decoder.embed_positions.weight", {cfg.target_positions, cfg.hidden});
     } else {
-      const Shape table{cfg.source_positions + kPositionOffset, cfg.hidden};
-      source_positions_ = builder.parameter("encoder.embed_positions.weight", table);
-      target_positions_ = builder.parameter("decoder.embed_positions.weight", table);
-      source_norm_ = make_layer_norm(builder, "encoder.layernorm_embedding", cfg.hidden);
-      target_norm_ = make_layer_norm(builder, "decoder.layernorm_embedding", cfg.hidden);
-      final_bias_ = builder.buffer("final_logits_bias", {1, cfg.vocabulary}, DType::kFp32);
+      source_positions_ = make_positions_of(builder, "encoder");
+      target_positions_ = make_positions_of(builder, "decoder");
+      if (cfg.norms_embeddings) {
+        source_norm_ = make_layer_norm(builder, "encoder.layernorm_embedding", cfg.hidden);
+        target_norm_ = make_layer_norm(builder, "decoder.layernorm_embedding", cfg.hidden);
+      }
+      if (cfg.final_bias)
+        final_bias_ = builder.buffer("final_logits_bias", {1, cfg.target_vocabulary}, DType::kFp32);
     }
     encoder_.emplace(builder, "encoder", cfg, settings, false);
     decoder_.emplace(builder, "decoder", cfg, settings, true);
+    if (cfg.tied) return;
+    const HeadScope head(builder);
+    head_ = builder.parameter(cfg.is_speech_model() ? "proj_out.weight" : "lm_head.weight",
+                              {cfg.target_vocabulary, cfg.hidden});
   }
 
   void load_batch(std::int64_t size, bool) override {
@@ -152,12 +158,44 @@ class Bart final : public Network {
       require(settings_.sequence_length, config_.source_positions, "training.sequence_length says");
   }
 
-  // Encoder, decoder and head have one table.
-  Tensor make_words(Builder& builder) const {
-    const HeadScope head(builder);
-    return builder.parameter(
-        config_.is_speech_model() ? "decoder.embed_tokens.weight" : "shared.weight",
-        {config_.vocabulary, config_.hidden});
+  // Tied: encoder, decoder and head have one table, or those of Marian that share none, one each.
+  // Untied, each has its own, and the shared one stays, which nobody reads then.
+  void make_words(Builder& builder) {
+    const Shape table{config_.vocabulary, config_.hidden};
+    const Shape target{config_.target_vocabulary, config_.hidden};
+    if (config_.is_speech_model() || (config_.tied && config_.shared)) {
+      std::optional<HeadScope> head;
+      if (config_.tied) head.emplace(builder);
+      words_ = target_words_ = head_ = builder.parameter(
+          config_.is_speech_model() ? "decoder.embed_tokens.weight" : "shared.weight", table);
+      return;
+    }
+    if (config_.shared) unread_words_ = builder.parameter("shared.weight", table);
+    words_ = builder.parameter("encoder.embed_tokens.weight", table);
+    std::optional<HeadScope> head;
+    if (config_.tied) head.emplace(builder);
+    target_words_ = head_ = builder.parameter("decoder.embed_tokens.weight", target);
+  }
+
+  Tensor make_positions_of(Builder& builder, const char* side) const {
+    const PathScope scope(builder, side);
+    const bool offset = config_.positions == BartPositions::kOffsetTable ||
+                        config_.positions == BartPositions::kBuffer;
+    const Shape table{config_.source_positions + (offset ? kPositionOffset : 0), config_.hidden};
+    if (config_.positions == BartPositions::kBuffer)
+      return builder.buffer("embed_positions.weights", table, builder.options().dtype, false);
+    const FrozenScope frozen(builder, config_.positions == BartPositions::kSinusoids);
+    return builder.parameter("embed_positions.weight", table);
+  }
+
+  // The rows of the table for tokens of this shape; BART and its relatives of one sample only in
+  // the decoder.
+  Tensor positions_of(const Tensor& table, const Shape& shape) const {
+    if (config_.positions != BartPositions::kBuffer)
+      return embedding(table, session_.empty(shape, DType::kInt64));
+    const NoGrad no_grad(session_);
+    const Tensor rows = session_.empty({labels_.size(0), shape[1]}, DType::kInt64);
+    return session_.empty({labels_.size(0), shape[1], config_.hidden}, table.dtype());
   }
 
   Tensor mask_of(std::int64_t queries, std::int64_t keys, bool causal, const Tensor& padding,
@@ -176,8 +214,8 @@ class Bart final : public Network {
   }
 
   // BART's factor is there even where it is one.
-  Tensor scaled_words(const Tensor& ids) const {
-    Tensor words = embedding(words_, ids);
+  Tensor scaled_words(const Tensor& table, const Tensor& ids) const {
+    Tensor words = embedding(table, ids);
     prepare_embeddings(settings_, words);
     return config_.is_speech_model() ? words : mul_scalar(words, 1);
   }
@@ -186,10 +224,13 @@ class Bart final : public Network {
     BartPass pass;
     if (config_.is_speech_model())
       return (*encoder_)((*audio_front_end_)(source_, config_.dropout), pass);
-    const Tensor words = scaled_words(source_);
+    const Tensor words = scaled_words(words_, source_);
+    const bool once = config_.positions == BartPositions::kTable ||
+                      config_.positions == BartPositions::kSinusoids;
     const Tensor positions =
-        embedding(source_positions_, session_.empty(source_.shape(), DType::kInt64));
-    Tensor hidden = (*source_norm_)(add(words, positions));
+        positions_of(source_positions_, once ? Shape{1, source_.size(1)} : source_.shape());
+    Tensor hidden = add(words, positions);
+    if (source_norm_) hidden = (*source_norm_)(hidden);
     hidden = dropout(hidden, config_.dropout);
     pass.mask = mask_of(source_.size(1), source_.size(1), false, padding_, false);
     return (*encoder_)(hidden, pass);
@@ -202,14 +243,14 @@ class Bart final : public Network {
       const Tensor positions = gather_rows(target_positions_, rows);
       return add(words, view(positions, words.shape()));
     }
-    const Tensor positions =
-        embedding(target_positions_, session_.empty({1, length}, DType::kInt64));
-    return (*target_norm_)(add(words, positions));
+    const Tensor positions = positions_of(target_positions_, {1, length});
+    const Tensor hidden = add(words, positions);
+    return target_norm_ ? (*target_norm_)(hidden) : hidden;
   }
 
   Tensor decoded(Held& held) const {
     const Tensor ids = shifted_right(labels_);
-    const Tensor words = scaled_words(ids);
+    const Tensor words = scaled_words(target_words_, ids);
     const bool cached = settings_.use_cache && !checkpoints(settings_, session_);
     if (cached) {
       held.cache.emplace(settings_.kv_cache, config_.decoder.layers, ids.size(1));
@@ -231,14 +272,15 @@ class Bart final : public Network {
     held.encoded = encoded();
     const Tensor hidden = decoded(held);
     const ComponentScope scope(session_, Component::kLogitsLoss);
-    const Tensor logits = linear(hidden, words_);
+    const Tensor logits = linear(hidden, head_);
     return final_bias_ ? add(logits, final_bias_) : logits;
   }
 
   Session& session_;
   ModelSettings settings_;
   BartConfig config_;
-  Tensor words_, source_positions_, target_positions_, final_bias_;
+  Tensor words_, target_words_, unread_words_, head_, source_positions_, target_positions_,
+      final_bias_;
   std::optional<AudioFrontEnd> audio_front_end_;
   std::optional<LayerNorm> source_norm_, target_norm_;
   std::optional<BartStack> encoder_, decoder_;
@@ -248,7 +290,7 @@ class Bart final : public Network {
 
 }  // namespace
 
-// model_type bart, mbart or whisper, for conditional generation. Whisper's recordings have the
+// For conditional generation. Whisper's recordings have the
 // length that its config fixes; training.sequence_length counts the tokens it writes.
 std::unique_ptr<Network> make_bart(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {

@@ -1,6 +1,8 @@
 #include "estimator/models/families/language/bart/bart_stack.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -23,6 +25,22 @@ BartSide read_side(const Node& config, std::string_view side, std::int64_t hidde
   return read;
 }
 
+void read_flavor(const Node& config, std::string_view type, BartConfig& cfg) {
+  const auto is_any = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), type) != names.end();
+  };
+  cfg.norm_first = is_any({"mbart", "whisper", "pegasus", "blenderbot", "m2m_100"});
+  cfg.norms_embeddings = is_any({"bart", "mbart", "plbart", "blenderbot-small"});
+  cfg.final_bias = !is_any({"whisper", "m2m_100"});
+  if (is_any({"blenderbot", "blenderbot-small"})) cfg.positions = BartPositions::kTable;
+  if (is_any({"pegasus", "marian"})) cfg.positions = BartPositions::kSinusoids;
+  if (type == "m2m_100") cfg.positions = BartPositions::kBuffer;
+  if (type != "marian") return;
+  cfg.shared = flag_or(config, {"share_encoder_decoder_embeddings"}, true);
+  if (!cfg.shared)
+    cfg.target_vocabulary = count_or(config, {"decoder_vocab_size"}, cfg.vocabulary, kMaxTokens);
+}
+
 }  // namespace
 
 BartConfig read_bart_config(const Node& config, const ModelSettings& settings) {
@@ -32,7 +50,9 @@ BartConfig read_bart_config(const Node& config, const ModelSettings& settings) {
   cfg.encoder = read_side(config, "encoder", cfg.hidden);
   cfg.decoder = read_side(config, "decoder", cfg.hidden);
   cfg.vocabulary = required_count(config, {"vocab_size"}, kMaxTokens);
-  cfg.norm_first = type != "bart";
+  cfg.target_vocabulary = cfg.vocabulary;
+  cfg.tied = flag_or(config, {"tie_word_embeddings"}, true);
+  read_flavor(config, type, cfg);
   if (type == "whisper") {
     cfg.mel_bins = count_or(config, {"num_mel_bins"}, 80);
     cfg.source_positions = count_or(config, {"max_source_positions"}, 1500, kMaxTokens);
@@ -45,9 +65,10 @@ BartConfig read_bart_config(const Node& config, const ModelSettings& settings) {
     return settings.dropout.value_or(probability_or(config, {name}, own));
   };
   cfg.dropout = dropout("dropout", cfg.is_speech_model() ? 0 : 0.1);
-  cfg.attention_dropout = dropout("attention_dropout", 0);
+  cfg.attention_dropout = dropout("attention_dropout", type == "m2m_100" ? 0.1 : 0);
   cfg.activation_dropout = dropout("activation_dropout", 0);
-  cfg.activation = activation_or(config, {"activation_function"}, "gelu");
+  cfg.activation =
+      activation_or(config, {"activation_function"}, type == "m2m_100" ? "relu" : "gelu");
   return cfg;
 }
 

@@ -1,4 +1,4 @@
-// BartStack: encoder or decoder of BART, mBART and Whisper.
+// BartStack: encoder or decoder of BART and the families that share its code, down to Whisper.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,25 @@ struct BartSide {
   std::int64_t layers = 0, heads = 0, ffn = 0;
 };
 
+// How tokens know their places.
+enum class BartPositions : std::uint8_t {
+  kOffsetTable,  // BART: learnt; the table begins with two rows nobody reads
+  kTable,        // Blenderbot: learnt
+  kSinusoids,    // Pegasus, Marian: a frozen parameter
+  kBuffer,       // M2M-100: sinusoids of the padded positions, gathered for every sample
+};
+
 struct BartConfig {
   std::int64_t hidden = 0, vocabulary = 0, source_positions = 0, target_positions = 0;
   BartSide encoder, decoder;
   double dropout = 0, attention_dropout = 0, activation_dropout = 0;
-  bool norm_first = false;    // and once more after the last block: mBART and Whisper
+  bool norm_first = false;  // and once more after the last block: mBART, Pegasus and Whisper
+  bool norms_embeddings = true;
+  bool final_bias = true;  // a buffer added to the logits
+  bool tied = true;        // encoder, decoder and head have one table
+  bool shared = true;      // Marian: untied, the model has no fourth table that nobody reads
+  std::int64_t target_vocabulary = 0;
+  BartPositions positions = BartPositions::kOffsetTable;
   std::int64_t mel_bins = 0;  // Whisper: it hears instead of reading, and has habits of its own
   Activation activation = Activation::kGelu;
 

@@ -133,16 +133,24 @@ T5Config read_t5_config(const Node& config, const ModelSettings& settings) {
   const bool said_tied = flag_or(config, {"tie_word_embeddings"}, true);
   cfg.tied = said_tied || settings.transformers.always_ties_t5();
   cfg.scales_output = said_tied && flag_or(config, {"scale_decoder_outputs"}, true);
+  // mT5 is T5 1.1 in many languages: gated by default, and its output is never scaled.
+  const bool multilingual = config.at("model_type").as_string() == "mt5";
+  if (multilingual) cfg.scales_output = false;
   const Node* projection = find_any(config, {"feed_forward_proj"});
-  const std::string kind = projection != nullptr ? projection->as_string() : "relu";
+  const std::string kind = projection != nullptr ? projection->as_string()
+                           : multilingual        ? "gated-gelu"
+                                                 : "relu";
   cfg.gated = kind.rfind("gated-", 0) == 0;
   // "gated-gelu" means the tanh form in elementary operations.
   const std::string act = cfg.gated ? kind.substr(6) : kind;
   const std::string curve = cfg.gated && act == "gelu" ? "gelu_new" : act;
   // The library works dense_act_fn out of feed_forward_proj whenever it reads a configuration.
   const std::optional<Activation> named = parse_activation(curve);
-  if (!named) projection->refuse("it must be an activation such as relu, or gated-gelu");
-  cfg.activation = projection != nullptr ? *named : activation_or(config, {"dense_act_fn"}, "relu");
+  if (!named && projection != nullptr)
+    projection->refuse("it must be an activation such as relu, or gated-gelu");
+  cfg.activation = projection != nullptr || multilingual
+                       ? *named
+                       : activation_or(config, {"dense_act_fn"}, "relu");
   if (const Node* architectures = find_any(config, {"architectures"});
       architectures != nullptr && !architectures->items().empty()) {
     cfg.encoder_only =
@@ -284,7 +292,7 @@ T5Stack::T5Stack(Builder& builder, const char* name, const T5Config& cfg,
 Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
                     T5Biases& biases) const {
   if (!checkpoints(settings_, x.session())) return block(x, pass, biases);
-  if (!settings_.checkpoint_reentrant) {
+  if (!settings_.checkpoint_reentrant || settings_.checkpointing == Checkpointing::kSelective) {
     // Run again, the first block makes biases again; the others go on with what they were given.
     const auto made = std::make_shared<T5Biases>();
     Tensor output = checkpoint(
@@ -294,7 +302,9 @@ Tensor T5Stack::run(const T5Block& block, const Tensor& x, const T5Pass& pass,
           if (const auto first_run = out.lock()) *first_run = std::move(own);
           return result;
         },
-        x);
+        x,
+        settings_.checkpointing == Checkpointing::kSelective ? CheckpointPolicy::kSelective
+                                                             : CheckpointPolicy::kRecomputeAll);
     biases = std::move(*made);
     return output;
   }

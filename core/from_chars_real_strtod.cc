@@ -1,0 +1,13 @@
+#include "core/from_chars_real.h"
+
+namespace memfathom {
+
+std::from_chars_result from_chars_real(const char* first, const char* last, float& value) {
+  return from_chars_by_strtod(first, last, value);
+}
+
+std::from_chars_result from_chars_real(const char* first, const char* last, double& value) {
+  return from_chars_by_strtod(first, last, value);
+}
+
+}  // namespace memfathom

@@ -1,0 +1,120 @@
+#include "cli/fleet/admission.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "api/local_session.h"
+#include "core/error.h"
+
+namespace memfathom {
+namespace {
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  AdmissionTest() : session_(SessionOptions{std::nullopt, false}) {}
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "admission-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Admission admitted(AdmissionRequest request) const {
+    if (request.work_dir.empty()) request.work_dir = folder_.string();
+    return admit(request, session_.estimator());
+  }
+  static AdmissionRequest request_of(std::string resources, std::string script) {
+    AdmissionRequest request;
+    request.resources = std::move(resources);
+    request.script = std::move(script);
+    request.script_name = "train.sh";
+    return request;
+  }
+
+  LocalSession session_;
+  std::filesystem::path folder_;
+};
+
+constexpr const char* kHopeless =
+    "#!/bin/sh\npython train.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 "
+    "--per_device_train_batch_size 8 --max_seq_length 2048\n";
+constexpr const char* kSmall =
+    "memfathom={\"model\": {\"preset\": \"gpt2\"}, \"training\": {\"batch_size\": 1, "
+    "\"sequence_length\": 128, \"precision\": \"bf16\"}}";
+
+TEST_F(AdmissionTest, RefusesAScriptThatCannotFitAndNamesTheCheapestChange) {
+  const Admission admission = admitted(request_of("gpu:rtx_4090:1", kHopeless));
+  EXPECT_EQ(admission.decision, Decision::kRefuse) << admission.sentence;
+  EXPECT_NE(admission.sentence.find("does not fit"), std::string::npos);
+  EXPECT_NE(admission.sentence.find("rtx-4090"), std::string::npos) << admission.sentence;
+  const bool advises = admission.sentence.find("cheapest change") != std::string::npos ||
+                       admission.sentence.find("no single change") != std::string::npos;
+  EXPECT_TRUE(advises) << admission.sentence;
+}
+
+TEST_F(AdmissionTest, LetsAJobThatFitsThrough) {
+  AdmissionRequest request = request_of("gres:gpu:h100:1", kHopeless);
+  request.comment = std::string("sweep 3 ") + kSmall;
+  const Admission admission = admitted(request);
+  EXPECT_EQ(admission.decision, Decision::kAllow) << admission.sentence;
+}
+
+TEST_F(AdmissionTest, LetsWhatItDoesNotUnderstandThroughWithANote) {
+  const Admission admission = admitted(request_of("gpu:a100:1", "#!/bin/sh\n./my_simulation\n"));
+  EXPECT_EQ(admission.decision, Decision::kNote);
+  EXPECT_NE(admission.sentence.find("let through"), std::string::npos);
+}
+
+TEST_F(AdmissionTest, LetsAnUnknownGpuTypeThrough) {
+  const Admission admission = admitted(request_of("gpu:quantum9:1", kHopeless));
+  EXPECT_EQ(admission.decision, Decision::kNote);
+  EXPECT_NE(admission.sentence.find("quantum9"), std::string::npos);
+}
+
+TEST_F(AdmissionTest, ReadsTheFileNextToTheScript) {
+  std::ofstream(folder_ / "train.sh.memfathom.yaml")
+      << "model: {preset: llama-2-7b}\ntraining: {batch_size: 64, sequence_length: 4096}\n";
+  const Admission admission = admitted(request_of("gpu:t4:1", "#!/bin/sh\n./unknown\n"));
+  EXPECT_EQ(admission.decision, Decision::kRefuse) << admission.sentence;
+}
+
+TEST_F(AdmissionTest, TheControllerDoesNotTellWhatFilesHold) {
+  std::ofstream(folder_ / "secret.yaml") << "password: hunter2\n";
+  AdmissionRequest request = request_of("gpu:a100:1", "");
+  request.comment = "memfathom=secret.yaml";
+  request.enforces = true;
+  const Admission admission = admitted(request);
+  EXPECT_EQ(admission.decision, Decision::kNote);
+  EXPECT_EQ(admission.sentence.find("password"), std::string::npos) << admission.sentence;
+}
+
+TEST(GresTypeTest, MapsTypesToGpusAndPrefersTheLargestMemory) {
+  EXPECT_EQ(gpu_of_gres_type("rtx_4090", {}), "rtx-4090");
+  EXPECT_EQ(gpu_of_gres_type("a100", {}), "a100-80gb");
+  EXPECT_EQ(gpu_of_gres_type("nvidia_a100-sxm4-40gb", {}), "a100-40gb");
+  EXPECT_EQ(gpu_of_gres_type("a100", {{"a100", "a100-40gb"}}), "a100-40gb");
+  EXPECT_EQ(gpu_of_gres_type("quantum9", {}), "");
+}
+
+TEST(GresTypeTest, RefusesNamesThatAreNoGpus) {
+  EXPECT_THROW(gpu_names_in("a100=nonsense", "--gpus"), Error);
+  EXPECT_THROW(gpu_names_in("a100", "--gpus"), Error);
+  EXPECT_EQ(gpu_names_in("a100=a100-40gb,h=h100-80gb", "--gpus").size(), 2U);
+}
+
+TEST(AdmissionRequestTest, ReadsTheScriptAndTheExportedJobOfTheFilter) {
+  const AdmissionRequest request = admission_request(
+      R"({"mode": "explain", "probability": 0.9, "export": "ALL,MEMFATHOM_JOB=a.yaml",
+          "options": "{\"argv\": [\"train.sh\", \"--lr\"]}", "comment": null})",
+      "request");
+  EXPECT_EQ(request.script_path, "train.sh");
+  EXPECT_EQ(request.job, "a.yaml");
+  EXPECT_FALSE(request.enforces);
+  EXPECT_THROW(admission_request("[]", "request"), Error);
+}
+
+}  // namespace
+}  // namespace memfathom
