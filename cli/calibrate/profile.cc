@@ -151,11 +151,8 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   parser.flag("--list", list);
   parser.flag("--dry-run", dry_run);
   parser.parse(arguments);
-  if (!options.trace.empty()) {
-    // The probe may run in another directory.
-    options.trace = std::filesystem::absolute(options.trace).string();
-    if (!list && !dry_run) require_writable(options.trace);
-  }
+  // The probe may run in another directory.
+  if (!options.trace.empty()) options.trace = std::filesystem::absolute(options.trace).string();
 
   const PreparedProfile prepared = prepare(options);
   if (!options.trace.empty() && prepared.plan.workloads.size() != 1) {
@@ -168,6 +165,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
     print_plan(prepared, dry_run, context);
     return ExitCode::kYes;
   }
+  if (!options.trace.empty()) require_writable(options.trace);
   Store store = Store::open(database_path(context), Store::Mode::kReadWrite);
   const ProfileResult profiled = profile(prepared, store, context);
   print_samples(profiled, compare_history(options, prepared, profiled, context), context);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -130,7 +131,8 @@ TEST_F(CalibrateCommandTest, VirtualGpuNeverCalibratesARealDevice) {
   EXPECT_THAT(outcome.out, HasSubstr("refused"));
 }
 
-TEST_F(CalibrateCommandTest, ReportsBadUsageInOneSentence) {
+TEST_F(CalibrateCommandTest, ReportsBadUsageInOneSentenceAndLeavesNoFile) {
+  std::filesystem::remove("x.jsonl");
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"calibrate", "--device", "gpu"},
            {"calibrate", "--device", "virtual:blue", "--plan", "quik"},
@@ -142,6 +144,7 @@ TEST_F(CalibrateCommandTest, ReportsBadUsageInOneSentence) {
     EXPECT_EQ(outcome.exit_code, 2) << words.back();
     EXPECT_EQ(outcome.out, "") << words.back();
   }
+  EXPECT_FALSE(std::filesystem::exists("x.jsonl"));
 }
 
 TEST_F(CalibrateCommandTest, StatusIsCompleteWithoutAGpu) {
