@@ -35,13 +35,14 @@ class PageCheck:
         self.pictures = pictures
         self.jobs = jobs
         self.home = tempfile.mkdtemp(prefix="memfathom-page-")
+        self.environment = {"PATH": os.environ["PATH"], "HOME": self.home, "MEMFATHOM_CUDNN_PLANNER": "/nonexistent"}
         self.browser = Browser()
         self.done = []
 
     def native(self, words, stdin=None):
-        """The program's JSON, in an empty home: no database, no cache, as in the page."""
+        """The program's JSON, in an empty home without cuDNN: no database, no cache, fitted workspaces, as in the page."""
         ran = subprocess.run([self.program, *words, "--format", "json"], input=stdin, capture_output=True, text=True, cwd=self.home, check=False,
-                             env={"PATH": os.environ["PATH"], "HOME": self.home})
+                             env=self.environment)
         assert ran.returncode in (0, 1), ran.stderr
         return json.loads(ran.stdout)
 
@@ -272,7 +273,7 @@ class PageCheck:
         lines = subprocess.check_output([sys.executable, str(pathlib.Path(__file__).parent / "make_jobs.py"), self.program, str(2 * self.jobs)], text=True).splitlines()
         pathlib.Path(self.home, "jobs.jsonl").write_text("\n".join(lines))
         printed = subprocess.run([self.program, "estimate", "--batch", "jobs.jsonl", "--format", "json"], capture_output=True, text=True, cwd=self.home, check=False,
-                                 env={"PATH": os.environ["PATH"], "HOME": self.home}).stdout.splitlines()
+                                 env=self.environment).stdout.splitlines()
         answered = [(json.loads(line), json.loads(answer)) for line, answer in zip(lines, printed) if '"memfathom.estimate/1"' in answer][:self.jobs]
         assert len(answered) == self.jobs
         self.open()

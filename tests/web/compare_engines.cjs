@@ -14,9 +14,9 @@ async function main() {
     process.exit(77);
   }
   const jobs = fs.readFileSync(file, 'utf8').trim().split('\n');
-  // An empty home: no database, no cache, as in a page.
+  // An empty home and no cuDNN to ask: no database, no cache, fitted workspaces, as in a page.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'memfathom-web-'));
-  const environment = {PATH: process.env.PATH, HOME: home, LC_ALL: 'C.UTF-8'};
+  const environment = {PATH: process.env.PATH, HOME: home, LC_ALL: 'C.UTF-8', MEMFATHOM_CUDNN_PLANNER: '/nonexistent'};
   const run = (words) => {
     try {
       return execFileSync(program, words, {env: environment, maxBuffer: 2 ** 30, stdio: ['ignore', 'pipe', 'ignore']}).toString();
