@@ -141,6 +141,11 @@ memfathom_status memfathom_oom(const memfathom_session* session, const char* req
       [](const char* text, const memfathom::Estimator&) { return memfathom::oom_request(text); });
 }
 
+memfathom_status memfathom_admit(const memfathom_session* session, const char* request,
+                                 char** result) {
+  return memfathom::ask(session, request, result, memfathom::admission_request);
+}
+
 memfathom_status memfathom_accuracy(const memfathom_session* session, const char* request,
                                     char** result) {
   return memfathom::ask(session, request, result, memfathom::accuracy_request);

@@ -13,8 +13,6 @@
 namespace memfathom {
 namespace {
 
-constexpr double kWidth = 960;
-
 // Stacking order from bottom to top: persistent components first, transient ones last.
 constexpr std::array kOrder{
     Component::kParameters,     Component::kAdapterParameters, Component::kBuffers,
@@ -39,13 +37,13 @@ std::string text_at(double x, double y, std::string_view anchor, std::string_vie
 }
 
 // Centred at x, but inside the chart: a character takes about 7 units.
-std::string label_at(double x, double y, std::string_view words) {
+std::string label_at(double x, double y, std::string_view words, double width) {
   const double half = 3.5 * static_cast<double>(words.size());
-  return text_at(std::clamp(x, half, kWidth - half), y, "middle", words);
+  return text_at(std::max(half, std::min(x, width - half)), y, "middle", words);
 }
 
-std::string opening(double height, std::string_view title) {
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, height,
+std::string opening(double width, double height, std::string_view title) {
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width, height,
                      html_escaped(title));
 }
 
@@ -57,7 +55,7 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view ki
 
 // Maps bytes and points in time to chart coordinates.
 struct PlotArea {
-  double left = 76, right = kWidth - 8, top = 12, bottom = 0;
+  double left = 62, right = 0, top = 24, bottom = 0;
   double most = 1;   // bytes at the top
   double count = 1;  // points from left to right
 
@@ -65,12 +63,13 @@ struct PlotArea {
   double y(double bytes) const { return bottom - (bottom - top) * bytes / most; }
 };
 
-std::string grid(const PlotArea& frame) {
+// Horizontal lines with their values, and above them what is measured.
+std::string grid(const PlotArea& frame, std::string_view quantity) {
   constexpr double kGiB = 1 << 30;
   constexpr double kMiB = 1 << 20;
   const double unit = frame.most >= 2 * kGiB ? kGiB : kMiB;
   const double step = step_for(frame.most / unit);
-  std::string svg;
+  std::string svg = text_at(4, 12, "start", quantity);
   for (int i = 0; i * step * unit <= frame.most; ++i) {
     const double value = i * step;
     svg += line(frame.left, frame.y(value * unit), frame.right, frame.y(value * unit), "grid");
@@ -112,11 +111,33 @@ std::string point_text(const Timeline& timeline, const TimelinePoint& point) {
   return words;
 }
 
-// Invisible columns over the chart whose titles a browser shows at the pointer.
-std::string hover_columns(const Timeline& timeline, const PlotArea& frame) {
-  constexpr std::size_t kColumns = 160;
+constexpr double kPointsPerUnit = 4;  // a chart of 960 units shows 3,840 allocations one by one
+constexpr double kColumnWidth = 6;
+
+// At most so many points: of neighbours the one with the most allocated, and their largest
+// reserved.
+Timeline thinned(const Timeline& timeline, std::size_t most) {
+  if (timeline.points.size() <= most) return timeline;
+  Timeline thin = timeline;
+  thin.points.clear();
   const std::size_t count = timeline.points.size();
-  const std::size_t width = (count + kColumns - 1) / kColumns;
+  for (std::size_t i = 0; i < most; ++i) {
+    const auto at = [&](std::size_t part) {
+      return timeline.points.begin() + static_cast<std::ptrdiff_t>(part * count / most);
+    };
+    thin.points.push_back(*std::max_element(
+        at(i), at(i + 1),
+        [](const TimelinePoint& a, const TimelinePoint& b) { return a.allocated < b.allocated; }));
+    for (auto point = at(i); point != at(i + 1); ++point)
+      thin.points.back().reserved = std::max(thin.points.back().reserved, point->reserved);
+  }
+  return thin;
+}
+
+// Invisible columns over the chart whose titles a browser shows at the pointer.
+std::string hover_columns(const Timeline& timeline, const PlotArea& frame, std::size_t columns) {
+  const std::size_t count = timeline.points.size();
+  const std::size_t width = (count + columns - 1) / columns;
   std::string svg;
   for (std::size_t begin = 0; begin < count; begin += width) {
     const std::size_t end = std::min(begin + width, count);
@@ -177,15 +198,15 @@ std::string_view colour_of(Component component) {
   return "#555555";
 }
 
-std::string peak_chart(const Estimate& estimate) {
+std::string peak_chart(const Estimate& estimate, double width) {
   const Totals& totals = estimate.totals;
   const Verdict& verdict = estimate.verdict;
   Bytes most = std::max(totals.device_high, totals.device_peak);
   if (verdict.capacity) most = std::max(most, *verdict.capacity);
-  const double scale = (kWidth - 20) / static_cast<double>(std::max<std::int64_t>(most.count(), 1));
+  const double scale = (width - 20) / static_cast<double>(std::max<std::int64_t>(most.count(), 1));
   const auto x = [&](Bytes bytes) { return 10 + scale * static_cast<double>(bytes.count()); };
   constexpr double kPeakHeight = 96;
-  std::string svg = opening(kPeakHeight, "what the device peak is made of");
+  std::string svg = opening(width, kPeakHeight, "what the device peak is made of");
   Bytes at;
   for (const Component component : kOrder) {
     Bytes bytes;
@@ -205,19 +226,23 @@ std::string peak_chart(const Estimate& estimate) {
            line(high, 69, high, 79, "line");
     svg += label_at((low + high) / 2, 92,
                     fmt::format("{:.0f} % interval: {} to {}", 100 * totals.interval,
-                                to_string(totals.device_low), to_string(totals.device_high)));
+                                to_string(totals.device_low), to_string(totals.device_high)),
+                    width);
   }
   if (verdict.available) {
     svg += line(x(*verdict.available), 18, x(*verdict.available), 68, "limit");
     svg += label_at(x(*verdict.available), 13,
-                    fmt::format("available {}", to_string(*verdict.available)));
+                    fmt::format("available {}", to_string(*verdict.available)), width);
   }
   return svg + "</svg>\n";
 }
 
-std::string timeline_chart(const Timeline& timeline, const std::optional<Bytes>& available) {
-  if (timeline.points.empty()) return "";
+std::string timeline_chart(const Timeline& whole, const std::optional<Bytes>& available,
+                           double width) {
+  if (whole.points.empty()) return "";
+  const Timeline timeline = thinned(whole, static_cast<std::size_t>(kPointsPerUnit * width));
   PlotArea frame;
+  frame.right = width - 8;
   frame.bottom = 320;
   frame.count = static_cast<double>(timeline.points.size());
   for (const TimelinePoint& point : timeline.points)
@@ -228,8 +253,8 @@ std::string timeline_chart(const Timeline& timeline, const std::optional<Bytes>&
   const bool shows_limit = limit > 0 && limit < kFar * frame.most;
   if (shows_limit) frame.most = std::max(frame.most, 1.05 * limit);
   constexpr double kTimelineHeight = 366;
-  std::string svg = opening(kTimelineHeight, "memory from allocation to allocation");
-  svg += grid(frame);
+  std::string svg = opening(width, kTimelineHeight, "memory from allocation to allocation");
+  svg += grid(frame, "memory");
   std::vector<double> low(timeline.points.size(), 0.0);
   for (const Component component : kOrder) {
     std::vector<double> high = low;
@@ -257,14 +282,17 @@ std::string timeline_chart(const Timeline& timeline, const std::optional<Bytes>&
                    fmt::format("available {}", to_string(*available)));
   }
   svg += text_at(frame.right, frame.bottom + 38, "end", "allocations, not to scale in time");
-  return svg + phase_marks(timeline, frame) + hover_columns(timeline, frame) + "</svg>\n";
+  return svg + phase_marks(timeline, frame) +
+         hover_columns(timeline, frame, static_cast<std::size_t>(width / kColumnWidth)) +
+         "</svg>\n";
 }
 
 std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
-                           const std::optional<Bytes>& available) {
+                           const std::optional<Bytes>& available, double width) {
   constexpr double kBottom = 260;
   constexpr double kRadius = 5;
   PlotArea frame;
+  frame.right = width - 8;
   frame.bottom = kBottom;
   double slowest = 1;
   for (const FrontierPoint& point : frontier) {
@@ -273,8 +301,8 @@ std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
   }
   frame.count = 1.05 * slowest;
   constexpr double kFrontierHeight = 300;
-  std::string svg = opening(kFrontierHeight, "device peak over time per sample");
-  svg += grid(frame);
+  std::string svg = opening(width, kFrontierHeight, "device peak over time per sample");
+  svg += grid(frame, "device peak");
   const double step = step_for(frame.count);
   for (int i = 0; i * step <= frame.count; ++i)
     svg += text_at(frame.x(i * step), frame.bottom + 18, "middle", fmt::format("x{:g}", i * step));
@@ -282,6 +310,7 @@ std::string frontier_chart(const std::vector<FrontierPoint>& frontier,
   if (available) {
     const double y = frame.y(std::min(static_cast<double>(available->count()), frame.most));
     svg += line(frame.left, y, frame.right, y, "limit");
+    svg += text_at(frame.right, y - 5, "end", fmt::format("available {}", to_string(*available)));
   }
   for (const FrontierPoint& point : frontier) {
     std::string words;

@@ -22,6 +22,7 @@
 #include "estimator/readers/merge.h"
 #include "estimator/readers/oom_message.h"
 #include "estimator/readers/read_text.h"
+#include "estimator/session/admission.h"
 #include "estimator/session/answer_job.h"
 #include "estimator/session/compare_strategies.h"
 #include "estimator/session/gpus_for_job.h"
@@ -67,8 +68,8 @@ std::vector<ParsedFile> read_entry(const Node& entry) {
 // `job`: a map, or the text of a job file. `files`: job files and other tools' files.
 // `command`: the training command as a list of words, or a shell script's text. `set`: dotted keys,
 // which override all of them.
-JobInput read_request_job(const Node& request) {
-  if (is_bare_job(request)) return complete_job(request);
+// Not completed yet.
+JobInput read_parts(const Node& request, CompletionOptions& options) {
   std::vector<ParsedFile> files;
   if (const Node* job = request.find("job")) {
     ParsedFile& given = files.emplace_back();
@@ -91,13 +92,19 @@ JobInput read_request_job(const Node& request) {
   JobInput input;
   input.files = merge_files(std::move(files));
   input.document = input.files.document;
-  CompletionOptions options;
   if (const Node* set = request.find("set")) {
     for (const Node& value : set->entries()) {
       input.document.assign(value.key(), value);
       if (value.key() == "training.precision") options.sets_precision = true;
     }
   }
+  return input;
+}
+
+JobInput read_request_job(const Node& request) {
+  if (is_bare_job(request)) return complete_job(request);
+  CompletionOptions options;
+  JobInput input = read_parts(request, options);
   complete(input, options);
   return input;
 }
@@ -130,6 +137,27 @@ std::string estimate_request(std::string_view text, const Estimator& estimator) 
   }
   if (lists) result["timeline"] = timeline_json(timeline);
   return to_text(result, kIndented);
+}
+
+std::string admission_request(std::string_view text, const Estimator& estimator) {
+  const Node request = parse_json(text, kRequest);
+  check_request(request, {"gpu", "gpus", "probability"});
+  constexpr std::int64_t kMaxGpus = 1 << 20;
+  AdmissionQuestion question;
+  if (const Node* gpu = request.find("gpu")) question.gpu = gpu->as_string();
+  if (const Node* gpus = request.find("gpus")) question.gpus = gpus->as_int(1, kMaxGpus);
+  if (const Node* probability = request.find("probability")) {
+    question.probability = probability->as_number();
+    if (question.probability < 0.5 || question.probability >= 1)
+      probability->refuse("it must be at least 0.5 and below 1: above it a job is refused");
+  }
+  CompletionOptions unused;
+  JobInput input = read_parts(request, unused);
+  const Admission admission = judge_admission(input, question, estimator);
+  return nlohmann::ordered_json{{"schema", "memfathom.admission/1"},
+                                {"decision", enum_name(admission.decision)},
+                                {"sentence", admission.sentence}}
+      .dump();
 }
 
 std::string batch_request(std::string_view lines, std::string_view options_text,

@@ -12,6 +12,8 @@
 namespace memfathom {
 
 std::string estimate_request(std::string_view request, const Estimator& estimator);
+// Whether a job may start: what a scheduler's admission asks.
+std::string admission_request(std::string_view request, const Estimator& estimator);
 // JSON lines in, JSON lines out, in order, on all cores; a line that fails becomes an error object.
 std::string batch_request(std::string_view lines, std::string_view options,
                           const Estimator& estimator);

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -55,6 +56,7 @@ extern "C" int memfathom_main(int argc, char** argv) try {
   });
   std::set_terminate(end_where_memory_failed);
   fill_closed_descriptors();
+  signal(SIGXFSZ, SIG_IGN);  // a file above `ulimit -f` is then an error with a sentence
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const memfathom::Terminal terminal{.colour = memfathom::wants_colour(STDOUT_FILENO),

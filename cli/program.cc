@@ -108,6 +108,9 @@ ExitCode run_command(const CommandLine& line, std::ostream& out, std::ostream& e
                   .language = language_of(line.global, terminal)};
   const ExitCode code = command.run(line.arguments, context);
   printable_out.flush();
+  // A stream keeps what it catches to itself. Where its target is well, memory has failed.
+  const bool is_target_well = to_file ? file_content.good() : out.good();
+  if (!file_content || (!printable_out && is_target_well)) throw std::bad_alloc();
   if (to_file) write_file_atomically(*line.global.output, file_content.str());
   return code;
 }

@@ -17,5 +17,8 @@ if(MEMFATHOM_HARDEN AND NOT MEMFATHOM_SANITIZE)
       add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${flag}>")
     endif()
   endforeach()
+  # Two builds in different folders are the same: no path of the machine is in assertions, debug information or __FILE__.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>"
+                      "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-U_FORTIFY_SOURCE>" "$<$<COMPILE_LANGUAGE:CXX>:-D_FORTIFY_SOURCE=2>")
 endif()

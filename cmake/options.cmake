@@ -1,7 +1,10 @@
 # The choices of a build, and the compiler flags every target shares.
 option(MEMFATHOM_CUDA "Build the CUDA module (needs nvcc)" OFF)
 option(MEMFATHOM_RELEASE_ARCHITECTURES "Build the CUDA module for every generation of GPUs from Turing on" OFF)
-option(MEMFATHOM_CPU "Build the CPU module (needs oneDNN and FFTW); the tests need it" ON)
+option(MEMFATHOM_CPU "Build the CPU module; the tests need it" ON)
+option(MEMFATHOM_CPU_LIBRARIES "The CPU module computes with oneDNN and FFTW, instead of its own products and transforms" ON)
+option(MEMFATHOM_CUDNN_PLANNER "Build the program that asks cuDNN for its workspaces, where cuDNN is found" ON)
+option(MEMFATHOM_CUDA_WHEEL "Build the CUDA module for its wheel (scripts/build-wheel --cuda)" OFF)
 option(MEMFATHOM_TESTS "Build the tests" ON)
 option(MEMFATHOM_BENCHMARKS "Build the benchmarks" ON)
 option(MEMFATHOM_WEB "Build the engine of the web page alone (needs emscripten; scripts/build-web)" OFF)
@@ -86,9 +89,9 @@ function(memfathom_patience variable seconds)
 endfunction()
 
 # memfathom_test(name SOURCES a_test.cc DEPENDS memfathom::core): a GoogleTest program, its cases known to CTest.
-# SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
+# PREFIX tells programs apart that run the same cases. SHARED_SOURCES are tests against reference data outside the project; they join where MEMFATHOM_SHARED_DIR exists.
 function(memfathom_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT" "SOURCES;SHARED_SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT;PREFIX" "SOURCES;SHARED_SOURCES;DEPENDS" ${ARGN})
   if(ARG_SHARED_SOURCES AND NOT EXISTS "${MEMFATHOM_SHARED_DIR}")
     message(STATUS "${name}: without ${ARG_SHARED_SOURCES}, since ${MEMFATHOM_SHARED_DIR} does not exist")
     set(ARG_SHARED_SOURCES "")
@@ -116,7 +119,7 @@ function(memfathom_test name)
   if(ARG_ENVIRONMENT)
     list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" PROPERTIES ${properties})
 endfunction()
 
 # memfathom_fuzz(name SOURCES a_fuzz.cc DEPENDS memfathom::core): a libFuzzer program; scripts/fuzz runs all of them.

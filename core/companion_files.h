@@ -17,4 +17,12 @@ std::vector<std::filesystem::path> own_binaries();
 std::vector<std::filesystem::path> companion_places(std::span<const std::filesystem::path> binaries,
                                                     std::string_view folder, std::string_view name);
 
+// Where a Python package of these binaries' prefixes has the file `name`:
+// PREFIX/lib/python3.X/site-packages/PACKAGE, for every Python of a prefix whose package has it,
+// the newest first. The wheels of the CUDA module install it there, beside the packages of NVIDIA
+// whose libraries it needs.
+std::vector<std::filesystem::path> python_package_places(
+    std::span<const std::filesystem::path> binaries, std::string_view package,
+    std::string_view name);
+
 }  // namespace memfathom

@@ -52,10 +52,32 @@ class LineCountingIterator {
   ReadSoFar* so_far_;
 };
 
+// Python writes Infinity and NaN into JSON, also in model configurations. The parser gets each as a
+// string that begins with a mark, a control character that the text has in no string; in the tree
+// they are numbers, which no reader takes for a size.
+constexpr char kNoMark = '\0';
+
+Node python_number(std::string_view constant) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (constant == "NaN") return Node::number(std::numeric_limits<double>::quiet_NaN());
+  return Node::number(constant == "-Infinity" ? -kInfinity : kInfinity);
+}
+
+std::string escaped(char mark) { return fmt::format("\\u{:04x}", static_cast<unsigned>(mark)); }
+
+// Control characters stand in JSON's strings as \u and four digits only.
+char unused_mark(std::string_view text) {
+  for (char mark = 1; mark < 8; ++mark) {
+    if (text.find(escaped(mark)) == std::string_view::npos) return mark;
+  }
+  return kNoMark;
+}
+
 // nlohmann's SAX interface to TreeBuilder.
 class JsonEvents {
  public:
-  JsonEvents(TreeBuilder& tree, const ReadSoFar& so_far) : tree_(tree), so_far_(so_far) {}
+  JsonEvents(TreeBuilder& tree, const ReadSoFar& so_far, char mark)
+      : tree_(tree), so_far_(so_far), mark_(mark) {}
 
   bool null() { return scalar(Node()); }
   bool boolean(bool value) { return scalar(Node::boolean(value)); }
@@ -66,7 +88,11 @@ class JsonEvents {
                        : Node::number(static_cast<double>(value)));
   }
   bool number_float(double value, const std::string&) { return number(Node::number(value)); }
-  bool string(std::string& value) { return scalar(Node::string(std::move(value))); }
+  bool string(std::string& value) {
+    if (mark_ != kNoMark && value.starts_with(mark_))
+      return number(python_number(std::string_view(value).substr(1)));
+    return scalar(Node::string(std::move(value)));
+  }
   bool binary(json::binary_t&) { return false; }  // never sent by the text parser
   bool start_object(std::size_t) { return tree_.start(Node::map(), so_far_.lines), true; }
   bool start_array(std::size_t) { return tree_.start(Node::list(), so_far_.lines), true; }
@@ -97,10 +123,10 @@ class JsonEvents {
 
   TreeBuilder& tree_;
   const ReadSoFar& so_far_;
+  char mark_;
 };
 
-// Python writes Infinity and NaN into JSON, also in model configurations; they are read as null.
-std::string without_python_constants(std::string_view text) {
+std::string with_quoted_constants(std::string_view text, char mark) {
   constexpr std::array<std::string_view, 3> kConstants{"-Infinity", "Infinity", "NaN"};
   std::string out;
   bool in_string = false;
@@ -110,7 +136,9 @@ std::string without_python_constants(std::string_view text) {
         in_string ? kConstants.end()
                   : std::find_if(kConstants.begin(), kConstants.end(), starts_here);
     if (constant != kConstants.end()) {
-      out += "null";
+      out += '"' + escaped(mark);
+      out += *constant;
+      out += '"';
       text.remove_prefix(constant->size());
       continue;
     }
@@ -129,13 +157,15 @@ Node parse_json(std::string_view text, const std::string& file, int first_line,
   TreeBuilder tree(file, first_line, limits);
   tree.check_text(text);
   std::string rewritten;
+  char mark = kNoMark;
   if (text.find("Infinity") != std::string_view::npos ||
       text.find("NaN") != std::string_view::npos) {
-    rewritten = without_python_constants(text);
-    text = rewritten;
+    mark = unused_mark(text);
+    if (mark != kNoMark) rewritten = with_quoted_constants(text, mark);
+    if (mark != kNoMark) text = rewritten;  // else they are no JSON, as the parser then says
   }
   ReadSoFar so_far;
-  JsonEvents events(tree, so_far);
+  JsonEvents events(tree, so_far, mark);
   json::sax_parse(LineCountingIterator(text.data(), &so_far),
                   LineCountingIterator(text.data() + text.size(), &so_far), &events,
                   json::input_format_t::json, /*strict=*/true,

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/json_io.h"
 #include "core/json_value.h"
+#include "core/newer_schema.h"
 #include "db/content_hash.h"
 
 namespace memfathom {
@@ -115,7 +116,15 @@ std::string to_calibration_file(const Calibration& calibration) {
 
 Calibration from_calibration_file(std::string_view text, const std::string& where) {
   const nlohmann::json document = document_of(text, where);
-  if (!document.is_object() || document.value("schema", nlohmann::json()) != kSchema) {
+  const nlohmann::json schema =
+      document.is_object() ? document.value("schema", nlohmann::json()) : nlohmann::json();
+  if (schema.is_string() && is_newer_schema(schema.get_ref<const std::string&>(), kSchema)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} was written by a newer memfathom (this one reads {}); use that "
+                            "version, or calibrate with this one",
+                            where, kSchema));
+  }
+  if (schema != kSchema) {
     throw Error(
         ErrorKind::kInput,
         fmt::format("{} is not a calibration: a JSON object with \"schema\": \"{}\" is expected",

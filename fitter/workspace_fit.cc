@@ -142,7 +142,12 @@ bool determined(const std::vector<Row>& rows, const Terms& terms) {
     if (!(norm > 0)) return false;
     design.col(j) /= norm;
   }
-  const Eigen::VectorXd singular = design.jacobiSvd().singularValues();
+  // Of the triangular factor, which has the same. Eigen 3.4 makes that step itself, but destroys
+  // its factor twice where memory fails meanwhile; of a square matrix it needs none.
+  const Eigen::Index k = design.cols();
+  const Eigen::MatrixXd triangle =
+      design.colPivHouseholderQr().matrixQR().topRows(k).triangularView<Eigen::Upper>();
+  const Eigen::VectorXd singular = triangle.jacobiSvd().singularValues();
   return singular.minCoeff() > 1e-3 * singular.maxCoeff();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "profiler/checked_probe.h"
+#include "profiler/driver_pass.h"
 #include "profiler/virtual_gpu.h"
 
 namespace memfathom {
@@ -15,18 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-ProbeRequest request_of(const Workload& workload, const CampaignOptions& options, int attempt) {
-  ProbeRequest request;
-  request.device = options.device;
-  request.workload = workload.name;
-  request.job = workload.job;
-  request.uses = workload.forecast.uses;
-  request.ceiling = options.ceiling;
-  request.seed = stable_hash(fmt::format("{}#{}", workload.name, attempt));
-  request.trace = options.trace;
-  return request;
 }
 
 Sample sample_of(const ProbeOutcome& outcome) {
@@ -109,6 +98,18 @@ Sample take_readings(const Workload& workload, const CampaignOptions& options, d
 
 }  // namespace
 
+ProbeRequest request_of(const Workload& workload, const CampaignOptions& options, int attempt) {
+  ProbeRequest request;
+  request.device = options.device;
+  request.workload = workload.name;
+  request.job = workload.job;
+  request.uses = workload.forecast.uses;
+  request.ceiling = options.ceiling;
+  request.seed = stable_hash(fmt::format("{}#{}", workload.name, attempt));
+  request.trace = options.trace;
+  return request;
+}
+
 ProbeReply query_environment(const ProbeProgram& program, const std::string& device,
                              std::chrono::milliseconds limit) {
   ProbeRequest request;
@@ -134,12 +135,14 @@ int measure_all(const std::vector<Workload>& workloads, const CampaignOptions& o
                 const std::function<void(const Sample&)>& taken, const std::atomic<bool>& stop) {
   const Clock::time_point start = Clock::now();
   CampaignOptions each = options;
+  DriverPass driver(options);
   int count = 0;
   for (const Workload& workload : workloads) {
     if (stop) break;
     const auto left = static_cast<double>(workloads.size()) - count;
-    const Sample sample =
+    Sample sample =
         measure_workload(workload, each, (options.budget_seconds - since(start)) / left);
+    driver.add_to(sample, workload);
     if (options.stop_now != nullptr && *options.stop_now) break;  // its probe was killed
     taken(sample);
     each.trace.clear();

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "profiler/driver_records.h"
 #include "profiler/plan.h"
 #include "profiler/probe_process.h"
 
@@ -23,7 +25,17 @@ struct CampaignOptions {
   std::chrono::milliseconds return_limit{2'000};
   std::string trace;                            // of the first workload; empty: none
   const std::atomic<bool>* stop_now = nullptr;  // once set, the running probe is killed
+  // After a workload's readings, one more with CUPTI's records of the driver's allocations, which
+  // show peaks between two readings (driver_pass.h).
+  bool driver_records = false;
+  // Receives the records of a workload; and a sentence, why there are none.
+  std::function<void(const Sample&, const DriverRecords&, const std::vector<StageReading>&)>
+      recorded;
+  std::function<void(const std::string&)> unrecorded;
 };
+
+// What a probe is asked for a workload; attempts differ in the noise of a simulated GPU alone.
+ProbeRequest request_of(const Workload& workload, const CampaignOptions& options, int attempt);
 
 // Starts a probe that reports the device and its free memory. Throws Error(kEnvironment) with the
 // probe's message if it fails.

@@ -1,6 +1,7 @@
 #include "profiler/child_process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ namespace {
   prctl(PR_SET_PDEATHSIG, options.death_signal);
   if (getppid() != parent) _exit(127);  // the parent ended before prctl()
   if (options.own_group) setpgid(0, 0);
+  signal(SIGXFSZ, SIG_DFL);  // ignored signals stay so in other programs, which expect none
   for (int i = 0; i < 3; ++i) {
     const int descriptor = options.descriptors[static_cast<std::size_t>(i)];
     if (descriptor >= 0) dup2(descriptor, i);

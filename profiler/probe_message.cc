@@ -26,9 +26,13 @@ auto read_message(std::string_view message, const Read& read) {
 }  // namespace
 
 std::string to_message(const ProbeRequest& request) {
-  json message{{"device", request.device}, {"workload", request.workload},
-               {"job", request.job},       {"ceiling_bytes", request.ceiling.count()},
-               {"seed", request.seed},     {"trace", request.trace}};
+  json message{{"device", request.device},
+               {"workload", request.workload},
+               {"job", request.job},
+               {"ceiling_bytes", request.ceiling.count()},
+               {"seed", request.seed},
+               {"trace", request.trace},
+               {"driver_records", request.driver_records}};
   for (const MeasuredLibrary& library : kMeasuredLibraries)
     message[library.name] = request.uses.*library.used;
   return message.dump();
@@ -40,7 +44,8 @@ std::string to_message(const ProbeReply& reply) {
               {"cudnn_directory", reply.cudnn_directory},
               {"resident_threads", reply.resident_threads},
               {"devices", reply.devices},
-              {"sample", reply.sample ? to_json(*reply.sample) : json(nullptr)}}
+              {"sample", reply.sample ? to_json(*reply.sample) : json(nullptr)},
+              {"driver", reply.driver ? to_json(*reply.driver) : json(nullptr)}}
       .dump();
 }
 
@@ -55,6 +60,7 @@ ProbeRequest request_from(std::string_view message) {
     request.ceiling = Bytes{document.at("ceiling_bytes").get<std::int64_t>()};
     document.at("seed").get_to(request.seed);
     document.at("trace").get_to(request.trace);
+    request.driver_records = document.value("driver_records", false);
     return request;
   });
 }
@@ -68,6 +74,8 @@ ProbeReply reply_from(std::string_view message) {
     reply.resident_threads = document.value("resident_threads", std::int64_t{0});
     reply.devices = document.value("devices", 0);
     if (!document.at("sample").is_null()) reply.sample = sample_from_json(document.at("sample"));
+    if (const json driver = document.value("driver", json(nullptr)); !driver.is_null())
+      reply.driver = driver_records_from_json(driver);
     return reply;
   });
 }

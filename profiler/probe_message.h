@@ -8,6 +8,7 @@
 
 #include "core/environment.h"
 #include "core/sample.h"
+#include "profiler/driver_records.h"
 #include "profiler/job_runner.h"
 
 namespace memfathom {
@@ -20,6 +21,9 @@ struct ProbeRequest {
   Bytes ceiling;         // of reserved memory
   std::uint64_t seed = 0;
   std::string trace;  // the file for the run's trace; empty: none
+  // Record the driver's allocations with CUPTI, which takes memory of its own: only differences
+  // between this probe's readings are those of a process without it.
+  bool driver_records = false;
 };
 
 struct ProbeReply {
@@ -31,6 +35,7 @@ struct ProbeReply {
   int devices = 0;  // on which ranks of a collective can run; 0: the probe runs none
   // The caller sets job, workload and family; the probe fills in the rest of the sample.
   std::optional<Sample> sample;
+  std::optional<DriverRecords> driver;  // if the request asked for them
 };
 
 std::string to_message(const ProbeRequest& request);

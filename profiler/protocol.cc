@@ -7,6 +7,7 @@
 
 #include "kernels/framework/tensor/run_tracer.h"
 #include "kernels/memory/allocator/caching_allocator.h"
+#include "profiler/driver_activity.h"
 #include "profiler/probe_target.h"
 #include "profiler/recording_workspaces.h"
 #include "profiler/sampler.h"
@@ -46,7 +47,15 @@ class Stages {
  public:
   explicit Stages(const MemoryMeter& meter) : meter_(meter) { read("baseline"); }
 
-  void read(std::string stage) { readings_.push_back({std::move(stage), meter_.used()}); }
+  void read(std::string stage) {
+    readings_.push_back({std::move(stage), meter_.used()});
+    if (activity_ != nullptr) activity_->mark();
+  }
+  // Marks every reading in `activity` too. After the first reading, at the latest.
+  void follow(DriverActivity& activity) {
+    activity_ = &activity;
+    activity_->mark();
+  }
   Bytes baseline() const { return readings_.front().device_used; }
   Bytes highest() const {
     return std::max_element(readings_.begin(), readings_.end(),
@@ -59,6 +68,7 @@ class Stages {
 
  private:
   const MemoryMeter& meter_;
+  DriverActivity* activity_ = nullptr;
   std::vector<StageReading> readings_;
 };
 
@@ -175,9 +185,11 @@ Sample take_sample(const ProbeRequest& request, const JobRunner& runner, ProbeTa
 }  // namespace
 
 ProbeReply measure(const ProbeRequest& request, const JobRunner& runner) {
-  const std::unique_ptr<ProbeTarget> target =
-      make_target(parse_device(request.device), request.ceiling, request.seed);
+  const DeviceName device = parse_device(request.device);
+  const std::unique_ptr<ProbeTarget> target = make_target(device, request.ceiling, request.seed);
   Stages stages(target->meter());
+  std::optional<DriverActivity> activity;
+  if (request.driver_records) stages.follow(activity.emplace(device.index));
   target->open();
   stages.read("context");
   ProbeReply reply;
@@ -185,6 +197,7 @@ ProbeReply measure(const ProbeRequest& request, const JobRunner& runner) {
   reply.memory_free = target->memory_free();
   reply.resident_threads = target->resident_threads();
   if (!request.workload.empty()) reply.sample = take_sample(request, runner, *target, stages);
+  if (activity) reply.driver = activity->finish();
   return reply;
 }
 

@@ -57,7 +57,8 @@ def make_batch(family, dtype):
     batch = {}
     if "tokens" in given:
         batch["input_ids"] = torch.zeros(size, given["tokens"], dtype=torch.int64)
-        batch["labels"] = torch.zeros(size, given.get("target_tokens", given["tokens"]), dtype=torch.int64)
+        names, shape = given.get("targets", ["labels"]), given.get("labels", [given.get("target_tokens", given["tokens"])])
+        batch |= {name: torch.zeros(size, *shape, dtype=torch.int64) for name in names}
     if "image" in given:
         batch["pixel_values"] = torch.zeros(size, 3, *given["image"], dtype=dtype)
         if "labels" in given:

@@ -84,7 +84,8 @@ class PageServer {
   explicit PageServer(const ServeOptions& options)
       : options_(options),
         pool_(options.workers, options.database, options.limit),
-        status_(status_command(options)) {
+        status_(command_of(options, {"status"})),
+        calibrations_(command_of(options, {"calibrations", "list"})) {
     server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server_.set_payload_max_length(kMaxBody);
     constexpr time_t kSeconds = 10;
@@ -126,8 +127,11 @@ class PageServer {
   }
 
  private:
-  static std::vector<std::string> status_command(const ServeOptions& options) {
-    std::vector<std::string> command{options.program, "status", "--format", "json"};
+  static std::vector<std::string> command_of(const ServeOptions& options,
+                                             const std::vector<std::string>& words) {
+    std::vector<std::string> command{options.program};
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), {"--format", "json"});
     if (!options.database.empty()) command.insert(command.end(), {"--db", options.database});
     return command;
   }
@@ -192,10 +196,16 @@ class PageServer {
           fmt::format("/api/{}", method),
           [this, method](const Request&, Response& response) { answer(method, "{}", response); });
     }
-    server_.Get("/api/status", [this](const Request&, Response& response) {
-      const std::string text = status_.text();
+    add_report("status", status_);
+    add_report("calibrations", calibrations_);
+  }
+
+  // What a command of the program prints, read anew when it is old.
+  void add_report(const char* name, StatusReport& report) {
+    server_.Get(fmt::format("/api/{}", name), [name, &report](const Request&, Response& response) {
+      const std::string text = report.text();
       if (text.empty())
-        refuse(response, kUnprocessable, "memfathom status failed on this machine");
+        refuse(response, kUnprocessable, fmt::format("memfathom {} failed on this machine", name));
       else
         response.set_content(text, kJson);
     });
@@ -225,6 +235,7 @@ class PageServer {
   ServeOptions options_;
   WorkerPool pool_;
   StatusReport status_;
+  StatusReport calibrations_;
   httplib::Server server_;
 };
 

@@ -1,4 +1,5 @@
-// StatusReport: what `memfathom status --format json` prints, asked at most once a second.
+// StatusReport: what a command of the program prints (`memfathom status --format json`), asked at
+// most once a second.
 #pragma once
 
 #include <chrono>

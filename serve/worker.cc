@@ -26,6 +26,7 @@ memfathom_status ask(const memfathom_session* session, const Frame& question, ch
   if (question.word == "recommend") return memfathom_recommend(session, text, result);
   if (question.word == "compare") return memfathom_compare(session, text, result);
   if (question.word == "gpus") return memfathom_gpus(session, text, result);
+  if (question.word == "admit") return memfathom_admit(session, text, result);
   if (question.word == "oom") return memfathom_oom(session, text, result);
   return memfathom_models(session, result);
 }

@@ -26,8 +26,14 @@ class WorkerPool {
 
   // Waits for a free worker and for its answer, each at most as long as the limit.
   PoolAnswer ask(const std::string& method, const std::string& text);
+  // Both until the deadline.
+  PoolAnswer ask(const std::string& method, const std::string& text, Deadline deadline);
 
  private:
+  bool take(std::unique_ptr<WorkerProcess>& worker, Deadline deadline);
+  PoolAnswer ask_worker(std::unique_ptr<WorkerProcess> worker, const std::string& method,
+                        const std::string& text, Deadline deadline);
+
   std::string database_;
   std::chrono::milliseconds limit_;
   std::mutex mutex_;

@@ -148,6 +148,7 @@ ExitCode run_profile(const Arguments& arguments, Context& context) {
   OptionParser parser("profile");
   declare(parser, options);
   parser.option("--trace", options.trace);
+  parser.option("--driver-allocations", options.driver_allocations);
   parser.flag("--list", list);
   parser.flag("--dry-run", dry_run);
   parser.parse(arguments);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 
 #include "cli/calibrate/estimator_runner.h"
@@ -100,6 +101,41 @@ std::string line_of(const Sample& sample) {
   return fmt::format("{}: {}", sample.workload, to_string(*sample.device_peak));
 }
 
+// Appends each workload's records to `file`, unless it is empty.
+class DriverReport {
+ public:
+  DriverReport(const std::string& file, const Context& context) : context_(context) {
+    if (file.empty()) return;
+    file_.open(file, std::ios::trunc);
+    file_ << kDriverTableHeader << std::flush;
+    if (!file_) {
+      throw Error(
+          ErrorKind::kEnvironment,
+          fmt::format("{}: the driver's allocations cannot be written; choose another place",
+                      file));
+    }
+  }
+  void add(const Sample& sample, const DriverRecords& records,
+           const std::vector<StageReading>& stages) {
+    const std::vector<ModuleUse> uses = uses_by_module(records);
+    std::string text = fmt::format("{}: {} operations on the driver's memory", sample.workload,
+                                   records.records.size());
+    for (const ModuleUse& use : uses)
+      text += fmt::format("; {} {} in {} allocations of {} memory",
+                          use.module.empty() ? "a module that CUPTI does not name" : use.module,
+                          to_string(use.peak), use.allocations, to_string(use.memory));
+    context_.detail(text);
+    if (file_.is_open()) file_ << driver_table(sample.workload, records, stages) << std::flush;
+  }
+  void refuse(const std::string& why) const {
+    context_.note(fmt::format("peaks are sampled every 5 ms: {}", why));
+  }
+
+ private:
+  const Context& context_;
+  std::ofstream file_;
+};
+
 // A good sample with a note: what is outside the allocator is outside the published figures.
 void warn_of_unusual(const std::vector<Sample>& samples, const Context& context) {
   const auto is_unusual = [](const Sample& sample) {
@@ -130,6 +166,7 @@ void declare(OptionParser& parser, ProfileOptions& options) {
   parser.option("--timeout", options.timeout);
   parser.option("--module-loading", options.module_loading);
   parser.flag("--collectives", options.collectives);
+  parser.flag("--no-cupti", options.no_cupti);
 }
 
 PreparedProfile prepare(const ProfileOptions& options) {
@@ -166,6 +203,8 @@ PreparedProfile prepare(const ProfileOptions& options) {
   prepared.campaign.max_repeats = prepared.plan.max_repeats;
   prepared.campaign.small_spread = prepared.plan.small_spread;
   prepared.campaign.trace = options.trace;
+  prepared.campaign.driver_records = name.kind == DeviceKind::kCuda && !options.no_cupti;
+  prepared.driver_allocations = options.driver_allocations;
   return prepared;
 }
 
@@ -197,6 +236,12 @@ ProfileResult profile(const PreparedProfile& prepared, Store& store, const Conte
   const InterruptGuard interrupt;
   CampaignOptions campaign = prepared.campaign;
   campaign.stop_now = &interrupt.asked_now();
+  DriverReport driver(prepared.driver_allocations, context);
+  campaign.recorded = [&](const Sample& sample, const DriverRecords& records,
+                          const std::vector<StageReading>& stages) {
+    driver.add(sample, records, stages);
+  };
+  campaign.unrecorded = [&](const std::string& why) { driver.refuse(why); };
   {
     Progress progress(context.err, progress_mode(STDERR_FILENO, context.quiet), "measuring",
                       static_cast<std::int64_t>(left.size()));

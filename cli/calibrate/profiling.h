@@ -23,7 +23,9 @@ struct ProfileOptions {
   std::optional<double> timeout;              // seconds of one probe
   std::string module_loading;                 // "lazy" or "eager"; empty: CUDA's default
   std::string trace;
-  bool collectives = false;  // measure communicators of several ranks too
+  bool collectives = false;        // measure communicators of several ranks too
+  bool no_cupti = false;           // sample peaks only
+  std::string driver_allocations;  // a file for the driver's allocations; empty: none
 };
 void declare(OptionParser& parser, ProfileOptions& options);
 
@@ -34,6 +36,7 @@ struct PreparedProfile {
   std::string cudnn_directory;  // of the cuDNN that the framework loads; empty: not reported
   Plan plan;
   std::string plan_name;  // including the filter, if any: "quick:mlp"
+  std::string driver_allocations;
   CampaignOptions campaign;
 };
 // How long the first probe may take to describe the device. A cold `import torch` from network

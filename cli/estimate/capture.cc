@@ -1,9 +1,6 @@
 // capture: records a PyTorch script without a GPU, in a process of its own, and estimates the step.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,22 +9,22 @@
 #include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
+#include "cli/estimate/capture_live.h"
 #include "cli/estimate/print_answer.h"
-#include "cli/estimate/python_program.h"
-#include "cli/estimate/relayed_command.h"
+#include "cli/estimate/torch_recording.h"
 #include "cli/job/job_options.h"
+#include "cli/observe/stored_observations.h"
 #include "cli/option_parser.h"
 #include "cli/text/holders_text.h"
 #include "core/error.h"
-#include "core/gpus.h"
+#include "estimator/readers/recording_file.h"
 #include "estimator/session/answer_job.h"
 #include "kernels/memory/trace/trace.h"
 
 namespace memfathom {
 namespace {
 
-constexpr int kScriptFailed = 2;  // exit codes of python -m memfathom.torch
-constexpr int kNoTorch = 3;
+constexpr int kScriptFailed = 2;  // exit code of python -m memfathom.torch
 
 struct CaptureOptions {
   std::int64_t iterations = 2;
@@ -36,58 +33,15 @@ struct CaptureOptions {
   std::string trace;  // where the trace is kept; empty: nowhere
   AnswerOptions answer;
   bool strict = false;
+  bool live = false;                 // also on this machine's GPU
+  std::string live_snapshot;         // where PyTorch's record of that run is kept; empty: nowhere
+  std::vector<std::string> vary;     // sizes, each with the script's name of it: batch_size=--batch
   std::vector<std::string> command;  // the script, or -m and a module, with its arguments
 };
 
-// The trace's file: the user's, or a temporary one that is removed on destruction.
-class TraceFile {
- public:
-  explicit TraceFile(std::string kept) : path_(std::move(kept)), temporary_(path_.empty()) {
-    if (!temporary_) return;
-    constexpr std::string_view kSuffix = ".jsonl.gz";
-    path_ = (std::filesystem::temp_directory_path() / "memfathom-XXXXXX").string().append(kSuffix);
-    const int file = mkostemps(path_.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
-    if (file < 0) {
-      throw Error(ErrorKind::kEnvironment,
-                  fmt::format("{}: a temporary file cannot be created; set TMPDIR, or keep the "
-                              "trace with -o FILE",
-                              path_));
-    }
-    close(file);
-  }
-  ~TraceFile() {
-    if (temporary_) unlink(path_.c_str());
-  }
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool temporary_;
-};
-
-// What the script is told about its GPU; without a target it is an A100 with 80 GB.
-nlohmann::json gpu_facts(const Node& document) {
-  nlohmann::json facts = nlohmann::json::object();
-  const Node* target = document.find("target");
-  if (target == nullptr) return facts;
-  if (const Node* name = target->find("gpu")) {
-    const Gpu& gpu = gpu_named(name->as_string(), "target.gpu");
-    facts["name"] = gpu.product;
-    facts["memory"] = gpu.memory().count();
-    if (const int capability = gpu.compute_capability(); capability > 0)
-      facts["capability"] = {capability / 10, capability % 10};
-  }
-  return facts;
-}
-
 std::vector<std::string> words_of(const CaptureOptions& options, const std::string& trace,
                                   const nlohmann::json& gpu) {
-  std::vector<std::string> words{find_python(options.python),
-                                 "-m",
-                                 "memfathom.torch",
+  std::vector<std::string> words{"script",
                                  "-o",
                                  trace,
                                  "--iterations",
@@ -96,56 +50,20 @@ std::vector<std::string> words_of(const CaptureOptions& options, const std::stri
                                  std::to_string(options.world),
                                  "--gpu",
                                  gpu.dump()};
+  for (const std::string& size : options.vary) words.insert(words.end(), {"--vary", size});
   words.insert(words.end(), options.command.begin(), options.command.end());
   return words;
 }
 
-// The package must be found by a Python that does not have it installed.
-void show_package() {
-  const std::string folder = python_package_folder();
-  if (folder.empty()) return;
-  const char* before = std::getenv("PYTHONPATH");
-  const bool has_more = before != nullptr && *before != '\0';
-  setenv("PYTHONPATH", has_more ? fmt::format("{}:{}", folder, before).c_str() : folder.c_str(), 1);
-}
-
-// "2.15.0" of "torch 2.15.0+cu132"; empty if the header does not say it.
-std::string torch_version(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const TraceReader reader(file, path);
-  const Node header = parse_json(reader.header(), path, 1);
-  const Node* with = header.find("recorded_with");
-  if (with == nullptr || !with->is_string()) return "";
-  std::string version = with->as_string();
-  constexpr std::string_view kName = "torch ";
-  if (!version.starts_with(kName)) return "";
-  version.erase(0, kName.size());
-  return version.substr(0, version.find('+'));
-}
-
-Node document_of(const std::string& trace) {
-  nlohmann::json job{{"model", {{"trace", trace}}}};
-  if (const std::string version = torch_version(trace); !version.empty())
-    job["target"]["stack"]["version"] = version;
-  return node_from_json(job);
-}
-
 // Runs the script; its own output goes to standard error. Returns false if it raised.
 bool record(const CaptureOptions& options, const std::string& trace, const nlohmann::json& gpu) {
-  show_package();
-  const std::vector<std::string> words = words_of(options, trace, gpu);
-  RelayedCommand command(words, STDERR_FILENO);
-  const int code = command.wait();
+  const int code = run_with_torch(options.python, words_of(options, trace, gpu));
   if (code == 0) return true;
   if (code == kScriptFailed) return false;
   throw Error(ErrorKind::kEnvironment,
-              code == kNoTorch
-                  ? fmt::format("{} has no PyTorch; name the Python that runs your script with "
-                                "--python, or activate its environment",
-                                words.front())
-                  : fmt::format("{} ended with exit code {} before two steps were recorded; see "
-                                "its messages above",
-                                options.command.front(), code));
+              fmt::format("{} ended with exit code {} before two steps were recorded; see its "
+                          "messages above",
+                          options.command.front(), code));
 }
 
 CaptureOptions parsed(const Arguments& arguments, JobOptions& job) {
@@ -160,6 +78,9 @@ CaptureOptions parsed(const Arguments& arguments, JobOptions& job) {
   parser.option("--snapshot-out", options.answer.snapshot);
   parser.flag("--explain", options.answer.explains);
   parser.flag("--strict", options.strict);
+  parser.option("--vary", options.vary);
+  parser.flag("--live", options.live);
+  parser.option("--live-snapshot", options.live_snapshot);
   parser.positional("SCRIPT", options.command);
   parser.parse(arguments);
   if (options.command.empty() || (options.command.front() == "-m" && options.command.size() < 2)) {
@@ -182,21 +103,68 @@ CaptureOptions parsed(const Arguments& arguments, JobOptions& job) {
 
 }  // namespace
 
+namespace {
+
+// The answer about a trace; `live` is what the same script did on the GPU, in PyTorch's own record.
+ExitCode answer_about(const CaptureOptions& options, const JobOptions& job,
+                      const RecordingFile& trace, const std::optional<LiveRun>& live,
+                      const std::string& snapshot, Context& context) {
+  Node document = job.document(job_of_recording(trace.path()));
+  if (live && document.find("target") != nullptr && document.at("target").find("gpu") == nullptr &&
+      !listed_gpu(*live).empty())
+    document.assign("target.gpu", Node::string(listed_gpu(*live)));
+  const JobInput input = complete_job(document);
+  const LocalSession session(find_database(context));
+  const EstimateAnswer answer =
+      answer_estimate(input, {options.answer.explains, false}, session.estimator());
+  AnswerOptions shown = options.answer;
+  if (!live) {
+    print_answer(answer, input, shown, session.estimator(), context);
+    return verdict_code(answer.estimate, options.strict);
+  }
+  const HistoryComparison history =
+      compare_histories(load_trace(snapshot), session.estimator().history(input.job));
+  const nlohmann::ordered_json said = live_json(*live, history);
+  shown.live = &said;
+  print_answer(answer, input, shown, session.estimator(), context);
+  if (context.format != Format::kJson && context.format != Format::kCsv)
+    context.out << live_text(*live, answer.estimate, history);
+  if (options.trace.empty()) {
+    context.note("keep the recording with -o FILE to store these peaks as observations");
+  } else {
+    Node kept = document;
+    kept.assign("model.trace", Node::string(std::filesystem::absolute(options.trace).string()));
+    store_observations(observations_of(*live, to_json(kept).dump()), context);
+    context.note("kept as observations");
+  }
+  return verdict_code(answer.estimate, options.strict);
+}
+
+}  // namespace
+
 ExitCode run_capture(const Arguments& arguments, Context& context) {
   JobOptions job;
   const CaptureOptions options = parsed(arguments, job);
   // An unknown GPU is refused before the script runs.
-  const nlohmann::json gpu = gpu_facts(job.document(node_from_json(nlohmann::json::object())));
+  const Node asked = job.document(node_from_json(nlohmann::json::object()));
+  nlohmann::json gpu = gpu_facts(asked);
   if (!options.answer.by.empty()) parse_holder_key(options.answer.by);
-  const TraceFile trace(options.trace);
+  const RecordingFile trace(options.trace);
+  std::optional<RecordingFile> snapshot;  // PyTorch's record of the run on the GPU
   context.out.flush();
+  std::optional<LiveRun> live;
+  if (options.live) {
+    snapshot.emplace(options.live_snapshot, ".pickle");
+    live = run_live(options.python, options.iterations, snapshot->path(), options.command);
+    if (!live) return ExitCode::kUsage;
+    if (gpu.empty() && !listed_gpu(*live).empty()) {
+      Node target = Node::map();
+      target.assign("target.gpu", Node::string(listed_gpu(*live)));
+      gpu = gpu_facts(target);
+    }
+  }
   if (!record(options, trace.path(), gpu)) return ExitCode::kUsage;
-  const JobInput input = complete_job(job.document(document_of(trace.path())));
-  const LocalSession session(find_database(context));
-  const EstimateAnswer answer =
-      answer_estimate(input, {options.answer.explains, false}, session.estimator());
-  print_answer(answer, input, options.answer, session.estimator(), context);
-  return verdict_code(answer.estimate, options.strict);
+  return answer_about(options, job, trace, live, snapshot ? snapshot->path() : "", context);
 }
 
 }  // namespace memfathom

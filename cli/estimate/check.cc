@@ -12,6 +12,7 @@
 #include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
+#include "cli/estimate/elapsed_line.h"
 #include "cli/estimate/relayed_command.h"
 #include "cli/job/job_source.h"
 #include "cli/observe/observation_file.h"
@@ -153,6 +154,11 @@ const char* reason_of(const Estimate& estimate) {
   return ": --strict requires a calibration of this GPU (run memfathom calibrate)";
 }
 
+Estimate estimate_shown(const Job& job, Context& context) {
+  const ElapsedLine shown(context.err, progress_mode(STDERR_FILENO, context.quiet), "estimating");
+  return LocalSession(find_database(context)).estimator().estimate_as_run(job);
+}
+
 }  // namespace
 
 ExitCode run_check(const Arguments& arguments, Context& context) {
@@ -168,7 +174,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
   if (dashes != arguments.end()) command.insert(command.end(), dashes + 1, arguments.end());
   if (!source.given()) source.read_command(command);
   const JobInput input = source.read("check");
-  Estimate estimate = LocalSession(find_database(context)).estimator().estimate_as_run(input.job);
+  Estimate estimate = estimate_shown(input.job, context);
   input.annotate(estimate);
   for (const std::string& sentence : estimate.warnings) context.warn(sentence);
   const VerdictStatus status = estimate.verdict.status;

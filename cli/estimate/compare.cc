@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/database.h"
 #include "cli/estimate/compare_text.h"
+#include "cli/estimate/elapsed_line.h"
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "core/error.h"
@@ -59,7 +62,10 @@ ExitCode run_compare(const Arguments& arguments, Context& context) {
   request.targets = split(targets.value_or(""));
 
   const LocalSession session(find_database(context));
-  const StrategyComparison comparison = compare_strategies(input, request, session.estimator());
+  const StrategyComparison comparison = [&] {
+    const ElapsedLine shown(context.err, progress_mode(STDERR_FILENO, context.quiet), "comparing");
+    return compare_strategies(input, request, session.estimator());
+  }();
   for (const std::string& sentence : comparison.skipped) context.warn(sentence);
   if (context.format == Format::kTable)
     context.out << describe(input.document, input.job) << "\n\n";

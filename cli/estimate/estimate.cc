@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iostream>
@@ -9,10 +10,12 @@
 #include "api/local_session.h"
 #include "cli/commands.h"
 #include "cli/database.h"
+#include "cli/estimate/elapsed_line.h"
 #include "cli/estimate/estimate_batch.h"
 #include "cli/estimate/print_answer.h"
 #include "cli/estimate/recommend.h"
 #include "cli/estimate/shard.h"
+#include "cli/estimate/torch_recording.h"
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
 #include "core/atomic_file.h"
@@ -85,9 +88,14 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   parser.option("--by", by);
   parser.option("--snapshot-out", snapshot);
   parser.option("--trace-out", timeline);
+  ViaTorch torch;
+  parser.option("--via", torch.via);
+  parser.option("--python", torch.python);
   parser.parse(source.without_command(arguments));
 
   if (const std::optional<std::string> file = source.batch_file()) {
+    if (torch.via == "torch")
+      throw Error(ErrorKind::kUsage, "--via torch takes one job at a time, not --batch");
     if (recommends || settings.asked() || by_thumb || !timeline.empty()) {
       throw Error(
           ErrorKind::kUsage,
@@ -99,12 +107,17 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   }
   if (slim || shard)
     throw Error(ErrorKind::kUsage, "--slim and --shard belong to --batch FILE.jsonl");
-  const JobInput input = source.read("estimate");
+  if (recommends || settings.asked()) torch.vary = {"batch_size"};
+  std::optional<RecordingFile> trace;  // as long as the job is asked about
+  const JobInput input = recorded_if_asked(source.read("estimate"), torch, trace, context);
   const LocalSession session(find_database(context));
   if (!timeline.empty()) write_timeline(input, session.estimator(), timeline);
   if (recommends || settings.asked())
     return recommend_for(input, source, settings, session.estimator(), context);
-  const EstimateAnswer answer = answer_estimate(input, {explain, by_thumb}, session.estimator());
+  const EstimateAnswer answer = [&] {
+    const ElapsedLine shown(context.err, progress_mode(STDERR_FILENO, context.quiet), "estimating");
+    return answer_estimate(input, {explain, by_thumb}, session.estimator());
+  }();
   if (by_thumb && !answer.rule)
     context.warn("the rule of thumb needs an image, a width and a depth; this job has none");
   print_answer(answer, input, {explain, by, snapshot}, session.estimator(), context);

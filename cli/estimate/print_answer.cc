@@ -82,6 +82,7 @@ void print_answer(const EstimateAnswer& answer, const JobInput& input, const Ans
   if (context.format == Format::kJson) {
     nlohmann::ordered_json json = answer_json(answer, input);
     if (holders) json["at_peak"] = holders_json(*holders, key);
+    if (options.live != nullptr) json["live"] = *options.live;
     context.out << to_text(json, kIndented) << '\n';
     return;
   }

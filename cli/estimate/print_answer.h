@@ -1,6 +1,7 @@
 // print_answer: an estimate as `estimate` and `capture` show it, and their exit code.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/command.h"
@@ -12,6 +13,7 @@ struct AnswerOptions {
   bool explains = false;
   std::string by;        // of a recorded step: module, operation or line; empty: not asked for
   std::string snapshot;  // the file that the step is written to for memory_viz; empty: none
+  const nlohmann::ordered_json* live = nullptr;  // of the answer's JSON: `live`
 };
 
 // In the context's format. Throws Error(kUsage) if `by` is given for a job that is not a recorded

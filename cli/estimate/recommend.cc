@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "api/local_session.h"
@@ -12,6 +13,7 @@
 #include "cli/database.h"
 #include "cli/estimate/recommend_tables.h"
 #include "cli/estimate/search_progress.h"
+#include "cli/estimate/torch_recording.h"
 #include "cli/estimate/write_recommended.h"
 #include "cli/job/job_source.h"
 #include "cli/option_parser.h"
@@ -92,8 +94,13 @@ ExitCode run_recommend(const Arguments& arguments, Context& context) {
   source.declare(parser);
   settings.declare(parser);
   parser.flag("--recommend", ignored);  // accepted so that `estimate --recommend` lines work here
+  ViaTorch torch;
+  parser.option("--via", torch.via);
+  parser.option("--python", torch.python);
   parser.parse(source.without_command(arguments));
-  const JobInput input = source.read("recommend");
+  torch.vary = {"batch_size"};
+  std::optional<RecordingFile> trace;  // as long as the job is asked about
+  const JobInput input = recorded_if_asked(source.read("recommend"), torch, trace, context);
   const LocalSession session(find_database(context));
   return recommend_for(input, source, settings, session.estimator(), context);
 }

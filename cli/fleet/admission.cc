@@ -13,10 +13,9 @@
 #include "core/gpus.h"
 #include "core/json_value.h"
 #include "core/lowercase.h"
+#include "core/parse_number.h"
 #include "estimator/command_line/command_line.h"
 #include "estimator/readers/merge.h"
-#include "estimator/session/answer_job.h"
-#include "estimator/session/job_input.h"
 
 namespace memfathom {
 namespace {
@@ -104,55 +103,19 @@ std::optional<JobInput> job_of(const AdmissionRequest& request) {
   return input;
 }
 
-// The GPUs that are asked for are where the job will run, whatever its file says.
-void set_target(Node& document, const std::string& gpu) {
-  Node target = Node::map();
-  if (const Node* given = document.find("target"); given != nullptr && given->is_map())
-    target = *given;
-  for (const char* key : {"gpu", "memory", "device", "architecture"}) target.erase(key);
-  target.set("gpu", Node::string(gpu));
-  document.set("target", std::move(target));
+// The largest number in "4", "2-4"; 0 for anything else and for Slurm's "not set".
+std::int64_t count_in(const std::string& text) {
+  constexpr std::int64_t kUnset16 = 65534;  // NO_VAL16; NO_VAL is larger
+  const std::size_t dash = text.find('-');
+  const std::string last = dash == std::string::npos ? text : text.substr(dash + 1);
+  const std::int64_t count = parse_number<std::int64_t>(last).value_or(0);
+  return count > 0 && count < kUnset16 ? count : 0;
 }
 
-std::string percent_below(double probability) {
-  return probability < 0.01 ? "below 1 %" : fmt::format("{:.0f} %", 100 * probability);
-}
-
-std::string cheapest_change(const Estimate& estimate) {
-  for (const Suggestion& suggestion : estimate.suggestions) {
-    if (!suggestion.fits) continue;
-    return fmt::format("cheapest change with which it fits: {} ({}; {} then)", suggestion.change,
-                       suggestion.costs, to_string(suggestion.device_peak));
-  }
-  return "no single change is enough; `memfathom recommend` combines them";
-}
-
-Admission judge(const AdmissionRequest& request, JobInput input, const std::string& gpu,
-                const Estimator& estimator) {
-  if (!gpu.empty()) set_target(input.document, gpu);
-  complete(input);
-  const Estimate estimate = answer_estimate(input, {}, estimator).estimate;
-  const Verdict& verdict = estimate.verdict;
-  if (verdict.status == VerdictStatus::kUnknown || !verdict.available)
-    return {Decision::kNote, "the job names no GPU type (--gres=gpu:TYPE:N); it is let through"};
-  const std::string figures =
-      fmt::format("{} of {} on {}", to_string(estimate.totals.device_peak),
-                  to_string(*verdict.available), verdict.gpu.empty() ? "the GPU" : verdict.gpu);
-  if (verdict.status == VerdictStatus::kUndecided || !verdict.probability_fits) {
-    return {Decision::kNote,
-            fmt::format("undecided, since parts of the job were not read: {}; it is let through",
-                        figures)};
-  }
-  const double fits = *verdict.probability_fits;
-  if (1 - fits > request.probability) {
-    return {Decision::kRefuse,
-            fmt::format("this job does not fit: {}, probability of fitting {}; {}", figures,
-                        percent_below(fits), cheapest_change(estimate))};
-  }
-  if (verdict.status == VerdictStatus::kFits)
-    return {Decision::kAllow, fmt::format("this job fits: {}", figures)};
-  return {Decision::kNote, fmt::format("this job is tight: {}, probability of fitting {}", figures,
-                                       percent_below(fits))};
+std::int64_t gpus_of(const std::string& gres) {
+  std::int64_t count = 0;
+  for (const GresGpus& gpus : gpus_in_gres(gres)) count += gpus.count;
+  return count;
 }
 
 Admission unknown(const AdmissionRequest& request, const std::string& why) {
@@ -209,12 +172,29 @@ AdmissionRequest admission_request(std::string_view text, const std::string& fil
   if (const std::string exported = exported_job(text_at(record, "export")); !exported.empty())
     request.job = exported;
   request.resources = text_at(record, "resources");
+  request.per_node = text_at(record, "per_node");
+  request.per_job = text_at(record, "per_job");
+  request.per_task = text_at(record, "per_task");
+  request.nodes = count_in(text_at(record, "nodes"));
+  request.tasks = count_in(text_at(record, "tasks"));
+  if (request.tasks == 0)
+    request.tasks = request.nodes * count_in(text_at(record, "tasks_per_node"));
+  if (const auto user = parse_number<uid_t>(text_at(record, "user"))) request.user = user;
   request.work_dir = text_at(record, "work_dir");
   request.script = text_at(record, "script");
   request.script_name = text_at(record, "name");
   if (const std::string options = text_at(record, "options"); !options.empty())
     request.script_path = script_in(parse_json_value(options, file));
   return request;
+}
+
+// Slurm chooses the number of nodes where a job names its tasks only: at most one each.
+std::int64_t gpus_asked_for(const AdmissionRequest& request) {
+  const std::int64_t nodes =
+      request.nodes > 0 ? request.nodes : std::max<std::int64_t>(request.tasks, 1);
+  const std::int64_t tasks = std::max({request.tasks, request.nodes, std::int64_t{1}});
+  return std::max({gpus_of(request.per_node) * nodes, gpus_of(request.per_job),
+                   gpus_of(request.per_task) * tasks});
 }
 
 Admission admit(const AdmissionRequest& request, const Estimator& estimator) {
@@ -232,7 +212,9 @@ Admission admit(const AdmissionRequest& request, const Estimator& estimator) {
     }
     std::optional<JobInput> input = job_of(request);
     if (!input) return {Decision::kNote, "the job says nothing about itself; it is let through"};
-    return judge(request, std::move(*input), gpu, estimator);
+    return judge_admission(
+        *input, {.gpu = gpu, .gpus = gpus_asked_for(request), .probability = request.probability},
+        estimator);
   } catch (const Error& error) {
     return unknown(request, error.what());
   } catch (const std::exception& error) {

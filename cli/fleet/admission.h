@@ -1,14 +1,16 @@
-// admission: whether a job may be submitted, given what the scheduler knows about it.
-//
-// Fails open: a job is refused only if it was understood and does not fit with a probability above
-// the limit. Everything else is let through, and the sentence says why.
+// admission: a submission as Slurm's filters hand it over, and whether it may pass
+// (estimator/session/admission.h).
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "estimator/session/estimator.h"
+#include "estimator/session/admission.h"
 
 namespace memfathom {
 
@@ -16,22 +18,22 @@ struct AdmissionRequest {
   bool enforces = false;      // in the controller, which reads files with its own rights
   double probability = 0.95;  // above this probability of not fitting a job is refused
   std::map<std::string, std::string> gpus;  // gres type -> name of the GPU
-  std::string comment, job, resources, work_dir;
+  std::string comment, job, work_dir;
+  std::string resources;  // all of them; the three below are its parts, where they are known
+  std::string per_node, per_job, per_task;
+  std::int64_t nodes = 0, tasks = 0;  // 0: unknown
+  std::optional<uid_t> user;          // whose job it is: files are read with this user's rights
   std::string script, script_name, script_path;  // the text; its name; its path if it is known
 };
 
 // Reads what the filters of filters/ write. Throws Error(kInput).
 AdmissionRequest admission_request(std::string_view text, const std::string& file);
 
-enum class Decision { kAllow, kNote, kRefuse };
-
-struct Admission {
-  Decision decision = Decision::kAllow;
-  std::string sentence;  // one line
-};
-
 // Never throws for what a user wrote.
 Admission admit(const AdmissionRequest& request, const Estimator& estimator);
+
+// How many GPUs a job asks for at most; 0 if it cannot be told.
+std::int64_t gpus_asked_for(const AdmissionRequest& request);
 
 // The GPU of a gres type ("rtx_4090", "a100", "nvidia_a100-sxm4-80gb"): as `named` says, else the
 // one with the largest memory among those of that name. Empty if unknown.

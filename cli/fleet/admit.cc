@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,13 +33,17 @@ std::string read_request(const std::string& file) {
   return text;
 }
 
-const char* word_of(Decision decision) {
-  switch (decision) {
-    case Decision::kAllow: return "allow";
-    case Decision::kNote: return "note";
-    case Decision::kRefuse: return "refuse";
-  }
-  return "allow";
+// The controller may run as root, and files are named by whoever submits: they are read with the
+// rights of that user. Another SlurmUser cannot change, and keeps its own few rights.
+void become(uid_t user) {
+  if (geteuid() != 0 || user == 0) return;
+  const passwd* const entry = getpwuid(user);
+  const gid_t group = entry != nullptr ? entry->pw_gid : static_cast<gid_t>(user);
+  const bool has_groups =
+      entry != nullptr ? initgroups(entry->pw_name, group) == 0 : setgroups(0, nullptr) == 0;
+  if (!has_groups || setgid(group) != 0 || setuid(user) != 0)
+    throw Error(ErrorKind::kEnvironment,
+                fmt::format("the rights of user {} cannot be taken", user));
 }
 
 }  // namespace
@@ -54,13 +60,14 @@ ExitCode fleet_admit(const Arguments& arguments, Context& context) {
     throw Error(ErrorKind::kUsage, fmt::format("--limit is {}; write 1 to 60 seconds", limit));
   alarm(static_cast<unsigned>(limit));  // ends this process: no answer lets the job through
   const AdmissionRequest request = admission_request(read_request(file), file);
+  if (request.user) become(*request.user);
   // Paths in a script are seen from the folder it is submitted from.
   if (!request.work_dir.empty() && chdir(request.work_dir.c_str()) != 0)
     context.detail(fmt::format("{} cannot be entered", request.work_dir));
   const LocalSession session(SessionOptions{find_database(context), false});
   Admission admission = admit(request, session.estimator());
   std::replace(admission.sentence.begin(), admission.sentence.end(), '\n', ' ');
-  context.out << word_of(admission.decision) << '\n' << admission.sentence << '\n';
+  context.out << enum_name(admission.decision) << '\n' << admission.sentence << '\n';
   return admission.decision == Decision::kRefuse ? ExitCode::kNo : ExitCode::kYes;
 }
 

@@ -84,27 +84,25 @@ NodeArray array_of(const FleetBenchOptions& options) {
   return array;
 }
 
-std::string type_of(const SlurmNode& node) {
-  return node.gpus.front().type.empty() ? "gpu" : node.gpus.front().type;
-}
-
 std::vector<BenchedNode> benched_nodes(const std::vector<SlurmNode>& nodes,
                                        const std::vector<TrackedJob>& jobs,
                                        const fs::path& campaign) {
   std::vector<BenchedNode> benched;
   for (const SlurmNode& node : nodes) {
-    if (node.gpus.empty()) continue;
-    BenchedNode one{node.name, type_of(node), {}, {}};
-    const auto job = std::find_if(jobs.begin(), jobs.end(),
-                                  [&](const TrackedJob& j) { return j.label == node.name; });
-    if (job == jobs.end()) {
-      one.problem = fmt::format("{}{}{}", node.state, node.reason.empty() ? "" : ": ", node.reason);
-    } else if (job->progress != JobProgress::kDone) {
-      one.problem = fmt::format("job {} {}: {}", job->id, job->state, job->problem);
-    } else {
-      one.file = read_bench_file((campaign / (node.name + ".json")).string());
+    for (const ArrayNode& part : array_nodes_of(node)) {
+      BenchedNode one{part.name, part.type, {}, {}};
+      const auto job = std::find_if(jobs.begin(), jobs.end(),
+                                    [&](const TrackedJob& j) { return j.label == part.label(); });
+      if (job == jobs.end()) {
+        one.problem =
+            fmt::format("{}{}{}", node.state, node.reason.empty() ? "" : ": ", node.reason);
+      } else if (job->progress != JobProgress::kDone) {
+        one.problem = fmt::format("job {} {}: {}", job->id, job->state, job->problem);
+      } else {
+        one.file = read_bench_file((campaign / (part.label() + ".json")).string());
+      }
+      benched.push_back(std::move(one));
     }
-    benched.push_back(std::move(one));
   }
   return benched;
 }
@@ -245,10 +243,7 @@ ExitCode fleet_bench(const Arguments& arguments, Context& context) {
   const fs::path campaign = folder.campaign(array.campaign);
   const CampaignLock lock(campaign);
   const std::vector<SlurmNode> nodes = slurm_nodes(options.submit.partition.value_or(""));
-  std::vector<ArrayNode> healthy;
-  for (const SlurmNode& node : nodes) {
-    if (node.is_healthy() && !node.gpus.empty()) healthy.push_back({node.name, type_of(node)});
-  }
+  const std::vector<ArrayNode> healthy = healthy_array_nodes(nodes);
   if (healthy.empty()) {
     throw Error(ErrorKind::kEnvironment,
                 "sinfo shows no healthy node with a GPU (gres); `sinfo -R` says why");

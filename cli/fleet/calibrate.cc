@@ -80,6 +80,7 @@ Arguments calibrate_arguments(const CalibrateCampaign& campaign) {
   add("--memory-ceiling", profile.memory_ceiling.value_or(""));
   if (profile.timeout) add("--timeout", fmt::format("{}", *profile.timeout));
   add("--module-loading", profile.module_loading);
+  if (profile.no_cupti) words.emplace_back("--no-cupti");
   if (campaign.again) words.emplace_back("--again");
   return words;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
+#include <tuple>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -83,8 +84,14 @@ std::vector<SeenNode> FleetFolder::seen_nodes() const {
                     text_at(*record, "seen"),
                     environment_from_json(record->value("environment", json::object()))});
   }
-  std::sort(seen.begin(), seen.end(),
-            [](const SeenNode& a, const SeenNode& b) { return a.node < b.node; });
+  std::sort(seen.begin(), seen.end(), [](const SeenNode& a, const SeenNode& b) {
+    return std::tie(a.node, a.type, b.seen) < std::tie(b.node, b.type, a.seen);
+  });
+  // The newest of a node and type: a node's name alone named its file before there were types.
+  const auto same = [](const SeenNode& a, const SeenNode& b) {
+    return a.node == b.node && a.type == b.type;
+  };
+  seen.erase(std::unique(seen.begin(), seen.end(), same), seen.end());
   return seen;
 }
 
@@ -92,7 +99,7 @@ void FleetFolder::write_seen(const SeenNode& seen) const {
   const json record{{"schema", kNodeSchema}, {"node", seen.node},
                     {"type", seen.type},     {"job", seen.job},
                     {"seen", seen.seen},     {"environment", to_json(seen.environment)}};
-  write_file_atomically((campaign("nodes") / (seen.node + ".json")).string(),
+  write_file_atomically((campaign("nodes") / (seen.node + "@" + seen.type + ".json")).string(),
                         record.dump(2) + "\n");
 }
 

@@ -1,9 +1,10 @@
 // FleetFolder: the files of a fleet's campaigns on a file system that all nodes share.
 //
 //   run.sh                 what every job starts: exec "$@"
-//   nodes/NODE.json        the environment that a job last found on a node
+//   nodes/NODE@TYPE.json   the environment that a job last found on a node
 //   calibrate/TYPE.db      the database of a type; TYPE.log, TYPE.outcome.json
-//   bench/NAME/NODE.json   the bench file of a node; NODE.outcome.json, NODE.log
+//   bench/NAME/NODE.json   the bench file of a node (NODE@TYPE.json if it has several types);
+//   NODE.outcome.json, NODE.log
 //   .../state.json         the jobs of a campaign that has not ended
 #pragma once
 

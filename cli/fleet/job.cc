@@ -88,14 +88,17 @@ ExitCode calibrate_here(const JobArguments& job, const FleetFolder& folder,
   return code;
 }
 
-// The line of the campaign's list that belongs to this task: "NODE TYPE".
-std::pair<std::string, std::string> assigned_node(const std::string& list) {
+struct AssignedNode {
+  std::string name, type, label;  // label: names its files
+};
+
+// The line of the campaign's list that belongs to this task: "NODE TYPE LABEL".
+AssignedNode assigned_node(const std::string& list) {
   const std::optional<int> task = parse_number<int>(variable("SLURM_ARRAY_TASK_ID"));
   std::ifstream input(list);
-  std::string node;
-  std::string type;
-  for (int line = 0; task && input >> node >> type; ++line) {
-    if (line == *task) return {node, type == "-" ? "" : type};
+  AssignedNode node;
+  for (int line = 0; task && input >> node.name >> node.type >> node.label; ++line) {
+    if (line == *task) return node;
   }
   throw Error(ErrorKind::kInput,
               fmt::format("{} has no line for array task \"{}\"; submit the campaign again", list,
@@ -110,25 +113,25 @@ std::string plant_of(const std::vector<std::string>& plants, const std::string& 
 }
 
 ExitCode bench_here(const JobArguments& job, const FleetFolder& folder, const fs::path& campaign,
-                    const std::string& node, const std::string& type, Context& context) {
-  const std::string out = (campaign / (node + ".json")).string();
-  Arguments arguments{"--device", device_for(job.device, type, node), "--out", out};
-  if (const std::string plant = plant_of(job.plants, node); !plant.empty())
+                    const AssignedNode& node, Context& context) {
+  const std::string out = (campaign / (node.label + ".json")).string();
+  Arguments arguments{"--device", device_for(job.device, node.type, node.name), "--out", out};
+  if (const std::string plant = plant_of(job.plants, node.label); !plant.empty())
     arguments.insert(arguments.end(), {"--plant", plant});
   arguments.insert(arguments.end(), job.rest.begin(), job.rest.end());
   const ExitCode code = bench_run(arguments, context);
-  folder.write_seen({node, type, this_job(), utc_now(), read_bench_file(out).environment});
+  folder.write_seen(
+      {node.name, node.type, this_job(), utc_now(), read_bench_file(out).environment});
   return code;
 }
 
-ExitCode survey_here(const JobArguments& job, const FleetFolder& folder, const std::string& node,
-                     const std::string& type) {
+ExitCode survey_here(const JobArguments& job, const FleetFolder& folder, const AssignedNode& node) {
   ProfileOptions options;
   OptionParser parser("fleet job");
   declare(parser, options);
   parser.parse(job.rest);
-  options.device = device_for(job.device, type, node);
-  folder.write_seen({node, type, this_job(), utc_now(), prepare(options).environment});
+  options.device = device_for(job.device, node.type, node.name);
+  folder.write_seen({node.name, node.type, this_job(), utc_now(), prepare(options).environment});
   return ExitCode::kYes;
 }
 
@@ -195,12 +198,12 @@ ExitCode fleet_job(const Arguments& arguments, Context& context) {
     merge.insert(merge.end(), job.rest.begin(), job.rest.end());
     return reported(campaign / "merge.outcome.json", [&] { return run_db(merge, context); });
   }
-  const auto [node, type] = assigned_node(job.nodes);
-  require_slurm_word("the node in --nodes", node);
-  return reported(campaign / (node + ".outcome.json"), [&, node = node, type = type] {
-    require_this_node(node);
-    return job.kind == "bench" ? bench_here(job, folder, campaign, node, type, context)
-                               : survey_here(job, folder, node, type);
+  const AssignedNode node = assigned_node(job.nodes);
+  require_slurm_word("the node in --nodes", node.label);
+  return reported(campaign / (node.label + ".outcome.json"), [&] {
+    require_this_node(node.name);
+    return job.kind == "bench" ? bench_here(job, folder, campaign, node, context)
+                               : survey_here(job, folder, node);
   });
 }
 

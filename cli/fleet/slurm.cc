@@ -167,6 +167,20 @@ std::string submit_job(const std::vector<std::string>& options,
   return id;
 }
 
+std::size_t max_array_size_in(std::string_view config) {
+  constexpr std::size_t kDefault = 1001;
+  for (const std::string_view line : lines_of(config)) {
+    const std::size_t equals = line.find('=');
+    if (!line.starts_with("MaxArraySize") || equals == std::string_view::npos) continue;
+    std::string_view value = line.substr(equals + 1);
+    value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+    return std::max<std::size_t>(parse_number<std::size_t>(value).value_or(kDefault), 1);
+  }
+  return kDefault;
+}
+
+std::size_t max_array_size() { return max_array_size_in(checked({"scontrol", "show", "config"})); }
+
 void cancel_job(const std::string& id) { checked({"scancel", id}); }
 
 void scontrol_update(const std::vector<std::string>& properties) {

@@ -48,6 +48,10 @@ std::map<std::string, SlurmJobState> jobs_named(const std::string& names);
 // Submits and returns the id. `options` are sbatch's, `words` the script and its arguments.
 std::string submit_job(const std::vector<std::string>& options,
                        const std::vector<std::string>& words);
+// How many tasks an array may have: MaxArraySize of `scontrol show config`.
+std::size_t max_array_size();
+// The value in its output; Slurm's default, 1001, if it says none.
+std::size_t max_array_size_in(std::string_view config);
 void cancel_job(const std::string& id);
 // Sets properties of a job or a node: {"JobId=12_3", "ReqNodeList=n1"}.
 void scontrol_update(const std::vector<std::string>& properties);

@@ -30,12 +30,7 @@ struct StatusOptions {
 // Looks at the environment of every healthy node: seconds per node, nothing is measured.
 void survey(const StatusOptions& options, const std::vector<SlurmNode>& nodes,
             const FleetFolder& folder, Context& context) {
-  std::vector<ArrayNode> healthy;
-  for (const SlurmNode& node : nodes) {
-    if (node.is_healthy() && !node.gpus.empty())
-      healthy.push_back(
-          {node.name, node.gpus.front().type.empty() ? "gpu" : node.gpus.front().type});
-  }
+  const std::vector<ArrayNode> healthy = healthy_array_nodes(nodes);
   if (healthy.empty()) return;
   NodeArray array{"survey",
                   "survey",

@@ -94,11 +94,13 @@ struct JobOptions::ParsedValues {
 struct JobOptions::Values {
   std::array<std::optional<std::int64_t>, kIntegers.size()> integers;
   std::array<std::optional<std::string>, kTexts.size()> texts;
+  std::optional<std::string> target_concept;
   std::optional<std::string> model, dtype, mixed_precision, preference, reference, fsdp, gpu,
       gpu_memory, calibration;
   std::optional<double> total_params, trainable_params;
   std::optional<std::int64_t> height, width, hidden_dim, num_layers, lora_rank, device_id;
-  std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload;
+  std::optional<bool> use_fp16, gradient_checkpointing, load_in_4bit, load_in_8bit, cpu_offload,
+      multi_gpu;
   std::vector<std::string> target_modules, sets;
 
   // Each function writes its flags into the job.
@@ -143,6 +145,9 @@ void JobOptions::declare(OptionParser& parser) {
   parser.flag("--load-in-4bit", v.load_in_4bit);
   parser.flag("--load-in-8bit", v.load_in_8bit);
   parser.flag("--cpu-offload,--use-cpu-offload", v.cpu_offload);
+  // Of a script that is replaced: the first changes no memory, the second divides the model.
+  parser.option("--target-concept", v.target_concept);
+  parser.flag("--multi-gpu", v.multi_gpu);
   parser.list_option("--target-modules", v.target_modules);
   parser.option("--set", v.sets);
 }
@@ -318,6 +323,8 @@ std::string JobOptions::assumption() const {
       "--trainable-params {}: the last {} blocks are taken to be trained; adapters are --lora-rank",
       *values_->trainable_params, last);
 }
+
+bool JobOptions::divides_model() const { return values_->multi_gpu.value_or(false); }
 
 bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }
 

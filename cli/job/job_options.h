@@ -30,6 +30,8 @@ class JobOptions {
   std::string assumption() const;
   // Whether a flag sets the precision, which overrides the dtype of the stored weights.
   bool sets_precision() const;
+  // --multi-gpu: the layers lie on several GPUs, in shares that only the script knows.
+  bool divides_model() const;
 
  private:
   struct Values;

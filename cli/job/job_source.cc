@@ -106,6 +106,11 @@ JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   if (std::string sentence = options_.assumption(); !sentence.empty())
     input.files.assumptions.push_back(std::move(sentence));
+  if (options_.divides_model()) {
+    input.files.not_modelled.emplace_back(
+        "--multi-gpu: the layers lie on several GPUs; the whole model on one is counted");
+    input.files.unread.push_back({"command line", "--multi-gpu", "sharding", "", "", ""});
+  }
   if (nvidia_smi_) place_on_seen_gpu(input);
   complete(input, {options_.sets_precision(), frozen_copy_});
   return input;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/chart.h"
 #include "cli/bench/compare.h"
 #include "cli/bench/compare_text.h"
 #include "cli/report/html.h"
@@ -18,8 +19,9 @@ bool has_bar(const ComparedBenchmark& b) {
 }
 
 // Two bars per benchmark whose memory changed, before and after, worst first.
-std::string change_chart(const BenchComparison& comparison) {
-  constexpr double kWidth = 960, kLeft = 330, kRow = 34;
+std::string change_chart(const BenchComparison& comparison, double width) {
+  const bool narrow = width < kWideChart;  // names stand above their bars
+  const double left = narrow ? 4 : 330, row = narrow ? 50 : 34;
   std::vector<const ComparedBenchmark*> shown;
   double most = 1;
   for (const ComparedBenchmark& b : comparison.benchmarks) {
@@ -29,16 +31,17 @@ std::string change_chart(const BenchComparison& comparison) {
   }
   if (shown.empty()) return "";
   const auto length = [&](Bytes bytes) {
-    return (kWidth - kLeft - 110) * static_cast<double>(bytes.count()) / most + 1;
+    return (width - left - 120) * static_cast<double>(bytes.count()) / most + 1;
   };
   const auto bar = [&](double y, Bytes bytes, std::string_view colour) {
     return fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>\n", kLeft, y,
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>\n", left, y,
         length(bytes), colour);
   };
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", kWidth,
-                                kRow * static_cast<double>(shown.size()) + 8);
-  double y = 6;
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"memory before and after\">\n", width,
+      row * static_cast<double>(shown.size()) + 8);
+  double y = narrow ? 22 : 6;
   for (const ComparedBenchmark* b : shown) {
     // The end of a long name is more specific than its start.
     constexpr std::size_t kLongest = 48;
@@ -47,15 +50,42 @@ std::string change_chart(const BenchComparison& comparison) {
                                  : "..." + b->name.substr(b->name.size() - kLongest + 3);
     const bool worse = b->verdict == BenchVerdict::kWorse;
     svg += fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>\n",
-        kLeft - 8, y + 15, html_escaped(name), html_escaped(b->name));
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}<title>{}</title></text>\n",
+        narrow ? left : left - 8, narrow ? y - 6 : y + 15, narrow ? "start" : "end",
+        html_escaped(name), html_escaped(b->name));
     svg += bar(y, *b->before, "#88aacc") + bar(y + 11, *b->after, worse ? "#cc3311" : "#228833");
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                       kLeft + length(std::max(*b->before, *b->after)) + 6, y + 15,
+                       left + length(std::max(*b->before, *b->after)) + 6, y + 15,
                        html_escaped(change_in_words(*b)));
-    y += kRow;
+    y += row;
   }
-  return svg + "</svg>\n<p class=\"dim\">Above: before. Below: after; red is worse.</p>\n";
+  return svg + "</svg>\n";
+}
+
+std::string chart_section(const BenchComparison& comparison) {
+  const std::string wide = change_chart(comparison, kWideChart);
+  if (wide.empty()) return "";
+  return html_section("Memory before and after",
+                      html_chart(wide, change_chart(comparison, kNarrowChart)) +
+                          "<p class=\"dim\">Above: before. Below: after; red is worse.</p>\n");
+}
+
+// The first ones in full, the others at a click.
+std::string regressions(const BenchComparison& comparison) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> items;
+  for (const ComparedBenchmark& b : comparison.benchmarks) {
+    if (b.verdict == BenchVerdict::kWorse)
+      items.push_back(fmt::format("<li>{}</li>\n", html_escaped(headline(b))));
+  }
+  if (items.empty()) return "";
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kShown));
+  std::string html = fmt::format("<ul>\n{}</ul>\n", fmt::join(items.begin(), end, ""));
+  if (end != items.end()) {
+    html += html_details(fmt::format("{} more", items.end() - end),
+                         fmt::format("<ul>\n{}</ul>\n", fmt::join(end, items.end(), "")));
+  }
+  return html_section("Regressions", html);
 }
 
 std::string changes(const RequestedComparison& asked) {
@@ -86,9 +116,10 @@ std::string jobs_section(const std::vector<JobVerdictChange>& jobs) {
   }
   const auto flips =
       std::count_if(jobs.begin(), jobs.end(), [](const JobVerdictChange& j) { return j.flips(); });
-  return fmt::format("<h2>{} of {} jobs no longer fit</h2>\n", flips, jobs.size()) +
-         html_text_table({"job", "before", "after", "available", "verdict"}, rows, {1, 2, 3}) +
-         "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n";
+  return html_section(
+      fmt::format("{} of {} jobs no longer fit", flips, jobs.size()),
+      html_text_table({"job", "before", "after", "available", "verdict"}, rows, {1, 2, 3}) +
+          "<p class=\"dim\">Estimated with the calibrations before and after.</p>\n");
 }
 
 // The recorded stack versions.
@@ -130,22 +161,16 @@ std::string bench_page(const RequestedComparison& asked) {
   const BenchComparison& comparison = asked.comparison;
   const std::string title = fmt::format("bench: {} → {}", asked.base, asked.now);
   std::string html =
-      fmt::format("<h1>{}</h1>\n<p class=\"verdict {}\">{}<br>stack: {}</p>\n", html_escaped(title),
-                  colour_of(asked), html_escaped(comparison_summary(comparison)),
-                  html_escaped(stack_changes(comparison)));
-  std::string worse;
-  for (const ComparedBenchmark& b : comparison.benchmarks) {
-    if (b.verdict == BenchVerdict::kWorse)
-      worse += fmt::format("<li>{}</li>\n", html_escaped(headline(b)));
-  }
-  if (!worse.empty()) html += "<h2>Regressions</h2>\n<ul>\n" + worse + "</ul>\n";
-  html += change_chart(comparison);
-  html += "<h2>Benchmarks</h2>\n" + changes(asked) + jobs_section(asked.jobs);
-  html += "<h2>Sources</h2>\n";
-  html += html_text_table({"side", "file or baseline", "device", "stack", "date", "runs"},
-                          {source_row("before", asked.base, asked.base_file),
-                           source_row("after", asked.now, asked.now_file)},
-                          {5});
+      fmt::format("<h1>{}</h1>\n", html_escaped(title)) +
+      html_verdict({colour_of(asked), comparison_summary(comparison), "", "",
+                    fmt::format("<p>stack: {}</p>\n", html_escaped(stack_changes(comparison)))});
+  html += regressions(comparison) + chart_section(comparison);
+  html += html_section("Benchmarks", changes(asked)) + jobs_section(asked.jobs);
+  html += html_section(
+      "Sources", html_text_table({"side", "file or baseline", "device", "stack", "date", "runs"},
+                                 {source_row("before", asked.base, asked.base_file),
+                                  source_row("after", asked.now, asked.now_file)},
+                                 {5}));
   return html_page(title, html);
 }
 

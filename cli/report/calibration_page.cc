@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/chart.h"
 #include "cli/calibrate/calibration_text.h"
 #include "cli/database.h"
 #include "cli/option_parser.h"
@@ -32,24 +33,24 @@ std::vector<Spread> spreads_of(const Calibration& calibration) {
 
 // A bar from the 5th to the 95th percentile for each group, with a tick at the median; at 1 the
 // measurement equals the prediction.
-std::string spread_chart(const std::vector<Spread>& spreads) {
-  constexpr double kWidth = 960, kRow = 26;
+std::string spread_chart(const std::vector<Spread>& spreads, double width) {
+  constexpr double kRow = 26;
   constexpr double kCharacter = 7;  // its width
   double left = 60;                 // the names of the groups stand there
   double least = 0.95, most = 1.05;
   for (const Spread& one : spreads) {
-    left = std::clamp(kCharacter * static_cast<double>(one.group.size()) + 16, left, kWidth / 2);
+    left = std::clamp(kCharacter * static_cast<double>(one.group.size()) + 16, left, width / 2);
     least = std::min(least, one.low);
     most = std::max(most, one.high);
   }
   const auto x = [&](double ratio) {
-    return left + (kWidth - left - 40) * (ratio - least) / (most - least);
+    return left + (width - left - 40) * (ratio - least) / (most - least);
   };
   const double bottom = kRow * static_cast<double>(spreads.size()) + 8;
   std::string svg = fmt::format(
       "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"measured over predicted\">\n"
       "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">measured / predicted</text>\n",
-      kWidth, bottom + 42, kWidth - 8, bottom + 36);
+      width, bottom + 42, width - 8, bottom + 36);
   for (const double mark : {least, 1.0, most}) {
     svg += fmt::format(
         "<line x1=\"{0:.1f}\" y1=\"4\" x2=\"{0:.1f}\" y2=\"{1:.1f}\" class=\"{2}\"/>\n"
@@ -81,7 +82,7 @@ std::string spread_section(const Calibration& calibration) {
                     fmt::format("{:.3f}", one.low), fmt::format("{:.3f}", one.median),
                     fmt::format("{:.3f}", one.high)});
   }
-  return "<h2>Error</h2>\n" + html_scrolled(spread_chart(spreads)) +
+  return html_chart(spread_chart(spreads, kWideChart), spread_chart(spreads, kNarrowChart)) +
          html_table({"jobs", "rows", "5th percentile", "median", "95th percentile"}, rows,
                     {1, 2, 3, 4}) +
          "<p class=\"dim\">Device memory measured over predicted, for rows that were left out of "
@@ -109,17 +110,16 @@ const char* colour_of(const ListedCalibration& listed) {
 
 std::string calibration_page(const ListedCalibration& listed) {
   const Calibration& c = listed.calibration;
-  std::string html =
-      fmt::format("<h1>calibration {}</h1>\n<p class=\"verdict {}\">{}</p>\n", html_escaped(c.name),
-                  colour_of(listed), html_escaped(verdict_of(listed)));
-  html += html_text_table({"property", "value"}, calibration_properties(listed), {});
-  html += spread_section(c);
-  html += "<h2>Coefficients</h2>\n";
-  html +=
-      html_text_table({"coefficient", "value", "standard error", "source", "samples", "meaning"},
-                      calibration_coefficients(c), {1, 2, 4});
+  std::string html = fmt::format("<h1>calibration {}</h1>\n", html_escaped(c.name)) +
+                     html_verdict({colour_of(listed), verdict_of(listed), "", "", ""});
+  html += html_section("What it is",
+                       html_text_table({"property", "value"}, calibration_properties(listed), {}));
+  html += html_section("Error", spread_section(c));
+  html += html_section("Coefficients", html_text_table({"coefficient", "value", "standard error",
+                                                        "source", "samples", "meaning"},
+                                                       calibration_coefficients(c), {1, 2, 4}));
   if (!c.provenance.empty())
-    html += fmt::format("<h2>Provenance</h2>\n<p>{}</p>\n", html_escaped(c.provenance));
+    html += html_section("Provenance", fmt::format("<p>{}</p>\n", html_escaped(c.provenance)));
   return html_page("calibration " + c.name, html);
 }
 

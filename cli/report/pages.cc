@@ -17,6 +17,13 @@
 namespace memfathom {
 namespace {
 
+// "optimizer_state", which may be broken after its words.
+std::string breakable(std::string_view name) {
+  std::string html;
+  for (const char c : html_escaped(name)) html += c == '_' ? "_<wbr>" : std::string(1, c);
+  return html;
+}
+
 std::string components(const Estimate& estimate) {
   std::vector<ComponentLine> lines = estimate.components;
   std::stable_sort(lines.begin(), lines.end(), [](const ComponentLine& a, const ComponentLine& b) {
@@ -26,8 +33,8 @@ std::string components(const Estimate& estimate) {
       static_cast<double>(std::max<std::int64_t>(estimate.totals.device_peak.count(), 1));
   std::vector<HtmlRow> rows;
   for (const ComponentLine& line : lines) {
-    rows.push_back({fmt::format("<span class=\"key\" style=\"background:{}\"></span>{}",
-                                colour_of(line.component), html_escaped(component_name(line))),
+    rows.push_back({fmt::format("<span class=\"key\" style=\"background:{}\"></span>&#8288;{}",
+                                colour_of(line.component), breakable(component_name(line))),
                     to_string(line.bytes),
                     fmt::format("{:.1f} %", 100 * static_cast<double>(line.bytes.count()) / whole),
                     to_string(line.source)});
@@ -57,8 +64,9 @@ std::string suggestions(const Estimate& estimate) {
                     one.fits ? "yes" : "no", fmt::format("x{:.2f}", one.time_factor),
                     html_escaped(one.costs)});
   }
-  return "<h2>Changes that save memory</h2>\n" +
-         html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4});
+  return html_section(
+      "Changes that save memory",
+      html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4}));
 }
 
 // What to do if the job does not fit, each with all its changes.
@@ -67,14 +75,15 @@ std::string fitting_section(const std::vector<Configuration>& configurations) {
   std::vector<HtmlRow> rows;
   for (const Configuration& one : configurations) {
     std::string changes;
-    for (const std::string& change : one.changes) changes += (changes.empty() ? "" : "; ") + change;
+    for (const std::string& change : one.changes)
+      changes += fmt::format("<li>{}</li>", html_escaped(change));
     rows.push_back({html_escaped(one.name), html_escaped(one.aim), to_string(one.device_peak),
                     fmt::format("x{:.2f}", one.time_factor),
-                    one.trains_the_same ? "same" : "different", html_escaped(changes)});
+                    one.trains_the_same ? "same" : "different", "<ul>" + changes + "</ul>"});
   }
-  return "<h2>Configurations that fit</h2>\n" +
-         html_table({"configuration", "aim", "device peak", "time", "training", "changes"}, rows,
-                    {2, 3});
+  return html_section("Configurations that fit", html_table({"configuration", "aim", "device peak",
+                                                             "time", "training", "changes"},
+                                                            rows, {2, 3}));
 }
 
 std::string frontier_section(const Estimate& estimate, const std::vector<FrontierPoint>& frontier) {
@@ -90,12 +99,17 @@ std::string frontier_section(const Estimate& estimate, const std::vector<Frontie
                     html_escaped(changes.empty() ? "none" : changes),
                     html_escaped(point.time_basis)});
   }
-  return "<h2>Memory against time</h2>\n" +
-         html_scrolled(frontier_chart(frontier, estimate.verdict.available)) +
-         html_table({"time", "device peak", "host", "fits", "training", "changes", "basis"}, rows,
-                    {0, 1, 2}) +
-         "<p class=\"dim\">Nothing else is better in both. Times are computed from FLOPs and bytes "
-         "over links, not measured.</p>\n";
+  const auto& available = estimate.verdict.available;
+  return html_section("Memory against time",
+                      html_chart(frontier_chart(frontier, available),
+                                 frontier_chart(frontier, available, kNarrowChart)) +
+                          "<p class=\"dim\">Nothing else is better in both. Times are computed "
+                          "from FLOPs and bytes "
+                          "over links, not measured.</p>\n" +
+                          html_details(fmt::format("All {} of them", frontier.size()),
+                                       html_table({"time", "device peak", "host", "fits",
+                                                   "training", "changes", "basis"},
+                                                  rows, {0, 1, 2})));
 }
 
 std::string remarks(const Estimate& estimate) {
@@ -104,35 +118,54 @@ std::string remarks(const Estimate& estimate) {
   const auto add = [&](std::string_view kind, const std::vector<std::string>& sentences) {
     for (const std::string& sentence : sentences) {
       if (said.insert(sentence).second)
-        items += fmt::format("<li><b>{}:</b> {}</li>\n", kind, html_escaped(sentence));
+        items += fmt::format("<li><b>{}</b> {}</li>\n", kind, html_escaped(sentence));
     }
   };
   add("warning", estimate.warnings);
   add("not modelled", estimate.not_modelled);
   add("assumed", estimate.assumptions);
-  items += fmt::format("<li><b>calibration:</b> {}</li>\n",
+  items += fmt::format("<li><b>calibration</b> {}</li>\n",
                        html_escaped(calibration_sentence(estimate.calibration)));
-  return "<h2>Assumptions and sources</h2>\n<ul>\n" + items + "</ul>\n";
+  return "<ul>\n" + items + "</ul>\n";
 }
 
 std::string explanations(const Estimate& estimate) {
   std::string items;
   for (const Explanation& line : estimate.explanations) {
     const std::string module = line.module.empty() ? "" : fmt::format(" ({})", line.module);
-    items += fmt::format("<li><b>{}{}:</b> {}</li>\n", html_escaped(line.name),
-                         html_escaped(module), html_escaped(line.text));
+    items += fmt::format("<li><b>{}{}</b> {}</li>\n", html_escaped(line.name), html_escaped(module),
+                         html_escaped(line.text));
   }
   if (items.empty()) return "";
-  return "<details><summary>How each value is computed</summary>\n<ul>\n" + items +
-         "</ul>\n</details>\n";
+  return html_details("How each value is computed", "<ul>\n" + items + "</ul>\n");
 }
 
 std::string timeline_section(const Timeline& timeline, const Estimate& estimate) {
-  const std::string chart = timeline_chart(timeline, estimate.verdict.available);
-  if (chart.empty()) return "";
-  return "<h2>Memory during loading and two iterations</h2>\n" + html_scrolled(chart) +
+  if (timeline.points.empty()) return phases(estimate);
+  const auto& available = estimate.verdict.available;
+  return html_chart(timeline_chart(timeline, available),
+                    timeline_chart(timeline, available, kNarrowChart)) +
          "<p class=\"dim\">Areas: live tensors, one step per allocation (not to scale in time). "
-         "Line: memory reserved by the caching allocator. Point at it for what is alive.</p>\n";
+         "Line: memory reserved by the caching allocator. Point at it for what is alive.</p>\n" +
+         phases(estimate);
+}
+
+// The answer in a figure and two sentences.
+std::string answer_section(const Estimate& estimate) {
+  const Verdict& verdict = estimate.verdict;
+  std::string kind = to_string(verdict.status);
+  std::string words = kind;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  if (verdict.status == VerdictStatus::kUnknown) words = "no GPU was given";
+  std::string beside;
+  if (verdict.available) {
+    beside = fmt::format("of {} available{}", to_string(*verdict.available),
+                         verdict.gpu.empty() ? "" : " on " + verdict.gpu);
+  }
+  return html_verdict(
+      {kind, words, to_string(estimate.totals.device_peak), beside,
+       fmt::format("<p>{}</p>\n<p>{}</p>\n", html_escaped(verdict_sentence(estimate, false)),
+                   html_escaped(totals_sentence(estimate)))});
 }
 
 }  // namespace
@@ -143,16 +176,17 @@ std::string report_page(const JobInput& input, const Estimate& estimate, const T
   const std::string job = describe(input.document, input.job);
   std::string html;
   html += fmt::format("<h1>{}</h1>\n", html_escaped(job_text(job, estimate)));
-  html += fmt::format("<p class=\"verdict {}\">{}<br>{}</p>\n", to_string(estimate.verdict.status),
-                      html_escaped(verdict_sentence(estimate, false)),
-                      html_escaped(totals_sentence(estimate)));
-  html += html_scrolled(peak_chart(estimate)) + components(estimate);
+  html += answer_section(estimate);
+  html += html_section(
+      "What the peak is made of",
+      html_chart(peak_chart(estimate), peak_chart(estimate, kNarrowChart)) + components(estimate));
   html += fitting_section(configurations) + suggestions(estimate);
   html += frontier_section(estimate, frontier);
-  html += timeline_section(timeline, estimate) + phases(estimate) + remarks(estimate);
-  html += explanations(estimate);
-  html += fmt::format("<details><summary>The job</summary>\n<pre>{}</pre>\n</details>\n",
-                      html_escaped(to_yaml(input.document)));
+  html += html_section("Memory during loading and two iterations",
+                       timeline_section(timeline, estimate));
+  const std::string job_file = "<pre>" + html_escaped(to_yaml(input.document)) + "</pre>\n";
+  html += html_section("Assumptions and sources", remarks(estimate) + explanations(estimate) +
+                                                      html_details("The job", job_file));
   return html_page(job, html);
 }
 

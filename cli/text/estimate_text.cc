@@ -145,10 +145,14 @@ std::string verdict_sentence(const Estimate& estimate, bool colour, Language lan
 std::string totals_sentence(const Estimate& estimate, Language language) {
   const Totals& totals = estimate.totals;
   std::string text = translated(language, "device {}", {to_string(totals.device_peak)});
-  if (totals.device_high > totals.device_low) {
-    text += translated(language, " ({} %: {} to {})",
-                       {fmt::format("{:.0f}", 100 * totals.interval), to_string(totals.device_low),
+  const std::string level = fmt::format("{:.0f}", 100 * totals.interval);
+  if (totals.device_high_on_gpu) {
+    text += translated(language, " ({} %: {} to all of the GPU's {}; to {} if it had more)",
+                       {level, to_string(totals.device_low), to_string(*totals.device_high_on_gpu),
                         to_string(totals.device_high)});
+  } else if (totals.device_high > totals.device_low) {
+    text += translated(language, " ({} %: {} to {})",
+                       {level, to_string(totals.device_low), to_string(totals.device_high)});
   }
   if (totals.comfortable_peak)
     text += translated(language, "; comfortable on a GPU with {}",

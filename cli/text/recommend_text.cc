@@ -80,7 +80,7 @@ std::string verdict_words(const Recommendation& recommendation, Language languag
     return translated(language, "it does not fit");
   const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
   return translated(language, "it may not fit: the interval reaches {}",
-                    {to_string(totals.device_high)}) +
+                    {to_string(totals.high_to_fit())}) +
          (probability ? translated(language, ", the probability of fitting is {}",
                                    {probability_text(*probability)})
                       : std::string());

@@ -39,8 +39,10 @@ void compare(const Estimate& estimate, ScoredJob& scored) {
   scored.reserved = static_cast<double>(totals.reserved_peak.count());
   if (row.metric == Metric::kDevice) scored.rank = estimate.probability_of_measured;
   scored.error = (static_cast<double>(figure->count()) - measured) / measured;
-  scored.covered = *row.bytes >= totals.device_low && *row.bytes <= totals.device_high;
-  scored.width = static_cast<double>((totals.device_high - totals.device_low).count()) / measured;
+  // A run that was measured had the memory that it took.
+  const Bytes high = totals.device_high_on_gpu.value_or(totals.device_high);
+  scored.covered = *row.bytes >= totals.device_low && *row.bytes <= high;
+  scored.width = static_cast<double>((high - totals.device_low).count()) / measured;
 }
 
 }  // namespace

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::int64_t kMaxTimes = 64;  // how far the batch of the maximal configuration may grow
 
+// Whether smaller passes can be summed up: not those of a recorded step, whose passes are its own.
+bool accumulates(const Job& job) {
+  return job.training.mode == Mode::kTrain && job.model.trace() == nullptr;
+}
+
 // A change that leaves nothing to train is no way to train.
 bool still_trains(EstimateCache& answers, const Estimate& estimate) {
   return answers.base().trainable_count == 0 || estimate.trainable_count > 0;
@@ -164,7 +169,7 @@ void enlarge_batch(EstimateCache& answers, const Job& job, const Limit& limit,
 bool shrink_extent(EstimateCache& answers, const Job& job, const Limit& limit,
                    std::vector<SingleChange>& chosen) {
   for (const Extent& extent : extents_of(answers.document(), job)) {
-    if (extent.name == "batch_size") continue;
+    if (extent.name == "batch_size" && job.model.trace() == nullptr) continue;
     const auto value = largest_that_fits(answers, patch_of_all(chosen), extent, limit, 1);
     if (!value || *value >= extent.now) continue;
     chosen.push_back(smaller_extent(extent, *value, job.training.mode == Mode::kTrain));
@@ -242,7 +247,8 @@ std::vector<SingleChange> smaller_extents(EstimateCache& answers, const Job& job
         largest_that_fits(answers, {}, extent, limit, 1).value_or(batch ? 1 : extent.now);
     if (value >= extent.now) continue;
     changes.push_back(smaller_extent(extent, value, trains));
-    if (batch && trains) changes.push_back(accumulated_batch(job, divisor_within(job, value)));
+    if (batch && accumulates(job))
+      changes.push_back(accumulated_batch(job, divisor_within(job, value)));
   }
   return changes;
 }
@@ -272,7 +278,7 @@ Combination with_largest_batch(EstimateCache& answers, const Job& job, Combinati
   std::erase_if(others,
                 [](const SingleChange& change) { return change.group == ChangeGroup::kBatch; });
   const Extent extent{"batch_size", training.batch_size};
-  const bool trains = training.mode == Mode::kTrain;
+  const bool trains = accumulates(job);
   const std::int64_t effective = training.batch_size * training.accumulation_steps;
   // Accumulating keeps gradients between the passes, so it must be there when the batch is looked
   // for.

@@ -78,6 +78,13 @@ const Estimate& EstimateCache::base() {
   return *entry.estimate;
 }
 
+void EstimateCache::know_base(Estimate estimate) {
+  Entry& entry = entry_for(document_);
+  const std::lock_guard lock(entry.asking);
+  entry.estimate = std::move(estimate);
+  entry.answered = true;
+}
+
 void EstimateCache::prepare(const std::vector<Patch>& patches) {
   parallel_for(patches.size(), [&](std::size_t i) { of(patches[i]); });
 }

@@ -40,6 +40,8 @@ class EstimateCache {
   const Estimate* within(Bytes ceiling, const Patch& patch);
   // The unchanged job. Throws what answering it throws.
   const Estimate& base();
+  // The answer for the original job, where the caller has it already.
+  void know_base(Estimate estimate);
   // Answers all of them, on every core; of() then has them at once.
   void prepare(const std::vector<Patch>& patches);
 

@@ -34,8 +34,12 @@ constexpr double kBetweenNodes = 25;
 // Lightning, which name them: the 16-bit figures of A100, A800, H100, H800, H20, H200, B200, B300,
 // V100, T4, A10, L40, L40S, A40, RTX A6000 and MI300X (1300 and 1336 there). With published
 // comparisons: those of RTX 4090 and 5090, and the memory of H100, H200, H20, B200, A10, A10G, A40,
-// MI300X, RTX 4090 and 5090. All else is from memory, unchecked: P100, A30, L4, RTX 6000 Ada, 3090,
-// 3080 and 4080, MI210, the products of the A10G, most links. H20 and H800 have no public sheet.
+// MI300X, RTX 4090 and 5090. With tables and articles that quote the sheets: L4 (121, 30.3, 300),
+// P100 (21.2, 10.6, 732, 80 of NVLink), MI210 (181, 22.6, 1600), RTX 6000 Ada (91.1, 960), A10's,
+// A30's and RTX 4080's fp32, fp32 and memory of RTX 3090 and 3080 (whose 16-bit products are half
+// of the 142 and 119 with 16-bit accumulation). Still from memory: the A30's 165 and 933, the
+// A10G's 70 (one table has 62.5), the RTX 4080's 97.5 and 717, the RTX 6000 Ada's 364, most links.
+// H20 and H800 have no public sheet.
 struct DataSheet {
   std::string_view gpu;
   double tera_16_bit, tera_32_bit, memory, nvlink, pcie;

@@ -49,13 +49,27 @@ std::int64_t beyond(const Side& smaller, const Side& larger, Bytes limit) {
   return steps ? larger.steps + *steps + 1 : 2 * larger.steps;
 }
 
+// A recorded step has the sizes at which it can be had.
+std::vector<Extent> extents_of_recording(const Trace& trace) {
+  std::vector<Extent> extents;
+  for (const std::string& name : trace.variable) {
+    const auto now = trace.sizes.find(name);
+    if (now == trace.sizes.end()) continue;
+    const std::int64_t step = name == "batch_size" ? 1 : common_step({now->second}, 64);
+    const auto least = trace.least.find(name);
+    const std::int64_t offset = step == 1 && least != trace.least.end() ? least->second - 1 : 0;
+    extents.push_back({name, now->second, 0, step, offset});
+  }
+  return extents;
+}
+
 }  // namespace
 
 bool Limit::holds(const Estimate& estimate) const {
   if (estimate.totals.device_peak > available || !host_holds(estimate)) return false;
   if (probability && estimate.verdict.probability_fits)
     return *estimate.verdict.probability_fits >= *probability;
-  return estimate.totals.device_high <= available;
+  return estimate.totals.high_to_fit() <= available;
 }
 
 bool Limit::host_holds(const Estimate& estimate) const {
@@ -79,7 +93,7 @@ std::string Extent::text(std::int64_t value) const {
 }
 
 std::vector<Extent> extents_of(const Node& document, const Job& job) {
-  if (job.model.trace() != nullptr) return {};
+  if (const Trace* trace = job.model.trace()) return extents_of_recording(*trace);
   const TrainingSpec& training = job.training;
   std::vector<Extent> extents{{"batch_size", training.batch_size}};
   const Node* written = document.find("training");
@@ -115,8 +129,9 @@ std::optional<std::int64_t> largest_that_fits(EstimateCache& answers, const Patc
   const auto look = [&](std::int64_t steps, bool& fits) {
     const Estimate* estimate = answers.of(joined(with, extent.patch(extent.value(steps))));
     fits = estimate != nullptr && limit.holds(*estimate);
-    return Side{
-        steps, estimate == nullptr ? 0 : static_cast<double>(estimate->totals.device_high.count())};
+    return Side{steps, estimate == nullptr
+                           ? 0
+                           : static_cast<double>(estimate->totals.high_to_fit().count())};
   };
   bool fits = false;
   Side low, high = look(std::max<std::int64_t>(extent.steps_now(), 1), fits);

@@ -40,7 +40,8 @@ struct Extent {
   std::string text(std::int64_t value) const;  // "16", "256 x 512"
 };
 
-// Those that the document says, the batch first. None of a recorded trace, whose sizes are its own.
+// Those that the document says, the batch first. Of a recorded step those
+// at which it can be had.
 std::vector<Extent> extents_of(const Node& document, const Job& job);
 
 // The largest value of the extent with which the job and `with` fit, at most `most` times what it

@@ -4,7 +4,6 @@
 
 #include "core/document_path.h"
 #include "estimator/advise/changes.h"
-#include "estimator/models/grid_presets.h"
 #include "estimator/models/registry.h"
 
 namespace memfathom {
@@ -13,11 +12,17 @@ namespace {
 constexpr std::int64_t kDefaultLoraRank = 16;
 constexpr std::int64_t kSmallRank = 4;
 
+// diffusers loads no adapters into unconditional U-Nets, so none are suggested for their preset.
+LoraTargets preset_targets(const Node& config) {
+  const ModelFamily* family = find_family(config);
+  if (family == nullptr || family->name == "UNet2DModel") return FamilyTraits{}.lora_targets;
+  return family->traits.lora_targets;
+}
+
 // The modules that PEFT would adapt in this model.
 LoraTargets targets_of(const ModelSpec& model) {
   if (const NetworkConfig* config = model.config()) return traits_of(config->config).lora_targets;
-  if (const PresetNetwork* preset = model.preset())
-    return preset_lora_targets(preset->normalized_name);
+  if (const PresetNetwork* preset = model.preset()) return preset_targets(preset->config);
   return FamilyTraits{}.lora_targets;
 }
 

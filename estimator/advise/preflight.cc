@@ -20,7 +20,7 @@ PreflightItem memory(const Recommendation& recommendation) {
       "memory", recommendation.fits,
       fmt::format("the job's {}{} fit into {}, the free memory minus the margin",
                   to_string(totals.device_peak),
-                  only_likely ? ", which may become " + to_string(totals.device_high) + "," : "",
+                  only_likely ? ", which may become " + to_string(totals.high_to_fit()) + "," : "",
                   to_string(*recommendation.available))};
 }
 

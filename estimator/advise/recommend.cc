@@ -210,8 +210,9 @@ std::optional<CheckedFit> check_fit(const Node& document, const EstimateFunction
 }
 
 std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,
-                                const Job& original) {
+                                const Job& original, std::optional<Estimate> base) {
   EstimateCache answers(document, answer, original);
+  if (base) answers.know_base(std::move(*base));
   const Job& job = answers.job();
   std::optional<Limit> limit;
   if (answers.base().verdict.available)

@@ -113,7 +113,7 @@ std::optional<CheckedFit> check_fit(const Node& document, const EstimateFunction
 
 // The single changes only, for an estimate that does not fit.
 std::vector<Suggestion> suggest(const Node& document, const EstimateFunction& answer,
-                                const Job& original = {});
+                                const Job& original = {}, std::optional<Estimate> base = {});
 
 const Configuration* configuration_named(const Recommendation& recommendation,
                                          std::string_view name);

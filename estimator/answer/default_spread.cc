@@ -74,7 +74,7 @@ bool ratios_apply_to(const Calibration& calibration, const Job& job, std::string
 }
 
 DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak,
-                             const ReplayShares& shares)
+                             const ReplayShares& shares, bool lengths_may_vary)
     : middle_(static_cast<double>(device_peak.count())),
       deviations_(outside_deviations(calibration)) {
   const double replayed = static_cast<double>(run.reserved_peak.count()) / kNormalQuantile90;
@@ -85,7 +85,7 @@ DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, 
            "the constants of this GPU and stack are not measured");
   const auto unsure = static_cast<double>(run.reserved_uncertainty.count());
   add_part("workspaces", unsure, unsure, "two replays with other cuDNN workspaces differ");
-  if (run.lengths_unspecified) {
+  if (run.lengths_unspecified && lengths_may_vary) {
     add_part("lengths", 0, kShareOfLengths * replayed,
              "how long the sequences are is unspecified: where lengths vary, more is reserved");
   }

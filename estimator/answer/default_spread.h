@@ -35,7 +35,7 @@ inline constexpr ReplayShares kPublishedShares{0.06, 0.20};
 class DefaultSpread {
  public:
   DefaultSpread(const DryRun& run, const Calibration* calibration, Bytes device_peak,
-                const ReplayShares& shares = kPublishedShares);
+                const ReplayShares& shares = kPublishedShares, bool lengths_may_vary = true);
 
   PredictionInterval interval(double level) const;
   double probability_fits(Bytes available) const;

@@ -244,6 +244,15 @@ std::optional<Bytes> memory_for_cache(const Job& job, const Estimate& estimate,
   return is_squeezed ? std::optional(room) : std::nullopt;
 }
 
+void bound_by_gpu(Estimate& estimate) {
+  Totals& totals = estimate.totals;
+  const Verdict& verdict = estimate.verdict;
+  totals.device_high_on_gpu.reset();
+  if (!verdict.capacity) return;
+  const Bytes room = *verdict.capacity - verdict.used_by_others;
+  if (totals.device_peak <= room && totals.device_high > room) totals.device_high_on_gpu = room;
+}
+
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context) {
   Estimate estimate;
   estimate.id = job.id;
@@ -279,8 +288,8 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
 
   const std::string group = job_group(job, run);
   const IntervalStudy study = context.study != nullptr ? *context.study : IntervalStudy();
-  const DefaultSpread spread(run, context.calibration, totals.device_peak,
-                             study.shares.value_or(kPublishedShares));
+  const ReplayShares shares = study.shares.value_or(kPublishedShares);
+  const DefaultSpread spread(run, context.calibration, totals.device_peak, shares);
   const bool measured = context.calibration != nullptr && !study.ignores_ratios &&
                         ratios_apply_to(*context.calibration, job, group);
   const PredictionInterval interval =
@@ -294,9 +303,16 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
                                     "measured runs of this kind on this GPU and stack"});
   } else if (job.allocator.backend == Backend::kCaching) {
     estimate.uncertainty = spread.parts();
+    if (run.lengths_unspecified) {
+      const DefaultSpread equal(run, context.calibration, totals.device_peak, shares, false);
+      totals.device_high_equal_lengths =
+          std::max(totals.device_peak, equal.interval(context.interval).high);
+    }
   }
   widen_for_lengths(run, estimate);
   totals.device_high = std::max(totals.device_high, context.wanted);
+  if (totals.device_high_equal_lengths)
+    *totals.device_high_equal_lengths = std::max(*totals.device_high_equal_lengths, context.wanted);
   if (context.wanted > totals.device_peak) totals.comfortable_peak = context.wanted;
   if (study.measured) {
     estimate.probability_of_measured =
@@ -306,6 +322,7 @@ Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext&
   }
   estimate.phases = phase_lines(run);
   estimate.verdict = judge(job, context, group, measured ? nullptr : &spread, totals);
+  bound_by_gpu(estimate);
 
   CalibrationNote& note = estimate.calibration;
   note.status = context.status;

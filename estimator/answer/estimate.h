@@ -43,6 +43,11 @@ struct Totals {
   Bytes device_peak;
   Bytes device_low;
   Bytes device_high;
+  // device_high, where the target's memory ends before it: more can be wanted, not taken.
+  std::optional<Bytes> device_high_on_gpu;
+  // device_high, if all sequences have one length where the job does not say so. What varying ones
+  // reserve beyond is cache, which the allocator gives back before it fails.
+  std::optional<Bytes> device_high_equal_lengths;
   double interval = 0.9;
   // Where the target makes the allocator give its cache back: what the job takes on a GPU with room
   // for it.
@@ -50,6 +55,9 @@ struct Totals {
   std::optional<Bytes> host_peak;  // of one GPU's process, where something is offloaded
   std::int64_t ranks_per_node = 1;
   std::string rank;  // the heaviest, where ranks differ
+
+  // What must be there for a job to fit without much doubt.
+  Bytes high_to_fit() const { return device_high_equal_lengths.value_or(device_high); }
 
   // Of all processes that share a host.
   std::optional<Bytes> host_of_node() const {
@@ -152,6 +160,9 @@ struct EstimateContext {
 std::string job_group(const Job& job, const DryRun& run);
 
 Estimate make_estimate(const Job& job, const DryRun& run, const EstimateContext& context);
+
+// Sets Totals::device_high_on_gpu; again after whatever changes the interval.
+void bound_by_gpu(Estimate& estimate);
 
 // What the GPU leaves to the allocator, where the job's tensors fit there and its cache does not:
 // the allocator then gives the cache back and goes on. Absent: it does not come to that.

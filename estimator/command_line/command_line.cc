@@ -10,9 +10,11 @@
 #include "core/error.h"
 #include "core/key_recorder.h"
 #include "core/parse_number.h"
+#include "estimator/command_line/diffusion_pipeline.h"
 #include "estimator/command_line/launcher_settings.h"
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
+#include "estimator/command_line/script_text.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -90,6 +92,13 @@ CommandReader reader_of(const Launch& launch, const Flags& flags) {
   return read_own_command;
 }
 
+// Readers of scripts that are nobody's in particular; the others know their program's defaults.
+bool reads_any_script(CommandReader read, const CommandReading& reading) {
+  return reading.launch.action.empty() && !is_known_diffusion_script(reading) &&
+         (read == read_trainer_command || read == read_own_command ||
+          read == read_diffusion_command || read == read_llama_factory_command);
+}
+
 // "read where another key asks for it" is no reason to ignore a value that is unknown.
 bool is_ignored(FileFormat format, const std::string& key) {
   const auto is_on_list = [&](const std::string& path) {
@@ -160,11 +169,19 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   reading.parsed.content = Node::map();
   const KeyRecorder recorder;
   refuse_other_purpose(reading);
-  const CommandReader read = reader_of(launch, reading.flags);
+  CommandReader read = reader_of(launch, reading.flags);
+  ScriptText text;
+  if (reads_any_script(read, reading)) {
+    text = load_script_text(reading);
+    lay_defaults_under(text, reading);
+    read = reader_of(launch, reading.flags);
+  }
   read(reading);
+  leave_script_open(text, reading);
   // The other programs say with a flag of their own whether they train adapters.
   if (read == read_trainer_command || read == read_own_command || read == read_diffusion_command)
     leave_unread_adapters_open(reading);
+  if (read == read_trainer_command || read == read_own_command) leave_unnamed_open(reading);
   drop_harmless(reading);
   name_unresolved(recorder, reading);
   reading.parsed.is_command_line = true;

@@ -216,6 +216,12 @@ class LaunchReader {
     launch_.launcher = name;
     bool is_module = false;
     at = skip_options(words_, at, launch_.launcher_arguments, is_module);
+    // deepspeed $ARGS train.py: options that only a run knows.
+    while (at + 1 < words_.size() && words_[at].text.starts_with('$') &&
+           words_[at + 1].text.ends_with(".py")) {
+      launch_.launcher_arguments.push_back(words_[at]);
+      ++at;
+    }
     if (at >= words_.size()) return std::nullopt;
     const std::string program = words_[at].text;
     if (program == "axolotl.cli.train") return read_module_tool("axolotl", at + 1);

@@ -231,6 +231,9 @@ std::vector<ParsedFile> read_launcher_settings(CommandReading& reading) {
                     "device_map); one GPU with the whole model is counted",
                     reading.file, *seen));
   }
+  for (const UnresolvedFlag& flag : processes.flags().unresolved) {
+    if (flag.key.empty()) processes.name_unknown(flag.value, flag.value);
+  }
   read_allocator(reading, parsed);
   // Files that the launcher named were added to `others`; they belong with its settings.
   for (std::size_t i = others; i < reading.others.size(); ++i)

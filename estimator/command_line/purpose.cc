@@ -20,19 +20,34 @@ constexpr auto kTraining = std::to_array<std::string_view>(
      "reward", "rm",       "distill", "distillation", "dreambooth", "lora"});
 
 constexpr auto kOthers = std::to_array<std::string_view>(
-    {"infer",      "inference", "generate",  "generation", "eval",         "evaluate",
-     "evaluation", "predict",   "benchmark", "convert",    "conversion",   "export",
-     "merge",      "serve",     "server",    "quantize",   "quantization", "preprocess",
-     "tokenize",   "download",  "upload",    "chat",       "pytest",       "unittest"});
+    {"infer",   "inference", "generate",     "generation", "eval",     "evaluate", "evaluation",
+     "predict", "benchmark", "convert",      "conversion", "export",   "merge",    "serve",
+     "server",  "quantize",  "quantization", "preprocess", "tokenize", "download", "upload",
+     "chat",    "chatbot",   "pytest",       "unittest"});
+
+// Flags that only a training has.
+constexpr auto kTrainingFlags =
+    std::to_array<std::string_view>({"lr",           "learning_rate",     "epochs",
+                                     "num_epochs",   "max_epochs",        "num_train_epochs",
+                                     "max_steps",    "max_train_steps",   "optim",
+                                     "optimizer",    "optimizer_type",    "do_train",
+                                     "train_file",   "train_data",        "train_data_dir",
+                                     "dataset",      "dataset_name",      "data_path",
+                                     "weight_decay", "warmup_steps",      "warmup_ratio",
+                                     "lr_scheduler", "lr_scheduler_type", "train_iters",
+                                     "save_steps",   "save_strategy",     "num_training_steps",
+                                     "n_epochs",     "output_dir"});
 
 // PEFT's kinds of adapters (its folder `tuners`) and variants of LoRA.
 constexpr auto kAdapters = std::to_array<std::string_view>(
-    {"lora",    "qlora",  "dora",     "qdora",     "adalora", "adamss",   "beft",    "boft",
-     "c3a",     "cpt",    "deft",     "delora",    "eva",     "corda",    "frod",    "glora",
-     "gralora", "hira",   "hra",      "ia3",       "lily",    "loha",     "lokr",    "loftq",
-     "lorafa",  "miss",   "bone",     "oft",       "olora",   "pissa",    "qalora",  "alora",
-     "psoft",   "pvera",  "randlora", "road",      "shira",   "tinylora", "unilora", "vblora",
-     "vera",    "waveft", "xlora",    "fourierft", "adapter", "adapters", "peft",    "loreft"});
+    {"lora",     "qlora", "dora",      "qdora",       "adalora",  "adamss", "beft",
+     "boft",     "c3a",   "cpt",       "deft",        "delora",   "eva",    "corda",
+     "frod",     "glora", "gralora",   "hira",        "hra",      "ia3",    "lily",
+     "loha",     "lokr",  "loftq",     "arrow",       "kasa",     "mica",   "peanut",
+     "osf",      "lorac", "cartridge", "supertuning", "lorafa",   "miss",   "bone",
+     "oft",      "olora", "pissa",     "qalora",      "alora",    "psoft",  "pvera",
+     "randlora", "road",  "shira",     "tinylora",    "unilora",  "vblora", "vera",
+     "waveft",   "xlora", "fourierft", "adapter",     "adapters", "peft",   "loreft"});
 // Those that are two words.
 constexpr auto kAdapterPairs =
     std::to_array<std::string_view>({"prefix_tuning", "prompt_tuning", "p_tuning", "ln_tuning",
@@ -71,7 +86,8 @@ bool is_test(std::string_view program) {
 std::string adapter_in(std::string_view name) {
   const std::vector<std::string> words = words_of(name);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (is_among(words[i], kAdapters)) return words[i];
+    // Variants of LoRA are named after it: monteclora, bdlora.
+    if (is_among(words[i], kAdapters) || words[i].ends_with("lora")) return words[i];
     if (i + 1 < words.size() && is_among(words[i] + "_" + words[i + 1], kAdapterPairs))
       return words[i] + "_" + words[i + 1];
   }
@@ -115,6 +131,10 @@ void refuse_other_purpose(const CommandReading& reading) {
   if (is_test(program)) refuse("is a test and no training");
   const std::vector<std::string> words = words_of(script_name(program));
   for (const std::string& word : words) {
+    if (word == "flax" || word == "jax")
+      refuse("does not train with PyTorch but with JAX, whose memory is not modelled");
+  }
+  for (const std::string& word : words) {
     if (is_among(word, kTraining)) return;
   }
   for (const std::string& word : words) {
@@ -136,6 +156,24 @@ void leave_unread_adapters_open(CommandReading& reading) {
       named, "adapters",
       fmt::format("{}: {} asks for adapters of which no size was read; full training is counted",
                   reading.file, named));
+}
+
+void leave_unnamed_open(CommandReading& reading) {
+  if (!reading.launch.action.empty()) return;
+  const std::string& program = reading.launch.program;
+  const auto is_given = [&](std::string_view key) { return reading.flag(key) != nullptr; };
+  std::vector<std::string> words = words_of(program);
+  const bool is_named = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return is_among(word, kTraining) || word.starts_with("train") || word.starts_with("finetun") ||
+           word.starts_with("pretrain");
+  });
+  const bool has_flag = std::any_of(kTrainingFlags.begin(), kTrainingFlags.end(), is_given) ||
+                        reading.flags.tree.find("per_device_train_batch_size") != nullptr;
+  if (!is_named && !has_flag)
+    reading.leave_open(program, "memory",
+                       fmt::format("{}: neither the name {} nor a flag says that it trains; one "
+                                   "training step is counted",
+                                   reading.file, program));
 }
 
 }  // namespace memfathom

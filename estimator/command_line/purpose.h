@@ -19,4 +19,8 @@ std::string adapter_in_name(std::string_view program);
 // counted is full training.
 void leave_unread_adapters_open(CommandReading& reading);
 
+// Leaves the verdict open where neither the script's name nor a flag says that it trains, or where
+// the batch is nowhere said and no library's default is known.
+void leave_unnamed_open(CommandReading& reading);
+
 }  // namespace memfathom

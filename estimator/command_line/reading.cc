@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/key_recorder.h"
 #include "estimator/readers/named_files.h"
+#include "estimator/readers/strange_values.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -93,6 +94,7 @@ void read_known_flags(void (*read)(CommandReading&), CommandReading& reading) {
   read(reading);
   if (!reading.parsed.base_model.empty())
     reading.parsed.base_model = model_name_of(reading.parsed.base_model, reading);
+  check_values(reading.parsed);
   collect_unread_keys(recorder, reading.parsed);
 }
 

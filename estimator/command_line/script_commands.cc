@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/lowercase.h"
+#include "estimator/command_line/diffusion_pipeline.h"
 #include "estimator/command_line/reading.h"
 #include "estimator/readers/gpu_count.h"
 
@@ -167,6 +168,9 @@ void read_diffusion_command(CommandReading& reading) {
   set_resolution(reading);
   set_adapters(reading);
   translate_kohya(reading);
+  set_diffusion_defaults(reading);
+  const bool is_whole = set_diffusion_modules(reading);
+  if (is_whole) reading.flags.tree.erase("pretrained_model_name_or_path");
   if (names(reading, "controlnet"))
     reading.leave_open("controlnet", "memory",
                        fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
@@ -174,7 +178,7 @@ void read_diffusion_command(CommandReading& reading) {
                                    reading.file));
   read_as(FileFormat::kTrainYaml, reading);
   std::error_code ignored;
-  if (!std::filesystem::is_directory(reading.parsed.base_model, ignored))
+  if (!is_whole && !std::filesystem::is_directory(reading.parsed.base_model, ignored))
     reading.leave_open("pretrained_model_name_or_path", "memory",
                        fmt::format("{}: the autoencoder and the text encoders, which only a "
                                    "pipeline's folder describes",

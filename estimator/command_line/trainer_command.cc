@@ -24,6 +24,7 @@ constexpr auto kSpellings = std::to_array<Spelling>({
     {"per_device_batch_size", "per_device_train_batch_size"},
     {"per_device_training_batch_size", "per_device_train_batch_size"},
     {"train_batch_size", "per_device_train_batch_size"},
+    {"per_gpu_train_batch_size", "per_device_train_batch_size"},
     {"batch_size", "per_device_train_batch_size"},
     {"model_max_length", "max_length"},
     {"max_seq_len", "max_length"},
@@ -118,26 +119,32 @@ void read_stage(CommandReading& reading) {
   }
 }
 
-// What a script is for, where only its name says so; the values are TRL's defaults.
-void set_method(CommandReading& reading) {
+// What a script is for, where only its name says so; the values are TRL's defaults. A recipe that
+// says its own is not overruled.
+void set_method(const std::optional<Node>& recipe, CommandReading& reading) {
+  const auto set_default = [&](std::string_view key, Node value) {
+    if (!recipe || value_at(*recipe, key) == nullptr) reading.set_default(key, std::move(value));
+  };
+  const auto says = [&](std::string_view key) {
+    return reading.flag(key) != nullptr || (recipe && value_at(*recipe, key) != nullptr);
+  };
   if (names(reading, "grpo") || names(reading, "rloo") || names(reading, "ppo") ||
       names(reading, "online_dpo") || names(reading, "nash") || names(reading, "xpo")) {
-    reading.set_default("num_generations", Node::integer(8));
+    set_default("num_generations", Node::integer(8));
   } else if (names(reading, "kto")) {
-    reading.set_default("beta", Node::number(0.1));
-    reading.set_default("desirable_weight", Node::number(1));
-  } else if (names(reading, "orpo") || names(reading, "cpo")) {
-    reading.set_default("beta", Node::number(0.1));
-    reading.set_default("loss_type", Node::string("orpo"));
+    set_default("beta", Node::number(0.1));
+    set_default("desirable_weight", Node::number(1));
+  } else if (names(reading, "orpo") || names(reading, "cpo") || names(reading, "simpo")) {
+    set_default("beta", Node::number(0.1));
+    set_default("loss_type", Node::string(names(reading, "simpo") ? "simpo" : "orpo"));
   } else if (names(reading, "dpo")) {
-    reading.set_default("beta", Node::number(0.1));
+    set_default("beta", Node::number(0.1));
   } else if (names(reading, "reward") || names(reading, "prm")) {
     reading.train_reward_model();
   } else if ((reading.launch.program == "trl" || names(reading, "sft.py")) &&
-             reading.flag("max_seq_length") == nullptr) {
-    if (reading.flag("max_length") == nullptr)
-      reading.assume(fmt::format("{}: no max_length: TRL's default of 1024", reading.file));
-    reading.set_default("max_length", Node::integer(1024));
+             !says("max_seq_length") && !says("max_length")) {
+    reading.assume(fmt::format("{}: no max_length: TRL's default of 1024", reading.file));
+    set_default("max_length", Node::integer(1024));
   }
 }
 
@@ -152,6 +159,8 @@ void set_trl_defaults(const std::optional<Node>& recipe, CommandReading& reading
   const auto says = [&](std::string_view key) {
     return reading.flag(key) != nullptr || (recipe && value_at(*recipe, key) != nullptr);
   };
+  // Its trainers read a rank only with use_peft.
+  if (!says("use_peft")) reading.set_default("use_peft", Node::boolean(false));
   if (!says("gradient_checkpointing")) {
     reading.set_default("gradient_checkpointing", Node::boolean(true));
     reading.assume(fmt::format("{}: gradient_checkpointing is on, TRL's default", reading.file));
@@ -180,10 +189,10 @@ void read_trainer_command(CommandReading& reading) {
   reading.rename(kSpellings);
   translate_values(reading);
   read_stage(reading);
-  set_method(reading);
   // TRL's parser and alignment-handbook's scripts take a recipe, and flags over it.
   const std::optional<Node> recipe =
       config.empty() ? std::nullopt : load_named_file(reading, config);
+  set_method(recipe, reading);
   if (config.empty() || recipe) set_trl_defaults(recipe, reading);
   if (recipe) {
     read_with_file(config, reading);

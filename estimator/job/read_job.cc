@@ -169,11 +169,44 @@ bool name_same_files(const Node& a, const Node& b) {
   });
 }
 
+// The sizes that the job asks of a recorded step.
+TraceSizes sizes_of(const Node& document) {
+  TraceSizes sizes;
+  const Node* training = document.find("training");
+  if (training == nullptr || !training->is_map()) return sizes;
+  for (const char* key : {"batch_size", "sequence_length"}) {
+    if (const Node* size = training->find(key); size != nullptr && !size->is_null())
+      sizes[key] = size->as_int(1);
+  }
+  return sizes;
+}
+
+// Whether the model is no recorded step, or one of these sizes; where the job names none, the step
+// must be the one that was recorded.
+bool has_sizes(const Trace* trace, const TraceSizes& sizes) {
+  if (trace == nullptr) return true;
+  if (sizes.empty()) return trace->interpolation.empty();
+  return std::all_of(sizes.begin(), sizes.end(), [&](const auto& size) {
+    const auto known = trace->sizes.find(size.first);
+    return known != trace->sizes.end() && known->second == size.second;
+  });
+}
+
+void take_recorded_batch(Job& job) {
+  const Trace* trace = job.model.trace();
+  if (trace == nullptr) return;
+  if (const auto known = trace->sizes.find("batch_size"); known != trace->sizes.end())
+    job.training.batch_size = known->second;
+  if (const auto known = trace->sizes.find("sequence_length"); known != trace->sizes.end())
+    job.training.settings.sequence_length = known->second;
+}
+
 }  // namespace
 
 Job read_job(const Node& document, const ModelFiles& files) {
   Job job = read_keys(document);
-  job.model = resolve_model(document.at("model"), files);
+  job.model = resolve_model(document.at("model"), files, sizes_of(document));
+  take_recorded_batch(job);
   return job;
 }
 
@@ -182,7 +215,10 @@ Job read_variant(const Node& document, const Job& original, const ModelFiles& fi
   const Node& model = document.at("model");
   const Node& known = original.model.source();
   const bool is_same = model.same_value(known) && name_same_files(model, known);
-  job.model = is_same ? original.model : resolve_model(model, files);
+  const TraceSizes sizes = sizes_of(document);
+  const bool keeps = is_same && has_sizes(original.model.trace(), sizes);
+  job.model = keeps ? original.model : resolve_model(model, files, sizes);
+  take_recorded_batch(job);
   return job;
 }
 

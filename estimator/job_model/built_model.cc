@@ -53,6 +53,7 @@ ModelSettings model_settings(const TrainingSpec& training, const Job& job,
                              const BuildOverrides& plan) {
   ModelSettings settings = training.settings;
   settings.precision = plan.compute.value_or(training.precision.parameters);
+  settings.runs_body_alone = job.training.mode != Mode::kTrain;
   settings.kv_cache = training.kv_cache.value_or(settings.kv_cache);
   const bool output_is_kept = job.training.mode == Mode::kInference || loss_is_in_script(settings);
   settings.use_cache =

@@ -39,6 +39,8 @@ Json totals_json(const Totals& totals) {
                   .add("device_high_bytes", totals.device_high.count())
                   .add("interval", totals.interval)
                   .add("first_iteration_allocated_peak_bytes", totals.first_allocated_peak.count());
+  if (totals.device_high_on_gpu)
+    json["device_high_on_gpu_bytes"] = totals.device_high_on_gpu->count();
   if (totals.comfortable_peak) json["comfortable_bytes"] = totals.comfortable_peak->count();
   if (!totals.rank.empty()) json["rank"] = totals.rank;
   if (totals.host_peak) {

@@ -1,6 +1,5 @@
 #include "estimator/models/factory.h"
 
-#include "estimator/models/grid_presets.h"
 #include "estimator/models/registry.h"
 #include "estimator/models/stack/stack_network.h"
 #include "estimator/models/stored/stored_network.h"
@@ -25,8 +24,10 @@ std::unique_ptr<Network> from_config(Builder& builder, const NetworkConfig& mode
         "and there is no model.safetensors (or its index) beside it to take the shapes from");
   type->refuse(
       "this family is not known, and there is no model.safetensors (or its index) beside the "
-      "config to take the shapes from; `memfathom models` lists what is known, `model.layers` "
-      "describes any other, and `model.trace` replays a step that was recorded");
+      "config to take the shapes from; memfathom estimate --via torch records its step with your "
+      "transformers, diffusers or timm, memfathom capture train.py that of your script (for "
+      "`model.trace`); `memfathom models` lists what is known, and `model.layers` describes any "
+      "other");
 }
 
 }  // namespace
@@ -40,11 +41,8 @@ std::unique_ptr<Network> make_network(Builder& builder, const ModelSpec& model,
     return make_stack_network(builder, stack->model, settings);
   if (const NetworkConfig* config = model.config())
     return from_config(builder, *config, settings, assumptions);
-  if (const PresetNetwork* preset = model.preset()) {
-    if (preset->partial_config)
-      return make_from_family(builder, *preset->partial_config, settings, assumptions);
-    return make_grid_preset(builder, preset->normalized_name, preset->model, settings);
-  }
+  if (const PresetNetwork* preset = model.preset())
+    return make_from_family(builder, preset->config, settings, assumptions);
   model.source().refuse("this way of naming a model cannot be built on its own");
 }
 

@@ -42,12 +42,9 @@ std::vector<CataloguedModel> model_catalogue() {
     const std::string name(preset.name);
     models.push_back({name, std::string(preset.description), count_parameters(name)});
   }
-  for (const GridPreset& preset : grid_presets()) {
-    const std::string name(preset.name);
-    const auto same = [&](const CataloguedModel& known) { return known.name == name; };
-    if (std::any_of(models.begin(), models.end(), same)) continue;
-    models.push_back({name, std::string(preset.description), preset.parameters});
-  }
+  for (const Preset* preset : grid_presets())
+    models.push_back(
+        {std::string(preset->name), std::string(preset->description), preset->parameters});
   return models;
 }
 

@@ -49,9 +49,7 @@ struct NetworkConfig {
 
 // A preset that is not published as a configuration of its own.
 struct PresetNetwork {
-  std::string normalized_name;
-  std::optional<Node> partial_config;  // the keys that differ from its library's defaults
-  Node model;                          // num_classes and, for errors, `preset`
+  Node config;  // the keys that differ from its library's defaults
 };
 
 struct ModuleSpec;

@@ -68,20 +68,12 @@ std::optional<Node> preset_config(std::string_view name) {
 }
 
 bool is_preset(std::string_view name) {
-  if (preset_config(name)) return true;
-  const std::span<const GridPreset> vision = grid_presets();
-  return std::any_of(vision.begin(), vision.end(),
-                     [wanted = normalized_preset(name)](const auto& preset) {
-                       return normalized_preset(preset.name) == wanted;
-                     });
+  return preset_config(name) || partial_preset_config(normalized_preset(name));
 }
 
 std::string unknown_preset(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Preset& preset : presets()) {
-    if (!preset.is_partial) names.push_back(preset.name);
-  }
-  for (const GridPreset& preset : grid_presets()) names.push_back(preset.name);
+  for (const Preset& preset : presets()) names.push_back(preset.name);
   std::string meant;
   if (const std::optional<std::string_view> near = nearest_name(name, names)) {
     meant = *near;

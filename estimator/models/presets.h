@@ -1,5 +1,5 @@
-// Presets: models by name, with the configurations their authors published. The classifiers of
-// torchvision and timm, which have none, are in grid_presets.h.
+// Presets: models by name, with the configurations their authors published, or the keys in which
+// they differ from their library's defaults (grid_presets.h).
 #pragma once
 
 #include <cstdint>

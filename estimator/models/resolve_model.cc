@@ -84,6 +84,21 @@ std::optional<Bytes> read_load(const Node& model) {
   return load->at("shard").as_bytes();
 }
 
+void refuse_classes(const Node& model) {
+  if (const Node* classes = model.find("num_classes"))
+    classes->refuse("only the presets of torchvision's and timm's classifiers have it");
+}
+
+// The preset's configuration with as many classes as the job wants.
+Node with_classes(Node config, const Node& model) {
+  const Node* classes = model.find("num_classes");
+  if (classes == nullptr) return config;
+  const ModelFamily* family = find_family(config);
+  if (family == nullptr || !family->traits.is_classifier) refuse_classes(model);
+  config.set("num_classes", *classes);
+  return config;
+}
+
 // One network: everything but modules and traces.
 ModelSpec::Data resolve_network(const Node& model, const ModelFiles& files) {
   ModelSpec::Data data;
@@ -96,10 +111,10 @@ ModelSpec::Data resolve_network(const Node& model, const ModelFiles& files) {
   } else if (const Node* preset = model.find("preset")) {
     const std::string& name = preset->as_string();
     if (std::optional<Node> published = preset_config(name)) {
+      refuse_classes(model);
       data.form = resolve_config(std::move(*published), files);
-    } else if (is_preset(name)) {
-      const std::string normalized = normalized_preset(name);
-      data.form = PresetNetwork{normalized, partial_preset_config(normalized), model};
+    } else if (std::optional<Node> partial = partial_preset_config(normalized_preset(name))) {
+      data.form = PresetNetwork{with_classes(std::move(*partial), model)};
     } else {
       preset->refuse(unknown_preset(name));
     }
@@ -144,19 +159,19 @@ std::vector<StoredTensor> ModelFiles::stored_tensors(const std::filesystem::path
   return memfathom::stored_tensors(folder);
 }
 
-Trace ModelFiles::trace(const std::filesystem::path& path) const {
-  return load_trace(path.string());
+Trace ModelFiles::trace(const std::filesystem::path& path, const TraceSizes& sizes) const {
+  return load_trace(path.string(), {}, sizes);
 }
 
 Node load_config(const Node& config, const ModelFiles& files) {
   return config.is_map() ? config : files.config(path_in(config));
 }
 
-ModelSpec resolve_model(const Node& model, const ModelFiles& files) {
+ModelSpec resolve_model(const Node& model, const ModelFiles& files, const TraceSizes& sizes) {
   ModelSpec::Data data;
   if (const Node* trace = model.find("trace")) {
     data.source = model;
-    data.form = files.trace(path_in(*trace));
+    data.form = files.trace(path_in(*trace), sizes);
     return ModelSpec(std::move(data));
   }
   if (const Node* modules = model.find("modules")) {

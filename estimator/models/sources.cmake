@@ -3,6 +3,7 @@ set(MODEL_SOURCES
   models/blocks/attention.cc
   models/blocks/autoencoder_network.cc
   models/blocks/bert_config.cc
+  models/blocks/block_replays.cc
   models/blocks/causal_model.cc
   models/blocks/config_reader.cc
   models/blocks/encoder_layer.cc
@@ -33,6 +34,7 @@ set(MODEL_SOURCES
   models/blocks/sequence_shards.cc
   models/blocks/sparse_mlp.cc
   models/blocks/squeeze_excitation.cc
+  models/blocks/task_head.cc
   models/blocks/text_tower.cc
   models/blocks/timestep.cc
   models/blocks/unet_blocks.cc
@@ -74,7 +76,7 @@ set(MODEL_SOURCES
   models/families/multimodal/qwen_vl/qwen_vision_config.cc
   models/families/vision/beit.cc
   models/families/vision/builtin_families.cc
-  models/families/vision/classifiers/classifier_presets.cc
+  models/families/vision/classifiers/classifier_families.cc
   models/families/vision/classifiers/convnext.cc
   models/families/vision/classifiers/densenet.cc
   models/families/vision/classifiers/efficientnet.cc
@@ -159,7 +161,24 @@ set(MODEL_PRESETS
   models/presets/smollm3.json
   models/presets/starcoder2.json
   models/presets/t5.json
+  models/presets/timm_mixer.json
+  models/presets/timm_vit.json
+  models/presets/torchvision_alexnet.json
+  models/presets/torchvision_convnext.json
+  models/presets/torchvision_densenet.json
+  models/presets/torchvision_efficientnet.json
+  models/presets/torchvision_efficientnet_v2.json
+  models/presets/torchvision_googlenet.json
+  models/presets/torchvision_inception_v3.json
+  models/presets/torchvision_mobilenet_v2.json
+  models/presets/torchvision_mobilenet_v3.json
+  models/presets/torchvision_resnet.json
+  models/presets/torchvision_squeezenet.json
+  models/presets/torchvision_swin.json
+  models/presets/torchvision_vgg.json
+  models/presets/torchvision_vit.json
   models/presets/unet.json
+  models/presets/vggt.json
   models/presets/whisper.json
 )
 list(TRANSFORM MODEL_PRESETS PREPEND "${CMAKE_CURRENT_LIST_DIR}/../")

@@ -88,6 +88,7 @@ std::optional<Node> text_part(const Node& config) {
     if (part.find(usual.key) == nullptr) part.set(usual.key, Node::integer(usual.value));
   }
   part.set("model_type", Node::string(family));
+  if (inside != nullptr) part.erase("architectures");  // the head is the whole model's
   if (const Node* tied = config.find("tie_word_embeddings");
       tied != nullptr && part.find("tie_word_embeddings") == nullptr)
     part.set("tie_word_embeddings", *tied);

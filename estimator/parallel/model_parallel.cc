@@ -108,6 +108,13 @@ Job job_of_one_gpu(const Job& job, std::vector<std::string>& assumptions) {
                   "parallel.pipeline is estimated for training only; for inference use "
                   "parallel.tensor, or give the blocks of one stage as the model");
     }
+    if (job.training.preference) {
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("training.preference is not estimated with parallel.pipeline {}: only "
+                      "the last stage has logits; use parallel.tensor, zero_stage or fsdp",
+                      parallel.pipeline));
+    }
     split_blocks(config, parallel.pipeline);
   }
   part.model = job.model.with_config(std::move(config));

@@ -89,7 +89,7 @@ void list_nvfp4(ParsedFile& parsed) {
 
 void set_quantization(const std::string& adapter, ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  if (adapter == "qlora" || is_true_at(tree, "load_in_4bit")) {
+  if (is_true_at(tree, "load_in_4bit") || adapter == "qlora") {
     // Twice quantized, unless the file says otherwise.
     const Node* twice = value_at(tree, "bnb_config_kwargs.bnb_4bit_use_double_quant");
     const bool once = twice != nullptr && !twice->as_bool();

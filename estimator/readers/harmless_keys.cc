@@ -73,7 +73,8 @@ constexpr auto kTrainingArgumentsGroups = std::to_array<HarmlessGroup>({
      "bf16 fp16 fp16_full_eval bf16_full_eval eval_strategy evaluation_strategy model_name "
      "model_id "
      "dtype torch_dtype r lora_r lora_dropout lora_target_modules target_modules "
-     "use_bnb_nested_quant load_in_4bit load_in_8bit bnb_4bit_quant_type beta loss_type "
+     "gamma_beta_ratio use_bnb_nested_quant load_in_4bit load_in_8bit bnb_4bit_quant_type beta "
+     "loss_type "
      "num_generations max_completion_length response_length max_prompt_length desirable_weight "
      "undesirable_weight reference_free precompute_ref_log_probs simpo_gamma cpo_alpha use_vllm "
      "vllm_** teacher_model_name_or_path per_device_eval_batch_size deepspeed"},
@@ -87,7 +88,7 @@ constexpr auto kTrainingArgumentsGroups = std::to_array<HarmlessGroup>({
     {"PEFT's words without a size",
      "task_type peft_type lora_task_type random_state "
      "loftq_config inference_mode layer_replication"},
-    {"of versions that no longer read it", "per_gpu_train_batch_size per_gpu_eval_batch_size"},
+    {"of versions that no longer read it", "per_gpu_eval_batch_size"},
     {"defaults of sections that are off",
      "fsdp_min_num_params fsdp_config.min_num_params fsdp_config.xla* "
      "torch_compile_backend torch_compile_mode torch_empty_cache_steps torchdynamo"},

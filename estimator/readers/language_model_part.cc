@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "estimator/models/blocks/task_head.h"
 #include "estimator/models/registry.h"
 #include "estimator/models/text_config.h"
 #include "estimator/models/vision_language.h"
@@ -23,14 +24,18 @@ bool is_split(const Node& document) {
   return false;
 }
 
-void name_head(const Node& config, const std::string& file, MergedJob& notes) {
-  if (traits_of(config).has_task_heads) return;
-  const Node* named = value_at(config, "architectures");
-  if (named == nullptr || !named->is_list() || named->items().empty()) return;
-  const Node& first = named->items().front();
-  if (!first.is_string() || (first.as_string().find("Classification") == std::string::npos &&
-                             first.as_string().find("RewardModel") == std::string::npos))
+void name_head(const Node& config, const std::string& file, bool trains, MergedJob& notes) {
+  const std::optional<TaskHead> head = named_head(config);
+  if (head == TaskHead::kVocabulary) return;
+  const bool own_only = traits_of(config).has_own_head_only;
+  const Node& first = config.at("architectures").items().front();
+  if (head == TaskHead::kHiddenStates && (trains || own_only)) {
+    notes.assumptions.push_back(
+        fmt::format("{}: {} has no head; the one over the vocabulary is counted with it", file,
+                    first.as_string()));
     return;
+  }
+  if (head && !own_only) return;
   notes.not_modelled.push_back(
       fmt::format("{}: the head of {}; a language model's head and loss over the vocabulary are "
                   "counted, which take more",
@@ -45,7 +50,10 @@ void replace_by_language_model(Node& document, MergedJob& notes) {
   if (!config.is_map()) return;
   const std::string type = text_at(config, "model_type");
   const std::string file = config.file();
-  if (find_language_family(type) != nullptr) return name_head(config, file, notes);
+  if (find_language_family(type) != nullptr) {
+    const std::string mode = text_at(document, "training.mode");
+    return name_head(config, file, mode.empty() || mode == "train", notes);
+  }
   if (type == "clip" ||
       (value_at(config, "text_config") == nullptr && value_at(config, "vision_config") == nullptr))
     return;

@@ -15,6 +15,7 @@
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/model_config.h"
 #include "estimator/readers/named_model.h"
+#include "estimator/readers/pipeline.h"
 
 namespace memfathom {
 namespace {
@@ -117,6 +118,11 @@ void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
     job.is_model_named = true;
     job.is_model_guessed = named->form == "parameters";
     if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
+    // Whole weights are counted where nobody says in how many bits they are.
+    if (named->form != "config" && is_quantized_copy(parsed.base_model) &&
+        value_at(job.document, "training.quantization") == nullptr)
+      job.unread.push_back(
+          {parsed.file, parsed.base_model, "precision", "", "", "training.quantization"});
     return;
   }
 }
@@ -186,7 +192,24 @@ bool has_model(const Node& document) {
                      [](const Node& entry) { return entry.key() != "train"; });
 }
 
+namespace {
+
+// A model that is named by the folder of a pipeline is read as that folder is.
+void read_named_pipeline(std::vector<ParsedFile>& files) {
+  const auto names = [](const ParsedFile& parsed) {
+    return !parsed.base_model.empty() && names_pipeline(parsed.base_model);
+  };
+  const auto found = std::find_if(files.begin(), files.end(), names);
+  if (found == files.end()) return;
+  std::vector<ParsedFile> pipeline = read_path(found->base_model);
+  found->base_model.clear();
+  for (ParsedFile& parsed : pipeline) files.push_back(std::move(parsed));
+}
+
+}  // namespace
+
 MergedJob merge_files(std::vector<ParsedFile> files) {
+  read_named_pipeline(files);
   MergedJob job;
   job.document = Node::map();
   std::map<std::string, MergedSetting> decided;

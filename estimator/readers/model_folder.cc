@@ -12,6 +12,7 @@
 #include "estimator/readers/named_files.h"
 #include "estimator/readers/pipeline.h"
 #include "estimator/readers/read_text.h"
+#include "estimator/readers/recording_file.h"
 
 namespace memfathom {
 namespace {
@@ -125,7 +126,10 @@ std::vector<ParsedFile> read_contents(const Node& tree) {
 }
 
 std::vector<ParsedFile> read_file(const std::string& path) {
-  if (is_there(path)) reject_by_name(path);
+  if (is_there(path)) {
+    reject_by_name(path);
+    if (std::optional<ParsedFile> recorded = read_recording(path)) return {std::move(*recorded)};
+  }
   return read_contents(load_document(path));
 }
 

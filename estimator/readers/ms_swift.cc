@@ -126,6 +126,7 @@ void set_checkpointing(ParsedFile& parsed) {
     return;
   }
   const Node* flag = value_at(tree, "gradient_checkpointing");
+  if (flag != nullptr && !is_switch(*flag)) flag->refuse("it must be true or false");
   parsed.set("training.gradient_checkpointing",
              Node::string(flag == nullptr || is_on(*flag) ? "full" : "none"));
 }

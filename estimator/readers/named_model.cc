@@ -67,14 +67,6 @@ bool ends_like(std::string_view name, std::string_view ending) {
       [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
 }
 
-// Copies with weights in few bits are named so; the preset has whole ones.
-bool is_quantized_copy(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> kEndings{"4bit", "8bit", "awq", "gptq",
-                                                            "-fp8", "int4", "int8"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return ends_like(name, ending); });
-}
-
 double parameters_in(const std::string& name);
 
 // "DeepSeek-R1-0528-Qwen3-8B" is no DeepSeek-R1, and "Qwen2-57B" no Qwen2.5-7B, though their
@@ -208,6 +200,18 @@ void retarget_lora_for_substitute(Node& document, std::vector<std::string>& assu
 }
 
 }  // namespace
+
+// Copies with weights in few bits are named so; the preset has whole ones.
+bool is_quantized_copy(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kEndings{"4bit", "8bit", "awq", "gptq",
+                                                            "-fp8", "int4", "int8"};
+  static constexpr std::array<std::string_view, 4> kMethods{"AQLM", "HQQ", "EETQ", "exl2"};
+  for (const std::string_view method : kMethods) {
+    if (name.find(method) != std::string_view::npos) return true;
+  }
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return ends_like(name, ending); });
+}
 
 fs::path huggingface_cache() {
   const auto folder = [](const char* variable) {

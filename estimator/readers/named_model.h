@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/document.h"
@@ -24,6 +25,9 @@ std::filesystem::path huggingface_cache();
 // the name of an owner's model, and no more is known of it (and that is said).
 std::optional<NamedModel> find_named_model(const std::string& name,
                                            const std::filesystem::path& cache);
+
+// Whether a name says that its weights are stored in few bits: "-AWQ", "-bnb-4bit".
+bool is_quantized_copy(std::string_view name);
 
 // The value of the job's model.<form>.
 Node node_of(const NamedModel& named);

@@ -12,6 +12,7 @@
 #include "core/lowercase.h"
 #include "estimator/readers/formats.h"
 #include "estimator/readers/script_model.h"
+#include "estimator/readers/strange_values.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -84,7 +85,30 @@ Node ungrouped(const Node& value) {
                                                                         : value;
 }
 
+// A value that a switch cannot have is named: what it does is not known.
+void check_switch(const Field& field, const Node& value, ParsedFile& parsed) {
+  const bool is_known =
+      is_switch(value) ||
+      (field.kind == FieldKind::kCheckpointing &&
+       is_word(value, {"full", "selective", "unsloth", "offload", "offload_disk", "disk", "legacy",
+                       "block", "per_layer", "uniform"})) ||
+      (field.kind == FieldKind::kOffload && is_word(value, {"cpu", "disk", "nvme", "legacy"})) ||
+      (field.kind == FieldKind::kFlash && is_word(value, {"fa2", "fa3", "flash_attention_2"}));
+  if (is_known) return;
+  const std::string_view concern =
+      field.kind == FieldKind::kCheckpointing
+          ? "checkpointing"
+          : concern_of(field.job.substr(field.job.rfind('.') + 1), Node::integer(2));
+  leave_open(field.file, concern.empty() ? "memory" : concern,
+             fmt::format("{}: \"{}\" is {}, which is neither on nor off", parsed.file, field.file,
+                         value.shown()),
+             parsed);
+}
+
 Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) {
+  if (field.kind == FieldKind::kCheckpointing || field.kind == FieldKind::kFlag ||
+      field.kind == FieldKind::kFlash || field.kind == FieldKind::kOffload)
+    check_switch(field, value, parsed);
   switch (field.kind) {
     case FieldKind::kCheckpointing: return Node::string(is_on(value) ? "full" : "none");
     case FieldKind::kFlash: return is_on(value) ? Node::string("flash") : Node();
@@ -158,6 +182,13 @@ void set_packed(std::initializer_list<std::string_view> keys, ParsedFile& parsed
     parsed.set("training.lengths", Node::string("fixed"));
     return;
   }
+}
+
+bool is_switch(const Node& value) {
+  if (value.is_number()) return value.unchecked_number() == 0 || value.unchecked_number() == 1;
+  return value.is_bool() || value.is_null() || value.is_map() ||
+         is_word(value, {"", "true", "yes", "on", "y", "1", "enable", "false", "no", "off", "n",
+                         "none", "0", "disable", "auto"});
 }
 
 bool is_on(const Node& value) {
@@ -395,6 +426,7 @@ ParsedFile read_tree(const Node& tree, FileFormat format) {
     case FileFormat::kNemoRl: read_nemo_rl(parsed); break;
     case FileFormat::kTrainYaml: read_train_yaml(parsed); break;
   }
+  check_values(parsed);
   // A job's keys are checked where the job is read, a model's where its file is (read_path).
   if (format != FileFormat::kJob && format != FileFormat::kModelConfig)
     collect_unread_keys(recorder, parsed);

@@ -113,6 +113,8 @@ void withhold(std::string_view named, std::string_view concerns, std::string sen
 
 // Whether a value turns something on. YAML 1.1, which Python's tools read, has words for it.
 bool is_on(const Node& value);
+// Whether it is a word or a number that turns something on or off.
+bool is_switch(const Node& value);
 
 // Drops what the file decides about a key of the job and all below it.
 void drop_settings(std::string_view key, ParsedFile& parsed);

@@ -97,6 +97,11 @@ void set_default_sample(const Node& denoiser, ParsedFile& parsed) {
 
 }  // namespace
 
+bool names_pipeline(const fs::path& folder) {
+  std::error_code unreadable;
+  return fs::is_regular_file(folder / kIndex, unreadable);
+}
+
 ParsedFile read_pipeline(const fs::path& folder) {
   const Node index = load_document((folder / kIndex).string());
   ParsedFile parsed;

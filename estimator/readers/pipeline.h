@@ -9,6 +9,9 @@
 namespace memfathom {
 
 // What is denoised with is trained, what encodes is frozen and runs before it.
+// Whether this is a folder with a model_index.json.
+bool names_pipeline(const std::filesystem::path& folder);
+
 ParsedFile read_pipeline(const std::filesystem::path& folder);
 
 // To be called when the job is complete, flags included: training asks a pipeline's autoencoder for

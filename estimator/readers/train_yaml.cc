@@ -112,21 +112,40 @@ std::string precision_of(std::string name) {
   return fmt::format("{}{}", whole ? "" : "amp-", bf16 ? "bf16" : "fp16");
 }
 
+bool is_left_to_others(const Node& value) {
+  const std::string& word = value.as_string();
+  return word.empty() || word == "auto" || word == "none" || word == "off" || word == "no";
+}
+
 void set_precision(ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  if (const Node* amp = anywhere(tree, {"use_amp", "amp"}); amp != nullptr && amp->is_bool()) {
+  const Node* amp = anywhere(tree, {"use_amp", "amp", "use_fp16"});
+  if (amp != nullptr && amp->is_string() && !is_left_to_others(*amp)) {
+    withhold(amp->path(), "precision",
+             fmt::format("{}: amp is {}; fp32 is counted", parsed.file, amp->as_string()), parsed);
+    return;
+  }
+  if (amp != nullptr && (amp->is_bool() || amp->is_number())) {
     const Node* type = anywhere(tree, {"amp_dtype"});
     const bool bf16 = type != nullptr && type->is_string() && type->as_string() == "bfloat16";
-    if (amp->as_bool())
-      parsed.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
+    if (is_on(*amp)) parsed.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
     return;
   }
   const Node* named = anywhere(tree, {"mixed_precision", "precision", "dtype"});
   if (named == nullptr) named = value_at(tree, "trainer.precision");
   if (named == nullptr) return;
   const std::string name = named->is_string() ? named->as_string() : named->shown();
-  if (std::string precision = precision_of(name); !precision.empty())
+  if (std::string precision = precision_of(name); !precision.empty()) {
     parsed.set("training.precision", Node::string(std::move(precision)));
+    return;
+  }
+  // fp8, 64-true, transformer-engine, ...
+  for (const char* whole : {"no", "none", "32", "32-true", "fp32", "float32", "float", "full"}) {
+    if (name == whole) return;
+  }
+  withhold(named->path(), "precision",
+           fmt::format("{}: precision {} is not known here; fp32 is counted", parsed.file, name),
+           parsed);
 }
 
 }  // namespace

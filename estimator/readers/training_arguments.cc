@@ -12,6 +12,7 @@ namespace {
 
 constexpr auto kFields = std::to_array<Field>({
     {"training.batch_size", "per_device_train_batch_size"},
+    {"training.batch_size", "per_gpu_train_batch_size"},  // until transformers 5
     {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
     {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
     {"training.checkpoint_reentrant", "gradient_checkpointing_kwargs.use_reentrant",
@@ -39,11 +40,6 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "auto_find_batch_size",
     "label_smoothing_factor",
 });
-
-bool is_true(const Node& tree, std::string_view key) {
-  const Node* value = value_at(tree, key);
-  return value != nullptr && value->as_bool();
-}
 
 // The model's name, where one file holds the arguments of the whole script.
 std::string model_named_in(const Node& tree) {
@@ -130,6 +126,11 @@ void set_fsdp(const Node& value, ParsedFile& parsed) {
              parsed);
   } else if (has("full_shard") || text == "1" || text == "true") {
     parsed.set("parallel.fsdp", Node::string("full"));
+  } else {
+    withhold(value.path().empty() ? "fsdp" : value.path(), "sharding",
+             fmt::format("{}: fsdp {} names no way of sharding that is known; none is counted",
+                         parsed.file, text),
+             parsed);
   }
   if (has("offload")) parsed.set("parallel.offload.parameters", Node::string("cpu"));
 }
@@ -154,14 +155,16 @@ void read_training_arguments(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   read_fields(kFields, parsed);
   set_packed({"packing"}, parsed);
-  if (value_at(tree, "per_device_train_batch_size") == nullptr) {
+  if (value_at(tree, "per_device_train_batch_size") == nullptr &&
+      value_at(tree, "per_gpu_train_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(8));
     parsed.assumptions.push_back(fmt::format(
         "{} says no per_device_train_batch_size: the library's default of 8", parsed.file));
   }
-  if (is_true(tree, "bf16")) {
+  const bool fp16 = is_true_at(tree, "fp16");
+  if (is_true_at(tree, "bf16")) {
     parsed.set("training.precision", Node::string("amp-bf16"));
-  } else if (is_true(tree, "fp16")) {
+  } else if (fp16) {
     parsed.set("training.precision", Node::string("amp-fp16"));
     parsed.set("training.grad_scaler", Node::boolean(true));
   }

@@ -42,6 +42,14 @@ void set_stored_type(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   std::string type = text_at(tree, "dtype", text_at(tree, "torch_dtype").c_str());
   if (type.starts_with("torch.")) type.erase(0, 6);
+  if (!type.empty() && type != "auto" && type != "float32" && type != "bfloat16" &&
+      type != "float16") {
+    leave_open(value_at(tree, "dtype") != nullptr ? "dtype" : "torch_dtype", "precision",
+               fmt::format("{}: weights in {}; those of the model's own type are counted",
+                           parsed.file, type),
+               parsed);
+    return;
+  }
   if (type != "bfloat16" && type != "float16") return;
   const char* compute = is_true_at(tree, "bf16") ? "bf16" : is_true_at(tree, "fp16") ? "fp16" : "";
   std::erase_if(parsed.settings,
@@ -50,17 +58,41 @@ void set_stored_type(ParsedFile& parsed) {
   if (*compute != '\0') parsed.set("training.autocast", Node::string(compute));
 }
 
+// TRL trains adapters only with use_peft; another script may with a rank alone.
+void leave_ranks_open(ParsedFile& parsed) {
+  if (has_any(parsed.content, {"use_peft"}) || is_trl(parsed.content)) return;
+  for (const char* key : {"lora_r", "lora_target_modules", "target_modules", "r"}) {
+    if (value_at(parsed.content, key) == nullptr) continue;
+    leave_open(key, "adapters",
+               fmt::format("{}: {} without use_peft: nothing says whether adapters are trained; "
+                           "full training is counted",
+                           parsed.file, key),
+               parsed);
+    return;
+  }
+}
+
+// "all" of scripts that look for the linear layers themselves.
+Node all_or_named(const Node& targets) {
+  const bool all = targets.is_string() && targets.as_string() == "all";
+  return all ? Node::string("all-linear") : lora_targets(targets);
+}
+
 bool set_adapters(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   // Unsloth's scripts say PEFT's own words beside the arguments.
   const bool own_words = value_at(tree, "r") != nullptr && value_at(tree, "lora_alpha") != nullptr;
-  if (!is_true_at(tree, "use_peft") && !own_words) return false;
+  if (!is_true_at(tree, "use_peft") && !own_words) {
+    leave_ranks_open(parsed);
+    return false;
+  }
   const Node* rank = value_at(tree, own_words ? "r" : "lora_r");
   parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(16));
   const Node* dropout = value_at(tree, "lora_dropout");
   parsed.set("training.lora.dropout", dropout != nullptr ? *dropout : Node::number(0.05));
-  if (const Node* targets = value_at(tree, own_words ? "target_modules" : "lora_target_modules"))
-    parsed.set("training.lora.targets", lora_targets(*targets));
+  const Node* targets = value_at(tree, own_words ? "target_modules" : "lora_target_modules");
+  if (targets == nullptr) targets = value_at(tree, "target_modules");
+  if (targets != nullptr) parsed.set("training.lora.targets", all_or_named(*targets));
   return true;
 }
 
@@ -119,9 +151,10 @@ void set_preference(bool adapters, ParsedFile& parsed) {
     return;
   }
   const std::string loss = text_at(tree, "loss_type");
-  const bool alone =
-      loss == "orpo" || loss == "simpo" || loss == "cpo" || is_true_at(tree, "reference_free") ||
-      has_any(tree, {"simpo_gamma", "cpo_alpha"}) || parsed.file.find("orpo") != std::string::npos;
+  const bool alone = loss == "orpo" || loss == "simpo" || loss == "cpo" ||
+                     is_true_at(tree, "reference_free") ||
+                     has_any(tree, {"simpo_gamma", "cpo_alpha", "gamma_beta_ratio"}) ||
+                     parsed.file.find("orpo") != std::string::npos;
   const char* reference = alone                                          ? "none"
                           : is_true_at(tree, "precompute_ref_log_probs") ? "precomputed"
                           : adapters                                     ? "disabled-adapter"

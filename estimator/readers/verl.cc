@@ -109,6 +109,10 @@ void set_supervised(ParsedFile& parsed) {
   set_adapters("model", parsed);
   parsed.base_model = text_at(tree, "model.partial_pretrain", text_at(tree, "model.path"));
   set_stored_type("model.fsdp_config.model_dtype", parsed);
+  if (value_at(tree, "data.max_length") != nullptr) return;
+  parsed.set("training.sequence_length", Node::integer(1024));
+  parsed.assumptions.push_back(
+      fmt::format("{}: no data.max_length: verl's default of 1024", parsed.file));
 }
 
 }  // namespace

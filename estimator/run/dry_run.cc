@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/document_path.h"
 #include "core/error.h"
 #include "estimator/job_model/built_model.h"
 #include "estimator/job_model/layer_benchmark.h"
@@ -19,6 +20,7 @@
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/training_loop.h"
 #include "kernels/framework/tensor/run_tracer.h"
+#include "kernels/framework/tensor/segment_replay.h"
 #include "kernels/memory/allocator/bare_allocator.h"
 
 namespace memfathom {
@@ -67,6 +69,17 @@ class HostMemory {
   Session session_{device_, allocator_, device_.workspaces(), FrameworkPolicy{}};
 };
 
+// Recorded steps that the replay is known to miss (docs/families.md).
+void note_known_deviation(const Job& job, std::vector<std::string>& not_modelled) {
+  const NetworkConfig* network = job.model.config();
+  if (network == nullptr || !job.training.lora || text_at(network->config, "model_type") != "swin")
+    return;
+  not_modelled.emplace_back(
+      "Swin with LoRA: a recorded step of a small one took 1.1 % more than is counted; the cause "
+      "is "
+      "not known");
+}
+
 // `vary`: every iteration has another length, where the usual ones all have the longest.
 DryRun run_session(Session& session, const Job& job, const StepHook& reached, bool vary) {
   DryRun run;
@@ -101,6 +114,7 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
   }
   load_shard(session, job, model);
   note_assumptions(job, run.assumptions, run.not_modelled);
+  note_known_deviation(job, run.not_modelled);
   note_benchmark(job, run.assumptions);
   run.communication = communicator_bytes(job.parallel);
   reached("tensors");
@@ -131,7 +145,7 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
   return run;
 }
 
-DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
+DryRun run_layers(const Job& job, const DryRunOptions& options, bool vary) {
   DryDevice device;
   SimulatedMemory memory(job, options);
   const WorkspaceModel& workspaces =
@@ -148,6 +162,20 @@ DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
   if (tracer) tracer->follow(session);
   return run_session(
       session, job, [](std::string_view) {}, vary);
+}
+
+// Blocks alike are played where that is exact. With a graph that stays, or somebody watching, every
+// block runs.
+DryRun run_once_dry(const Job& job, const DryRunOptions& options, bool vary) {
+  if (options.timeline == nullptr && options.history == nullptr && !retains_graph(job)) {
+    try {
+      const ReplayScope replays(options.replays_blocks);
+      return run_layers(job, options, vary);
+    } catch (const SegmentsDiffer&) {
+    }
+  }
+  const ReplayScope replays(false);
+  return run_layers(job, options, vary);
 }
 
 DryRun run_on_dry_device(const Job& job, const DryRunOptions& options) {

@@ -53,6 +53,7 @@ struct DryRunOptions {
   // Who asks only whether the job stays below: once it reserves more, the run ends with
   // OutOfMemory. What it peaks at below is not changed by it. Absent: it runs to its end.
   std::optional<Bytes> ceiling;
+  bool replays_blocks = true;    // false: each block runs, to compare with
   Timeline* timeline = nullptr;  // where what is alive from event to event is wanted
   TraceSink* history = nullptr;  // where every allocation and free is wanted
 };

@@ -44,6 +44,7 @@ Component component_of(const Trace& trace, std::size_t event, const Trace::Span&
 // What the recording had to assume is said, and what depends on it widens the interval.
 void note_guesses(const Trace& trace, DryRun& run) {
   Bytes unsure;
+  if (!trace.interpolation.empty()) run.assumptions.push_back(trace.interpolation);
   for (const Trace::Guess& guess : trace.guesses) {
     run.assumptions.push_back(
         guess.times > 1

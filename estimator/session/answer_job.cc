@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 namespace memfathom {
 namespace {
 
@@ -15,6 +18,11 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
   EstimateAnswer answer;
   Estimate& estimate = answer.estimate;
   estimate = estimator.estimate_as_run(input.job, request.explains);
+  // Suggestions compare with a job that has all the cache it wants.
+  std::optional<Estimate> base;
+  if (request.suggests && estimate.verdict.status == VerdictStatus::kDoesNotFit &&
+      !estimate.totals.comfortable_peak)
+    base = estimate;
   input.annotate(estimate);
   const bool wants_changes =
       request.suggests && estimate.verdict.status == VerdictStatus::kDoesNotFit;
@@ -23,7 +31,8 @@ EstimateAnswer answer_estimate(const JobInput& input, const EstimateRequest& req
         "changes were not tried: a job of {} layers takes a while each; memfathom recommend does",
         estimate.layers));
   } else if (wants_changes) {
-    estimate.suggestions = suggest(input.document, estimator.search_function(), input.job);
+    estimate.suggestions =
+        suggest(input.document, estimator.search_function(), input.job, std::move(base));
   }
   if (request.rule_of_thumb) answer.rule = rule_of_thumb(input.document, input.job, estimate);
   answer.gpu = estimator.live_target(input.job);

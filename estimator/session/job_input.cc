@@ -14,6 +14,7 @@
 #include "estimator/job/read_job.h"
 #include "estimator/readers/builtin_family.h"
 #include "estimator/readers/config_keys.h"
+#include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/language_model_part.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/pipeline.h"
@@ -122,6 +123,7 @@ void require_model(const JobInput& input) {
 
 void complete(JobInput& input, const CompletionOptions& options) {
   drop_decided(input);
+  build_frozen_modules(input.document, input.files);
   check_model_section(input);
   complete_builtin_family(input.document, input.files.assumptions);
   require_model(input);
@@ -187,6 +189,12 @@ void JobInput::widen(Estimate& estimate) const {
   };
   totals.device_low = std::min(totals.device_low, share(kLow));
   totals.device_high = std::max(totals.device_high, share(kHigh));
+  if (totals.device_high_equal_lengths)
+    *totals.device_high_equal_lengths = std::max(*totals.device_high_equal_lengths, share(kHigh));
+  bound_by_gpu(estimate);
+  estimate.uncertainty.push_back({"model", totals.device_peak - share(kLow),
+                                  share(kHigh) - totals.device_peak,
+                                  "the shape of the model is guessed from its size"});
   estimate.assumptions.push_back(fmt::format(
       "the interval is widened to {} and {} times the estimate: nine in ten models lie there whose "
       "size is in their name and whose shape is known",

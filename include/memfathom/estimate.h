@@ -34,6 +34,8 @@ struct Totals {
   Bytes device_low, device_high;
   double interval = 0.9;           // the level of device_low to device_high
   std::optional<Bytes> host_peak;  // of one process, where something is offloaded
+  // The highest figure that the target can show, where its memory ends below device_high.
+  std::optional<Bytes> device_high_on_gpu;
 };
 
 struct Component {

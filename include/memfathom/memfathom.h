@@ -107,6 +107,12 @@ MEMFATHOM_EXPORT memfathom_status memfathom_gpus(const memfathom_session* sessio
  * follows from them. */
 MEMFATHOM_EXPORT memfathom_status memfathom_oom(const memfathom_session* session,
                                                 const char* request, char** result);
+/* memfathom.admission/1: {"decision": "allow", "note" or "refuse", "sentence"}: whether a job may
+ * start. Refused is only what was understood and does not fit with a probability above
+ * "probability" (0.95); "gpu" is the GPU it will run on, whatever the job says, and "gpus" how many
+ * of them it asks for. */
+MEMFATHOM_EXPORT memfathom_status memfathom_admit(const memfathom_session* session,
+                                                  const char* request, char** result);
 /* memfathom.accuracy/1: estimates against measured jobs. Keys: "data" (a file or folder,
  * docs/contract.md section 6), "only", "groups", "anchors", "folds". */
 MEMFATHOM_EXPORT memfathom_status memfathom_accuracy(const memfathom_session* session,

@@ -145,7 +145,7 @@ inline Estimate read_estimate(const Json& json) {
       bytes(totals, "allocated_peak_bytes"), bytes(totals, "reserved_peak_bytes"),
       bytes(totals, "device_peak_bytes"),    bytes(totals, "device_low_bytes"),
       bytes(totals, "device_high_bytes"),    number<double>(totals, "interval").value_or(0.9),
-      size(totals, "host_peak_bytes")};
+      size(totals, "host_peak_bytes"),       size(totals, "device_high_on_gpu_bytes")};
   estimate.components = list(json, "components", [](const Json& one) {
     return Component{text(one, "name"), text(one, "module"), bytes(one, "bytes"),
                      text(one, "source")};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "core/companion_files.h"
 #include "core/error.h"
@@ -55,6 +56,8 @@ std::vector<std::filesystem::path> cuda_module_search_paths() {
   if (const char* given = std::getenv("MEMFATHOM_CUDA_MODULE"); given != nullptr && *given != '\0')
     return {given};
   std::vector<std::filesystem::path> places = companion_places(own_binaries(), "lib", kFileName);
+  for (auto& place : python_package_places(own_binaries(), "memfathom_cuda", kFileName))
+    places.push_back(std::move(place));
   places.emplace_back(kFileName);
   return places;
 }
@@ -73,7 +76,8 @@ const CudaModule& load_cuda_module(const std::vector<std::filesystem::path>& pla
     return open_module(places.back());
   }
   fail(
-      fmt::format("{} was not found, so this memfathom cannot use a GPU; build with "
+      fmt::format("{} was not found, so this memfathom cannot use a GPU; install its wheel "
+                  "(memfathom-cuda13 or memfathom-cuda12, of this version), build with "
                   "-DMEMFATHOM_CUDA=ON, name the file in "
                   "MEMFATHOM_CUDA_MODULE, or use --device cpu",
                   places.empty() ? kFileName : places.front().string()));

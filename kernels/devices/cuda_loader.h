@@ -11,7 +11,8 @@
 namespace memfathom {
 
 // The candidate paths of libmemfathom_cuda.so, in order: only $MEMFATHOM_CUDA_MODULE if it is set,
-// else among the companion files (core/companion_files.h), in lib, and the dynamic linker's paths.
+// else among the companion files (core/companion_files.h), in lib, in the Python package of the
+// wheel that brings it, and the dynamic linker's paths.
 std::vector<std::filesystem::path> cuda_module_search_paths();
 
 // Opens the first existing module; it stays loaded. Throws Error(kEnvironment) if there is none, if

@@ -43,6 +43,8 @@ std::filesystem::path find_planner_program() {
     std::error_code error;
     if (std::filesystem::exists(path, error)) return path;
   }
+  const auto of_python = python_package_places(binaries, "memfathom_cuda", kName);
+  if (!of_python.empty()) return of_python.front();
   throw Error(
       ErrorKind::kEnvironment,
       fmt::format("{} is neither beside {} nor in its libexec: this build has no cuDNN planner",

@@ -26,13 +26,18 @@ class Device:
         except OSError:
             self.meter = MemGetInfoMeter(self.index)
 
-    def open(self):
+    def load(self):
+        """Loads torch, which needs no context yet."""
         try:
             import torch
             import torch.utils.checkpoint
         except ImportError as error:
             raise RuntimeError("%s has no torch (%s); name a Python that has it with --python" % (sys.executable, error))
         self.torch = torch
+
+    def open(self):
+        self.load()
+        torch = self.torch
         if not self.is_cuda:
             return
         if not torch.cuda.is_available():

@@ -89,7 +89,7 @@ class Stages:
     """The readings after each stage, and the highest one, including those of a sampling thread."""
 
     def __init__(self, meter):
-        self.meter, self.readings, self.highest = meter, [], 0
+        self.meter, self.readings, self.highest, self.activity = meter, [], 0, None
         self.lock, self.done = threading.Lock(), threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
         self.read("baseline")
@@ -102,10 +102,21 @@ class Stages:
 
     def read(self, stage):
         self.readings.append({"stage": stage, "device_used_bytes": self.take()})
+        if self.activity:
+            self.activity.mark()
+
+    def follow(self, activity):
+        """Marks every reading in `activity` too, those that were taken already as of now."""
+        self.activity = activity
+        for _ in self.readings:
+            activity.mark()
 
     def watch(self):
         while not self.done.wait(SAMPLING_SECONDS):
-            self.take()
+            try:
+                self.take()
+            except OSError:  # skipped: the readings after each stage report it
+                continue
 
     def peak(self):
         if hasattr(self.meter, "high_water"):

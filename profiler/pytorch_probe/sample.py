@@ -4,6 +4,7 @@ import os
 import time
 
 from . import history, ranks
+from .cupti import Activity
 from .device import Device
 from .environment import loaded_library
 from .graphs import GraphLoop
@@ -76,12 +77,18 @@ def answer(request):
     if options:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = options  # which torch reads when it is loaded
     stages = Stages(device.meter)
+    activity = None
+    if request.get("driver_records") and device.is_cuda:
+        device.load()  # with it comes the CUPTI of its CUDA
+        activity = Activity(device.index, loaded_library("cupti"))
+        stages.follow(activity)
     device.open()
     stages.read("context")
     free = device.free()  # before the job
     sample = take_sample(request, device, stages) if request["workload"] else None
+    driver = activity.finish() if activity else None
     if request.get("trace") and sample["status"] == "ok":
         history.record(json.loads(request["job"]), device, request["trace"])
     return {"environment": device.environment(), "memory_free_bytes": free, "sample": sample,
             "cudnn_directory": os.path.dirname(loaded_library("cudnn")) if device.is_cuda else "",
-            "resident_threads": device.resident_threads(), "devices": device.count()}
+            "resident_threads": device.resident_threads(), "devices": device.count(), "driver": driver}

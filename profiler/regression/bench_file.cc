@@ -8,9 +8,12 @@
 #include "core/document.h"
 #include "core/error.h"
 #include "core/json_io.h"
+#include "core/newer_schema.h"
 
 namespace memfathom {
 namespace {
+
+constexpr const char* kSchema = "memfathom.bench/1";
 
 using nlohmann::json;
 
@@ -100,6 +103,14 @@ bool is_aggregate(const Node& entry) {
 
 BenchFile file_from(const Node& root, const std::string& name) {
   const Node& context = root.at("context");
+  // Upstream's own files have none, and are read as far as they go.
+  if (const Node* schema = context.find("schema");
+      schema != nullptr && schema->is_string() && is_newer_schema(schema->as_string(), kSchema)) {
+    schema->refuse(
+        fmt::format("a newer memfathom wrote this file; use that version, or run the suite again "
+                    "with this one, which reads \"{}\"",
+                    kSchema));
+  }
   BenchFile file;
   file.date = text_or_empty(context, "date");
   file.program = text_or_empty(context, "executable");
@@ -122,7 +133,7 @@ BenchFile file_from(const Node& root, const std::string& name) {
 
 std::string to_text(const BenchFile& file) {
   json context = to_json(file.environment);
-  context["schema"] = "memfathom.bench/1";
+  context["schema"] = kSchema;
   context["date"] = file.date;
   context["executable"] = file.program;
   context["device"] = file.device;

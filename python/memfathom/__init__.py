@@ -96,23 +96,27 @@ def _session_of_module() -> Session:
 
 def _is_torch_module(value: object) -> bool:
     """Without importing PyTorch: a module exists only where it was imported."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
+    nn: Any = getattr(sys.modules.get("torch"), "nn", None)
+    return nn is not None and isinstance(value, nn.Module)
 
 
 def estimate(job: Union[Job, torch.nn.Module] = None, example_batch: Any = None, *, explain: bool = False, **keys: Any) -> Estimate:
     """How much memory the job needs; see `Session.estimate`.
 
     With a module of PyTorch and a batch that its forward takes, a training step is recorded and estimated;
-    `loss`, `optimizer` and `gpu` are those of `memfathom.torch.estimate`.
+    `loss`, `optimizer` and `gpu` are those of `memfathom.torch.estimate`. A model of transformers without a batch is
+    read as its configuration.
     """
-    if not _is_torch_module(job):
-        if example_batch is not None:
-            raise JobError(f"a batch belongs to a torch.nn.Module; {type(job).__name__} is a job, whose keys are named (batch_size=8)")
+    if example_batch is None:
+        if _is_torch_module(job) and not hasattr(getattr(job, "config", None), "to_dict"):
+            raise JobError(f"{type(job).__name__} is a torch.nn.Module; give a batch, too, with which a step is recorded: estimate(model, batch)")
         return _session_of_module().estimate(job, explain=explain, **keys)
+    if not _is_torch_module(job):
+        raise JobError(f"a batch belongs to a torch.nn.Module; {type(job).__name__} is a job, whose keys are named (batch_size=8)")
     from .torch.answer import recorded_job
 
-    with recorded_job(job, example_batch, **keys) as recorded:
+    module: Any = job
+    with recorded_job(module, example_batch, **keys) as recorded:
         return _session_of_module().estimate(recorded, explain=explain)
 
 

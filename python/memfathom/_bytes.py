@@ -17,6 +17,8 @@ class Bytes(int):
     23.99 GiB
     >>> Bytes(25757220864) + 1
     23.99 GiB
+    >>> sum([Bytes(2**30), Bytes(2**29)])
+    1.50 GiB
     >>> f"{Bytes(3 * 2**20)}, or {Bytes(3 * 2**20):,d} bytes"
     '3.00 MiB, or 3,145,728 bytes'
     """
@@ -64,6 +66,16 @@ class Bytes(int):
 
     def __sub__(self, other: int) -> Bytes:
         return Bytes(int(self) - other)
+
+    __radd__ = __add__  # so that sum() has a unit
+
+    def __mul__(self, other: int) -> Bytes:
+        return Bytes(int(self) * other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Bytes:
+        return Bytes(-int(self))
 
     def __reduce__(self) -> tuple[type[Bytes], tuple[int]]:
         return Bytes, (int(self),)

@@ -11,10 +11,11 @@ import difflib
 import enum
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Union
 
 from ._errors import JobError
+from ._results import Gpu, Model
 
 # Keys of a job by section (docs/contract.md, section 3), so that `batch_size=4` needs no section.
 # tests/python/test_jobs.py compares them with that page.
@@ -105,7 +106,30 @@ def _plain(value: Any) -> object:
         return to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _fields_of(value)
+    # Numbers of numpy and torch, which are no int and no float.
+    for as_number in ("__index__", "__float__"):
+        if hasattr(type(value), as_number) and not isinstance(value, type):
+            return int(value) if as_number == "__index__" else float(value)
     return str(value).replace("torch.", "")
+
+
+def _written(what: str, content: object, *, allow_nan: bool = True) -> str:
+    try:
+        return json.dumps(content, default=_plain, allow_nan=allow_nan)
+    except (RecursionError, ValueError) as error:
+        if "float" in str(error):
+            raise JobError(f"{what} has a number that is infinite or not a number") from None
+        raise JobError(f"{what} contains itself, or is nested too deeply to be a job") from None
+    except TypeError as error:
+        raise JobError(f"{what} cannot be written as JSON: {error}") from None
+
+
+def _path(path: str) -> str:
+    if not path.strip():
+        raise JobError("a job is an empty text; give a path, YAML text, or the keys of a job (model=...)")
+    if "\0" in path:
+        raise JobError(f"{path!r} is no path: it has a zero byte")
+    return path
 
 
 def _fields_of(value: Any) -> dict[str, object]:
@@ -123,23 +147,31 @@ class Document:
 
 
 def _document(name: str, content: object) -> dict[str, str]:
-    return {"name": name, "text": json.dumps(content, default=_plain)}
+    return {"name": name, "text": _written(f"the {name}" if name == "job" else name, content)}
 
 
-def _entries(job: Any) -> list[Union[str, dict[str, str]]]:
+# Deeper lists than that are a mistake.
+_MAX_DEPTH = 20
+
+
+def _entries(job: Any, depth: int = 0) -> list[Union[str, dict[str, str]]]:
     """The entries of a request's `files`: paths, and documents by their contents."""
     if isinstance(job, str):
         # A path has no line breaks, and no colon before a blank.
         is_text = "\n" in job or ": " in job or job.lstrip().startswith("{")
-        return [{"name": "job", "text": job} if is_text else job]
+        return [{"name": "job", "text": job} if is_text else _path(job)]
     if isinstance(job, os.PathLike):
-        return [os.fspath(job)]
+        return [_path(os.fsdecode(job))]
     if isinstance(job, Document):
         return [{"name": job.name, "text": job.text}]
     if isinstance(job, Mapping):
+        for section in {"training", "parallel", "target"} & job.keys():
+            _written(f"the job's {section}", job[section], allow_nan=False)
         return [_document("job", dict(job))]
-    if isinstance(job, (list, tuple)):
-        return [entry for one in job for entry in _entries(one)]
+    if isinstance(job, (list, tuple, Iterator)):
+        if depth == _MAX_DEPTH:
+            raise JobError("the list of files contains itself, or is nested too deeply")
+        return [entry for one in job for entry in _entries(one, depth + 1)]
     name = type(job).__name__
     to_dict = getattr(job, "to_dict", None)
     if callable(to_dict):  # TrainingArguments, PretrainedConfig, LoraConfig
@@ -156,6 +188,8 @@ def _entries(job: Any) -> list[Union[str, dict[str, str]]]:
 
 
 def _dotted(key: str, value: Any) -> tuple[str, Any]:
+    if isinstance(value, (Gpu, Model)):  # of gpus() and models()
+        value = value.name
     if key == "model":
         return ("model.preset", value) if isinstance(value, str) else ("model", value)
     if key in ("id", "allocator", "training", "parallel", "target") or "." in key:
@@ -172,7 +206,7 @@ def request(job: Any, keys: Mapping[str, Any], options: Mapping[str, Any]) -> st
     entries = [] if job is None else _entries(job)
     # A model that is given as an object (a PretrainedConfig, a PreTrainedModel) is read as its file.
     model = keys.get("model")
-    if model is not None and not isinstance(model, (str, Mapping)):
+    if model is not None and not isinstance(model, (str, Mapping, Model)):
         entries += _entries(model)
         keys = {key: value for key, value in keys.items() if key != "model"}
     set_ = dict(_dotted(key, value) for key, value in keys.items() if value is not None)
@@ -183,4 +217,5 @@ def request(job: Any, keys: Mapping[str, Any], options: Mapping[str, Any]) -> st
         body["job"] = {}
     if set_:
         body["set"] = set_
-    return json.dumps(body, default=_plain)
+    # A file may have an infinite limit, which is read as one that was not given; a key that is given here may not.
+    return _written("the request", body, allow_nan=False)

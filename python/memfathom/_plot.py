@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from ._results import Estimate
 
 
-def plot_estimate(estimate: Estimate, ax: Optional[Axes]) -> Axes:
-    if ax is None:
-        import matplotlib.pyplot
+def _new_axes() -> Axes:
+    import matplotlib.pyplot
 
-        ax = matplotlib.pyplot.subplots(figsize=(10, 2))[1]
+    axes: Axes = matplotlib.pyplot.subplots(figsize=(10, 2))[1]
+    return axes
+
+
+def plot_estimate(estimate: Estimate, given: Optional[Axes]) -> Axes:
+    ax = _new_axes() if given is None else given
     start = 0.0
     for one in sorted(estimate.components, key=lambda one: -one.bytes):
         ax.barh([0], [one.bytes.gib], left=start, label=f"{one.name} {one.bytes}")

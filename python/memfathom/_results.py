@@ -50,6 +50,7 @@ class Totals:
     first_iteration_allocated_peak: Optional[Bytes] = None
     host_peak: Optional[Bytes] = None
     host_node: Optional[Bytes] = None
+    device_high_on_gpu: Optional[Bytes] = None
 
     @classmethod
     def _read(cls, json_: Json) -> Totals:
@@ -63,6 +64,7 @@ class Totals:
             _size(json_, "first_iteration_allocated_peak_bytes"),
             _size(json_, "host_peak_bytes"),
             _size(json_, "host_node_bytes"),
+            _size(json_, "device_high_on_gpu_bytes"),
         )
 
 
@@ -88,7 +90,7 @@ class Phase:
     iteration: int
     allocated_peak: Bytes
     reserved: Bytes
-    live_at_peak: Mapping[str, Bytes]
+    live_at_peak: Mapping[str, Bytes] = field(hash=False)
 
     @classmethod
     def _read(cls, json_: Json) -> Phase:
@@ -130,7 +132,7 @@ class Suggestion:
     saves: Bytes
     device_peak: Bytes
     fits: bool
-    patch: Json
+    patch: Json = field(hash=False)
 
     @classmethod
     def _read(cls, json_: Json) -> Suggestion:
@@ -155,7 +157,7 @@ class Calibration:
     created: str
     samples: int
     held_out_median_error: Optional[float]
-    environment: Json
+    environment: Json = field(hash=False)
 
     @classmethod
     def _read(cls, json_: Json) -> Calibration:
@@ -342,7 +344,7 @@ class Largest:
     now: Any
     largest: Optional[int]
     device_peak: Optional[Bytes] = None
-    patch: Optional[Json] = None
+    patch: Optional[Json] = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
@@ -353,7 +355,7 @@ class Configuration:
     aim: str
     changes: tuple[str, ...]
     device_peak: Bytes
-    patch: Json
+    patch: Json = field(hash=False)
     yaml: str
 
 

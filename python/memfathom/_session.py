@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Literal, Optional, Union, overload
 
 from . import _library
-from ._errors import Error, UndecidedError
+from ._errors import Error, JobError, UndecidedError
 from ._jobs import Job, request
 from ._results import Charts, Comparison, Estimate, Gpu, Model, Recommendation
 
@@ -106,9 +106,19 @@ class Session:
         >>> [estimate.totals.allocated_peak.gib.__round__(1) for estimate in Session(db=None).estimate_many(sizes)]
         [2.3, 2.3, 2.3]
         """
+        if isinstance(jobs, (str, os.PathLike, Mapping)):
+            raise JobError(f"jobs are several, and this is one {type(jobs).__name__}; put it into a list")
+        if errors not in ("raise", "return"):
+            raise ValueError(f'errors is "{errors}"; it must be "raise" or "return"')
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers is {workers}; it must be at least 1, or None for one per processor")
+        return self._estimates(jobs, workers or os.cpu_count() or 1, errors, keys)
+
+    def _estimates(
+        self, jobs: Iterable[Job], count: int, errors: Literal["raise", "return"], keys: Mapping[str, Any]
+    ) -> Iterator[Union[Estimate, Error]]:
         from concurrent.futures import Future, ThreadPoolExecutor
 
-        count = workers or os.cpu_count() or 1
         remaining = iter(jobs)
 
         def one(job: Job) -> Union[Estimate, Error]:

@@ -8,7 +8,7 @@ win. It is estimated before the first step, compared after it, and the observed 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union, cast
 
 from ._watch import Meter, OnMisfit, Watcher
 
@@ -27,8 +27,9 @@ def job_of(model: Any, args: Any) -> list[Any]:
     adapters = getattr(model, "peft_config", None) or {}
     if adapters:
         # A property of PEFT's models, a method of transformers' models that hold adapters themselves.
-        active = model.active_adapters
-        job.extend(adapters[name] for name in (active() if callable(active) else active))
+        active: Any = model.active_adapters
+        names = cast("list[str]", active() if callable(active) else active)
+        job.extend(adapters[name] for name in names)
     return job
 
 

@@ -158,6 +158,31 @@ TEST_F(CApiTest, ReadsAnOutOfMemoryMessage) {
   memfathom_free(text);
 }
 
+TEST_F(CApiTest, SaysWhetherAJobMayStart) {
+  const auto admit = [&](const json& request) {
+    char* text = nullptr;
+    EXPECT_EQ(memfathom_admit(session_, request.dump().c_str(), &text), MEMFATHOM_OK) << text;
+    const json answer = json::parse(text);
+    memfathom_free(text);
+    EXPECT_EQ(answer["schema"], "memfathom.admission/1");
+    return answer["decision"].get<std::string>();
+  };
+  const json job = json::parse(kJob);
+  EXPECT_EQ(admit({{"job", job}, {"gpu", "h100-80gb"}}), "allow");
+  EXPECT_EQ(
+      admit({{"command",
+              {"python", "train.py", "--model_name_or_path", "meta-llama/Llama-2-7b-hf", "--bf16"}},
+             {"gpu", "t4"}}),
+      "refuse");
+  EXPECT_EQ(admit({{"job", {{"model", job["model"]}, {"training", job["training"]}}}}), "note");
+  char* text = nullptr;
+  for (const char* request : {"{}", R"({"job": {"model": {"preset": "gpt2"}}, "probability": 2})",
+                              R"({"job": {"model": {"preset": "gpt2"}}, "gpus": 0})"}) {
+    EXPECT_EQ(memfathom_admit(session_, request, &text), MEMFATHOM_INPUT) << request;
+    memfathom_free(text);
+  }
+}
+
 TEST_F(CApiTest, AMistakeIsAnErrorObjectWithOneSentence) {
   for (const char* request :
        {"", "{", "[]", "3", "{\"model\": {\"preset\": \"lama\"}}", "{\"jobb\": {}}", "{\"job\": 3}",

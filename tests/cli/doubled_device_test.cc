@@ -121,6 +121,68 @@ TEST_F(DoubledDeviceTest, MarksASampleDisturbedInEveryAttempt) {
   EXPECT_EQ(sample.status_note, "process 99999 started using the device");
 }
 
+#ifdef MEMFATHOM_FAKE_CUPTI
+// CUPTI over the doubled device: every allocation is followed by one that no reading sees.
+class DriverRecordsTest : public DoubledDeviceTest {
+ protected:
+  Outcome profile(std::vector<std::string> options, std::vector<std::string> variables,
+                  const std::string& cases = "") {
+    std::vector<std::string> words{
+        "profile",   "--device", "cuda:0", "--filter", "elementwise/activations/fp32/256MiB",
+        "--timeout", "110",      "-v"};
+    words.insert(words.end(), options.begin(), options.end());
+    variables.insert(variables.end(),
+                     {kDoubled, small_probe(cases), "MEMFATHOM_CUPTI=" MEMFATHOM_FAKE_CUPTI,
+                      "FAKE_CUPTI_TRANSIENT=33554432"});
+    return run(words, variables);
+  }
+  Sample sample() const { return samples().at("elementwise/activations/fp32/256MiB"); }
+};
+
+TEST_F(DriverRecordsTest, APeakBetweenReadingsIsAddedToTheSample) {
+  const std::string file = folder_ + "/allocations.csv";
+  const Outcome sampled = profile({"--no-cupti"}, {});
+  ASSERT_EQ(sampled.exit_code, 0) << sampled.err;
+  const Sample without = sample();
+  EXPECT_EQ(without.device_metric, "mem-get-info");
+  std::filesystem::remove(database());  // two samples of one second have no order
+  const Outcome outcome = profile({"--driver-allocations", file}, {});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Sample with = sample();
+  EXPECT_EQ(with.device_metric, "mem-get-info+cupti");
+  EXPECT_EQ(*with.device_peak, *without.device_peak + 32_MiB);
+  EXPECT_EQ(with.reserved_peak, without.reserved_peak);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("libcufft.so.12 32.00 MiB"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("libmemfathom_cuda.so"));
+  std::ifstream table(file);
+  const std::string text((std::istreambuf_iterator<char>(table)), {});
+  EXPECT_THAT(text, testing::StartsWith("workload,microseconds,before,operation,memory,bytes,"));
+  EXPECT_THAT(text, testing::HasSubstr(",alloc,device,33554432,0x1000000000000000,"
+                                       "\"/cuda/lib64/libcufft.so.12\""));
+}
+
+TEST_F(DriverRecordsTest, WhereCuptiDoesNotRecordPeaksAreSampled) {
+  const Outcome refused = profile({}, {"FAKE_CUPTI_REFUSES=35"});
+  ASSERT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_EQ(sample().device_metric, "mem-get-info");
+  EXPECT_THAT(refused.err,
+              testing::HasSubstr("peaks are sampled every 5 ms: CUPTI cannot record memory "
+                                 "operations: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
+  const Outcome dropped = profile({}, {"FAKE_CUPTI_DROPS=2"});
+  EXPECT_EQ(sample().device_metric, "mem-get-info");
+  EXPECT_THAT(dropped.err, testing::HasSubstr("CUPTI dropped 2 records"));
+}
+
+// A library of profiling tools must not cost a sample.
+TEST_F(DriverRecordsTest, AProbeThatDiesWithCuptiCostsNothingElse) {
+  const Outcome outcome = profile({}, {}, "*'\"driver_records\":true'*) kill -SEGV $$;;\n");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(sample().status, SampleStatus::kOk);
+  EXPECT_EQ(sample().device_metric, "mem-get-info");
+  EXPECT_THAT(outcome.err, testing::HasSubstr("a probe with CUPTI crashed: signal 11"));
+}
+#endif
+
 // The environment cannot decide it, the option can, and its samples are kept apart.
 TEST_F(DoubledDeviceTest, RecordsWhenKernelsAreLoaded) {
   const auto profile_with = [&](std::vector<std::string> more) {

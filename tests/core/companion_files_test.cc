@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 namespace memfathom {
@@ -34,6 +35,27 @@ TEST(CompanionFilesTest, AFolderPerArchitectureIsNotThePrefix) {
       companion_places(Paths{"/usr/lib/x86_64-linux-gnu/libmemfathom.so.0"}, "lib", "module.so"),
       ElementsAre("/usr/lib/x86_64-linux-gnu/module.so", "/usr/bin/module.so",
                   "/usr/lib/memfathom/module.so"));
+}
+
+TEST(CompanionFilesTest, APackageOfPythonIsFoundInTheNewestPythonThatHasIt) {
+  const std::filesystem::path prefix =
+      std::filesystem::path(testing::TempDir()) / "companion_files_prefix";
+  std::filesystem::remove_all(prefix);
+  const auto make = [&](const char* python, const char* file) {
+    const std::filesystem::path folder = prefix / "lib" / python / "site-packages/memfathom_cuda";
+    std::filesystem::create_directories(folder);
+    if (file != nullptr) std::ofstream(folder / file) << "x";
+    return folder;
+  };
+  const auto older = make("python3.9", "module.so"), newer = make("python3.12", "module.so");
+  make("python3.13", nullptr);
+  make("python3.x", "module.so");
+  EXPECT_THAT(python_package_places(Paths{prefix / "bin/memfathom", prefix / "lib/library.so"},
+                                    "memfathom_cuda", "module.so"),
+              ElementsAre(newer / "module.so", older / "module.so"));
+  EXPECT_THAT(python_package_places(Paths{"/nowhere/bin/memfathom"}, "memfathom_cuda", "module.so"),
+              testing::IsEmpty());
+  std::filesystem::remove_all(prefix);
 }
 
 }  // namespace

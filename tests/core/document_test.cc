@@ -125,13 +125,21 @@ TEST(DocumentTest, SyntaxErrorsNameTheLine) {
   EXPECT_THAT(yaml_error(""), HasSubstr("the document is empty"));
 }
 
-TEST(DocumentTest, RefusesPythonConstantsInJson) {
+TEST(DocumentTest, PythonConstantsInJsonAreNumbersThatNoSizeCanBe) {
   const Node node = parse_json(
       R"({"a": [0.0, Infinity, -Infinity, NaN], "NaN": "\\\"NaN Infinity"})", "config.json");
-  for (int i = 1; i < 4; ++i)
-    EXPECT_TRUE(node.at("a").items()[static_cast<std::size_t>(i)].is_null());
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_TRUE(node.at("a").items()[i].is_number());
+    EXPECT_THROW(node.at("a").items()[i].as_int(), Error);
+    EXPECT_THROW(node.at("a").items()[i].as_number(), Error);
+  }
   EXPECT_EQ(node.at("NaN").as_string(), "\\\"NaN Infinity");
   EXPECT_THAT(json_error("[1NaN]"), HasSubstr("not valid JSON"));
+}
+
+TEST(DocumentTest, NoStringOfAFileIsTakenForAPythonConstant) {
+  for (const char* text : {R"({"a": "\u0001NaN"})", R"({"a": "\u0001NaN", "b": NaN})"})
+    EXPECT_EQ(parse_json(text, "config.json").at("a").as_string(), "\x01NaN") << text;
 }
 
 // DeepSpeed accepts comments in JSON, so users write them.

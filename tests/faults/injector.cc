@@ -5,7 +5,7 @@
 //   MEMFATHOM_FAULT_COUNTS=F    appends "NAME COUNT" lines to F when the process ends
 //
 // Calls before main() are left alone: they belong to the loader and to constructors of other
-// people's libraries.
+// people's libraries. MEMFATHOM_FAULT_WALK (walk.h) tries every n within one run.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "walk.h"
 
 namespace {
 
@@ -36,10 +38,25 @@ std::atomic<bool> active{false};
 int chosen = -1;
 long wanted = 0;
 bool persistent = false;
+bool walks = false;
+bool tried = false;  // in a copy
+
+// In the copy the wish is this very call.
+bool walk_fails(Index which, long number) {
+  active = false;
+  const bool is_copy = faults::fails_in_a_copy(number);
+  active = true;
+  if (!is_copy) return false;
+  tried = true;
+  wanted = number;
+  errno = calls[which].error;
+  return true;
+}
 
 bool fails(Index which) {
   if (!active.load(std::memory_order_relaxed)) return false;
   const long number = ++calls[which].count;
+  if (walks && !tried) return which == chosen && walk_fails(which, number);
   if (which != chosen || (persistent ? number < wanted : number != wanted)) return false;
   errno = calls[which].error;
   return true;
@@ -50,16 +67,26 @@ Function real(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
+int index_of(const char* name, std::size_t length) {
+  for (int i = 0; i < kCalls; ++i) {
+    if (std::strncmp(name, calls[i].name, length) == 0 && calls[i].name[length] == '\0') return i;
+  }
+  return -1;
+}
+
 void read_wish() {
+  const faults::Walk walk = faults::read_walk();
+  if (walk.call != nullptr) {
+    chosen = index_of(walk.call, walk.call_length);
+    persistent = walk.persistent;
+    walks = true;
+    return;
+  }
   const char* const wish = std::getenv("MEMFATHOM_FAULT");
   if (wish == nullptr) return;
   const char* const colon = std::strchr(wish, ':');
   if (colon == nullptr) return;
-  for (int i = 0; i < kCalls; ++i) {
-    if (std::strncmp(wish, calls[i].name, static_cast<std::size_t>(colon - wish)) == 0 &&
-        calls[i].name[colon - wish] == '\0')
-      chosen = i;
-  }
+  chosen = index_of(wish, static_cast<std::size_t>(colon - wish));
   char* end = nullptr;
   wanted = std::strtol(colon + 1, &end, 10);
   persistent = *end == '+';
@@ -98,11 +125,6 @@ mode_t mode_of(int flags, std::va_list arguments) {
 
 extern "C" {
 
-// The C library's own, under the names by which it exports them.
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
-
 int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(),
                       void (*rtld_fini)(), void* stack_end) {
   program_main = main;
@@ -111,12 +133,18 @@ int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*f
                                           stack_end);
 }
 
-void* malloc(std::size_t size) noexcept { return fails(kMalloc) ? nullptr : __libc_malloc(size); }
+// Those of the library that is loaded next: the C library, or LeakSanitizer.
+void* malloc(std::size_t size) noexcept {
+  static const auto next = real<void* (*)(std::size_t)>("malloc");
+  return fails(kMalloc) ? nullptr : next(size);
+}
 void* calloc(std::size_t count, std::size_t size) noexcept {
-  return fails(kMalloc) ? nullptr : __libc_calloc(count, size);
+  static const auto next = real<void* (*)(std::size_t, std::size_t)>("calloc");
+  return fails(kMalloc) ? nullptr : next(count, size);
 }
 void* realloc(void* block, std::size_t size) noexcept {
-  return fails(kMalloc) ? nullptr : __libc_realloc(block, size);
+  static const auto next = real<void* (*)(void*, std::size_t)>("realloc");
+  return fails(kMalloc) ? nullptr : next(block, size);
 }
 
 int open(const char* path, int flags, ...) {
@@ -168,6 +196,26 @@ void* mmap64(void* at, std::size_t size, int protection, int flags, int file,
              off64_t offset) noexcept {
   return mmap(at, size, protection, flags, file, offset);
 }
+
+// SQLite's mutexes know the number of the thread that holds them, which is another one in a copy.
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = real<int (*)(pthread_mutex_t*)>("pthread_mutex_lock");
+  if (tried) faults::adopt(*mutex);
+  return next(mutex);
+}
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = real<int (*)(pthread_mutex_t*)>("pthread_mutex_trylock");
+  if (tried) faults::adopt(*mutex);
+  return next(mutex);
+}
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = real<int (*)(pthread_mutex_t*)>("pthread_mutex_unlock");
+  if (tried) faults::adopt(*mutex);
+  return next(mutex);
+}
+
+// A copy has no thread but the one that forked, so a command that walks starts no other.
+int get_nprocs() noexcept { return walks ? 1 : real<int (*)()>("get_nprocs")(); }
 
 pid_t fork() noexcept { return fails(kFork) ? -1 : real<pid_t (*)()>("fork")(); }
 pid_t vfork() noexcept { return fork(); }

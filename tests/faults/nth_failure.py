@@ -26,8 +26,10 @@ PATIENCE = 120  # seconds, for a run of a fraction of one on a busy machine
 
 
 class Command:
-    def __init__(self, name, words, writes=False):
-        self.name, self.words, self.writes = name, words, writes
+    """`silent`: its reader knows that it failed from the code alone. `repeatable`: two runs print the same."""
+
+    def __init__(self, name, words, writes=False, stdin="empty", silent=False, repeatable=True):
+        self.name, self.words, self.writes, self.stdin, self.silent, self.repeatable = name, words, writes, stdin, silent, repeatable
 
 
 def commands():
@@ -36,41 +38,57 @@ def commands():
         Command("batch", ["estimate", "--batch", "jobs.jsonl"]),
         Command("report", ["report", "estimate", "job.json", "--output", "report.html"]),
         Command("merge", ["db", "merge", "other.db"], writes=True),
-        Command("fit", ["fit", "--device", "virtual:blue"], writes=True),
-        Command("calibrate", ["calibrate", "--device", "virtual:blue", "--plan", "quick"], writes=True),
+        Command("fit", ["fit", "--device", "virtual:blue"], writes=True, repeatable=False),
+        Command("calibrate", ["calibrate", "--device", "virtual:blue", "--plan", "quick"], writes=True, repeatable=False),
+        Command("probe", ["__probe"], stdin="request.json", repeatable=False),  # it tells times
     ]
 
 
 class Bench:
     """A folder with the files of all commands, fresh for every run."""
 
-    def __init__(self, program, injector):
+    def __init__(self, program, injector, folder=None):
         self.program, self.injector = program, injector
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="memfathom-faults-"))
+        self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="memfathom-faults-"))
         self.model = self.folder / "model"
         self.model.mkdir()
+        (self.model / "empty").touch()
         (self.model / "job.json").write_text(json.dumps(JOB))
         (self.model / "jobs.jsonl").write_text("".join(json.dumps(JOB) + "\n" for _ in range(3)))
-        self.prepare("other.db", ["calibrate", "--device", "virtual:red"])
-        self.prepare("fit.db", ["calibrate", "--device", "virtual:blue"])
+        self.record_request()
+        self.prepare("other.db", ["calibrate", "--device", "virtual:red", "--plan", "quick"])
+        self.prepare("fit.db", ["calibrate", "--device", "virtual:blue", "--plan", "quick"])
 
     def prepare(self, database, words):
         subprocess.run([self.program, "--db", self.model / database, *words], check=True, capture_output=True,
                        env=self.environment(), timeout=PATIENCE * 5)
+
+    def record_request(self):
+        """What `profile` asks its probe for one workload."""
+        probe, request = self.folder / "probe", self.model / "request.json"
+        probe.write_text(f"#!/bin/sh\ncat > {request}\nexec {self.program} __probe < {request}\n")
+        probe.chmod(0o755)
+        subprocess.run([self.program, "--db", self.folder / "probe.db", "profile", "--device", "virtual:blue", "--filter",
+                        "mlp/w256-d8/fp32/256MiB"], check=True, capture_output=True, timeout=PATIENCE,
+                       env=self.environment(MEMFATHOM_PROBE=str(probe)))
 
     @staticmethod
     def environment(**more):
         kept = {key: value for key, value in os.environ.items() if not key.startswith("MEMFATHOM_")}
         return {**kept, "MEMFATHOM_NVML": "/nonexistent", **more}
 
-    def run(self, command, fault=None, counts=None):
-        """Returns what is wrong with the run, or None."""
+    def lay_out(self, command):
         work = self.folder / "work"
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(self.model, work)
         if command.name == "fit":
             shutil.move(work / "fit.db", work / "test.db")
-        environment = self.environment(LD_PRELOAD=self.injector, XDG_CACHE_HOME=str(work / "cache"))
+        return work
+
+    def run(self, command, fault=None, counts=None, preload=None):
+        """Returns what is wrong with the run, or None."""
+        work = self.lay_out(command)
+        environment = self.environment(LD_PRELOAD=preload or self.injector, XDG_CACHE_HOME=str(work / "cache"))
         if fault:
             environment["MEMFATHOM_FAULT"] = fault
         if counts:
@@ -159,4 +177,5 @@ def main():
     sys.exit(1 if findings else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -52,12 +52,13 @@ def command_of(process):
 
 
 class Cluster:
-    """`nodes` maps the name of a node to the type of its GPU."""
+    """`nodes` maps the name of a node to the types of its GPUs: "a100", "a100,h100"."""
 
-    def __init__(self, folder, nodes, extra=""):
+    def __init__(self, folder, nodes, extra="", gather="jobacct_gather/none"):
         self.folder = pathlib.Path(folder)
         self.nodes = dict(nodes)
         self.extra = extra
+        self.gather = gather
         self.daemons = {}
         self.conf = self.folder / "etc/slurm.conf"
         self.socket = self.folder / "munge/socket"
@@ -77,17 +78,20 @@ class Cluster:
             f"StateSaveLocation={self.folder}/state", f"SlurmdSpoolDir={self.folder}/spool/%n",
             f"SlurmctldLogFile={self.folder}/log/slurmctld", f"SlurmdLogFile={self.folder}/log/slurmd.%n",
             f"SlurmctldPidFile={self.folder}/slurmctld.pid", f"SlurmdPidFile={self.folder}/slurmd.%n.pid",
-            "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "JobAcctGatherType=jobacct_gather/none",
+            "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", f"JobAcctGatherType={self.gather}",
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_CPU", "GresTypes=gpu", "SwitchType=switch/none",
             "MpiDefault=none", "ReturnToService=2", "SlurmdParameters=config_overrides", "SchedulerType=sched/backfill",
             "SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0", "KillWait=2", "MinJobAge=300",
             "SlurmdTimeout=10", "MessageTimeout=30", "JobRequeue=1", "MailProg=/bin/true", self.extra]
         gres = []
-        for (name, gpu), port in zip(self.nodes.items(), ports):
-            device = self.folder / f"dev/{name}-gpu0"
-            device.touch()
-            lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 Gres=gpu:{gpu}:1")
-            gres.append(f"NodeName={name} Name=gpu Type={gpu} File={device}")
+        for (name, types), port in zip(self.nodes.items(), ports):
+            gpus = types.split(",")
+            for number, gpu in enumerate(gpus):
+                device = self.folder / f"dev/{name}-gpu{number}"
+                device.touch()
+                gres.append(f"NodeName={name} Name=gpu Type={gpu} File={device}")
+            lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 "
+                         f"Gres={','.join(f'gpu:{gpu}:1' for gpu in gpus)}")
         lines.append(f"PartitionName=gpu Nodes={','.join(self.nodes)} Default=YES MaxTime=60 State=UP")
         self.conf.write_text("\n".join(lines) + "\n")
         (self.folder / "etc/gres.conf").write_text("\n".join(gres) + "\n")
@@ -114,10 +118,14 @@ class Cluster:
                                      f"--key-file={self.folder}/munge/key", f"--log-file={self.folder}/log/munged",
                                      f"--pid-file={self.folder}/munge/pid", f"--seed-file={self.folder}/munge/seed"])
         self.wait_for(lambda: self.socket.exists(), "munged's socket")
+        self.start_accounting()
         self.start_controller()
         for name in self.nodes:
             self.start_node(name)
         self.wait_for(lambda: self.states() == {name: "idle" for name in self.nodes}, "all nodes idle")
+
+    def start_accounting(self):
+        """Nothing; accounting.AccountedCluster keeps records."""
 
     def states(self):
         done = self.run(["sinfo", "-h", "-N", "-o", "%N %T"], check=False)

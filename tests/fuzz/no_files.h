@@ -14,7 +14,7 @@ class NoFiles final : public ModelFiles {
   std::vector<StoredTensor> stored_tensors(const std::filesystem::path&) const override {
     return {};
   }
-  Trace trace(const std::filesystem::path&) const override { refuse(); }
+  Trace trace(const std::filesystem::path&, const TraceSizes&) const override { refuse(); }
 
  private:
   [[noreturn]] static void refuse() { throw Error(ErrorKind::kInput, "no files are opened here"); }

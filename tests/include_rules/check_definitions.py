@@ -12,6 +12,9 @@ import sys
 
 FOLDERS = ["api", "benchmarks", "cli", "core", "db", "estimator", "fitter", "include", "kernels", "profiler"]
 
+# Two implementations of the same classes, of which a build of the CPU module has one (kernels/devices/cpu/CMakeLists.txt).
+ALTERNATIVES = ["kernels/devices/cpu/libraries/", "kernels/devices/cpu/portable/"]
+
 # What does not count as code: comments, strings (raw ones first) and characters, preprocessor lines with their continuations.
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*',
@@ -56,6 +59,11 @@ def definitions(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def is_alternative(places: list[str]) -> bool:
+    """Whether these are one definition in each of the alternatives."""
+    return len(places) == len(ALTERNATIVES) and all(sum(at.startswith(folder) for at in places) == 1 for folder in ALTERNATIVES)
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     places: dict[str, list[str]] = {}
@@ -65,7 +73,7 @@ def main() -> int:
                 continue
             for name, line in definitions(file.read_text(encoding="utf-8")):
                 places.setdefault(name, []).append(f"{file.relative_to(root).as_posix()}:{line}")
-    twice = {name: at for name, at in places.items() if len(at) > 1}
+    twice = {name: at for name, at in places.items() if len(at) > 1 and not is_alternative(at)}
     for name, at in sorted(twice.items()):
         print(f"{name} has {len(at)} definitions: {', '.join(at)}; rename one, or put it into an anonymous namespace")
     print(f"{len(places)} types, {len(twice)} defined more than once")

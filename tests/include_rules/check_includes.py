@@ -37,7 +37,7 @@ LIBRARIES = [
     (r"yaml-cpp/", r"^core/parse_yaml\.cc$", "yaml-cpp only in core/parse_yaml.cc"),
     (r"CLI/", r"^cli/", "CLI11 only in cli"),
     (r"httplib", r"^serve/", "cpp-httplib only in serve"),
-    (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/", "oneDNN and FFTW only in kernels/devices/cpu"),
+    (r"(oneapi/|dnnl|fftw3)", r"^kernels/devices/cpu/libraries/", "oneDNN and FFTW only in kernels/devices/cpu/libraries"),
 ]
 
 # Text from outside is parsed with bounds of size and depth: parse_json, or parse_json_value where locations are not needed.

@@ -10,8 +10,8 @@ import sys
 
 ROOT = pathlib.Path()
 
-# Makers that no row of families.h has because code chooses them: by target.stack.library, and by the name of a preset.
-MAKERS_WITHOUT_A_ROW = {"make_litgpt", "make_vggt"}
+# Makers that no row of families.h has because code chooses them, by target.stack.library.
+MAKERS_WITHOUT_A_ROW = {"make_litgpt"}
 
 # Sources whose options several commands have, and the pages that name them. `recommend` and the others refer to
 # estimate's page for the flags of a job.

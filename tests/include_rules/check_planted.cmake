@@ -36,7 +36,7 @@ plant(profiler/b.cc "#ifdef MEMFATHOM_CUDA" "CUDA present or absent is a choice 
 plant(kernels/memory/a.cc "#include \"kernels/framework/tensor/tensor.h\"" "kernels/memory may include core, kernels/memory only")
 plant(kernels/framework/ops/b.cc "#include \"kernels/devices/dry/dry_device.h\"" "kernels/framework may include core")
 plant(estimator/models/blocks/a.cc "#include \"estimator/models/families/families.h\"" "estimator/models/blocks may include core")
-plant(kernels/devices/dry/a.cc "#include <fftw3.h>" "oneDNN and FFTW only in kernels/devices/cpu")
+plant(kernels/devices/cpu/a.cc "#include <fftw3.h>" "oneDNN and FFTW only in kernels/devices/cpu/libraries")
 plant(db/c.cc "auto a = nlohmann::json::parse(text)" "JSON is parsed by parse_json or parse_json_value")
 plant(cli/c.cc "nlohmann::ordered_json::sax_parse(text, &events)" "JSON is parsed by parse_json or parse_json_value")
 set(families estimator/models/families)

@@ -3,12 +3,14 @@
     MEMFATHOM_NVML=FAKE python3 pytorch_probe_test.py PROBE
 """
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -17,7 +19,7 @@ GIB = 1 << 30
 
 
 sys.path.insert(0, os.path.dirname(PROBE))
-from pytorch_probe import device, environment as environments, meters, nvml, ranks  # noqa: E402
+from pytorch_probe import cupti, device, environment as environments, meters, nvml, ranks  # noqa: E402
 
 
 def run_probe(request, **options):
@@ -179,6 +181,86 @@ class NvmlTest(unittest.TestCase):
         self.assertEqual(meter.disturbed, "process 8 started using the device")
 
 
+@unittest.skipUnless("MEMFATHOM_FAKE_CUPTI" in os.environ, "CUPTI's headers were not found when the tests were built")
+class CuptiTest(unittest.TestCase):
+    """The same situations as DriverActivityTest of driver_activity_test.cc."""
+    MIB = 1 << 20
+
+    def setUp(self):
+        path = os.environ["MEMFATHOM_FAKE_CUPTI"]
+        self.library = ctypes.CDLL(path)
+        os.environ["MEMFATHOM_CUPTI"] = path
+
+    def note(self, operation, address, size, source=b"/cuda/libcudnn.so.9"):
+        self.library.fake_cupti_note(operation, 3, ctypes.c_uint64(address), ctypes.c_uint64(size), source)
+
+    def record_some(self, gpu=0):
+        activity = cupti.Activity(gpu)
+        activity.mark()
+        self.note(1, 100, self.MIB)
+        self.note(1, 200, 2 * self.MIB)
+        self.note(2, 100, 0)
+        self.note(1, 300, 3 * self.MIB, b"/cuda/libcufft.so.12")
+        activity.mark()
+        return activity.finish()
+
+    def test_records_operations_with_times_and_modules(self):
+        self.note(1, 50, self.MIB)  # before the recording
+        driver = self.record_some()
+        self.assertEqual((driver["missing"], driver["dropped"]), ("", 0))
+        self.assertEqual([record[1:3] + record[4:] for record in driver["records"]],
+                         [[True, 3, 100, self.MIB], [True, 3, 200, 2 * self.MIB], [False, 3, 100, 0], [True, 3, 300, 3 * self.MIB]])
+        self.assertEqual(driver["modules"][driver["records"][3][3]], "/cuda/libcufft.so.12")
+        times = [record[0] for record in driver["records"]]
+        self.assertTrue(driver["marks"][0] < times[0] < times[3] < driver["marks"][1])
+        json.dumps(driver)
+
+    def test_reads_every_buffer_also_on_another_thread(self):
+        for settings in ({"FAKE_CUPTI_CAPACITY": "1"}, {"FAKE_CUPTI_CAPACITY": "1", "FAKE_CUPTI_THREAD": "1"}):
+            with environment(**settings):
+                self.assertEqual(len(self.record_some()["records"]), 4)
+
+    def test_records_of_older_versions_have_no_module(self):
+        with environment(FAKE_CUPTI_VERSION="23"):
+            driver = self.record_some()
+        self.assertEqual([record[3] for record in driver["records"]], [-1] * 4)
+        self.assertEqual(driver["records"][3][5], 3 * self.MIB)
+
+    def test_stream_ordered_memory_is_that_of_a_pool(self):
+        activity = cupti.Activity(0)
+        self.library.fake_cupti_note(1, 0x103, ctypes.c_uint64(100), ctypes.c_uint64(self.MIB), None)
+        self.assertEqual([record[2] for record in activity.finish()["records"]], [8])
+
+    def test_other_gpus_are_not_recorded(self):
+        self.assertEqual(self.record_some(gpu=1)["records"], [])
+
+    def test_says_why_nothing_is_recorded(self):
+        for settings, why in (({"FAKE_CUPTI_REFUSES": "35"},
+                               "CUPTI cannot record memory operations: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
+                              ({"FAKE_CUPTI_REFUSES": "33"}, "CUPTI cannot record memory operations: an unknown error"),
+                              ({"FAKE_CUPTI_VERSION": "140000"}, "CUPTI has version 140000"),
+                              ({"MEMFATHOM_CUPTI": "/nowhere/libcupti.so"}, "cannot be loaded"),
+                              ({"MEMFATHOM_CUPTI": os.environ["MEMFATHOM_NVML"]}, "lacks a function")):
+            with self.subTest(settings), environment(**settings):
+                driver = self.record_some()
+                self.assertIn(why, driver["missing"])
+                self.assertEqual(driver["records"], [])
+
+    def test_counts_dropped_and_incomplete_records(self):
+        with environment(FAKE_CUPTI_DROPS="5"):
+            self.assertEqual(self.record_some()["dropped"], 5)
+        with environment(FAKE_CUPTI_INVALID="1"):
+            driver = self.record_some()
+        self.assertEqual((len(driver["records"]), driver["dropped"]), (3, 1))
+
+    def test_every_reading_is_marked(self):
+        stages = meters.Stages(meters.RssMeter())
+        activity = cupti.Activity(0)
+        stages.follow(activity)
+        stages.read("context")
+        self.assertEqual(len(activity.finish()["marks"]), len(stages.readings))
+
+
 class RanksTest(unittest.TestCase):
     @staticmethod
     def result(*readings, **more):
@@ -245,6 +327,26 @@ class ProtocolTest(unittest.TestCase):
         kept = b"x" * (64 << 20)
         stages.read("tensors")
         self.assertGreater(stages.peak(), len(kept) // 2)
+
+    def test_the_sampler_goes_on_after_a_refused_reading(self):
+        class Meter:
+            readings, last = 0, threading.Event()
+
+            def used(self):
+                self.readings += 1
+                if self.readings == 2:
+                    raise nvml.NvmlRefusal("nvmlDeviceGetMemoryInfo_v2", 999)
+                if self.readings == 3:
+                    self.last.set()
+                return self.readings
+
+        meter = Meter()
+        stages = meters.Stages(meter)
+        stages.thread.start()
+        self.assertTrue(meter.last.wait(30))
+        stages.done.set()
+        stages.thread.join()
+        self.assertGreaterEqual(stages.peak(), 2)
 
     def test_modules_of_the_current_directory_are_not_imported(self):
         with tempfile.TemporaryDirectory() as folder:

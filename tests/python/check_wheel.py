@@ -13,7 +13,7 @@ from pathlib import Path
 
 MAX_BYTES = 8_000_000
 # Every library that python/dependencies/CMakeLists.txt builds, and nothing with a licence that asks for more than its text.
-BUNDLED = {"ceres", "cli11", "eigen", "fmt", "nlohmann-json", "sqlitecpp", "yaml-cpp", "zlib"}
+BUNDLED = {"ceres", "cli11", "eigen", "fmt", "nlohmann-json", "sqlitecpp", "tomlplusplus", "yaml-cpp", "zlib"}
 SYSTEM = {
     "libc.so.6",
     "libm.so.6",
@@ -59,13 +59,14 @@ def check(wheel: Path) -> list[str]:
         expect("memfathom/py.typed" in names, "py.typed is missing")
         program = [name for name in names if name.endswith(".data/scripts/memfathom")]
         library = [name for name in names if name.endswith(".data/data/lib/libmemfathom.so.0")]
-        expect(len(program) == 1 and len(library) == 1, "the program or the library is missing")
+        module = [name for name in names if name.endswith(".data/data/lib/memfathom/libmemfathom_cpu.so")]
+        expect(len(program) == len(library) == len(module) == 1, "the program, the library or the CPU module is missing")
         stray = [name for name in names if not re.match(r"memfathom(-[0-9.]+\.(data|dist-info))?/", name)]
         expect(not stray, f"stray files: {stray}")
         binaries = [
             name for name in names if Path(folder, name).is_file() and Path(folder, name).read_bytes()[:4] == b"\x7fELF"
         ]
-        expect(sorted(binaries) == sorted(program + library), f"binaries: {binaries}")
+        expect(sorted(binaries) == sorted(program + library + module), f"binaries: {binaries}")
         newest = (0, 0)
         for name in binaries:
             dynamic = subprocess.run(

@@ -80,7 +80,75 @@ class ObjectsTest(unittest.TestCase):
             self.session.estimate({"colour": "red"})
 
 
+class Number:
+    """A number of numpy or torch: no int, no float."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return float(self.value)
+
+
+class Index(Number):
+    def __index__(self):
+        return int(self.value)
+
+
+class MistakesTest(unittest.TestCase):
+    """What Python lets people write and a job cannot be: one sentence each, and no figure."""
+
+    def refused(self, sentence, *job, **keys):
+        with self.assertRaisesRegex(JobError, sentence):
+            request(job[0] if job else None, keys, {})
+
+    def test_no_number(self):
+        for value in (float("inf"), float("nan")):
+            self.refused("infinite or not a number", model="gpt2", batch_size=value)
+            self.refused(
+                "the job's training has a number", {"model": {"preset": "gpt2"}, "training": {"batch_size": value}}
+            )
+
+    def test_what_contains_itself(self):
+        job, files = {}, []
+        job["model"] = job
+        files.append(files)
+        self.refused("contains itself", job)
+        self.refused("contains itself", files)
+
+    def test_what_json_has_not(self):
+        self.refused("keys must be str", {("a", "b"): 1})
+
+    def test_no_path(self):
+        self.refused("empty text", "")
+        self.refused("zero byte", "a\0b")
+
+    def test_one_job_where_several_are_wanted(self):
+        for jobs in ("model: {preset: gpt2}", {"model": {"preset": "gpt2"}}, Path("job.yaml")):
+            with self.assertRaisesRegex(JobError, "put it into a list"):
+                Session(db=None).estimate_many(jobs)
+        with self.assertRaisesRegex(ValueError, "workers is -1"):
+            Session(db=None).estimate_many([], workers=-1)
+        with self.assertRaisesRegex(ValueError, 'errors is "ignore"'):
+            Session(db=None).estimate_many([], errors="ignore")
+
+
 class RequestTest(unittest.TestCase):
+    def test_numbers_of_numpy_are_numbers(self):
+        sent = json.loads(request({"training": {"batch_size": Index(4)}}, {"batch_size": Index(8), "label_smoothing": Number(0.5)}, {}))
+        self.assertEqual(sent["set"], {"training.batch_size": 8, "training.label_smoothing": 0.5})
+        self.assertEqual(json.loads(sent["files"][0]["text"]), {"training": {"batch_size": 4}})
+
+    def test_a_gpu_and_a_model_of_the_lists_may_be_given_as_they_are(self):
+        session = Session(db=None, live_gpus=False)
+        gpu = next(one for one in session.gpus() if one.name == "rtx-4090")
+        model = next(one for one in session.models() if one.name == "gpt2")
+        self.assertTrue(session.fits(model=model, gpu=gpu, sequence_length=64))
+
+    def test_files_may_come_from_a_generator(self):
+        files = json.loads(request((one for one in ("a.yaml", Path("b.json"))), {}, {}))["files"]
+        self.assertEqual(files, ["a.yaml", "b.json"])
+
     def test_short_keys_get_their_section(self):
         sent = json.loads(
             request(None, {"model": "gpt2", "batch_size": 2, "gpu": "rtx-4090", "zero_stage": None}, {"explain": None})

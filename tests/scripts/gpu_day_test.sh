@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # scripts/gpu-day from beginning to end on the doubled CUDA device: every step is tried, and the archive holds what it should.
-#   gpu_day_test.sh GPU_DAY BUILD DOUBLED_MODULE
+#   gpu_day_test.sh GPU_DAY BUILD DOUBLED_MODULE [FAKE_CUPTI]
 set -euo pipefail
 gpu_day=$1
-export MEMFATHOM_BUILD=$2 MEMFATHOM_CUDA_MODULE=$3 MEMFATHOM_NVML=/nonexistent
+export MEMFATHOM_BUILD=$2 MEMFATHOM_CUDA_MODULE=$3 MEMFATHOM_NVML=/nonexistent MEMFATHOM_CUPTI=${4:-/nonexistent}
+driver=1  # without CUPTI's headers there is no double of it, and the step says that it recorded nothing
+[ -z "${4:-}" ] || driver=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -42,7 +44,7 @@ code=0
 [ "$code" = 1 ] || { cat "$folder/said"; echo "gpu-day ended with $code"; exit 1; }
 tar -C "$folder" -xzf "$folder"/memfathom-gpu-day-*.tar.gz
 expected='environment 0|status 0|selftest 0|tests 0|memcheck 0|racecheck 9|initcheck 124|synccheck 0|bench 0|calibrate 1|fit 1'
-expected+='|eager 0|pytorch 1|history 0|shapes 0|snapshot 0|docker 0|check 0'
+expected+="|eager 0|driver $driver"'|pytorch 1|history 0|shapes 0|snapshot 0|docker 0|check 0'
 got=$(grep -v -e '^nvidia-smi' -e '^namespace' "$folder/steps.tsv" | tr '\t' ' ' | paste -sd'|')
 [ "$got" = "$expected" ] || { echo "steps: $got"; cat "$folder"/*.err; exit 1; }
 grep -q '"gpu": "Doubled A100"' "$folder/status.txt"
@@ -50,6 +52,7 @@ grep -q '"benchmarks"' "$folder/bench.json"
 grep -q '"workload": "elementwise/activations/fp32/256MiB"' "$folder/calibrate.txt"
 grep -q '"status": "ok"' "$folder/calibrate.txt"
 grep -q 'libstdc++' "$folder/environment.txt"
+[ "$driver" = 1 ] || grep -q ',alloc,device,.*libmemfathom_cuda.so' "$folder/driver.csv"
 grep -q 'some/image scripts/gpu-day' "$folder/docker.txt"
 grep -q snapshot "$folder/snapshot.pickle"
 grep -q '"recorded_allocations": [1-9]' "$folder/history.txt"
@@ -61,9 +64,10 @@ grep -q '^| racecheck | not shown: exit code 9' "$folder/README.md"
 grep -q '^| initcheck | not shown: stopped after 1 s' "$folder/README.md"
 grep -q 'no measurement' "$folder/README.md"
 grep -q '^== racecheck | not shown' "$folder/said"
-# Ours, lazy and eager, and in a namespace of process ids where that is allowed; and three that say they are PyTorch's.
-samples=5
-! grep -q '^namespace.0' "$folder/steps.tsv" || samples=6
+# Ours, lazy, eager and with the driver's records, and in a namespace of process ids where that is allowed; and three that say
+# they are PyTorch's.
+samples=6
+! grep -q '^namespace.0' "$folder/steps.tsv" || samples=7
 "$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q "samples *$samples"
 ! "$gpu_day" --device 2>/dev/null
 ! "$gpu_day" --frobnicate 2>/dev/null

@@ -69,6 +69,8 @@ def check_answers(program, served):
     assert json.loads(expect(served, 200, "POST", "/api/compare", JOB))["schema"] == "memfathom.compare/1"
     assert json.loads(expect(served, 200, "POST", "/api/oom", {"text": "CUDA out of memory. Tried to allocate 2.00 GiB."}))["tried_bytes"] == 2 << 30
     assert json.loads(expect(served, 200, "GET", "/api/status"))["schema"] == "memfathom.status/1"
+    listed = json.loads(expect(served, 200, "GET", "/api/calibrations"))["calibrations"]
+    assert "a100-40gb/pytorch" in [one["name"] for one in listed]
     described = json.loads(expect(served, 200, "GET", "/api/openapi.json"))
     for path, methods in described["paths"].items():
         for method in methods:

@@ -3,18 +3,20 @@
 kind of file, follows sliders, applies advice, round-trips its link, speaks Chinese, has a dark side and a narrow one, and shows
 what the program says. No request may leave it and nothing may be written to its console.
 
-MEMFATHOM_AXE names axe.min.js of axe-core (PyPI: axe-core-python): then its rules of WCAG 2.1 A and AA are checked too."""
+Where web/fetch-axe has fetched axe-core (or MEMFATHOM_AXE names its axe.min.js), its rules of WCAG 2.1 A and AA are checked in every
+state of the page."""
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from webdriver import Browser  # noqa: E402
+from export_checks import ExportChecks  # noqa: E402
+from hostile_checks import HostileChecks  # noqa: E402
+from page import Page  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/readers"
@@ -28,58 +30,11 @@ TRACE = [{"schema": "memfathom.trace/1", "precision": "fp32"}] + [event for iter
     {"op": "free", "id": 2 * iteration + 1, "phase": "backward", "iteration": iteration}, {"op": "free", "id": 2 * iteration, "phase": "backward", "iteration": iteration})]
 
 
-class PageCheck:
-    def __init__(self, page, program, pictures, jobs):
-        self.url = page.resolve().as_uri() if page.suffix == ".html" else str(page)
-        self.program = program
-        self.pictures = pictures
-        self.jobs = jobs
-        self.home = tempfile.mkdtemp(prefix="memfathom-page-")
-        self.environment = {"PATH": os.environ["PATH"], "HOME": self.home, "MEMFATHOM_CUDNN_PLANNER": "/nonexistent"}
-        self.browser = Browser()
-        self.done = []
+ALL = ("loads sliders timeline advice link files config oom trace hostile_file hostile_link chinese dark narrow keyboard exports equals_the_program "
+       "stays_responsive restless quiet axe large_trace giants")
 
-    def native(self, words, stdin=None):
-        """The program's JSON, in an empty home without cuDNN: no database, no cache, fitted workspaces, as in the page."""
-        ran = subprocess.run([self.program, *words, "--format", "json"], input=stdin, capture_output=True, text=True, cwd=self.home, check=False,
-                             env=self.environment)
-        assert ran.returncode in (0, 1), ran.stderr
-        return json.loads(ran.stdout)
 
-    def peak(self):
-        return int(self.browser.script("return document.getElementById('device-peak').dataset.bytes"))
-
-    def status(self):
-        return self.browser.script("return document.getElementById('status').dataset.status")
-
-    def settle(self, action):
-        """Does something that changes the job, and waits for its answer."""
-        before = self.browser.script("return document.body.dataset.shown ?? ''")
-        action()
-        self.browser.wait("(document.body.dataset.shown ?? '') !== arguments[0] && !document.getElementById('verdict').classList.contains('stale')", before)
-
-    def set_control(self, key, value):
-        self.settle(lambda: self.browser.script(
-            "const field = document.getElementById('control-' + arguments[0]);"
-            "if (field.tagName === 'SELECT') { field.value = arguments[1]; field.dispatchEvent(new Event('change')); }"
-            "else { const number = field.parentElement.querySelector('[type=number]'); number.value = arguments[1]; number.dispatchEvent(new Event('change')); }",
-            key, value))
-
-    def choose(self, box, name):
-        self.browser.click(f"#{box}-input")
-        self.browser.script(f"document.getElementById('{box}-input').value = ''")
-        self.settle(lambda: self.browser.type(f"#{box}-input", name + "\ue007"))
-
-    def open(self, fragment=""):
-        self.browser.open("about:blank")
-        self.browser.open(self.url + fragment)
-        self.browser.wait("document.getElementById('device-peak')")
-
-    def drop(self, name, text):
-        """A real drop event with a file."""
-        self.browser.script("const transfer = new DataTransfer(); transfer.items.add(new File([arguments[1]], arguments[0]));"
-                            "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true}));", name, text)
-
+class PageCheck(ExportChecks, HostileChecks, Page):
     def check(self, name):
         start = time.monotonic()
         getattr(self, f"check_{name}")()
@@ -170,18 +125,12 @@ class PageCheck:
         answer = self.native(command[1:])
         assert self.peak() == answer["totals"]["device_peak_bytes"], command
 
-    def command(self):
-        self.browser.click("#export-command")
-        self.browser.wait("document.getElementById('export-text').textContent.startsWith('memfathom')")
-        import shlex
-        return shlex.split(self.browser.script("return document.getElementById('export-text').textContent"))
-
     def check_oom(self):
         self.open()
         self.drop("train.log", OOM)
         self.browser.wait("!document.getElementById('oom').hidden")
         self.settle(lambda: self.browser.click("#oom-use"))
-        assert "24258MiB" in self.browser.script("return document.getElementById('gpu-input').value")
+        assert "23.69 GiB" in self.browser.script("return document.getElementById('gpu-input').value")
         self.browser.script("document.getElementById('paste').value = arguments[0]", OOM)
         self.browser.script("document.getElementById('paste-box').open = true")
         self.browser.click("#read-paste")
@@ -194,19 +143,14 @@ class PageCheck:
         answer = self.native(["estimate", "--set", "model.trace=step.jsonl", "--gpu", "rtx-4090"])
         assert self.peak() == answer["totals"]["device_peak_bytes"]
 
-    def check_hostile_file(self):
-        self.open()
-        for name, text in (("config.json", "{" * 5000), ("x.yaml", "<script>document.title = 'taken'</script>: 1"), ("<img src=x onerror=alert(1)>.json", '{"model_type": "<b>"}')):
-            self.drop(name, text)
-            self.browser.wait("document.getElementById('status').dataset.status === 'refused'")
-            assert self.browser.script("return document.querySelectorAll('#verdict script, #verdict img, #files img').length") == 0
-            self.set_control("batch_size", 2)
-
     def check_chinese(self):
         self.open()
-        self.browser.script("const field = document.getElementById('language'); field.value = 'zh'; field.dispatchEvent(new Event('change'));")
+        self.speak("zh")
         text = self.browser.script("return document.body.innerText")
         assert "放不下" in text and "激活值" in text and "优化器" in text
+        assert "每条 2048 个 token" in text and "rank 为 16 的 LoRA" in text
+        english = self.browser.script("return [...document.querySelectorAll('#remarks li')].map((e) => e.textContent).filter((t) => /[a-z]+ [a-z]+ [a-z]+ [a-z]+/.test(t))")
+        assert english == [], english
         assert self.browser.script("return document.documentElement.lang") == "zh-CN"
         self.browser.wait("document.body.dataset.settled", seconds=180)
         self.browser.screenshot(self.pictures / "page-chinese.png")
@@ -230,43 +174,36 @@ class PageCheck:
         self.browser.screenshot(self.pictures / "page-390.png")
         self.browser.resize(1280, 1000)
 
-    def check_keyboard(self):
-        """Everything is reached with Tab, and every stop has a name."""
-        self.open()
-        nameless = self.browser.script(
-            "return [...document.querySelectorAll('button, input, select, textarea, a[href], summary, [tabindex=\"0\"]')].filter((e) => e.offsetParent !== null)"
-            ".filter((e) => !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML.slice(0, 120))")
-        assert nameless == [], nameless
-        self.choose("model", "gpt2-medium")
-        assert self.browser.script("return document.getElementById('model-input').value") == "gpt2-medium"
-
     def check_axe(self):
+        """Every state of the page, in both languages and both colours."""
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            for language in ("en", "zh"):
+                self.open()
+                self.speak(language)
+                self.settled()
+                self.browser.script("for (const details of document.querySelectorAll('details')) details.open = true")
+                self.accessible()  # with advice
+                self.settle(lambda: self.browser.click("#advice [data-patch=combination]"))
+                self.browser.click("#export-command")
+                self.settled()
+                self.accessible()  # applied, and it fits
+                self.browser.click("#gpu-input")
+                self.accessible()  # a list is open
+                self.drop("train.log", OOM)
+                self.browser.wait("!document.getElementById('oom').hidden")
+                self.drop("nothing.json", "{")
+                self.browser.wait("!document.getElementById('drop-problem').hidden")
+                self.accessible()  # an error message, and a file that is none
+                self.browser.script("location.hash = arguments[0]", self.fragment({"job": {"model": {"preset": "gpt2"}}}))
+                self.browser.wait("document.getElementById('status').dataset.status === 'refused'")
+                self.accessible()  # a job that cannot be answered
+        self.browser.resize(390, 844)
         self.open()
-        self.browser.wait("document.body.dataset.settled", seconds=180)
+        self.settled()
         self.accessible()
-
-    def accessible(self):
-        axe = os.environ.get("MEMFATHOM_AXE")
-        if not axe:
-            return
-        self.browser.script(pathlib.Path(axe).read_text())
-        found = self.browser.script_async("const done = arguments[arguments.length - 1]; axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}).then((r) => done(r.violations.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 160) + ' | ' + n.any.map((a) => a.message).join(';'))])));")
-        assert found == [], json.dumps(found, indent=1)
-
-    def check_exports(self):
-        self.open()
-        for key in ("yaml", "json"):
-            self.browser.click(f"#export-{key}")
-            self.browser.wait("document.getElementById('export-text').textContent.length > 50")
-        shown = json.loads(self.browser.script("return document.getElementById('export-text').textContent"))
-        assert shown["totals"]["device_peak_bytes"] == self.peak()
-        self.browser.click("#export-yaml")
-        yaml = self.browser.wait("document.getElementById('export-text').textContent.includes('model:') && document.getElementById('export-text').textContent")
-        pathlib.Path(self.home, "exported.yaml").write_text(yaml)
-        assert self.native(["estimate", "exported.yaml"])["totals"]["device_peak_bytes"] == self.peak()
-        assert self.native(self.command()[1:])["totals"]["device_peak_bytes"] == self.peak()
-        self.browser.click("#export-link")
-        self.browser.wait("document.getElementById('export-text').textContent.includes('#1')")
+        self.browser.resize(1280, 1000)
+        self.browser.prefer("light")
 
     def check_equals_the_program(self):
         """What stands in the page for so many jobs is what the program prints: totals, verdict, every component."""
@@ -279,10 +216,7 @@ class PageCheck:
         self.open()
         for job, answer in answered:
             job.pop("id")
-            fragment = self.browser.script_async(
-                "const done = arguments[1]; const state = {job: arguments[0], files: [], command: null, set: {}};"
-                "const stream = new Blob([JSON.stringify(state)]).stream().pipeThrough(new CompressionStream('deflate-raw'));"
-                "new Response(stream).arrayBuffer().then((b) => done('#1' + btoa(String.fromCharCode(...new Uint8Array(b))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')));", job)
+            fragment = self.fragment({"job": job, "files": [], "command": None, "set": {}})
             self.settle(lambda: self.browser.script("location.hash = arguments[0]", fragment))
             shown = self.browser.script(
                 "const bytes = (id) => Number(document.getElementById(id).dataset.bytes);"
@@ -314,8 +248,7 @@ class PageCheck:
                 if not url.startswith(("blob:", "data:", "about:", "chrome", "file:")):
                     requests.add(url)
         assert not requests, requests
-        complaints = [entry["message"] for entry in self.browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-        assert complaints == [], complaints
+        self.quiet()
         blocked = self.browser.script_async("const done = arguments[0]; fetch('http://127.0.0.1:9/').then(() => done('sent'), (error) => done(String(error)));")
         assert "Failed to fetch" in blocked
         assert any("Content Security Policy" in entry["message"] for entry in self.browser.log("browser")), "fetch was not refused by the policy"
@@ -331,10 +264,10 @@ def main():
         print("left out: chromedriver is not installed (Debian: chromium-driver)")
         return 77
     pictures.mkdir(parents=True, exist_ok=True)
-    check = PageCheck(page, os.path.abspath(program), pictures, jobs)
+    check = PageCheck(page.resolve().as_uri(), os.path.abspath(program), pictures, jobs)
     failed = False
     try:
-        names = os.environ.get("MEMFATHOM_PAGE_CHECKS", "loads sliders timeline advice link files config oom trace hostile_file chinese dark narrow keyboard axe exports equals_the_program stays_responsive quiet").split()
+        names = os.environ.get("MEMFATHOM_PAGE_CHECKS", ALL).split()
         for name in names:
             try:
                 check.check(name)
@@ -342,9 +275,9 @@ def main():
                 failed = True
                 print(f"  {name}: FAILED: {error!r}", flush=True)
     finally:
-        check.browser.close()
-        shutil.rmtree(check.home)
+        check.close()
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -67,21 +67,28 @@ class Browser:
             time.sleep(0.03)
         raise AssertionError(f"{condition} did not come true within {seconds} s")
 
+    def command(self, name, parameters):
+        """A command of Chrome's DevTools."""
+        return self.call("POST", self.path("goog/cdp/execute"), {"cmd": name, "params": parameters})
+
+    def keys(self, text):
+        """Keys pressed one after the other, whatever has the focus."""
+        strokes = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        self.call("POST", self.path("actions"), {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
+
     def resize(self, width, height):
         # Headless windows have a least width; the device metrics have none.
-        self.call("POST", self.path("goog/cdp/execute"), {"cmd": "Emulation.setDeviceMetricsOverride",
-                  "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}})
+        self.command("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
     def prefer(self, scheme):
-        self.call("POST", self.path("goog/cdp/execute"), {"cmd": "Emulation.setEmulatedMedia",
-                  "params": {"features": [{"name": "prefers-color-scheme", "value": scheme}]}})
+        self.command("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
     def screenshot(self, path, full=True):
         parameters = {"format": "png", "captureBeyondViewport": full}
         if full:
             width, height = self.script("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
             parameters["clip"] = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
-        data = self.call("POST", self.path("goog/cdp/execute"), {"cmd": "Page.captureScreenshot", "params": parameters})["data"]
+        data = self.command("Page.captureScreenshot", parameters)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

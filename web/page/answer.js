@@ -3,7 +3,7 @@ import {colourOf} from './charts.js';
 import {html, svg, table} from './dom.js';
 import {formatBytes, formatCount, formatPercent} from './format.js';
 import {flattened} from './job.js';
-import {componentName, say, translated} from './text.js';
+import {componentName, jobLine, say, translated} from './text.js';
 
 const shownAdvice = 4;
 const signs = {fits: '✓', tight: '!', does_not_fit: '✕', undecided: '?', unknown: '·'};
@@ -32,7 +32,7 @@ export function showVerdict(host, answer) {
     html('p', {class: 'status', id: 'status', 'data-status': status}, html('span', {class: 'sign', 'aria-hidden': 'true'}, signs[status]), html('strong', {}, say(status))),
     html('p', {class: 'big'}, bytesElement('span', totals.device_peak_bytes, {id: 'device-peak'}),
       available ? html('small', {}, ` ${say('ofAvailable', formatBytes(available), verdict.card ?? say('gpu'))}`) : null),
-    html('p', {}, details.join(' · ')), figures, html('p', {class: 'dim', id: 'job-line'}, answer.job ?? ''));
+    html('p', {}, details.join(' · ')), figures, html('p', {class: 'dim', id: 'job-line'}, jobLine(answer.job ?? '')));
 }
 
 export function showFailure(host, sentence) {
@@ -45,33 +45,45 @@ function swatch(name) {
   return svg('svg', {width: 12, height: 12, class: 'swatch', 'aria-hidden': 'true'}, svg('rect', {width: 12, height: 12, rx: 3, fill: colourOf(name)}));
 }
 
+// A share as a number over a bar of its length.
+function shareCell(name, share) {
+  const width = 64;
+  return html('span', {class: 'share'}, svg('svg', {width, height: 6, 'aria-hidden': 'true'},
+    svg('rect', {width, height: 6, rx: 3, class: 'track'}), svg('rect', {width: (width * Math.max(0, Math.min(1, share))).toFixed(1), height: 6, rx: 3, fill: colourOf(name)})), html('span', {}, formatPercent(share)));
+}
+
 export function showComponents(host, answer) {
   const whole = answer.totals.device_peak_bytes;
   const lines = [...answer.components].sort((a, b) => b.bytes - a.bytes);
   const rows = lines.map(({name, module, bytes, source}) => [
     html('span', {class: 'component', 'data-component': name}, swatch(name), module ? `${componentName(name)} (${module})` : componentName(name)),
-    bytesElement('span', bytes), formatPercent(bytes / whole), translated(source)]);
+    bytesElement('span', bytes), shareCell(name, bytes / whole), translated(source)]);
   rows.push([html('b', {}, say('devicePeak')), bytesElement('b', whole), '100 %', '']);
   host.replaceChildren(table(say('peakTitle'), [say('component'), say('memory'), say('share'), say('source')], rows, [1, 2]));
+}
+
+// "a -> b" with an arrow.
+function changeName(change) {
+  return translated(change).replaceAll('->', '→');
 }
 
 function adviceCard(suggestion, apply) {
   const fits = suggestion.fits;
   return html('li', {class: fits ? 'enough' : ''},
-    html('div', {}, html('b', {}, translated(suggestion.change)), html('span', {class: 'kind'}, translated(suggestion.kind)),
+    html('div', {}, html('b', {}, changeName(suggestion.change)), html('span', {class: 'kind'}, translated(suggestion.kind)),
       html('p', {class: 'dim'}, translated(suggestion.costs)),
       html('p', {}, [say('saves', formatBytes(suggestion.saves_bytes)), say('then', formatBytes(suggestion.device_peak_bytes)),
         say('time', suggestion.time_factor.toFixed(2)), say(fits ? 'enough' : 'notEnough')].join(' · '))),
     html('button', {type: 'button', 'data-patch': suggestion.name, 'aria-label': `${say('apply')}: ${suggestion.change}`,
-      onclick: () => apply(flattened(suggestion.patch), suggestion.change)}, say('apply')));
+      onclick: () => apply(flattened(suggestion.patch), changeName(suggestion.change))}, say('apply')));
 }
 
 // `combination`: the cheapest configuration that fits, or null; undefined while it is searched for.
 export function showAdvice(host, suggestions, combination, apply) {
   const parts = [];
   if (combination) {
-    const changes = combination.changes.map(translated).join('; ');
-    parts.push(html('div', {class: 'combination'}, html('div', {}, html('h3', {}, say('combination')), html('p', {}, changes),
+    const changes = combination.changes.map(changeName).join('; ');
+    parts.push(html('div', {class: 'combination'}, html('div', {}, html('h3', {}, say('combination')), html('ul', {}, ...combination.changes.map((change) => html('li', {}, changeName(change)))),
       html('p', {}, [say('then', formatBytes(combination.device_peak_bytes)), combination.time_factor ? say('time', combination.time_factor.toFixed(2)) : null].filter(Boolean).join(' · '))),
     html('button', {type: 'button', class: 'primary', 'data-patch': 'combination', 'aria-label': `${say('apply')}: ${changes}`, onclick: () => apply(flattened(combination.patch), changes)}, say('apply'))));
   } else {
@@ -86,12 +98,17 @@ export function showAdvice(host, suggestions, combination, apply) {
 // `gpus`: those that it fits on, of `count`.
 export function showGpus(host, gpus, chosen, count, choose) {
   const rows = gpus.map((gpu) => [
-    html('button', {type: 'button', class: 'link', 'aria-label': say('choose', gpu.name), 'aria-current': gpu.name === chosen ? 'true' : undefined, onclick: () => choose(gpu.name)}, gpu.name),
+    html('button', {type: 'button', class: 'link name', 'aria-label': say('choose', gpu.name), 'aria-current': gpu.name === chosen ? 'true' : undefined, onclick: () => choose(gpu.name)}, gpu.name),
     bytesElement('span', gpu.memory_bytes), bytesElement('span', gpu.device_peak_bytes), bytesElement('span', gpu.headroom_bytes),
-    html('span', {class: `pill ${gpu.verdict}`}, say(gpu.verdict))]);
+    html('span', {class: `pill ${gpu.verdict}`}, say(`short_${gpu.verdict}`))]);
   host.replaceChildren(
     html('p', {}, say('gpusOf', gpus.length, count)),
     html('div', {class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': say('gpusTitle')}, table(say('gpusTitle'), [say('gpuName'), say('memory'), say('peak'), say('headroom'), say('verdict')], rows, [1, 2, 3])));
+}
+
+function calibrationWords(calibration) {
+  if (!calibration || calibration.status === 'none') return say('calibrationNone');
+  return say(`calibration_${calibration.status}`, calibration.name, (calibration.created ?? '').slice(0, 10));
 }
 
 export function showRemarks(host, answer) {
@@ -104,7 +121,7 @@ export function showRemarks(host, answer) {
     items.push(html('li', {class: concerns ? 'warning' : 'unread'}, html('b', {}, say('unread')), ' ', html('code', {}, say('unreadKey', file, value ? `${key} ${value}` : key)), ' ', concerns ? say('concerns', concerns) : say('harmless')));
   add('notModelled', answer.not_modelled);
   add('assumed', answer.assumptions);
-  items.push(html('li', {}, html('b', {}, say('calibration')), ` ${answer.calibration?.name ?? ''} (${translated(answer.calibration?.status ?? '')})`));
+  items.push(html('li', {}, html('b', {}, say('calibration')), ` ${calibrationWords(answer.calibration)}`));
   const reasons = (answer.uncertainty ?? []).map(({text}) => html('li', {}, html('b', {}, '±'), ' ', translated(text)));
   host.replaceChildren(html('ul', {class: 'remarks'}, ...items, ...reasons));
 }

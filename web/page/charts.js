@@ -1,6 +1,7 @@
 // Charts as SVG, drawn at the width they are shown in: labels keep their size on a phone. Colours are those of `memfathom report`.
 import {html, svg} from './dom.js';
-import {formatBytes, formatNumber, formatPercent} from './format.js';
+import {formatBytes, formatPercent} from './format.js';
+import {byteGrid, chart, label, line, text, textWidth} from './plot.js';
 import {componentName, say, translated} from './text.js';
 
 // From bottom to top: what stays first, what comes and goes last.
@@ -14,32 +15,6 @@ const order = new Map(components.map(([name], index) => [name, index]));
 
 export function colourOf(name) {
   return components[order.get(name) ?? components.length - 1][1];
-}
-
-const gib = 2 ** 30;
-
-// Round steps that give three to seven grid lines.
-function stepFor(most) {
-  const unit = 10 ** Math.floor(Math.log10(Math.max(most, 1e-6) / 4));
-  return [1, 2, 5, 10].map((factor) => factor * unit).find((step) => most / step <= 6);
-}
-
-function text(x, y, anchor, words, attributes = {}) {
-  return svg('text', {x: x.toFixed(1), y: y.toFixed(1), 'text-anchor': anchor, ...attributes}, words);
-}
-
-function line(x1, y1, x2, y2, kind) {
-  return svg('line', {x1: x1.toFixed(1), y1: y1.toFixed(1), x2: x2.toFixed(1), y2: y2.toFixed(1), class: kind});
-}
-
-// Keeps a centred label inside the chart; digits and letters take about 6.5 pixels.
-function label(x, y, words, width, attributes = {}) {
-  const half = words.length * 3.4;
-  return text(Math.min(Math.max(x, half + 2), width - half - 2), y, 'middle', words, attributes);
-}
-
-function chart(width, height, description, ...children) {
-  return svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': description}, ...children);
 }
 
 // One line per component, modules added up, in the order of the stack.
@@ -67,7 +42,7 @@ export function drawPeak(host, answer) {
     const low = x(totals.device_low_bytes);
     const high = x(totals.device_high_bytes);
     parts.push(line(low, 86, high, 86, 'ink'), line(low, 80, low, 92, 'ink'), line(high, 80, high, 92, 'ink'));
-    parts.push(label((low + high) / 2, 108, say('intervalMark', level), width));
+    parts.push(label((low + high) / 2, 108, say('interval', level, formatBytes(totals.device_low_bytes), formatBytes(totals.device_high_bytes)), width));
   }
   if (verdict.available_bytes) {
     const limit = x(verdict.available_bytes);
@@ -77,18 +52,6 @@ export function drawPeak(host, answer) {
   }
   const description = `${say('peakTitle')}: ${stacked(answer).map(([name, bytes]) => `${componentName(name)} ${formatBytes(bytes)}`).join(', ')}`;
   host.replaceChildren(chart(width, 114, description, ...parts));
-}
-
-// The grid of a plot whose values are bytes.
-function byteGrid(frame) {
-  const unit = frame.most >= 2 * gib ? gib : 2 ** 20;
-  const step = stepFor(frame.most / unit);
-  const parts = [text(4, 12, 'start', unit === gib ? 'GiB' : 'MiB')];
-  for (let i = 0; i * step * unit <= frame.most; ++i) {
-    const y = frame.y(i * step * unit);
-    parts.push(line(frame.left, y, frame.right, y, 'grid'), text(frame.left - 6, y + 4, 'end', formatNumber(i * step)));
-  }
-  return parts;
 }
 
 function areaPath(frame, low, high) {
@@ -113,7 +76,7 @@ function phaseMarks(timeline, frame) {
     const x2 = frame.x(i);
     const words = phaseName(timeline.phases[timeline.points[begin].phase]);
     parts.push(line(x1, frame.top, x1, frame.bottom + 6, 'mark'));
-    if (x2 - x1 > 7.5 * words.length) parts.push(text((x1 + x2) / 2, frame.bottom + 20, 'middle', words));
+    if (x2 - x1 > textWidth(words) + 6) parts.push(text((x1 + x2) / 2, frame.bottom + 20, 'middle', words));
     begin = i;
   }
   return parts;
@@ -147,7 +110,7 @@ export function drawTimeline(host, answer) {
   frame.most = 1.05 * Math.max(reserved, verdict.available_bytes && verdict.available_bytes < 1.6 * reserved ? verdict.available_bytes : 0, 1);
   frame.x = (index) => frame.left + (frame.right - frame.left) * index / timeline.points.length;
   frame.y = (bytes) => frame.bottom - (frame.bottom - frame.top) * bytes / frame.most;
-  const parts = byteGrid(frame);
+  const parts = byteGrid(frame, say('memory'));
   let low = timeline.points.map(() => 0);
   const names = [...timeline.components].sort((a, b) => order.get(a) - order.get(b));
   for (const name of names) {
@@ -163,11 +126,11 @@ export function drawTimeline(host, answer) {
     const y = frame.y(verdict.available_bytes);
     parts.push(line(frame.left, y, frame.right, y, 'limit'), text(frame.right - 2, y - 5, 'end', say('available', formatBytes(verdict.available_bytes)), {class: 'limit-text'}));
   }
-  parts.push(...phaseMarks(timeline, frame));
+  parts.push(...phaseMarks(timeline, frame), text(frame.right, frame.bottom + 40, 'end', say('allocationsAxis')));
   const cursor = line(0, frame.top, 0, frame.bottom, 'cursor');
   cursor.setAttribute('visibility', 'hidden');
   const card = html('div', {class: 'card', hidden: true, role: 'status'});
-  const picture = chart(width, 276, `${say('timelineTitle')}: ${say('totalAllocated', formatBytes(answer.totals.allocated_peak_bytes))}, ${say('totalReserved', formatBytes(answer.totals.reserved_peak_bytes))}`, ...parts, cursor);
+  const picture = chart(width, 296, `${say('timelineTitle')}: ${say('totalAllocated', formatBytes(answer.totals.allocated_peak_bytes))}, ${say('totalReserved', formatBytes(answer.totals.reserved_peak_bytes))}`, ...parts, cursor);
   picture.setAttribute('tabindex', '0');
   let shown = timeline.points.reduce((best, point, i) => (point.allocated_bytes > timeline.points[best].allocated_bytes ? i : best), 0);
   const show = (index) => {
@@ -206,14 +169,14 @@ export function drawCurve(host, {quantity, points, now, available, note: remark}
   const title = say(quantity);
   const note = remark === null ? '' : say(...remark);
   const width = Math.max(260, host.clientWidth);
-  const frame = {left: 44, right: width - 12, top: 34, bottom: 190};
+  const frame = {left: 44, right: width - 12, top: 40, bottom: 190};
   const largest = Math.max(...points.map((point) => point.high));
   frame.most = 1.08 * Math.min(largest, Math.max(4 * (available ?? largest), points[0].high));
   const first = Math.log2(points[0].value);
   const span = Math.max(Math.log2(points.at(-1).value) - first, 1e-9);
   frame.x = (value) => frame.left + (frame.right - frame.left) * (Math.log2(value) - first) / span;
   frame.y = (bytes) => frame.bottom - (frame.bottom - frame.top) * Math.min(bytes, frame.most) / frame.most;
-  const parts = byteGrid(frame);
+  const parts = byteGrid(frame, say('devicePeak'));
   const at = (point, key) => `${frame.x(point.value).toFixed(1)} ${frame.y(point[key]).toFixed(1)}`;
   parts.push(svg('path', {class: 'band', d: `M${points.map((point) => at(point, 'high')).join('L')}L${[...points].reverse().map((point) => at(point, 'low')).join('L')}Z`}));
   parts.push(svg('path', {class: 'curve', fill: 'none', d: `M${points.map((point) => at(point, 'peak')).join('L')}`}));
@@ -231,12 +194,12 @@ export function drawCurve(host, {quantity, points, now, available, note: remark}
   for (const point of points) {
     const words = String(point.value);
     const x = frame.x(point.value);
-    if (!point.isRound || x - last < 8 + 7 * words.length) continue;
+    if (!point.isRound || x - last < 8 + textWidth(words)) continue;
     parts.push(label(x, frame.bottom + 17, words, width));
     last = x;
   }
   parts.push(text(frame.right, frame.bottom + 34, 'end', title, {class: 'axis'}));
-  parts.push(text(frame.right, 14, 'end', note, {class: 'note'}));
+  parts.push(text(frame.right, 28, 'end', note, {class: 'note'}));
   const description = `${title}: ${points.map((point) => `${point.value} ${formatBytes(point.peak)}`).join(', ')}. ${note}`;
   host.replaceChildren(chart(width, 230, description, ...parts));
 }
@@ -248,7 +211,7 @@ export function standalone(picture) {
   const copies = [copy, ...copy.querySelectorAll('*')];
   originals.forEach((original, index) => {
     const style = getComputedStyle(original);
-    for (const property of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-size', 'font-family', 'font-weight', 'opacity'])
+    for (const property of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-size', 'font-family', 'font-weight', 'opacity', 'paint-order', 'stroke-linejoin'])
       copies[index].setAttribute(property, style.getPropertyValue(property));
     copies[index].removeAttribute('class');
   });

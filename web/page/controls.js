@@ -114,7 +114,7 @@ export class Controls {
       field.hidden = (row.shownIf && !row.shownIf(job)) || (row.hiddenIf && row.hiddenIf(job)) || false;
       if (select) {
         const choices = row.choices.includes(value) ? row.choices : [...row.choices, String(value)];
-        select.replaceChildren(...choices.map((choice) => html('option', {value: choice}, componentName(choice))));
+        select.replaceChildren(...choices.map((choice) => html('option', {value: choice}, choice === 'true' ? say('on') : choice === 'false' ? say('off') : componentName(choice))));
         select.value = String(value);
         continue;
       }

@@ -3,27 +3,44 @@
 
 export class EngineError extends Error {}
 
+// Milliseconds after which a question gives way to a newer one.
+const patience = 2000;
+
 // One worker: one question at a time, in order.
 class WorkerLane {
   constructor(url, wasm) {
     this.worker = new Worker(url);
     this.waiting = new Map();
     this.next = 1;
+    this.since = 0;  // when the question that it is at was begun
     this.worker.onmessage = ({data}) => {
       const {resolve, reject} = this.waiting.get(data.id);
       this.waiting.delete(data.id);
+      this.since = performance.now();
       if (data.failure !== undefined) reject(new EngineError(data.failure));
       else resolve(data.result);
     };
-    this.worker.onerror = (event) => {
-      for (const {reject} of this.waiting.values()) reject(new EngineError(event.message));
-      this.waiting.clear();
-    };
+    this.worker.onerror = (event) => this.refuseAll(event.message);
     this.ready = this.send({wasm});
+  }
+
+  refuseAll(sentence) {
+    for (const {reject} of this.waiting.values()) reject(new EngineError(sentence));
+    this.waiting.clear();
+  }
+
+  isLong() {
+    return this.waiting.size > 0 && performance.now() - this.since > patience;
+  }
+
+  end() {
+    this.worker.terminate();
+    this.refuseAll('the question was dropped for a newer one');
   }
 
   send(message) {
     const id = this.next++;
+    if (this.waiting.size === 0) this.since = performance.now();
     return new Promise((resolve, reject) => {
       this.waiting.set(id, {resolve, reject});
       this.worker.postMessage({id, ...message});
@@ -42,13 +59,27 @@ class PageEngine {
   constructor(open) {
     this.open = open;
     this.quick = open();
+    this.files = new Map();
     this.isServed = false;
   }
 
   async lane(name) {
-    this[name] ??= this.open();
-    await this[name].ready;
-    return this[name];
+    if (!this[name]) {
+      this[name] = this.open();
+      for (const [path, bytes] of this.files) this[name].send({path, bytes});
+    }
+    const lane = this[name];
+    await lane.ready;
+    return lane;
+  }
+
+  // The job has changed: what takes long for the job before it ends, and its worker is replaced.
+  dropLongQuestions() {
+    for (const name of ['quick', 'slow']) {
+      if (!this[name]?.isLong()) continue;
+      this[name].end();
+      this[name] = null;
+    }
   }
 
   // `lane`: 'quick' for what the user waits for, 'slow' for what may come later.
@@ -61,6 +92,7 @@ class PageEngine {
   async store(name, bytes) {
     const path = `/files/${name.replaceAll('/', '_')}`;
     for (const name of ['quick', 'slow']) await (await this.lane(name)).send({path, bytes});
+    this.files = new Map([[path, bytes]]);  // a job has one trace
     return path;
   }
 }
@@ -69,6 +101,9 @@ class ServedEngine {
   constructor() {
     this.isServed = true;
   }
+
+  // The server ends what takes long by itself.
+  dropLongQuestions() {}
 
   async fetched(path, options) {
     const token = new URLSearchParams(location.search).get('token');

@@ -22,6 +22,15 @@ async function pngOf(picture) {
   return new Promise((resolve) => { canvas.toBlob(resolve, 'image/png'); });
 }
 
+// The buttons below a chart, which is an SVG inside `host`.
+export function chartButtons(host, name) {
+  const picture = () => host.querySelector('svg');
+  const button = (kind, save) => html('button', {type: 'button', class: 'quiet', 'data-save': `${name}.${kind}`, 'aria-label': `${say('saveAs', kind.toUpperCase())}: ${name}`, onclick: save}, kind.toUpperCase());
+  return html('p', {class: 'save'},
+    button('svg', () => download(`memfathom-${name}.svg`, standalone(picture()), 'image/svg+xml')),
+    button('png', async () => download(`memfathom-${name}.png`, await pngOf(picture()), 'image/png')));
+}
+
 // Shows a text and puts it on the clipboard where the browser allows it.
 async function present(text) {
   byId('export-text').textContent = text;
@@ -37,7 +46,6 @@ async function present(text) {
 // `current()`: {state, answer, text}, the job that is shown, its result and the result's own text.
 export function showExport(host, current) {
   const button = (key, action) => html('button', {type: 'button', id: `export-${key}`, onclick: action}, say(key));
-  const chartOf = (id) => byId(id).querySelector('svg');
   host.replaceChildren(
     button('yaml', () => { download('job.yaml', current().answer.yaml, 'application/yaml'); return present(current().answer.yaml); }),
     button('json', () => { const text = `${JSON.stringify(current().answer, null, 2)}\n`; download('memfathom.json', text, 'application/json'); return present(text); }),
@@ -50,7 +58,5 @@ export function showExport(host, current) {
       }
       history.replaceState(null, '', fragment);
       await present(location.href);
-    }),
-    button('svgFile', () => { for (const id of ['peak', 'timeline']) download(`memfathom-${id}.svg`, standalone(chartOf(id)), 'image/svg+xml'); }),
-    button('png', async () => { for (const id of ['peak', 'timeline']) download(`memfathom-${id}.png`, await pngOf(chartOf(id))); }));
+    }));
 }

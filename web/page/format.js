@@ -22,5 +22,6 @@ export function formatCount(count) {
 }
 
 export function formatPercent(share) {
+  if (share > 0 && share < 0.0005) return '< 0.1 %';
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

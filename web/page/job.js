@@ -19,7 +19,7 @@ export function flattened(patch, prefix = '') {
 
 // The value at "training.lora.rank"; undefined if there is none.
 export function valueAt(document, path) {
-  return path.split('.').reduce((node, key) => (node === null || node === undefined ? undefined : node[key]), document);
+  return path.split('.').reduce((node, key) => (node !== null && typeof node === 'object' && Object.hasOwn(node, key) ? node[key] : undefined), document);
 }
 
 // Sets keys, and drops those that contradict them: an older key below or above a new one, and the other ways to name a GPU.
@@ -31,6 +31,7 @@ export function withKeys(state, entries) {
     }
     if (key === 'target.gpu') delete set['target.memory'];
     if (key === 'target.memory') delete set['target.gpu'];
+    if (key === 'target.gpu' || key === 'target.memory') delete set['target.used_by_others'];
     set[key] = value;
   }
   return {...state, set};
@@ -43,7 +44,10 @@ export function merged(state) {
     const keys = path.split('.');
     const last = keys.pop();
     let node = document;
-    for (const key of keys) node = node[key] = node[key] ?? {};
+    for (const key of keys) {
+      if (!Object.hasOwn(node, key) || node[key] === null || typeof node[key] !== 'object') node[key] = {};
+      node = node[key];
+    }
     node[last] = value;
   }
   return document;
@@ -58,7 +62,8 @@ export function requestOf(state, further = {}) {
   return request;
 }
 
-function quoted(word) {
+function quoted(value) {
+  const word = String(value);
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
@@ -108,7 +113,7 @@ export async function fromFragment(fragment) {
       if (isText(file.name) && isText(file.text)) state.files.push({name: file.name, text: file.text});
     }
     for (const [key, value] of Object.entries(read.set ?? {})) {
-      if (/^[a-z_]+(\.[a-z_0-9]+)*$/.test(key)) state.set[key] = value;
+      if (/^[a-z][a-z_0-9]*(\.[a-z0-9][a-z_0-9]*)*$/.test(key)) state.set[key] = value;
     }
     return state.job || state.files.length > 0 || state.command ? state : null;
   } catch {

@@ -1,40 +1,81 @@
-// The GPUs of the machine behind `memfathom serve`: used memory over the last minutes, and the calibrations.
+// The machine behind `memfathom serve`: the used memory of its GPUs over the last minutes, their processes, and its calibrations.
 import {bytesElement} from './answer.js';
-import {html, svg, table} from './dom.js';
-import {formatBytes} from './format.js';
-import {say} from './text.js';
+import {byId, html, table} from './dom.js';
+import {formatBytes, formatCount, formatPercent} from './format.js';
+import {drawHistory, shownMinutes} from './history.js';
+import {say, translated} from './text.js';
 
 const period = 2000;
-const maxReadings = 150;
 
-function historyChart(readings, total) {
-  const x = (i) => (300 * i / (maxReadings - 1)).toFixed(1);
-  const y = (bytes) => (58 - 54 * bytes / total).toFixed(1);
-  const path = readings.map((bytes, i) => `${i === 0 ? 'M' : 'L'}${x(i)} ${y(bytes)}`).join('');
-  return svg('svg', {viewBox: '0 0 300 60', class: 'history', role: 'img', 'aria-label': say('used', formatBytes(readings.at(-1)), formatBytes(total))},
-    svg('line', {x1: 0, y1: 4, x2: 300, y2: 4, class: 'limit'}), svg('path', {d: path, class: 'curve', fill: 'none'}));
+// What stands for one GPU; it is filled anew at each reading, so that a focus inside it stays.
+function newCard(use) {
+  const card = {readings: [], title: html('h3'), used: html('p', {class: 'used'}), chart: html('div', {class: 'chart'}), processes: html('div', {class: 'scroll'}),
+    button: html('button', {type: 'button', onclick: () => use(card.device)})};
+  card.element = html('article', {class: 'machine-gpu'}, card.title, card.used, card.chart, card.processes, html('p', {}, card.button));
+  return card;
 }
 
-export function watchMachine(engine, section, host) {
-  const histories = new Map();
+function processTable(device) {
+  const rows = device.processes.map(({pid, name, used_bytes: used}) => [String(pid), name || '–', used === null ? say('notReadable') : bytesElement('span', used)]);
+  return rows.length > 0 ? table(say('processes', device.name), [say('pid'), say('program'), say('memory')], rows, [2]) : html('p', {class: 'dim'}, say('noProcesses'));
+}
+
+function showCard(card, device, now) {
+  const {used_bytes: used, total_bytes: total, free_bytes: free} = device.memory;
+  card.device = device;
+  card.title.textContent = `${device.name} · ${device.gpu || device.architecture}`;
+  card.title.dataset.device = device.name;
+  if (used === null) {
+    card.used.textContent = device.problem ?? say('notReadable');
+  } else {
+    card.readings.push({time: now, used});
+    while (now - card.readings[0].time > shownMinutes * 60_000) card.readings.shift();
+    card.used.replaceChildren(bytesElement('b', used), ` ${say('usedOf', formatBytes(total), formatBytes(free ?? total - used))}`);
+    drawHistory(card.chart, card.readings, total);
+  }
+  card.processes.replaceChildren(processTable(device));
+  card.button.textContent = say('useGpu', device.name);
+  card.button.hidden = used === null;
+}
+
+// Calibrations of this machine's database; the published ones are inside the program and only counted.
+function calibrationsTable(list) {
+  const own = list.filter(({status}) => status !== 'published');
+  const rows = own.map((one) => [one.name, one.device, translated(one.status), one.created.slice(0, 10), formatCount(one.samples), typeof one.held_out_median_error === 'number' ? formatPercent(one.held_out_median_error) : '–']);
+  return [html('h3', {}, say('calibrations')),
+    rows.length > 0 ? html('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': say('calibrations')},
+      table(say('calibrations'), [say('name'), say('device'), say('verdict'), say('created'), say('samples'), say('heldOut')], rows, [4, 5])) : html('p', {class: 'dim'}, say('noCalibrations')),
+    html('p', {class: 'dim'}, say('publishedToo', list.length - own.length))];
+}
+
+// `use(device)` makes a GPU's free memory the target of the job.
+export function watchMachine(engine, section, use) {
+  const cards = new Map();
   const update = async () => {
     const status = await engine.ask('status');
     const gpus = status.devices.filter((device) => device.name.startsWith('cuda'));
     section.hidden = false;
-    const cards = gpus.map((device) => {
-      const readings = histories.get(device.name) ?? [];
-      if (device.memory.used_bytes !== null) readings.push(device.memory.used_bytes);
-      if (readings.length > maxReadings) readings.shift();
-      histories.set(device.name, readings);
-      return html('article', {}, html('h3', {}, `${device.name}: ${device.gpu}`),
-        readings.length > 0 ? historyChart(readings, device.memory.total_bytes) : null,
-        html('p', {}, device.memory.used_bytes === null ? device.problem ?? '' : say('used', formatBytes(device.memory.used_bytes), formatBytes(device.memory.total_bytes))),
-        device.processes.length > 0 ? table(device.name, ['pid', '', say('memory')], device.processes.map(({pid, name, used_bytes: used}) => [String(pid), name, used === null ? '–' : bytesElement('span', used)]), [2]) : null);
+    byId('live-problem').textContent = gpus.length > 0 ? '' : `${say('noLive')} ${status.notes.map((note) => note.replace(/^no GPU: /, '')).join(' ')}`;
+    const now = performance.now();
+    const elements = gpus.map((device) => {
+      if (!cards.has(device.name)) cards.set(device.name, newCard(use));
+      return cards.get(device.name).element;
     });
-    const calibrations = status.devices.flatMap((device) => device.calibrations.map((one) => html('li', {}, `${one.name} (${one.status}, ${one.created})`)));
-    host.replaceChildren(...(cards.length > 0 ? cards : [html('p', {class: 'dim'}, say('noLive'))]),
-      ...(calibrations.length > 0 ? [html('h3', {}, say('calibrations')), html('ul', {}, ...calibrations)] : []));
+    if (elements.length !== byId('live').children.length || elements.some((element) => !element.isConnected)) byId('live').replaceChildren(...elements);
+    for (const device of gpus) showCard(cards.get(device.name), device, now);
   };
-  const again = () => update().catch((error) => { host.textContent = error.message; }).finally(() => setTimeout(again, document.hidden ? 5 * period : period));
+  const calibrations = async () => byId('live-calibrations').replaceChildren(...calibrationsTable((await engine.ask('calibrations')).calibrations));
+  let slow = 0;
+  const again = async () => {
+    try {
+      await update();
+      if (slow++ % 15 === 0) await calibrations();
+    } catch (error) {
+      section.hidden = false;
+      byId('live-problem').textContent = error.message;
+    }
+    setTimeout(again, document.hidden ? 5 * period : period);
+  };
   again();
+  return () => { slow = 0; };  // say everything anew, in another language
 }

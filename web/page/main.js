@@ -6,7 +6,7 @@ import {Controls} from './controls.js';
 import {computeCurves} from './curves.js';
 import {byId, html} from './dom.js';
 import {EngineError, openEngine} from './engine.js';
-import {showExport} from './export.js';
+import {chartButtons, showExport} from './export.js';
 import {readFile, readText} from './files.js';
 import {formatBytes, formatCount} from './format.js';
 import {emptyState, fromFragment, requestOf, toFragment, valueAt, withKeys} from './job.js';
@@ -14,6 +14,7 @@ import {watchMachine} from './live.js';
 import {currentLanguage, say, setLanguage} from './text.js';
 
 let engine;
+const opened = openEngine();
 let state = emptyState();
 let answer = null;      // of the state that is shown
 let asked = 0;          // counts questions
@@ -24,6 +25,7 @@ let gpus = [];
 let curves = [];
 let oom = null;
 let advice = null;
+let sayLiveAnew = () => {};
 
 const controls = new Controls((entries) => change(withKeys(state, entries)));
 const modelBox = new Combobox(byId('model'), 'modelSearch', chooseModel);
@@ -40,7 +42,10 @@ function change(next) {
   asked += 1;
   isStale = true;
   byId('verdict').classList.add('stale');
-  if (!isAsking) ask();
+  byId('verdict').setAttribute('aria-busy', 'true');
+  byId('drop-problem').hidden = true;
+  engine?.dropLongQuestions();
+  if (engine && !isAsking) ask();
 }
 
 // Asks until the answer belongs to the state: while a slider moves, states in between are skipped.
@@ -60,14 +65,26 @@ async function ask() {
       if (question === asked) afterwards(question);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      failed(error.message);
+      if (question === asked) failed(error.message);
     }
   }
   isAsking = false;
 }
 
+// A job that cannot be answered has no figures: those of the job before it disappear.
 function failed(sentence) {
   showFailure(byId('verdict'), sentence);
+  byId('answer').classList.add('refused');
+  document.body.dataset.shown = `refused-${asked}`;
+  showSummary('refused', say('refused'), '');
+}
+
+// What stays on a narrow screen while the answer is out of sight, and the name of the browser's tab.
+function showSummary(status, words, figures) {
+  byId('summary').hidden = false;
+  byId('summary').className = status;
+  byId('summary').replaceChildren(html('b', {}, words), html('span', {}, figures));
+  document.title = `${words}${figures === '' ? '' : ` · ${figures}`} · memfathom`;
 }
 
 // What takes longer: advice, other GPUs, curves. All stop when the job changes.
@@ -124,8 +141,11 @@ function showCurves() {
   byId('curves-section').hidden = curves.length === 0;
   const host = byId('curves');
   while (host.children.length > curves.length) host.lastChild.remove();
-  while (host.children.length < curves.length) host.append(html('div', {class: 'chart'}));
-  curves.forEach((curve, index) => drawCurve(host.children[index], curve));
+  while (host.children.length < curves.length) {
+    const chart = html('div', {class: 'chart'});
+    host.append(html('div', {}, chart, chartButtons(chart, `curve-${host.children.length + 1}`)));
+  }
+  curves.forEach((curve, index) => drawCurve(host.children[index].firstChild, curve));
 }
 
 function showFiles() {
@@ -145,10 +165,13 @@ function removeFile(name) {
 function show() {
   const job = answer.document;
   modelBox.show(valueAt(job, 'model.preset') ?? say('fromFiles'));
-  gpuBox.show(valueAt(job, 'target.gpu') ?? (valueAt(job, 'target.memory') ? String(valueAt(job, 'target.memory')) : ''));
+  gpuBox.show(valueAt(job, 'target.gpu') ?? (valueAt(job, 'target.memory') ? formatBytes(answer.verdict.capacity_bytes) : ''));
   controls.show(job);
   showFiles();
+  byId('answer').classList.remove('refused');
   showVerdict(byId('verdict'), answer);
+  const available = answer.verdict.available_bytes;
+  showSummary(answer.verdict.status, say(answer.verdict.status), `${formatBytes(answer.totals.device_peak_bytes)}${available ? ` / ${formatBytes(available)}` : ''}`);
   showComponents(byId('components'), answer);
   showRemarks(byId('remarks'), answer);
   showAdvicePanel();
@@ -158,6 +181,9 @@ function show() {
   if (byId('export').dataset.language !== currentLanguage()) {
     byId('export').dataset.language = currentLanguage();
     showExport(byId('export'), () => ({state, answer}));
+    for (const old of document.querySelectorAll('.save')) old.remove();
+    for (const id of ['peak', 'timeline']) byId(id).after(chartButtons(byId(id), id));
+    byId('curves').replaceChildren();  // with its buttons
   }
   byId('verdict').classList.toggle('stale', answered !== asked);
   document.body.dataset.shown = String(answered);
@@ -176,6 +202,13 @@ function useOomMemory() {
   change(withKeys(state, entries));
 }
 
+// The memory of a GPU of this machine, and what others hold of it now.
+function useLiveGpu({memory}) {
+  change(withKeys(state, [['target.memory', `${Math.floor(memory.total_bytes / 2 ** 20)}MiB`],
+    ['target.used_by_others', `${Math.ceil((memory.used_bytes + (memory.reserved_bytes ?? 0)) / 2 ** 20)}MiB`]]));
+  byId('answer').scrollIntoView();
+}
+
 async function take(reading) {
   byId('drop').classList.add('busy');
   try {
@@ -188,23 +221,26 @@ async function take(reading) {
     }
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    failed(error.message);
+    byId('drop-problem').textContent = error.message;
+    byId('drop-problem').hidden = false;
+    byId('drop-problem').scrollIntoView({block: 'nearest'});
   } finally {
     byId('drop').classList.remove('busy');
   }
 }
 
 async function takeFiles(files) {
+  await opened;
   for (const file of files) await take(readFile(engine, state, file));
 }
 
 function showLanguage() {
-  document.title = `memfathom: ${say('peakTitle')}`;
   for (const element of document.querySelectorAll('[data-text]')) element.textContent = say(element.dataset.text);
   for (const element of document.querySelectorAll('[data-label]')) element.setAttribute('aria-label', say(element.dataset.label));
   if (engine?.isServed) document.querySelector('[data-text=privacy]').textContent = say('privacyServed');
   byId('language').value = currentLanguage();
   showTheme();
+  sayLiveAnew();
   if (answer) show();
 }
 
@@ -237,13 +273,13 @@ async function start() {
   showLanguage();
   listen();
   try {
-    [engine, state] = await Promise.all([openEngine(), fromFragment(location.hash).then((linked) => linked ?? emptyState())]);
+    [engine, state] = await Promise.all([opened, fromFragment(location.hash).then((linked) => linked ?? emptyState())]);
     change(state);
     const [models, list] = await Promise.all([engine.ask('models'), engine.ask('gpus', {})]);
     modelBox.fill(models.models.map(({name, parameters, description}) => ({name, description: parameters ? `${description} · ${formatCount(parameters)}` : description})));
     gpuBox.fill(list.gpus.map(({name, memory_bytes: memory, product}) => ({name, description: `${product} · ${formatBytes(memory)}`})));
     showLanguage();
-    if (engine.isServed) watchMachine(engine, byId('live-section'), byId('live'));
+    if (engine.isServed) sayLiveAnew = watchMachine(engine, byId('live-section'), useLiveGpu);
   } catch (error) {
     failed(error.message);
   }

@@ -18,6 +18,7 @@ export const chineseSentences = [
   ["over", "超限"],
   ["device {}", "显卡占用 {}"],
   [" ({} %: {} to {})", "（{} % 区间：{} 至 {}）"],
+  [" ({} %: {} to all of the GPU's {}; to {} if it had more)", "（{} % 区间：{} 至显卡全部的 {}；显存更大时可达 {}）"],
   ["; comfortable on a GPU with {}", "；显存 {} 的显卡可从容运行"],
   [", reserved {}, allocated {}", "，已保留 {}，已分配 {}"],
   [" in {}", "（峰值在{}）"],

@@ -11,6 +11,7 @@ const words = {
     remove: 'Remove', pasteTitle: 'Paste a command, a configuration or an error message', pasteLabel: 'Text', read: 'Read it',
     fromFiles: 'from your files', loading: 'The engine is loading…', working: 'Computing…',
     fits: 'It fits', tight: 'It is tight', does_not_fit: 'It does not fit', undecided: 'Undecided', unknown: 'No GPU is chosen',
+    short_fits: 'fits', short_tight: 'tight', short_does_not_fit: 'no', short_undecided: 'undecided',
     refused: 'This cannot be answered', ofAvailable: 'of {} available on {}', left: '{} left', over: '{} too much',
     probability: 'probability of fitting {}', interval: '{} interval: {} to {}', comfortable: 'comfortable on a GPU with {}',
     allocated: 'allocated', reserved: 'reserved', parametersLine: '{} parameters, {} trainable', hostMemory: 'host memory {}',
@@ -29,9 +30,15 @@ const words = {
     liveTitle: 'This machine', noLive: 'No GPU was found on this machine.', used: 'used {} of {}', calibrations: 'Calibrations',
     remarksTitle: 'Assumed, not modelled, not read', warning: 'warning', notModelled: 'not modelled', assumed: 'assumed', unread: 'not read',
     unreadKey: '{}: {}', concerns: 'may change {}', harmless: 'changes nothing here', calibration: 'calibration', nothingAssumed: 'Nothing had to be assumed.',
-    exportTitle: 'Take it with you', yaml: 'Job file', json: 'Result (JSON)', command: 'Command line', link: 'Link', svgFile: 'Chart (SVG)', png: 'Chart (PNG)', trace: 'Trace',
+    exportTitle: 'Take it with you', yaml: 'Job file', json: 'Result (JSON)', command: 'Command line', link: 'Link', saveAs: 'Save as {}',
     copied: 'Copied.', copy: 'Copy', linkTooLong: 'The files are too large for a link; share the job file instead.',
     commandOfFiles: 'Run it in the folder of your files.',
+    allocationsAxis: 'allocations in order, not to scale in time', on: 'on', off: 'off',
+    calibrationNone: 'none for this GPU; published figures of the current PyTorch are used', calibration_calibrated: '{}, measured on {}',
+    calibration_stale: '{}, measured on {}, now stale', calibration_published: '{}, from published measurements',
+    usedMemory: 'used', usedOf: 'used of {}; {} are free', minutesAgo: '−{} min', mostUsed: 'at most {}', processes: 'Processes on {}', pid: 'PID', program: 'Program', notReadable: 'not readable',
+    noProcesses: 'No process is on it.', useGpu: 'Does the job fit on {} now?', name: 'Name', device: 'Device', created: 'Created', samples: 'Samples', heldOut: 'Held-out error',
+    noCalibrations: 'This machine’s database has none; memfathom calibrate measures a GPU.', publishedToo: '{} published calibrations are inside the program.',
     privacy: 'Everything is computed in this page; nothing is sent anywhere.', privacyServed: 'Everything is computed on this machine.',
     batch_size: 'Batch size per GPU', sequence_length: 'Sequence length', image_size: 'Image size', mode: 'Mode', precision: 'Precision', optimizer: 'Optimizer',
     lora: 'LoRA rank (0: full training)', quantization: 'Quantized weights', gradient_checkpointing: 'Gradient checkpointing', attention: 'Attention',
@@ -49,7 +56,8 @@ const words = {
     remove: '移除', pasteTitle: '粘贴命令、配置或报错', pasteLabel: '文本', read: '读取',
     fromFiles: '来自你的文件', loading: '正在加载引擎……', working: '计算中……',
     fits: '放得下', tight: '勉强', does_not_fit: '放不下', undecided: '无法判定', unknown: '未指定显卡',
-    refused: '无法回答', ofAvailable: '，{1} 可用 {0}', left: '剩余 {}', over: '超出 {}',
+    short_fits: '放得下', short_tight: '勉强', short_does_not_fit: '放不下', short_undecided: '无法判定',
+    refused: '无法回答', ofAvailable: '可用 {}（{}）', left: '剩余 {}', over: '超出 {}',
     probability: '放得下的概率 {}', interval: '{} 区间：{} 至 {}', comfortable: '显存 {} 的显卡可从容运行',
     allocated: '已分配', reserved: '已保留', parametersLine: '参数 {}，其中可训练 {}', hostMemory: '主机内存 {}',
     peakTitle: '峰值的组成', component: '组成', memory: '显存', share: '占比', source: '来源', devicePeak: '显卡峰值',
@@ -67,9 +75,15 @@ const words = {
     liveTitle: '这台机器', noLive: '这台机器上没有找到显卡。', used: '已用 {}，共 {}', calibrations: '校准',
     remarksTitle: '假设、未计入、未读懂', warning: '警告', notModelled: '未计入', assumed: '假设', unread: '未读懂',
     unreadKey: '{}：{}', concerns: '可能影响{}', harmless: '在此不影响结果', calibration: '校准', nothingAssumed: '没有需要假设的内容。',
-    exportTitle: '导出', yaml: '任务文件', json: '结果（JSON）', command: '命令行', link: '链接', svgFile: '图表（SVG）', png: '图表（PNG）', trace: 'Trace',
+    exportTitle: '导出', yaml: '任务文件', json: '结果（JSON）', command: '命令行', link: '链接', saveAs: '保存为 {}',
     copied: '已复制。', copy: '复制', linkTooLong: '文件太大，无法放进链接；请分享任务文件。',
     commandOfFiles: '请在文件所在的文件夹中运行。',
+    allocationsAxis: '按分配先后排列，不按时间比例', on: '开启', off: '关闭',
+    calibrationNone: '这块显卡没有校准；使用当前 PyTorch 的公开数据', calibration_calibrated: '{}，测量于 {}',
+    calibration_stale: '{}，测量于 {}，已过期', calibration_published: '{}，来自公开的测量',
+    usedMemory: '已用', usedOf: '已用，共 {}；空闲 {}', minutesAgo: '−{} 分钟', mostUsed: '最多 {}', processes: '{} 上的进程', pid: 'PID', program: '程序', notReadable: '无法读取',
+    noProcesses: '上面没有进程。', useGpu: '任务现在能放进 {} 吗？', name: '名称', device: '设备', created: '创建于', samples: '样本数', heldOut: '留出误差',
+    noCalibrations: '这台机器的数据库中没有校准；memfathom calibrate 可测量显卡。', publishedToo: '程序内置 {} 个公开校准。',
     privacy: '全部在本页面内计算，不会发送任何数据。', privacyServed: '全部在这台机器上计算。',
     batch_size: '每张卡的 batch 大小', sequence_length: '序列长度', image_size: '图像大小', mode: '模式', precision: '精度', optimizer: '优化器',
     lora: 'LoRA rank（0：全量训练）', quantization: '权重量化', gradient_checkpointing: '梯度检查点', attention: '注意力',
@@ -102,7 +116,22 @@ export function say(key, ...values) {
   return filled(words[language][key] ?? words.en[key] ?? key, values);
 }
 
-const patterns = chineseSentences.map(([english, chinese]) => ({
+// What only the page shows of the engine's answers: reasons of the interval, and the parts of the line that describes a job.
+const pageSentences = [
+  ['what scripts hold, load and fragment beyond the replay, as in published runs', '脚本在回放之外持有、加载的显存和产生的碎片（按公开的运行统计）'],
+  ['the constants of this GPU and stack are not measured', '这块显卡和软件栈的常数没有实测'],
+  ['two replays with other cuDNN workspaces differ', '换用其他 cuDNN 工作区的两次回放结果不同'],
+  ['how long the sequences are is unspecified: where lengths vary, more is reserved', '没有说明序列长度是否固定：长度不一时会保留更多'],
+  ['what processes were reported to hold outside the allocator on such a stack', '在这样的软件栈上，进程在分配器之外占用的显存（按公开报告）'],
+  ['the order of varying lengths decides what is reserved', '长度变化的先后决定保留多少显存'],
+  ['measured runs of this kind on this GPU and stack', '同类任务在这块显卡和软件栈上的实测'],
+  ['{}: batch {} of {} tokens', '{}：batch {}，每条 {} 个 token'], ['{}: batch {} of {} x {}', '{}：batch {}，{} x {}'], ['{}: batch {}', '{}：batch {}'],
+  ['training', '训练'], ['inference', '推理'], ['generation', '生成'], ['{} new tokens', '生成 {} 个 token'], ['{} frames', '{} 帧'], ['LoRA of rank {}', 'rank 为 {} 的 LoRA'],
+  ['checkpointing', '梯度检查点'], ['selective checkpointing', '选择性检查点'], ['{} accumulation steps', '累积 {} 步'], ['{} GPUs', '{} 张卡'], ['no optimizer', '无优化器'],
+  ['{} tensor-parallel', '张量并行 {}'], ['{} stages', '流水线 {} 级'], ['{} weights', '{} 权重'], ['{} on the host', '{} 在主机上'],
+];
+
+const patterns = [...pageSentences, ...chineseSentences].map(([english, chinese]) => ({
   shape: new RegExp(`^${english.split('{}').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('(.+)')}$`),
   chinese,
 }));
@@ -117,8 +146,23 @@ export function translated(sentence) {
   return sentence;
 }
 
+// "llama-2-7b, training: batch 4 of 2048 tokens, bf16": each part by itself.
+export function jobLine(line) {
+  if (language !== 'zh') return line;
+  return line.split(', ').map((part) => {
+    const known = translated(part);
+    const mode = /^(training|inference|generation)(：.*)$/.exec(known);
+    return mode ? translated(mode[1]) + mode[2] : known;
+  }).join('，');
+}
+
+const englishNames = {
+  logits_loss: 'logits and loss', workspace_cublas: 'cuBLAS workspace', workspace_cudnn: 'cuDNN workspace', workspace_cufft: 'cuFFT workspace',
+  context: 'CUDA context', kv_cache: 'KV cache',
+};
+
 // "optimizer_state" as "optimizer state".
 export function componentName(name) {
   const known = translated(name);
-  return known === name ? name.replaceAll('_', ' ') : known;
+  return known === name ? englishNames[name] ?? name.replaceAll('_', ' ') : known;
 }

@@ -7,9 +7,15 @@ local limit = "@LIMIT@" -- seconds
 local probability = "@PROBABILITY@"
 local gpus = "@GPUS@" -- which GPU a gres type is: "a100=a100-80gb,h100=h100-94gb"
 
+local max_text = 262144 -- bytes; a script that trains is far smaller, and the controller waits
+
+local escapes = {}
+for _, byte in ipairs({34, 92, 127}) do escapes[string.char(byte)] = string.format("\\u%04x", byte) end
+for byte = 0, 31 do escapes[string.char(byte)] = string.format("\\u%04x", byte) end
+
 local function quoted(text)
   if text == nil then return "null" end
-  local escaped = tostring(text):gsub('[%c"\\\127]', function(c) return string.format("\\u%04x", c:byte()) end)
+  local escaped = tostring(text):gsub('[%c"\\\127]', escapes)
   return '"' .. escaped .. '"'
 end
 
@@ -29,6 +35,11 @@ local function ask(request)
   return decision, sentence
 end
 
+-- Slurm's number for "not set" depends on the width of the field.
+local function number(value)
+  return type(value) == "number" and value < 65534 and string.format("%d", value) or nil
+end
+
 local function judged(job)
   local resources = {}
   for _, name in ipairs({"tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket"}) do
@@ -36,9 +47,15 @@ local function judged(job)
   end
   local wanted = table.concat(resources, ",")
   if not wanted:find("gpu", 1, true) then return "allow" end
+  if job.script and #job.script > max_text then return "note", "the script is larger than 256 KiB; it is let through" end
   local variable = job.environment and job.environment["MEMFATHOM_JOB"] or nil
   return ask('{"mode": "enforce", "probability": ' .. probability .. ', "gpus": ' .. quoted(gpus)
-    .. ', "comment": ' .. quoted(job.comment) .. ', "job": ' .. quoted(variable) .. ', "resources": ' .. quoted(wanted)
+    .. ', "comment": ' .. quoted(job.comment) .. ', "job": ' .. quoted(variable)
+    .. ', "per_node": ' .. quoted(job.tres_per_node) .. ', "per_job": ' .. quoted(job.tres_per_job)
+    .. ', "per_task": ' .. quoted(job.tres_per_task) .. ', "nodes": ' .. quoted(number(job.max_nodes) or number(job.min_nodes))
+    .. ', "tasks": ' .. quoted(number(job.num_tasks)) .. ', "tasks_per_node": ' .. quoted(number(job.ntasks_per_node))
+    .. ', "user": ' .. quoted(job.user_id and string.format("%d", job.user_id))
+     .. ', "resources": ' .. quoted(wanted)
     .. ', "work_dir": ' .. quoted(job.work_dir) .. ', "name": ' .. quoted(job.name) .. ', "script": ' .. quoted(job.script) .. '}')
 end
 

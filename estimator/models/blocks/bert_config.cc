@@ -39,15 +39,6 @@ bool is_named(const Node& config, std::string_view part) {
 
 }  // namespace
 
-std::int64_t sequence_labels(const Node& config) {
-  if (!is_named(config, "SequenceClassification")) return 0;
-  if (const Node* count = find_any(config, {"num_labels"})) return count->as_int(1, kMaxWidth);
-  const Node* names = find_any(config, {"id2label"});
-  return names != nullptr && !names->entries().empty()
-             ? static_cast<std::int64_t>(names->entries().size())
-             : 2;
-}
-
 BertConfig read_bert_config(const Node& config, const ModelSettings& settings) {
   const std::string& type = config.at("model_type").as_string();
   BertConfig cfg;
@@ -92,7 +83,8 @@ BertConfig read_bert_config(const Node& config, const ModelSettings& settings) {
         .refuse(
             "ERNIE's embeddings of tasks are not modelled; record the step with memfathom capture");
   cfg.tied = flag_or(config, {"tie_word_embeddings"}, true);
-  cfg.labels = sequence_labels(config);
+  cfg.task = task_head(config, settings);
+  cfg.outputs = head_outputs(config, cfg.task);
   cfg.discriminates = electra && is_named(config, "ForPreTraining");
   return cfg;
 }

@@ -6,6 +6,7 @@
 
 #include "core/document.h"
 #include "estimator/models/blocks/settings.h"
+#include "estimator/models/blocks/task_head.h"
 #include "kernels/framework/ops/activation.h"
 
 namespace memfathom {
@@ -27,8 +28,9 @@ struct BertConfig {
                token_types = 0;
   std::int64_t embedding = 0;                 // width of the tables: `hidden`, but for ELECTRA
   std::int64_t groups = 0, group_blocks = 1;  // ALBERT: layers of a group are the same blocks
-  std::int64_t labels = 0;                    // 0: masked language model, or
-  bool discriminates = false;                 // ELECTRA: which tokens were replaced
+  TaskHead task = TaskHead::kVocabulary;
+  std::int64_t outputs = 0;    // of a head that is not over the vocabulary
+  bool discriminates = false;  // ELECTRA: which tokens were replaced
   // DistilBERT drops nothing after its attention, ALBERT nothing after its feed-forward part.
   double dropout = 0.1, projection_dropout = 0.1, output_dropout = 0.1, attention_dropout = 0.1,
          classifier_dropout = 0.1;
@@ -36,9 +38,6 @@ struct BertConfig {
   Activation activation = Activation::kGelu;
   BertNames names{};
 };
-
-// Classes of a sample where `architectures` names a sequence classifier; else 0.
-std::int64_t sequence_labels(const Node& config);
 
 BertConfig read_bert_config(const Node& config, const ModelSettings& settings);
 

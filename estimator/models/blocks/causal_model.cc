@@ -9,6 +9,7 @@
 #include "estimator/models/blocks/masks.h"
 #include "kernels/framework/layers/batch_scope.h"
 #include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/views.h"
 
 namespace memfathom {
@@ -26,11 +27,11 @@ CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::i
 }
 
 void CausalModel::load_batch(std::int64_t size, bool targets) {
-  const BatchScope scope(session_, {&ids_, &labels_, &padding_});
+  const BatchScope scope(session_, {&ids_, &labels_.first, &labels_.second, &padding_});
   const Shape shape{size, settings_.sequence_length};
   ids_ = session_.zeros(shape, DType::kInt64);
   if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
-  if (targets) labels_ = session_.zeros(shape, DType::kInt64);
+  if (targets) labels_.load(session_, task_, shape);
   load_extra_inputs(size);
 }
 
@@ -46,7 +47,8 @@ Tensor CausalModel::make_embedding(Builder& builder, const char* name, const Nod
   // The last pipeline stage gets hidden states instead; its table only stands for them.
   if (settings_.stage == PipelineStage::kLast)
     return session_.deferred({vocabulary, width}, builder.options().dtype);
-  if (!flag_or(config, {"tie_word_embeddings"}, tied_by_default))
+  if (task_head(config, settings_) != TaskHead::kVocabulary ||
+      !flag_or(config, {"tie_word_embeddings"}, tied_by_default))
     return builder.parameter("weight", {vocabulary, width});
   const HeadScope head(builder);
   return builder.parameter("weight", {vocabulary, width});
@@ -57,6 +59,8 @@ void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& 
                             bool bias) {
   if (settings_.stage == PipelineStage::kFirst) return;
   const HeadScope scope(builder);
+  task_ = task_head(config, settings_);
+  if (task_ != TaskHead::kVocabulary) return make_task_head(builder, config, hidden);
   if (flag_or(config, {"tie_word_embeddings"}, tied_by_default) &&
       settings_.stage == PipelineStage::kWhole) {
     head_.weight = embedding;
@@ -64,6 +68,24 @@ void CausalModel::make_head(Builder& builder, const Node& config, const Tensor& 
     return;
   }
   head_ = make_linear(builder, "lm_head", hidden, vocabulary, {.bias = bias, .head = true});
+}
+
+// As transformers' generic classes have it: the scores of a sample have no bias.
+void CausalModel::make_task_head(Builder& builder, const Node& config, std::int64_t hidden) {
+  if (task_ == TaskHead::kHiddenStates) return;
+  const bool spans = task_ == TaskHead::kAnswerSpan;
+  if (task_ == TaskHead::kTokenLabels)
+    task_dropout_ =
+        dropout_or(probability_or(config, {"classifier_dropout", "hidden_dropout"}, 0.1));
+  head_ = make_linear(builder, spans ? "qa_outputs" : "score", hidden, head_outputs(config, task_),
+                      {.bias = task_ != TaskHead::kSequenceLabels, .head = true});
+}
+
+Tensor CausalModel::task_scores(const Tensor& hidden) const {
+  if (task_ == TaskHead::kHiddenStates) return hidden;
+  const Tensor scores = head_(dropout(hidden, task_dropout_));
+  // A sample's labels are those of its last token.
+  return task_ == TaskHead::kSequenceLabels ? select(scores, 1, scores.size(1) - 1) : scores;
 }
 
 Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache,
@@ -104,14 +126,16 @@ std::unique_ptr<KeyValueCache> CausalModel::new_cache() const {
                                          settings_.sequence_length + settings_.new_tokens);
 }
 
-Tensor CausalModel::logits_of_last(const Tensor& hidden, std::int64_t keep) {
+Tensor CausalModel::logits_of(const Tensor& hidden, std::int64_t keep) {
   const ComponentScope scope(session_, Component::kLogitsLoss);
+  if (task_ != TaskHead::kVocabulary) return task_scores(hidden);
   const bool some = keep > 0 && keep < hidden.size(1);
   return head(some ? slice(hidden, 1, hidden.size(1) - keep, hidden.size(1)) : hidden);
 }
 
 bool CausalModel::widens_logits() const {
-  return widened_logits() && settings_.transformers.upcasts_logits();
+  return task_ == TaskHead::kVocabulary && widened_logits() &&
+         settings_.transformers.upcasts_logits();
 }
 
 Tensor CausalModel::loss(Tensor* output) {
@@ -121,13 +145,11 @@ Tensor CausalModel::loss(Tensor* output) {
   const ComponentScope scope(session_, Component::kLogitsLoss);
   if (settings_.stage == PipelineStage::kFirst)
     return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
-  if (settings_.fused_loss && head_.weight) return fused_causal_loss(hidden, head_.weight, labels_);
-  Tensor logits = logits_of_last(hidden, 0);
+  if (settings_.fused_loss && head_.weight && task_ == TaskHead::kVocabulary)
+    return fused_causal_loss(hidden, head_.weight, labels_.first);
+  Tensor logits = logits_of(hidden, 0);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
-  const CausalLoss form{settings_.transformers.loss_shifts_logits(), widened_logits()};
-  Tensor result = loss_is_in_script(settings_)
-                      ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
-                      : causal_lm_loss(logits, labels_, form);
+  Tensor result = loss_of(logits);
   if (output != nullptr) {
     *output = logits;
     held_cache_ = std::move(cache);
@@ -135,11 +157,19 @@ Tensor CausalModel::loss(Tensor* output) {
   return result;
 }
 
+Tensor CausalModel::loss_of(const Tensor& logits) {
+  if (loss_is_in_script(settings_))
+    return apply_loss(settings_.loss, logits, labels_.first, settings_.label_smoothing);
+  if (task_ != TaskHead::kVocabulary) return task_loss(task_, logits, labels_, true);
+  const CausalLoss form{settings_.transformers.loss_shifts_logits(), widened_logits()};
+  return causal_lm_loss(logits, labels_.first, form);
+}
+
 Tensor CausalModel::forward() {
   std::unique_ptr<KeyValueCache> cache;
   if (settings_.use_cache) cache = new_cache();
   const Tensor hidden = body(ids_, cache.get());
-  Tensor logits = logits_of_last(hidden, settings_.logits_to_keep);
+  Tensor logits = logits_of(hidden, settings_.logits_to_keep);
   if (widens_logits()) {
     const ComponentScope scope(session_, Component::kLogitsLoss);
     logits = to_dtype(logits, DType::kFp32);
@@ -152,7 +182,7 @@ Tensor CausalModel::next_token(const Tensor& ids) {
   const Tensor hidden = body(ids, cache_.get());
   cache_->advance(ids.size(1));
   const bool all = settings_.transformers.generates_all_logits();
-  Tensor logits = logits_of_last(hidden, all ? 0 : 1);
+  Tensor logits = logits_of(hidden, all ? 0 : 1);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
   const ComponentScope scope(session_, Component::kInputs);
   token_ = session_.zeros({ids.size(0), 1}, DType::kInt64);
@@ -160,6 +190,11 @@ Tensor CausalModel::next_token(const Tensor& ids) {
 }
 
 Tensor CausalModel::prefill() {
+  if (task_ != TaskHead::kVocabulary) {
+    throw Error(ErrorKind::kInput,
+                "config.json: architectures names a model without a head over the vocabulary, "
+                "which generates nothing; name its ...ForCausalLM, or use mode: inference");
+  }
   cache_ = new_cache();
   return next_token(ids_);
 }

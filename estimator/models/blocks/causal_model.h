@@ -10,6 +10,7 @@
 #include "estimator/models/blocks/key_value_cache.h"
 #include "estimator/models/blocks/pass.h"
 #include "estimator/models/blocks/settings.h"
+#include "estimator/models/blocks/task_head.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/layers/network.h"
@@ -48,7 +49,8 @@ class CausalModel : public Network {
   // Whether the library's older versions made fp32 logits of this family's, in every forward.
   virtual bool widened_logits() const { return false; }
 
-  // The output matrix; tied: the embedding itself. Made last, as in the libraries.
+  // The head that the configuration names, made last, as in the libraries. Over the vocabulary and
+  // tied it is the embedding itself.
   void make_head(Builder& builder, const Node& config, const Tensor& embedding, std::int64_t hidden,
                  std::int64_t vocabulary, bool tied_by_default, bool bias = false);
   // The token table; under HeadScope when the head is tied to it.
@@ -64,7 +66,10 @@ class CausalModel : public Network {
   double dropout_or(double own) const { return settings_.dropout.value_or(own); }
 
  private:
-  Tensor logits_of_last(const Tensor& hidden, std::int64_t keep);
+  void make_task_head(Builder& builder, const Node& config, std::int64_t hidden);
+  Tensor task_scores(const Tensor& hidden) const;
+  Tensor logits_of(const Tensor& hidden, std::int64_t keep);
+  Tensor loss_of(const Tensor& logits);
   bool widens_logits() const;
   std::unique_ptr<KeyValueCache> new_cache() const;
   Tensor next_token(const Tensor& ids);
@@ -72,8 +77,11 @@ class CausalModel : public Network {
   Session& session_;
   ModelSettings settings_;
   std::int64_t layers_;
+  TaskHead task_ = TaskHead::kVocabulary;
+  double task_dropout_ = 0;
   Linear head_;
-  Tensor ids_, labels_, padding_;
+  Tensor ids_, padding_;
+  TaskLabels labels_;
   Tensor token_;
   std::unique_ptr<KeyValueCache> cache_;       // of generation
   std::unique_ptr<KeyValueCache> held_cache_;  // part of an output that the loop holds

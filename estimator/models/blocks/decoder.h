@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/models/blocks/block_replays.h"
 #include "estimator/models/blocks/causal_model.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/blocks/rotary.h"
@@ -22,6 +23,7 @@ struct DecoderOutline {
   std::optional<DType> rotary_type;  // of the tables; absent: the embeddings'
   double embedding_dropout = 0;
   NormKind norm = NormKind::kLayer;
+  bool blocks_are_alike = true;  // false: which one a block is decides more than its cache
   bool tied_by_default = false, head_bias = false, norm_bias = true;
   const char* scope = "model";
   const char* embedding = "embed_tokens";
@@ -50,6 +52,7 @@ class Decoder : public CausalModel {
       for (std::int64_t i = 0; i < outline_.layers; ++i) {
         const PathScope block(builder, outline_.blocks, i);
         const BlockScope counted(builder, i, outline_.layers, outline_.hidden);
+        replays_.add(builder, outline_.blocks_are_alike ? 0 : static_cast<std::uint32_t>(i));
         blocks_.push_back(make_block(static_cast<std::size_t>(i)));
       }
       norm_ = make_norm(builder, outline_.last_norm, outline_.norm, outline_.hidden,
@@ -76,13 +79,18 @@ class Decoder : public CausalModel {
     complete(pass, words);
     const auto last_weights = std::make_shared<Tensor>();
     pass.last_weights = last_weights;
-    for (const Block& block : blocks_) hidden = run_block(settings(), block, hidden, pass);
+    BlockReplays::Pass replayed(replays_, settings(), cache, last_weights.get());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      hidden = replayed(
+          i, hidden, [&](const Tensor& x) { return run_block(settings(), blocks_[i], x, pass); });
+    }
     return norm_(hidden);
   }
 
   DecoderOutline outline_;
   Tensor embedding_;
   std::vector<Block> blocks_;
+  BlockReplays replays_;
   NormLayer norm_;
   std::optional<Rotary> rotary_;
 };

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/pass.h"
@@ -10,17 +9,16 @@
 
 namespace memfathom {
 
-EncoderModel::EncoderModel(Builder& builder, const ModelSettings& settings, std::int64_t labels)
-    : session_(builder.session()), settings_(settings), labels_per_sample_(labels) {
+EncoderModel::EncoderModel(Builder& builder, const ModelSettings& settings, TaskHead task)
+    : session_(builder.session()), settings_(settings), task_(task) {
   require_sequence_length(settings_);
 }
 
 void EncoderModel::load_batch(std::int64_t size, bool targets) {
-  const BatchScope scope(session_, {&ids_, &labels_, &padding_});
+  const BatchScope scope(session_, {&ids_, &labels_.first, &labels_.second, &padding_});
   const Shape shape{size, settings_.sequence_length};
   ids_ = session_.zeros(shape, DType::kInt64);
-  if (targets)
-    labels_ = session_.zeros(labels_per_sample_ > 0 ? Shape{size} : shape, DType::kInt64);
+  if (targets) labels_.load(session_, task_, shape);
   if (settings_.padding_mask) padding_ = session_.zeros(shape, DType::kInt64);
 }
 
@@ -29,14 +27,14 @@ Tensor EncoderModel::loss(Tensor* output) {
   const ComponentScope scope(session_, Component::kLogitsLoss);
   const Tensor logits = scored(hidden);
   Tensor result = loss_is_in_script(settings_)
-                      ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
+                      ? apply_loss(settings_.loss, logits, labels_.first, settings_.label_smoothing)
                       : own_loss(logits, labels_);
   if (output != nullptr) *output = logits;
   return result;
 }
 
-Tensor EncoderModel::own_loss(const Tensor& logits, const Tensor& labels) const {
-  return token_loss(logits, labels);
+Tensor EncoderModel::own_loss(const Tensor& logits, const TaskLabels& labels) const {
+  return task_loss(task_, logits, labels, false);
 }
 
 Tensor EncoderModel::forward() {

@@ -5,6 +5,7 @@
 
 #include "estimator/models/blocks/attention.h"
 #include "estimator/models/blocks/settings.h"
+#include "estimator/models/blocks/task_head.h"
 #include "kernels/framework/layers/builder.h"
 #include "kernels/framework/layers/network.h"
 
@@ -12,8 +13,7 @@ namespace memfathom {
 
 class EncoderModel : public Network {
  public:
-  // `labels`: classes of a whole sample; 0: a label for each token.
-  EncoderModel(Builder& builder, const ModelSettings& settings, std::int64_t labels);
+  EncoderModel(Builder& builder, const ModelSettings& settings, TaskHead task);
 
   void load_batch(std::int64_t size, bool targets) final;
   Tensor loss(Tensor* output) final;
@@ -28,10 +28,10 @@ class EncoderModel : public Network {
 
   // Token ids to the last hidden states [b, s, h].
   virtual Tensor encoded() = 0;
-  // Hidden states to logits.
+  // Hidden states to logits, or as they are where the model has no head.
   virtual Tensor scored(const Tensor& hidden) const = 0;
   // The family's own loss, from logits.
-  virtual Tensor own_loss(const Tensor& logits, const Tensor& labels) const;
+  virtual Tensor own_loss(const Tensor& logits, const TaskLabels& labels) const;
 
   // Who may look at whom, for embeddings of this type; `window`: only neighbours this near.
   Tensor mask_for(DType dtype, std::int64_t window = 0) const;
@@ -41,8 +41,9 @@ class EncoderModel : public Network {
  private:
   Session& session_;
   ModelSettings settings_;
-  std::int64_t labels_per_sample_;
-  Tensor ids_, labels_, padding_;
+  TaskHead task_;
+  Tensor ids_, padding_;
+  TaskLabels labels_;
 };
 
 }  // namespace memfathom

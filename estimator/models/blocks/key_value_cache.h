@@ -32,6 +32,11 @@ class KeyValueCache {
   // k and v [b, heads, s, d] of new tokens become those the attention of this layer is to see. Of a
   // layer with a sliding window only what the next token sees is kept.
   void update(std::size_t layer, Tensor& k, Tensor& v, std::int64_t window = 0);
+  // The tensors that update() replaces in this layer.
+  void add_tensors(std::size_t layer, std::vector<Tensor*>& tensors) {
+    tensors.push_back(&layers_[layer].keys);
+    tensors.push_back(&layers_[layer].values);
+  }
   // What the next update brings counts as if `tokens` had come before it, one by one.
   void skip(std::int64_t tokens) {
     length_ += tokens;

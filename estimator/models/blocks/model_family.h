@@ -18,7 +18,7 @@ namespace memfathom {
 
 enum class ModelKind : std::uint8_t {
   kLanguage,    // transformers' text models
-  kVision,      // transformers' image models
+  kVision,      // image models
   kAudio,       // transformers' models of recordings
   kDiffusion,   // diffusers' models, which are named by _class_name instead of model_type
   kMultimodal,  // a language model that reads images
@@ -43,7 +43,8 @@ struct FamilyTraits {
   Version since;  // first release of the library that has it; unset: older than all imitated
   LoraTargets lora_targets{"q_proj", "v_proj"};
   PositionLimit positions;
-  bool has_task_heads = false;       // `architectures` chooses the head, so classifiers are exact
+  bool is_classifier = false;        // `num_classes` of the job is a key of its configuration
+  bool has_own_head_only = false;    // whatever else `architectures` names is not modelled
   bool has_tensor_parallel = false;  // parallel.tensor can split it
 };
 

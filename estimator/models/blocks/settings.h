@@ -79,7 +79,8 @@ struct ModelSettings {
   std::optional<double> dropout;  // overrides the model's own everywhere
   LossKind loss = LossKind::kModel;
   double label_smoothing = 0;
-  bool use_cache = false;  // a training or plain forward that builds the key-value cache
+  bool runs_body_alone = false;  // a configuration that names no head has none: not in training
+  bool use_cache = false;        // a training or plain forward that builds the key-value cache
   bool padding_mask = false;
   std::int64_t logits_to_keep = 0;  // 0: all positions
   bool channels_last = false;

@@ -30,6 +30,12 @@ ModelMaker make_t5;
 // LitGPT's code for the models of several families above and of Llama.
 ModelMaker make_litgpt;
 
+// Image models of torchvision and timm, which publish no configurations: the keys are ours.
+ModelMaker make_classifier;
+
+// Of its authors' own code.
+ModelMaker make_vggt;
+
 // Image models of transformers.
 ModelMaker make_beit;
 ModelMaker make_clip;
@@ -59,9 +65,6 @@ bool has_projected_images(const Node& config);
 // memfathom's own.
 ModelMaker make_builtin_family;
 
-// Only by the name of its preset; `config` is the job's `model`.
-ModelMaker make_vggt;
-
 inline constexpr LoraTargets kQueryKeyValue{"query_key_value", ""};
 inline constexpr LoraTargets kQueryAndValue{"query", "value"};
 inline constexpr LoraTargets kToQueryAndValue{"to_q", "to_v"};
@@ -72,19 +75,19 @@ inline constexpr ImageTraits kQwenImages{.make = make_qwen_images, .any_size = t
 
 // clang-format off
 inline constexpr ModelFamily kModelFamilies[] = {
-    {"albert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
-    {"bart", ModelKind::kLanguage, make_bart, {}},
-    {"bert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
-    {"blenderbot", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
-    {"blenderbot-small", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"albert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable}},
+    {"bart", ModelKind::kLanguage, make_bart, {.has_own_head_only = true}},
+    {"bert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable}},
+    {"blenderbot", ModelKind::kLanguage, make_bart, {.positions = kPositionTable, .has_own_head_only = true}},
+    {"blenderbot-small", ModelKind::kLanguage, make_bart, {.positions = kPositionTable, .has_own_head_only = true}},
     {"bloom", ModelKind::kLanguage, make_bloom, {.lora_targets = kQueryKeyValue}},
-    {"camembert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"camembert", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable}},
     {"codegen", ModelKind::kLanguage, make_gptj, {.lora_targets = {"qkv_proj", ""}, .positions = {.key = "n_positions", .is_table = true}}},
-    {"data2vec-text", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"data2vec-text", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable}},
     {"deberta-v2", ModelKind::kLanguage, make_deberta, {.lora_targets = {"query_proj", "value_proj"}}},
-    {"distilbert", ModelKind::kLanguage, make_bert, {.lora_targets = {"q_lin", "v_lin"}, .positions = kPositionTable, .has_task_heads = true}},
+    {"distilbert", ModelKind::kLanguage, make_bert, {.lora_targets = {"q_lin", "v_lin"}, .positions = kPositionTable}},
     {"electra", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue}},
-    {"ernie", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable, .has_task_heads = true}},
+    {"ernie", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPositionTable}},
     {"falcon", ModelKind::kLanguage, make_falcon, {.lora_targets = kQueryKeyValue}},
     {"gpt2", ModelKind::kLanguage, make_gpt2, {.lora_targets = {"c_attn", ""}, .positions = {.key = "n_positions", .is_table = true}}},
     {"gpt_bigcode", ModelKind::kLanguage, make_gpt2, {.lora_targets = {"c_attn", ""}}},
@@ -92,21 +95,21 @@ inline constexpr ModelFamily kModelFamilies[] = {
     {"gptj", ModelKind::kLanguage, make_gptj, {.positions = {.key = "n_positions", .is_table = true}}},
     {"gpt_neox", ModelKind::kLanguage, make_gpt_neox, {.lora_targets = kQueryKeyValue}},
     {"lfm2", ModelKind::kLanguage, make_lfm2, {.since = {4, 54}}},
-    {"m2m_100", ModelKind::kLanguage, make_bart, {}},
-    {"marian", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
-    {"mbart", ModelKind::kLanguage, make_bart, {}},
+    {"m2m_100", ModelKind::kLanguage, make_bart, {.has_own_head_only = true}},
+    {"marian", ModelKind::kLanguage, make_bart, {.positions = kPositionTable, .has_own_head_only = true}},
+    {"mbart", ModelKind::kLanguage, make_bart, {.has_own_head_only = true}},
     {"modernbert", ModelKind::kLanguage, make_modernbert, {.lora_targets = {"Wqkv", ""}}},
     {"mpt", ModelKind::kLanguage, make_mpt, {.lora_targets = {"Wqkv", ""}, .positions = {.key = "max_seq_len", .is_table = true}}},
-    {"mt5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}}},
+    {"mt5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}, .has_own_head_only = true}},
     {"opt", ModelKind::kLanguage, make_opt, {.positions = kPositionTable}},
-    {"pegasus", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"pegasus", ModelKind::kLanguage, make_bart, {.positions = kPositionTable, .has_own_head_only = true}},
     {"phi", ModelKind::kLanguage, make_phi, {.lora_targets = {"q_proj", "v_proj", "fc1", "fc2"}}},
-    {"plbart", ModelKind::kLanguage, make_bart, {.positions = kPositionTable}},
+    {"plbart", ModelKind::kLanguage, make_bart, {.positions = kPositionTable, .has_own_head_only = true}},
     {"qwen", ModelKind::kLanguage, make_qwen, {.lora_targets = {"c_attn", ""}}},
-    {"roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
-    {"t5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}, .has_task_heads = true}},
-    {"whisper", ModelKind::kLanguage, make_bart, {}},
-    {"xlm-roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable, .has_task_heads = true}},
+    {"roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable}},
+    {"t5", ModelKind::kLanguage, make_t5, {.lora_targets = {"q", "v"}, .has_own_head_only = true}},
+    {"whisper", ModelKind::kLanguage, make_bart, {.has_own_head_only = true}},
+    {"xlm-roberta", ModelKind::kLanguage, make_bert, {.lora_targets = kQueryAndValue, .positions = kPaddedPositionTable}},
 
     {"beit", ModelKind::kVision, make_beit, {}},
     {"clip", ModelKind::kVision, make_clip, {}},
@@ -125,6 +128,24 @@ inline constexpr ModelFamily kModelFamilies[] = {
     {"swin", ModelKind::kVision, make_swin_model, {}},
     {"vit", ModelKind::kVision, make_vision_transformer, {}},
     {"vit_msn", ModelKind::kVision, make_vision_transformer, {}},
+
+    {"timm_mixer", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"timm_vit", ModelKind::kVision, make_classifier, {.lora_targets = {"qkv", ""}, .is_classifier = true}},
+    {"torchvision_alexnet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_convnext", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_densenet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_efficientnet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_efficientnet_v2", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_googlenet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_inception_v3", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_mobilenet_v2", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_mobilenet_v3", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_resnet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_squeezenet", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_swin", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_vgg", ModelKind::kVision, make_classifier, {.is_classifier = true}},
+    {"torchvision_vit", ModelKind::kVision, make_classifier, {.lora_targets = {"qkv", ""}, .is_classifier = true}},
+    {"vggt", ModelKind::kVision, make_vggt, {}},
 
     {"hubert", ModelKind::kAudio, make_wav2vec2, {}},
     {"wav2vec2", ModelKind::kAudio, make_wav2vec2, {}},

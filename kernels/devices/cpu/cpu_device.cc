@@ -19,7 +19,7 @@ WorkspaceSize CpuDevice::Workspaces::convolution(const ConvolutionQuery& query) 
   return {convolutions_.workspace(query), Source::kExact};
 }
 WorkspaceSize CpuDevice::Workspaces::fft(const FftQuery& query) const {
-  return {cpu::FftwTransforms::workspace(query), Source::kExact};
+  return {cpu::Transforms::workspace(query), Source::kExact};
 }
 
 void CpuDevice::run(const ElementwiseCall& call) { cpu::run_loops(call); }

@@ -1,14 +1,15 @@
-// CpuDevice: the cpu as a device: oneDNN, FFTW and loops over mmap segments that are resident when
-// mapped.
+// CpuDevice: the cpu as a device: products, convolutions and transforms of oneDNN and FFTW
+// (libraries/) or our own (portable/), and loops, over mmap segments that are resident when mapped.
 //
 // Calls are complete when run() returns. 16-bit operands are only storage: arithmetic is in fp32.
-// The caller provides the workspaces of oneDNN and FFTW (workspaces()); matrix products and
-// attention on 16-bit operands allocate their own fp32 scratch and free it before the call returns.
+// The caller provides the workspaces of convolutions and transforms (workspaces()); matrix products
+// and attention on 16-bit operands allocate their own fp32 scratch and free it before the call
+// returns.
 #pragma once
 
-#include "kernels/devices/cpu/convolution.h"
-#include "kernels/devices/cpu/fft.h"
-#include "kernels/devices/cpu/softmax_onednn.h"
+#include "kernels/devices/cpu/convolutions.h"
+#include "kernels/devices/cpu/dense_softmax.h"
+#include "kernels/devices/cpu/transforms.h"
 #include "kernels/framework/device/device.h"
 #include "kernels/memory/allocator/mmap_segments.h"
 
@@ -49,22 +50,22 @@ class CpuDevice final : public Device {
   void copy_to_host(void* host, const void* device, Bytes bytes) override;
 
  private:
-  // The workspaces of oneDNN and FFTW; attention allocates its own scratch.
+  // Of convolutions and transforms; attention allocates its own scratch.
   class Workspaces final : public WorkspaceModel {
    public:
-    explicit Workspaces(cpu::OnednnConvolutions& convolutions) : convolutions_(convolutions) {}
+    explicit Workspaces(cpu::Convolutions& convolutions) : convolutions_(convolutions) {}
     WorkspaceSize convolution(const ConvolutionQuery& query) const override;
     WorkspaceSize fft(const FftQuery& query) const override;
     WorkspaceSize attention(const AttentionQuery&) const override { return {}; }
 
    private:
-    cpu::OnednnConvolutions& convolutions_;  // a query creates a primitive and caches it
+    cpu::Convolutions& convolutions_;  // a query creates a primitive and caches it
   };
 
   MmapSegments memory_;
-  cpu::OnednnConvolutions convolutions_;
-  cpu::FftwTransforms transforms_;
-  cpu::OnednnSoftmax softmaxes_;
+  cpu::Convolutions convolutions_;
+  cpu::Transforms transforms_;
+  cpu::DenseSoftmax softmaxes_;
   Workspaces workspaces_{convolutions_};
 };
 

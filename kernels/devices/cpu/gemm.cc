@@ -1,11 +1,7 @@
 #include "kernels/devices/cpu/gemm.h"
 
-#include <dnnl.h>
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "core/error.h"
 #include "kernels/devices/cpu/gather.h"
 #include "kernels/devices/cpu/loops.h"
 #include "kernels/devices/element/split.h"
@@ -138,18 +134,6 @@ void multiply_complex(const GemmCall& call, const Operand& a, const Operand& b,
 }
 
 }  // namespace
-
-void sgemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const Matrix& a,
-           const Matrix& b, float beta, float* out, std::int64_t leading) {
-  const dnnl_status_t status =
-      dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data,
-                 a.leading, b.data, b.leading, beta, out, leading);
-  if (status != dnnl_success) {
-    throw Error(ErrorKind::kEnvironment,
-                fmt::format("oneDNN rejected a {} x {} x {} matrix product with status {}", m, n, k,
-                            int(status)));
-  }
-}
 
 void run_gemm(const GemmCall& call) {
   const bool floats = call.out.dtype == DType::kFp32 || is_16bit_float(call.out.dtype);

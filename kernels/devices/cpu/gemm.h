@@ -1,5 +1,5 @@
-// Gemm: matrix products on oneDNN's sgemm; 16-bit operands are converted to fp32, complex ones use
-// four products.
+// Gemm: matrix products on one sgemm (of libraries/ or portable/); 16-bit operands are converted to
+// fp32, complex ones use four products.
 #pragma once
 
 #include "kernels/framework/device/calls.h"

@@ -1,7 +1,5 @@
 #include "kernels/devices/cpu/host.h"
 
-#include <dnnl.h>
-#include <fftw3.h>
 #include <fmt/core.h>
 #include <sys/utsname.h>
 
@@ -11,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "kernels/devices/cpu/versions.h"
 
 namespace memfathom::cpu {
 namespace {
@@ -45,17 +45,6 @@ Bytes kibibytes_of(std::string_view key) {
   return Bytes{1024} * leading_number(value_of("/proc/meminfo", key, ':'));
 }
 
-std::string onednn_version() {
-  const dnnl_version_t* version = dnnl_version();
-  return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
-}
-
-std::string fftw_version() {
-  const std::string_view text = fftwf_version;  // "fftw-3.3.10-sse2-avx..."
-  const std::size_t first = text.find('-') + 1;
-  return fmt::format("FFTW {}", text.substr(first, text.find('-', first) - first));
-}
-
 std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 }  // namespace
@@ -69,9 +58,9 @@ Environment host_environment() {
   environment.architecture = system.machine;
   environment.memory_total = kibibytes_of("MemTotal");
   environment.driver = fmt::format("{} {}", system.sysname, system.release);
-  environment.cublas = onednn_version();
-  environment.cudnn = onednn_version();
-  environment.cufft = fftw_version();
+  environment.cublas = products_version();
+  environment.cudnn = products_version();
+  environment.cufft = transforms_version();
   environment.framework = "memfathom";
   environment.framework_version = MEMFATHOM_VERSION;
   environment.os = or_unknown(value_of("/etc/os-release", "PRETTY_NAME", '='));

@@ -46,6 +46,26 @@ ConvolutionQuery query_of(ConvolutionKind kind, const Tensor& x, const Tensor& w
   return query;
 }
 
+// In benchmark mode cuDNN tries every engine in the largest workspace of all that may fit. PyTorch
+// asks for half of it, again and again, where its allocator fails (generate_and_filter_plans() in
+// Conv_v8.cpp), and tries the engines that fit in what it got.
+Tensor benchmark_workspace(Session& session, Bytes bytes) {
+  for (; bytes > Bytes{}; bytes = Bytes{bytes.count() / 2}) {
+    try {
+      return session.workspace(bytes, Component::kWorkspaceCudnn);
+    } catch (const OutOfMemory&) {  // its cache is released; the next one is smaller
+    }
+  }
+  return {};
+}
+
+Tensor workspace_for(Session& session, const ConvolutionQuery& query) {
+  if (!session.policy().count_workspaces) return {};
+  const Bytes bytes = session.workspaces().convolution(query).bytes;
+  return query.benchmark ? benchmark_workspace(session, bytes)
+                         : session.workspace(bytes, Component::kWorkspaceCudnn);
+}
+
 // One library call with the workspace it requests; `fill` sets its operands.
 template <typename Fill>
 void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight,
@@ -54,11 +74,7 @@ void run_convolution(ConvolutionKind kind, const Tensor& x, const Tensor& weight
   ConvolutionCall call;
   call.query = query_of(kind, x, weight, options, channels_last);
   if (pytorch_uses_cudnn(call.query)) session.note_cudnn();
-  Tensor workspace;
-  if (session.policy().count_workspaces) {
-    workspace = session.workspace(session.workspaces().convolution(call.query).bytes,
-                                  Component::kWorkspaceCudnn);
-  }
+  const Tensor workspace = workspace_for(session, call.query);
   if (!session.computes()) return;
   call.workspace = workspace.operand();
   fill(call);

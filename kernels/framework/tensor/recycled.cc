@@ -1,13 +1,12 @@
 #include "kernels/framework/tensor/recycled.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <new>
-#include <vector>
 
 #include "core/bytes.h"
 #include "core/error.h"
@@ -34,49 +33,73 @@ struct Unused {
   Unused* next;
 };
 
-// Without a destructor, so that reaching them is an address and not a call.
+// What a thread took from the system at a time; the memory that is handed out lies behind it.
+struct alignas(kStep) Chunk {
+  Chunk* previous;
+};
+
+// Without a destructor, so that reaching them is an address and not a call, and so that no memory
+// is needed to register one: the C library ends the program where that fails.
 struct Lists {
   std::array<Unused*, kClasses> by_size;
   std::byte* begin;  // what is left of the newest chunk
   std::byte* end;
+  Chunk* newest;
+  std::size_t chunk;  // the size of the newest one
+  std::size_t taken;
 };
 
-// Ten words, which every loader has room for: also there reached without a call.
+// A few words, which every loader has room for: also there reached without a call.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Lists lists{};
 
-// Everything a thread has taken goes back when it ends.
-class Chunks {
+// Everything a thread has taken goes back when it ends; what the main one has, with the process.
+class ThreadEnd {
  public:
-  void add() {
-    taken_ += size_;
-    if (taken_ > static_cast<std::size_t>(kMost)) refuse();
-    chunks_.emplace_back(new std::byte[size_]);  // not zeroed, unlike make_unique's
-    lists.begin = chunks_.back().get();
-    lists.end = lists.begin + size_;
-    size_ = std::min(size_ * 2, kLargestChunk);
+  ThreadEnd() { works_ = pthread_key_create(&key_, give_back) == 0; }
+  void expects(Chunk* newest) const {
+    if (works_) pthread_setspecific(key_, newest);
   }
 
  private:
-  [[noreturn]] void refuse() {
-    taken_ -= size_;
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("a replay of this job would hold more than {} of tensors and operations "
-                    "at once; ask for fewer frames, rows, modules or layers",
-                    to_string(Bytes{kMost})));
+  static void give_back(void* newest) {
+    lists = {};
+    for (auto* chunk = static_cast<Chunk*>(newest); chunk != nullptr;) {
+      Chunk* const previous = chunk->previous;
+      ::operator delete (chunk, std::align_val_t{kStep});
+      chunk = previous;
+    }
   }
 
-  std::size_t size_ = kFirstChunk;
-  std::size_t taken_ = 0;
-  std::vector<std::unique_ptr<std::byte[]> > chunks_;
+  pthread_key_t key_{};
+  bool works_ = false;
 };
 
-thread_local Chunks chunks;
+const ThreadEnd thread_end;
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorKind::kInput,
+              fmt::format("a replay of this job would hold more than {} of tensors and operations "
+                          "at once; ask for fewer frames, rows, modules or layers",
+                          to_string(Bytes{kMost})));
+}
+
+void add_chunk() {
+  const std::size_t size =
+      lists.chunk == 0 ? kFirstChunk : std::min(lists.chunk * 2, kLargestChunk);
+  if (lists.taken + size > static_cast<std::size_t>(kMost)) refuse();
+  void* const memory = ::operator new (sizeof(Chunk) + size, std::align_val_t{kStep});
+  lists.newest = new (memory) Chunk{lists.newest};
+  thread_end.expects(lists.newest);
+  lists.begin = reinterpret_cast<std::byte*>(lists.newest + 1);
+  lists.end = lists.begin + size;
+  lists.chunk = size;
+  lists.taken += size;
+}
 
 std::size_t class_of(std::size_t bytes) { return (bytes - 1) / kStep; }
 
 void* take_new(std::size_t bytes) {
-  if (static_cast<std::size_t>(lists.end - lists.begin) < bytes) chunks.add();
+  if (static_cast<std::size_t>(lists.end - lists.begin) < bytes) add_chunk();
   std::byte* const memory = lists.begin;
   lists.begin += bytes;
   return memory;

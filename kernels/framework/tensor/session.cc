@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "kernels/framework/device/calls.h"
@@ -121,6 +124,27 @@ Tensor Session::before_gemm(bool with_epilogue) {
   return {};
 }
 
+namespace {
+
+// The newest first, whatever the order of their addresses: the allocator's blocks depend on it.
+void drop_casts(Session& session) {
+  std::vector<Tensor> casts;
+  try {
+    casts.reserve(session.autocast_cache.size());
+  } catch (const std::bad_alloc&) {
+    session.autocast_cache.clear();  // a destructor calls: in any order, then
+    return;
+  }
+  for (auto& [leaf, cast] : session.autocast_cache) casts.push_back(std::move(cast.second));
+  session.autocast_cache.clear();
+  std::sort(casts.begin(), casts.end(), [](const Tensor& a, const Tensor& b) {
+    return a.impl()->storage->birth() > b.impl()->storage->birth();
+  });
+  for (Tensor& cast : casts) cast.reset();
+}
+
+}  // namespace
+
 AutocastScope::AutocastScope(Session& session, std::optional<DType> dtype)
     : session_(session), before_(session.autocast) {
   session_.autocast = dtype;
@@ -128,7 +152,7 @@ AutocastScope::AutocastScope(Session& session, std::optional<DType> dtype)
 
 AutocastScope::~AutocastScope() {
   session_.autocast = before_;
-  if (!before_) session_.autocast_cache.clear();
+  if (!before_) drop_casts(session_);
 }
 
 }  // namespace memfathom

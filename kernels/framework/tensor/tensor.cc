@@ -4,10 +4,20 @@
 #include <array>
 
 #include "kernels/framework/tensor/iteration_replay.h"
+#include "kernels/framework/tensor/segment_recording.h"
 #include "kernels/framework/tensor/session.h"
 #include "kernels/framework/tensor/tape_node.h"
 
 namespace memfathom {
+namespace {
+
+// Memory that comes and goes while its storage stays is in no recording.
+void spoil_recordings(Session& session) {
+  if (session.recorder != nullptr) session.recorder->spoil();
+  if (SegmentRecording* segment = SegmentRecording::of(session)) segment->spoil();
+}
+
+}  // namespace
 
 Storage::Storage(Session& session, Bytes requested, Component component, ModuleIndex module,
                  Allocation allocation)
@@ -19,6 +29,7 @@ Storage::Storage(Session& session, Bytes requested, Component component, ModuleI
       birth_(session.next_birth()) {
   session_->ledger().add(component_, module_, accounted_bytes());
   if (session_->recorder != nullptr) session_->recorder->taken(*this);
+  if (SegmentRecording* segment = SegmentRecording::of(*session_)) segment->taken(*this);
 }
 
 Storage::Storage(Session& session, Bytes size, Component component, ModuleIndex module)
@@ -28,7 +39,7 @@ Storage::Storage(Session& session, Bytes size, Component component, ModuleIndex 
       resident_(false),
       size_(size),
       birth_(session.next_birth()) {
-  if (session_->recorder != nullptr) session_->recorder->spoil();
+  spoil_recordings(*session_);
 }
 
 Storage::~Storage() {
@@ -36,11 +47,12 @@ Storage::~Storage() {
   session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
   if (session_->recorder != nullptr) session_->recorder->freed(*this);
+  if (SegmentRecording* segment = SegmentRecording::of(*session_)) segment->freed(*this);
 }
 
 void Storage::release_memory() {
   if (!resident_) return;
-  if (session_->recorder != nullptr) session_->recorder->spoil();
+  spoil_recordings(*session_);
   session_->ledger().remove(accounted_component(), module_, accounted_bytes());
   session_->release(allocation_);
   if (size_.count() == 0) size_ = allocation_.bytes;
@@ -50,7 +62,7 @@ void Storage::release_memory() {
 
 void Storage::restore_memory() {
   if (resident_) return;
-  if (session_->recorder != nullptr) session_->recorder->spoil();
+  spoil_recordings(*session_);
   allocation_ = session_->take(size_);
   resident_ = true;
   session_->ledger().add(accounted_component(), module_, accounted_bytes());
@@ -65,9 +77,11 @@ void Storage::set_component(Component component) {
   component_ = component;
   session_->ledger().move(before, accounted_component(), module_, accounted_bytes());
   if (session_->recorder != nullptr) session_->recorder->moved(*this, accounted_component());
+  if (SegmentRecording* segment = SegmentRecording::of(*session_)) segment->moved(*this, component);
 }
 
 void Storage::add_saved() {
+  if (SegmentRecording* segment = SegmentRecording::of(*session_)) segment->saved(*this);
   if (saved_++ == 0 && component_ == Component::kTemporaries) {
     session_->ledger().move(Component::kTemporaries, Component::kActivations, module_,
                             accounted_bytes());
@@ -76,6 +90,7 @@ void Storage::add_saved() {
 }
 
 void Storage::remove_saved() {
+  if (SegmentRecording* segment = SegmentRecording::of(*session_)) segment->unsaved(*this);
   if (--saved_ == 0 && component_ == Component::kTemporaries) {
     session_->ledger().move(Component::kActivations, Component::kTemporaries, module_,
                             accounted_bytes());

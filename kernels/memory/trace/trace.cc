@@ -26,6 +26,12 @@ class TraceBuilder {
       dtype_ = parse_dtype(precision->as_string()).value_or(DType::kFp32);
     }
     if (const Node* guesses = header.find("guesses")) read_guesses(*guesses);
+    trace_.sizes = reader.variation().sizes();
+    trace_.variable = reader.variation().names();
+    trace_.least = reader.variation().least();
+    trace_.interpolation = reader.variation().sentence();
+    for (const std::string& unchecked : reader.variation().unchecked())
+      trace_.guesses.push_back({unchecked});
   }
 
   Trace build() {
@@ -53,6 +59,8 @@ class TraceBuilder {
         guess.times = times->as_int(1, std::int64_t{1} << 40);
       if (const Node* bytes = entry.find("bytes"))
         guess.bytes = Bytes{bytes->as_int(0, std::int64_t{1} << 50)};
+      if (const Node* vary = entry.find("vary"); vary != nullptr && reader_.variation().is_active())
+        guess.bytes = Bytes{reader_.variation().value(vary->as_ints()).value_or(0)};
       trace_.guesses.push_back(std::move(guess));
     }
   }
@@ -144,8 +152,9 @@ class TraceBuilder {
 
 }  // namespace
 
-Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits) {
-  TraceReader reader(input, name, limits);
+Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits,
+                 const TraceSizes& sizes) {
+  TraceReader reader(input, name, limits, sizes);
   Trace trace = TraceBuilder(reader, name).build();
   if (trace.events.empty()) {
     throw Error(ErrorKind::kInput,
@@ -156,11 +165,16 @@ Trace read_trace(std::istream& input, const std::string& name, const TraceLimits
   return trace;
 }
 
-Trace load_trace(const std::string& path, const TraceLimits& limits) {
-  if (const std::optional<std::string> pickle = load_pickle(path))
-    return read_snapshot(*pickle, path);
+Trace load_trace(const std::string& path, const TraceLimits& limits, const TraceSizes& sizes) {
+  if (const std::optional<std::string> pickle = load_pickle(path)) {
+    Trace trace = read_snapshot(*pickle, path);
+    const Variation named_by_the_job(Node::map(), path, sizes);  // a snapshot says none
+    for (const std::string& unchecked : named_by_the_job.unchecked())
+      trace.guesses.push_back({unchecked});
+    return trace;
+  }
   std::ifstream file(path, std::ios::binary);
-  return read_trace(file, path, limits);
+  return read_trace(file, path, limits, sizes);
 }
 
 }  // namespace memfathom

@@ -16,6 +16,7 @@
 
 #include "core/bytes.h"
 #include "core/workspace.h"
+#include "kernels/memory/trace/variation.h"
 
 namespace memfathom {
 
@@ -68,13 +69,15 @@ class LineReader;
 class TraceReader {
  public:
   // `name` is used in error messages. Reads the first line. Every error is Error(kInput) with name
-  // and line.
-  TraceReader(std::istream& input, std::string name, const TraceLimits& limits = {});
+  // and line. With `sizes` the events are those of the step at these sizes.
+  TraceReader(std::istream& input, std::string name, const TraceLimits& limits = {},
+              const TraceSizes& sizes = {});
   ~TraceReader();
 
   const std::string& header() const { return header_; }  // the first line: a JSON object
   bool next(TraceEvent& event);                          // false at the end
   std::int64_t line() const;                             // of the last event
+  const Variation& variation() const { return *variation_; }
 
   [[noreturn]] void refuse(const std::string& what) const;  // throws with file and line
 
@@ -83,6 +86,7 @@ class TraceReader {
   TraceLimits limits_;
   std::unique_ptr<LineReader> lines_;
   std::string header_;
+  std::optional<Variation> variation_;
   std::size_t events_ = 0;
 };
 
@@ -182,13 +186,19 @@ struct Trace {
   bool has_recurrent_layers = false;
   std::vector<Guess> guesses;
   std::uint32_t slots = 0;
+  TraceSizes sizes;                   // of the step, as far as the file says them
+  std::vector<std::string> variable;  // of these, those that may be asked for
+  TraceSizes least;                   // from which on
+  std::string interpolation;          // what to say of sizes that were not recorded
 
   const Label& label_of(std::size_t event) const { return label_table[labels[event]]; }
 };
 
 // Throws Error(kInput) for errors of TraceReader and for ids that are allocated twice or freed
 // while not live.
-Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits = {});
-Trace load_trace(const std::string& path, const TraceLimits& limits = {});
+Trace read_trace(std::istream& input, const std::string& name, const TraceLimits& limits = {},
+                 const TraceSizes& sizes = {});
+Trace load_trace(const std::string& path, const TraceLimits& limits = {},
+                 const TraceSizes& sizes = {});
 
 }  // namespace memfathom

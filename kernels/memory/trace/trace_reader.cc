@@ -7,6 +7,7 @@
 
 #include "core/document.h"
 #include "core/error.h"
+#include "core/newer_schema.h"
 #include "kernels/memory/trace/gzip.h"
 #include "kernels/memory/trace/trace.h"
 
@@ -35,6 +36,7 @@ enum class Field : std::uint8_t {
   kAttention,
   kRnn,
   kLine,
+  kVary,
 };
 
 }  // namespace
@@ -56,12 +58,13 @@ inline constexpr auto kEnumNames<Field> =
                                     {Field::kFft, "fft"},
                                     {Field::kAttention, "attention"},
                                     {Field::kRnn, "rnn"},
-                                    {Field::kLine, "line"}});
+                                    {Field::kLine, "line"},
+                                    {Field::kVary, "vary"}});
 
 // Library calls are objects; the other fields are texts and numbers.
 constexpr bool is_call(Field field) {
   return field == Field::kConv || field == Field::kFft || field == Field::kAttention ||
-         field == Field::kRnn;
+         field == Field::kRnn || field == Field::kVary;
 }
 
 namespace {
@@ -167,6 +170,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kFft:
       case Field::kAttention:
       case Field::kRnn:
+      case Field::kVary:
       case Field::kLine: break;
     }
     return nullptr;
@@ -189,6 +193,7 @@ class EventHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Field::kConv:
       case Field::kFft:
       case Field::kAttention:
+      case Field::kVary:
       case Field::kRnn: break;
     }
     return nullptr;
@@ -274,7 +279,8 @@ TraceConvolution convolution_of(const Node& conv) {
 
 }  // namespace
 
-TraceReader::TraceReader(std::istream& input, std::string name, const TraceLimits& limits)
+TraceReader::TraceReader(std::istream& input, std::string name, const TraceLimits& limits,
+                         const TraceSizes& sizes)
     : name_(std::move(name)),
       limits_(limits),
       lines_(std::make_unique<LineReader>(input, limits.max_line_bytes)) {
@@ -293,8 +299,14 @@ TraceReader::TraceReader(std::istream& input, std::string name, const TraceLimit
     refuse("the first line is an event; it must describe the trace");
   if (const Node* schema = header.find("schema");
       schema != nullptr && schema->as_string() != kSchema) {
+    if (is_newer_schema(schema->as_string(), kSchema))
+      schema->refuse(
+          fmt::format("a newer memfathom wrote this trace; use that version, or record it again "
+                      "with this one, which reads \"{}\"",
+                      kSchema));
     schema->refuse(fmt::format("it must be \"{}\"", kSchema));
   }
+  variation_.emplace(header, name_, sizes);
 }
 
 TraceReader::~TraceReader() = default;
@@ -322,6 +334,12 @@ bool TraceReader::next(TraceEvent& event) {
   EventHandler line;
   if (!nlohmann::json::sax_parse(text, &line))
     refuse(fmt::format("an event cannot be read: {}", line.problem));
+  if (variation_->is_active() && line.has(Field::kVary)) {
+    nlohmann::json varied = nlohmann::json::parse(text);
+    if (const auto problem = variation_->apply(varied)) refuse(*problem);
+    text = varied.dump();
+    line.bytes = varied.value("bytes", std::int64_t{0});
+  }
   event = {};
   if (line.op == "alloc") {
     event.op = TraceOp::kAlloc;

@@ -47,8 +47,9 @@ class Recording:
     def events(self):
         return len(self._recorder.events)
 
-    def write(self, path):
+    def write(self, path, also=None):
         header = {"steps": self.steps, "gpu": {"name": self._gpu["name"], "capability": "%d.%d" % tuple(self._gpu["capability"])}, "world": self._gpu.get("world", 1)}
+        header.update(also or {})
         if not self.steps:
             self._count_calls()
         self._recorder.write(path, header, self._phases.iteration_of)

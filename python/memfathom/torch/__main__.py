@@ -10,16 +10,20 @@ import time
 import traceback
 import warnings
 
-USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] (train.py | -m module) [arguments]"
+USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] [--vary SIZE[=NAME]]... (train.py | -m module) [arguments]"
+SEVERAL = ("--vary", "--assign")
 
 
 def parse(words):
     """Options up to the script's name; what follows is the script's."""
-    options = {"-o": "step.jsonl.gz", "--iterations": "2", "--world": "1", "--gpu": "{}"}
+    options = {"-o": "step.jsonl.gz", "--iterations": "2", "--world": "1", "--gpu": "{}", "--vary": [], "--assign": []}
     while words and words[0] in options:
         if len(words) < 2:
             raise SystemExit(f"{words[0]} needs a value; {USAGE}")
-        options[words[0]] = words[1]
+        if words[0] in SEVERAL:
+            options[words[0]].append(words[1])
+        else:
+            options[words[0]] = words[1]
         words = words[2:]
     is_module = bool(words) and words[0] == "-m"
     words = words[1:] if is_module else words
@@ -39,10 +43,15 @@ def user_traceback(error):
 def main():
     options, is_module, words = parse(sys.argv[1:])
     warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # libraries compare pointers; they are distinct
+    if options["--vary"]:
+        from memfathom.torch import vary_script
+
+        kept = [word for name in ("--iterations", "--world", "--gpu") for word in (name, options[name])]
+        os._exit(vary_script.record(options["-o"], kept, options["--vary"], is_module, words))
     world, begin = int(options["--world"]), time.monotonic()
     try:
         from memfathom import torch as recorded
-        from memfathom.torch import distributed
+        from memfathom.torch import distributed, script_sizes
     except ImportError as error:
         print(f"PyTorch cannot be imported by {sys.executable}: {error}; name another Python with --python", file=sys.stderr)
         os._exit(3)
@@ -55,7 +64,10 @@ def main():
     failure, code = None, 0
     with recorded.recording(iterations=int(options["--iterations"]), gpu=gpu, world=world) as result:
         try:
-            (runpy.run_module if is_module else runpy.run_path)(words[0], run_name="__main__", **({"alter_sys": True} if is_module else {}))
+            if options["--assign"]:
+                script_sizes.run_with(words[0], options["--assign"])
+            else:
+                (runpy.run_module if is_module else runpy.run_path)(words[0], run_name="__main__", **({"alter_sys": True} if is_module else {}))
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1 if end.code else 0
             if isinstance(end.code, str):
@@ -65,6 +77,9 @@ def main():
     sys.stdout.flush()
     if failure is not None:
         user_traceback(failure)
+        if "nocard" in str(failure):
+            print("memfathom: PyTorch's autograd engine looked for a real GPU; it does so for gradients that are DTensors (tensor parallelism), which cannot be recorded without one: "
+                  "record one rank's part of the model, or use memfathom capture --live on a GPU", file=sys.stderr)
     elif code != 0:
         print(f"{words[0]} ended by itself with exit code {code} after {result.steps} recorded steps", file=sys.stderr)
     else:
@@ -76,4 +91,5 @@ def main():
     os._exit(2 if failure is not None or code else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -41,8 +41,11 @@ def pretend_world(recorder, world, patches):
 
 def _quiet_dtensor(recorder, patches):
     """DTensor computes shapes of its results on tensors that are no memory of the step."""
+    from torch.distributed.tensor import _sharding_prop
     from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
+    if hasattr(_sharding_prop, "detect_fake_mode"):  # it would make one of its own, and local parts have the recorder's
+        patches.set(_sharding_prop, "detect_fake_mode", lambda inputs=None: recorder.fake)
     name = "_propagate_tensor_meta_non_cached"
     if not hasattr(ShardingPropagator, name):
         return

@@ -1,4 +1,5 @@
 """A GPU in name: what PyTorch's Python asks about a GPU is answered from a description. Only Python is patched."""
+import sys
 import threading
 import types
 
@@ -73,7 +74,36 @@ def pretend(recorder, gpu, patches, originals):
         return model if model is not None else lambda function: function
 
     patches.set(torch, "compile", compile)
+    _run_scripted_code_as_python(recorder, patches)
+    _give_lengths_as_lists(patches)
+    formatted = torch.Tensor.__format__
+    patches.set(torch.Tensor, "__format__", lambda t, how: t.item().__format__(how) if isinstance(t, FakeTensor) and t.dim() == 0 else formatted(t, how))
     patches.set(torch.nn.Module, "compile", lambda module, *a, **k: recorder.guess("torch.compile: recorded as eager execution"))
+
+
+def _run_scripted_code_as_python(recorder, patches):
+    """TorchScript's interpreter looks for the driver, and no dispatch mode sees into it."""
+    def as_python(say):
+        def scripted(thing=None, *args, **kwargs):
+            if "site-packages" not in sys._getframe(1).f_code.co_filename:
+                recorder.guess(f"{say}: recorded as the Python code it was made from")
+            return thing
+
+        return scripted
+
+    patches.set(torch.jit, "script", as_python("torch.jit.script"))
+    patches.set(torch.jit, "trace", as_python("torch.jit.trace"))
+
+
+def _give_lengths_as_lists(patches):
+    """As ctc_loss does by itself, but not for tensors of a Python class."""
+    plain = torch.ctc_loss
+
+    def ctc_loss(scores, targets, lengths, target_lengths, *args, **kwargs):
+        listed = (t.tolist() if isinstance(t, torch.Tensor) and isinstance(scores, FakeTensor) else t for t in (lengths, target_lengths))
+        return plain(scores, targets, *listed, *args, **kwargs)
+
+    patches.set(torch, "ctc_loss", ctc_loss)
 
 
 def _answer_questions(recorder, gpu, patches):

@@ -208,6 +208,26 @@ def _bincount(recorder, func, args, kwargs):
     return recorder.empty((max(minimum, 1),), torch.int64 if weights is None else torch.float64, "aten.bincount")
 
 
+def _own_ctc_loss(recorder, func, args, kwargs):
+    return False  # cuDNN takes int32 targets of the host only
+
+
+def _ctc_loss(recorder, func, args, kwargs):
+    scores, targets, lengths = args[0], args[1], args[3]
+    known = values.value_of(lengths) if isinstance(lengths, torch.Tensor) else torch.tensor(lengths)
+    longest = int(known.max()) if known is not None else targets.shape[-1]
+    steps, count = scores.shape[0], scores.shape[1] if scores.dim() == 3 else 1
+    name = "aten._ctc_loss"
+    return recorder.empty((count,), scores.dtype, name), recorder.empty((count, steps, 2 * longest + 1), scores.dtype, name)
+
+
+def _ctc_loss_backward(recorder, func, args, kwargs):
+    scores, alpha = args[1], args[6]
+    out = recorder.empty(scores.shape, scores.dtype, "aten._ctc_loss_backward")
+    recorder.work_area(alpha.numel() * alpha.element_size(), "aten._ctc_loss_backward")  # beta, as large as alpha
+    return out
+
+
 def _per_channel(count):
     def statistics(recorder, func, args, kwargs):
         return tuple(recorder.empty((args[0].shape[1],), torch.float32, func._schema.name.replace("::", ".")) for _ in range(count))
@@ -224,6 +244,6 @@ def _nothing(recorder, func, args, kwargs):
 
 
 SPECIAL = {"_local_scalar_dense": _item, "equal": _equal, **dict.fromkeys(INDEXING, _index), "_to_copy": _to_copy, "copy_": _copy, "fill_": _fill, "zero_": _fill,
-           "nms": _nms, "_pack_padded_sequence": _pack_padded, "bincount": _bincount, "record_stream": _nothing, "_pin_memory": lambda r, f, a, k: a[0],
+           "nms": _nms, "_pack_padded_sequence": _pack_padded, "bincount": _bincount, "_ctc_loss": _ctc_loss, "_ctc_loss_backward": _ctc_loss_backward, "_use_cudnn_ctc_loss": _own_ctc_loss, "_use_miopen_ctc_loss": _own_ctc_loss, "record_stream": _nothing, "_pin_memory": lambda r, f, a, k: a[0],
            "batch_norm_stats": _per_channel(2), "batch_norm_gather_stats_with_counts": _per_channel(2), "batch_norm_backward_reduce": _per_channel(4),
            "batch_norm_elemt": _same_shape, "batch_norm_backward_elemt": _same_shape}

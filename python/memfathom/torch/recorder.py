@@ -23,7 +23,7 @@ aten = torch.ops.aten
 CUDA, META = torch.device("cuda", 0), torch.device("meta")
 ENGINE = torch.autograd.graph._engine_run_backward.__code__
 TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
-OWN_FOLDER = os.path.dirname(__file__) + os.sep
+OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # of the package
 FACTORIES = {"empty", "zeros", "ones", "full", "rand", "randn", "empty_strided", "normal", "arange", "eye", "linspace", "empty_like",
              "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_empty", "new_zeros", "new_ones", "new_full",
              "empty_permuted", "new_empty_strided"}

@@ -21,6 +21,7 @@ REDUCTIONS = ("any", "all", "max", "amax", "sum", "min", "amin")
 VERDICTS = {"all": True, "any": False, "_is_all_true": True, "_is_any_true": False}  # checks pass
 VIEWS = ("view", "detach", "alias", "reshape", "_unsafe_view", "expand", "slice", "select", "unsqueeze", "squeeze")
 CHOSEN = 5  # the index that an unknown choice is taken to be, where there are so many
+MAX_SPREAD = 512  # alternatives from which on a choice is that of a word
 
 
 def worth_keeping(tensor):
@@ -170,12 +171,16 @@ def follow(recorder, func, name, args, kwargs, out):
 
 
 def guess_choice(recorder, name, args, out):
-    """An index that a network would choose: its value changes no shape in most scripts, but the length of what is generated."""
+    """Indices that a network would choose. Few alternatives (experts, classes) are spread evenly; of a vocabulary one word is taken."""
     size = args[0].shape[-1] if args[0].dim() else 1
-    chosen = min(CHOSEN, max(0, size - 1))
     indices = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, FakeTensor) and t.dtype == torch.int64]
     for tensor in indices:
-        if worth_keeping(tensor):
+        if not worth_keeping(tensor):
+            continue
+        if name in ("argmax", "argmin", "multinomial") and size > MAX_SPREAD:
+            chosen = min(CHOSEN, size - 1)
             tensor.host = torch.full(tensor.shape, chosen, dtype=torch.int64)
-            if name in ("argmax", "multinomial"):
-                recorder.guess(f"{name} of unknown values: index {chosen} is taken to be chosen")
+            recorder.guess(f"{name} of unknown values: index {chosen} is taken to be chosen")
+        else:
+            tensor.host = (torch.arange(tensor.numel()) % max(1, size)).reshape(tensor.shape)
+            recorder.guess(f"{name} of unknown values: all indices are taken to be chosen equally often")

@@ -341,7 +341,7 @@ TEST_F(BenchCommandTest, ComparisonReportIsASelfContainedPage) {
   const Outcome same = report({base, base});
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("Nothing changed."));
-  EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td>same</td>"));
+  EXPECT_THAT(report({base, base, "--all"}).out, HasSubstr("<td data-title=\"verdict\">same</td>"));
   EXPECT_EQ(report({base}).exit_code, 2);
   EXPECT_EQ(report({base, path("none.json")}).exit_code, 2);
   // The page marks a simulated GPU as not measured.

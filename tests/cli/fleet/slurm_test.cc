@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/fleet/node_array.h"
 #include "core/error.h"
 
 namespace memfathom {
@@ -59,6 +60,28 @@ TEST(SlurmWordTest, OptionsAndPathsAreNoNames) {
   for (const char* word : {"", "-p", "--wrap=x", "..", "a b", "a;b", "a$b", "a/b", "a\nb"})
     EXPECT_FALSE(is_slurm_word(word)) << word;
   EXPECT_FALSE(is_slurm_word(std::string(256, 'a')));
+}
+
+TEST(MaxArraySizeTest, IsReadFromTheConfiguration) {
+  EXPECT_EQ(max_array_size_in(
+                "Configuration data as of 2026\nMaxArraySize            = 4\nMaxDBDMsgs = 1\n"),
+            4U);
+  EXPECT_EQ(max_array_size_in(""), 1001U);
+  EXPECT_EQ(max_array_size_in("MaxArraySize = (null)\n"), 1001U);
+  EXPECT_EQ(max_array_size_in("MaxArraySize = 0\n"), 1U);
+}
+
+TEST(ArrayNodesTest, ANodeCountsOnceForEachTypeOfItsGpus) {
+  const SlurmNode mixed{"n1", "idle", "", {{"a100", 2}, {"h100", 1}, {"a100", 2}}};
+  const std::vector<ArrayNode> parts = array_nodes_of(mixed);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].label(), "n1@a100");
+  EXPECT_EQ(parts[1].label(), "n1@h100");
+  const std::vector<ArrayNode> plain = array_nodes_of({"n2", "idle", "", {{"", 4}}});
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_EQ(plain[0].label(), "n2");
+  EXPECT_EQ(plain[0].type, "gpu");
+  EXPECT_TRUE(healthy_array_nodes({{"n3", "down*", "", {{"a100", 1}}}}).empty());
 }
 
 }  // namespace

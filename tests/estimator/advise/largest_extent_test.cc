@@ -106,6 +106,10 @@ TEST(LargestTest, FittingMeansTheUpperEndOrTheProbabilityThatWasAskedFor) {
   estimate.totals.device_high = Bytes{120};
   EXPECT_TRUE((Limit{Bytes{120}, {}}.holds(estimate)));
   EXPECT_FALSE((Limit{Bytes{119}, {}}.holds(estimate)));
+  // What varying lengths would reserve beyond is cache.
+  estimate.totals.device_high_equal_lengths = Bytes{110};
+  EXPECT_TRUE((Limit{Bytes{110}, {}}.holds(estimate)));
+  EXPECT_FALSE((Limit{Bytes{109}, {}}.holds(estimate)));
   estimate.verdict.probability_fits = 0.93;
   EXPECT_TRUE((Limit{Bytes{110}, 0.9}.holds(estimate)));
   EXPECT_FALSE((Limit{Bytes{110}, 0.95}.holds(estimate)));

@@ -55,7 +55,7 @@ TEST(RecommendTest, TheBatchIsTheLargestThatFits) {
   ASSERT_TRUE(batch.largest);
   EXPECT_LE(batch.device_peak, *recommendation.available);
   const Patch one_more{{"training.batch_size", Node::integer(*batch.largest + 1)}};
-  EXPECT_GT(estimate_dry(read_job(patched(document, one_more))).totals.device_high,
+  EXPECT_GT(estimate_dry(read_job(patched(document, one_more))).totals.high_to_fit(),
             *recommendation.available);
 }
 
@@ -131,7 +131,7 @@ parallel: {num_gpus: 8}
   const Bytes base = estimate_dry(read_job(document)).totals.device_peak;
   const Patch sharded{{"parallel.zero_stage", Node::integer(1)}};
   // With room for the upper end of the interval and what the driver keeps.
-  const Bytes enough = estimate_dry(read_job(patched(document, sharded))).totals.device_high +
+  const Bytes enough = estimate_dry(read_job(patched(document, sharded))).totals.high_to_fit() +
                        Bytes{std::int64_t{1} << 30};
   ASSERT_LT(enough, base);
   Node tight = document;

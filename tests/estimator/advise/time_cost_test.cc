@@ -228,6 +228,29 @@ TEST(PossibleChangesTest, ARecordedStepHasItsOwnBatch) {
   for (const Suggestion& one : advice.suggestions) EXPECT_EQ(one.name, "expandable");
 }
 
+TEST(PossibleChangesTest, AStepRecordedAtSeveralSizesHasALargestBatch) {
+  const TemporaryDirectory directory;
+  std::ofstream((directory / "step.jsonl").string())
+      << R"({"schema": "memfathom.trace/1", "sizes": {"batch_size": 4}, "varies": {"names": ["batch_size"], "terms": [[0], [1]], "recorded": [[4], [8]], "from": {"batch_size": 2}, "checked": {"at": [12], "recorded_peak_bytes": 1, "interpolated_peak_bytes": 1}}})"
+      << '\n'
+      << R"({"op": "alloc", "id": 1, "bytes": 1073741824, "phase": "forward", "vary": {"/bytes": [0, 268435456]}})"
+      << '\n'
+      << R"({"op": "free", "id": 1, "phase": "backward"})" << '\n';
+  const Node document = parse_yaml("model: {trace: step.jsonl}\ntarget: {memory: 5GiB}",
+                                   (directory / "job.yaml").string());
+  const Recommendation advice = recommend(document, estimate_dry, {});
+  ASSERT_EQ(advice.largest.size(), 1u);
+  // 256 MiB a sample: what is available holds at most 20 of them, less a GPU's context.
+  ASSERT_TRUE(advice.largest[0].largest);
+  EXPECT_GE(*advice.largest[0].largest, 12);
+  EXPECT_LE(*advice.largest[0].largest, 20);
+  const Bytes peak = advice.largest[0].device_peak;
+  EXPECT_LE(peak, *advice.available);
+  // The upper end of the interval fits as well, so a part of the memory stays free.
+  EXPECT_GT(peak.count() * 3 / 2, advice.available->count());
+  for (const Suggestion& one : advice.suggestions) EXPECT_NE(one.name, "accumulation");
+}
+
 TEST(PossibleChangesTest, InferenceHearsNothingOfGradients) {
   const Node document = parse_yaml(
       "model: {preset: gpt2}\ntraining: {mode: inference, batch_size: 512, sequence_length: "

@@ -43,6 +43,19 @@ TEST(SpreadTest, AStackNobodyMeasuredHasAnIntervalThatItsConstantsWiden) {
   EXPECT_FALSE(answer.verdict.probability_fits);  // null without a calibration
 }
 
+TEST(SpreadTest, TheMemoryOfTheTargetEndsWhatItCanShowAndNotWhatDecides) {
+  const Job job = small_job("train");
+  const Totals wide = estimate(job, nullptr, Bytes{24 * kGiB}).totals;
+  EXPECT_FALSE(wide.device_high_on_gpu);
+  const Bytes between = wide.device_peak + Bytes{kGiB / 8};
+  const Estimate ends = estimate(job, nullptr, between);
+  EXPECT_EQ(ends.totals.device_high_on_gpu, between);
+  EXPECT_EQ(ends.totals.device_high, wide.device_high);
+  EXPECT_NE(ends.verdict.status, VerdictStatus::kFits);
+  // A job that does not fit has no figure there.
+  EXPECT_FALSE(estimate(job, nullptr, wide.device_peak - Bytes{1}).totals.device_high_on_gpu);
+}
+
 TEST(SpreadTest, RatiosOfInferenceSayNothingAboutTraining) {
   const Calibration calibration = of_inference();
   const Job training = small_job("train");

@@ -23,6 +23,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 MergedJob read(const std::string& line) { return merge_files(read_script_text(line, "x.sh", 0)); }
 
@@ -209,9 +210,8 @@ TEST(CommandLineTest, ReadsDiffusersAndKohyasScripts) {
       "--resolution=512 --train_batch_size=2 --rank=8 --random_flip");
   EXPECT_EQ(value(lora, "training.image_size"), "512");
   EXPECT_EQ(value(lora, "training.lora.rank"), "8");
-  EXPECT_EQ(value(lora, "training.precision"), "amp-fp16");
-  // A name does not describe the text encoders beside the denoiser.
-  EXPECT_THAT(unread(lora), ElementsAre("pretrained_model_name_or_path"));
+  EXPECT_EQ(value(lora, "training.precision"), "fp16");
+  EXPECT_THAT(unread(lora), IsEmpty());
   const MergedJob kohya = read(
       "accelerate launch sdxl_train_network.py --pretrained_model_name_or_path=model.safetensors "
       "--network_module=networks.lora --network_dim=16 --resolution=1024,1024 --train_batch_size=1 "
@@ -311,6 +311,139 @@ TEST(ModelNameTest, AModelWhoseSizeAloneIsKnownHasAWiderInterval) {
   EXPECT_EQ(estimate.totals.device_high.count(), 1910);
   EXPECT_EQ(estimate.verdict.status, VerdictStatus::kTight);
   EXPECT_FALSE(estimate.verdict.probability_fits.has_value());
+}
+
+TEST(CommandLineTest, ARecipeIsNotOverruledByDefaultsOfItsScript) {
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() / "recipe.yaml")
+      << "model_name_or_path: Qwen/Qwen2.5-7B\nmax_length: 8192\nbeta: 2\nloss_type: simpo\n"
+         "per_device_train_batch_size: 2\n";
+  const std::string script = (folder.path() / "x.sh").string();
+  const MergedJob sft = merge_files(read_script_text(
+      "accelerate launch src/sft.py --config recipe.yaml --output_dir out", script, 0));
+  EXPECT_EQ(value(sft, "training.sequence_length"), "8192");
+  const MergedJob orpo = merge_files(read_script_text(
+      "accelerate launch run_orpo.py --config recipe.yaml --output_dir out", script, 0));
+  EXPECT_EQ(value(orpo, "training.preference.reference"), "none");
+}
+
+TEST(CommandLineTest, SimpoHasNoReference) {
+  const MergedJob job = read(
+      "python scripts/run_simpo.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 512 "
+      "--per_device_train_batch_size 2 --learning_rate 1e-6 --gamma_beta_ratio 0.5");
+  EXPECT_EQ(value(job, "training.preference.reference"), "none");
+}
+
+TEST(CommandLineTest, TargetModulesAreReadWithoutTrlsPrefix) {
+  const MergedJob job = read(
+      "python supervised_finetuning.py --model_name_or_path Qwen/Qwen2.5-7B --use_peft True "
+      "--target_modules all --lora_rank 8 --per_device_train_batch_size 2 --max_length 512");
+  EXPECT_EQ(value(job, "training.lora.targets"), "all-linear");
+}
+
+TEST(CommandLineTest, ARankWithoutUsePeftLeavesTheVerdictOpen) {
+  const MergedJob job = read(
+      "python finetune.py --model_name_or_path Qwen/Qwen2.5-7B --lora_r 8 --lora_alpha 16 "
+      "--per_device_train_batch_size 2 --max_length 512 --output_dir out");
+  EXPECT_THAT(unread(job), Contains("lora_r"));
+}
+
+TEST(CommandLineTest, OptionsThatOnlyARunKnowsAreNoProgram) {
+  const MergedJob job = read(
+      "deepspeed ${DEEPSPEED_ARGS} contrib/reward_modeling.py --model_name_or_path gpt2 "
+      "--block_size 512 --per_device_train_batch_size 1");
+  EXPECT_EQ(value(job, "training.preference.reference"), "none");
+  EXPECT_THAT(unread(job), Contains(HasSubstr("DEEPSPEED_ARGS")));
+}
+
+TEST(CommandLineTest, WhatNothingCallsATrainingStaysOpen) {
+  const MergedJob job = read(
+      "torchrun --nproc_per_node 2 run_attention_cp.py --model_name_or_path Qwen/Qwen2.5-7B "
+      "--max_length 2048");
+  EXPECT_THAT(unread(job), Contains("run_attention_cp.py"));
+}
+
+TEST(CommandLineTest, VariantsOfLoraInAScriptsNameStayOpen) {
+  for (const char* script : {"bdlora_finetuning.py", "monteclora_finetuning.py",
+                             "shira_finetuning.py", "vera_finetuning.py", "train_oft.py",
+                             "boft_dreambooth.py", "ia3_finetuning.py", "kasa_finetuning.py"}) {
+    const MergedJob job = read(std::string("python ") + script +
+                               " --model_name_or_path Qwen/Qwen2.5-7B --max_length 512 "
+                               "--per_device_train_batch_size 2 --output_dir out");
+    EXPECT_THAT(unread(job), Contains(script));
+  }
+}
+
+TEST(CommandLineTest, AFolderOfAPipelineIsReadAsThePipeline) {
+  const std::string folder =
+      (test_data() / "../../examples/from-your-script/CogVideoX-5b").string();
+  const MergedJob job = read("python train_unlearning_prompt_only.py --model_path " + folder +
+                             " --target_concept nudity --batch_size 4 --use_fp16 --multi_gpu");
+  EXPECT_NE(value_at(job.document, "model.modules"), nullptr);
+  EXPECT_EQ(value(job, "training.batch_size"), "4");
+  EXPECT_THAT(unread(job), Contains("multi_gpu"));
+}
+
+const Node& module_of(const MergedJob& job, std::string_view name) {
+  static const Node kNone = Node::map();
+  for (const Node& module : value_at(job.document, "model.modules")->items()) {
+    if (text_at(module, "name") == name) return module;
+  }
+  return kNone;
+}
+
+TEST(CommandLineTest, DiffusersScriptsKeepWhatTheyKeepOnTheGpu) {
+  const MergedJob full = read(
+      "accelerate launch --mixed_precision=bf16 train_text_to_image.py "
+      "--pretrained_model_name_or_path=CompVis/stable-diffusion-v1-4 --use_ema --use_8bit_adam");
+  EXPECT_THAT(unread(full), IsEmpty());
+  EXPECT_EQ(value(full, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value(full, "training.batch_size"), "16");  // the script's defaults
+  EXPECT_EQ(value(full, "training.image_size"), "512");
+  EXPECT_EQ(text_at(module_of(full, "vae"), "precision"), "bf16");
+  EXPECT_EQ(text_at(module_of(full, "ema"), "precision"), "fp32");
+  EXPECT_EQ(text_at(module_of(full, "unet"), "train"), "full");
+
+  const MergedJob xl = read(
+      "accelerate launch train_dreambooth_lora_sdxl.py --mixed_precision fp16 --rank 16 "
+      "--pretrained_model_name_or_path=stabilityai/stable-diffusion-xl-base-1.0 "
+      "--train_batch_size=2 --with_prior_preservation");
+  EXPECT_EQ(value(xl, "training.batch_size"), "4");  // as many of the class
+  EXPECT_EQ(value(xl, "training.lora.rank"), "16");
+  EXPECT_EQ(text_at(module_of(xl, "vae"), "precision"), "fp32");
+  EXPECT_TRUE(module_of(xl, "text_encoder").entries().empty());  // gone before the first step
+
+  const MergedJob latents = read(
+      "accelerate launch train_text_to_image_sdxl.py --mixed_precision fp16 "
+      "--pretrained_model_name_or_path=stabilityai/stable-diffusion-xl-base-1.0");
+  EXPECT_EQ(value_at(latents.document, "model.modules")->items().size(), 1U);
+}
+
+TEST(CommandLineTest, AnotherProjectsScriptOfADiffusersNameStaysOpen) {
+  for (const char* line :
+       {"python boft_dreambooth/train_dreambooth.py --pretrained_model_name_or_path "
+        "CompVis/stable-diffusion-v1-4 --train_batch_size 1 --resolution 512",
+        "python train_dreambooth.py --pretrained_model_name_or_path CompVis/stable-diffusion-v1-4 "
+        "--train_batch_size 1 --use_oft",
+        "python train_controlnet.py --pretrained_model_name_or_path CompVis/stable-diffusion-v1-4 "
+        "--train_batch_size 1 --resolution 512"})
+    EXPECT_THAT(unread(read(line)), Not(IsEmpty())) << line;
+}
+
+TEST(CommandLineTest, RefusesJax) {
+  EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
+               Error);
+}
+
+TEST(CommandLineTest, ANameThatSaysFewBitsLeavesTheVerdictOpen) {
+  for (const char* name : {"TechxGenus/Meta-Llama-3-8B-Instruct-AWQ",
+                           "ISTA-DASLab/Meta-Llama-3-8B-Instruct-AQLM-2Bit-1x16"}) {
+    const MergedJob job =
+        read(std::string("trl sft --use_peft --max_length 512 "
+                         "--per_device_train_batch_size 1 --model_name_or_path ") +
+             name);
+    EXPECT_THAT(unread(job), Contains(name));
+  }
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 class EmptyFiles final : public ModelFiles {
  public:
   Node config(const std::filesystem::path&) const override { return Node::map(); }
-  Trace trace(const std::filesystem::path&) const override { return {}; }
+  Trace trace(const std::filesystem::path&, const TraceSizes&) const override { return {}; }
 };
 
 std::string line_of(const char* yaml) {

@@ -24,7 +24,9 @@ class CountedFiles final : public ModelFiles {
   std::vector<StoredTensor> stored_tensors(const fs::path& folder) const override {
     return ++opened_, ModelFiles::stored_tensors(folder);
   }
-  Trace trace(const fs::path& path) const override { return ++opened_, ModelFiles::trace(path); }
+  Trace trace(const fs::path& path, const TraceSizes& sizes) const override {
+    return ++opened_, ModelFiles::trace(path, sizes);
+  }
 
   int opened() const { return opened_; }
 
@@ -106,7 +108,7 @@ TEST_F(ResolvedJobTest, RunsOpenNoTrace) {
 {"op":"alloc","id":1,"bytes":1048576}
 {"op":"free","id":1}
 )");
-  const Job job = read_job(document("{trace: step.jsonl}"), files_);
+  const Job job = read_job(parse_yaml("model: {trace: step.jsonl}", path("job.yaml")), files_);
   EXPECT_EQ(files_.opened(), 1);
   expect_runs_without_files(job);
 }

@@ -45,7 +45,9 @@ std::unique_ptr<Network> make_vision(Builder& builder, const Node& model,
                                      const ModelSettings& settings) {
   const Node* preset = model.find("preset");
   if (preset == nullptr) return make_registered_model(builder, model.at("config"), settings);
-  return make_grid_preset(builder, normalized_preset(preset->as_string()), model, settings);
+  Node config = *partial_preset_config(normalized_preset(preset->as_string()));
+  if (const Node* classes = model.find("num_classes")) config.set("num_classes", *classes);
+  return make_registered_model(builder, config, settings);
 }
 
 class VisionOracleTest : public testing::TestWithParam<std::string_view> {};

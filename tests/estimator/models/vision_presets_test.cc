@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "core/document.h"
 #include "estimator/models/grid_presets.h"
 #include "estimator/models/preset_names.h"
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/tensor/engine.h"
 #include "kernels/memory/allocator/bare_allocator.h"
+#include "tests/support/registered_model.h"
 
 namespace memfathom {
 namespace {
@@ -16,9 +16,7 @@ namespace {
 // A preset's network on the dry device.
 struct PresetNetwork {
   explicit PresetNetwork(std::string_view name) {
-    Node model = Node::map();
-    model.set("preset", Node::string(std::string(name)));
-    network = make_grid_preset(builder, normalized_preset(name), model, {});
+    network = make_registered_model(builder, *partial_preset_config(normalized_preset(name)), {});
   }
 
   DryDevice device;
@@ -127,34 +125,35 @@ TEST(VisionPresetsTest, EveryPresetHasTheParametersAndBuffersOfTheLibrary) {
 }
 
 TEST(VisionPresetsTest, TheListedParameterCountsAreTheBuiltOnes) {
-  for (const GridPreset& preset : grid_presets())
-    EXPECT_EQ(build(preset.name).parameters, preset.parameters) << preset.name;
+  for (const Preset* preset : grid_presets())
+    EXPECT_EQ(build(preset->name).parameters, preset->parameters) << preset->name;
 }
 
 TEST(VisionPresetsTest, BackwardReachesEveryParameterOfEveryPreset) {
-  for (const GridPreset& preset : grid_presets()) {
-    PresetNetwork built(preset.name);
-    ASSERT_NE(built.network, nullptr) << preset.name;
+  for (const Preset* preset : grid_presets()) {
+    PresetNetwork built(preset->name);
+    ASSERT_NE(built.network, nullptr) << preset->name;
     built.network->load_batch(2, true);
     run_backward(built.network->loss(nullptr));
     for (const NamedTensor& parameter : built.builder.parameters()) {
       const bool unused =
           parameter.name.find("mask_token") != std::string::npos;  // DINOv2's is for pretraining
-      EXPECT_EQ(parameter.tensor.grad().defined(), !unused) << preset.name << " " << parameter.name;
+      EXPECT_EQ(parameter.tensor.grad().defined(), !unused)
+          << preset->name << " " << parameter.name;
     }
   }
 }
 
 // `for x, y in loader:` lets go of a batch before the next one is copied.
 TEST(VisionPresetsTest, ABatchGoesBeforeTheNextOneComes) {
-  for (const GridPreset& preset : grid_presets()) {
-    PresetNetwork built(preset.name);
-    ASSERT_NE(built.network, nullptr) << preset.name;
+  for (const Preset* preset : grid_presets()) {
+    PresetNetwork built(preset->name);
+    ASSERT_NE(built.network, nullptr) << preset->name;
     built.network->load_batch(2, true);
     const std::int64_t loaded = built.allocator.statistics().allocated_bytes.all.current;
     built.allocator.reset_peaks();
     built.network->load_batch(2, true);
-    EXPECT_EQ(built.allocator.statistics().allocated_bytes.all.peak, loaded) << preset.name;
+    EXPECT_EQ(built.allocator.statistics().allocated_bytes.all.peak, loaded) << preset->name;
   }
 }
 
@@ -166,7 +165,7 @@ TEST(VisionPresetsTest, VggtPredictsAPointForEachPixelOfEveryView) {
   ModelSettings settings;
   settings.num_frames = 10;
   const std::unique_ptr<Network> network =
-      make_grid_preset(builder, "vggt1b", Node::map(), settings);
+      make_registered_model(builder, *partial_preset_config("vggt1b"), settings);
   ASSERT_NE(network, nullptr);
   const NoGrad no_grad(session);
   session.training = false;

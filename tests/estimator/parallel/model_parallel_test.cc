@@ -25,6 +25,12 @@ TEST(TensorParallelTest, DividesMatricesAndVocabularyButNotNorms) {
             in_phase(whole, "forward", {Component::kLogitsLoss}) * 6 / 10);
 }
 
+// A stage without the head was asked for the pairs' logits, and the program crashed.
+TEST(PipelineParallelTest, RefusesPreferencePairs) {
+  EXPECT_THROW(run_with(R"({"num_gpus": 2, "pipeline": 2})", R"("preference": {"method": "dpo"})"),
+               Error);
+}
+
 TEST(TensorParallelTest, RefusesWhatItCannotDivide) {
   EXPECT_THROW(run_with(R"({"num_gpus": 3, "tensor": 3})"), Error);
   EXPECT_THROW(

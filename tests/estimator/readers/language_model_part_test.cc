@@ -84,15 +84,26 @@ TEST(LanguagePartTest, WhatIsNotKnownInsideEitherStaysAsItIs) {
   EXPECT_THAT(taken("{model_type: clip, text_config: {}}").notes.not_modelled, IsEmpty());
 }
 
-TEST(LanguagePartTest, AClassifiersHeadIsSaidToBeCountedAsALanguageModels) {
-  EXPECT_THAT(taken("{model_type: llama, architectures: [LlamaForSequenceClassification]}")
-                  .notes.not_modelled,
-              Contains(HasSubstr("LlamaForSequenceClassification")));
-  EXPECT_THAT(taken("{model_type: llama, architectures: [LlamaForCausalLM]}").notes.not_modelled,
-              IsEmpty());
-  EXPECT_THAT(taken("{model_type: bert, architectures: [BertForSequenceClassification]}")
-                  .notes.not_modelled,
-              IsEmpty());
+TEST(LanguagePartTest, AHeadThatIsNotModelledIsNamed) {
+  const auto not_modelled = [](const std::string& type, const std::string& architecture) {
+    const std::string config = "{model_type: " + type + ", architectures: [" + architecture + "]}";
+    return taken(config.c_str()).notes.not_modelled;
+  };
+  EXPECT_THAT(not_modelled("llama", "LlamaRewardModelWithMargin"),
+              Contains(HasSubstr("LlamaRewardModelWithMargin")));
+  EXPECT_THAT(not_modelled("bert", "BertForMultipleChoice"),
+              Contains(HasSubstr("BertForMultipleChoice")));
+  EXPECT_THAT(not_modelled("bart", "BartForSequenceClassification"),
+              Contains(HasSubstr("BartForSequenceClassification")));
+  for (const char* head : {"ForCausalLM", "ForSequenceClassification", "ForTokenClassification",
+                           "ForQuestionAnswering", "Model"})
+    EXPECT_THAT(not_modelled("llama", std::string("Llama") + head), IsEmpty()) << head;
+}
+
+TEST(LanguagePartTest, AnEncoderDecoderWithoutAHeadIsCountedWithItsOwnAndSaysSo) {
+  const Taken bart = taken("{model_type: bart, architectures: [BartModel]}");
+  EXPECT_THAT(bart.notes.not_modelled, IsEmpty());
+  EXPECT_THAT(bart.notes.assumptions, Contains(HasSubstr("BartModel has no head")));
 }
 
 }  // namespace

@@ -18,8 +18,6 @@
 
 #include "core/error.h"
 #include "estimator/answer/estimate.h"
-#include "estimator/models/grid_presets.h"
-#include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
 #include "kernels/framework/layers/builder.h"
 #include "tests/estimator/run_job.h"
@@ -78,13 +76,6 @@ json without_sizes(const json& config) {
   return shape;
 }
 
-std::string family_of(std::string_view classifier) {
-  const auto* const end = std::find_if_not(classifier.begin(), classifier.end(), [](char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0;
-  });
-  return {classifier.begin(), end};
-}
-
 // One preset of each architecture; the first one listed is the smallest of most families.
 std::vector<ShortModel> architectures() {
   std::map<std::string, ShortModel> chosen;
@@ -98,11 +89,6 @@ std::vector<ShortModel> architectures() {
     if (config.contains("vision_config") && !is_any_of(type, {"clip", "siglip"}))
       model.sequence_length = 4096;
     chosen.emplace(without_sizes(config).dump(), std::move(model));
-  }
-  for (const GridPreset& preset : grid_presets()) {
-    if (partial_preset_config(normalized_preset(preset.name))) continue;
-    const std::string name(preset.name);
-    chosen.emplace(family_of(name), ShortModel{name, json{{"preset", name}}.dump()});
   }
   std::vector<ShortModel> all;
   for (const auto& entry : chosen) all.push_back(entry.second);

@@ -1,12 +1,12 @@
 // A recorded step with library calls: what the replay adds for the GPU that is asked about.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "core/document.h"
 #include "estimator/job/read_job.h"
 #include "estimator/run/dry_run.h"
+#include "tests/support/temporary_directory.h"
 
 namespace memfathom {
 namespace {
@@ -22,8 +22,6 @@ class FftWorkspaces final : public WorkspaceModel {
 
 class TraceRunTest : public ::testing::Test {
  protected:
-  ~TraceRunTest() override { std::filesystem::remove(path_); }
-
   DryRun run(const std::string& header, const std::string& call) {
     std::ofstream(path_) << header << R"(
 {"op":"phase","name":"forward","iteration":2}
@@ -39,7 +37,8 @@ class TraceRunTest : public ::testing::Test {
   }
 
  private:
-  std::string path_ = ::testing::TempDir() + "/trace_run_test.jsonl";
+  const TemporaryDirectory directory_;  // of this test alone: others run at the same time
+  std::string path_ = (directory_ / "step.jsonl").string();
   FftWorkspaces workspaces_;
 };
 

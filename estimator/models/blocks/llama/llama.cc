@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/models/blocks/block_replays.h"
 #include "estimator/models/blocks/causal_model.h"
 #include "estimator/models/blocks/llama/llama_block.h"
 #include "estimator/models/blocks/llama/llama_config.h"
@@ -19,6 +20,11 @@
 
 namespace memfathom {
 namespace {
+
+// All that differs between the blocks of a model beside their parameters.
+std::uint32_t kind_of(const LlamaLayer& layer) {
+  return (layer.windowed ? 1U : 0U) | (layer.rotated ? 2U : 0U) | (layer.sparse ? 4U : 0U);
+}
 
 class Llama final : public CausalModel {
  public:
@@ -43,6 +49,7 @@ class Llama final : public CausalModel {
         const PathScope block(builder, "layers", i);
         const BlockScope counted(builder, i, config_.layers, config_.hidden);
         const auto index = static_cast<std::size_t>(i);
+        replays_.add(builder, kind_of(layers[index]));
         blocks_.emplace_back(builder, config_, layers[index], style, index);
       }
       norm_ = make_norm(builder, "norm", config_.norm, config_.hidden);
@@ -89,8 +96,10 @@ class Llama final : public CausalModel {
     if (window_rotary_) pass.window_rotary = window_rotary_->tables(pass.positions, table_type);
     Tensor hidden = scatter_positions(embeddings, config_.shards);
     if (config_.shards > 1) embeddings.reset();
+    BlockReplays::Pass replayed(replays_, settings(), cache, nullptr);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      hidden = run_block(settings(), blocks_[i], hidden, pass);
+      hidden = replayed(
+          i, hidden, [&](const Tensor& x) { return run_block(settings(), blocks_[i], x, pass); });
       if (i < shown.deeper.size()) hidden = add_deepstack_features(hidden, shown, i);
     }
     hidden = norm_(hidden);
@@ -125,6 +134,7 @@ class Llama final : public CausalModel {
   bool showing_ = false;  // images, in this pass
   Tensor embedding_, scale_;
   std::vector<LlamaBlock> blocks_;
+  BlockReplays replays_;
   NormLayer norm_;
   std::optional<Rotary> rotary_, window_rotary_;
 };

@@ -119,7 +119,7 @@ class BertEmbeddings {
   Tensor make_words(Builder& builder) const {
     const PathScope scope(builder, "word_embeddings");
     const Shape shape{config_.vocabulary, config_.embedding};
-    if (config_.labels > 0 || config_.discriminates || !config_.tied)
+    if (config_.task != TaskHead::kVocabulary || config_.discriminates || !config_.tied)
       return builder.parameter("weight", shape);
     const HeadScope head(builder);
     return builder.parameter("weight", shape);
@@ -231,7 +231,7 @@ class ClassHead {
     const HeadScope head(builder);
     const PathScope scope(builder, own_ ? "classifier" : "");
     if (own_) dense_ = make_linear(builder, "dense", cfg.hidden, cfg.hidden);
-    classifier_ = make_linear(builder, own_ ? "out_proj" : "classifier", cfg.hidden, cfg.labels,
+    classifier_ = make_linear(builder, own_ ? "out_proj" : "classifier", cfg.hidden, cfg.outputs,
                               {.head = true});
   }
 
@@ -265,10 +265,49 @@ class ClassHead {
   Linear dense_, classifier_;
 };
 
+// Labels of each token, or where an answer begins and ends.
+class TokenHead {
+ public:
+  TokenHead(Builder& builder, const BertConfig& cfg) {
+    const bool spans = cfg.task == TaskHead::kAnswerSpan;
+    const bool distilled = cfg.flavor == BertFlavor::kDistilBert;
+    // DistilBERT drops in front of answers as well, and of labels as much as anywhere.
+    dropout_ = spans && !distilled ? 0 : distilled ? cfg.dropout : cfg.classifier_dropout;
+    const HeadScope head(builder);
+    output_ = make_linear(builder, spans ? "qa_outputs" : "classifier", cfg.hidden, cfg.outputs,
+                          {.head = true});
+  }
+
+  Tensor operator()(const Tensor& hidden) const { return output_(dropout(hidden, dropout_)); }
+
+ private:
+  double dropout_ = 0;
+  Linear output_;
+};
+
+// BERT's, ALBERT's and RoBERTa's: made with a model that has no head, and run with it.
+class Pooler {
+ public:
+  Pooler(Builder& builder, const BertConfig& cfg)
+      : dense_(make_linear(builder, cfg.flavor == BertFlavor::kAlbert ? "pooler" : "pooler.dense",
+                           cfg.hidden, cfg.hidden)) {}
+
+  static bool is_in(const BertConfig& cfg) {
+    return cfg.flavor != BertFlavor::kDistilBert && cfg.flavor != BertFlavor::kElectra;
+  }
+
+  Tensor operator()(const Tensor& hidden) const {
+    return activate(Activation::kTanh, dense_(select(hidden, 1, 0)));
+  }
+
+ private:
+  Linear dense_;
+};
+
 class Bert final : public EncoderModel {
  public:
   Bert(Builder& builder, const ModelSettings& settings, const BertConfig& cfg)
-      : EncoderModel(builder, settings, cfg.labels) {
+      : EncoderModel(builder, settings, cfg.task) {
     const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
     embeddings_.emplace(builder, cfg);
     if (cfg.flavor == BertFlavor::kAlbert) {
@@ -284,16 +323,28 @@ class Bert final : public EncoderModel {
         order_.push_back(static_cast<std::size_t>(i));
       }
     }
-    if (cfg.labels > 0) {
-      class_head_.emplace(builder, cfg);
-    } else if (cfg.discriminates) {
+    make_head(builder, cfg);
+  }
+
+ private:
+  void make_head(Builder& builder, const BertConfig& cfg) {
+    switch (cfg.task) {
+      case TaskHead::kSequenceLabels: class_head_.emplace(builder, cfg); return;
+      case TaskHead::kTokenLabels:
+      case TaskHead::kAnswerSpan: token_head_.emplace(builder, cfg); return;
+      case TaskHead::kHiddenStates:
+        if (Pooler::is_in(cfg)) pooler_.emplace(builder, cfg);
+        has_head_ = false;
+        return;
+      case TaskHead::kVocabulary: break;
+    }
+    if (cfg.discriminates) {
       discriminating_head_.emplace(builder, cfg);
     } else {
       masked_head_.emplace(builder, cfg, embeddings_->words());
     }
   }
 
- private:
   // ALBERT: a block for several layers, which are spread evenly over the groups.
   void make_groups(Builder& builder, const BertConfig& cfg, const AttentionStyle& style) {
     refuse_checkpoints(settings(), "ALBERT");
@@ -332,13 +383,16 @@ class Bert final : public EncoderModel {
   }
 
   Tensor scored(const Tensor& hidden) const override {
+    if (pooler_) (*pooler_)(hidden);
+    if (!has_head_) return hidden;
     if (discriminating_head_) return (*discriminating_head_)(hidden);
+    if (token_head_) return (*token_head_)(hidden);
     return class_head_ ? (*class_head_)(hidden) : (*masked_head_)(hidden);
   }
 
-  Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
-    if (!discriminating_head_) return token_loss(logits, labels);
-    const Tensor replaced = session().empty(labels.shape(), DType::kFp32);
+  Tensor own_loss(const Tensor& logits, const TaskLabels& labels) const override {
+    if (!discriminating_head_) return EncoderModel::own_loss(logits, labels);
+    const Tensor replaced = session().empty(labels.first.shape(), DType::kFp32);
     return pair_loss(PairLoss::kBceWithLogits, logits, replaced);
   }
 
@@ -347,14 +401,16 @@ class Bert final : public EncoderModel {
   std::vector<std::size_t> order_;  // in which they run
   std::optional<MaskedHead> masked_head_;
   std::optional<ClassHead> class_head_;
+  std::optional<TokenHead> token_head_;
+  std::optional<Pooler> pooler_;
+  bool has_head_ = true;
   std::optional<DiscriminatingHead> discriminating_head_;
   std::optional<Linear> widening_;  // from the tables' width to the blocks'
 };
 
 }  // namespace
 
-// The head is what "architectures" names: ...ForSequenceClassification, or else the masked language
-// model.
+// The head is the one that "architectures" names (task_head.h).
 std::unique_ptr<Network> make_bert(Builder& builder, const Node& config,
                                    const ModelSettings& settings) {
   return std::make_unique<Bert>(builder, settings, read_bert_config(config, settings));

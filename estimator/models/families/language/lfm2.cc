@@ -166,6 +166,7 @@ DecoderOutline outline_of(const Lfm2Config& cfg) {
   outline.norm = NormKind::kRms;
   outline.tied_by_default = true;
   outline.last_norm = "embedding_norm";
+  outline.blocks_are_alike = false;  // attention or a convolution
   return outline;
 }
 

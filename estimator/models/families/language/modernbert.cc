@@ -30,7 +30,8 @@ struct ModernBertConfig {
   bool classifier_bias = false, decoder_bias = true, tied = true;
   double attention_dropout = 0, mlp_dropout = 0, embedding_dropout = 0, classifier_dropout = 0;
   Activation activation = Activation::kGelu, classifier_activation = Activation::kGelu;
-  std::int64_t labels = 0;  // 0: masked language model
+  TaskHead task = TaskHead::kVocabulary;
+  std::int64_t outputs = 0;  // of a head that is not over the vocabulary
   bool pools_mean = false;
 
   std::int64_t head_size() const { return hidden / heads; }
@@ -77,7 +78,8 @@ ModernBertConfig read_plan(const Node& config, const ModelSettings& settings) {
   cfg.classifier_dropout = dropout("classifier_dropout");
   cfg.activation = activation_or(config, {"hidden_activation"}, "gelu");
   cfg.classifier_activation = activation_or(config, {"classifier_activation"}, "gelu");
-  cfg.labels = sequence_labels(config);
+  cfg.task = task_head(config, settings);
+  cfg.outputs = head_outputs(config, cfg.task);
   const Node* pooling = find_any(config, {"classifier_pooling"});
   cfg.pools_mean = pooling != nullptr && pooling->as_choice({"cls", "mean"}) == 1;
   return cfg;
@@ -174,17 +176,18 @@ class ModernBertBlock {
 class ModernBert final : public EncoderModel {
  public:
   ModernBert(Builder& builder, const ModelSettings& settings, ModernBertConfig cfg)
-      : EncoderModel(builder, settings, cfg.labels), config_(std::move(cfg)) {
+      : EncoderModel(builder, settings, cfg.task), config_(std::move(cfg)) {
     {
       const PathScope model(builder, "model");
       make_body(builder);
     }
+    if (config_.task == TaskHead::kHiddenStates) return;
     dense_ = make_linear(builder, "head.dense", config_.hidden, config_.hidden,
                          {.bias = config_.classifier_bias});
     head_norm_ = make_plain_norm(builder, "head.norm", config_);
     const HeadScope head(builder);
-    if (config_.labels > 0) {
-      output_ = make_linear(builder, "classifier", config_.hidden, config_.labels, {.head = true});
+    if (config_.task != TaskHead::kVocabulary) {
+      output_ = make_linear(builder, "classifier", config_.hidden, config_.outputs, {.head = true});
     } else if (config_.tied) {
       output_.weight = words_;
       if (config_.decoder_bias)
@@ -215,7 +218,8 @@ class ModernBert final : public EncoderModel {
   Tensor make_words(Builder& builder) const {
     const Shape shape{config_.vocabulary, config_.hidden};
     constexpr const char* kName = "embeddings.tok_embeddings.weight";
-    if (config_.labels > 0 || !config_.tied) return builder.parameter(kName, shape);
+    if (config_.task != TaskHead::kVocabulary || !config_.tied)
+      return builder.parameter(kName, shape);
     const HeadScope head(builder);
     return builder.parameter(kName, shape);
   }
@@ -240,16 +244,18 @@ class ModernBert final : public EncoderModel {
   }
 
   Tensor scored(const Tensor& hidden) const override {
-    Tensor x = config_.labels > 0 ? pooled(hidden) : hidden;
+    if (config_.task == TaskHead::kHiddenStates) return hidden;
+    Tensor x = config_.task == TaskHead::kSequenceLabels ? pooled(hidden) : hidden;
     x = dense_(x);
     x = activate(config_.classifier_activation, x);
     x = head_norm_(x);
-    if (config_.labels > 0) x = dropout(x, config_.classifier_dropout);
+    if (config_.task != TaskHead::kVocabulary) x = dropout(x, config_.classifier_dropout);
     return output_(x);
   }
 
-  Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
-    return config_.labels > 0 ? token_loss(logits, labels) : masked_lm_loss(logits, labels);
+  Tensor own_loss(const Tensor& logits, const TaskLabels& labels) const override {
+    if (config_.task == TaskHead::kVocabulary) return masked_lm_loss(logits, labels.first);
+    return EncoderModel::own_loss(logits, labels);
   }
 
   // The first token, or the mean of those that are no padding.
@@ -271,7 +277,7 @@ class ModernBert final : public EncoderModel {
 
 }  // namespace
 
-// ModernBertForMaskedLM; a sequence classifier where `architectures` names it.
+// ModernBertForMaskedLM, or with the head that `architectures` names.
 std::unique_ptr<Network> make_modernbert(Builder& builder, const Node& config,
                                          const ModelSettings& settings) {
   return std::make_unique<ModernBert>(builder, settings, read_plan(config, settings));

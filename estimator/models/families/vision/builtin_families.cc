@@ -1,9 +1,9 @@
-// Own families: mlp, cnn, unet and fno by a few keys (docs/models.md), written out as a stack of
-// layers.
+// Own families: mlp, cnn, unet and fno by a few keys (docs/models.md), as stacks of layers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/models/blocks/config_reader.h"
@@ -15,29 +15,56 @@ namespace {
 
 constexpr std::int64_t kMaxDepth = 64;
 
-// The layers of a stack as JSON text, and the extents of its input.
-struct StackText {
-  std::string shape;
-  std::vector<std::string> layers;
-  const char* loss = "cross_entropy";
+using Keys = std::initializer_list<std::pair<std::string_view, std::int64_t>>;
 
-  void add(std::string layer) { layers.push_back(std::move(layer)); }
+Node layer(std::string_view type, Keys keys = {}) {
+  Node made = Node::map();
+  made.set("type", Node::string(std::string(type)));
+  for (const auto& [key, value] : keys) made.set(key, Node::integer(value));
+  return made;
+}
+
+Node list_of(const std::vector<std::int64_t>& values) {
+  Node list = Node::list();
+  for (const std::int64_t value : values) list.append(Node::integer(value));
+  return list;
+}
+
+// The layers of a stack, and the extents of its input.
+struct Stack {
+  std::vector<std::int64_t> shape;
+  std::vector<Node> layers;
+  std::string_view loss = "cross_entropy";
+
+  void add(Node made) { layers.push_back(std::move(made)); }
 };
 
-std::string listed(const std::vector<std::string>& layers) {
-  return fmt::format("[{}]", fmt::join(layers, ","));
+Node list_of(std::vector<Node> layers) {
+  Node list = Node::list();
+  for (Node& made : layers) list.append(std::move(made));
+  return list;
 }
 
-std::string conv(int dims, std::int64_t in, std::int64_t out, std::int64_t kernel) {
-  return fmt::format(R"({{"type":"conv{}d","in":{},"out":{},"kernel":{},"padding":{}}})", dims, in,
-                     out, kernel, kernel / 2);
+// As a job's `model` has it.
+Node model_of(Stack stack) {
+  Node input = Node::map();
+  input.set("shape", list_of(stack.shape));
+  Node model = Node::map();
+  model.set("input", std::move(input));
+  model.set("layers", list_of(std::move(stack.layers)));
+  model.set("loss", Node::string(std::string(stack.loss)));
+  return model;
 }
 
-std::string image_shape(std::int64_t channels, const ModelSettings& settings,
-                        std::int64_t fallback) {
-  const std::int64_t height = settings.image_height > 0 ? settings.image_height : fallback;
-  const std::int64_t width = settings.image_width > 0 ? settings.image_width : fallback;
-  return fmt::format("[{},{},{}]", channels, height, width);
+Node conv(int dims, std::int64_t in, std::int64_t out, std::int64_t kernel) {
+  return layer(fmt::format("conv{}d", dims),
+               {{"in", in}, {"out", out}, {"kernel", kernel}, {"padding", kernel / 2}});
+}
+
+std::vector<std::int64_t> image_shape(std::int64_t channels, const ModelSettings& settings,
+                                      std::int64_t fallback) {
+  return {channels, settings.image_height > 0 ? settings.image_height : fallback,
+          settings.image_width > 0 ? settings.image_width : fallback};
 }
 
 std::string activation_type(const Node& config) {
@@ -49,86 +76,89 @@ std::string activation_type(const Node& config) {
   return std::string(kNames[name->as_choice(kNames)]);
 }
 
-StackText mlp_text(const Node& config, const ModelSettings& settings) {
+Stack mlp_stack(const Node& config, const ModelSettings& settings) {
   config.check_keys({"model_type", "in_features", "width", "layers", "out_features", "activation",
                      "batch_norm", "dropout"});
-  StackText text;
+  Stack stack;
   std::int64_t in = required_count(config, {"in_features"});
   const std::int64_t width = required_count(config, {"width"});
   const std::int64_t layers = count_or(config, {"layers"}, 3, kMaxLayers);
   const double dropout = settings.dropout.value_or(probability_or(config, {"dropout"}, 0));
-  text.shape = fmt::format("[{}]", in);
+  stack.shape = {in};
   for (std::int64_t i = 0; i < layers; ++i) {
-    text.add(fmt::format(R"({{"type":"linear","in":{},"out":{}}})", in, width));
+    stack.add(layer("linear", {{"in", in}, {"out", width}}));
     if (flag_or(config, {"batch_norm"}, false))
-      text.add(fmt::format(R"({{"type":"batch_norm","features":{}}})", width));
-    text.add(fmt::format(R"({{"type":"{}"}})", activation_type(config)));
-    if (dropout > 0) text.add(fmt::format(R"({{"type":"dropout","p":{}}})", dropout));
+      stack.add(layer("batch_norm", {{"features", width}}));
+    stack.add(layer(activation_type(config)));
+    if (dropout > 0) {
+      Node drop = layer("dropout");
+      drop.set("p", Node::number(dropout));
+      stack.add(std::move(drop));
+    }
     in = width;
   }
-  text.add(fmt::format(R"({{"type":"linear","in":{},"out":{}}})", in,
-                       required_count(config, {"out_features"})));
-  return text;
+  stack.add(layer("linear", {{"in", in}, {"out", required_count(config, {"out_features"})}}));
+  return stack;
 }
 
-StackText cnn_text(const Node& config, const ModelSettings& settings) {
+Stack cnn_stack(const Node& config, const ModelSettings& settings) {
   config.check_keys(
       {"model_type", "in_channels", "width", "layers", "num_classes", "activation", "batch_norm"});
-  StackText text;
+  Stack stack;
   std::int64_t in = count_or(config, {"in_channels"}, 3);
   std::int64_t width = required_count(config, {"width"});
   const std::int64_t layers = count_or(config, {"layers"}, 3, kMaxDepth);
-  text.shape = image_shape(in, settings, 32);
+  stack.shape = image_shape(in, settings, 32);
   for (std::int64_t i = 0; i < layers; ++i) {
-    text.add(conv(2, in, width, 3));
+    stack.add(conv(2, in, width, 3));
     if (flag_or(config, {"batch_norm"}, true))
-      text.add(fmt::format(R"({{"type":"batch_norm","features":{}}})", width));
-    text.add(fmt::format(R"({{"type":"{}"}})", activation_type(config)));
-    text.add(R"({"type":"max_pool2d","kernel":2,"stride":2})");
+      stack.add(layer("batch_norm", {{"features", width}}));
+    stack.add(layer(activation_type(config)));
+    stack.add(layer("max_pool2d", {{"kernel", 2}, {"stride", 2}}));
     in = width;
     if (width <= kMaxWidth / 2) width *= 2;
   }
-  text.add(R"({"type":"adaptive_avg_pool2d","size":1})");
-  text.add(R"({"type":"flatten"})");
-  text.add(fmt::format(R"({{"type":"linear","in":{},"out":{}}})", in,
-                       count_or(config, {"num_classes"}, 10)));
-  return text;
+  stack.add(layer("adaptive_avg_pool2d", {{"size", 1}}));
+  stack.add(layer("flatten"));
+  stack.add(layer("linear", {{"in", in}, {"out", count_or(config, {"num_classes"}, 10)}}));
+  return stack;
 }
 
 // Twice (convolution, batch norm, ReLU in place).
-void add_double(std::vector<std::string>& layers, std::int64_t in, std::int64_t out) {
+void add_double(std::vector<Node>& layers, std::int64_t in, std::int64_t out) {
   for (int i = 0; i < 2; ++i) {
     layers.push_back(conv(2, i == 0 ? in : out, out, 3));
-    layers.push_back(fmt::format(R"({{"type":"batch_norm","features":{}}})", out));
-    layers.emplace_back(R"({"type":"relu","inplace":true})");
+    layers.push_back(layer("batch_norm", {{"features", out}}));
+    layers.push_back(layer("relu"));
+    layers.back().set("inplace", Node::boolean(true));
   }
 }
 
 // One level: convolutions, the levels below it beside a skip, joined, convolutions.
-std::vector<std::string> unet_level(std::int64_t in, std::int64_t width, std::int64_t depth) {
-  std::vector<std::string> layers;
+std::vector<Node> unet_level(std::int64_t in, std::int64_t width, std::int64_t depth) {
+  std::vector<Node> layers;
   add_double(layers, in, width);
   if (depth == 0) return layers;
-  std::vector<std::string> below{R"({"type":"max_pool2d","kernel":2,"stride":2})"};
-  for (std::string& layer : unet_level(width, 2 * width, depth - 1))
-    below.push_back(std::move(layer));
-  below.push_back(fmt::format(
-      R"({{"type":"conv_transpose2d","in":{},"out":{},"kernel":2,"stride":2}})", 2 * width, width));
-  layers.push_back(fmt::format(R"({{"type":"concat","branches":[[],{}]}})", listed(below)));
+  std::vector<Node> below{layer("max_pool2d", {{"kernel", 2}, {"stride", 2}})};
+  for (Node& inner : unet_level(width, 2 * width, depth - 1)) below.push_back(std::move(inner));
+  below.push_back(
+      layer("conv_transpose2d", {{"in", 2 * width}, {"out", width}, {"kernel", 2}, {"stride", 2}}));
+  layers.push_back(layer("concat"));
+  layers.back().set("branches", list_of({Node::list(), list_of(std::move(below))}));
   add_double(layers, 2 * width, width);
   return layers;
 }
 
-StackText unet_text(const Node& config, const ModelSettings& settings) {
+Stack unet_stack(const Node& config, const ModelSettings& settings) {
   constexpr std::int64_t kMaxLevels = 12;
   config.check_keys({"model_type", "in_channels", "out_channels", "width", "layers"});
-  StackText text;
+  Stack stack;
   const std::int64_t in = count_or(config, {"in_channels"}, 3);
   const std::int64_t width = count_or(config, {"width"}, 64, kMaxWidth >> kMaxLevels);
-  text.shape = image_shape(in, settings, 256);
-  text.layers = unet_level(in, width, count_or(config, {"layers"}, 4, kMaxLevels));
-  text.add(conv(2, width, count_or(config, {"out_channels"}, 2), 1));
-  return text;
+  stack.shape = image_shape(in, settings, 256);
+  stack.layers = unet_level(in, width, count_or(config, {"layers"}, 4, kMaxLevels));
+  stack.add(conv(2, width, count_or(config, {"out_channels"}, 2), 1));
+  return stack;
 }
 
 std::vector<std::int64_t> fno_modes(const Node& config) {
@@ -145,7 +175,7 @@ std::vector<std::int64_t> fno_modes(const Node& config) {
   return modes;
 }
 
-StackText fno_text(const Node& config, const ModelSettings& settings) {
+Stack fno_stack(const Node& config, const ModelSettings& settings) {
   config.check_keys({"model_type", "style", "dims", "modes", "width", "layers", "in_channels",
                      "out_channels", "grid"});
   const Node* style = find_any(config, {"style"});
@@ -163,27 +193,30 @@ StackText fno_text(const Node& config, const ModelSettings& settings) {
     grid = given->as_ints(1, kMaxWidth);
     if (grid.size() != modes.size()) given->refuse("it must have as many numbers as modes");
   }
-  StackText text;
-  text.loss = "mse";
-  text.shape = fmt::format("[{},{}]", in, fmt::join(grid, ","));
+  Stack stack;
+  stack.loss = "mse";
+  stack.shape = grid;
+  stack.shape.insert(stack.shape.begin(), in);
   if (neuralop) {
-    text.add(fmt::format(R"({{"type":"grid_embedding","dims":{}}})", dims));
-    text.add(conv(dims, in + dims, inner, 1));
-    text.add(R"({"type":"gelu"})");
-    text.add(conv(dims, inner, width, 1));
+    stack.add(layer("grid_embedding", {{"dims", dims}}));
+    stack.add(conv(dims, in + dims, inner, 1));
+    stack.add(layer("gelu"));
+    stack.add(conv(dims, inner, width, 1));
   } else {
-    text.add(conv(dims, in, width, 1));
+    stack.add(conv(dims, in, width, 1));
   }
   for (std::int64_t i = 0; i < layers; ++i) {
     const bool last = neuralop && i + 1 == layers;
-    text.add(fmt::format(R"({{"type":"fno_block","style":"{}","width":{},"modes":[{}]{}}})",
-                         neuralop ? "neuralop" : "classic", width, fmt::join(modes, ","),
-                         last ? R"(,"last":true)" : ""));
+    Node block = layer("fno_block", {{"width", width}});
+    block.set("style", Node::string(neuralop ? "neuralop" : "classic"));
+    block.set("modes", list_of(modes));
+    if (last) block.set("last", Node::boolean(true));
+    stack.add(std::move(block));
   }
-  text.add(conv(dims, width, inner, 1));
-  text.add(R"({"type":"gelu"})");
-  text.add(conv(dims, inner, count_or(config, {"out_channels"}, 1), 1));
-  return text;
+  stack.add(conv(dims, width, inner, 1));
+  stack.add(layer("gelu"));
+  stack.add(conv(dims, inner, count_or(config, {"out_channels"}, 1), 1));
+  return stack;
 }
 
 }  // namespace
@@ -194,22 +227,19 @@ std::unique_ptr<Network> make_builtin_family(Builder& builder, const Node& confi
   const Node* type = config.find("model_type");
   if (type == nullptr || !type->is_string()) return nullptr;
   const std::string& name = type->as_string();
-  StackText text;
+  Stack stack;
   if (name == "mlp") {
-    text = mlp_text(config, settings);
+    stack = mlp_stack(config, settings);
   } else if (name == "cnn") {
-    text = cnn_text(config, settings);
+    stack = cnn_stack(config, settings);
   } else if (name == "unet") {
-    text = unet_text(config, settings);
+    stack = unet_stack(config, settings);
   } else if (name == "fno") {
-    text = fno_text(config, settings);
+    stack = fno_stack(config, settings);
   } else {
     return nullptr;
   }
-  const Node model = parse_json(fmt::format(R"({{"input":{{"shape":{}}},"layers":{},"loss":"{}"}})",
-                                            text.shape, listed(text.layers), text.loss),
-                                config.file());
-  return make_stack_network(builder, model, settings);
+  return make_stack_network(builder, model_of(std::move(stack)), settings);
 }
 
 }  // namespace memfathom

@@ -1,4 +1,4 @@
-// Convolutions through oneDNN against the reference, and what they ask for as workspace.
+// Convolutions against the reference, and what they ask for as workspace.
 #include <gtest/gtest.h>
 
 #include "core/error.h"

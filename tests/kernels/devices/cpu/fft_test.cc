@@ -1,4 +1,4 @@
-// FFTW against the reference's definition of the transform.
+// Fourier transforms against the reference's definition.
 #include <gtest/gtest.h>
 
 #include "kernels/devices/cpu/cpu_device.h"

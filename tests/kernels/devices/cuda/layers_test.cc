@@ -13,6 +13,7 @@
 #include "kernels/devices/dry/dry_device.h"
 #include "kernels/framework/layers/linear.h"
 #include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/ops/convolution.h"
 #include "kernels/framework/ops/fft.h"
 #include "kernels/framework/ops/matmul.h"
 #include "kernels/framework/ops/views.h"
@@ -244,6 +245,30 @@ TEST_F(CudaLayersTest, PersistentlyFailedSegmentRequestIsOutOfMemoryAndTheNextSt
     EXPECT_EQ(doubles::bytes_in_use(), 0U);
   }
   EXPECT_EQ(run_layer(device, layer_case).values, wanted.values);
+}
+
+// As PyTorch: the engines are tried in half the workspace, and half of that, where memory is short.
+TEST_F(CudaLayersTest, BenchmarkModeMakesDoWithASmallerWorkspaceWhereMemoryIsShort) {
+  const auto convolve = [](Session& session) {
+    session.cudnn_benchmark = true;
+    const Tensor x = session.full({1, 1, 2, 2}, DType::kFp32, 3);
+    const Tensor w = session.full({1, 1, 1, 1}, DType::kFp32, 2);
+    const ConvolutionOptions plain{
+        .stride = {1, 1}, .padding = {0, 0}, .dilation = {1, 1}, .output_padding = {}};
+    const Tensor y = convolution(x, w, {}, plain);
+    std::vector<float> values(4);
+    session.device().copy_to_host(values.data(), y.operand().data, Bytes{16});
+    return values;
+  };
+  CudaDevice device(0);
+  CachingAllocator allocator(device.memory());
+  Session session(device, allocator, device.workspaces(), FrameworkPolicy{});
+  // The engines want 1 MiB, 4 MiB and nothing. The first segment holds the tensors; those for 4
+  // and 2 MiB fail, also after the cache is released; 1 MiB comes from a small segment.
+  for (const int nth : {2, 3, 4, 5}) doubles::fail("cudaMalloc", nth, cudaErrorMemoryAllocation);
+  EXPECT_THAT(convolve(session), testing::Each(6.0F));
+  EXPECT_EQ(allocator.statistics().num_ooms, 2);
+  EXPECT_THAT(doubles::refusals(), testing::IsEmpty());
 }
 
 // cuBLASLt with a workspace of its own may come first in a session, too.

@@ -37,9 +37,11 @@ class AudioFrontEnd {
     positions_ = builder.parameter("embed_positions.weight", {cfg.source_positions, cfg.hidden});
   }
 
-  Tensor operator()(const Tensor& features, double dropped) const {
+  Tensor operator()(const ModelSettings& settings, const Tensor& features, double dropped) const {
     Session& session = features.session();
-    Tensor heard = activate(Activation::kGelu, convolved(first_, features, 1));
+    Tensor heard = convolved(first_, features, 1);
+    prepare_embeddings(settings, heard);  // as PEFT and its recipe for Whisper have it
+    heard = activate(Activation::kGelu, heard);
     heard = activate(Activation::kGelu, convolved(second_, heard, 2));
     heard = permute(heard, {0, 2, 1});
     const Tensor all = session.empty({config_.source_positions}, DType::kInt64);
@@ -223,7 +225,7 @@ class Bart final : public Network {
   Tensor encoded() const {
     BartPass pass;
     if (config_.is_speech_model())
-      return (*encoder_)((*audio_front_end_)(source_, config_.dropout), pass);
+      return (*encoder_)((*audio_front_end_)(settings_, source_, config_.dropout), pass);
     const Tensor words = scaled_words(words_, source_);
     const bool once = config_.positions == BartPositions::kTable ||
                       config_.positions == BartPositions::kSinusoids;

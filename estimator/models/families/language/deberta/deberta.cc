@@ -27,7 +27,8 @@ struct DebertaConfig {
   DebertaDistances distances;
   double dropout = 0.1, attention_dropout = 0.1, pooler_dropout = 0, classifier_dropout = 0.1;
   Activation activation = Activation::kGelu, pooler_activation = Activation::kGelu;
-  std::int64_t labels = 0;  // 0: masked language model
+  TaskHead task = TaskHead::kVocabulary;
+  std::int64_t outputs = 0;  // of a head that is not over the vocabulary
 };
 
 // `pos_att_type`: a list of names, or one word "p2c|c2p".
@@ -88,7 +89,8 @@ DebertaConfig read_plan(const Node& config, const ModelSettings& settings) {
   cfg.classifier_dropout = dropout("cls_dropout", cfg.dropout);
   cfg.activation = activation_or(config, {"hidden_act"}, "gelu");
   cfg.pooler_activation = activation_or(config, {"pooler_hidden_act"}, "gelu");
-  cfg.labels = sequence_labels(config);
+  cfg.task = task_head(config, settings);
+  cfg.outputs = head_outputs(config, cfg.task);
   return cfg;
 }
 
@@ -136,7 +138,7 @@ class DebertaBlock {
 class Deberta final : public EncoderModel {
  public:
   Deberta(Builder& builder, const ModelSettings& settings, const DebertaConfig& cfg)
-      : EncoderModel(builder, settings, cfg.labels), config_(cfg) {
+      : EncoderModel(builder, settings, cfg.task), config_(cfg) {
     {
       const PathScope scope(builder, "embeddings");
       make_tables(builder);
@@ -173,18 +175,27 @@ class Deberta final : public EncoderModel {
 
   Tensor make_words(Builder& builder) const {
     const Shape shape{config_.vocabulary, config_.embedding};
-    if (config_.labels > 0 || !config_.tied)
+    if (config_.task != TaskHead::kVocabulary || !config_.tied)
       return builder.parameter("word_embeddings.weight", shape);
     const HeadScope head(builder);
     return builder.parameter("word_embeddings.weight", shape);
   }
 
   void make_head(Builder& builder) {
-    if (config_.labels > 0) {
-      dense_ = make_linear(builder, "pooler.dense", config_.hidden, config_.hidden);
-      const HeadScope head(builder);
-      output_ = make_linear(builder, "classifier", config_.hidden, config_.labels, {.head = true});
-      return;
+    switch (config_.task) {
+      case TaskHead::kHiddenStates: return;
+      case TaskHead::kSequenceLabels:
+        dense_ = make_linear(builder, "pooler.dense", config_.hidden, config_.hidden);
+        [[fallthrough]];
+      case TaskHead::kTokenLabels:
+      case TaskHead::kAnswerSpan: {
+        const HeadScope head(builder);
+        output_ = make_linear(builder,
+                              config_.task == TaskHead::kAnswerSpan ? "qa_outputs" : "classifier",
+                              config_.hidden, config_.outputs, {.head = true});
+        return;
+      }
+      case TaskHead::kVocabulary: break;
     }
     const PathScope scope(builder, "cls.predictions");
     dense_ = make_linear(builder, "transform.dense", config_.hidden, config_.embedding);
@@ -242,10 +253,12 @@ class Deberta final : public EncoderModel {
   }
 
   Tensor scored(const Tensor& hidden) const override {
-    if (config_.labels > 0) {
-      Tensor pooled = dropout(select(hidden, 1, 0), config_.pooler_dropout);
-      pooled = activate(config_.pooler_activation, dense_(pooled));
-      return output_(dropout(pooled, config_.classifier_dropout));
+    switch (config_.task) {
+      case TaskHead::kHiddenStates: return hidden;
+      case TaskHead::kAnswerSpan: return output_(hidden);
+      case TaskHead::kTokenLabels: return output_(dropout(hidden, config_.dropout));
+      case TaskHead::kSequenceLabels: return classified(hidden);
+      case TaskHead::kVocabulary: break;
     }
     Tensor x = dense_(hidden);
     x = activate(config_.activation, x);
@@ -253,8 +266,15 @@ class Deberta final : public EncoderModel {
     return linear(x, output_.weight, output_.bias);
   }
 
-  Tensor own_loss(const Tensor& logits, const Tensor& labels) const override {
-    return config_.labels > 0 ? masked_lm_loss(logits, labels) : token_loss(logits, labels);
+  Tensor classified(const Tensor& hidden) const {
+    Tensor pooled = dropout(select(hidden, 1, 0), config_.pooler_dropout);
+    pooled = activate(config_.pooler_activation, dense_(pooled));
+    return output_(dropout(pooled, config_.classifier_dropout));
+  }
+
+  Tensor own_loss(const Tensor& logits, const TaskLabels& labels) const override {
+    if (config_.task == TaskHead::kSequenceLabels) return masked_lm_loss(logits, labels.first);
+    return EncoderModel::own_loss(logits, labels);
   }
 
   DebertaConfig config_;
@@ -267,8 +287,8 @@ class Deberta final : public EncoderModel {
 
 }  // namespace
 
-// DebertaV2ForMaskedLM; a sequence classifier where `architectures` names it. The library has no
-// kernel for its attention, so `attention` changes nothing.
+// DebertaV2ForMaskedLM, or with the head that `architectures` names. The library has no kernel for
+// its attention, so `attention` changes nothing.
 std::unique_ptr<Network> make_deberta(Builder& builder, const Node& config,
                                       const ModelSettings& settings) {
   return std::make_unique<Deberta>(builder, settings, read_plan(config, settings));

@@ -1,7 +1,10 @@
 // The double of the CUDA runtime, and of the driver functions that it hands out.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -67,6 +70,19 @@ cudaError_t copy(std::string_view function, void* to, const void* from, std::siz
 CUresult poisoned_or(CUresult status) {
   const int sticky = doubles::sticky_error();
   return sticky != 0 ? static_cast<CUresult>(sticky) : status;
+}
+
+// Tells the double of CUPTI (tests/profiler/fake_cupti.cc), if the program has opened it.
+void tell_cupti(int operation, void* address, std::size_t bytes) {
+  using Note = void (*)(int, int, std::uint64_t, std::uint64_t, const char*);
+  constexpr int kDeviceMemory = 3;  // CUPTI_ACTIVITY_MEMORY_KIND_DEVICE
+  const char* path = std::getenv("MEMFATHOM_CUPTI");
+  void* library = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  if (library == nullptr) return;
+  if (const auto note = reinterpret_cast<Note>(dlsym(library, "fake_cupti_note")))
+    note(operation, kDeviceMemory, reinterpret_cast<std::uint64_t>(address), bytes,
+         "/memfathom/libmemfathom_cuda.so");
+  dlclose(library);
 }
 
 CUresult driver_reserve(CUdeviceptr* address, std::size_t size, std::size_t, CUdeviceptr,
@@ -219,6 +235,7 @@ cudaError_t cudaMalloc(void** address, std::size_t size) {
   if (*address == nullptr)
     return static_cast<cudaError_t>(doubles::fail_with(cudaErrorMemoryAllocation));
   doubles::created("cudaMalloc", *address);
+  tell_cupti(1, *address, size);
   return cudaSuccess;
 }
 
@@ -228,6 +245,7 @@ cudaError_t cudaFree(void* address) {
   if ((status != cudaSuccess && doubles::sticky_error() == 0) || address == nullptr) return status;
   if (!doubles::destroyed("cudaMalloc", address))
     return refuse("cudaFree", "the address was not allocated");
+  tell_cupti(2, address, 0);
   doubles::delete_memory(address);
   return status;
 }

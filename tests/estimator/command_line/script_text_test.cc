@@ -1,0 +1,115 @@
+// What a training script says itself: defaults of its options, adapters, few bits.
+#include "estimator/command_line/script_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "estimator/command_line/command_line.h"
+#include "estimator/readers/merge.h"
+#include "tests/support/temporary_directory.h"
+
+namespace memfathom {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string defaults_of(std::string_view python) {
+  std::string text;
+  for (const auto& [name, value] : read_script_text_of(python, "x.py").defaults)
+    text += name + "=" + (value.is_string() ? value.as_string() : value.shown()) + " ";
+  return text;
+}
+
+TEST(ScriptTextTest, ReadsArgumentsOfAParser) {
+  EXPECT_EQ(
+      defaults_of("p.add_argument(\"--train-batch-size\", type=int, default=16, help=\"a, b\")\n"
+                  "p.add_argument(\n    '--rank',\n    default=(4),\n)\n"
+                  "p.add_argument('--use_ema', action='store_true')\n"
+                  "p.add_argument('--mixed_precision', default=None)\n"
+                  "p.add_argument('--dtype', default='bf16', choices=['bf16', 'fp16'])\n"),
+      "train_batch_size=16 dtype=bf16 ");
+}
+
+TEST(ScriptTextTest, ReadsFieldsAndParameters) {
+  EXPECT_EQ(defaults_of("class Arguments:\n"
+                        "    lora_r: int = field(default=64, metadata={'help': 'x'})\n"
+                        "    bits: Optional[int] = field(\n        default=4,\n    )\n"
+                        "    bf16: bool = True  # always\n"
+                        "    targets: List[str] = None\n"
+                        "def train(micro_batch_size: int = 4,\n"
+                        "    cutoff_len: int = 256,\n"
+                        "    name: str = \"\",\n"
+                        "):\n"
+                        "    half: int = cutoff_len // 2\n"),
+            "lora_r=64 bits=4 bf16=true cutoff_len=256 ");
+}
+
+TEST(ScriptTextTest, UnfinishedCallsAreNoCrash) {
+  for (const char* python : {"add_argument(", "add_argument('--a', default=", "  x: int = field(",
+                             "  x: int =", "add_argument('--')", "  : ="})
+    EXPECT_EQ(defaults_of(python), "") << python;
+}
+
+// A folder with a script; the command is read where it lies.
+class ScriptBesideTest : public ::testing::Test {
+ protected:
+  MergedJob read(const std::string& python, const std::string& command) {
+    std::ofstream(folder_.path() / "finetune.py") << python;
+    return merge_files(read_script_text(command, (folder_.path() / "x.sh").string(), 0));
+  }
+
+  static std::string value(const MergedJob& job, std::string_view key) {
+    const Node* found = value_at(job.document, key);
+    if (found == nullptr) return "";
+    return found->is_string() ? found->as_string() : found->shown();
+  }
+
+  static bool is_open(const MergedJob& job) {
+    return std::any_of(job.unread.begin(), job.unread.end(),
+                       [](const UnreadKey& key) { return !key.concerns.empty(); });
+  }
+
+  TemporaryDirectory folder_;
+};
+
+constexpr const char* kCommand =
+    "python finetune.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 512 "
+    "--per_device_train_batch_size 2 --learning_rate 1e-4 --output_dir out";
+
+TEST_F(ScriptBesideTest, DefaultsOfTheScriptAreTaken) {
+  const MergedJob job =
+      read("class A:\n    gradient_checkpointing: bool = True\n    bf16: bool = True\n", kCommand);
+  EXPECT_EQ(value(job, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value(job, "training.precision"), "amp-bf16");
+  EXPECT_THAT(job.assumptions, Contains(HasSubstr("gradient_checkpointing true, bf16 true")));
+}
+
+TEST_F(ScriptBesideTest, TheCommandWinsOverTheScript) {
+  const MergedJob job = read("class A:\n    per_device_train_batch_size: int = 64\n", kCommand);
+  EXPECT_EQ(value(job, "training.batch_size"), "2");
+}
+
+TEST_F(ScriptBesideTest, AdaptersThatTheScriptMakesLeaveTheVerdictOpen) {
+  EXPECT_TRUE(is_open(read("model = get_peft_model(model, config)\n", kCommand)));
+  EXPECT_FALSE(is_open(read("trainer = Trainer(model)\n", kCommand)));
+  // Behind an option of its own that the command leaves off.
+  EXPECT_FALSE(
+      is_open(read("class A:\n    use_lora: bool = False\nget_peft_model(m, c)\n", kCommand)));
+}
+
+TEST_F(ScriptBesideTest, FewBitsThatTheScriptLoadsLeaveTheVerdictOpen) {
+  EXPECT_TRUE(is_open(read("m = AutoModel.from_pretrained(x, load_in_8bit=True)\n", kCommand)));
+  EXPECT_FALSE(
+      is_open(read("class A:\n    load_in_8bit: bool = False\n"
+                   "m = load(load_in_8bit=True)\n",
+                   kCommand)));
+}
+
+}  // namespace
+}  // namespace memfathom
