@@ -53,9 +53,7 @@ std::vector<std::string> read_words(const std::string& path) {
     if (line.starts_with("#") || begin == std::string::npos || end <= begin) continue;
     std::string word;
     for (std::size_t i = begin + 1; i < end; ++i) {
-      if (line[i] != '\\') {
-        word += line[i];
-      } else if (line[++i] == 'x') {
+      if (line[i] == '\\' && line[++i] == 'x') {
         word += static_cast<char>(std::stoi(line.substr(i + 1, 2), nullptr, 16));
         i += 2;
       } else {
