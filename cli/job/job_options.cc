@@ -34,7 +34,7 @@ constexpr auto kIntegers = std::to_array<PlainFlag>({
     {"--image-size", "training.image_size"},
     {"--num-frames", "training.num_frames"},
     {"--num-images", "training.num_images"},
-    {"--new-tokens", "training.new_tokens"},
+    {"--new-tokens,--max-new-tokens", "training.new_tokens"},
     {"--gradient-accumulation-steps", "training.gradient_accumulation_steps"},
     {"--zero-stage", "parallel.zero_stage"},
     {"--num-gpus", "parallel.num_gpus"},

@@ -24,7 +24,7 @@ constexpr int kAssumedCapability = 80;
 constexpr int kWithoutTf32 = 75;
 
 // How many times its tensors a run may reserve before its figure says nothing about a GPU.
-constexpr auto kComfortableFactors = std::to_array({1.5, 2.0, 4.0});
+constexpr auto kComfortableFactors = std::to_array({1.5, 2.0, 4.0, 8.0});
 
 constexpr const char* kCurrentCudnnTable = "9.19";
 constexpr const char* kEarlierCudnnTable = "9.8";
@@ -228,17 +228,12 @@ DryRun Estimator::run_unlimited(const Job& job, const CalibrationChoice& choice,
   }
 }
 
-DryRun Estimator::run_comfortably(const Job& job, const CalibrationChoice& choice,
-                                  std::optional<Bytes> ceiling) const {
-  // A cache that grows with every token fits no block that was freed, so on a GPU without limits
-  // the allocator would keep them all: that is no figure of any run.
-  // The memory of a target bounds it by itself.
-  const bool grows = job.training.mode == Mode::kGenerate && !capacity_of(job);
-  DryRun run = run_unlimited(job, choice, grows ? std::optional<Bytes>() : ceiling);
+DryRun Estimator::run_with_bounded_cache(const Job& job, const CalibrationChoice& choice,
+                                         const DryRun& unlimited) const {
   for (const double factor : kComfortableFactors) {
     const Bytes limit{
-        static_cast<std::int64_t>(factor * static_cast<double>(run.allocated_peak.count()))};
-    if (!grows || run.reserved_peak <= limit) return run;
+        static_cast<std::int64_t>(factor * static_cast<double>(unlimited.allocated_peak.count()))};
+    if (unlimited.reserved_peak <= limit) break;
     try {
       DryRunOptions options;
       options.device_memory = limit;
@@ -246,13 +241,28 @@ DryRun Estimator::run_comfortably(const Job& job, const CalibrationChoice& choic
       bounded.assumptions.push_back(
           fmt::format("the allocator has {} for a cache that grows with every token and gives "
                       "freed blocks back {} times; without a limit it would keep {}",
-                      to_string(limit), bounded.retries, to_string(run.reserved_peak)));
+                      to_string(limit), bounded.retries, to_string(unlimited.reserved_peak)));
       return bounded;
     } catch (const OutOfMemory&) {
       // Fragments need more room.
     }
   }
-  return run;
+  return unlimited;
+}
+
+DryRun Estimator::run_comfortably(const Job& job, const CalibrationChoice& choice,
+                                  std::optional<Bytes> ceiling) const {
+  if (job.training.mode != Mode::kGenerate) return run_unlimited(job, choice, ceiling);
+  if (ceiling) {
+    DryRunOptions options;
+    options.device_memory = ceiling;
+    DryRun below = run(job, choice, options);
+    if (below.retries == 0) return below;
+  }
+  DryRun unlimited = run_unlimited(job, choice, std::nullopt);
+  const std::optional<Bytes> capacity = capacity_of(job);
+  if (capacity && unlimited.reserved_peak <= *capacity) return unlimited;
+  return run_with_bounded_cache(job, choice, unlimited);
 }
 
 DryRun Estimator::dry_run(const Job& job) const { return run(job, choose_calibration(job)); }
@@ -304,6 +314,27 @@ EstimateFunction Estimator::search_function() const {
   };
 }
 
+std::optional<Estimate> Estimator::estimate_in_full_gpu(const Job& job,
+                                                        const CalibrationChoice& choice,
+                                                        const Estimate& unlimited,
+                                                        EstimateContext context) const {
+  DryRunOptions options;
+  options.device_memory = memory_for_cache(job, unlimited, context);
+  if (!options.device_memory) return std::nullopt;
+  try {
+    const DryRun squeezed = run(job, choice, options);
+    context.wanted = comfortable_peak(job, unlimited.totals);
+    Estimate estimate = make_estimate(job, squeezed, context);
+    estimate.assumptions.push_back(
+        fmt::format("the GPU is full: the allocator gives its cache back ({} times in the "
+                    "replay) and goes on, which is slow; on a larger GPU the job takes {}",
+                    squeezed.retries, to_string(context.wanted)));
+    return estimate;
+  } catch (const OutOfMemory&) {
+    return std::nullopt;  // it fails even so
+  }
+}
+
 Estimate Estimator::answer(const Job& given, const AnswerOptions& question) const {
   const LiveGpu* live = live_target(given);
   const Job job = live != nullptr ? with_live_gpu(*live, given) : given;
@@ -317,23 +348,18 @@ Estimate Estimator::answer(const Job& given, const AnswerOptions& question) cons
   context.capacity = capacity_of(job);
   context.explains = question.explains;
   context.study = question.study;
-  Estimate estimate = make_estimate(job, run_comfortably(job, choice, question.ceiling), context);
-  const std::optional<Bytes> room =
-      question.as_run ? memory_for_cache(job, estimate, context) : std::optional<Bytes>();
-  if (room) {
-    try {
-      DryRunOptions options;
-      options.device_memory = room;
-      const DryRun squeezed = run(job, choice, options);
-      context.wanted = comfortable_peak(job, estimate.totals);
-      estimate = make_estimate(job, squeezed, context);
-      estimate.assumptions.push_back(
-          fmt::format("the GPU is full: the allocator gives its cache back ({} times in the "
-                      "replay) and goes on, which is slow; on a larger GPU the job takes {}",
-                      squeezed.retries, to_string(context.wanted)));
-    } catch (const OutOfMemory&) {
-      // It would fail even so: the first answer stands.
-    }
+  // A job that is run as it is has the memory of its target as the limit of its cache.
+  const bool limited_by_gpu = question.as_run && context.capacity;
+  const DryRun comfortable = limited_by_gpu ? run_unlimited(job, choice, question.ceiling)
+                                            : run_comfortably(job, choice, question.ceiling);
+  Estimate estimate = make_estimate(job, comfortable, context);
+  std::optional<Estimate> squeezed;
+  if (limited_by_gpu) squeezed = estimate_in_full_gpu(job, choice, estimate, context);
+  if (squeezed) {
+    estimate = std::move(*squeezed);
+  } else if (limited_by_gpu && job.training.mode == Mode::kGenerate &&
+             comfortable.reserved_peak > *context.capacity) {
+    estimate = make_estimate(job, run_with_bounded_cache(job, choice, comfortable), context);
   }
   if (live != nullptr) estimate.assumptions.push_back(live->sentence());
   if (std::string sentence = ambiguous_gpu_sentence(job.target.gpu); !sentence.empty())

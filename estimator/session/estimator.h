@@ -64,11 +64,18 @@ class Estimator {
   // end.
   DryRun run_unlimited(const Job& job, const CalibrationChoice& choice,
                        std::optional<Bytes> ceiling) const;
-
-  // As run_unlimited(), but a cache that grows with every token is given back where it would exceed
-  // a multiple of the tensors.
+  // The same job with a multiple of its tensors as the limit of a cache that grows with every
+  // token: such a cache fits no block that was freed, so without a limit the allocator would keep
+  // them all.
+  DryRun run_with_bounded_cache(const Job& job, const CalibrationChoice& choice,
+                                const DryRun& unlimited) const;
+  // As run_unlimited(), with a bounded cache where the job generates and does not fit without.
   DryRun run_comfortably(const Job& job, const CalibrationChoice& choice,
                          std::optional<Bytes> ceiling) const;
+  // Where the job fits only if the allocator gives its cache back: the estimate of that run.
+  std::optional<Estimate> estimate_in_full_gpu(const Job& job, const CalibrationChoice& choice,
+                                               const Estimate& unlimited,
+                                               EstimateContext context) const;
 
   CalibrationChooser chooser_;
   const GpuInventory& gpus_;

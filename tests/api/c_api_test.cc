@@ -74,6 +74,22 @@ TEST_F(CApiTest, ARequestSetsKeysOverItsJob) {
   EXPECT_FALSE(result["explanation"].empty());
 }
 
+TEST_F(CApiTest, BoundsTheCacheOfAGenerationThatDoesNotFit) {
+  const json request{{"model", {{"preset", "gpt2"}}},
+                     {"training",
+                      {{"mode", "generate"},
+                       {"batch_size", 64},
+                       {"sequence_length", 16},
+                       {"new_tokens", 1000},
+                       {"precision", "bf16"}}},
+                     {"target", {{"gpu", "a100-80gb"}, {"memory", "2GiB"}}}};
+  const json result = estimate(request.dump()).parsed();
+  EXPECT_EQ(result["verdict"]["status"], "does_not_fit");
+  const json& totals = result["totals"];
+  EXPECT_LE(totals["reserved_peak_bytes"].get<double>(),
+            2.0 * totals["allocated_peak_bytes"].get<double>());
+}
+
 TEST_F(CApiTest, ReadsFilesOfOtherToolsByTheirContents) {
   const json config{{"model_type", "gpt2"}, {"n_embd", 768},       {"n_layer", 12},
                     {"n_head", 12},         {"vocab_size", 50257}, {"n_positions", 1024}};
