@@ -15,6 +15,7 @@
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
 #include "estimator/command_line/script_text.h"
+#include "estimator/command_line/stray_flags.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -162,8 +163,8 @@ void drop_harmless(CommandReading& reading) {
 
 std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellCommand& command,
                                     const Launch& launch, const std::string& file) {
-  CommandReading reading{command, script, launch, read_flags(launch.arguments, file),
-                         file,    {},     {},     {}};
+  CommandReading reading{command, script, launch, read_flags(launch.arguments, file), file, {},
+                         {},      {},     {}};
   reading.parsed.file = file;
   reading.parsed.format = FileFormat::kCommandLine;
   reading.parsed.content = Node::map();
@@ -184,6 +185,7 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   if (read == read_trainer_command || read == read_own_command) leave_unnamed_open(reading);
   drop_harmless(reading);
   name_unresolved(recorder, reading);
+  name_stray_flags(reading);
   reading.parsed.is_command_line = true;
   reading.parsed.assumptions.insert(reading.parsed.assumptions.begin(), script.notes.begin(),
                                     script.notes.end());

@@ -189,6 +189,11 @@ bool starts_processes(const Launch& launch) {
          (launch.program == "llamafactory-cli" || launch.program == "axolotl");
 }
 
+// ms-swift divides the layers of one process among the GPUs that it sees.
+bool is_one_process(const Launch& launch) {
+  return launch.launcher.empty() && launch.program == "swift";
+}
+
 void read_allocator(const CommandReading& reading, ParsedFile& parsed) {
   for (const std::string_view name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
     const auto found = reading.command.environment.find(name);
@@ -224,7 +229,7 @@ std::vector<ParsedFile> read_launcher_settings(CommandReading& reading) {
   } else if (starts_processes(reading.launch)) {
     set_gpus(processes.visible_devices(), std::nullopt, parsed);
   } else if (const std::optional<std::int64_t> seen = processes.visible_devices();
-             seen && *seen > 1 && launcher == "python") {
+             seen && *seen > 1 && (launcher == "python" || is_one_process(reading.launch))) {
     reading.leave_open(
         "CUDA_VISIBLE_DEVICES", "sharding",
         fmt::format("{}: {} visible GPUs in one process (DataParallel or a model divided by "

@@ -45,6 +45,14 @@ void CommandReading::set_default(std::string_view key, Node value) {
   if (flag(key) == nullptr) flags.tree.assign(key, std::move(value));
 }
 
+bool CommandReading::is_script_default(std::string_view key) const {
+  std::string_view was = key;
+  for (const auto& [now, before] : renamed) {
+    if (now == key) was = before;
+  }
+  return std::find(script_defaults.begin(), script_defaults.end(), was) != script_defaults.end();
+}
+
 void CommandReading::train_reward_model() {
   parsed.set("training.preference.method", Node::string("dpo"));
   parsed.set("training.preference.reference", Node::string("none"));

@@ -31,12 +31,15 @@ struct CommandReading {
   ParsedFile parsed;               // the command's own settings
   std::vector<ParsedFile> others;  // of the files it names; they yield to the command
   std::vector<std::pair<std::string, std::string>> renamed;  // key, the flag it was
+  std::vector<std::string> script_defaults;  // flags that the command leaves to its script
 
   const Node* flag(std::string_view key) const { return value_at(flags.tree, key); }
   std::string text(std::string_view key) const { return text_at(flags.tree, key); }
   bool is_set(std::string_view key) const { return is_true_at(flags.tree, key); }
   // Sets a key that the command leaves to its program's default.
   void set_default(std::string_view key, Node value);
+  // Whether the key's value is the script's default and not the command's.
+  bool is_script_default(std::string_view key) const;
   void rename(std::span<const Spelling> spellings);
   // Pairs of answers, each through the model, whose head has one output.
   void train_reward_model();

@@ -11,7 +11,6 @@
 #include "core/lowercase.h"
 #include "estimator/command_line/diffusion_pipeline.h"
 #include "estimator/command_line/reading.h"
-#include "estimator/readers/gpu_count.h"
 
 namespace memfathom {
 namespace {
@@ -122,42 +121,26 @@ constexpr auto kOwnSpellings = std::to_array<Spelling>({
     {"micro_batch", "micro_batch_size"},
 });
 
-void read_litgpt(CommandReading& reading) {
-  ParsedFile& parsed = reading.parsed;
-  std::string model = reading.text("checkpoint_dir");
-  if (const std::string name = reading.text("model_name"); !name.empty()) model = name;
-  if (model.empty() && !reading.flags.positionals.empty())
-    model = reading.flags.positionals.front();
-  parsed.base_model = model;
-  const Node* batch = reading.flag("train.micro_batch_size");
-  parsed.set("training.batch_size", batch != nullptr ? *batch : Node::integer(1));
-  if (const Node* length = reading.flag("train.max_seq_length"))
-    parsed.set("training.sequence_length", *length);
-  const std::string precision = reading.text("precision");
-  parsed.set("training.precision", Node::string(precision == "32-true"      ? "fp32"
-                                                : precision == "16-true"    ? "fp16"
-                                                : precision == "16-mixed"   ? "amp-fp16"
-                                                : precision == "bf16-mixed" ? "amp-bf16"
-                                                                            : "bf16"));
-  const std::string quantize = reading.text("quantize");
-  if (quantize == "bnb.nf4") parsed.set("training.quantization", Node::string("nf4"));
-  if (quantize == "bnb.nf4-dq") parsed.set("training.quantization", Node::string("nf4-double"));
-  if (quantize == "bnb.int8-training") parsed.set("training.quantization", Node::string("int8"));
+// What LitGPT's functions have by default (litgpt/finetune/lora.py, full.py, pretrain.py).
+void set_litgpt_defaults(CommandReading& reading) {
   const std::string& action = reading.launch.action;
-  if (action == "finetune" || action == "finetune_lora") {
-    const Node* rank = reading.flag("lora_r");
-    parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(8));
-  } else if (action.starts_with("finetune_adapter")) {
-    parsed.set("training.lora.rank", Node::integer(8));
+  const bool pretrains = action == "pretrain";
+  const std::vector<std::string>& positionals = reading.flags.positionals;
+  if (!positionals.empty())
+    reading.set_default(pretrains ? "model_name" : "checkpoint_dir",
+                        Node::string(positionals.front()));
+  if (reading.flag("train.micro_batch_size") == nullptr)
+    reading.assume(fmt::format("{}: no train.micro_batch_size: LitGPT's default of {}",
+                               reading.file, pretrains ? 4 : 1));
+  reading.set_default("train.micro_batch_size", Node::integer(pretrains ? 4 : 1));
+  reading.set_default("train.global_batch_size", Node::integer(pretrains ? 512 : 16));
+  if (pretrains) reading.set_default("devices", Node::string("auto"));
+  const bool is_other_adapter = action.starts_with("finetune_adapter");
+  if (action == "finetune" || action == "finetune_lora" || is_other_adapter)
+    reading.set_default("lora_r", Node::integer(8));
+  if (is_other_adapter)
     reading.leave_open(action, "adapters",
                        fmt::format("{}: LLaMA-Adapter is counted as LoRA of rank 8", reading.file));
-  }
-  const Node* devices = reading.flag("devices");
-  if (devices != nullptr && devices->is_int() && devices->as_int() > 1) {
-    const Node* nodes = reading.flag("num_nodes");
-    parsed.set("parallel.num_gpus", Node::integer(gpus_on_nodes(*devices, nodes, 1 << 10)));
-    parsed.set("parallel.fsdp", Node::string("full"));
-  }
 }
 
 }  // namespace
@@ -191,7 +174,8 @@ void read_litgpt_command(CommandReading& reading) {
   if (!config.empty()) {
     read_with_file(config, reading);
   } else {
-    read_known_flags(read_litgpt, reading);
+    set_litgpt_defaults(reading);
+    read_as(FileFormat::kLitgpt, reading);
   }
 }
 

@@ -71,8 +71,12 @@ std::string_view first_item(std::string_view text) {
   return trimmed(text);
 }
 
-// A number, True, False or a text; no expressions, no None.
+// A number, True, False, a text or a list of those; no expressions, no None.
 std::optional<Node> literal(std::string_view text, const std::string& file) {
+  if (text.starts_with('[') && text.ends_with(']')) {
+    Node list = value_of_word(std::string(text), file);
+    return list.is_list() && !list.items().empty() ? std::optional(std::move(list)) : std::nullopt;
+  }
   if (text.size() > 1 && (text.front() == '"' || text.front() == '\'')) {
     if (text.back() != text.front()) return std::nullopt;
     const std::string_view content = text.substr(1, text.size() - 2);
@@ -95,8 +99,14 @@ std::optional<Node> default_in(std::string_view call, const std::string& file) {
   for (std::size_t at = call.find(kDefault); at != std::string_view::npos;
        at = call.find(kDefault, at + 1)) {
     if (at > 0 && is_name_character(call[at - 1])) continue;
-    const std::string_view rest = trimmed(call.substr(at + kDefault.size()));
-    if (rest.starts_with('=')) return literal(first_item(trimmed(rest.substr(1))), file);
+    std::string_view rest = trimmed(call.substr(at + kDefault.size()));
+    const bool is_made = rest.starts_with("_factory");  // default_factory=lambda: ["q_proj"]
+    if (is_made) rest = trimmed(rest.substr(std::string_view("_factory").size()));
+    if (!rest.starts_with('=')) continue;
+    rest = trimmed(rest.substr(1));
+    if (is_made && !rest.starts_with("lambda")) continue;
+    if (is_made) rest = trimmed(rest.substr(std::min(rest.find(':') + 1, rest.size())));
+    return literal(first_item(rest), file);
   }
   return std::nullopt;
 }
@@ -146,6 +156,12 @@ void read_annotated(std::string_view python, const std::string& file, ScriptText
       add(name, literal(first_item(value), file), script);
     }
   }
+}
+
+// Switches of adapters: off by default, they say that the script trains without.
+bool is_adapter_switch(std::string_view name) {
+  return name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
+         name == "use_peft_lora" || name == "lora";
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -223,10 +239,16 @@ ScriptText load_script_text(const CommandReading& reading) {
 void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
   std::string said;
   for (const auto& [name, value] : script.defaults) {
-    if (is_given(reading, name) || concern_of(name, value).empty() || is_of_no_size(name) ||
+    if (is_given(reading, name)) continue;
+    if (is_adapter_switch(name) && value.is_bool() && !value.as_bool()) {
+      reading.flags.tree.set(name, value);
+      continue;
+    }
+    if (concern_of(name, value).empty() || is_of_no_size(name) ||
         harmless_reason(FileFormat::kCommandLine, name))
       continue;
     reading.flags.tree.set(name, value);
+    reading.script_defaults.push_back(name);
     said += fmt::format("{}{} {}", said.empty() ? "" : ", ", name, word_of(value));
   }
   if (!said.empty())

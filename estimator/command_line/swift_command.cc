@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/parse_number.h"
 #include "estimator/command_line/reading.h"
 
 namespace memfathom {
@@ -91,6 +95,37 @@ void set_frozen(CommandReading& reading) {
   if (says && trains_all) reading.parsed.set("training.freeze", std::move(frozen));
 }
 
+// Images of a multimodal model have as many pixels as the environment allows.
+void set_pixels(CommandReading& reading) {
+  const auto found = reading.command.environment.find("MAX_PIXELS");
+  if (found == reading.command.environment.end() || !found->second.unresolved.empty()) return;
+  const std::optional<std::int64_t> pixels = parse_number<std::int64_t>(found->second.text);
+  if (!pixels || *pixels < 1 || *pixels > std::int64_t{1} << 32) return;
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(*pixels)));
+  reading.parsed.set("training.image_size", Node::integer(side));
+  reading.assume(fmt::format("{}: images are taken to have the {} pixels of MAX_PIXELS: {} x {}",
+                             reading.file, *pixels, side, side));
+}
+
+// Other heads than the language model's: a classifier's takes less than the logits that are
+// counted; embeddings and rerankers see several texts for each sample.
+void set_task(CommandReading& reading) {
+  const std::string task = reading.text("task_type");
+  reading.flags.tree.erase("task_type");
+  if (task.empty() || task == "causal_lm") return;
+  if (task == "seq_cls") {
+    reading.leave_out(fmt::format(
+        "{}: task_type seq_cls: a head of a few classes; the language model's own is counted, "
+        "which takes more",
+        reading.file));
+  } else {
+    reading.leave_open("task_type", "batch",
+                       fmt::format("{}: task_type {}: several texts for each sample, without "
+                                   "logits over the vocabulary; one text with logits is counted",
+                                   reading.file, task));
+  }
+}
+
 void set_method(CommandReading& reading) {
   const std::string method = reading.text("rlhf_type");
   reading.flags.tree.erase("rlhf_type");
@@ -126,6 +161,8 @@ void read_swift_command(CommandReading& reading) {
   translate_bits(reading);
   translate_deepspeed(reading);
   set_method(reading);
+  set_task(reading);
+  set_pixels(reading);
   if (reading.flag("per_device_train_batch_size") == nullptr) {
     reading.assume(
         fmt::format("{}: no per_device_train_batch_size: swift's default of 1", reading.file));

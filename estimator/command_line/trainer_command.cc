@@ -33,10 +33,10 @@ constexpr auto kSpellings = std::to_array<Spelling>({
     {"seq_length", "max_length"},
     {"max_source_length", "max_length"},
     {"max_len", "max_length"},
-    {"lora_enable", "use_peft"},
-    {"use_lora", "use_peft"},
-    {"use_peft_lora", "use_peft"},
-    {"lora", "use_peft"},
+    {"lora_enable", "trains_adapters"},
+    {"use_lora", "trains_adapters"},
+    {"use_peft_lora", "trains_adapters"},
+    {"lora", "trains_adapters"},
     {"lora_rank", "lora_r"},
     {"lora_dim", "lora_r"},
     {"use_4bit_quantization", "load_in_4bit"},
@@ -60,6 +60,28 @@ bool names(const CommandReading& reading, std::string_view part) {
 
 void set_flag(CommandReading& reading, std::string_view key, Node value) {
   reading.flags.tree.set(key, std::move(value));
+}
+
+bool is_trl_program(const CommandReading& reading) {
+  const std::string& program = reading.launch.program;
+  return program == "trl" || program.starts_with("trl.") ||
+         program.find("trl/scripts/") != std::string::npos;
+}
+
+// TRL reads a rank only with --use_peft; scripts that are called after LoRA always do. The rank
+// that a script has by default says nothing of whether it trains adapters.
+void infer_adapters(CommandReading& reading) {
+  const Node* rank = reading.flag("lora_r");
+  const bool is_said =
+      reading.flag("use_peft") != nullptr || reading.flag("trains_adapters") != nullptr;
+  if (is_said || is_trl_program(reading) || rank == nullptr || !rank->is_int() ||
+      rank->as_int() <= 0)
+    return;
+  const std::string kind = adapter_in_name(reading.launch.program);
+  const bool is_named = kind == "lora" || kind == "qlora";
+  const bool is_given = !reading.is_script_default("lora_r");
+  if (is_named || (is_given && reading.flag("lora_alpha") == nullptr))
+    set_flag(reading, "trains_adapters", Node::boolean(true));
 }
 
 // --use_flash_attn, --bits 4, --mixed_precision bf16: one flag for what TRL says with another.
@@ -87,13 +109,7 @@ void translate_values(CommandReading& reading) {
     if (type == "fp16") set_flag(reading, key, Node::string("float16"));
     if (type == "fp32") set_flag(reading, key, Node::string("float32"));
   }
-  // TRL reads a rank only with --use_peft; scripts that are called after LoRA always do.
-  const std::string kind = adapter_in_name(reading.launch.program);
-  const bool is_named = kind == "lora" || kind == "qlora";
-  if (const Node* rank = reading.flag("lora_r");
-      rank != nullptr && reading.flag("use_peft") == nullptr && rank->is_int() &&
-      rank->as_int() > 0 && (is_named || reading.flag("lora_alpha") == nullptr))
-    set_flag(reading, "use_peft", Node::boolean(true));
+  infer_adapters(reading);
 }
 
 // DeepSpeed-Chat and DeepSpeedExamples: the engine without a file, by its stage.
@@ -152,10 +168,7 @@ void set_method(const std::optional<Node>& recipe, CommandReading& reading) {
 // its scripts inherit that, the Trainer of transformers does not.
 // Its ModelConfig loads the weights in float32 unless told otherwise (model_config.py).
 void set_trl_defaults(const std::optional<Node>& recipe, CommandReading& reading) {
-  const std::string& program = reading.launch.program;
-  const bool is_trl = program == "trl" || program.starts_with("trl.") ||
-                      program.find("trl/scripts/") != std::string::npos;
-  if (!is_trl) return;
+  if (!is_trl_program(reading)) return;
   const auto says = [&](std::string_view key) {
     return reading.flag(key) != nullptr || (recipe && value_at(*recipe, key) != nullptr);
   };

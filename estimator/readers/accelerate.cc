@@ -85,6 +85,23 @@ void set_precision(ParsedFile& parsed) {
   }
 }
 
+// Processes on other hardware take no memory of a GPU of these tables.
+void list_other_hardware(ParsedFile& parsed) {
+  const std::string kind = text_at(parsed.content, "distributed_type");
+  const bool is_other = kind == "MULTI_CPU" || kind == "MULTI_XPU" || kind == "MULTI_NPU" ||
+                        kind == "MULTI_MLU" || kind == "MULTI_SDAA" || kind == "MULTI_MUSA" ||
+                        kind == "MULTI_HPU" || kind == "XLA" || kind == "TPU";
+  if (is_other)
+    leave_open("distributed_type", "memory",
+               fmt::format("{}: distributed_type {}: processes on other hardware; GPUs are counted",
+                           parsed.file, kind),
+               parsed);
+  if (is_true_at(parsed.content, "use_cpu"))
+    leave_open("use_cpu", "memory",
+               fmt::format("{}: use_cpu: it trains on the CPU; a GPU is counted", parsed.file),
+               parsed);
+}
+
 // Processes on several machines: how many of them share a host.
 void set_nodes(ParsedFile& parsed) {
   const Node* machines = value_at(parsed.content, "num_machines");
@@ -201,6 +218,7 @@ void read_accelerate(ParsedFile& parsed) {
   if (is_kind(parsed.content, "FSDP")) set_sharding(parsed);
   set_mesh(parsed);
   list_loading(parsed);
+  list_other_hardware(parsed);
   list_not_modelled(kNotModelled, parsed);
 }
 

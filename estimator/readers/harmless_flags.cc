@@ -17,7 +17,8 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "trainer.log_val_generations"},
     {"saving and resuming",
      "save save_* save_strategy save_only_model save_optim no_save_optim no_load_optim merge_lora "
-     "*_save load ckpt_* ckpt.* *_ckpt_* checkpointing_steps checkpoints_total_limit "
+     "wandb_save dataloader_save dist_ckpt_save ckpt_fully_parallel_save load ckpt_* ckpt.* "
+     "*_ckpt_* checkpointing_steps checkpoints_total_limit "
      "resume* finetune no_load_* load_optim load_rng no_save_* output_* out_dir *_output_dir "
      "*_save_dir dist_ckpt_* trainer.save_freq trainer.default_local_dir trainer.resume_mode "
      "trainer.max_*ckpt* exit_* use_dist_ckpt auto_detect_ckpt_format hub.* output_path "

@@ -19,8 +19,18 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.lora.dropout", "lora_dropout"},
 });
 
+// What it takes where nothing is said: weights in few bits allow no mixed precision.
+std::string default_precision(ParsedFile& parsed) {
+  const bool has_bits = !text_at(parsed.content, "quantize").empty();
+  std::string name = has_bits ? "bf16-true" : "bf16-mixed";
+  parsed.assumptions.push_back(fmt::format("{}: no precision: {}, LitGPT's default{}", parsed.file,
+                                           name, has_bits ? "" : " (weights in fp32)"));
+  return name;
+}
+
 void set_precision(ParsedFile& parsed) {
-  std::string name = text_at(parsed.content, "precision", "bf16-mixed");
+  std::string name = text_at(parsed.content, "precision");
+  if (name.empty()) name = default_precision(parsed);
   const bool whole = name.ends_with("-true");
   const std::string type = name.substr(0, name.find('-'));
   if (type == "32") {
@@ -84,6 +94,11 @@ void set_devices(bool fine_tunes, ParsedFile& parsed) {
   const Node& tree = parsed.content;
   const std::int64_t gpus = count_at(tree, "devices", 1) * count_at(tree, "num_nodes", 1);
   parsed.set("parallel.num_gpus", Node::integer(gpus));
+  if (text_at(tree, "devices") == "auto")
+    parsed.assumptions.push_back(
+        fmt::format("{}: devices: auto is every GPU of the machine: 1 is counted, without sharding "
+                    "(--num-gpus, --fsdp)",
+                    parsed.file));
   const std::int64_t batch = count_at(tree, "train.global_batch_size", 0);
   if (batch > 0) {
     const std::int64_t steps = batch / (gpus * count_at(tree, "train.micro_batch_size", 1));

@@ -251,11 +251,15 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
   const bool older =
       stack != nullptr && !TransformersPolicy(Version::parse(shown(*stack)).value_or(Version{}))
                                .loads_configured_type();
+  // LLaMA-Factory loads what stays frozen in the type of the model's config.json.
+  const bool is_factory_lora = has_format(files, FileFormat::kLlamaFactory) &&
+                               precision == nullptr &&
+                               value_at(document, "training.lora") != nullptr;
   const bool in_float32 = std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
     return parsed.format == FileFormat::kTrainingArguments && loads_float32(parsed.content);
   });
   if (older || in_float32 || (precision != nullptr && !precision->is_string()) ||
-      !has_format(files, FileFormat::kTrainingArguments) ||
+      (!has_format(files, FileFormat::kTrainingArguments) && !is_factory_lora) ||
       has_format(files, FileFormat::kDeepSpeed) ||
       value_at(document, "parallel.zero_stage") != nullptr ||
       value_at(document, "parallel.fsdp") != nullptr)

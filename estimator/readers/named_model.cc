@@ -140,21 +140,41 @@ double parameters_in(const std::string& name) {
 // Models of images and videos: a Llama of their size would be another job.
 bool is_diffusion_name(const std::string& name) {
   static constexpr auto kBeginnings = std::to_array<std::string_view>(
-      {"wan2",       "wan-",    "wan_",     "flux",      "stable-diffusion",
-       "sdxl",       "sd3",     "hunyuan",  "cogvideo",  "cogview",
-       "ltx",        "mochi",   "pixart",   "sana",      "kandinsky",
-       "qwen-image", "z-image", "auraflow", "open-sora", "animatediff",
-       "hidream"});
+      {"wan2",        "wan-",       "wan_",          "flux",       "stable-diffusion",
+       "sdxl",        "sd3",        "hunyuanvideo",  "hunyuandit", "cogvideo",
+       "cogview",     "ltx",        "mochi",         "pixart",     "sana",
+       "kandinsky",   "qwen-image", "z-image",       "auraflow",   "open-sora",
+       "animatediff", "hidream",    "hunyuan-video", "hunyuan3d",  "hunyuanimage"});
   const std::string stem = lowercase(name.substr(name.rfind('/') + 1));
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return stem.starts_with(beginning); });
+}
+
+// "17B-16E": the size is of what a token passes, and the experts are counted apart.
+bool counts_experts(const std::string& name) {
+  for (std::size_t at = name.find_first_of("0123456789"); at < name.size();
+       at = name.find_first_of("0123456789", at)) {
+    const bool begins = at > 0 && (name[at - 1] == '-' || name[at - 1] == '_');
+    while (at < name.size() && is_digit(name[at])) ++at;
+    const bool ends = at + 1 >= name.size() || name[at + 1] == '-' || name[at + 1] == '_';
+    if (begins && ends && at < name.size() && (name[at] == 'E' || name[at] == 'e')) return true;
+  }
+  return false;
+}
+
+// ModelScope's cache writes a dot as three underscores: Qwen1___5-7B.
+std::string with_dots(std::string name) {
+  constexpr std::string_view kDot = "___";
+  for (std::size_t at = name.find(kDot); at != std::string::npos; at = name.find(kDot, at))
+    name.replace(at, kDot.size(), ".");
+  return name;
 }
 
 // Only its size is known: a name with an owner is a model's, not a misspelt preset.
 std::optional<NamedModel> sized_like(const std::string& name) {
   if (!is_hub_name(name) || name.find('/') == std::string::npos || is_diffusion_name(name))
     return std::nullopt;
-  const double parameters = parameters_in(name);
+  const double parameters = counts_experts(name) ? 0 : parameters_in(name);
   if (parameters < 1e6 || parameters > 5e12) return std::nullopt;
   return NamedModel{
       "parameters", fmt::format("{}", parameters),
@@ -240,8 +260,10 @@ std::optional<NamedModel> find_named_model(const std::string& name, const fs::pa
         "config", snapshot->string(),
         fmt::format("{} is read from the local snapshot {}", name, snapshot->filename().string())};
   }
-  if (std::optional<NamedModel> preset = preset_like(name)) return preset;
-  return sized_like(name);
+  const std::string written = with_dots(name);
+  if (is_preset(written)) return NamedModel{"preset", written, ""};
+  if (std::optional<NamedModel> preset = preset_like(written)) return preset;
+  return sized_like(written);
 }
 
 Node node_of(const NamedModel& named) {

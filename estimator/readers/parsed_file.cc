@@ -310,7 +310,8 @@ FileFormat detect_format(const Node& tree) {
   if (is_litgpt(tree)) return FileFormat::kLitgpt;
   if (is_ms_swift(tree)) return FileFormat::kMsSwift;
   if (has("zero_optimization") || has("train_micro_batch_size_per_gpu") || has("bf16.enabled") ||
-      has("fp16.enabled"))
+      has("fp16.enabled") || (has("train_batch_size") && has("optimizer.params")) ||
+      (has("train_batch_size") && has("steps_per_print")))
     return FileFormat::kDeepSpeed;
   if (has("base_model") || (has("micro_batch_size") && has("sequence_len")))
     return FileFormat::kAxolotl;

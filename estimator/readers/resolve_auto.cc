@@ -79,6 +79,11 @@ void resolve_batch(const ParsedFile& parsed, Node& document, MergedJob& notes) {
   }
   const std::int64_t gpus = count_at(document, "parallel.num_gpus").value_or(1);
   const std::int64_t per_gpu = whole->as_int(1) / gpus;
+  if (value_at(document, "parallel.num_gpus") == nullptr)
+    notes.assumptions.push_back(
+        fmt::format("{}: train_batch_size {} is of all GPUs, and no file says how many there are: "
+                    "1 is counted (--num-gpus)",
+                    parsed.file, whole->as_int()));
   if (!batch) {
     document.assign(kBatch, Node::integer(std::max<std::int64_t>(1, per_gpu / steps.value_or(1))));
   } else if (!steps) {

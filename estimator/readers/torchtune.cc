@@ -199,6 +199,11 @@ void read_torchtune(ParsedFile& parsed) {
   if (trains) {
     set_optimizer(parsed);
     set_loss(adapters, parsed);
+    leave_open("quantizer", "precision",
+               fmt::format("{}: training that makes weights in few bits (quantizer); its rounded "
+                           "copies are not counted",
+                           parsed.file),
+               parsed);
   } else {
     set_inference(parsed);
   }

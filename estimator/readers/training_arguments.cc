@@ -39,6 +39,8 @@ constexpr auto kNotModelled = std::to_array<std::string_view>({
     "tp_size",
     "auto_find_batch_size",
     "label_smoothing_factor",
+    "modules_to_save",
+    "lora_modules_to_save",
 });
 
 // The model's name, where one file holds the arguments of the whole script.

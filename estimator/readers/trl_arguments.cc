@@ -60,7 +60,7 @@ void set_stored_type(ParsedFile& parsed) {
 
 // TRL trains adapters only with use_peft; another script may with a rank alone.
 void leave_ranks_open(ParsedFile& parsed) {
-  if (has_any(parsed.content, {"use_peft"}) || is_trl(parsed.content)) return;
+  if (has_any(parsed.content, {"use_peft", "trains_adapters"}) || is_trl(parsed.content)) return;
   for (const char* key : {"lora_r", "lora_target_modules", "target_modules", "r"}) {
     if (value_at(parsed.content, key) == nullptr) continue;
     leave_open(key, "adapters",
@@ -78,16 +78,33 @@ Node all_or_named(const Node& targets) {
   return all ? Node::string("all-linear") : lora_targets(targets);
 }
 
+// TRL's ModelConfig has a rank by default; that of another script is not known.
+void set_rank(const Node* rank, ParsedFile& parsed) {
+  constexpr std::int64_t kDefault = 16;
+  parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(kDefault));
+  if (rank != nullptr) return;
+  if (is_true_at(parsed.content, "use_peft")) {
+    parsed.assumptions.push_back(
+        fmt::format("{}: adapters of rank {}, TRL's default", parsed.file, kDefault));
+  } else {
+    leave_open("trains_adapters", "adapters",
+               fmt::format("{}: adapters are asked for, and no rank is said; rank {} is counted",
+                           parsed.file, kDefault),
+               parsed);
+  }
+}
+
+// `trains_adapters` is what the commands of other scripts call --use_lora, --lora_enable, ...
 bool set_adapters(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   // Unsloth's scripts say PEFT's own words beside the arguments.
   const bool own_words = value_at(tree, "r") != nullptr && value_at(tree, "lora_alpha") != nullptr;
-  if (!is_true_at(tree, "use_peft") && !own_words) {
+  const bool is_asked = is_true_at(tree, "use_peft") || is_true_at(tree, "trains_adapters");
+  if (!is_asked && !own_words) {
     leave_ranks_open(parsed);
     return false;
   }
-  const Node* rank = value_at(tree, own_words ? "r" : "lora_r");
-  parsed.set("training.lora.rank", rank != nullptr ? *rank : Node::integer(16));
+  set_rank(value_at(tree, own_words ? "r" : "lora_r"), parsed);
   const Node* dropout = value_at(tree, "lora_dropout");
   parsed.set("training.lora.dropout", dropout != nullptr ? *dropout : Node::number(0.05));
   const Node* targets = value_at(tree, own_words ? "target_modules" : "lora_target_modules");

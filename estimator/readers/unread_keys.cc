@@ -301,13 +301,26 @@ constexpr auto kSecondNames = std::to_array<SecondName>({
     {"num_experts_per_tok", "experts_per_token"},
 });
 
+// What a section is about by its name, where nothing in it was read: {lora: {r: 8}}. Names of
+// models and sizes stand over descriptions of data too, and "checkpoint" over what is saved.
+std::string_view concern_of_section(const Node& section) {
+  for (const char* key : {"enabled", "enable"}) {
+    const Node* turns_on = section.find(key);
+    if (turns_on != nullptr && is_off(*turns_on)) return {};
+  }
+  const std::string_view concern = concern_of_name(section.key());
+  const bool is_vague = concern == "model" || concern == "sizes" || concern == "checkpointing" ||
+                        concern == "optimizer";
+  return is_vague ? std::string_view() : concern;
+}
+
 // Walks a file's tree and decides about each leaf.
 class Collector {
  public:
   Collector(const KeyRecorder& recorder, ParsedFile& parsed)
       : recorder_(recorder), parsed_(parsed), root_(parsed.content.path()) {}
 
-  void collect(const Node& map, bool is_seen) {
+  void collect(const Node& map, bool is_seen, std::string_view of_section = {}) {
     for (const Node& entry : map.entries()) {
       const bool is_read = is_seen && recorder_.looked_up().contains(entry.path());
       if (is_empty(entry)) continue;
@@ -316,9 +329,10 @@ class Collector {
         continue;
       }
       if (entry.is_map()) {
-        collect(entry, is_read);
+        const std::string_view own = is_read ? "" : concern_of_section(entry);
+        collect(entry, is_read, own.empty() && !is_read ? of_section : own);
       } else if (!is_read || contradicts_another(entry)) {
-        add(entry);
+        add(entry, of_section);
       }
     }
   }
@@ -417,12 +431,21 @@ class Collector {
            (entry.is_int() && entry.unchecked_number() > 1);
   }
 
-  void add(const Node& entry) {
+  // A key of no size in a section about memory: {quantization: {seed: 1}}.
+  bool is_harmless_alone(const Node& entry) const {
+    return harmless_reason(parsed_.format, entry.key()).has_value() ||
+           harmless_reason(FileFormat::kCommandLine, entry.key()).has_value();
+  }
+
+  void add(const Node& entry, std::string_view of_section = {}) {
     if (parsed_.unread.size() >= kMaxUnread) return;
     UnreadKey key{parsed_.file, entry.path(), "", nearest_key(entry), "", ""};
     if (!key.nearest.empty() && !is_off(entry))
       key.concerns = concern_of_name(key.nearest.substr(key.nearest.rfind('.') + 1));
     if (key.concerns.empty() && may_concern(entry)) key.concerns = concern_of(entry.key(), entry);
+    if (key.concerns.empty() && !of_section.empty() && may_concern(entry) && !is_off(entry) &&
+        !is_harmless_alone(entry))
+      key.concerns = of_section;
     parsed_.unread.push_back(std::move(key));
   }
 

@@ -15,6 +15,7 @@
 #include "estimator/readers/builtin_family.h"
 #include "estimator/readers/config_keys.h"
 #include "estimator/readers/frozen_modules.h"
+#include "estimator/readers/gpu_count.h"
 #include "estimator/readers/language_model_part.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/pipeline.h"
@@ -135,7 +136,10 @@ void complete(JobInput& input, const CompletionOptions& options) {
   replace_by_language_model(input.document, input.files);
   if (!options.sets_precision) keep_stored_type(input.files.files, input.document, input.files);
   resolve_auto_values(input.files.files, input.document, input.files);
-  if (input.has_foreign_files()) assume_length(input.document, input.files.assumptions);
+  if (input.has_foreign_files()) {
+    assume_length(input.document, input.files.assumptions);
+    assume_gpus(input.document, input.files.assumptions);
+  }
   select_autoencoder_part(input.files.files, input.document);
   if (options.frozen_copy) {
     const Patch patch = strategy_patch("frozen-copy", read_job(input.document));

@@ -430,6 +430,75 @@ TEST(CommandLineTest, AnotherProjectsScriptOfADiffusersNameStaysOpen) {
     EXPECT_THAT(unread(read(line)), Not(IsEmpty())) << line;
 }
 
+// --use_lora of anybody's script is not TRL's use_peft: neither its rank nor its other defaults.
+TEST(CommandLineTest, AdaptersOfAnUnknownScriptHaveNoRank) {
+  const std::string command =
+      "python finetune.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 512 "
+      "--per_device_train_batch_size 1 --learning_rate 1e-4 --output_dir out --bf16 True "
+      "--use_lora True";
+  const MergedJob job = read(command);
+  EXPECT_THAT(unread(job), Contains("use_lora"));
+  EXPECT_EQ(value(job, "training.gradient_checkpointing"), "");
+  EXPECT_THAT(job.assumptions, Not(Contains(HasSubstr("TRL"))));
+  EXPECT_THAT(unread(read(command + " --lora_r 8")), IsEmpty());
+}
+
+TEST(CommandLineTest, LitgptsDefaultsAreItsOwn) {
+  const MergedJob tuned = read("litgpt finetune meta-llama/Llama-3.2-3B-Instruct");
+  EXPECT_EQ(value(tuned, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value(tuned, "training.batch_size"), "1");
+  EXPECT_EQ(value(tuned, "training.lora.rank"), "8");
+  EXPECT_EQ(value(tuned, "model.preset"), "Llama-3.2-3B");
+  EXPECT_THAT(tuned.assumptions, Contains(HasSubstr("bf16-mixed, LitGPT's default")));
+  const MergedJob quantized =
+      read("litgpt finetune_lora tiiuae/falcon-7b --quantize bnb.nf4 --lora_key true");
+  EXPECT_EQ(value(quantized, "training.precision"), "bf16");
+  EXPECT_EQ(value(quantized, "training.quantization"), "nf4");
+  EXPECT_EQ(value_at(quantized.document, "training.lora.targets")->items().size(), 3U);
+  const MergedJob trained = read("litgpt pretrain gemma-2b --train.max_seq_length 1024");
+  EXPECT_EQ(value(trained, "training.batch_size"), "4");
+  EXPECT_EQ(value(trained, "training.lora.rank"), "");
+  EXPECT_THAT(trained.assumptions, Contains(HasSubstr("devices: auto")));
+}
+
+TEST(CommandLineTest, CopiesOfWholeModulesAreNamed) {
+  EXPECT_THAT(unread(read("swift sft --model Qwen/Qwen2.5-7B --max_length 512 --modules_to_save "
+                          "embed_tokens lm_head")),
+              Contains("modules_to_save"));
+}
+
+TEST(CommandLineTest, SwiftDividesAModelAmongTheGpusOfOneProcess) {
+  const std::string command = "swift sft --model Qwen/Qwen2.5-7B --max_length 512";
+  EXPECT_THAT(unread(read("CUDA_VISIBLE_DEVICES=0,1 " + command)),
+              Contains("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(unread(read("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 " + command)), IsEmpty());
+}
+
+TEST(CommandLineTest, SwiftsImagesHaveThePixelsOfTheEnvironment) {
+  const MergedJob job =
+      read("MAX_PIXELS=1003520 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 4096");
+  EXPECT_EQ(value(job, "training.image_size"), "1001");
+}
+
+TEST(CommandLineTest, SwiftsEmbeddingsLeaveTheVerdictOpen) {
+  const std::string command = "swift sft --model Qwen/Qwen3-8B --max_length 512 --task_type ";
+  EXPECT_THAT(unread(read(command + "embedding")), Contains("task_type"));
+  const MergedJob classes = read(command + "seq_cls");
+  EXPECT_THAT(unread(classes), IsEmpty());
+  EXPECT_THAT(classes.not_modelled, Contains(HasSubstr("task_type seq_cls")));
+}
+
+// The backslash of a line is not its last character, or a comment stands between.
+TEST(CommandLineTest, FlagsThatTheShellDoesNotPassAreNamed) {
+  for (const char* end : {"\\  # once", "", "\\\n  # --bf16 \\"}) {
+    const MergedJob job =
+        read(std::string("swift sft --model Qwen/Qwen2.5-7B --max_length 512 ") + end +
+             "\n  --per_device_train_batch_size 4 \\\n  --logging_steps 5\n");
+    EXPECT_THAT(unread(job), ElementsAre("per_device_train_batch_size")) << end;
+    EXPECT_EQ(value(job, "training.batch_size"), "1");
+  }
+}
+
 TEST(CommandLineTest, RefusesJax) {
   EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
                Error);

@@ -50,6 +50,15 @@ TEST(ScriptTextTest, ReadsFieldsAndParameters) {
             "lora_r=64 bits=4 bf16=true cutoff_len=256 ");
 }
 
+TEST(ScriptTextTest, ReadsListsThatAFactoryMakes) {
+  EXPECT_EQ(defaults_of("class Arguments:\n"
+                        "    targets: List[str] = field(\n"
+                        "        default_factory=lambda: ['q_proj', 'v_proj'], metadata={})\n"
+                        "    kwargs: dict = field(default_factory=dict)\n"
+                        "p.add_argument('--blocks', default=[1, 2])\n"),
+            "blocks=a list of 2 targets=a list of 2 ");
+}
+
 TEST(ScriptTextTest, UnfinishedCallsAreNoCrash) {
   for (const char* python : {"add_argument(", "add_argument('--a', default=", "  x: int = field(",
                              "  x: int =", "add_argument('--')", "  : ="})
@@ -101,6 +110,21 @@ TEST_F(ScriptBesideTest, AdaptersThatTheScriptMakesLeaveTheVerdictOpen) {
   // Behind an option of its own that the command leaves off.
   EXPECT_FALSE(
       is_open(read("class A:\n    use_lora: bool = False\nget_peft_model(m, c)\n", kCommand)));
+}
+
+// The ranks of the script decide nothing while its switch of adapters is off.
+TEST_F(ScriptBesideTest, ASwitchThatIsOffIsFullTraining) {
+  const char* python =
+      "class A:\n    use_lora: bool = False\n    lora_r: int = 64\n    lora_alpha: int = 16\n"
+      "    lora_target_modules: List[str] = field(default_factory=lambda: ['q_proj', 'o_proj'])\n"
+      "get_peft_model(m, c)\n";
+  const MergedJob full = read(python, kCommand);
+  EXPECT_EQ(value(full, "training.lora.rank"), "");
+  EXPECT_FALSE(is_open(full));
+  const MergedJob adapters = read(python, std::string(kCommand) + " --use_lora");
+  EXPECT_EQ(value(adapters, "training.lora.rank"), "64");
+  EXPECT_EQ(value_at(adapters.document, "training.lora.targets")->items().size(), 2U);
+  EXPECT_FALSE(is_open(adapters));
 }
 
 TEST_F(ScriptBesideTest, FewBitsThatTheScriptLoadsLeaveTheVerdictOpen) {

@@ -90,6 +90,13 @@ TEST(AccelerateTest, ItsWordsInAnotherToolsFileAreThatTools) {
   EXPECT_EQ(format_of("finetuning_type: full, "), FileFormat::kLlamaFactory);
 }
 
+TEST(AccelerateTest, OtherHardwareLeavesTheVerdictOpen) {
+  for (const char* yaml : {"{distributed_type: MULTI_CPU, num_processes: 16}",
+                           "{distributed_type: MULTI_XPU, num_processes: 2}",
+                           "{distributed_type: MULTI_GPU, num_processes: 2, use_cpu: true}"})
+    EXPECT_EQ(parse_config(yaml).unread.size(), 1U) << yaml;
+}
+
 TEST(AccelerateTest, ShardedCopiesAreHybrid) {
   const ParsedFile parsed = parse_config(
       "{distributed_type: FSDP, fsdp_config: {fsdp_version: 2, fsdp_auto_wrap_policy: "

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "estimator/command_line/command_line.h"
 #include "estimator/job/read_job.h"
+#include "estimator/readers/gpu_count.h"
 #include "estimator/readers/resolve_auto.h"
 #include "estimator/run/dry_run.h"
 #include "tests/estimator/readers/parsed_value.h"
@@ -17,6 +18,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // As estimate --from does it (cli/job/job_source.cc).
 MergedJob read_job_files(const std::vector<std::string>& paths) {
@@ -132,6 +134,41 @@ TEST(MergeTest, FreezingAModuleThatTheJobLacksIsRefused) {
   };
   EXPECT_EQ(merge_with("vggt").unread.size(), 0u);
   EXPECT_THROW(merge_with("backbone"), Error);
+}
+
+MergedJob read_documents(const std::vector<std::pair<std::string, FileFormat>>& documents) {
+  std::vector<ParsedFile> files;
+  for (const auto& [yaml, format] : documents)
+    files.push_back(read_tree(parse_yaml(yaml, "x.yaml"), format));
+  MergedJob job = merge_files(std::move(files));
+  keep_stored_type(job.files, job.document, job);
+  resolve_auto_values(job.files, job.document, job);
+  assume_gpus(job.document, job.assumptions);
+  return job;
+}
+
+// LLaMA-Factory loads frozen weights in the model's own type where the file says no precision.
+TEST(MergeTest, LlamaFactorysAdaptersLieOverTheModelsOwnType) {
+  const std::string file =
+      "{model_name_or_path: meta-llama/Meta-Llama-3-8B, cutoff_len: 512, finetuning_type: ";
+  const MergedJob adapters = read_documents({{file + "lora}", FileFormat::kLlamaFactory}});
+  EXPECT_EQ(adapters.document.at("training").at("precision").as_string(), "bfloat16");
+  const MergedJob full = read_documents({{file + "full}", FileFormat::kLlamaFactory}});
+  EXPECT_EQ(full.document.at("training").find("precision"), nullptr);
+}
+
+TEST(MergeTest, ShardingAmongAnUnknownNumberOfGpusIsSaid) {
+  const std::string model = "{model_name_or_path: gpt2, per_device_train_batch_size: 1, ";
+  const auto sentences = [&](const std::string& deepspeed) {
+    return read_documents({{model + "learning_rate: 1}", FileFormat::kTrainingArguments},
+                           {deepspeed, FileFormat::kDeepSpeed}})
+        .assumptions;
+  };
+  EXPECT_THAT(sentences("{zero_optimization: {stage: 3}}"),
+              Contains(HasSubstr("no file says how many GPUs there are")));
+  EXPECT_THAT(sentences("{zero_optimization: {stage: 0}}"), Not(Contains(HasSubstr("--num-gpus"))));
+  EXPECT_THAT(sentences("{train_batch_size: 64}"),
+              Contains(HasSubstr("train_batch_size 64 is of all GPUs")));
 }
 
 }  // namespace

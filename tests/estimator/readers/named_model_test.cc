@@ -83,6 +83,19 @@ TEST_F(NamedModelTest, ASizeInTheNameIsNeverReplacedByThatOfAPreset) {
               HasSubstr("57 B parameters in its name"));
 }
 
+TEST_F(NamedModelTest, ModelScopesCacheWritesDotsAsUnderscores) {
+  EXPECT_EQ(find_named_model("qwen/Qwen2___5-7B-Instruct", cache_)->value, "Qwen2.5-7B");
+  EXPECT_EQ(node_of(*find_named_model("acme/odd-1___8B", cache_)).as_number(), 1.8e9);
+}
+
+TEST_F(NamedModelTest, TheSizeOfWhatATokenPassesIsNoModelsSize) {
+  EXPECT_FALSE(find_named_model("meta-llama/Llama-4-Scout-17B-16E-Instruct", cache_));
+  EXPECT_FALSE(find_named_model("acme/odd-17B-128E", cache_));
+  EXPECT_TRUE(find_named_model("acme/odd-E4-3B", cache_));
+  EXPECT_TRUE(find_named_model("tencent/Hunyuan-0.5B-Instruct", cache_)) << "a language model";
+  EXPECT_FALSE(find_named_model("tencent/HunyuanVideo-13B", cache_));
+}
+
 TEST_F(NamedModelTest, AdaptersOfAModelOfWhichOnlyTheSizeIsKnownGoToEveryLayer) {
   Node job = parse_yaml(
       "{model: {preset: acme/new-9b}, training: {lora: {rank: 8, targets: [query_key_value]}}}",

@@ -251,6 +251,22 @@ TEST(UnreadKeysTest, AModelNamedByAFlagIsNotInDoubt) {
   EXPECT_EQ(estimate.verdict.status, VerdictStatus::kFits);
 }
 
+// The names in it say nothing; that of the section does.
+TEST(UnreadKeysTest, AnUnreadSectionAboutMemoryLeavesTheVerdictOpen) {
+  const auto is_open = [](const std::string& section) {
+    const std::string yaml = "{model_name: gpt2, batch_size: 2, seq_len: 128, " + section + "}";
+    return input_of(yaml.c_str()).is_open();
+  };
+  for (const char* section :
+       {"lora: {r: 8, alpha: 16}", "peft: {kind: x}", "quantization: {group: 32}",
+        "fsdp_options: {nested: {wrap: 3}}", "parallelism: {dp: 4}", "attention: {kind: 3}"})
+    EXPECT_TRUE(is_open(section)) << section;
+  for (const char* section :
+       {"lora: {enabled: false, r: 8}", "lora: {seed: 3}", "optim: {betas: [0.9, 0.95]}",
+        "dataset_tokens: {name: c4}", "notes: {lora: false}"})
+    EXPECT_FALSE(is_open(section)) << section;
+}
+
 TEST(UnreadKeysTest, AModelWhoseOwnDescriptionWasNotReadIsRefused) {
   const auto refusal_of = [](const char* yaml) -> std::string {
     try {
