@@ -42,7 +42,7 @@ TEST(CompanionFilesTest, APackageOfPythonIsFoundInTheNewestPythonThatHasIt) {
       std::filesystem::path(testing::TempDir()) / "companion_files_prefix";
   std::filesystem::remove_all(prefix);
   const auto make = [&](const char* python, const char* file) {
-    const std::filesystem::path folder = prefix / "lib" / python / "site-packages/memfathom_cuda";
+    std::filesystem::path folder = prefix / "lib" / python / "site-packages/memfathom_cuda";
     std::filesystem::create_directories(folder);
     if (file != nullptr) std::ofstream(folder / file) << "x";
     return folder;

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (text.find('\n') != std::string::npos) return 0;  // two lines
   static const NoMachine machine;
-  const auto read = [](Node document) -> JobInput {
+  const auto read = [](const Node& document) -> JobInput {
     read_job(document, NoFiles());
     document.refuse("no job is run here");
   };

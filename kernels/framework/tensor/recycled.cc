@@ -74,7 +74,7 @@ class ThreadEnd {
   bool works_ = false;
 };
 
-const ThreadEnd thread_end;
+const ThreadEnd kThreadEnd;
 
 [[noreturn]] void refuse() {
   throw Error(ErrorKind::kInput,
@@ -89,7 +89,7 @@ void add_chunk() {
   if (lists.taken + size > static_cast<std::size_t>(kMost)) refuse();
   void* const memory = ::operator new (sizeof(Chunk) + size, std::align_val_t{kStep});
   lists.newest = new (memory) Chunk{lists.newest};
-  thread_end.expects(lists.newest);
+  kThreadEnd.expects(lists.newest);
   lists.begin = reinterpret_cast<std::byte*>(lists.newest + 1);
   lists.end = lists.begin + size;
   lists.chunk = size;

@@ -341,25 +341,26 @@ bool TraceReader::next(TraceEvent& event) {
     line.bytes = varied.value("bytes", std::int64_t{0});
   }
   event = {};
-  if (line.op == "alloc") {
-    event.op = TraceOp::kAlloc;
-    if (!line.has(Field::kBytes)) refuse("an alloc has no \"bytes\"");
-    if (line.bytes < 0 || line.bytes > kMaxBytes) {
-      refuse(fmt::format("\"bytes\" is {}; it must be from 0 to 2^50", line.bytes));
-    }
-    event.bytes = Bytes{line.bytes};
-  } else if (line.op == "free") {
-    event.op = TraceOp::kFree;
-  } else if (line.op == "phase") {
+  if (line.op == "phase") {
     event.op = TraceOp::kPhase;
     if (!line.has(Field::kName)) refuse("a phase has no \"name\"");
     event.phase = std::move(line.name);
-  } else if (line.has(Field::kOp)) {
-    refuse(fmt::format("\"op\" is \"{}\"; it must be alloc, free or phase", line.op.substr(0, 40)));
   } else {
-    refuse("an event has no \"op\"");
-  }
-  if (event.op != TraceOp::kPhase) {
+    if (line.op == "alloc") {
+      event.op = TraceOp::kAlloc;
+      if (!line.has(Field::kBytes)) refuse("an alloc has no \"bytes\"");
+      if (line.bytes < 0 || line.bytes > kMaxBytes) {
+        refuse(fmt::format("\"bytes\" is {}; it must be from 0 to 2^50", line.bytes));
+      }
+      event.bytes = Bytes{line.bytes};
+    } else if (line.op == "free") {
+      event.op = TraceOp::kFree;
+    } else if (line.has(Field::kOp)) {
+      refuse(
+          fmt::format("\"op\" is \"{}\"; it must be alloc, free or phase", line.op.substr(0, 40)));
+    } else {
+      refuse("an event has no \"op\"");
+    }
     if (!line.has(Field::kId)) refuse("an event has no \"id\"");
     event.id = line.id;
     event.phase = std::move(line.phase);

@@ -137,9 +137,7 @@ TEST_F(AdmissionTest, HostileSubmissionsAreLetThrough) {
       "",
       "\n",
       "train the model\n",  // no #!
-      std::string("\x7f"
-                  "ELF\0\1\2",
-                  7),
+      std::string({'\x7f', 'E', 'L', 'F', '\0', '\1', '\2'}),
       "#!/bin/sh\n" + std::string(1 << 20, '('),
       "#!/bin/sh\nexport X=" + std::string(1 << 20, '$'),
       "#!/bin/sh\npython train.py --model_name_or_path $UNSET --bf16\n",

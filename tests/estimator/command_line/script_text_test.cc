@@ -16,8 +16,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::string defaults_of(std::string_view python) {
   std::string text;

@@ -70,6 +70,16 @@ void from_half_spectrum(const Complex* in, std::int64_t lines, LineTransform& tr
   }
 }
 
+// The spectrum that a transform to real values works on: the call's workspace if it is large
+// enough, else `own`.
+Complex* spectrum_of(const FftCall& call, std::unique_ptr<float[]>& own) {
+  const std::int64_t bytes = floats_of(call.in) * static_cast<std::int64_t>(sizeof(float));
+  if (call.workspace && call.workspace.shape.elements() >= bytes)
+    return static_cast<Complex*>(call.workspace.data);
+  own = scratch<float>(floats_of(call.in));
+  return reinterpret_cast<Complex*>(own.get());
+}
+
 }  // namespace
 
 struct Transforms::Plans {
@@ -106,16 +116,8 @@ void Transforms::run(const FftCall& call) {
   const auto out_copy = in_place ? nullptr : scratch<float>(floats_of(call.out));
   float* out = in_place ? static_cast<float*>(call.out.data) : out_copy.get();
 
-  // The array that the complex steps work on: the result, or on the way to a real one the
-  // workspace.
-  auto* values = reinterpret_cast<Complex*>(out);
   std::unique_ptr<float[]> own;
-  if (to_real) {
-    const std::int64_t bytes = floats_of(call.in) * static_cast<std::int64_t>(sizeof(float));
-    const bool given = call.workspace && call.workspace.shape.elements() >= bytes;
-    if (!given) own = scratch<float>(floats_of(call.in));
-    values = static_cast<Complex*>(given ? call.workspace.data : static_cast<void*>(own.get()));
-  }
+  Complex* values = to_real ? spectrum_of(call, own) : reinterpret_cast<Complex*>(out);
   const Shape& shape = to_real ? call.in.shape : call.out.shape;
   const int sign = to_real || call.inverse ? 1 : -1;
   if (from_real) {
@@ -136,6 +138,6 @@ void Transforms::run(const FftCall& call) {
   if (to_real)
     from_half_spectrum(values, call.out.shape.elements() / full, plans_->line(full), out);
   copy_out(call.out, out, call.scale, in_place);
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): unique_ptr owns all of it
 
 }  // namespace memfathom::cpu
