@@ -11,6 +11,7 @@
 #include "core/key_recorder.h"
 #include "core/parse_number.h"
 #include "estimator/command_line/diffusion_pipeline.h"
+#include "estimator/command_line/kohya_config.h"
 #include "estimator/command_line/launcher_settings.h"
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
@@ -170,6 +171,7 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   reading.parsed.content = Node::map();
   const KeyRecorder recorder;
   refuse_other_purpose(reading);
+  lay_kohya_config_under(reading);
   CommandReader read = reader_of(launch, reading.flags);
   ScriptText text;
   if (reads_any_script(read, reading)) {
@@ -290,8 +292,27 @@ std::vector<ParsedFile> read_script(const std::string& path) {
   return read_script_text(text, file, line);
 }
 
+namespace {
+
+// A file of kohya's scripts is read as the command that names it.
+std::optional<std::vector<ParsedFile>> read_kohya_file(const std::string& path) {
+  if (!path.ends_with(".toml")) return std::nullopt;
+  const Node tree = load_document(path);
+  if (!is_kohya_config(tree)) return std::nullopt;
+  ShellScript script;
+  script.commands.push_back(command_of(kohya_command(tree, path)));
+  const std::optional<Launch> launch = find_launch(script.commands.front());
+  if (!launch) return std::nullopt;
+  return read_launch(script, script.commands.front(), *launch, path);
+}
+
+}  // namespace
+
 std::vector<ParsedFile> read_source(const std::string& path) {
-  return is_script_path(path) ? read_script(path) : read_path(path);
+  if (is_script_path(path)) return read_script(path);
+  if (std::optional<std::vector<ParsedFile>> files = read_kohya_file(path))
+    return std::move(*files);
+  return read_path(path);
 }
 
 std::vector<ParsedFile> read_sources(const std::vector<std::string>& paths) {

@@ -142,6 +142,11 @@ void read_accelerate_settings(Processes& processes, CommandReading& reading,
   }
   if (const std::optional<std::int64_t> count = processes.number({"num_processes"}))
     tree.set("num_processes", Node::integer(*count));
+  if (is_true_at(flags, "multi_gpu") && value_at(tree, "num_processes") == nullptr)
+    reading.assume(
+        fmt::format("{}: accelerate starts a process on every GPU it finds, and nothing says how "
+                    "many: 1 (--num-gpus)",
+                    reading.file));
   if (!says) return;
   if (!has_file || upper_mode(tree) != "MULTI_GPU")
     tree.set("distributed_type", Node::string(upper_mode(tree)));

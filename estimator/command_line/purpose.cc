@@ -109,11 +109,22 @@ bool sets_trained_part(const ParsedFile& parsed) {
 // A flag that is on and whose name or value is a kind of adapter.
 std::string asking_flag(const CommandReading& reading) {
   for (const Node& entry : reading.flags.tree.entries()) {
-    if (entry.is_map() || entry.is_null() || !is_on(entry)) continue;
+    const bool is_asked = !entry.is_map() && !entry.is_null() && is_on(entry) &&
+                          !reading.is_script_default(entry.key());
+    if (!is_asked) continue;
     const bool is_kind = entry.is_string() && is_among(lowercase(entry.as_string()), kAdapters);
     if (is_kind || !adapter_in(entry.key()).empty()) return std::string(entry.key());
   }
   return "";
+}
+
+// --use_lora False, said by the command or by its script.
+bool is_switched_off(const CommandReading& reading) {
+  for (const char* key : {"use_peft", "trains_adapters"}) {
+    const Node* flag = reading.flag(key);
+    if (flag != nullptr && !is_on(*flag)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -129,6 +140,10 @@ void refuse_other_purpose(const CommandReading& reading) {
   if (only_evaluates(reading)) refuse("evaluates and does not train, without --do_train");
   if (!reading.launch.action.empty()) return;
   if (is_test(program)) refuse("is a test and no training");
+  for (const std::string& word : words_of(reading.text("task"))) {
+    if (is_among(word, kOthers))
+      refuse(fmt::format("does not train, as its --task \"{}\" says", word));
+  }
   const std::vector<std::string> words = words_of(script_name(program));
   for (const std::string& word : words) {
     if (word == "flax" || word == "jax")
@@ -147,7 +162,7 @@ std::string adapter_in_name(std::string_view program) { return adapter_in(script
 void leave_unread_adapters_open(CommandReading& reading) {
   const bool is_read = sets_trained_part(reading.parsed) ||
                        std::any_of(reading.others.begin(), reading.others.end(), sets_trained_part);
-  if (is_read || !reading.launch.action.empty()) return;
+  if (is_read || !reading.launch.action.empty() || is_switched_off(reading)) return;
   const std::string kind = adapter_in_name(reading.launch.program);
   const std::string flag = kind.empty() ? asking_flag(reading) : "";
   if (kind.empty() && flag.empty()) return;

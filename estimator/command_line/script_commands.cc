@@ -10,6 +10,7 @@
 
 #include "core/lowercase.h"
 #include "estimator/command_line/diffusion_pipeline.h"
+#include "estimator/command_line/kohya_config.h"
 #include "estimator/command_line/reading.h"
 
 namespace memfathom {
@@ -76,6 +77,9 @@ void set_adapters(CommandReading& reading) {
   Node targets = Node::list();  // as the scripts have them
   for (const char* target : {"to_q", "to_k", "to_v", "to_out.0"})
     targets.append(Node::string(target));
+  // networks.lora of kohya adapts every linear layer of the transformer blocks.
+  for (const char* target : {"proj_in", "proj_out", "ff.net.0.proj", "ff.net.2"})
+    if (has_network) targets.append(Node::string(target));
   reading.parsed.set("training.lora.targets", std::move(targets));
   const std::string module = reading.text("network_module");
   if (!module.empty() && module != "networks.lora" && module != "networks.lora_flux")
@@ -143,10 +147,17 @@ void set_litgpt_defaults(CommandReading& reading) {
                        fmt::format("{}: LLaMA-Adapter is counted as LoRA of rank 8", reading.file));
 }
 
+void leave_configuration_open(const char* key, const std::string& config, CommandReading& reading) {
+  reading.leave_open(key, "memory",
+                     fmt::format("{}: --{} {}, which was not read, may say any setting",
+                                 reading.file, key, config));
+}
+
 }  // namespace
 
 void read_diffusion_command(CommandReading& reading) {
   reading.rename(kDiffusionSpellings);
+  read_kohya_datasets(reading);
   set_family_by_script(reading);
   set_resolution(reading);
   set_adapters(reading);
@@ -190,10 +201,18 @@ void read_own_command(CommandReading& reading) {
   }
   for (const char* key : {"config", "config_file", "job.config_file", "cfg", "c"}) {
     const std::string config = reading.text(key);
-    if (config.empty() || !find_named_file(reading, config)) continue;
+    if (config.empty()) continue;
     reading.flags.tree.erase(key);
-    read_with_file(config, reading);
-    return;
+    if (find_named_file(reading, config)) {
+      read_with_file(config, reading);
+      return;
+    }
+    leave_configuration_open(key, config, reading);
+  }
+  // Hydra's, which compose a configuration of many files.
+  for (const char* key : {"config_name", "config_path"}) {
+    const std::string config = reading.text(key);
+    if (!config.empty()) leave_configuration_open(key, config, reading);
   }
   reading.rename(kOwnSpellings);
   read_as(FileFormat::kTrainYaml, reading);

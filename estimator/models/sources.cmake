@@ -127,6 +127,7 @@ set(MODEL_PRESETS
   models/presets/bert.json
   models/presets/bloom.json
   models/presets/clip.json
+  models/presets/cohere.json
   models/presets/cogvideox.json
   models/presets/deberta.json
   models/presets/deepseek.json

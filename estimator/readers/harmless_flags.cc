@@ -16,7 +16,8 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "enable_tensorboard print_loss log_steps trainer.val_before_train "
      "trainer.log_val_generations"},
     {"saving and resuming",
-     "save save_* save_strategy save_only_model save_optim no_save_optim no_load_optim merge_lora "
+     "save save_* save_strategy save_model_as save_precision save_model_step* save_model_epochs "
+     "save_only_model save_optim no_save_optim no_load_optim merge_lora "
      "wandb_save dataloader_save dist_ckpt_save ckpt_fully_parallel_save load ckpt_* ckpt.* "
      "*_ckpt_* checkpointing_steps checkpoints_total_limit "
      "resume* finetune no_load_* load_optim load_rng no_save_* output_* out_dir *_output_dir "

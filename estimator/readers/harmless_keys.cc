@@ -127,6 +127,7 @@ constexpr auto kAxolotlGroups = std::to_array<HarmlessGroup>({
      "lora_mlp_kernel lora_qkv_kernel lora_o_kernel flash_attn_cross_entropy "
      "liger_rope liger_rms_norm liger_rms_norm_gated liger_glu_activation liger_layer_norm "
      "flash_attn_rms_norm flash_attn_fuse_qkv flash_attn_fuse_mlp use_kernels"},
+    {"rounds the vocabulary up by 31 rows at most", "resize_token_embeddings_to_32x"},
     {"numbers of the loss",
      "orpo_alpha kto_desirable_weight kto_undesirable_weight "
      "center_rewards_coefficient num_labels dpo_label_smoothing simpo_gamma "

@@ -499,6 +499,61 @@ TEST(CommandLineTest, FlagsThatTheShellDoesNotPassAreNamed) {
   }
 }
 
+// The sections of kohya's --config_file say flags; the datasets' file wins over them.
+TEST(CommandLineTest, ReadsKohyasFiles) {
+  const TemporaryDirectory folder;
+  const std::string config = (folder.path() / "config.toml").string();
+  const std::string datasets = (folder.path() / "datasets.toml").string();
+  std::ofstream(config)
+      << "[sdxl_arguments]\ncache_text_encoder_outputs = true\n"
+         "[model]\npretrained_model_name_or_path = \"/x/sd_xl_base.safetensors\"\n"
+         "[network]\nnetwork_module = \"networks.lora\"\nnetwork_dim = 32\n"
+         "[training]\nresolution = \"1024,768\"\ntrain_batch_size = 2\n"
+         "mixed_precision = \"bf16\"\ngradient_checkpointing = true\n"
+         "optimizer_type = \"AdamW8bit\"\nsave_model_as = \"safetensors\"\n";
+  std::ofstream(datasets) << "[general]\nbatch_size = 1\n[[datasets]]\nresolution = 512\n"
+                             "batch_size = 4\n[[datasets]]\nresolution = [640, 640]\n";
+  const MergedJob alone = merge_files(read_source(config));
+  EXPECT_EQ(value(alone, "model.preset"), "sdxl");
+  EXPECT_EQ(value(alone, "training.batch_size"), "2");
+  EXPECT_EQ(value_at(alone.document, "training.image_size")->as_ints(1),
+            (std::vector<std::int64_t>{768, 1024}));
+  EXPECT_EQ(value(alone, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value(alone, "training.optimizer"), "adamw-8bit");
+  EXPECT_EQ(value(alone, "training.lora.rank"), "32");
+  EXPECT_THAT(unread(alone), ElementsAre("pretrained_model_name_or_path"));
+  const MergedJob job = read("accelerate launch sdxl_train_network.py --config_file " + config +
+                             " --network_dim 8 --dataset_config " + datasets);
+  EXPECT_EQ(value(job, "training.lora.rank"), "8");
+  EXPECT_EQ(value(job, "training.batch_size"), "4");
+  EXPECT_EQ(value_at(job.document, "training.image_size")->as_ints(1),
+            (std::vector<std::int64_t>{640, 640}));
+  EXPECT_THAT(unread(read("python train_network.py --pretrained_model_name_or_path a.safetensors "
+                          "--network_module networks.lora --dataset_config nowhere.toml")),
+              Contains("dataset_config"));
+}
+
+TEST(CommandLineTest, AConfigurationThatIsNotHereLeavesTheVerdictOpen) {
+  const std::string command = "python train.py --model gpt2 --batch_size 4 --seq_len 128 ";
+  EXPECT_THAT(unread(read(command + "--config nowhere.yaml")), Contains("config"));
+  EXPECT_THAT(unread(read(command + "--config-name sft")), Contains("config_name"));
+}
+
+TEST(CommandLineTest, GpusThatAccelerateCountsItselfAreSaid) {
+  const std::string command =
+      " train.py --model_name_or_path gpt2 --per_device_train_batch_size 1 --max_length 128";
+  EXPECT_THAT(read("accelerate launch --multi_gpu" + command).assumptions,
+              Contains(HasSubstr("every GPU it finds")));
+  EXPECT_THAT(read("accelerate launch --multi_gpu --num_processes 2" + command).assumptions,
+              Not(Contains(HasSubstr("every GPU it finds"))));
+}
+
+TEST(CommandLineTest, ATaskThatEvaluatesIsNoTraining) {
+  EXPECT_THROW(read("python main.py --task MSDP-EVAL-F1 --num_layers 24 --hidden_size 1024 "
+                    "--num_attention_heads 16 --micro_batch_size 4 --seq_length 2048"),
+               Error);
+}
+
 TEST(CommandLineTest, RefusesJax) {
   EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
                Error);

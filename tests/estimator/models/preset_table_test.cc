@@ -40,6 +40,11 @@ struct ReferenceModel {
 // neuraloperator 2.0 count the models of these names; VGGT's is counted here, since no installed
 // library has it.
 constexpr ReferenceModel kTable[] = {
+    {"phi-1.5", 1418270720},
+    {"qwen1.5-moe-a2.7b", 14315784192},
+    {"c4ai-command-r7b", 8028033024},
+    {"glm-4.5-air", 106852245504},
+    {"deepseek-v2.5", 235741434880},
     {"cogvideox-2b", 1693783872},
     {"cogvideox-5b", 5570283072},
     {"cogvideox-vae", 215583907},

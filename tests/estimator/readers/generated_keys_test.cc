@@ -312,5 +312,80 @@ TEST(GeneratedKeysTest, AnAddedSettingOfMemoryLeavesTheVerdictOpenInEverySection
   EXPECT_GT(tried, 500);
 }
 
+// Settings of the libraries, by the names they have there: no pattern, wherever its star is, may
+// take one of them for harmless ("*_save" took modules_to_save).
+constexpr std::string_view kLibrarySettings[] = {
+    "modules_to_save",
+    "lora_modules_to_save",
+    "additional_target",
+    "trainable_parameters",
+    "freeze_parameters",
+    "unfrozen_parameters",
+    "use_dora",
+    "load_in_4bit",
+    "load_in_8bit",
+    "quantization_bit",
+    "quant_bits",
+    "bnb_4bit_quant_storage",
+    "gradient_checkpointing",
+    "micro_batch_size",
+    "cutoff_len",
+    "sequence_len",
+    "max_seq_length",
+    "num_generations",
+    "max_completion_length",
+    "use_vllm",
+    "attn_implementation",
+    "use_ema",
+    "train_text_encoder",
+    "blocks_to_swap",
+    "network_dim",
+    "network_module",
+    "image_max_pixels",
+    "max_pixels",
+    "torch_compile",
+    "use_liger_kernel",
+    "sequence_parallel_size",
+    "expert_parallel_size",
+    "tensor_parallel_size",
+    "context_parallel_size",
+    "num_experts",
+    "hidden_size",
+    "vocab_size",
+    "ref_model",
+    "teacher_model",
+    "critic_model",
+    "activation_offloading",
+    "optimizer_type",
+};
+
+TEST(GeneratedKeysTest, NoListTakesASettingOfALibraryForHarmless) {
+  for (const auto& [format, name] : kEnumNames<FileFormat>) {
+    if (format == FileFormat::kModelConfig) continue;
+    for (const std::string_view key : kLibrarySettings) {
+      const std::optional<std::string_view> covered = harmless_reason(format, key);
+      EXPECT_TRUE(!covered || may_cover_all(*covered)) << name << ": " << key << ", " << *covered;
+    }
+  }
+}
+
+// A section that no reader knows is judged by its name: its keys may be called anything.
+TEST(GeneratedKeysTest, AnUnknownSectionAboutMemoryLeavesTheVerdictOpen) {
+  int tried = 0;
+  for (const Sample& sample : samples()) {
+    if (sample.format == FileFormat::kModelConfig) continue;
+    for (const std::string_view word :
+         {"lora", "quantization", "sharding", "offload", "precision", "adapter"}) {
+      for (const char* rest : {".zz", ".deeper.zz"}) {
+        const std::string key = std::string(word) + "_zz" + rest;
+        EXPECT_TRUE(leaves_open(with_value(sample.tree, key, Node::integer(3)), sample.format, key))
+            << sample.name << ": " << key;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 200);
+}
+
 }  // namespace
 }  // namespace memfathom
