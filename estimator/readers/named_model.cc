@@ -14,6 +14,7 @@
 #include "estimator/models/preset_names.h"
 #include "estimator/models/presets.h"
 #include "estimator/readers/named_files.h"
+#include "estimator/readers/published_sizes.h"
 
 namespace memfathom {
 namespace {
@@ -174,14 +175,17 @@ std::string with_dots(std::string name) {
 std::optional<NamedModel> sized_like(const std::string& name) {
   if (!is_hub_name(name) || name.find('/') == std::string::npos || is_diffusion_name(name))
     return std::nullopt;
-  const double parameters = counts_experts(name) ? 0 : parameters_in(name);
+  const double published = published_parameters(name);
+  const double parameters = published > 0          ? published
+                            : counts_experts(name) ? 0
+                                                   : parameters_in(name);
   if (parameters < 1e6 || parameters > 5e12) return std::nullopt;
   return NamedModel{
       "parameters", fmt::format("{}", parameters),
       fmt::format("{} is no preset, no folder here and not in the local Hugging Face cache: a "
-                  "Llama of the {:.3g} B parameters in its name is counted; give its config.json "
-                  "(--model FOLDER) for its own shape",
-                  name, parameters / 1e9)};
+                  "Llama of the {:.3g} B parameters {} is counted; give its config.json (--model "
+                  "FOLDER) for its own shape",
+                  name, parameters / 1e9, published > 0 ? "that its card says" : "in its name")};
 }
 
 // The model with its name replaced; nothing when the name stays.

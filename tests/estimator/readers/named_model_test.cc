@@ -89,11 +89,17 @@ TEST_F(NamedModelTest, ModelScopesCacheWritesDotsAsUnderscores) {
 }
 
 TEST_F(NamedModelTest, TheSizeOfWhatATokenPassesIsNoModelsSize) {
-  EXPECT_FALSE(find_named_model("meta-llama/Llama-4-Scout-17B-16E-Instruct", cache_));
+  const std::optional<NamedModel> scout =
+      find_named_model("meta-llama/Llama-4-Scout-17B-16E-Instruct", cache_);
+  ASSERT_TRUE(scout);
+  EXPECT_EQ(node_of(*scout).as_number(), 109e9);
+  EXPECT_THAT(scout->assumption, HasSubstr("the 109 B parameters that its card says"));
   EXPECT_FALSE(find_named_model("acme/odd-17B-128E", cache_));
   EXPECT_TRUE(find_named_model("acme/odd-E4-3B", cache_));
   EXPECT_TRUE(find_named_model("tencent/Hunyuan-0.5B-Instruct", cache_)) << "a language model";
   EXPECT_FALSE(find_named_model("tencent/HunyuanVideo-13B", cache_));
+  EXPECT_FALSE(find_named_model("acme/dbrxish", cache_));
+  EXPECT_EQ(node_of(*find_named_model("x/dbrx-base-converted-v2", cache_)).as_number(), 132e9);
 }
 
 TEST_F(NamedModelTest, AdaptersOfAModelOfWhichOnlyTheSizeIsKnownGoToEveryLayer) {
