@@ -247,7 +247,8 @@ std::vector<ParsedFile> read_command_line(const std::vector<std::string>& words)
 }
 
 std::vector<ParsedFile> read_script_text(std::string_view text, const std::string& file, int line) {
-  const ShellScript script = read_shell(text, file);
+  ShellScript script = read_shell(text, file);
+  join_flag_lines(file, script);
   std::vector<Candidate> candidates = training_commands(script, line > 0);
   if (candidates.empty()) {
     throw Error(ErrorKind::kInput,

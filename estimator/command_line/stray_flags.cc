@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <vector>
+
 #include "estimator/command_line/flags.h"
 #include "estimator/command_line/reading.h"
 #include "estimator/readers/unread_keys.h"
@@ -38,6 +41,26 @@ void name_flags_of(const ShellCommand& line, CommandReading& reading) {
 }
 
 }  // namespace
+
+void join_flag_lines(const std::string& file, ShellScript& script) {
+  std::vector<ShellCommand>& commands = script.commands;
+  for (std::size_t i = 0; i + 1 < commands.size(); ++i) {
+    if (is_stray(commands[i]) || commands[i].words.empty() || !is_stray(commands[i + 1]) ||
+        !commands[i].words.back().text.ends_with(".py"))
+      continue;
+    std::size_t end = i + 1;
+    for (; end < commands.size() && is_stray(commands[end]); ++end) {
+      std::vector<ShellWord>& words = commands[end].words;
+      commands[i].words.insert(commands[i].words.end(), words.begin(), words.end());
+    }
+    script.notes.push_back(
+        fmt::format("{}:{}: the flags in the lines below it are read as its own, though no "
+                    "backslash continues it",
+                    file, commands[i].line));
+    const auto first = commands.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    commands.erase(first, commands.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+}
 
 void name_stray_flags(CommandReading& reading) {
   bool is_behind = false;

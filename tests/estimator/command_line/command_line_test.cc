@@ -554,6 +554,17 @@ TEST(CommandLineTest, ATaskThatEvaluatesIsNoTraining) {
                Error);
 }
 
+TEST(CommandLineTest, FlagsBelowABareScriptAreItsOwn) {
+  const MergedJob job = read(
+      "accelerate launch --num_processes 2 train.py\n  --model_name_or_path gpt2\n"
+      "  --per_device_train_batch_size 3\n  --max_length 128\n");
+  EXPECT_EQ(value(job, "model.preset"), "gpt2");
+  EXPECT_EQ(value(job, "training.batch_size"), "3");
+  EXPECT_EQ(value(job, "parallel.num_gpus"), "2");
+  EXPECT_THAT(unread(job), IsEmpty());
+  EXPECT_THAT(job.assumptions, Contains(HasSubstr("no backslash continues it")));
+}
+
 TEST(CommandLineTest, RefusesJax) {
   EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
                Error);
