@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -164,6 +165,41 @@ void set_method(const std::optional<Node>& recipe, CommandReading& reading) {
   }
 }
 
+// The lengths that transformers' example scripts (examples/pytorch) have by default.
+struct ExampleLength {
+  std::string_view script;  // and those that begin like it: run_qa_beam_search
+  std::int64_t tokens;
+};
+
+constexpr auto kExampleLengths = std::to_array<ExampleLength>({
+    {"run_glue", 128},
+    {"run_classification", 128},
+    {"run_xnli", 128},
+    {"run_clip", 128},
+    {"run_ner_no_trainer", 128},
+    {"run_swag_no_trainer", 128},
+    {"run_qa", 384},
+    {"run_seq2seq_qa", 384},
+    {"run_plm", 512},
+    {"run_clm", 1024},
+    {"run_fim", 1024},
+    {"run_summarization", 1024},
+    {"run_translation", 1024},
+});
+
+void set_example_length(CommandReading& reading) {
+  if (reading.flag("max_length") != nullptr || reading.flag("max_seq_length") != nullptr) return;
+  const std::string& program = reading.launch.program;
+  const std::string_view script = std::string_view(program).substr(program.rfind('/') + 1);
+  for (const ExampleLength& example : kExampleLengths) {
+    if (!script.starts_with(example.script)) continue;
+    reading.assume(fmt::format("{}: no length: the {} tokens that transformers' {} has by default",
+                               reading.file, example.tokens, script));
+    reading.set_default("max_length", Node::integer(example.tokens));
+    return;
+  }
+}
+
 // TRL's own trainers checkpoint and compute in bf16 unless told otherwise (base_config.py of TRL);
 // its scripts inherit that, the Trainer of transformers does not.
 // Its ModelConfig loads the weights in float32 unless told otherwise (model_config.py).
@@ -206,6 +242,7 @@ void read_trainer_command(CommandReading& reading) {
   const std::optional<Node> recipe =
       config.empty() ? std::nullopt : load_named_file(reading, config);
   set_method(recipe, reading);
+  set_example_length(reading);
   if (config.empty() || recipe) set_trl_defaults(recipe, reading);
   if (recipe) {
     read_with_file(config, reading);

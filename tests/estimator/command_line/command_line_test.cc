@@ -565,6 +565,16 @@ TEST(CommandLineTest, FlagsBelowABareScriptAreItsOwn) {
   EXPECT_THAT(job.assumptions, Contains(HasSubstr("no backslash continues it")));
 }
 
+TEST(CommandLineTest, ExampleScriptsHaveLengthsOfTheirOwn) {
+  const std::string rest = " --model_name_or_path bert-base-cased --output_dir out --do_train";
+  const MergedJob job = read("python examples/pytorch/text-classification/run_glue.py" + rest);
+  EXPECT_EQ(value(job, "training.sequence_length"), "128");
+  EXPECT_THAT(job.assumptions, Contains(HasSubstr("128 tokens that transformers' run_glue.py")));
+  EXPECT_THAT(job.assumptions, Contains(HasSubstr("the library's default of 8")));
+  EXPECT_EQ(value(read("python run_qa.py --max_seq_length 256" + rest), "training.sequence_length"),
+            "256");
+}
+
 TEST(CommandLineTest, RefusesJax) {
   EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
                Error);
