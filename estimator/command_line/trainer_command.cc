@@ -1,10 +1,12 @@
 // Commands of scripts over transformers' Trainer and of TRL: the flags are TrainingArguments.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
@@ -188,7 +190,13 @@ constexpr auto kExampleLengths = std::to_array<ExampleLength>({
 });
 
 void set_example_length(CommandReading& reading) {
-  if (reading.flag("max_length") != nullptr || reading.flag("max_seq_length") != nullptr) return;
+  const auto is_length = [](const UnresolvedFlag& flag) {
+    return flag.key.find("length") != std::string::npos || flag.key == "block_size";
+  };
+  const std::vector<UnresolvedFlag>& unresolved = reading.flags.unresolved;
+  if (reading.flag("max_length") != nullptr || reading.flag("max_seq_length") != nullptr ||
+      std::any_of(unresolved.begin(), unresolved.end(), is_length))
+    return;
   const std::string& program = reading.launch.program;
   const std::string_view script = std::string_view(program).substr(program.rfind('/') + 1);
   for (const ExampleLength& example : kExampleLengths) {
