@@ -56,9 +56,32 @@ def words(text):
     return {word.rstrip(":") for word in text.split() if set(word) != {"-"}}
 
 
+def ascii_words(text):
+    """Names, keys, numbers and commands within a Chinese text, whose own lines may break anywhere."""
+    return set(re.findall(r"[A-Za-z0-9_][A-Za-z0-9_.:/%-]*[A-Za-z0-9_%]", text))
+
+
 def check(holds, sentence):
     if not holds:
         sys.exit(f"terminal_width: {sentence}")
+
+
+# A training command and a file with keys that nothing reads, which the answer names.
+COMMAND = ["accelerate", "launch", "--num_processes", "8", "train.py", "--model_name_or_path", "Qwen/Qwen2.5-7B", "--bf16", "--use_lora", "True",
+           "--unheard_of_quantization_of_the_embeddings", "int3", "--per_device_train_batch_size", "2", "--another_setting_of_no_size", "3"]
+
+
+def foreign_file():
+    path = os.path.join(HOME.name, "axolotl.yml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("base_model: meta-llama/Llama-4-Scout-17B-16E\nmicro_batch_size: 1\nsequence_len: 2048\ngradient_checkpoint: true\n"
+                   "quantize_the_experts_in_some_way: int3\nlora_something_of_a_long_name: 8\n")
+    return path
+
+
+def zh(command):
+    at = command.index("--") if "--" in command else len(command)
+    return [*command[:at], "--lang", "zh", *command[at:]]
 
 
 def main():
@@ -67,16 +90,19 @@ def main():
     full = ["--model", "llama-2-7b", "--batch-size", "4", "--sequence-length", "2048", "--gpu", "rtx-4090"]
     for arguments in (["estimate", job], ["estimate", job, "--explain"], ["estimate", *full],
                       ["recommend", *full, "--frontier"], ["compare", *full, "--strategies", "baseline,checkpointing,lora,zero2"],
-                      ["gpus", "--fits", job], ["models"], ["--help"]):
+                      ["gpus", "--fits", job], ["models"], ["--help"], ["estimate", "--from", foreign_file(), "--gpu", "h100-80gb"],
+                      ["estimate", "--gpu", "h100-80gb", "--", *COMMAND]):
         command = [program, *arguments]
-        whole = piped(command)
+        whole, whole_chinese = piped(command), piped(zh(command))
         check(whole, f"{arguments} prints nothing")
         for columns in (80, 120):
             text = shown(command, columns)
             for line in text.splitlines():
                 check(width(line) <= columns, f"{arguments} at {columns} columns: {width(line)} columns in {line!r}")
             check(words(text) == words(whole), f"{arguments} at {columns} columns: {sorted(words(text) ^ words(whole))}")
-            chinese = shown([*command, "--lang", "zh"], columns)
+            chinese = shown(zh(command), columns)
+            broken = ascii_words(chinese) ^ ascii_words(whole_chinese)
+            check(not broken, f"{arguments} --lang zh at {columns} columns: {sorted(broken)}")
             for line in chinese.splitlines():
                 check(width(line) <= columns, f"{arguments} --lang zh at {columns} columns: {width(line)} columns in {line!r}")
     command = [program, "estimate", *full]
