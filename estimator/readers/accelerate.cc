@@ -146,10 +146,8 @@ void set_mesh(ParsedFile& parsed) {
   };
   const std::int64_t replicas = size("dp_replicate_size");
   const std::int64_t mesh = replicas * size("dp_shard_size") * size("tp_size") * size("cp_size");
-  if (replicas > 1 && is_kind(parsed.content, "FSDP")) {
-    drop_settings("parallel.fsdp", parsed);
-    parsed.set("parallel.fsdp", Node::string("hybrid"));
-  }
+  if (replicas > 1 && is_kind(parsed.content, "FSDP"))
+    set_hybrid_fsdp(size("dp_shard_size"), parsed);
   if (mesh > 1 && value_at(parsed.content, "num_processes") == nullptr)
     parsed.set("parallel.num_gpus", Node::integer(mesh));
 }

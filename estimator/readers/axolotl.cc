@@ -128,6 +128,11 @@ void set_gpus(ParsedFile& parsed) {
   }
   if (!said) return;
   parsed.set("parallel.num_gpus", Node::integer(gpus));
+  const Node* replicas = value_at(parsed.content, "dp_replicate_size");
+  const Node* shards = value_at(parsed.content, "dp_shard_size");
+  const bool shards_copies = replicas != nullptr && replicas->is_int() && replicas->as_int() > 1 &&
+                             shards != nullptr && shards->is_int() && shards->as_int() > 1;
+  if (shards_copies) set_hybrid_fsdp(shards->as_int(), parsed);
   if (const Node* experts = value_at(parsed.content, "expert_parallel_size");
       experts != nullptr && experts->is_number() && experts->as_int() > 1)
     leave_open("expert_parallel_size", "sharding",

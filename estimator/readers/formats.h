@@ -1,6 +1,7 @@
 // The readers of single formats; reading.h chooses among them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -79,6 +80,9 @@ Node lora_targets(const Node& given);
 
 // "flash_attention_2", "sdpa", "eager", "flex_attention", ... as training.attention.
 void set_attention(const std::string& name, ParsedFile& parsed);
+
+// FSDP within groups of `shards` GPUs, of which each holds a copy of the model.
+void set_hybrid_fsdp(std::int64_t shards, ParsedFile& parsed);
 
 // "full_shard auto_wrap", "SHARD_GRAD_OP", 1: as parallel.fsdp.
 void set_fsdp(const Node& value, ParsedFile& parsed);

@@ -76,7 +76,11 @@ void set_sharding(ParsedFile& parsed) {
       degree(tree, {"parallelism.context_parallel_degree", "experimental.context_parallel_degree"},
              1);
   if (shards != 1) {
-    parsed.set("parallel.fsdp", Node::string(replicas > 1 ? "hybrid" : "full"));
+    if (replicas > 1 && shards > 1) {
+      set_hybrid_fsdp(shards, parsed);
+    } else {
+      parsed.set("parallel.fsdp", Node::string(replicas > 1 ? "hybrid" : "full"));
+    }
     parsed.set("parallel.fsdp_version", Node::integer(2));
   }
   if (shards > 0) {

@@ -107,6 +107,12 @@ bool write_to_training_arguments(const KeyChange& change, Node& content) {
   return false;
 }
 
+void set_hybrid_fsdp(std::int64_t shards, ParsedFile& parsed) {
+  for (const char* key : {"parallel.fsdp", "parallel.gpus_per_node"}) drop_settings(key, parsed);
+  parsed.set("parallel.fsdp", Node::string("hybrid"));
+  parsed.set("parallel.gpus_per_node", Node::integer(shards));
+}
+
 void set_fsdp(const Node& value, ParsedFile& parsed) {
   std::string text;
   if (value.is_list()) {

@@ -199,6 +199,7 @@ constexpr auto kTellingValues = std::to_array<TellingWord>({
     {"lora", "adapters"},
     {"qlora", "adapters"},
     {"dora", "adapters"},
+    {"unsloth", "memory"},
     {"full_shard", "sharding"},
     {"zero3", "sharding"},
     {"zero2", "sharding"},

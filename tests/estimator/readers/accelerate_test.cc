@@ -97,6 +97,15 @@ TEST(AccelerateTest, OtherHardwareLeavesTheVerdictOpen) {
     EXPECT_EQ(parse_config(yaml).unread.size(), 1U) << yaml;
 }
 
+TEST(AccelerateTest, AxolotlsShardedCopiesAreHybridToo) {
+  const ParsedFile parsed = parse_config(
+      "{base_model: gpt2, micro_batch_size: 1, sequence_len: 128, fsdp_version: 2, dp_shard_size: "
+      "4, dp_replicate_size: 2, tensor_parallel_size: 2, fsdp_config: {offload_params: false}}");
+  EXPECT_EQ(value_in(parsed, "parallel.fsdp"), "hybrid");
+  EXPECT_EQ(value_in(parsed, "parallel.num_gpus"), "16");
+  EXPECT_EQ(value_in(parsed, "parallel.gpus_per_node"), "4");
+}
+
 TEST(AccelerateTest, ShardedCopiesAreHybrid) {
   const ParsedFile parsed = parse_config(
       "{distributed_type: FSDP, fsdp_config: {fsdp_version: 2, fsdp_auto_wrap_policy: "
@@ -104,6 +113,7 @@ TEST(AccelerateTest, ShardedCopiesAreHybrid) {
       "{parallelism_config_dp_replicate_size: 2, parallelism_config_dp_shard_size: 4}}");
   EXPECT_EQ(value_in(parsed, "parallel.fsdp"), "hybrid");
   EXPECT_EQ(value_in(parsed, "parallel.num_gpus"), "8");
+  EXPECT_EQ(value_in(parsed, "parallel.gpus_per_node"), "4") << "each copy is on four GPUs";
   EXPECT_TRUE(parsed.unread.empty());
 }
 
