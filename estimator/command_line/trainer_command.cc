@@ -1,15 +1,14 @@
 // Commands of scripts over transformers' Trainer and of TRL: the flags are TrainingArguments.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "estimator/command_line/example_lengths.h"
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
+#include "estimator/command_line/trl_launch.h"
 
 namespace memfathom {
 namespace {
@@ -167,47 +166,6 @@ void set_method(const std::optional<Node>& recipe, CommandReading& reading) {
   }
 }
 
-// The lengths that transformers' example scripts (examples/pytorch) have by default.
-struct ExampleLength {
-  std::string_view script;  // and those that begin like it: run_qa_beam_search
-  std::int64_t tokens;
-};
-
-constexpr auto kExampleLengths = std::to_array<ExampleLength>({
-    {"run_glue", 128},
-    {"run_classification", 128},
-    {"run_xnli", 128},
-    {"run_clip", 128},
-    {"run_ner_no_trainer", 128},
-    {"run_swag_no_trainer", 128},
-    {"run_qa", 384},
-    {"run_seq2seq_qa", 384},
-    {"run_plm", 512},
-    {"run_clm", 1024},
-    {"run_fim", 1024},
-    {"run_summarization", 1024},
-    {"run_translation", 1024},
-});
-
-void set_example_length(CommandReading& reading) {
-  const auto is_length = [](const UnresolvedFlag& flag) {
-    return flag.key.find("length") != std::string::npos || flag.key == "block_size";
-  };
-  const std::vector<UnresolvedFlag>& unresolved = reading.flags.unresolved;
-  if (reading.flag("max_length") != nullptr || reading.flag("max_seq_length") != nullptr ||
-      std::any_of(unresolved.begin(), unresolved.end(), is_length))
-    return;
-  const std::string& program = reading.launch.program;
-  const std::string_view script = std::string_view(program).substr(program.rfind('/') + 1);
-  for (const ExampleLength& example : kExampleLengths) {
-    if (!script.starts_with(example.script)) continue;
-    reading.assume(fmt::format("{}: no length: the {} tokens that transformers' {} has by default",
-                               reading.file, example.tokens, script));
-    reading.set_default("max_length", Node::integer(example.tokens));
-    return;
-  }
-}
-
 // TRL's own trainers checkpoint and compute in bf16 unless told otherwise (base_config.py of TRL);
 // its scripts inherit that, the Trainer of transformers does not.
 // Its ModelConfig loads the weights in float32 unless told otherwise (model_config.py).
@@ -246,6 +204,7 @@ void read_trainer_command(CommandReading& reading) {
   reading.rename(kSpellings);
   translate_values(reading);
   read_stage(reading);
+  read_trl_launch(reading);
   // TRL's parser and alignment-handbook's scripts take a recipe, and flags over it.
   const std::optional<Node> recipe =
       config.empty() ? std::nullopt : load_named_file(reading, config);

@@ -78,6 +78,8 @@ constexpr auto kTellingWords = std::to_array<TellingWord>({
     {"megatron", "sharding"},
     {"device_map", "sharding"},
     {"num_gpus", "sharding"},
+    {"num_processes", "sharding"},
+    {"nproc_per_node", "sharding"},
     {"world_size", "sharding"},
     {"partition", "sharding"},
     {"strategy", "sharding"},

@@ -575,6 +575,19 @@ TEST(CommandLineTest, ExampleScriptsHaveLengthsOfTheirOwn) {
             "256");
 }
 
+TEST(CommandLineTest, TrlStartsItsProcessesItself) {
+  const std::string command =
+      "trl sft --model_name_or_path Qwen/Qwen2.5-0.5B --per_device_train_batch_size 1 ";
+  EXPECT_EQ(value(read(command + "--num_processes 4"), "parallel.num_gpus"), "4");
+  const MergedJob packaged = read(command + "--accelerate_config zero2 --num_processes 2");
+  EXPECT_EQ(value(packaged, "parallel.num_gpus"), "2");
+  EXPECT_EQ(value(packaged, "parallel.zero_stage"), "2");
+  EXPECT_THAT(unread(packaged), IsEmpty());
+  EXPECT_EQ(value(read(command + "--accelerate_config fsdp2"), "parallel.num_gpus"), "8");
+  EXPECT_THAT(unread(read(command + "--accelerate_config nowhere.yaml")),
+              Contains("accelerate_config"));
+}
+
 TEST(CommandLineTest, RefusesJax) {
   EXPECT_THROW(read("python train_text_to_image_flax.py --pretrained_model_name_or_path a/b"),
                Error);
