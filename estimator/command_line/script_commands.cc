@@ -90,6 +90,13 @@ void set_adapters(CommandReading& reading) {
   if (const Node* more = reading.flag("network_args"))
     reading.leave_open("network_args", "adapters",
                        fmt::format("{}: network_args {}", reading.file, more->shown()));
+  // What stays frozen is cast to the type of the computation.
+  const std::string mixed = reading.text("mixed_precision");
+  if ((mixed == "fp16" || mixed == "bf16") && !is_known_diffusion_script(reading)) {
+    reading.parsed.set("training.precision", Node::string(mixed));
+    reading.parsed.set("training.autocast", Node::string(mixed));
+    reading.flags.tree.erase("mixed_precision");
+  }
   for (const char* key :
        {"network_dim", "network_module", "network_args", "rank", "lora_rank", "use_lora"})
     reading.flags.tree.erase(key);
@@ -104,9 +111,11 @@ void translate_kohya(CommandReading& reading) {
     reading.flags.tree.set("optimizer", Node::string(is_8bit ? name + "_8bit" : name));
     reading.flags.tree.erase("optimizer_type");
   }
-  if (reading.is_set("xformers"))
-    reading.set_default("enable_xformers_memory_efficient_attention", Node::boolean(true));
-  reading.flags.tree.erase("xformers");
+  for (const char* key : {"xformers", "mem_eff_attn", "sdpa"}) {
+    if (reading.is_set(key))
+      reading.set_default("enable_xformers_memory_efficient_attention", Node::boolean(true));
+    reading.flags.tree.erase(key);
+  }
 }
 
 constexpr auto kOwnSpellings = std::to_array<Spelling>({

@@ -122,6 +122,11 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "offload_model_when_rollout ref_num_nodes ref_num_gpus_per_node reward_pretrain "
      "reward_num_nodes reward_num_gpus_per_node critic_num_nodes critic_num_gpus_per_node "
      "critic_pretrain critic_learning_rate remote_rm_url enable_prefix_caching"},
+    {"of the autoencoder and the text encoders, which are named as not counted",
+     "no_half_vae network_train_unet_only"},
+    {"captions and timesteps of kohya's scripts",
+     "token_warmup_* token_warmup_min sample_sampler min_timestep max_timestep no_metadata "
+     "caption_dropout_* caption_tag_dropout_rate secondary_separator"},
     {"speed only",
      "use_fast* use_kernels use_triton* no_bias_* "
      "set_grads_to_none lowram highvram mem_eff_attn_speed deterministic* attention_backend "

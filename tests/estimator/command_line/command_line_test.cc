@@ -518,7 +518,8 @@ TEST(CommandLineTest, ReadsKohyasFiles) {
   EXPECT_EQ(value(alone, "training.batch_size"), "2");
   EXPECT_EQ(value_at(alone.document, "training.image_size")->as_ints(1),
             (std::vector<std::int64_t>{768, 1024}));
-  EXPECT_EQ(value(alone, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value(alone, "training.precision"), "bf16") << "the frozen weights";
+  EXPECT_EQ(value(alone, "training.autocast"), "bf16");
   EXPECT_EQ(value(alone, "training.optimizer"), "adamw-8bit");
   EXPECT_EQ(value(alone, "training.lora.rank"), "32");
   EXPECT_THAT(unread(alone), ElementsAre("pretrained_model_name_or_path"));
