@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/json_value.h"
 #include "serve/admission_review.h"
+#include "serve/listen.h"
 #include "serve/tls_certificate.h"
 #include "serve/worker_pool.h"
 
@@ -87,21 +87,7 @@ class AdmissionServer {
     });
   }
 
-  void run() {
-    const int port =
-        options_.port == 0
-            ? server_.bind_to_any_port(options_.host)
-            : (server_.bind_to_port(options_.host, options_.port) ? options_.port : -1);
-    if (port < 0) {
-      throw Error(ErrorKind::kEnvironment,
-                  fmt::format("{}:{} cannot be listened on; use another --port, or --port 0 for a "
-                              "free one",
-                              options_.host, options_.port));
-    }
-    std::printf("https://%s:%d/\n", options_.host.c_str(), port);
-    std::fflush(stdout);
-    server_.listen_after_bind();
-  }
+  void run() { listen_on(server_, "https", options_.host, options_.port); }
 
  private:
   void answer(const Request& request, bool patches, Response& response) {

@@ -4,11 +4,11 @@
 #include <httplib.h>
 
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/error.h"
+#include "serve/listen.h"
 #include "serve/page_files.h"
 #include "serve/status_report.h"
 #include "serve/worker_pool.h"
@@ -110,21 +110,7 @@ class PageServer {
     add_questions();
   }
 
-  void run() {
-    const int port =
-        options_.port == 0
-            ? server_.bind_to_any_port(options_.host)
-            : (server_.bind_to_port(options_.host, options_.port) ? options_.port : -1);
-    if (port < 0) {
-      throw Error(ErrorKind::kEnvironment,
-                  fmt::format("{}:{} cannot be listened on; use another --port, or --port 0 for a "
-                              "free one",
-                              options_.host, options_.port));
-    }
-    std::printf("http://%s:%d/\n", options_.host.c_str(), port);
-    std::fflush(stdout);
-    server_.listen_after_bind();
-  }
+  void run() { listen_on(server_, "http", options_.host, options_.port); }
 
  private:
   static std::vector<std::string> command_of(const ServeOptions& options,

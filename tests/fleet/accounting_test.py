@@ -10,13 +10,12 @@ import json
 import os
 import pathlib
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import accounting
+import cluster
 
 NODES = {"m1": "a100,h100", "m2": "a100", "m3": "h100"}
 VIRTUAL = ["--device", "virtual:%t", "--interval", "0.2"]
@@ -24,27 +23,12 @@ JOB = "model: {preset: gpt2}\ntraining: {batch_size: 4, sequence_length: 512}\n"
 PIPE = "a comment | with the separator; memfathom={job}"
 
 
-class AccountingTest(unittest.TestCase):
-    maxDiff = None
+class AccountingTest(cluster.ClusterTest):
+    name = "accounting"
 
     @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="memfathom-accounting-"))
-        cls.database = cls.folder / "shared/fleet.db"
-        cls.database.parent.mkdir()
-        cls.slurm = accounting.AccountedCluster(cls.folder / "slurm", NODES, "MaxArraySize=2")
-        cls.slurm.env.update(MEMFATHOM_DB=str(cls.database), HOME=str(cls.folder), XDG_CACHE_HOME=str(cls.folder / "cache"))
-        cls.slurm.env.pop("MEMFATHOM_FLEET_DB", None)
-        try:
-            cls.slurm.start()
-        except BaseException:
-            cls.slurm.stop()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.slurm.stop()
-        shutil.rmtree(cls.folder, ignore_errors=True)
+    def make_cluster(cls, folder):
+        return accounting.AccountedCluster(folder, NODES, "MaxArraySize=2")
 
     def fleet(self, *words, code=0):
         done = self.slurm.run([MEMFATHOM, "fleet", *words], check=False, cwd=self.folder)

@@ -9,7 +9,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import unittest
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "scancel")
 
@@ -214,3 +216,39 @@ class Cluster:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class ClusterTest(unittest.TestCase):
+    """The tests of a class share a folder with a cluster in it and memfathom's database."""
+
+    maxDiff = None
+    name = "fleet"
+
+    @classmethod
+    def make_cluster(cls, folder):
+        """The cluster, not yet started."""
+        raise NotImplementedError
+
+    @classmethod
+    def prepare(cls):
+        """What is done before the cluster starts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"memfathom-{cls.name}-"))
+        cls.database = cls.folder / "shared/fleet.db"
+        cls.database.parent.mkdir()
+        cls.slurm = cls.make_cluster(cls.folder / "slurm")
+        cls.slurm.env.update(MEMFATHOM_DB=str(cls.database), HOME=str(cls.folder), XDG_CACHE_HOME=str(cls.folder / "cache"))
+        cls.slurm.env.pop("MEMFATHOM_FLEET_DB", None)
+        cls.prepare()
+        try:
+            cls.slurm.start()
+        except BaseException:
+            cls.slurm.stop()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.slurm.stop()
+        shutil.rmtree(cls.folder, ignore_errors=True)

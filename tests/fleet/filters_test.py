@@ -9,11 +9,9 @@ import os
 import pathlib
 import pwd
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -28,27 +26,20 @@ SHARED = "srun python train.py --model_name_or_path Qwen/Qwen2.5-3B --bf16 --per
 SECRET = "model: {preset: llama-2-7b}\ntraining: {batch_size: 8, sequence_length: 2048, precision: bf16}\n"
 
 
-class FiltersTest(unittest.TestCase):
+class FiltersTest(cluster.ClusterTest):
+    name = "filters"
+
     @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="memfathom-filters-"))
-        cls.folder.chmod(0o777)  # another user submits from it
-        cls.database = cls.folder / "fleet.db"
-        cls.slurm = cluster.Cluster(cls.folder / "slurm", {"n1": "a100", "n2": "a100"})
-        cls.slurm.env.update(MEMFATHOM_DB=str(cls.database), HOME=str(cls.folder), XDG_CACHE_HOME=str(cls.folder / "cache"))
+    def make_cluster(cls, folder):
+        return cluster.Cluster(folder, {"n1": "a100", "n2": "a100"})
+
+    @classmethod
+    def prepare(cls):
+        for folder in (cls.folder, cls.database.parent):
+            folder.chmod(0o777)  # another user submits from it
         cls.slurm.write_configuration()
         cls.slurm.run([MEMFATHOM, "fleet", "install-filter", "--to", cls.slurm.conf.parent, "--gpus", "a100=a100-40gb", "--limit", PATIENCE])
         cls.slurm.extra = "CliFilterPlugins=cli_filter/lua\nJobSubmitPlugins=job_submit/lua"
-        try:
-            cls.slurm.start()
-        except BaseException:
-            cls.slurm.stop()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.slurm.stop()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def tearDown(self):
         self.slurm.run(["scancel", "--user=root"])
@@ -146,6 +137,13 @@ class FiltersTest(unittest.TestCase):
         if kept is not None:
             self.database.write_bytes(kept)
 
+    def write_filter(self, name, text):
+        """The controller reads a filter again if it is newer than the last reading, in whole seconds."""
+        path = self.slurm.conf.parent / name
+        path.write_text(text)
+        later = time.time() + 3600
+        os.utime(path, (later, later))
+
     def test_07_programs_that_hang_crash_or_talk_too_much(self):
         originals = {name: (self.slurm.conf.parent / name).read_text() for name in ("cli_filter.lua", "job_submit.lua")}
         for number, text in enumerate(("exec sleep 600", "kill -9 $$", "exit 1", "yes", "sleep 600 & wait", "trap '' TERM INT; while :; do :; done",
@@ -154,13 +152,13 @@ class FiltersTest(unittest.TestCase):
             program.write_text(f"#!/bin/sh\n{text}\n")
             program.chmod(0o755)
             for name, original in originals.items():
-                (self.slurm.conf.parent / name).write_text(re.sub(r'local program = ".*"', f'local program = "{program}"',
-                                                                    original.replace(f'local limit = "{PATIENCE}"', f'local limit = "{LIMIT}"')))
+                self.write_filter(name, re.sub(r'local program = ".*"', f'local program = "{program}"',
+                                               original.replace(f'local limit = "{PATIENCE}"', f'local limit = "{LIMIT}"')))
             done = self.submit("#!/bin/sh\ntrue\n", "--gres=gpu:a100:1", limit=LIMIT)
             if text != "echo refuse":  # that is an answer
                 self.passes(done)
         for name, original in originals.items():
-            (self.slurm.conf.parent / name).write_text(original)
+            self.write_filter(name, original)
         # A filter that has just been put back may need more than its two seconds once, and then lets through.
         for _ in range(5):
             done = self.submit("#!/bin/sh\n" + HOPELESS, "--gres=gpu:a100:1")

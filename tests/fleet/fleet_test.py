@@ -13,7 +13,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -27,29 +26,12 @@ SMALL = "model: {preset: gpt2}\ntraining: {batch_size: 1, sequence_length: 128, 
 LORA = "model: {preset: llama-2-7b}\ntraining: {batch_size: 8, sequence_length: 2048, precision: bf16, lora: {rank: 8}}\n"
 
 
-class FleetTest(unittest.TestCase):
+class FleetTest(cluster.ClusterTest):
     """The tests run in the order of their numbers and share the cluster and its database."""
 
-    maxDiff = None
-
     @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="memfathom-fleet-"))
-        cls.database = cls.folder / "shared/fleet.db"
-        cls.database.parent.mkdir()
-        cls.slurm = cluster.Cluster(cls.folder / "slurm", NODES)
-        cls.slurm.env.update(MEMFATHOM_DB=str(cls.database), HOME=str(cls.folder), XDG_CACHE_HOME=str(cls.folder / "cache"))
-        cls.slurm.env.pop("MEMFATHOM_FLEET_DB", None)
-        try:
-            cls.slurm.start()
-        except BaseException:
-            cls.slurm.stop()
-            raise
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.slurm.stop()
-        shutil.rmtree(cls.folder, ignore_errors=True)
+    def make_cluster(cls, folder):
+        return cluster.Cluster(folder, NODES)
 
     def setUp(self):
         self.started = time.monotonic()
