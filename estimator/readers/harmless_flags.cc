@@ -128,7 +128,7 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "token_warmup_* token_warmup_min sample_sampler min_timestep max_timestep no_metadata "
      "caption_dropout_* caption_tag_dropout_rate secondary_separator"},
     {"speed only",
-     "use_fast* use_kernels use_triton* no_bias_* "
+     "use_fast* use_fast_tokenizer use_slow_tokenizer use_kernels use_triton* no_bias_* "
      "set_grads_to_none lowram highvram mem_eff_attn_speed deterministic* attention_backend "
      "moe_shared_expert_overlap"},
 });
