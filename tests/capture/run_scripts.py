@@ -3,12 +3,13 @@
     run_scripts.py [--with-job] [name ...]
 
 A script whose first line is `# job: {...}` is also compared with the program's own builder of that job: the allocated
-peaks must agree within 0.5 %. `# world: N` is the number of processes it expects. Needs MEMFATHOM_PROGRAM; the libraries that
+peaks must agree within 0.5 %. `# world: N` is the number of processes it expects, `# arguments: ...` its command line. Needs MEMFATHOM_PROGRAM; the libraries that
 a script imports must be installed, and it is left out where one is not.
 """
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ def estimate(folder, job):
 def record(name, text, folder):
     """The answer, or None with a reason."""
     command = [PROGRAM, "--db", os.path.join(folder, "db"), "capture", "--python", sys.executable, "--gpu", GPU, "--format", "json", "--world", directive(text, "world") or "1",
-               os.path.join(FOLDER, name + ".py")]
+               os.path.join(FOLDER, name + ".py"), *shlex.split(directive(text, "arguments") or "")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", done.stderr)
     if missing:
