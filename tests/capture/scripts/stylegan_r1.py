@@ -49,7 +49,7 @@ class Generator(nn.Module):
 
 critic = nn.Sequential(nn.utils.spectral_norm(nn.Conv2d(3, 64, 4, 2, 1)), nn.LeakyReLU(0.2), nn.utils.parametrizations.spectral_norm(nn.Conv2d(64, 128, 4, 2, 1)), nn.LeakyReLU(0.2), nn.Conv2d(128, 256, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(256 * 64, 1)).cuda()
 g = Generator().cuda(); g_ema = copy.deepcopy(g).eval().requires_grad_(False)
-og, od = torch.optim.Adam(g.parameters(), 2e-3, betas=(0, 0.99)), torch.optim.Adam(critic.parameters(), 2e-3, betas=(0, 0.99))
+og, od = torch.optim.Adam(g.parameters(), 2e-3, betas=(0.0, 0.99)), torch.optim.Adam(critic.parameters(), 2e-3, betas=(0.0, 0.99))
 sg, sd = torch.amp.GradScaler("cuda"), torch.cuda.amp.GradScaler()
 mean_path = torch.zeros([], device="cuda")
 for step in range(5):
