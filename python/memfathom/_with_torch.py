@@ -5,13 +5,27 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from importlib.machinery import SourceFileLoader
+from typing import Any
 
 MODULES = {"script": "memfathom.torch.__main__", "live": "memfathom.torch.live", "job": "memfathom.torch.from_job",
            "job-if-there": "memfathom.torch.from_job"}
 NO_TORCH = 3
 
 
+def leave_no_bytecode_beside_scripts() -> None:
+    """Packages keep Python's own caches; in the folders of the user's script nothing is written."""
+    write = SourceFileLoader.set_data
+
+    def set_data(loader: Any, path: str, data: Any, **options: Any) -> None:
+        if "-packages" in path:
+            write(loader, path, data, **options)
+
+    SourceFileLoader.set_data = set_data  # type: ignore[method-assign]
+
+
 def main() -> None:
+    leave_no_bytecode_beside_scripts()
     what = sys.argv.pop(1)
     try:
         import torch  # noqa: F401

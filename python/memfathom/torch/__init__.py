@@ -14,6 +14,7 @@ import torch
 from torch.optim import Optimizer
 
 from . import checkpoints, distributed, gpu as pretended, libraries
+from .full import Limit
 from .moving import give_back
 from .patches import Patches
 from .phases import Enough, Phases
@@ -30,6 +31,11 @@ class Recording:
     @property
     def steps(self):
         return max(self._phases.steps.values(), default=0)
+
+    @property
+    def was_full(self):
+        """Whether the script was told that the GPU is full."""
+        return self._recorder.limit is not None and self._recorder.limit.reached
 
     @property
     def allocated_peak_bytes(self):
@@ -68,11 +74,15 @@ class Recording:
 
 
 @contextlib.contextmanager
-def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True):
-    """Records what is done inside. With `stop` it ends after `iterations` optimizer steps, before the next forward pass."""
+def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True, limited=True):
+    """Records what is done inside. With `stop` it ends after `iterations` optimizer steps, before the next forward pass.
+
+    With `limited`, code that catches torch.OutOfMemoryError gets it where tensors exceed the GPU; other code never does.
+    """
     gpu = dict(pretended.A100 | (gpu or {}), world=world)
     gpu["count"] = world
     recorder, patches, originals = Recorder(), Patches(), []
+    recorder.limit = Limit(recorder, gpu["memory"]) if limited else None
     phases = Phases(recorder, iterations, stop)
     recorded = Recording(recorder, phases, gpu)
     gc.collect()

@@ -10,6 +10,8 @@ class Recording:
     @property
     def steps(self) -> int: ...
     @property
+    def was_full(self) -> bool: ...
+    @property
     def allocated_peak_bytes(self) -> int: ...
     @property
     def guesses(self) -> list[Any]: ...
@@ -26,6 +28,7 @@ def recording(
     gpu: Optional[Mapping[str, Any]] = None,
     world: int = 1,
     stop: bool = True,
+    limited: bool = True,
 ) -> AbstractContextManager[Recording]: ...
 def capture(
     step: Callable[[], object],

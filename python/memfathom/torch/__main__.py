@@ -12,11 +12,12 @@ import warnings
 
 USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] [--vary SIZE[=NAME]]... (train.py | -m module) [arguments]"
 SEVERAL = ("--vary", "--assign")
+AGAIN = "--unlimited"  # the script is not told that its GPU is full
 
 
 def parse(words):
     """Options up to the script's name; what follows is the script's."""
-    options = {"-o": "step.jsonl.gz", "--iterations": "2", "--world": "1", "--gpu": "{}", "--vary": [], "--assign": []}
+    options = {AGAIN: "0", "-o": "step.jsonl.gz", "--iterations": "2", "--world": "1", "--gpu": "{}", "--vary": [], "--assign": []}
     while words and words[0] in options:
         if len(words) < 2:
             raise SystemExit(f"{words[0]} needs a value; {USAGE}")
@@ -41,7 +42,8 @@ def user_traceback(error):
 
 
 def main():
-    options, is_module, words = parse(sys.argv[1:])
+    arguments = sys.argv[1:]
+    options, is_module, words = parse(arguments)
     warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # libraries compare pointers; they are distinct
     if options["--vary"]:
         from memfathom.torch import vary_script
@@ -62,7 +64,7 @@ def main():
     sys.argv = words
     sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(words[0])))
     failure, code = None, 0
-    with recorded.recording(iterations=int(options["--iterations"]), gpu=gpu, world=world) as result:
+    with recorded.recording(iterations=int(options["--iterations"]), gpu=gpu, world=world, limited=options[AGAIN] == "0") as result:
         try:
             if options["--assign"]:
                 script_sizes.run_with(words[0], options["--assign"])
@@ -75,6 +77,8 @@ def main():
         except Exception as error:
             failure = error
     sys.stdout.flush()
+    if (failure is not None or code) and result.was_full:  # it did not go on with less: what it would take is recorded
+        os.execv(sys.executable, [sys.executable, "-m", "memfathom._with_torch", "script", AGAIN, "1", *arguments])
     if failure is not None:
         user_traceback(failure)
         if "nocard" in str(failure):

@@ -7,6 +7,7 @@ import os
 
 import torch
 import torch.distributed as dist
+import torch.multiprocessing
 
 MIB = 1 << 20
 FIRST_BUCKET = MIB
@@ -26,8 +27,16 @@ def pretend_world(recorder, world, patches):
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
         if not dist.is_initialized():
-            init("fake", store=FakeStore(), rank=0, world_size=world)
+            asked = kwargs.get("world_size", -1)
+            init("fake", store=FakeStore(), rank=0, world_size=asked if isinstance(asked, int) and asked > 0 else world)
 
+    def spawn(function, args=(), nprocs=1, *others, **options):
+        """The first process is this one."""
+        recorder.guess(f"torch.multiprocessing.spawn: the first of {nprocs} processes is recorded")
+        function(0, *args)
+
+    for name in ("spawn", "start_processes"):
+        patches.set(torch.multiprocessing, name, spawn)
     patches.set(dist, "init_process_group", init_process_group)
     for owner in (dist.distributed_c10d, dist.device_mesh):
         patches.set(owner, "init_process_group", init_process_group)

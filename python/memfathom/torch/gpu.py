@@ -11,50 +11,19 @@ from torch.utils._foreach_utils import _foreach_supported_types as foreach_types
 
 from .attention import attention_for
 from .moving import become, fake_class
-from .values import take_for_finite
-from .recorder import CUDA, NO_CARD, InThread
+from .questions import answer_questions
+from .recorder import CUDA, NO_CARD, TORCH_FOLDER, InThread
 from .recurrent import GATES, recurrent_for
+from .values import take_for_finite
 
 _device = type(CUDA)
 _data_pointer = torch.UntypedStorage.data_ptr
 A100 = {"name": "NVIDIA A100-SXM4-80GB", "capability": (8, 0), "memory": 80 << 30, "count": 1}
 
 
-class Idle:
-    """A stream, an event or a context in which nothing happens."""
-
-    def __init__(self, *args, **kwargs):
-        self.device, self.device_index, self.cuda_stream, self.stream_id, self.device_type = CUDA, 0, 0, 0, 1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def __eq__(self, other):
-        return isinstance(other, Idle)
-
-    __hash__ = object.__hash__
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return {"query": lambda *a: True, "elapsed_time": lambda *a: 1.0, "priority": 0}.get(name, lambda *a, **k: None)
-
-
-class IdleEvent(Idle):
-    pass
-
-
-class IdleStream(Idle):
-    def record_event(self, event=None):
-        return event or IdleEvent()
-
-
 def pretend(recorder, gpu, patches, originals):
     """Puts every patch in place; patches.restore() takes them away."""
-    _answer_questions(recorder, gpu, patches)
+    answer_questions(recorder, gpu, patches)
     _calm_the_engine(patches)
     _keep_identities(patches, originals)
     _route_devices(patches)
@@ -83,16 +52,19 @@ def pretend(recorder, gpu, patches, originals):
 
 def _run_scripted_code_as_python(recorder, patches):
     """TorchScript's interpreter looks for the driver, and no dispatch mode sees into it."""
-    def as_python(say):
+    def as_python(say, plain):
         def scripted(thing=None, *args, **kwargs):
-            if "site-packages" not in sys._getframe(1).f_code.co_filename:
+            caller = sys._getframe(1).f_code.co_filename
+            if caller.startswith(TORCH_FOLDER):  # tables of PyTorch's own, made at import
+                return plain(thing, *args, **kwargs)
+            if "site-packages" not in caller:
                 recorder.guess(f"{say}: recorded as the Python code it was made from")
             return thing
 
         return scripted
 
-    patches.set(torch.jit, "script", as_python("torch.jit.script"))
-    patches.set(torch.jit, "trace", as_python("torch.jit.trace"))
+    patches.set(torch.jit, "script", as_python("torch.jit.script", torch.jit.script))
+    patches.set(torch.jit, "trace", as_python("torch.jit.trace", torch.jit.trace))
 
 
 def _give_lengths_as_lists(patches):
@@ -104,44 +76,6 @@ def _give_lengths_as_lists(patches):
         return plain(scores, targets, *listed, *args, **kwargs)
 
     patches.set(torch, "ctc_loss", ctc_loss)
-
-
-def _answer_questions(recorder, gpu, patches):
-    name, capability, memory = gpu["name"], tuple(gpu["capability"]), gpu["memory"]
-    properties = types.SimpleNamespace(name=name, major=capability[0], minor=capability[1], total_memory=memory, multi_processor_count=108, warp_size=32,
-                                       max_threads_per_multi_processor=2048, is_integrated=False, is_multi_gpu_board=False, gcnArchName="", regs_per_multiprocessor=65536,
-                                       shared_memory_per_block=49152, shared_memory_per_block_optin=166912, shared_memory_per_multiprocessor=167936,
-                                       L2_cache_size=40 << 20, uuid="GPU-0", pci_bus_id=0, pci_device_id=0, pci_domain_id=0)
-    stream, rng = IdleStream(), torch.zeros(16, dtype=torch.uint8)
-    live, peak, nothing = lambda *a, **k: recorder.live, lambda *a, **k: recorder.peak, lambda *a, **k: None
-
-    def statistics(*_, **__):
-        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
-        return {f"{n}.all.{w}": f() for n in names for w, f in (("current", live), ("peak", peak))} | {"num_alloc_retries": 0, "num_ooms": 0}
-
-    memory_answers = dict(mem_get_info=lambda device=None: (max(0, memory - recorder.live), memory), memory_allocated=live, max_memory_allocated=peak,
-                          memory_reserved=live, max_memory_reserved=peak, memory_cached=live, max_memory_cached=peak, reset_peak_memory_stats=nothing,
-                          reset_max_memory_allocated=nothing, empty_cache=nothing, memory_stats=statistics, memory_summary=lambda *a, **k: "",
-                          set_per_process_memory_fraction=nothing)
-    random_answers = dict(manual_seed=nothing, manual_seed_all=nothing, seed=nothing, seed_all=nothing, initial_seed=lambda: 0, get_rng_state=lambda device="cuda": rng.clone(),
-                          set_rng_state=nothing, get_rng_state_all=lambda: [rng.clone()], set_rng_state_all=nothing)
-    answers = dict(is_available=lambda: True, device_count=lambda: gpu["count"], current_device=lambda: 0, set_device=nothing, _lazy_init=nothing, init=nothing, is_initialized=lambda: True,
-                   get_device_properties=lambda device=None: properties, get_device_name=lambda device=None: name, get_device_capability=lambda device=None: capability,
-                   synchronize=nothing, ipc_collect=nothing, is_bf16_supported=lambda including_emulation=True: capability >= (8, 0), Stream=IdleStream, Event=IdleEvent,
-                   current_stream=lambda device=None: stream, default_stream=lambda device=None: stream, stream=lambda s: Idle(), set_stream=nothing, device=Idle, device_of=Idle,
-                   _exchange_device=lambda device: 0, _maybe_exchange_device=lambda device: 0, get_arch_list=lambda: ["sm_%d%d" % capability], is_current_stream_capturing=lambda: False,
-                   can_device_access_peer=lambda a, b: True, utilization=lambda device=None: 0, nvtx=Idle(), _is_in_bad_fork=lambda: False, StreamContext=lambda s: Idle())
-    for owner, table in ((torch.cuda, answers | memory_answers | random_answers), (torch.cuda.memory, memory_answers), (torch.cuda.random, random_answers)):
-        for key, value in table.items():
-            if hasattr(owner, key):
-                patches.set(owner, key, value)
-    accelerator = dict(current_accelerator=lambda check_available=False: torch.device("cuda"), is_available=lambda: True, device_count=lambda: gpu["count"], current_device_index=lambda: 0,
-                       current_device_idx=lambda: 0, synchronize=nothing, current_stream=lambda *a: stream, set_stream=nothing, set_device_index=nothing, set_device_idx=nothing)
-    for key, value in (accelerator | memory_answers).items():
-        if hasattr(torch.accelerator, key):
-            patches.set(torch.accelerator, key, value)
-    if hasattr(torch._C, "_get_accelerator"):
-        patches.set(torch._C, "_get_accelerator", lambda *a: torch.device("cuda"))
 
 
 def _calm_the_engine(patches):

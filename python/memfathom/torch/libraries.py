@@ -6,11 +6,20 @@ import sys
 
 import torch
 
+from .flex import flex_for
+from .questions import Idle
+
+ONE_THREAD = "HF_DEACTIVATE_ASYNC_LOAD"  # weights are read in the thread that is recorded
+DEEPSPEED_UPDATES = ("fused_adam", "cpu_adam", "fused_lamb", "fused_lion", "cpu_lion", "cpu_adagrad")
+
 
 def prepare(recorder, patches):
-    os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"  # weights are read in the thread that is recorded
+    before = os.environ.get(ONE_THREAD)
+    os.environ[ONE_THREAD] = "1"
+    patches.call_at_end(lambda: os.environ.pop(ONE_THREAD) if before is None else os.environ.update({ONE_THREAD: before}))
     for name, patch in (("triton.runtime.jit", _triton), ("bitsandbytes.functional", _bitsandbytes), ("deepspeed.runtime.zero.partition_parameters", _one_rank),
-                        ("deepspeed.runtime.zero.partitioned_param_coordinator", _one_rank), ("deepspeed.runtime.zero.stage3", _one_rank), ("vllm", _refuse_vllm)):
+                        ("deepspeed.runtime.zero.partitioned_param_coordinator", _one_rank), ("deepspeed.runtime.zero.stage3", _one_rank), ("deepspeed.ops.op_builder.builder", _deepspeed_kernels), ("vllm", _refuse_vllm),
+                        ("torch.nn.attention.flex_attention", _flex)):
         on_import(name, lambda module, patch=patch: patch(module, recorder, patches), patches)
 
 
@@ -64,6 +73,23 @@ def _bitsandbytes(functional, recorder, patches):
 def _one_rank(module, recorder, patches):
     if hasattr(module, "assert_ints_same_as_other_ranks"):
         patches.set(module, "assert_ints_same_as_other_ranks", lambda ints: None)
+
+
+def _deepspeed_kernels(builder, recorder, patches):
+    """Its optimizers update in place, by kernels that DeepSpeed would compile now; on a machine without nvcc it cannot."""
+    load = builder.OpBuilder.load
+
+    def loaded(op, *args, **kwargs):
+        if op.name not in DEEPSPEED_UPDATES:
+            return load(op, *args, **kwargs)
+        recorder.guess("DeepSpeed's update kernels are neither compiled nor run")
+        return Idle()
+
+    patches.set(builder.OpBuilder, "load", loaded)
+
+
+def _flex(module, recorder, patches):
+    patches.set(module, "flex_attention", flex_for(recorder, module.flex_attention))
 
 
 def _refuse_vllm(module, recorder, patches):

@@ -3,7 +3,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from . import values
+from . import host, values
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
@@ -23,10 +23,10 @@ def is_sized_by_values(func):
 def _assumed(tensor):
     """Content for a tensor whose content is unknown: masks are true, numbers are all different."""
     if tensor.dtype == torch.bool:
-        return torch.ones(tensor.shape, dtype=torch.bool)
+        return host.ones(tensor.shape, dtype=torch.bool)
     if tensor.is_floating_point() or tensor.is_complex():
-        return torch.ones(tensor.shape, dtype=tensor.dtype)
-    return torch.arange(tensor.numel()).reshape(tensor.shape).to(tensor.dtype)
+        return host.ones(tensor.shape, dtype=tensor.dtype)
+    return host.arange(tensor.numel()).reshape(tensor.shape).to(tensor.dtype)
 
 
 def sized_by_values(recorder, func, name, args, kwargs):
@@ -58,7 +58,7 @@ def without_shape_function(recorder, func, name, args, kwargs):
         if x.layout == torch.sparse_coo:
             return torch.sparse_coo_tensor(zeros(x._indices()), zeros(x._values()), x.shape, is_coalesced=x.is_coalesced())
         known = values.value_of(x)
-        return known if known is not None else torch.zeros(x.shape, dtype=x.dtype)
+        return known if known is not None else host.zeros(x.shape, dtype=x.dtype)
 
     fakes = [t for t in tree_leaves((args, kwargs)) if isinstance(t, FakeTensor)]
     if sum(t.numel() * t.element_size() for t in fakes if t.layout == torch.strided) > MAX_RUN_ON_HOST:
@@ -160,7 +160,7 @@ def _to_host(recorder, x, dtype):
     if known is not None:
         return known.to(dtype, copy=True)
     if x.numel() * dtype.itemsize < LARGE or not dtype.is_floating_point:
-        return torch.zeros(x.shape, dtype=dtype)
+        return host.zeros(x.shape, dtype=dtype)
     return recorder.fake.dispatch(aten.empty.memory_format, (), (list(x.shape),), {"dtype": dtype, "device": CPU})
 
 
@@ -182,19 +182,19 @@ def _fill(recorder, func, args, kwargs):
         return NotImplemented
     recorder.note(target, "earlier")
     value = args[1] if len(args) > 1 else 0
-    known = values.value_of(value) if isinstance(value, torch.Tensor) else torch.tensor(value)
+    known = values.value_of(value) if isinstance(value, torch.Tensor) else host.tensor(value)
     values.overwrite(target, known)
     return target
 
 
 def _nms(recorder, func, args, kwargs):
     recorder.guess("nms: every box is kept", 8 * args[0].shape[0])
-    return recorder.with_value(torch.arange(args[0].shape[0]), "torchvision.nms")
+    return recorder.with_value(host.arange(args[0].shape[0]), "torchvision.nms")
 
 
 def _pack_padded(recorder, func, args, kwargs):
     x, lengths, batch_first = args
-    packed, sizes = torch._pack_padded_sequence(torch.zeros(*x.shape[:2], 1), lengths, batch_first)
+    packed, sizes = torch._pack_padded_sequence(host.zeros(*x.shape[:2], 1), lengths, batch_first)
     return recorder.empty((packed.shape[0], *x.shape[2:]), x.dtype, "aten._pack_padded_sequence"), sizes
 
 
@@ -214,7 +214,7 @@ def _own_ctc_loss(recorder, func, args, kwargs):
 
 def _ctc_loss(recorder, func, args, kwargs):
     scores, targets, lengths = args[0], args[1], args[3]
-    known = values.value_of(lengths) if isinstance(lengths, torch.Tensor) else torch.tensor(lengths)
+    known = values.value_of(lengths) if isinstance(lengths, torch.Tensor) else host.tensor(lengths)
     longest = int(known.max()) if known is not None else targets.shape[-1]
     steps, count = scores.shape[0], scores.shape[1] if scores.dim() == 3 else 1
     name = "aten._ctc_loss"

@@ -25,7 +25,7 @@ class Phases:
         if recorder.phase == phase:
             return
         events, at = recorder.events, len(recorder.events)
-        mine = {id(known[3]) for t in inputs if on_gpu(t) for known in [recorder.storages.get(t.untyped_storage()._cdata)] if known}
+        mine = {id(known[3]) for t in inputs if on_gpu(t) for known in recorder.known(t)}
         for i in range(len(events) - 1, max(-1, len(events) - MAX_LOOK_BACK), -1):
             if events[i]["op"] == "phase":
                 break
@@ -88,8 +88,7 @@ class Phases:
         self.steps.setdefault(id(optimizer), 0)
 
     def is_tagged(self, tensor):
-        known = self.recorder.storages.get(tensor.untyped_storage()._cdata)
-        return known is not None and "tag" in known[3]
+        return any("tag" in known[3] for known in self.recorder.known(tensor))
 
     def after_step(self, optimizer, args, kwargs):
         self.in_step -= 1

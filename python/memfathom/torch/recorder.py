@@ -44,9 +44,10 @@ class Recorder(TorchDispatchMode):
         self.fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.events, self.storages, self.count = [], {}, 0
         self.phase, self.module = "load", ""
-        self.live = self.peak = self.operations = self.paused = self.transforms = 0
+        self.live = self.peak = self.watermark = self.operations = self.paused = self.transforms = 0
         self.guesses, self.convolution_types = {}, {}
         self.lock, self.lines, self.composite = threading.RLock(), {}, {}
+        self.limit = None  # a full.Limit, if the script may be told that its GPU is full
         self.events.append({"op": "phase", "name": "load", "iteration": 0})
 
     # Events
@@ -57,6 +58,8 @@ class Recorder(TorchDispatchMode):
         self.guesses[what] = (times + 1, max(largest, int(size)))
 
     def take(self, storage, size, name, call=None, tag=None):
+        if self.limit is not None:
+            self.limit.check(size)
         self.count += 1
         event = {"op": "alloc", "id": self.count, "bytes": size, "phase": self.phase, "name": name}
         if self.module:
@@ -70,7 +73,7 @@ class Recorder(TorchDispatchMode):
             event.update(call)
         self.events.append(event)
         self.live += size
-        self.peak = max(self.peak, self.live)
+        self.peak, self.watermark = max(self.peak, self.live), max(self.watermark, self.live)
         if storage is not None:
             key = storage._cdata
             self.storages[key] = [self.count, size, weakref.ref(storage, lambda _, key=key: self._release(key)), event]
@@ -121,9 +124,13 @@ class Recorder(TorchDispatchMode):
         for tensor in tensors:
             if on_gpu(tensor):
                 self.note(tensor, "earlier")
-                known = self.storages.get(tensor.untyped_storage()._cdata)
-                if known:
+                for known in self.known(tensor):
                     known[3]["tag"] = tag
+
+    def known(self, tensor):
+        """What is noted of a tensor's storages; a sparse tensor has two."""
+        parts = (tensor._indices(), tensor._values()) if tensor.layout == torch.sparse_coo else (tensor,)
+        return [found for part in parts for found in [self.storages.get(part.untyped_storage()._cdata)] if found]
 
     def _line(self):
         """The line of the script, or of a library other than PyTorch, that made the call."""
@@ -157,8 +164,8 @@ class Recorder(TorchDispatchMode):
             return META if inside and args[0].fake_device.type == "cuda" else args[0].fake_device
         if any(not issubclass(t, FakeTensor) and t.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for t in types):
             return NotImplemented  # a wrapper (DTensor, a quantized tensor): its parts come by again
-        if torch.is_inference_mode_enabled() and self._is_composite(func):
-            with self:  # without autograd, composite operations come whole; their parts are recorded
+        if self._is_composite(func):
+            with self:  # below autograd (inference mode, a DTensor's own calls) composite operations come whole; their parts are recorded
                 return func.decompose(*args, **kwargs)
         self.operations += 1
         name = func._schema.name.split("::")[1]

@@ -8,6 +8,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from . import host
+
 MAX_ELEMENTS = 1 << 16
 MAX_FLOATS = 1 << 12
 CPU = torch.device("cpu")
@@ -33,6 +35,8 @@ def value_of(tensor):
     """The content of a tensor as a tensor on the host, or None."""
     if not isinstance(tensor, FakeTensor):
         return tensor
+    if tensor.layout != torch.strided:
+        return None
     if getattr(tensor.untyped_storage(), "unknown", False):
         return None
     known = getattr(tensor, "host", None)
@@ -40,14 +44,15 @@ def value_of(tensor):
 
 
 def set_value(tensor, value):
-    if value is not None and value.shape == tensor.shape and worth_keeping(tensor):
+    if value is not None and value.shape == tensor.shape and tensor.layout == torch.strided and worth_keeping(tensor):
         tensor.host = value.detach()
     else:
         tensor.host = None
 
 
 def forget(tensor):
-    tensor.untyped_storage().unknown = True
+    if tensor.layout == torch.strided:
+        tensor.untyped_storage().unknown = True
 
 
 def overwrite(tensor, value):
@@ -94,7 +99,7 @@ def take_for_finite(isfinite, recorder):
         out = isfinite(tensor)
         if isinstance(out, FakeTensor) and value_of(out) is None:
             recorder.guess("values that the script tests with isfinite are taken to be finite")
-            _set_uniform(out, torch.tensor(True))
+            _set_uniform(out, host.tensor(True))
         return out
 
     return finite
@@ -136,7 +141,7 @@ def follow(recorder, func, name, args, kwargs, out):
     if not isinstance(first, FakeTensor):
         return
     if name in HEALTHY:
-        _set_uniform(first, torch.tensor(HEALTHY[name]))
+        _set_uniform(first, host.tensor(HEALTHY[name]))
         return
     if _stays_uniform(func, name, args, kwargs, first):
         return
@@ -157,7 +162,7 @@ def follow(recorder, func, name, args, kwargs, out):
         return
     if value is None and name in VERDICTS and target is None:
         recorder.guess(f"{name} of unknown values is taken to be {VERDICTS[name]}")
-        _set_uniform(first, torch.tensor(VERDICTS[name]))
+        _set_uniform(first, host.tensor(VERDICTS[name]))
         return
     if target is not None:
         if value is None:
@@ -179,8 +184,8 @@ def guess_choice(recorder, name, args, out):
             continue
         if name in ("argmax", "argmin", "multinomial") and size > MAX_SPREAD:
             chosen = min(CHOSEN, size - 1)
-            tensor.host = torch.full(tensor.shape, chosen, dtype=torch.int64)
+            tensor.host = host.full(tensor.shape, chosen, dtype=torch.int64)
             recorder.guess(f"{name} of unknown values: index {chosen} is taken to be chosen")
         else:
-            tensor.host = (torch.arange(tensor.numel()) % max(1, size)).reshape(tensor.shape)
+            tensor.host = (host.arange(tensor.numel()) % max(1, size)).reshape(tensor.shape)
             recorder.guess(f"{name} of unknown values: all indices are taken to be chosen equally often")
