@@ -3,6 +3,7 @@
 Runs a script unmodified until its steps are recorded. The last line on standard error is a JSON object that says how it went.
 """
 import json
+import logging
 import os
 import runpy
 import sys
@@ -11,6 +12,7 @@ import traceback
 import warnings
 
 USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] [--vary SIZE[=NAME]]... (train.py | -m module) [arguments]"
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # of the package
 SEVERAL = ("--vary", "--assign")
 AGAIN = "--unlimited"  # the script is not told that its GPU is full
 
@@ -34,17 +36,26 @@ def parse(words):
 
 
 def user_traceback(error):
-    """The traceback from the script's first line on, without the frames that started it."""
-    frames = error.__traceback__
-    while frames is not None and (frames.tb_frame.f_code.co_filename == __file__ or "runpy" in frames.tb_frame.f_code.co_filename):
-        frames = frames.tb_next
-    traceback.print_exception(type(error), error, frames)
+    """The traceback as without a recorder: not the frames that started the script, nor what lies below an operation of PyTorch."""
+    told = traceback.TracebackException.from_exception(error)
+    part = told
+    while part is not None:
+        kept = []
+        for frame in part.stack:
+            if frame.name == "__torch_dispatch__" and frame.filename.startswith(FOLDER):
+                break
+            if not frame.filename.startswith((FOLDER, "<frozen runpy>")) and "runpy.py" not in frame.filename:
+                kept.append(frame)
+        part.stack[:] = kept
+        part = part.__cause__ or part.__context__
+    sys.stderr.write("".join(told.format()))
 
 
 def main():
     arguments = sys.argv[1:]
     options, is_module, words = parse(arguments)
     warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # libraries compare pointers; they are distinct
+    logging.getLogger("torch._subclasses.fake_tensor").disabled = True  # the exception that follows says the same
     if options["--vary"]:
         from memfathom.torch import vary_script
 

@@ -35,7 +35,7 @@ class Limit:
             if known is None:
                 own = code.co_filename.startswith((TORCH_FOLDER, OWN_FOLDER))
                 names = not own and any(name in HANDLERS for name in code.co_names)
-                known = self._handling[code] = names or not own and any(isinstance(c, str) and WORDS in c for c in code.co_consts)
+                known = self._handling[code] = names or not own and any(isinstance(c, str) and WORDS in c for c in code.co_consts[1:])  # the first is the docstring
             if known:
                 return True
             frame = frame.f_back

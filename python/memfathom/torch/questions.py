@@ -86,7 +86,8 @@ def answer_questions(recorder, gpu, patches):
     memory_answers = _memory_answers(recorder, memory)
     random_answers = dict(manual_seed=nothing, manual_seed_all=nothing, seed=nothing, seed_all=nothing, initial_seed=lambda: 0, get_rng_state=lambda device="cuda": rng.clone(),
                           set_rng_state=nothing, get_rng_state_all=lambda: [rng.clone()], set_rng_state_all=nothing)
-    answers = dict(is_available=lambda: True, device_count=lambda: gpu["count"], current_device=lambda: 0, set_device=nothing, _lazy_init=nothing, init=nothing, is_initialized=lambda: True,
+    generator = types.SimpleNamespace(device=CUDA, get_state=rng.clone, set_state=nothing, manual_seed=nothing, seed=lambda: 0, initial_seed=lambda: 0)
+    answers = dict(default_generators=(generator,) * gpu["count"], is_available=lambda: True, device_count=lambda: gpu["count"], current_device=lambda: 0, set_device=nothing, _lazy_init=nothing, init=nothing, is_initialized=lambda: True,
                    get_device_properties=lambda device=None: properties, get_device_name=lambda device=None: name, get_device_capability=lambda device=None: capability,
                    synchronize=nothing, ipc_collect=nothing, is_bf16_supported=lambda including_emulation=True: capability >= (8, 0), Stream=IdleStream, Event=IdleEvent,
                    current_stream=lambda device=None: stream, default_stream=lambda device=None: stream, stream=lambda stream=None: Idle(), set_stream=nothing, device=Idle, device_of=Idle,
