@@ -145,7 +145,7 @@ def converted(path: str) -> list[dict[str, Any]]:
             if value:
                 line[key] = value
         lines.append(line)
-    lines[0] = {"schema": "memfathom.trace/1", "precision": "fp32", "recorded_with": "torch.profiler", "device": f"{'cpu' if kind == CPU else 'cuda'}:{index}", "guesses": guesses}
+    lines[0] = {"schema": "memfathom.trace/1", "precision": "fp32", "recorded_with": "torch.profiler", "device": "cpu" if kind == CPU else f"cuda:{index}", "guesses": guesses}
     return lines
 
 
