@@ -199,7 +199,8 @@ class Recorder(TorchDispatchMode):
     def _is_composite(self, func):
         known = self.composite.get(func)
         if known is None:
-            known = self.composite[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+            has = lambda key: torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+            known = self.composite[func] = has("CompositeImplicitAutograd") and not has("CUDA") and not has("CPU")  # silu_backward has all three
         return known
 
     def _on_fakes(self, func, name, types, args, kwargs):
