@@ -21,7 +21,7 @@ def leave_no_bytecode_beside_scripts() -> None:
         if "-packages" in path:
             write(loader, path, data, **options)
 
-    SourceFileLoader.set_data = set_data  # type: ignore[method-assign]
+    SourceFileLoader.set_data = set_data  # type: ignore[method-assign, assignment]
 
 
 def main() -> None:
