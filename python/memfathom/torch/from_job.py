@@ -52,7 +52,8 @@ class Step:
     def __init__(self, settings: Settings, config: dict[str, Any], folder: str):
         self.settings = settings
         self.notes: list[str] = []
-        self.described = models.make(config, folder, {"attention": settings.attention}, settings.dtype)
+        self.smoothed: Any = None  # the labels, where the Trainer smooths them
+        self.described = self.make_model(config, folder)
         model = self.described.model
         self.parameters = sum(p.numel() for p in model.parameters())
         self.kind = type(model).__name__
@@ -71,6 +72,25 @@ class Step:
         self.optimizer = optimizer_of(settings, self.trained) if training else None
         self.scaler = torch.amp.GradScaler("cuda") if settings.grad_scaler else None
 
+    def make_model(self, config: dict[str, Any], folder: str) -> models.Described:
+        return models.make(config, folder, {"attention": self.settings.attention}, self.settings.dtype)
+
+    def make_batch(self, training: bool) -> dict[str, Any]:
+        return batch_of(self.described, self.settings, training)
+
+    def loss(self, output: Any) -> torch.Tensor:
+        if self.smoothed is None:
+            return _loss(output)
+        trainer = models.imported("transformers.trainer_pt_utils")
+        auto = models.imported("transformers.models.auto.modeling_auto")
+        shifts = self.kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+        return trainer.LabelSmoother(self.settings.label_smoothing)(output, self.smoothed, shift_labels=shifts)
+
+    def _without_labels(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """With label smoothing transformers' Trainer keeps the labels for itself; a data collator makes the decoder's tokens."""
+        self.smoothed, rest = batch["labels"], {key: value for key, value in batch.items() if key != "labels"}
+        return {**rest, "decoder_input_ids": self.smoothed} if self.described.config.is_encoder_decoder else rest
+
     def _checkpoint(self) -> None:
         if self.described.library == "timm":
             self.model.set_grad_checkpointing(True)
@@ -81,12 +101,17 @@ class Step:
                 self.model.enable_input_require_grads()
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": self.settings.reentrant})
 
-    def _called(self, training: bool) -> Any:
-        batch = batch_of(self.described, self.settings, training)
+    def call(self, training: bool) -> Any:
+        batch = self.make_batch(training)
         if self.described.library == "timm":
             return self.model(batch["x"])
-        if self.described.library == "transformers" and training and self.described.config.to_dict().get("use_cache") and not self.settings.checkpointing:
-            batch = {**batch, "use_cache": False}
+        if self.described.library == "transformers" and self.described.config.to_dict().get("use_cache") and not self.settings.checkpointing:
+            if training or self.settings.use_cache is False:
+                batch = {**batch, "use_cache": False}
+        if self.settings.logits_to_keep:
+            batch = {**batch, "logits_to_keep": self.settings.logits_to_keep}
+        if training and self.settings.label_smoothing and "labels" in batch:
+            batch = self._without_labels(batch)
         return self.model(**batch)
 
     def run(self) -> None:
@@ -94,18 +119,18 @@ class Step:
         scope = torch.autocast("cuda", dtype=settings.autocast) if settings.autocast else torch.autocast("cuda", enabled=False)
         if settings.mode == "generate":
             with torch.no_grad(), scope:
-                batch = batch_of(self.described, settings, False)
-                self.model.generate(**batch, max_new_tokens=int(settings.extents.get("new_tokens", 32)), do_sample=False, eos_token_id=None)
+                options = {"cache_implementation": "static"} if settings.kv_cache == "static" else {}
+                self.model.generate(**self.make_batch(False), max_new_tokens=int(settings.extents.get("new_tokens", 32)), do_sample=False, eos_token_id=None, **options)
             return
         if settings.mode == "inference":
             with torch.no_grad(), scope:
-                self._called(False)
+                self.call(False)
             return
-        if settings.zero_grad == "before_backward" and self.optimizer is not None:
-            self.optimizer.zero_grad()
-        for _ in range(settings.accumulation):
+        for micro_batch in range(settings.accumulation):
             with scope:
-                loss = _loss(self._called(True))
+                loss = self.loss(self.call(True))
+            if settings.zero_grad == "before_backward" and micro_batch == 0 and self.optimizer is not None:
+                self.optimizer.zero_grad()
             (self.scaler.scale(loss) if self.scaler is not None else loss).backward()
             del loss
         if settings.clipping:

@@ -17,7 +17,7 @@ EXTENTS = ("batch_size", "sequence_length", "target_sequence_length", "image_siz
 # Keys of which only this value is answered, with the words for any other.
 ONLY = {"quantization": "none", "preference": "none", "lengths": "fixed", "drop_last": True, "evaluation": False, "freeze": [], "warmup_forward": False, "num_images": 0}
 # Keys that change nothing in a recorded step, or that PyTorch decides by itself.
-HARMLESS = ("compile", "cudnn_benchmark", "use_cache", "samples_per_epoch", "channels_last")
+HARMLESS = ("compile", "cudnn_benchmark", "samples_per_epoch", "channels_last")
 
 
 def _other_way(key: str, value: Any) -> NotAnswered:
@@ -46,6 +46,12 @@ class Settings:
         self.clipping = bool(training.pop("gradient_clipping", False) or False)
         self.zero_grad = training.pop("zero_grad", None) or "after_step"
         self.grad_scaler = bool(training.pop("grad_scaler", False))
+        self.use_cache: Optional[bool] = training.pop("use_cache", None)
+        self.logits_to_keep = int(training.pop("logits_to_keep", None) or 0)
+        self.label_smoothing = float(training.pop("label_smoothing", None) or 0)
+        self.kv_cache = training.pop("kv_cache", None) or "dynamic"
+        if self.kv_cache not in ("dynamic", "static"):
+            raise _other_way("training.kv_cache", self.kv_cache)
         self._read_model(model)
         for key, only in ONLY.items():
             value = training.pop(key, None)
@@ -114,10 +120,10 @@ def optimizer_of(settings: Settings, parameters: list[torch.nn.Parameter]) -> Op
         from transformers.optimization import Adafactor
 
         return Adafactor(parameters)
-    if settings.optimizer == "adamw-8bit":
+    if settings.optimizer in ("adamw-8bit", "lion_32bit"):
         import bitsandbytes
 
-        return bitsandbytes.optim.AdamW8bit(parameters)
+        return (bitsandbytes.optim.AdamW8bit if settings.optimizer == "adamw-8bit" else bitsandbytes.optim.Lion)(parameters)
     if settings.optimizer not in make:
         raise _other_way("training.optimizer", settings.optimizer)
     return make[settings.optimizer](parameters, 1e-4, **form)
