@@ -47,7 +47,11 @@ MEMFATHOM_ELEMENT(MishBackward, {
 MEMFATHOM_ELEMENT(LeakyRelu, return a > T(0) ? a : s.s0 * a;);
 MEMFATHOM_ELEMENT(LeakyReluBackward, return b > T(0) ? a : s.s0 * a;);
 MEMFATHOM_ELEMENT(Elu, return s.s1 * (a > T(0) ? a : s.s0 * math::expm1(a)););
-MEMFATHOM_ELEMENT(EluBackward, return a * s.s1 * (b > T(0) ? T(1) : s.s0 * math::exp(b)););
+// b is the input, or with s2 the result, which is what an operation in place keeps.
+MEMFATHOM_ELEMENT(EluBackward, {
+  const T slope = s.s2 > T(0) ? b / s.s1 + s.s0 : s.s0 * math::exp(b);
+  return a * s.s1 * (b > T(0) ? T(1) : slope);
+});
 MEMFATHOM_ELEMENT(Softplus, return s.s0 * a > s.s1 ? a : math::log1p(math::exp(s.s0 * a)) / s.s0;);
 MEMFATHOM_ELEMENT(SoftplusBackward, return s.s0 * b > s.s1 ? a : a * math::sigmoid(s.s0 * b););
 MEMFATHOM_ELEMENT(Hardtanh, return math::min(math::max(a, s.s0), s.s1););

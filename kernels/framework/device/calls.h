@@ -53,7 +53,7 @@ enum class Elementwise : std::uint8_t {
   kLeakyRelu,          // a > 0 ? a : s0 * a
   kLeakyReluBackward,  // a=g, b=x
   kElu,          // s1 * (a > 0 ? a : s0 * (exp a - 1)): alpha s0, scale s1 (SELU: its constants)
-  kEluBackward,  // a=g, b=x (is_result false) with s0, s1
+  kEluBackward,  // a=g, b=x, or with s2 = 1 the result; s0, s1
   kSoftplus,     // log(1 + exp(s0 a)) / s0, a where s0 a > s1
   kSoftplusBackward,       // a=g, b=x
   kHardtanh,               // clamp(a, s0, s1): relu6 is (0, 6)

@@ -151,12 +151,14 @@ Tensor activate(Activation activation, const Tensor& input) {
 
 void activate_in_place(Activation activation, Tensor& x) {
   if (activation == Activation::kIdentity) return;
-  const Rule rule = rule_of(activation);
+  Rule rule = rule_of(activation);
   Session& session = x.session();
   Recording tape(session, "activation_", {&x});
   // An in-place operation overwrites its input, so those that save their input save a copy, unless
   // backward can be computed from the result.
-  const bool saves_output = rule.saves_output || activation == Activation::kLeakyRelu;
+  const bool is_elu = activation == Activation::kElu || activation == Activation::kSelu;
+  const bool saves_output = rule.saves_output || is_elu || activation == Activation::kLeakyRelu;
+  if (is_elu) rule.scalars[2] = 1;
   if (!saves_output && tape.wanted()) tape.save(clone(x.detach()));
   if (session.computes()) {
     session.device().run(
