@@ -63,6 +63,7 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
   OptimizerOptions& optimizer = training.optimizer;
   const Node& name = node.is_map() ? node.at("name") : node;
   training.paged_optimizer = name.is_string() && name.as_string().starts_with("paged");
+  optimizer.bitsandbytes = name.is_string() && names_bitsandbytes(name.as_string());
   if (!node.is_map()) {
     optimizer.name = optimizer_name(node);
     return;

@@ -24,8 +24,8 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
     {"adamw", "adamw_hf"},
     {"adam", "adam"},
     {"adamw", "adamw_apex_fused"},
-    {"adamw", "paged_adamw"},
-    {"adamw", "paged_adamw_32bit"},
+    {"adamw_32bit", "paged_adamw_32bit"},
+    {"adamw_32bit", "paged_adamw"},
     {"adamw", "schedule_free_adamw"},
     {"adamw", "stable_adamw"},
     {"adamw", "optimi_adamw"},
@@ -39,10 +39,10 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
     {"sgd", "sgd"},
     {"rmsprop", "rmsprop"},
     {"adagrad", "adagrad"},
-    {"lion", "lion_32bit"},
+    {"lion_32bit", "lion_32bit"},
     {"lion", "lion"},
     {"lion", "lion_pytorch"},
-    {"lion", "paged_lion_32bit"},
+    {"lion_32bit", "paged_lion_32bit"},
 });
 
 // Those whose states have another size; ours, theirs.

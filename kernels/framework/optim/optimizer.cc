@@ -72,6 +72,7 @@ StateCreation state_creation(OptimizerName name) {
 // The implementation that runs, which is not always the one that was asked for: bitsandbytes'
 // optimizers are kernels, Lion is a loop over the parameters.
 OptimizerForm effective_form(const OptimizerOptions& options) {
+  if (options.bitsandbytes) return OptimizerForm::kFused;
   switch (options.name) {
     case OptimizerName::kAdamW8bit: return OptimizerForm::kFused;
     case OptimizerName::kLion:
@@ -128,14 +129,22 @@ std::optional<OptimizerName> parse_optimizer(std::string_view name) {
                                               {OptimizerName::kAdamW, "adamw_torch_fused"},
                                               {OptimizerName::kAdamW, "adamw_hf"},
                                               {OptimizerName::kAdamW, "adamw_apex_fused"},
+                                              {OptimizerName::kAdamW, "adamw_32bit"},
                                               {OptimizerName::kAdamW, "paged_adamw"},
                                               {OptimizerName::kAdamW, "paged_adamw_32bit"},
                                               {OptimizerName::kAdamW8bit, "adamw_8bit"},
                                               {OptimizerName::kAdamW8bit, "adamw8bit"},
                                               {OptimizerName::kAdamW8bit, "adamw_bnb_8bit"},
                                               {OptimizerName::kAdamW8bit, "paged_adamw_8bit"},
+                                              {OptimizerName::kLion, "paged_lion_32bit"},
                                               {OptimizerName::kLion, "lion_32bit"}});
   return enum_from_name(name, kAliases);
+}
+
+bool names_bitsandbytes(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kNames{
+      "adamw_32bit", "paged_adamw", "paged_adamw_32bit", "lion_32bit", "paged_lion_32bit"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name) {
@@ -161,8 +170,8 @@ void OptimizerRun::prepare(std::size_t i) {
   if (options_.master_weights && is_16bit_float(parameter.dtype())) {
     state.master = to_dtype(parameter.detach(), DType::kFp32);
   }
-  const DType dtype =
-      state.master ? DType::kFp32 : options_.state_precision.value_or(parameter.dtype());
+  const DType own = options_.bitsandbytes ? DType::kFp32 : parameter.dtype();
+  const DType dtype = state.master ? DType::kFp32 : options_.state_precision.value_or(own);
   switch (options_.name) {
     case OptimizerName::kNone:
     case OptimizerName::kSgd: break;
@@ -172,7 +181,7 @@ void OptimizerRun::prepare(std::size_t i) {
     }
     case OptimizerName::kAdam:
     case OptimizerName::kAdamW:
-      if (options_.form == OptimizerForm::kFused)
+      if (options_.form == OptimizerForm::kFused && !options_.bitsandbytes)
         state.step_count = session.zeros({}, DType::kFp32);
       state.first = zeros_like(parameter, dtype);
       state.second = zeros_like(parameter, dtype);

@@ -51,11 +51,15 @@ struct OptimizerOptions {
   double weight_decay = 0;               // the L2 term; AdamW's own decay needs no memory
   std::optional<DType> state_precision;  // of the states; absent: the parameter's
   bool master_weights = false;           // an fp32 copy of each 16-bit parameter
+  bool bitsandbytes = false;             // its 32-bit kernels: fp32 states, no temporaries
 };
 
 // These accept the names of the tables and those of the libraries: adamw_torch, for_loop, ...
 std::optional<OptimizerName> parse_optimizer(std::string_view name);
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
+
+// Whether a library's name is that of a 32-bit optimizer of bitsandbytes: paged_adamw_32bit, ...
+bool names_bitsandbytes(std::string_view name);
 
 class OptimizerRun {
  public:
