@@ -145,7 +145,8 @@ Tensor CausalModel::loss(Tensor* output) {
   const ComponentScope scope(session_, Component::kLogitsLoss);
   if (settings_.stage == PipelineStage::kFirst)
     return apply_loss(LossKind::kSink, hidden, {}, 0);  // sent on
-  if (settings_.fused_loss && head_.weight && task_ == TaskHead::kVocabulary)
+  const bool smooths = trainer_smooths_labels(settings_);
+  if (settings_.fused_loss && head_.weight && task_ == TaskHead::kVocabulary && !smooths)
     return fused_causal_loss(hidden, head_.weight, labels_.first);
   Tensor logits = logits_of(hidden, 0);
   if (widens_logits()) logits = to_dtype(logits, DType::kFp32);
@@ -160,6 +161,8 @@ Tensor CausalModel::loss(Tensor* output) {
 Tensor CausalModel::loss_of(const Tensor& logits) {
   if (loss_is_in_script(settings_))
     return apply_loss(settings_.loss, logits, labels_.first, settings_.label_smoothing);
+  if (trainer_smooths_labels(settings_) && task_ != TaskHead::kAnswerSpan)
+    return smoothed_loss(logits, labels_.first, task_ == TaskHead::kVocabulary);
   if (task_ != TaskHead::kVocabulary) return task_loss(task_, logits, labels_, true);
   const CausalLoss form{settings_.transformers.loss_shifts_logits(), widened_logits()};
   return causal_lm_loss(logits, labels_.first, form);

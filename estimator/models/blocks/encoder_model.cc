@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "estimator/models/blocks/language_loss.h"
 #include "estimator/models/blocks/losses.h"
 #include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/pass.h"
@@ -26,9 +27,11 @@ Tensor EncoderModel::loss(Tensor* output) {
   const Tensor hidden = encoded();
   const ComponentScope scope(session_, Component::kLogitsLoss);
   const Tensor logits = scored(hidden);
+  const bool smooths = trainer_smooths_labels(settings_) && task_ != TaskHead::kAnswerSpan;
   Tensor result = loss_is_in_script(settings_)
                       ? apply_loss(settings_.loss, logits, labels_.first, settings_.label_smoothing)
-                      : own_loss(logits, labels_);
+                  : smooths ? smoothed_loss(logits, labels_.first, false)
+                            : own_loss(logits, labels_);
   if (output != nullptr) *output = logits;
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "estimator/models/blocks/settings.h"
 #include "kernels/framework/tensor/tensor.h"
 
 namespace memfathom {
@@ -25,6 +26,15 @@ Tensor shifted_right(const Tensor& labels);
 
 // ForMaskedLMLoss: the same with logits in fp32.
 Tensor masked_lm_loss(const Tensor& logits, const Tensor& labels);
+
+// Whether transformers' Trainer smooths the labels of a model that has a loss of its own.
+inline bool trainer_smooths_labels(const ModelSettings& settings) {
+  return settings.label_smoothing > 0 && !loss_is_in_script(settings);
+}
+
+// The loss of transformers' Trainer with label_smoothing_factor, which leaves the model's own out:
+// logits [.., V] in their own type; `shifts` as for causal models, by a copy of the logits.
+Tensor smoothed_loss(const Tensor& logits, const Tensor& labels, bool shifts);
 
 // The causal loss, fused with the head whose matrix is `weight`: the logits of all
 // tokens never exist.

@@ -119,7 +119,8 @@ class Bart final : public Network {
     const ComponentScope scope(session_, Component::kLogitsLoss);
     Tensor value = loss_is_in_script(settings_)
                        ? apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing)
-                       : token_loss(logits, labels_);
+                   : trainer_smooths_labels(settings_) ? smoothed_loss(logits, labels_, false)
+                                                       : token_loss(logits, labels_);
     if (output != nullptr) {
       *output = logits;
       held_ = std::move(held);

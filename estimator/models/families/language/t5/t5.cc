@@ -50,7 +50,9 @@ class T5 final : public Network {
     const bool own =
         settings_.loss == LossKind::kModel || settings_.loss == LossKind::kCrossEntropy;
     Tensor value;
-    if (own) {
+    if (own && decoder_ && trainer_smooths_labels(settings_)) {
+      value = smoothed_loss(logits, labels_, false);
+    } else if (own) {
       value = decoder_ ? token_loss(logits, labels_) : mean_all(logits);
     } else {
       value = apply_loss(settings_.loss, logits, labels_, settings_.label_smoothing);
