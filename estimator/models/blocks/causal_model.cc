@@ -104,10 +104,16 @@ Tensor CausalModel::mask_for(const Tensor& embeddings, KeyValueCache* cache,
   return make_mask(session_, c);
 }
 
+Tensor CausalModel::positions_for(const Tensor& embeddings, const KeyValueCache* cache) const {
+  const bool generates = cache != nullptr && cache == cache_.get();
+  if (!generates) return make_positions(session_, embeddings.size(1));
+  return session_.empty({embeddings.size(0), embeddings.size(1)}, DType::kInt64);
+}
+
 Pass CausalModel::begin_pass(const Tensor& embeddings, KeyValueCache* cache,
                              std::int64_t window) const {
   Pass pass;
-  pass.positions = make_positions(session_, embeddings.size(1));
+  pass.positions = positions_for(embeddings, cache);
   pass.cache = cache;
   pass.mask = mask_for(embeddings, cache, window);
   return pass;

@@ -60,6 +60,8 @@ class CausalModel : public Network {
   // Mask and positions of a pass over these embeddings.
   Pass begin_pass(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window = 0) const;
   Tensor mask_for(const Tensor& embeddings, KeyValueCache* cache, std::int64_t window) const;
+  // One row for all samples; generate() counts them along each sample's mask, a row for each.
+  Tensor positions_for(const Tensor& embeddings, const KeyValueCache* cache) const;
 
   AttentionStyle attention_style(double dropout, std::int64_t head_size) const;
   // The job's dropout where it gives one, else the model's own.

@@ -35,11 +35,11 @@ Rotary::Rotary(Builder& builder, std::int64_t size, RotaryForm form, std::int64_
 RotaryTables Rotary::tables(const Tensor& positions, DType dtype) const {
   Session& session = positions.session();
   const NoGrad no_grad(session);
-  const std::int64_t length = positions.size(1);
   if (form_ == RotaryForm::kGathered) {
+    const Shape rows{positions.size(0), positions.size(1), size_};
     RotaryTables gathered;
-    gathered.cos = session.empty({1, length, size_}, cos_cached_.dtype());
-    gathered.sin = session.empty({1, length, size_}, sin_cached_.dtype());
+    gathered.cos = session.empty(rows, cos_cached_.dtype());
+    gathered.sin = session.empty(rows, sin_cached_.dtype());
     return gathered;
   }
   const Tensor half = angles(positions);
@@ -75,10 +75,11 @@ RotaryTables Rotary::complex_tables(const Tensor& positions) const {
 
 Tensor Rotary::angles(const Tensor& positions) const {
   Session& session = positions.session();
+  const std::int64_t rows = positions.size(0);
   const std::int64_t length = positions.size(1);
-  const Tensor wide = session.empty({1, length, 1}, DType::kFp32);
+  const Tensor wide = session.empty({rows, length, 1}, DType::kFp32);
   const Tensor frequencies = to_dtype(frequencies_, DType::kFp32);
-  return session.empty({1, length, size_ / 2}, DType::kFp32);
+  return session.empty({rows, length, size_ / 2}, DType::kFp32);
 }
 
 std::int64_t rotary_size(const Node& config, std::int64_t head_size, double default_fraction) {

@@ -7,7 +7,6 @@
 #include "estimator/models/blocks/causal_model.h"
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/models/blocks/feed_forward.h"
-#include "estimator/models/blocks/masks.h"
 #include "estimator/models/blocks/norm_layer.h"
 #include "estimator/models/families/families.h"
 #include "kernels/framework/ops/arithmetic.h"
@@ -189,7 +188,7 @@ class Gpt2 final : public CausalModel {
     prepare_embeddings(settings(), embeddings);
     Pass pass;
     pass.cache = cache;
-    pass.positions = make_positions(session(), ids.size(1));
+    pass.positions = positions_for(embeddings, cache);
     const Tensor position_embeddings = embedding(positions_, pass.positions);
     Tensor hidden = add(embeddings, position_embeddings);
     pass.mask = mask_for(embeddings, cache, 0);
