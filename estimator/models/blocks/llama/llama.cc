@@ -35,6 +35,8 @@ class Llama final : public CausalModel {
     config_.mlp_dropout = dropout_or(config_.mlp_dropout);
     config_.embedding_dropout = dropout_or(config_.embedding_dropout);
     const std::vector<LlamaLayer> layers = read_llama_layers(config, config_);
+    has_windows_ = config_.mixes_windows && std::any_of(layers.begin(), layers.end(),
+                                                        [](const auto& l) { return l.windowed; });
     AttentionStyle style = attention_style(config_.attention_dropout, config_.head_size);
     if (config_.attention_scale > 0) style.scale = config_.attention_scale;
     style.softcap = config_.attention_softcap;
@@ -77,8 +79,8 @@ class Llama final : public CausalModel {
       embeddings = mul(embeddings, factor);
     }
     prepare_embeddings(settings(), embeddings);  // what the embedding's module returns
-    if (!scale_ && config_.embedding_multiplier != 1)
-      embeddings = mul_scalar(embeddings, config_.embedding_multiplier);
+    if (!scale_ && config_.embedding_multiplier)
+      embeddings = mul_scalar(embeddings, *config_.embedding_multiplier);
     ImageFeatures shown;  // kept by names of the model around this one
     showing_ = images_ && images_->tokens() > 0 && ids.size(1) > 1;  // not with a next token
     if (showing_) {
@@ -87,7 +89,7 @@ class Llama final : public CausalModel {
     }
     const std::int64_t window = config_.window;
     Pass pass = begin_pass(embeddings, cache, config_.mixes_windows ? 0 : window);
-    if (config_.mixes_windows) pass.window_mask = mask_for(embeddings, cache, window);
+    if (has_windows_) pass.window_mask = mask_for(embeddings, cache, window);
     const bool wide = config_.rotary_style == RotaryStyle::kWideTables ||
                       config_.rotary_style == RotaryStyle::kWidePairs;
     const DType table_type = wide ? DType::kFp32 : embeddings.dtype();
@@ -130,6 +132,7 @@ class Llama final : public CausalModel {
   }
 
   LlamaConfig config_;
+  bool has_windows_ = false;  // in some layer: only then the library makes their mask
   std::unique_ptr<ImageSource> images_;
   bool showing_ = false;  // images, in this pass
   Tensor embedding_, scale_;

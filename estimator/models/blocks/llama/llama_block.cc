@@ -111,8 +111,8 @@ Tensor LlamaBlock::mlp(const Tensor& x) const {
 }
 
 Tensor LlamaBlock::joined(const Tensor& residual, const Tensor& x) const {
-  if (config_.residual_multiplier != 1) {
-    const Tensor scaled = mul_scalar(x, config_.residual_multiplier);
+  if (config_.residual_multiplier) {
+    const Tensor scaled = mul_scalar(x, *config_.residual_multiplier);
     return add(residual, scaled);
   }
   const Tensor dropped = dropout(x, config_.residual_dropout);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/document.h"
@@ -90,7 +91,8 @@ struct LlamaConfig {
   double attention_dropout = 0, residual_dropout = 0, mlp_dropout = 0, embedding_dropout = 0;
   double attention_scale = 0;  // 0: 1 / sqrt(head size)
   double attention_softcap = 0, logits_softcap = 0;
-  double embedding_multiplier = 1, residual_multiplier = 1;
+  // Factors of the embeddings and of what is added to the residual: multiplied by even if 1.
+  std::optional<double> embedding_multiplier, residual_multiplier;
   bool scaled_logits = false;
   LatentConfig latent;
   ExpertsConfig experts;         // of the layers that have some

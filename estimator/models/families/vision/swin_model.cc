@@ -230,8 +230,10 @@ struct Swin {
       x = embedding_norm(transpose(flatten(x, 2), 1, 2));
       if (positions) x = add(x, positions);
       x = dropout(x, plan.dropout);
-      Tensor as_image;  // the stage's result once more, which the encoder names
+      const Tensor embedded = x;  // has a name in the model around the encoder
+      Tensor as_image;            // the stage's result once more, which the encoder names
       for (const Stage& stage : stages) {
+        const Tensor entered = x;  // has a name in the encoder until the stage returns
         for (const SwinBlock& block : stage.blocks) x = block(x, grid);
         if (stage.merging) {
           x = (*stage.merging)(x, grid);
