@@ -87,6 +87,11 @@ std::unique_ptr<Network> make_from_family(Builder& builder, const Node& config,
   const ModelFamily* family = find_family(config);
   if (family->kind == ModelKind::kMultimodal)
     return make_vision_language(builder, config, settings, assumptions);
+  if (settings.frozen.language) {
+    config.refuse(
+        "training.freeze names language_model, a part of models that read images, and this model "
+        "has no other parts; use model.train: {last: k} or training.lora");
+  }
   if (family->kind == ModelKind::kLanguage && settings.library == ModelLibrary::kLitgpt)
     return make_litgpt(builder, config, settings);
   std::unique_ptr<Network> made = family->make(builder, config, settings);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -99,6 +101,21 @@ void drop_decided(JobInput& input) {
   }
 }
 
+// PEFT adapts embeddings too, unsloth trains them whole; here adapters stand at linear layers only.
+void name_embedding_targets(JobInput& input) {
+  static constexpr std::array<std::string_view, 8> kEmbeddings{
+      "embed_tokens",   "wte", "wpe", "word_embeddings", "embed_in", "shared", "tok_embeddings",
+      "embed_positions"};
+  if (!input.job.training.lora) return;
+  for (const std::string& target : input.job.training.lora->targets) {
+    const std::string_view name = std::string_view(target).substr(target.rfind('.') + 1);
+    if (std::find(kEmbeddings.begin(), kEmbeddings.end(), name) == kEmbeddings.end()) continue;
+    input.files.unread.push_back({.file = input.document.file(),
+                                  .key = fmt::format("training.lora.targets: {}", target),
+                                  .concerns = "adapters"});
+  }
+}
+
 // Files that only name their model, by a name that nothing here explains. A batch line is refused
 // where its job is read.
 void require_model(const JobInput& input) {
@@ -146,6 +163,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
     input.document = patched(std::move(input.document), patch);
   }
   input.job = read_job(input.document);
+  name_embedding_targets(input);
 }
 
 JobInput read_job_file(const std::string& path) {

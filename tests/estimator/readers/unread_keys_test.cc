@@ -236,6 +236,16 @@ TEST(UnreadKeysTest, AJobWithoutFilesHasNone) {
   EXPECT_TRUE(input.files.unread.empty());
 }
 
+TEST(UnreadKeysTest, AdaptersOfEmbeddingsAreNamed) {
+  const JobInput input = complete_job(parse_yaml(
+      "{model: {preset: gpt2}, training: {sequence_length: 8, lora: {rank: 8, targets: [c_attn, "
+      "transformer.wte]}}}",
+      "job.yaml"));
+  ASSERT_EQ(input.files.unread.size(), 1U);
+  EXPECT_EQ(input.files.unread.front().key, "training.lora.targets: transformer.wte");
+  EXPECT_TRUE(input.is_open());
+}
+
 TEST(UnreadKeysTest, AModelNamedByAFlagIsNotInDoubt) {
   const Node tree =
       parse_yaml("{model: {kind: strange, base_channels: 64}, batch_size: 2}", "x.yaml");
