@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "core/document_path.h"
 #include "core/error.h"
 #include "estimator/job_model/built_model.h"
 #include "estimator/job_model/layer_benchmark.h"
@@ -69,17 +68,6 @@ class HostMemory {
   Session session_{device_, allocator_, device_.workspaces(), FrameworkPolicy{}};
 };
 
-// Recorded steps that the replay is known to miss (docs/families.md).
-void note_known_deviation(const Job& job, std::vector<std::string>& not_modelled) {
-  const NetworkConfig* network = job.model.config();
-  if (network == nullptr || !job.training.lora || text_at(network->config, "model_type") != "swin")
-    return;
-  not_modelled.emplace_back(
-      "Swin with LoRA: a recorded step of a small one took 1.1 % more than is counted; the cause "
-      "is "
-      "not known");
-}
-
 // `vary`: every iteration has another length, where the usual ones all have the longest.
 DryRun run_session(Session& session, const Job& job, const StepHook& reached, bool vary) {
   DryRun run;
@@ -114,7 +102,6 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
   }
   load_shard(session, job, model);
   note_assumptions(job, run.assumptions, run.not_modelled);
-  note_known_deviation(job, run.not_modelled);
   note_benchmark(job, run.assumptions);
   run.communication = communicator_bytes(job.parallel);
   reached("tensors");
