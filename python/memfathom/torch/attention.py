@@ -31,12 +31,14 @@ def _flash(q, k, v, dropout, causal, scale):
     return aten._scaled_dot_product_flash_attention(q, k, v, dropout, causal, False, scale=scale)[0][..., :width]
 
 
+def _prepared(mask, q, k):
+    length = mask.shape[-1]
+    if length % 8:  # rows must begin at multiples of 16 bytes
+        mask = F.pad(mask, (0, 8 - length % 8))[..., :length]
+    return mask.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+
+
 def _efficient(q, k, v, mask, dropout, causal, scale):
-    if mask is not None:
-        length = mask.shape[-1]
-        if length % 8:  # rows must begin at multiples of 16 bytes
-            mask = F.pad(mask, (0, 8 - length % 8))[..., :length]
-        mask = mask.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
     return aten._scaled_dot_product_efficient_attention(q, k, v, mask, needs_gradient, dropout, causal, scale=scale)[0]
 
@@ -49,6 +51,8 @@ def attention_for(capability):
         if kernel == "flash":
             return _flash(q, k, v, dropout_p, is_causal, scale)
         if kernel == "efficient":
+            if attn_mask is not None:
+                attn_mask = _prepared(attn_mask, q, k)  # under the same name: the mask before is gone when the kernel runs
             return _efficient(q, k, v, attn_mask, dropout_p, is_causal, scale)
         return aten._scaled_dot_product_attention_math(q, k, v, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa)[0]
 
