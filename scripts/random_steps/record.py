@@ -8,7 +8,7 @@ import traceback
 import torch
 import torch.nn.functional as F
 
-from . import images, layers
+from . import image_batches, modules
 from .configs import SCRIPTS, TIMM
 
 sys.path.insert(0, os.path.join(os.path.dirname(SCRIPTS), "python"))
@@ -57,7 +57,7 @@ class FamilyStep(from_job.Step):
 
     def make_model(self, config, folder):
         made = super().make_model(config, folder)
-        images.freeze(made.model, self.job["training"].get("freeze", ()))
+        image_batches.freeze(made.model, self.job["training"].get("freeze", ()))
         return made
 
     def make_batch(self, training):
@@ -65,8 +65,8 @@ class FamilyStep(from_job.Step):
         return self.kept
 
     def batch(self, training):
-        if images.reads_images(self.job["model"]["config"]):
-            return images.batch_of(self.job, self.settings.dtype)
+        if image_batches.reads_images(self.job["model"]["config"]):
+            return image_batches.batch_of(self.job, self.settings.dtype)
         return super().make_batch(training)
 
     def loss(self, output):
@@ -85,7 +85,7 @@ class ScriptStep(FamilyStep):
     def make_model(self, config, folder):
         model, name = self.job["model"], self.job["model"].get("preset")
         if name is None:
-            made = layers.module_of(model).to(self.settings.dtype)
+            made = modules.module_of(model).to(self.settings.dtype)
         elif name in TIMM:
             made = models.imported("timm").create_model(name, num_classes=model["num_classes"]).to(self.settings.dtype)
         else:
@@ -100,13 +100,13 @@ class ScriptStep(FamilyStep):
             x, target = torch.zeros(count, 3, size, size, dtype=dtype), torch.zeros(count, dtype=torch.int64)
         else:
             x = torch.zeros(count, *model["input"]["shape"], dtype=dtype)
-            target = layers.target_of(model, self._output_shape(x), dtype)
+            target = modules.target_of(model, self._output_shape(x), dtype)
         return {"x": x.cuda(), "target": target.cuda()} if training else {"x": x.cuda()}
 
     def _output_shape(self, x):
         """On the meta device, so that nothing is recorded."""
         with torch.device("meta"):
-            return layers.module_of(self.job["model"])(torch.zeros(x.shape)).shape
+            return modules.module_of(self.job["model"])(torch.zeros(x.shape)).shape
 
     def call(self, training):
         y = self.model(self.make_batch(training)["x"])
@@ -119,7 +119,7 @@ class ScriptStep(FamilyStep):
             if isinstance(y, tuple):  # GoogLeNet and Inception with their auxiliary classifiers
                 y = _with_auxiliaries(y)
             return F.cross_entropy(y, target, label_smoothing=smoothing)
-        return layers.LOSSES[kind](y, target)
+        return modules.LOSSES[kind](y, target)
 
 
 def _with_auxiliaries(outputs):

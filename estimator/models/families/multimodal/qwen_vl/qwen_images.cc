@@ -53,22 +53,8 @@ class QwenImages final : public ImageSource {
         grid_(read_qwen_grid(config_, settings)) {
     const NonLanguageScope beside(builder);
     const PathScope scope(builder, "model.visual");
-    const FrozenScope frozen(builder, settings.frozen.vision);
-    weight_ = builder.parameter(
-        "patch_embed.proj.weight",
-        {config_.hidden, config_.channels, config_.frames, config_.patch, config_.patch});
-    if (config_.patch_bias) bias_ = builder.parameter("patch_embed.proj.bias", {config_.hidden});
-    if (config_.positions > 0)
-      table_ = builder.parameter("pos_embed.weight", {config_.positions, config_.hidden});
-    for (const char* name : {"inv_freq", "original_inv_freq"})
-      builder.buffer(name, {config_.head_size() / 4}, DType::kFp32, false);
-    blocks_.reserve(static_cast<std::size_t>(config_.layers));
-    for (std::int64_t i = 0; i < config_.layers; ++i) {
-      const PathScope block(builder, "blocks", i);
-      const BlockScope counted(builder, i, config_.layers, config_.hidden);
-      blocks_.emplace_back(builder, config_, settings);
-    }
-    const FrozenScope frozen_merger(builder, settings.frozen.projector);
+    make_tower(builder);
+    const FrozenScope frozen(builder, settings.frozen.projector);
     {
       const PathScope last(builder, "merger");
       merger_ = make_merger(builder, config_, false);
@@ -121,6 +107,25 @@ class QwenImages final : public ImageSource {
   }
 
  private:
+  // All but the merger, which is the projector of training.freeze.
+  void make_tower(Builder& builder) {
+    const FrozenScope frozen(builder, settings_.frozen.vision);
+    weight_ = builder.parameter(
+        "patch_embed.proj.weight",
+        {config_.hidden, config_.channels, config_.frames, config_.patch, config_.patch});
+    if (config_.patch_bias) bias_ = builder.parameter("patch_embed.proj.bias", {config_.hidden});
+    if (config_.positions > 0)
+      table_ = builder.parameter("pos_embed.weight", {config_.positions, config_.hidden});
+    for (const char* name : {"inv_freq", "original_inv_freq"})
+      builder.buffer(name, {config_.head_size() / 4}, DType::kFp32, false);
+    blocks_.reserve(static_cast<std::size_t>(config_.layers));
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
+      const PathScope block(builder, "blocks", i);
+      const BlockScope counted(builder, i, config_.layers, config_.hidden);
+      blocks_.emplace_back(builder, config_, settings_);
+    }
+  }
+
   static bool is_in(const std::vector<std::int64_t>& list, std::int64_t value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   }
