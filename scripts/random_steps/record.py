@@ -85,7 +85,9 @@ class ScriptStep(FamilyStep):
     def make_model(self, config, folder):
         model, name = self.job["model"], self.job["model"].get("preset")
         if name is None:
-            made = modules.module_of(model).to(self.settings.dtype)
+            made = modules.module_of(model)
+            if self.settings.dtype != torch.float32:  # which would make complex weights real
+                made = made.to(self.settings.dtype)
         elif name in TIMM:
             made = models.imported("timm").create_model(name, num_classes=model["num_classes"]).to(self.settings.dtype)
         else:
