@@ -14,6 +14,7 @@
 #include "estimator/job/describe.h"
 #include "estimator/job/patch.h"
 #include "estimator/job/read_job.h"
+#include "estimator/models/blocks/config_reader.h"
 #include "estimator/readers/builtin_family.h"
 #include "estimator/readers/config_keys.h"
 #include "estimator/readers/frozen_modules.h"
@@ -101,17 +102,36 @@ void drop_decided(JobInput& input) {
   }
 }
 
-// PEFT adapts embeddings too, unsloth trains them whole; here adapters stand at linear layers only.
-void name_embedding_targets(JobInput& input) {
-  static constexpr std::array<std::string_view, 8> kEmbeddings{
+// PEFT adapts embeddings too, and unsloth trains them whole.
+bool is_embedding(std::string_view target) {
+  static constexpr std::array<std::string_view, 8> kNames{
       "embed_tokens",   "wte", "wpe", "word_embeddings", "embed_in", "shared", "tok_embeddings",
       "embed_positions"};
+  return std::find(kNames.begin(), kNames.end(), target) != kNames.end();
+}
+
+// Since transformers 5 the matrices of all experts are two tensors, and PEFT turns targets with
+// the names of their layers into adapters of these tensors.
+bool may_adapt_experts(std::string_view target, const Job& job) {
+  static constexpr std::array<std::string_view, 7> kNames{
+      "all-linear", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"};
+  const NetworkConfig* network = job.model.config();
+  return network != nullptr && !job.target.stack.transformers.starts_with("4.") &&
+         find_any(network->config, {"num_local_experts", "num_experts", "n_routed_experts"}) !=
+             nullptr &&
+         std::find(kNames.begin(), kNames.end(), target) != kNames.end();
+}
+
+// Here adapters stand at linear layers only.
+void name_other_adapters(JobInput& input) {
   if (!input.job.training.lora) return;
   for (const std::string& target : input.job.training.lora->targets) {
     const std::string_view name = std::string_view(target).substr(target.rfind('.') + 1);
-    if (std::find(kEmbeddings.begin(), kEmbeddings.end(), name) == kEmbeddings.end()) continue;
+    const bool of_experts = may_adapt_experts(name, input.job);
+    if (!of_experts && !is_embedding(name)) continue;
     input.files.unread.push_back({.file = input.document.file(),
-                                  .key = fmt::format("training.lora.targets: {}", target),
+                                  .key = fmt::format("training.lora.targets: {}{}", target,
+                                                     of_experts ? " (of experts)" : ""),
                                   .concerns = "adapters"});
   }
 }
@@ -163,7 +183,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
     input.document = patched(std::move(input.document), patch);
   }
   input.job = read_job(input.document);
-  name_embedding_targets(input);
+  name_other_adapters(input);
 }
 
 JobInput read_job_file(const std::string& path) {

@@ -246,6 +246,20 @@ TEST(UnreadKeysTest, AdaptersOfEmbeddingsAreNamed) {
   EXPECT_TRUE(input.is_open());
 }
 
+TEST(UnreadKeysTest, AdaptersOfExpertsAreNamed) {
+  const auto is_open = [](const std::string& rest) {
+    return complete_job(parse_yaml("{model: {preset: mixtral-8x7b}, training: {sequence_length: 8, "
+                                   "lora: {rank: 8, targets: " +
+                                       rest,
+                                   "job.yaml"))
+        .is_open();
+  };
+  EXPECT_TRUE(is_open("[all-linear]}}}"));
+  EXPECT_TRUE(is_open("[q_proj, w1]}}}"));
+  EXPECT_FALSE(is_open("[q_proj, v_proj]}}}"));
+  EXPECT_FALSE(is_open("[all-linear]}}, target: {stack: {transformers: 4.57.0}}}"));
+}
+
 TEST(UnreadKeysTest, AModelNamedByAFlagIsNotInDoubt) {
   const Node tree =
       parse_yaml("{model: {kind: strange, base_channels: 64}, batch_size: 2}", "x.yaml");
