@@ -234,6 +234,7 @@ class ModernBert final : public EncoderModel {
     prepare_embeddings(settings(), hidden);
     hidden = embedding_norm_(hidden);
     hidden = dropout(hidden, config_.embedding_dropout);
+    const Tensor embedded = hidden;  // the arguments of its masks name it
     pass.mask = mask_for(hidden.dtype());
     pass.window_mask = mask_for(hidden.dtype(), config_.window);
     pass.rotary = rotary_->tables(pass.positions, hidden.dtype());
