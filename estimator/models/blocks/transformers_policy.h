@@ -16,6 +16,9 @@ inline constexpr Version kCacheObjects{4, 36};
 // Logits keep their type, and generation computes those of the last position only. Before, every
 // forward of most families made fp32 logits of all positions.
 inline constexpr Version kLogitsKeepTheirType{4, 45};
+// Gemma 2's capped scores are computed eagerly unless another way is asked for; before, by a kernel
+// that does not cap them.
+inline constexpr Version kCapsScoresEagerly{4, 45};
 // The causal loss pads the labels; before, it shifted, and so copied, the logits.
 inline constexpr Version kLossPadsLabels{4, 48};
 // Eager encoders mask padding only. Before, scores were always masked, by a row of the parameters'
@@ -52,6 +55,7 @@ class TransformersPolicy {
   bool has_cache_objects() const { return version_ >= kCacheObjects; }
   bool upcasts_logits() const { return version_ < kLogitsKeepTheirType; }
   bool generates_all_logits() const { return version_ < kLogitsKeepTheirType; }
+  bool caps_scores_eagerly() const { return version_ >= kCapsScoresEagerly; }
   bool loss_shifts_logits() const { return version_ < kLossPadsLabels; }
   bool encoders_always_mask() const { return version_ < kEncodersMaskPaddingOnly; }
   bool groups_experts() const { return version_ >= kGroupedExperts; }

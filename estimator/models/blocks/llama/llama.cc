@@ -173,8 +173,10 @@ std::unique_ptr<Network> make_multimodal_llama(Builder& builder, const Node& con
   const bool apart = !chosen.transformers.groups_experts() ||
                      quantizes_each_expert(builder.options().quantization);
   cfg.grouped_experts = cfg.experts.form == ExpertForm::kClampedWithBias || !apart;
-  // No kernel of the framework knows sinks; the flash library's does.
-  if (cfg.sinks && settings.attention != AttentionImplementation::kFlash)
+  // No kernel of the framework knows sinks or caps scores; the flash library's does.
+  const bool capped = cfg.attention_softcap > 0 && settings.transformers.caps_scores_eagerly() &&
+                      settings.attention == AttentionImplementation::kAuto;
+  if (capped || (cfg.sinks && settings.attention != AttentionImplementation::kFlash))
     chosen.attention = AttentionImplementation::kEager;
   return std::make_unique<Llama>(builder, config, chosen, cfg, std::move(images));
 }
