@@ -96,6 +96,12 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
         "paged optimizer states are counted as if they stayed on the GPU; they leave it under "
         "pressure");
   }
+  if (job.training.mode == Mode::kTrain &&
+      job.training.optimizer.name == OptimizerName::kAdafactor) {
+    not_modelled.emplace_back(
+        "adafactor is counted as PyTorch's; that of transformers and its Trainer has fp32 states "
+        "and works on fp32 copies of one parameter at a time");
+  }
   if (hosts_weights(job)) {
     assumptions.emplace_back(
         "offload.parameters: what is not trained lies on the host and comes to the GPU layer by "
