@@ -33,8 +33,9 @@ def batch_of(job, dtype):
     tokens = torch.full((count, length), 10)
     tokens[:, :images * tokens_of_image(config, size)] = IMAGE_TOKEN
     batch = {"input_ids": tokens.cuda(), "labels": tokens.cuda(), **(pixels_of(config, count * images, size, dtype) if images else {})}
-    if config["model_type"] in ("paligemma", "gemma3"):
-        batch["token_type_ids"] = (tokens == IMAGE_TOKEN).to(torch.int64).cuda()
+    kinds = {"paligemma": "token_type_ids", "gemma3": "token_type_ids", "qwen2_vl": "mm_token_type_ids"}.get(config["model_type"])
+    if kinds:
+        batch[kinds] = (tokens == IMAGE_TOKEN).to(torch.int64).cuda()
     return batch
 
 
