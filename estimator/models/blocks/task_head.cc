@@ -39,9 +39,10 @@ std::optional<TaskHead> named_head(const Node& config) {
   // ELECTRA's, T5's and the classes with a head over the vocabulary have code of their own.
   for (const std::string_view ending :
        {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration",
-        "ElectraForPreTraining", "EncoderModel"}) {
+        "ElectraForPreTraining", "EncoderModel", "MarianMTModel"}) {
     if (name.ends_with(ending)) return TaskHead::kVocabulary;
   }
+  if (name.ends_with("DoubleHeadsModel")) return std::nullopt;
   if (name.ends_with("Model")) return TaskHead::kHiddenStates;
   return std::nullopt;
 }

@@ -100,6 +100,15 @@ TEST(LanguagePartTest, AHeadThatIsNotModelledIsNamed) {
     EXPECT_THAT(not_modelled("llama", std::string("Llama") + head), IsEmpty()) << head;
 }
 
+TEST(LanguagePartTest, AHeadWhoseClassIsCalledAModelIsKnown) {
+  const Taken marian =
+      taken("{model_type: marian, architectures: [MarianMTModel], vocab_size: 1000}");
+  EXPECT_THAT(marian.notes.assumptions, IsEmpty());
+  EXPECT_THAT(marian.notes.not_modelled, IsEmpty());
+  const Taken two = taken("{model_type: gpt2, architectures: [GPT2DoubleHeadsModel]}");
+  EXPECT_THAT(two.notes.not_modelled, Contains(HasSubstr("GPT2DoubleHeadsModel")));
+}
+
 TEST(LanguagePartTest, AnEncoderDecoderWithoutAHeadIsCountedWithItsOwnAndSaysSo) {
   const Taken bart = taken("{model_type: bart, architectures: [BartModel]}");
   EXPECT_THAT(bart.notes.not_modelled, IsEmpty());
