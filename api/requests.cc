@@ -195,7 +195,7 @@ std::string recommend_request(std::string_view text, const Estimator& estimator)
     if (const Node* probability = request.find("probability")) {
       options.probability = probability->as_number();
       if (*options.probability <= 0 || *options.probability >= 1)
-        probability->refuse("it must lie between 0 and 1, for example 0.95");
+        probability->refuse("it must be between 0 and 1, for example 0.95");
     }
   }
   const JobInput input = read_request_job(request);

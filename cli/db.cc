@@ -23,7 +23,7 @@ void print(const json& document, Context& context) { context.out << document.dum
 
 void require_words(const Words& words, std::size_t least, std::size_t most, const char* usage) {
   if (words.size() < least || words.size() > most) {
-    throw Error(ErrorKind::kUsage, fmt::format("write: memfathom db {}", usage));
+    throw Error(ErrorKind::kUsage, fmt::format("usage: memfathom db {}", usage));
   }
 }
 
@@ -197,7 +197,7 @@ ExitCode run_db(const Arguments& arguments, Context& context) {
     names.push_back(action.name);
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("db: there is no action \"{}\"; {}", name, suggestion(name, names)));
+              fmt::format("db: unknown action \"{}\"; {}", name, suggestion(name, names)));
 }
 
 }  // namespace memfathom

@@ -54,7 +54,7 @@ class OptionParser::Implementation {
     try {
       app_.parse(std::move(own));
     } catch (const CLI::ParseError& failure) {
-      refuse(failure.what());
+      refuse(without_type(failure.what()));
     }
     for (const std::string& extra : app_.remaining()) {
       refuse(fmt::format("\"{}\" is an unexpected argument", extra));
@@ -65,6 +65,14 @@ class OptionParser::Implementation {
   }
 
  private:
+  // CLI11 writes "--lora-rank: 1 required TEXT missing".
+  static std::string without_type(std::string what) {
+    constexpr std::string_view kMissing = ": 1 required TEXT missing";
+    if (const std::size_t at = what.find(kMissing); at != std::string::npos)
+      what.replace(at, kMissing.size(), " needs a value");
+    return what;
+  }
+
   [[noreturn]] void refuse(std::string_view what) const {
     while (what.ends_with('.') || what.ends_with('\n')) what.remove_suffix(1);
     throw Error(ErrorKind::kUsage,

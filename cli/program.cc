@@ -29,18 +29,14 @@ std::string help() {
     if (!command.is_internal()) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
   }
   text +=
-      "\nglobal options:\n"
-      "  --db FILE        the store (default: $MEMFATHOM_DB, else the XDG data directory)\n"
-      "  --format FORMAT  table, json, csv or markdown; status also writes openmetrics\n"
-      "  --output FILE    write the result to a file instead of standard output\n"
-      "  --quiet          no progress and no remarks\n"
-      "  --verbose        more detail\n"
-      "  --no-color       no colours (also: NO_COLOR in the environment)\n"
-      "  --lang LANGUAGE  en or zh (default: LC_ALL, LC_MESSAGES or LANG); JSON and CSV stay "
-      "English\n"
-      "  --help           this text, or the page of a command\n"
-      "  --version        the version\n\n"
-      "`memfathom COMMAND --help` shows the page of a command.\n";
+      "\nglobal options:\n  --db FILE        the database (default: $MEMFATHOM_DB, else the XDG "
+      "data directory)\n  --format FORMAT  table, json, csv or markdown; status also writes "
+      "openmetrics\n  --output FILE    write the result to a file instead of standard output\n  "
+      "--quiet          no progress and no remarks\n  --verbose        more detail\n  --no-color   "
+      "    no colours (also: NO_COLOR in the environment)\n  --lang LANGUAGE  en or zh (default: "
+      "LC_ALL, LC_MESSAGES or LANG); JSON and CSV stay English\n  --help           this text, or "
+      "the page of a command\n  --version        the version\n\n`memfathom COMMAND --help` shows "
+      "the page of a command.\n";
   return text;
 }
 

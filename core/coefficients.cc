@@ -21,7 +21,8 @@ constexpr std::array<Meaning, 9> kMeanings{{
     {"theta.replay",
      "diagnostic factor on the whole reserved peak; 1 when no proportional term is missing"},
     {"interval.knee",
-     "the size below which a total is off by so many bytes, above which by so many percent"},
+     "the size below which errors are absolute (bytes) and above which they are relative "
+     "(percent)"},
     {"theta.per_layer", "diagnostic bytes per layer; 0 when no per-layer term is missing"},
 }};
 

@@ -56,8 +56,8 @@ std::string confounded_libraries(const std::vector<const FitRow*>& device_rows,
   const char* one = library_name(module_of(pairs.front().first).condition);
   const char* other = library_name(module_of(pairs.front().second).condition);
   return fmt::format(
-      "the rows are collinear: the jobs that use {0} are those that use {1}, so that nobody can "
-      "tell what either loads; add {2} jobs that use one of the two",
+      "the rows are collinear: the jobs that use {0} are those that use {1}, so what each of them "
+      "loads cannot be separated; add {2} jobs that use only one of them",
       other, one, options.min_rows_per_module);
 }
 
@@ -83,7 +83,8 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
   }
   if (measured < options.min_samples) {
     return fmt::format(
-        "{} measured device totals are too few; at least {} are needed: profile more jobs",
+        "{} measured device totals are too few; at least {} are needed: profile or observe more "
+        "jobs",
         measured, options.min_samples);
   }
   const int distinct = static_cast<int>(jobs.size());
@@ -96,8 +97,9 @@ std::string too_little_data(const std::vector<const FitRow*>& device_rows,
   const Bytes spread{jobs.rbegin()->first - jobs.begin()->first};
   if (spread < kMinSpreadPages * options.quantum) {
     return fmt::format(
-        "the sizes of all {} samples lie within {} of each other: a constant is collinear with "
-        "them; profile smaller and larger jobs, {} apart or more",
+        "the sizes of all {} samples are within {} of each other, so the constant cannot be "
+        "determined (it is collinear with them); profile smaller and larger jobs, at least {} "
+        "apart",
         measured, to_string(spread), to_string(kMinSpreadPages * options.quantum));
   }
   return confounded_libraries(device_rows, options);

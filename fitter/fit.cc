@@ -70,8 +70,8 @@ SolverSetup first_setup(const RowList& rows, const ConstantPriors& prior_set,
 
 std::string unseparable_note(std::string_view name, double bytes) {
   return fmt::format(
-      "{} cannot be told from the other terms by these rows: held at its prior, {:.0f} MiB", name,
-      bytes / (1 << 20));
+      "{} cannot be separated from the other terms with these rows; fixed at its prior, {:.0f} MiB",
+      name, bytes / (1 << 20));
 }
 
 // A missing term leans on the constants: its absence moved them by this much, and their errors say
@@ -166,7 +166,7 @@ std::vector<Coefficient> base_coefficients(const RowList& device, const Solution
   if (options.environment.framework == "memfathom" || !prior_set.context_known) {
     if (options.environment.framework != "memfathom") {
       notes->push_back(
-          "context and framework are seen only together with one framework: their sum stands in "
+          "one framework determines only the sum of context and framework; it is stored in "
           "context");
     }
     set(kContext, base, std::sqrt(variance), source, mostly_prior, rows);

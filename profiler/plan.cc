@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxBatchSize = 1 << 16;
 PlanLevel level_of(std::string_view name) {
   const std::optional<PlanLevel> level = enum_from_name<PlanLevel>(name);
   if (!level) {
-    throw Error(ErrorKind::kUsage, fmt::format("there is no plan \"{}\"; {}", name,
+    throw Error(ErrorKind::kUsage, fmt::format("unknown plan \"{}\"; {}", name,
                                                suggestion(name, kNamesOf<PlanLevel>)));
   }
   return *level;

@@ -301,10 +301,9 @@ AdmissionReview read_review(std::string_view body) {
   const json record = parse_json_value(body, "the request's body");
   const std::string version = text_at(record, {"apiVersion"});
   if (text_at(record, {"kind"}) != "AdmissionReview" || version != kVersion) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("the request's body is no AdmissionReview of {}; list that version in "
-                            "admissionReviewVersions",
-                            kVersion));
+    throw Error(ErrorKind::kInput, fmt::format("the request's body is not an AdmissionReview of "
+                                               "{}; list that version in admissionReviewVersions",
+                                               kVersion));
   }
   AdmissionReview review;
   review.uid = text_at(record, {"request", "uid"});

@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 
 void require_words(const Words& words, std::size_t count, const char* usage) {
   if (words.size() != count)
-    throw Error(ErrorKind::kUsage, fmt::format("write: memfathom bench baseline {}", usage));
+    throw Error(ErrorKind::kUsage, fmt::format("usage: memfathom bench baseline {}", usage));
 }
 
 std::optional<Baseline> stored(const std::string& name, const Context& context) {
@@ -149,8 +149,8 @@ ExitCode bench_baseline(const Arguments& arguments, Context& context) {
   if (action == "show") return show(words, context);
   if (action == "annotate") return annotate(words, context);
   static constexpr std::array<std::string_view, 4> kActions{"save", "list", "show", "annotate"};
-  throw Error(ErrorKind::kUsage, fmt::format("bench baseline: there is no action \"{}\"; {}",
-                                             action, suggestion(action, kActions)));
+  throw Error(ErrorKind::kUsage, fmt::format("bench baseline: unknown action \"{}\"; {}", action,
+                                             suggestion(action, kActions)));
 }
 
 }  // namespace memfathom

@@ -19,16 +19,15 @@ ExitCode run_bench(const Arguments& arguments, Context& context) {
                                        BenchAction{"compare", bench_compare},
                                        BenchAction{"baseline", bench_baseline}};
   if (arguments.empty())
-    throw Error(ErrorKind::kUsage, "write: memfathom bench run|compare|baseline");
+    throw Error(ErrorKind::kUsage, "usage: memfathom bench run|compare|baseline");
   std::vector<std::string_view> names;
   for (const BenchAction& action : kActions) {
     if (action.name == arguments.front())
       return action.run(Arguments(arguments.begin() + 1, arguments.end()), context);
     names.push_back(action.name);
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("bench: there is no action \"{}\"; {}", arguments.front(),
-                          suggestion(arguments.front(), names)));
+  throw Error(ErrorKind::kUsage, fmt::format("bench: unknown action \"{}\"; {}", arguments.front(),
+                                             suggestion(arguments.front(), names)));
 }
 
 }  // namespace memfathom

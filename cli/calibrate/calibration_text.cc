@@ -70,6 +70,19 @@ std::string percent_text(const std::optional<double>& fraction) {
   return fraction ? fmt::format("{:.2f} %", 100 * *fraction) : "-";
 }
 
+namespace {
+
+std::string stack_text(Environment environment) {
+  for (std::string* version :
+       {&environment.driver, &environment.cuda, &environment.cublas, &environment.cudnn,
+        &environment.cufft, &environment.framework_version}) {
+    if (version->empty()) *version = "unknown";
+  }
+  return environment.stack_key();
+}
+
+}  // namespace
+
 TextRows calibration_properties(const ListedCalibration& listed) {
   const Calibration& c = listed.calibration;
   TextRows rows;
@@ -78,14 +91,15 @@ TextRows calibration_properties(const ListedCalibration& listed) {
   rows.push_back({"status", listed.status});
   if (!c.refusal.empty()) rows.push_back({"refused because", c.refusal});
   rows.push_back({"device", c.environment.device_key()});
-  rows.push_back({"stack", c.environment.stack_key()});
+  rows.push_back({"stack", stack_text(c.environment)});
   rows.push_back({"created", c.created});
   rows.push_back({"source", to_string(c.source)});
   rows.push_back({"samples", std::to_string(c.samples)});
-  rows.push_back({"held-out error", fmt::format("median {}, 90th percentile {} on {} rows",
-                                                percent_text(c.quality.held_out_median_error),
-                                                percent_text(c.quality.held_out_p90_error),
-                                                c.quality.validation_rows)});
+  std::string error =
+      fmt::format("median {}, 90th percentile {}", percent_text(c.quality.held_out_median_error),
+                  percent_text(c.quality.held_out_p90_error));
+  if (c.quality.validation_rows > 0) error += fmt::format(" on {} rows", c.quality.validation_rows);
+  rows.push_back({"held-out error", error});
   rows.push_back({"under by more than 10 %", percent_text(c.quality.under_by_10_percent)});
   rows.push_back({"coverage of the 90 % interval", percent_text(c.quality.coverage_90)});
   if (!c.supersedes.empty()) rows.push_back({"supersedes", c.supersedes});

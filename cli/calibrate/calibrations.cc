@@ -37,7 +37,7 @@ json summary_of(const ListedCalibration& listed) {
 }
 
 ExitCode list(const Words& words, Context& context) {
-  if (!words.empty()) throw Error(ErrorKind::kUsage, "write: memfathom calibrations list");
+  if (!words.empty()) throw Error(ErrorKind::kUsage, "usage: memfathom calibrations list");
   const std::vector<ListedCalibration> all = all_calibrations(open_database_if_exists(context));
   if (context.format == Format::kJson) {
     json summaries = json::array();
@@ -94,7 +94,7 @@ Table coefficients_of(const Calibration& calibration) {
 
 ExitCode show(const Words& words, Context& context) {
   if (words.size() != 1)
-    throw Error(ErrorKind::kUsage, "write: memfathom calibrations show NAME|ID");
+    throw Error(ErrorKind::kUsage, "usage: memfathom calibrations show NAME|ID");
   const std::optional<Store> store = open_database_if_exists(context);
   const ListedCalibration listed = lookup_calibration(words[0], store);
   if (context.format == Format::kJson) {
@@ -116,7 +116,7 @@ ExitCode show(const Words& words, Context& context) {
 
 ExitCode difference(const Words& words, Context& context) {
   if (words.size() != 2)
-    throw Error(ErrorKind::kUsage, "write: memfathom calibrations diff BEFORE AFTER");
+    throw Error(ErrorKind::kUsage, "usage: memfathom calibrations diff BEFORE AFTER");
   const std::optional<Store> store = open_database_if_exists(context);
   const ListedCalibration before = lookup_calibration(words[0], store);
   const ListedCalibration after = lookup_calibration(words[1], store);
@@ -136,7 +136,7 @@ ExitCode run_calibrations(const Arguments& arguments, Context& context) {
   if (action == "list") return list(words, context);
   if (action == "show") return show(words, context);
   if (action == "diff") return difference(words, context);
-  throw Error(ErrorKind::kUsage, fmt::format("calibrations: there is no action \"{}\"; {}", action,
+  throw Error(ErrorKind::kUsage, fmt::format("calibrations: unknown action \"{}\"; {}", action,
                                              suggestion(action, kActions)));
 }
 

@@ -187,7 +187,7 @@ ExitCode run_check(const Arguments& arguments, Context& context) {
                            context.error_columns);
   if (!run) {
     if (!command.empty())
-      context.err << fmt::format("{} was not run{}\n", printable(command.front()),
+      context.err << fmt::format("{} was not started{}\n", printable(command.front()),
                                  reason_of(estimate));
     return status == VerdictStatus::kDoesNotFit ? ExitCode::kNo : ExitCode::kUndecided;
   }

@@ -72,7 +72,7 @@ void add_targets(const ComparedStrategy& row, bool exact, Language language,
       cells.emplace_back(fmt::format("{}", target.verdict.headroom->count()));
     } else {
       const Bytes left = *target.verdict.headroom;
-      cells.emplace_back(translated(language, left.count() < 0 ? "{}, {} too much" : "{}, {} left",
+      cells.emplace_back(translated(language, left.count() < 0 ? "{}, {} over" : "{}, {} left",
                                     {verdict_text(target.verdict.status, language),
                                      to_string(left.count() < 0 ? -left : left)}),
                          style);

@@ -52,7 +52,7 @@ ExitCode recommend_for(const JobInput& input, const JobSource& source,
   if (estimator.live_target(input.job) != nullptr) options.host_memory = host_memory();
   if (options.probability && (*options.probability <= 0 || *options.probability >= 1)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--probability is {}; it must lie between 0 and 1, for example 0.95",
+                fmt::format("--probability is {}; it must be between 0 and 1, for example 0.95",
                             *options.probability));
   }
   const EstimateFunction search = estimator.search_function();

@@ -233,8 +233,8 @@ void write_recommended(const JobInput& input, const JobSource& source,
   }
   if (input.is_open()) {
     context.warn(
-        "--auto wrote nothing: keys that may change the memory were not read, so that no "
-        "configuration can be said to fit; --set sets them in the job's own words");
+        "--auto wrote nothing: settings that may affect memory were not read, so no configuration "
+        "is known to fit; set them with --set, in the job's own keys");
     return;
   }
   if (balanced->changes.empty() && input.has_foreign_files()) {

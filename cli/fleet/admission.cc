@@ -161,7 +161,7 @@ std::string gpu_of_gres_type(const std::string& type,
 AdmissionRequest admission_request(std::string_view text, const std::string& file) {
   const json record = parse_json_value(text, file);
   if (!record.is_object())
-    throw Error(ErrorKind::kInput, fmt::format("{} is no request of a filter", file));
+    throw Error(ErrorKind::kInput, fmt::format("{} is not a filter request", file));
   AdmissionRequest request;
   request.enforces = text_at(record, "mode") == "enforce";
   if (const auto limit = record.find("probability"); limit != record.end() && limit->is_number())

@@ -25,14 +25,13 @@ ExitCode run_fleet(const Arguments& arguments, Context& context) {
   std::vector<std::string_view> names;
   for (const FleetAction& action : kActions) names.push_back(action.name);
   if (arguments.empty())
-    throw Error(ErrorKind::kUsage, fmt::format("write: memfathom fleet {}", fmt::join(names, "|")));
+    throw Error(ErrorKind::kUsage, fmt::format("usage: memfathom fleet {}", fmt::join(names, "|")));
   for (const FleetAction& action : kActions) {
     if (action.name == arguments.front())
       return action.run(Arguments(arguments.begin() + 1, arguments.end()), context);
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("fleet: there is no action \"{}\"; {}", arguments.front(),
-                          suggestion(arguments.front(), names)));
+  throw Error(ErrorKind::kUsage, fmt::format("fleet: unknown action \"{}\"; {}", arguments.front(),
+                                             suggestion(arguments.front(), names)));
 }
 
 }  // namespace memfathom

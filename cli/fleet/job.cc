@@ -176,7 +176,7 @@ JobArguments read_arguments(const Arguments& arguments) {
   if (dashes != arguments.end()) job.rest.assign(dashes + 1, arguments.end());
   static constexpr std::array<std::string_view, 4> kKinds{"calibrate", "merge", "bench", "survey"};
   if (std::find(kKinds.begin(), kKinds.end(), job.kind) == kKinds.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("fleet job: there is no kind \"{}\"; {}", job.kind,
+    throw Error(ErrorKind::kUsage, fmt::format("fleet job: unknown kind \"{}\"; {}", job.kind,
                                                suggestion(job.kind, kKinds)));
   }
   return job;

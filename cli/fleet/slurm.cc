@@ -24,8 +24,12 @@ std::string checked(const std::vector<std::string>& words) {
   CommandOutput output = run_captured(words, kCommandLimit);
   if (output.exit_code != 0) {
     const std::string said = first_line(output.err.empty() ? output.out : output.err);
-    throw Error(ErrorKind::kEnvironment, fmt::format("{} failed with exit code {}: {}",
-                                                     words.front(), output.exit_code, said));
+    // What Slurm's commands write where no slurm.conf is found.
+    const bool is_outside = said.find("resolve_ctls") != std::string::npos;
+    throw Error(
+        ErrorKind::kEnvironment,
+        fmt::format("{} failed with exit code {}: {}{}", words.front(), output.exit_code, said,
+                    is_outside ? "; run this on a node of the cluster, or set SLURM_CONF" : ""));
   }
   return std::move(output.out);
 }
@@ -116,7 +120,7 @@ std::vector<SlurmNode> nodes_in(std::string_view sinfo_output) {
     const std::vector<std::string_view> fields = fields_of(line, 4);
     if (fields.size() != 4 || !is_slurm_word(fields[0])) {
       throw Error(ErrorKind::kEnvironment,
-                  fmt::format("sinfo printed \"{}\", which is no node, state, gres and reason",
+                  fmt::format("sinfo printed \"{}\"; expected node, state, gres and reason",
                               line.substr(0, kMaxWord)));
     }
     const auto known = [&](const SlurmNode& node) { return node.name == fields[0]; };

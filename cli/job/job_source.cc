@@ -108,7 +108,8 @@ JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
     input.files.assumptions.push_back(std::move(sentence));
   if (options_.divides_model()) {
     input.files.not_modelled.emplace_back(
-        "--multi-gpu: the layers lie on several GPUs; the whole model on one is counted");
+        "--multi-gpu: the layers are split over several GPUs; counted as if the whole model were "
+        "on one");
     input.files.unread.push_back({"command line", "--multi-gpu", "sharding", "", "", ""});
   }
   if (nvidia_smi_) place_on_seen_gpu(input);

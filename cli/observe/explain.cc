@@ -2,6 +2,7 @@
 // it differs from the replay of a job.
 #include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -14,6 +15,7 @@
 #include "cli/option_parser.h"
 #include "cli/text/history_text.h"
 #include "cli/text/holders_text.h"
+#include "core/error.h"
 #include "core/printable.h"
 #include "estimator/session/job_input.h"
 #include "kernels/memory/allocator/arithmetic_segments.h"
@@ -34,9 +36,22 @@ struct Explained {
   std::optional<HistoryComparison> comparison;  // with the replay of --job
 };
 
+// The trace's reader would only name the character at which it stops.
+void refuse_other_formats(const std::string& path) {
+  constexpr int kGzip = 0x1f;
+  std::ifstream file(path, std::ios::binary);
+  const int first = file.peek();
+  if (first == std::ifstream::traits_type::eof() || first == '{' || first == kGzip) return;
+  throw Error(ErrorKind::kInput,
+              fmt::format("{} is neither a memory snapshot of PyTorch (pickle) nor a trace of "
+                          "memfathom (JSON lines)",
+                          path));
+}
+
 Snapshot load(const std::string& path) {
   if (const std::optional<std::string> pickle = load_pickle(path))
     return read_whole_snapshot(*pickle, path);
+  refuse_other_formats(path);
   Snapshot snapshot;
   snapshot.trace = load_trace(path);
   return snapshot;

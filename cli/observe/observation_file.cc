@@ -127,8 +127,8 @@ std::vector<std::string> columns_of(const std::string& line, const std::string& 
   });
   if (ours) return columns;
   throw Error(ErrorKind::kInput,
-              fmt::format("{}: neither JSON nor the names of CSV columns, of which job, metric and "
-                          "bytes are needed; see memfathom observe --help for the format",
+              fmt::format("{}: expected a JSON object, or a CSV header with at least job, metric "
+                          "and bytes; see memfathom observe --help for the format",
                           where));
 }
 

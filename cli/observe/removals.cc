@@ -162,7 +162,7 @@ ExitCode change(const Kind& kind, bool removed, const Words& words, const std::s
   const char* const action = removed ? "remove" : "restore";
   if (words.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("write: memfathom {} {} ID ...", kind.command, action));
+                fmt::format("usage: memfathom {} {} ID ...", kind.command, action));
   }
   const std::filesystem::path path = database_path(context);
   if (!Store::open_if_exists(path)) {
@@ -207,13 +207,13 @@ ExitCode run_kind(const Kind& kind, const Arguments& arguments, Context& context
   options.parse(arguments);
   if (action == "list") {
     if (!words.empty())
-      throw Error(ErrorKind::kUsage, fmt::format("write: memfathom {} list", kind.command));
+      throw Error(ErrorKind::kUsage, fmt::format("usage: memfathom {} list", kind.command));
     return kind.list(open_database_if_exists(context), context);
   }
   if (action == "remove") return change(kind, true, words, reason, context);
   if (action == "restore") return change(kind, false, words, reason, context);
-  throw Error(ErrorKind::kUsage, fmt::format("{}: there is no action \"{}\"; {}", kind.command,
-                                             action, suggestion(action, kActions)));
+  throw Error(ErrorKind::kUsage, fmt::format("{}: unknown action \"{}\"; {}", kind.command, action,
+                                             suggestion(action, kActions)));
 }
 
 }  // namespace

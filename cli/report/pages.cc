@@ -66,7 +66,7 @@ std::string suggestions(const Estimate& estimate) {
   }
   return html_section(
       "Changes that save memory",
-      html_table({"change", "saves", "then", "enough", "time", "costs"}, rows, {1, 2, 4}));
+      html_table({"change", "saves", "peak after", "fits", "time", "costs"}, rows, {1, 2, 4}));
 }
 
 // What to do if the job does not fit, each with all its changes.

@@ -142,8 +142,8 @@ ExitCode run_serve(const Arguments& arguments, Context& context) {
                                                token.size(), kShortestToken));
   if (!is_loopback(address) && token.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--host {} is reached from other machines; name a file with a token by "
-                            "--token-file, or set MEMFATHOM_TOKEN",
+                fmt::format("--host {} is reachable from other machines, so a token is required: "
+                            "pass --token-file FILE or set MEMFATHOM_TOKEN",
                             address));
   }
   std::error_code failure;

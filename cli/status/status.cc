@@ -90,14 +90,14 @@ std::string described(const Environment& e) {
 std::string calibration_hint(const DeviceReport& device, const std::vector<Match>& matches) {
   if (!device.name.starts_with("cuda")) {
     return matches.empty() && device.problem.empty()
-               ? fmt::format("not calibrated; memfathom calibrate --device {}", device.name)
+               ? fmt::format("not calibrated; run memfathom calibrate --device {}", device.name)
                : "";
   }
   const bool knows_pytorch = std::any_of(matches.begin(), matches.end(), [](const Match& match) {
     return match.calibration.environment.framework == "pytorch";
   });
   if (knows_pytorch) return "";
-  return fmt::format("{}; memfathom calibrate --device {} --framework pytorch",
+  return fmt::format("{}; run memfathom calibrate --device {} --framework pytorch",
                      matches.empty() ? "not calibrated"
                                      : "estimates are for PyTorch, which is not calibrated here",
                      device.name);

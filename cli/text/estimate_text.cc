@@ -117,10 +117,10 @@ std::string verdict_sentence(const Estimate& estimate, bool colour, Language lan
   const std::string peak = to_string(estimate.totals.device_peak);
   if (verdict.status == VerdictStatus::kUndecided) {
     return styled(verdict_text(verdict.status, language), Style::kWarning, colour) + gpu +
-           translated(language,
-                      ": {} of {} available are counted, but keys that may change the memory were "
-                      "not read",
-                      {peak, to_string(*verdict.available)}) +
+           translated(
+               language,
+               ": estimated {} of {} available, but settings that may affect memory were not read",
+               {peak, to_string(*verdict.available)}) +
            "\n";
   }
   const bool fits = verdict.status != VerdictStatus::kDoesNotFit;
@@ -134,7 +134,7 @@ std::string verdict_sentence(const Estimate& estimate, bool colour, Language lan
   text += translated(language, ": {} of {} available", {peak, to_string(*verdict.available)});
   const bool left = verdict.headroom->count() >= 0;
   const Bytes rest = left ? *verdict.headroom : -*verdict.headroom;
-  text += translated(language, left ? ", {} ({}) left" : ", {} ({}) too much",
+  text += translated(language, left ? ", {} ({}) left" : ", {} ({}) over",
                      {to_string(rest), share_text(rest, *verdict.available)});
   if (verdict.probability_fits)
     text += translated(language, "; probability of fitting {}",
@@ -147,7 +147,7 @@ std::string totals_sentence(const Estimate& estimate, Language language) {
   std::string text = translated(language, "device {}", {to_string(totals.device_peak)});
   const std::string level = fmt::format("{:.0f}", 100 * totals.interval);
   if (totals.device_high_on_gpu) {
-    text += translated(language, " ({} %: {} to all of the GPU's {}; to {} if it had more)",
+    text += translated(language, " ({} %: {} to {}, the whole GPU; up to {} on a larger GPU)",
                        {level, to_string(totals.device_low), to_string(*totals.device_high_on_gpu),
                         to_string(totals.device_high)});
   } else if (totals.device_high > totals.device_low) {
@@ -175,12 +175,15 @@ std::string calibration_sentence(const CalibrationNote& note, Language language)
     case CalibrationStatus::kNone: break;
   }
   return translated(language,
-                    "none for this GPU; using published figures of the current PyTorch "
-                    "(memfathom calibrate --framework pytorch measures yours)");
+                    "none for this GPU; using published figures for the current PyTorch (run "
+                    "memfathom calibrate --framework pytorch to measure yours)");
 }
 
 std::string component_name(const ComponentLine& line, Language language) {
   std::string name = translated(language, to_string(line.component));
+  // Tensors of PyTorch's allocator and NCCL's memory outside it have a line each.
+  if (line.component == Component::kCommunication)
+    name += line.source == Source::kExact ? " (PyTorch)" : " (NCCL)";
   if (!line.module.empty()) name += " (" + line.module + ")";
   if (!line.coefficient.empty() && line.coefficient != to_string(line.component))
     name += ": " + line.coefficient;

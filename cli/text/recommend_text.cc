@@ -71,9 +71,7 @@ std::string largest_text(const Recommendation& recommendation, const Context& co
 // Whether the unchanged job fits; if only its upper bound does not, explains why.
 std::string verdict_words(const Recommendation& recommendation, Language language) {
   if (recommendation.base.verdict.status == VerdictStatus::kUndecided)
-    return translated(
-        language,
-        "whether it fits is undecided, because keys that may change the memory were not read");
+    return translated(language, "undecided, because settings that may affect memory were not read");
   if (recommendation.fits) return translated(language, "it fits");
   const Totals& totals = recommendation.base.totals;
   if (totals.device_peak > *recommendation.available)
@@ -81,7 +79,7 @@ std::string verdict_words(const Recommendation& recommendation, Language languag
   const std::optional<double>& probability = recommendation.base.verdict.probability_fits;
   return translated(language, "it may not fit: the interval reaches {}",
                     {to_string(totals.high_to_fit())}) +
-         (probability ? translated(language, ", the probability of fitting is {}",
+         (probability ? translated(language, "; probability of fitting {}",
                                    {probability_text(*probability)})
                       : std::string());
 }
@@ -97,7 +95,7 @@ std::string base_text(const Recommendation& recommendation, const JobInput& inpu
                       "; no target given: add --gpu rtx-4090 or --gpu-memory 24 to see what fits") +
            "\n";
   return text +
-         translated(language, ", and {} of {} may be used: {}",
+         translated(language, "; {} of {} is available: {}",
                     {to_string(*recommendation.available),
                      to_string(*recommendation.base.verdict.capacity),
                      verdict_words(recommendation, language)}) +
@@ -114,10 +112,10 @@ std::string configurations_text(const Recommendation& recommendation, const JobI
         fmt::format("{} ({})", translated(context.language, configuration.name),
                     translated(context.language, configuration.aim));
     if (before != nullptr && to_yaml(configuration.patch) == to_yaml(before->patch)) {
-      text +=
-          heading(title.c_str(), context) +
-          translated(context.language, "  as {}", {translated(context.language, before->name)}) +
-          "\n";
+      text += heading(title.c_str(), context) +
+              translated(context.language, "  same as {}",
+                         {translated(context.language, before->name)}) +
+              "\n";
     } else {
       text += configuration_text(configuration, title, input, context);
     }
@@ -187,7 +185,7 @@ std::string configuration_text(const Configuration& configuration, const std::st
       {time_text(configuration.time_factor), translated(language, configuration.time_basis)});
   if (!configuration.trains_the_same) {
     text += translated(language, input.job.training.mode == Mode::kTrain
-                                     ? "; this is different training"
+                                     ? "; changes the training"
                                      : "; the answers differ a little");
   }
   text += markdown ? "\n\n" : "\n";
@@ -202,8 +200,8 @@ std::string suggestions_text(const std::vector<Suggestion>& suggestions, bool is
                {"kind"},
                {"change"},
                {"saves", Align::kRight},
-               {"then", Align::kRight},
-               {"enough"},
+               {"peak after", Align::kRight},
+               {"fits"},
                {"time", Align::kRight},
                {"costs"}});
   int number = 0;
@@ -232,7 +230,7 @@ std::string recommendation_text(const Recommendation& recommendation,
   std::string text = gpu != nullptr ? gpu_text(*gpu, context) : "";
   text += base_text(recommendation, input, context.language);
   if (!recommendation.suggestions.empty())
-    text += heading("changes, what costs least first", context) +
+    text += heading("changes, cheapest first", context) +
             suggestions_text(recommendation.suggestions, input.is_open(), context);
   if (!recommendation.largest.empty()) text += "\n" + largest_text(recommendation, context);
   if (!recommendation.frontier.empty())

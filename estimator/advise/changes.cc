@@ -112,9 +112,9 @@ void add_training(const Node& document, const Job& job, bool fourier,
   const TrainingSpec& training = job.training;
   if (training.settings.checkpointing == Checkpointing::kNone) {
     changes.push_back({"checkpointing", "gradient_checkpointing none -> full",
-                       "every block's forward pass runs twice: about a third more time",
-                       ChangeGroup::kCheckpointing, ChangeKind::kCheckpointing, 0,
-                       one("training.gradient_checkpointing", Node::string("full"))});
+                       "every block's forward pass runs twice", ChangeGroup::kCheckpointing,
+                       ChangeKind::kCheckpointing, 0,
+                       one("training.gradient_checkpointing", Node::string("full")), true});
   }
   if (!training.settings.fused_loss) {
     changes.push_back({"fused-loss", "fused_loss false -> true",
@@ -129,7 +129,7 @@ void add_training(const Node& document, const Job& job, bool fourier,
          one("training.optimizer", Node::string("adamw-8bit"))});
     changes.push_back(
         {"adafactor", fmt::format("optimizer {} -> adafactor", optimizer_text(document)),
-         "a different optimizer: its schedule must be tuned again", ChangeGroup::kOptimizer,
+         "a different optimizer; retune the learning-rate schedule", ChangeGroup::kOptimizer,
          ChangeKind::kDifferent, 6, one("training.optimizer", Node::string("adafactor"))});
   }
   add_evaluation(training, changes);
@@ -140,9 +140,9 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   const ParallelSpec& parallel = job.parallel;
   if (parallel.num_gpus < 2 || parallel.fsdp != Fsdp::kNone) return;
   static constexpr std::array<const char*, 3> kCosts{
-      "optimizer states are spread over the GPUs; one more gather of the weights per step",
-      "gradients are spread too; about the traffic of plain data parallelism",
-      "weights are gathered layer by layer: 50 % more traffic"};
+      "shards optimizer states across the GPUs; one extra all-gather of the weights per step",
+      "also shards gradients; about the traffic of plain data parallelism",
+      "all-gathers weights layer by layer; 50 % more traffic"};
   for (int stage = parallel.zero_stage + 1; stage <= 3; ++stage) {
     changes.push_back({fmt::format("zero{}", stage),
                        fmt::format("zero_stage {} -> {}", parallel.zero_stage, stage),
@@ -152,7 +152,7 @@ void add_sharding(const Job& job, std::vector<SingleChange>& changes) {
   }
   if (parallel.zero_stage == 0) {
     changes.push_back({"fsdp", "fsdp none -> full",
-                       "weights are gathered layer by layer: 50 % more traffic",
+                       "all-gathers weights layer by layer; 50 % more traffic",
                        ChangeGroup::kSharding, ChangeKind::kSharding, 4,
                        one("parallel.fsdp", Node::string("full"))});
   }
@@ -166,14 +166,15 @@ void add_hosted_training(const Job& job, std::vector<SingleChange>& changes) {
     return;
   changes.push_back({"zero3-offload",
                      "ZeRO-3 with weights and optimizer on the host",
-                     "weights are copied for every use and the step runs on the host: much slower; "
-                     "needs DeepSpeed",
+                     "weights are copied to the GPU for every use and the optimizer step runs on "
+                     "the CPU; needs DeepSpeed",
                      ChangeGroup::kSharding,
                      ChangeKind::kOffload,
                      2,
                      {{"parallel.zero_stage", Node::integer(3)},
                       {"parallel.offload.parameters", Node::string("cpu")},
-                      {"parallel.offload.optimizer", Node::string("cpu")}}});
+                      {"parallel.offload.optimizer", Node::string("cpu")}},
+                     true});
 }
 
 // Where the optimizer may go to the host: DeepSpeed has a ZeRO stage then, and FSDP takes the
@@ -211,9 +212,9 @@ void add_offload(const Job& job, std::vector<SingleChange>& changes) {
       changes.push_back({"offload-optimizer",
                          whole ? "offload of weights and optimizer none -> cpu"
                                : "offload of optimizer none -> cpu",
-                         "the step runs on the host: slower, and host memory instead",
+                         "the optimizer step runs on the CPU and uses host memory",
                          ChangeGroup::kOffloadOptimizer, ChangeKind::kOffloadOptimizer, 0,
-                         std::move(*patch)});
+                         std::move(*patch), true});
     }
     if (!job.parallel.offload_activations)
       changes.push_back({"offload-activations", "offload of activations none -> cpu",
@@ -251,6 +252,11 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
 
 }  // namespace
 
+std::string SingleChange::costs_at(double time_factor) const {
+  constexpr double kShownAsSlower = 1.005;  // "x1.01"
+  return may_be_slower && time_factor >= kShownAsSlower ? costs + "; slower" : costs;
+}
+
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job) {
   std::vector<SingleChange> changes;
   if (job.allocator.backend == Backend::kCaching &&
@@ -258,8 +264,8 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
     const std::string& now = job.allocator.options;
     changes.push_back(
         {"expandable", "expandable_segments off -> on",
-         "only an environment variable (PYTORCH_CUDA_ALLOC_CONF)", ChangeGroup::kAllocator,
-         ChangeKind::kFree, 0,
+         "set an environment variable (PYTORCH_CUDA_ALLOC_CONF); no other change",
+         ChangeGroup::kAllocator, ChangeKind::kFree, 0,
          one("allocator.options", Node::string(now.empty() ? "expandable_segments:True"
                                                            : now + ",expandable_segments:True"))});
   }
@@ -279,13 +285,13 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
     add_sharding(job, changes);
     add_hosted_training(job, changes);
   } else if (job.training.quantization == Quantization::kNone) {
-    changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits; slower",
+    changes.push_back({"int8", "quantization none -> int8", "weights in 8 bits",
                        ChangeGroup::kTrainable, ChangeKind::kFewerBits, 0,
-                       one("training.quantization", Node::string("int8"))});
+                       one("training.quantization", Node::string("int8")), true});
     changes.push_back({"nf4", "quantization none -> nf4",
                        "weights in 4 bits; a little less accurate", ChangeGroup::kTrainable,
-                       ChangeKind::kFewerBits, 1,
-                       one("training.quantization", Node::string("nf4"))});
+                       ChangeKind::kFewerBits, 1, one("training.quantization", Node::string("nf4")),
+                       true});
   }
   add_offload(job, changes);
   add_frozen_modules(document, job, changes);

@@ -74,6 +74,10 @@ struct SingleChange {
   ChangeKind kind = ChangeKind::kFree;
   int order = 0;  // among those of its kind, the one to try first has the least
   Patch patch;
+  bool may_be_slower = false;  // costs_at() says so where the time factor does
+
+  // `costs`, and whether it is slower with this time factor.
+  std::string costs_at(double time_factor) const;
 };
 
 // The order in which changes are tried.

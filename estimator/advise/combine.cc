@@ -131,7 +131,7 @@ SingleChange smaller_extent(const Extent& extent, std::int64_t value, bool train
   const bool batch = extent.name == "batch_size";
   return {batch ? "batch" : extent.name,
           fmt::format("{} {} -> {}", extent.name, extent.text(extent.now), extent.text(value)),
-          !batch   ? "the model sees less of each sample"
+          !batch   ? "each sample is truncated or downscaled"
           : trains ? "fewer samples per step: gradients are noisier"
                    : "more, smaller passes for the same samples",
           batch ? ChangeGroup::kBatch : ChangeGroup::kExtent,
@@ -211,7 +211,7 @@ SingleChange accumulated_batch(const Job& job, std::int64_t size) {
   return {"accumulation",
           fmt::format("batch_size {} -> {}, gradient_accumulation_steps {} -> {}",
                       training.batch_size, size, training.accumulation_steps, steps),
-          fmt::format("the effective batch of {} is kept; more, smaller passes take longer",
+          fmt::format("keeps the effective batch size of {}; more and smaller passes",
                       effective * data_parallel_size(job.parallel)),
           ChangeGroup::kBatch,
           ChangeKind::kBatch,
@@ -292,7 +292,7 @@ Combination with_largest_batch(EstimateCache& answers, const Job& job, Combinati
   if (size <= answers.variant(combination.patch).training.batch_size) return combination;
   SingleChange batch = smaller_extent(extent, size, trains);
   batch.kind = ChangeKind::kBatch;
-  batch.costs = "the batch as large as fits";
+  batch.costs = "the largest batch that fits";
   if (steps != training.accumulation_steps) {
     batch.patch.push_back({"training.gradient_accumulation_steps", Node::integer(steps)});
     batch.change +=

@@ -109,11 +109,11 @@ GpuSpeed gpu_speed(const Job& job) {
 
 std::string GpuSpeed::sentence() const {
   return fmt::format(
-      "times are computed, not measured: 16-bit products at {:.0f} TFLOP/s ({:.0f} % of the data "
-      "sheet of {}{}), {:.0f} GB/s of GPU memory, {:.0f} GB/s to other GPUs, {:.0f} GB/s to the "
-      "host, {:.0f} GB/s of host memory",
+      "computed, not measured, from 16-bit products at {:.0f} TFLOP/s ({:.0f} % of the data sheet "
+      "of {}{}), {:.0f} GB/s of GPU memory, {:.0f} GB/s to other GPUs, {:.0f} GB/s to the host, "
+      "{:.0f} GB/s of host memory",
       flops_16_bit / kTera, 100 * kComputeShare, name,
-      is_stand_in ? ", which stands in for a target without one" : "", memory / kGiga,
+      is_stand_in ? ", used because the target has no data sheet" : "", memory / kGiga,
       gpu_link / kGiga, host_link / kGiga, host_memory / kGiga);
 }
 

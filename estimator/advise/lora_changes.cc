@@ -37,7 +37,7 @@ void add_smaller(const std::string& key, const char* what, std::int64_t rank,
   if (smaller >= rank) return;
   changes.push_back({"rank",
                      fmt::format("{} {} -> {}", what, rank, smaller),
-                     "smaller adapters learn less",
+                     "less adapter capacity",
                      ChangeGroup::kRank,
                      ChangeKind::kDifferent,
                      2,
@@ -91,9 +91,9 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
          training.lora
              ? "quantization none -> nf4"
              : fmt::format("full training -> LoRA of rank {} over 4-bit weights", kDefaultLoraRank),
-         "frozen weights in 4 bits; slower steps, a little less accurate", ChangeGroup::kTrainable,
-         ChangeKind::kDifferent, 4,
-         joined({{"training.quantization", Node::string("nf4")}}, lora)});
+         "frozen weights in 4 bits; a little less accurate", ChangeGroup::kTrainable,
+         ChangeKind::kDifferent, 4, joined({{"training.quantization", Node::string("nf4")}}, lora),
+         true});
   }
   if (training.lora) add_smaller("training.lora.rank", "LoRA rank", training.lora->rank, changes);
   for (std::size_t i = 0; modules != nullptr && i < modules->items().size(); ++i) {

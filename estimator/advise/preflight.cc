@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "estimator/parallel/strategy.h"
 
 namespace memfathom {
 namespace {
+
+std::string plural(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string joined_words(const std::vector<std::string>& words) {
   std::string text;
@@ -18,9 +24,8 @@ PreflightItem memory(const Recommendation& recommendation) {
   const bool only_likely = !recommendation.fits && totals.device_peak <= *recommendation.available;
   return {
       "memory", recommendation.fits,
-      fmt::format("the job's {}{} fit into {}, the free memory minus the margin",
-                  to_string(totals.device_peak),
-                  only_likely ? ", which may become " + to_string(totals.high_to_fit()) + "," : "",
+      fmt::format("{}{} fits in {} (free memory minus the margin)", to_string(totals.device_peak),
+                  only_likely ? ", up to " + to_string(totals.high_to_fit()) + "," : "",
                   to_string(*recommendation.available))};
 }
 
@@ -28,11 +33,10 @@ PreflightItem other_processes(const Verdict& verdict,
                               const std::optional<std::vector<std::string>>& others) {
   const Bytes used = verdict.used_by_others;
   if (used.count() == 0) {
-    return {
-        "others", others.has_value(),
-        others
-            ? "no other process uses the GPU"
-            : "other processes on the GPU were not looked for: memfathom status, or --device-id"};
+    return {"others", others.has_value(),
+            others ? "no other process uses the GPU"
+                   : "other processes on the GPU were not checked; run memfathom status or pass "
+                     "--device-id"};
   }
   return {
       "others", false,
@@ -44,17 +48,19 @@ PreflightItem batch(const Job& job, const Recommendation& recommendation) {
   const LargestExtent& extent = recommendation.largest.front();
   const std::int64_t now = job.training.batch_size;
   if (!extent.largest)
-    return {"batch", false, fmt::format("a batch of {}: not even one sample fits", now)};
+    return {"batch", false, fmt::format("batch size {}: not even one sample fits", now)};
   return {"batch", now <= *extent.largest,
-          fmt::format("a batch of {}; the largest that fits is {}", now, *extent.largest)};
+          fmt::format("batch size {}; the largest that fits is {}", now, *extent.largest)};
 }
 
 PreflightItem accumulation(const Job& job) {
   const std::int64_t gpus = data_parallel_size(job.parallel);
   return {"accumulation", true,
-          fmt::format("an effective batch of {}: {} per GPU x {} accumulation steps x {} GPUs",
+          fmt::format("effective batch size {}: {} per GPU x {} x {}",
                       job.training.batch_size * job.training.accumulation_steps * gpus,
-                      job.training.batch_size, job.training.accumulation_steps, gpus)};
+                      job.training.batch_size,
+                      plural(job.training.accumulation_steps, "accumulation step"),
+                      plural(gpus, "GPU"))};
 }
 
 PreflightItem precision(const Job& job) {
@@ -85,10 +91,10 @@ std::optional<PreflightItem> frozen(const Node& document, const Estimate& estima
 
 PreflightItem calibration(const Estimate& estimate) {
   const bool own = estimate.calibration.status == CalibrationStatus::kCalibrated;
-  return {"calibration", own,
-          own ? "the GPU was calibrated here"
-              : "the GPU was not calibrated here: memfathom calibrate --framework pytorch, once "
-                "per GPU"};
+  return {
+      "calibration", own,
+      own ? "the GPU was calibrated here"
+          : "this GPU is not calibrated; run memfathom calibrate --framework pytorch once per GPU"};
 }
 
 }  // namespace

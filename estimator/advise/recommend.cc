@@ -33,7 +33,7 @@ std::optional<Suggestion> suggestion_of(EstimateCache& answers, const SingleChan
   const TimeCost time = time_cost(answers, change.patch);
   return Suggestion{change.name,
                     change.change,
-                    change.costs,
+                    change.costs_at(time.factor),
                     saves,
                     estimate->totals.device_peak,
                     limit && limit->holds(*estimate),
@@ -164,7 +164,7 @@ Recommendation recommend(const Node& document, const EstimateFunction& answer,
     if (found)
       result.configurations.push_back(configuration(answers, job, *found, name, aim, whole));
   };
-  add(conservative, "conservative", "a fifth of the memory stays free");
+  add(conservative, "conservative", "leaves a fifth of the memory free");
   add(balanced, "balanced", kBalanced);
   add(maximal, "maximal", "the largest batch that fits with them");
   add(same, "same-training", "the cheapest changes that fit and train the same");

@@ -79,24 +79,24 @@ DefaultSpread::DefaultSpread(const DryRun& run, const Calibration* calibration, 
       deviations_(outside_deviations(calibration)) {
   const double replayed = static_cast<double>(run.reserved_peak.count()) / kNormalQuantile90;
   add_part("replay", shares.below * replayed, shares.above * replayed,
-           "what scripts hold, load and fragment beyond the replay, as in published runs");
+           "memory that real scripts use beyond the replay (references, loading, fragmentation), "
+           "from published runs");
   const double constants = std::sqrt(variance_of_constants(run, calibration));
   add_part("constants", constants, constants,
            "the constants of this GPU and stack are not measured");
   const auto unsure = static_cast<double>(run.reserved_uncertainty.count());
-  add_part("workspaces", unsure, unsure, "two replays with other cuDNN workspaces differ");
+  add_part("workspaces", unsure, unsure, "two replays with different cuDNN workspaces disagree");
   if (run.lengths_unspecified && lengths_may_vary) {
     add_part("lengths", 0, kShareOfLengths * replayed,
-             "how long the sequences are is unspecified: where lengths vary, more is reserved");
+             "sequence lengths are unspecified; if they vary, more is reserved");
   }
   if (deviations_.size() > 1) {
     const auto count = static_cast<double>(deviations_.size());
     const auto at = [&](double share) {
       return deviations_[static_cast<std::size_t>(share * (count - 1))];
     };
-    parts_.push_back(
-        {"outside", clamped_bytes(-at(0.05)), clamped_bytes(at(0.95)),
-         "what processes were reported to hold outside the allocator on such a stack"});
+    parts_.push_back({"outside", clamped_bytes(-at(0.05)), clamped_bytes(at(0.95)),
+                      "spread of the memory reported outside the allocator on comparable stacks"});
   }
 }
 

@@ -93,12 +93,12 @@ std::string parameters_text(const Facts& f, Bytes bytes) {
       f.run.parameter_count - (f.training().lora ? f.run.trainable_count : 0);
   std::string text =
       per_parameter(bytes, count, bytes_of(f.training().precision.parameters), "parameters");
-  if (f.training().quantization != Quantization::kNone) text += "; matrices are quantised";
+  if (f.training().quantization != Quantization::kNone) text += "; matrices are quantized";
   return text + sharing(f.job.parallel);
 }
 
 std::string gradients_text(const Facts& f, Bytes bytes) {
-  return fmt::format("{:.2f} B for each of the {} parameters that learn, in the {} phase{}",
+  return fmt::format("{:.2f} B for each of {} trainable parameters, in the {} phase{}",
                      ratio(bytes, f.run.trainable_count), grouped(f.run.trainable_count),
                      f.peak_phase, sharing(f.job.parallel));
 }
@@ -122,10 +122,10 @@ std::string_view states_of(OptimizerName name) {
 std::string optimizer_text(const Facts& f, Bytes bytes) {
   const OptimizerOptions optimizer = f.training().optimizer_options();
   std::string text =
-      fmt::format("{}: {}, {:.2f} B for each of the {} parameters that learn",
-                  enum_name(optimizer.form), states_of(optimizer.name),
-                  ratio(bytes, f.run.trainable_count), grouped(f.run.trainable_count));
-  if (optimizer.master_weights) text += ", fp32 copies of them among it";
+      fmt::format("{}: {}, {:.2f} B for each of {} trainable parameters", enum_name(optimizer.form),
+                  states_of(optimizer.name), ratio(bytes, f.run.trainable_count),
+                  grouped(f.run.trainable_count));
+  if (optimizer.master_weights) text += ", including their fp32 copies";
   return text + sharing(f.job.parallel);
 }
 
@@ -144,17 +144,22 @@ std::string activations_text(const Facts& f, Bytes bytes) {
     text = fmt::format("{} x {}", plural(training.batch_size, "sample"),
                        to_string(Bytes{bytes.count() / training.batch_size}));
   }
-  text += training.mode == Mode::kTrain ? ": what autograd keeps for backward" : ": what is alive";
+  text += training.mode == Mode::kTrain ? ": saved by autograd for backward"
+                                        : ": tensors alive at the peak";
   switch (training.settings.checkpointing) {
     case Checkpointing::kNone: break;
     case Checkpointing::kFull:
-      text += "; checkpointing keeps the blocks' inputs, and one block is run again at a time";
+      text +=
+          "; with checkpointing, the inputs of the blocks and the activations of the one block "
+          "being recomputed";
       break;
     case Checkpointing::kSelective:
-      text += "; of checkpointed blocks attention's and every second product's results are kept";
+      text +=
+          "; in checkpointed blocks, the results of attention and of every second matrix product "
+          "are saved";
       break;
   }
-  if (training.precision.autocast) text += "; autocast's copies of the weights are among them";
+  if (training.precision.autocast) text += "; including autocast's copies of the weights";
   return text;
 }
 
@@ -163,8 +168,8 @@ std::string logits_text(const Facts& f, Bytes bytes) {
       f.tokens > 0 && f.vocabulary > 0 && bytes.count() >= f.tokens * f.vocabulary;
   if (!has_logits) return "the output, the loss and their gradients";
   return fmt::format(
-      "{} tokens x {} words x {:.1f} B: logits in 16 or 32 bit, their logarithms "
-      "and gradients, as many as are alive",
+      "{} tokens x {} vocabulary entries x {:.1f} B: the logits, log-probabilities and gradients "
+      "alive at the peak, in 16 or 32 bits",
       grouped(f.tokens), grouped(f.vocabulary), ratio(bytes, f.tokens * f.vocabulary));
 }
 
@@ -183,7 +188,7 @@ std::string slack_text(const Facts& f, Bytes) {
       "20 MiB, and free blocks between live ones",
       to_string(totals.reserved_peak), to_string(totals.allocated_peak));
   if (f.run.retries > 0)
-    text += fmt::format("; the cache was given back {}", plural(f.run.retries, "time"));
+    text += fmt::format("; the allocator released its cache {}", plural(f.run.retries, "time"));
   return text;
 }
 
@@ -202,11 +207,13 @@ std::string coefficient_text(const Facts& f, const ComponentLine& line) {
   return text + fmt::format("; a documented default, {} does not have it", f.calibration->name);
 }
 
-std::string communication_text(const Facts& f, Bytes) {
+std::string communication_text(const Facts& f, Source source) {
+  if (source == Source::kExact)
+    return "buckets of gradients and gathered parameters, in PyTorch's allocator";
   const ParallelSpec& p = f.job.parallel;
   return fmt::format(
-      "NCCL's buffers outside the allocator, one communicator each for data "
-      "({} GPUs), tensor ({}) and pipeline ({}) parallelism that has more than one",
+      "NCCL's buffers outside the allocator: one communicator each for data ({} GPUs), tensor ({}) "
+      "and pipeline ({}) parallelism, where it has more than one GPU",
       p.num_gpus / std::max<std::int64_t>(1, p.tensor * p.pipeline), p.tensor, p.pipeline);
 }
 
@@ -214,7 +221,7 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
   if (!line.coefficient.empty()) return coefficient_text(f, line);
   switch (line.component) {
     case Component::kParameters: return parameters_text(f, line.bytes);
-    case Component::kBuffers: return "tensors of the model that do not learn: statistics, tables";
+    case Component::kBuffers: return "the model's buffers: running statistics, lookup tables";
     case Component::kGradients: return gradients_text(f, line.bytes);
     case Component::kOptimizerState: return optimizer_text(f, line.bytes);
     case Component::kActivations: return activations_text(f, line.bytes);
@@ -224,8 +231,7 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
           f.peak_phase);
     case Component::kLogitsLoss: return logits_text(f, line.bytes);
     case Component::kInputs:
-      return fmt::format("the batch: {} and what they are compared with",
-                         plural(f.training().batch_size, "sample"));
+      return fmt::format("the batch: {} with targets", plural(f.training().batch_size, "sample"));
     case Component::kKvCache: return cache_text(f, line.bytes);
     case Component::kAdapterParameters:
       return f.training().lora
@@ -234,14 +240,14 @@ std::string text_of(const Facts& f, const ComponentLine& line) {
                                grouped(f.run.trainable_count))
                  : "adapters after the blocks";
     case Component::kWorkspaceCublas:
-      return "one workspace for each thread and stream that multiplies matrices, kept for good "
-             "before PyTorch 2.15 and for the call from 2.15 on; its size follows from PyTorch's "
-             "version and the GPU";
+      return "one cuBLAS workspace per handle and stream; kept until exit before PyTorch 2.15, "
+             "released after each call from 2.15 on; its size depends on the PyTorch version and "
+             "the GPU";
     case Component::kWorkspaceCudnn:
-      return "what the plan that cuDNN picks for the convolution at the peak asks for";
+      return "the workspace of the execution plan that cuDNN picks for the convolution at the peak";
     case Component::kWorkspaceCufft: return "the work area of the transform at the peak";
     case Component::kAllocatorSlack: return slack_text(f, line.bytes);
-    case Component::kCommunication: return communication_text(f, line.bytes);
+    case Component::kCommunication: return communication_text(f, line.source);
     case Component::kContext:
     case Component::kFramework:
     case Component::kUnaccounted: break;
@@ -258,23 +264,22 @@ void add_causes(const Facts& f, std::vector<Explanation>& list) {
     return total;
   };
   if (bytes_of_component(Component::kAllocatorSlack).count() > 0) {
-    list.push_back({"reserved", "",
-                    "reserved memory need not grow evenly with the job: free blocks are reused by "
-                    "best fit, so a slightly larger tensor may find no block that a smaller one "
-                    "found, or the other way round; expandable_segments:True avoids most of it"});
-  }
-  if (f.run.asks_cudnn && f.job.allocator.backend == Backend::kCaching) {
-    list.push_back(
-        {"device", "",
-         "the device total need not grow evenly with the batch: cuDNN picks another plan "
-         "for another shape, and its workspace may be smaller"});
-  }
-  if (f.run.reserved_high > f.run.reserved_peak) {
     list.push_back(
         {"reserved", "",
-         fmt::format("lengths vary: with samples of the greatest length only, {} would be "
-                     "reserved; replayed random lengths reached {}",
-                     to_string(f.run.reserved_peak), to_string(f.run.reserved_high))});
+         "reserved memory may grow in steps, or even shrink: the allocator reuses free blocks by "
+         "best fit, so a slightly larger tensor may need a new segment where a smaller one reused "
+         "a block, or the other way round; expandable_segments:True avoids most of this"});
+  }
+  if (f.run.asks_cudnn && f.job.allocator.backend == Backend::kCaching) {
+    list.push_back({"device", "",
+                    "the device total may not grow smoothly with the batch size: cuDNN may pick a "
+                    "plan with a smaller workspace for another shape"});
+  }
+  if (f.run.reserved_high > f.run.reserved_peak) {
+    list.push_back({"reserved", "",
+                    fmt::format("varying lengths: {} is reserved if every sample has the maximum "
+                                "length; a replay of random lengths reached {}",
+                                to_string(f.run.reserved_peak), to_string(f.run.reserved_high))});
   }
 }
 

@@ -272,14 +272,14 @@ bool set_diffusion_modules(CommandReading& reading) {
   for (const char* key : {"mixed_precision", "max_sequence_length", "cache_latents",
                           "pretrained_vae_model_name_or_path", "caption_column"})
     reading.flags.tree.erase(key);
-  reading.assume(fmt::format(
-      "{}: {} is taken to have the shapes of {}; what lies beside the denoiser, and in which type, "
-      "is as {} of diffusers has it",
-      reading.file, model,
-      *pipeline == Pipeline::kFlux                ? "Flux.1"
-      : *pipeline == Pipeline::kStableDiffusionXl ? "Stable Diffusion XL"
-                                                  : "Stable Diffusion 1.5",
-      script->name));
+  reading.assume(
+      fmt::format("{}: assuming that {} has the shapes of {}; the other models on the GPU and "
+                  "their types are those of diffusers' {}",
+                  reading.file, model,
+                  *pipeline == Pipeline::kFlux                ? "Flux.1"
+                  : *pipeline == Pipeline::kStableDiffusionXl ? "Stable Diffusion XL"
+                                                              : "Stable Diffusion 1.5",
+                  script->name));
   note_validation(*script, reading);
   return true;
 }

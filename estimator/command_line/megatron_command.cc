@@ -117,11 +117,10 @@ void set_precision(CommandReading& reading) {
   reading.parsed.set("training.optimizer.name",
                      Node::string(reading.text("optimizer") == "sgd" ? "sgd" : "adamw"));
   reading.parsed.set("training.optimizer.master_weights", Node::boolean(true));
-  reading.leave_open(
-      bf16 ? "bf16" : "fp16", "precision",
-      fmt::format("{}: Megatron's contiguous buffers of fp32 gradients; gradients of "
-                  "the weights' type are counted, beside fp32 master weights",
-                  reading.file));
+  reading.leave_open(bf16 ? "bf16" : "fp16", "precision",
+                     fmt::format("{}: Megatron's contiguous fp32 gradient buffers; counted as "
+                                 "gradients in the weights' type plus fp32 master weights",
+                                 reading.file));
 }
 
 void set_recomputation(CommandReading& reading) {

@@ -169,7 +169,7 @@ void leave_unread_adapters_open(CommandReading& reading) {
   const std::string named = kind.empty() ? flag : reading.launch.program;
   reading.leave_open(
       named, "adapters",
-      fmt::format("{}: {} asks for adapters of which no size was read; full training is counted",
+      fmt::format("{}: {} asks for adapters, but their rank was not read; counted as full training",
                   reading.file, named));
 }
 

@@ -176,8 +176,8 @@ void read_diffusion_command(CommandReading& reading) {
   if (is_whole) reading.flags.tree.erase("pretrained_model_name_or_path");
   if (names(reading, "controlnet"))
     reading.leave_open("controlnet", "memory",
-                       fmt::format("{}: a ControlNet is trained beside the frozen denoiser; the "
-                                   "denoiser is counted as trained",
+                       fmt::format("{}: a ControlNet is trained in addition to the frozen "
+                                   "denoiser; the denoiser is counted as trained",
                                    reading.file));
   read_as(FileFormat::kTrainYaml, reading);
   std::error_code ignored;

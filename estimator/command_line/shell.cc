@@ -303,7 +303,7 @@ ShellScript read_shell(std::string_view text, const std::string& file, const She
                                                file, text.size(), limits.max_text_bytes));
   if (text.find('\0') != std::string_view::npos)
     throw Error(ErrorKind::kInput,
-                fmt::format("{}: it contains NUL bytes and is no shell script", file));
+                fmt::format("{}: it contains NUL bytes, so it is not a shell script", file));
   return ShellReader(without_marks(text), file, limits).run();
 }
 

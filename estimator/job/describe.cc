@@ -192,9 +192,9 @@ std::string unspecified_settings(const Node& document, const Job& job,
   const ModelSettings& settings = training.settings;
   const bool sized = settings.sequence_length > 0 || settings.image_height > 0;
   if (!sized && job.model.layers() == nullptr && job.model.modules() == nullptr)
-    add("sizes", "samples of the model's own size");
+    add("sizes", "the model's default input size");
   if (!unsaid.empty())
-    words.push_back(fmt::format("{} (the job does not say)", fmt::join(unsaid, ", ")));
+    words.push_back(fmt::format("{} (not set in the job)", fmt::join(unsaid, ", ")));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

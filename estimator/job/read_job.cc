@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "core/architecture.h"
+#include "core/bytes.h"
+#include "core/error.h"
 
 namespace memfathom {
 namespace {
@@ -116,6 +118,14 @@ int read_architecture(const Node& node, const TargetSpec& target) {
   return capability;
 }
 
+Bytes margin_size(const Node& node) {
+  try {
+    return parse_bytes(node.as_string());
+  } catch (const Error&) {
+    node.refuse("it must be a size such as 2GiB, or a fraction of the capacity such as 0.1");
+  }
+}
+
 void read_target(const Node& node, TargetSpec& target) {
   node.check_keys({"gpu", "memory", "architecture", "device", "used_by_others", "host_memory",
                    "margin", "calibration", "stack"});
@@ -130,7 +140,7 @@ void read_target(const Node& node, TargetSpec& target) {
     if (n->is_number()) {
       target.margin_fraction = n->as_number(0, 1);
     } else {
-      target.margin_bytes = n->as_bytes();
+      target.margin_bytes = margin_size(*n);
     }
   }
   if (const Node* n = node.find("calibration"); n != nullptr && !n->is_null())

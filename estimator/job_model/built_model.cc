@@ -132,7 +132,7 @@ BuiltModel build_modules(Session& session, const Job& job, const BuildOverrides&
     if (part.no_grad && part.trainable) {
       if (module.train)
         module.source.at("no_grad").refuse(
-            "a module that runs without gradients cannot learn; give it train: frozen");
+            "a module that runs without gradients cannot be trained; set train: frozen");
       for (const NamedTensor& parameter : built.builders.back()->parameters())
         Tensor(parameter.tensor).set_requires_grad(false);
       part.trainable = false;

@@ -23,8 +23,8 @@ void note_benchmark(const Job& job, std::vector<std::string>& assumptions) {
   if (!is_layer_benchmark(job)) return;
   if (!job.training.retain_graph) {
     assumptions.emplace_back(
-        "the input wants a gradient and nothing learns: read as a benchmark of layers, whose "
-        "backward keeps the graph; training.retain_graph: false frees it");
+        "the input requires a gradient and nothing is trainable: treated as a layer benchmark that "
+        "keeps the graph after backward; set training.retain_graph: false to free it");
   }
   if (is_norm_only_benchmark(job)) {
     assumptions.emplace_back("norms alone: their weights are fp32, as modules are made");

@@ -47,9 +47,9 @@ Tensor ModuleSet::loss(Tensor* output) {
     outputs_.push_back(part.network->forward());
   }
   if (!total)
-    throw Error(
-        ErrorKind::kInput,
-        "no module of model.modules learns; give one of them train: full, lora, adapter or last");
+    throw Error(ErrorKind::kInput,
+                "no module in model.modules is trainable; set train: full, lora, adapter or last "
+                "on at least one");
   return total;
 }
 

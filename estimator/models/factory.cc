@@ -21,13 +21,13 @@ std::unique_ptr<Network> from_config(Builder& builder, const NetworkConfig& mode
   if (type == nullptr)
     config.refuse(
         "it has no model_type (transformers) or _class_name (diffusers), so its family is unknown, "
-        "and there is no model.safetensors (or its index) beside it to take the shapes from");
+        "and there is no model.safetensors (or its index) next to it to read the shapes from");
   type->refuse(
-      "this family is not known, and there is no model.safetensors (or its index) beside the "
-      "config to take the shapes from; memfathom estimate --via torch records its step with your "
-      "transformers, diffusers or timm, memfathom capture train.py that of your script (for "
-      "`model.trace`); `memfathom models` lists what is known, and `model.layers` describes any "
-      "other");
+      "this family is not known, and there is no model.safetensors (or its index) next to the "
+      "config to read the shapes from; use `memfathom estimate --via torch` to record its step "
+      "with your transformers, diffusers or timm, `memfathom capture train.py` to record that of "
+      "your script (for `model.trace`), or describe it with `model.layers`; `memfathom models` "
+      "lists the known families");
 }
 
 }  // namespace

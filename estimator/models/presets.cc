@@ -82,11 +82,15 @@ std::string unknown_preset(std::string_view name) {
     std::erase_if(names, [&](std::string_view known) {
       return !normalized_preset(known).starts_with(start);
     });
-    meant = fmt::format("{}", fmt::join(names, " or "));
+    constexpr std::size_t kMaxNamed = 3;
+    const std::size_t others = names.size() - std::min(names.size(), kMaxNamed);
+    names.resize(names.size() - others);
+    meant = fmt::format("{}", fmt::join(names, ", "));
+    if (others > 0) meant += fmt::format(" or one of {} more", others);
   }
   return fmt::format(
       "no preset has that name{}; `memfathom models` lists them, and a folder with a config.json "
-      "serves as well",
+      "can be given instead",
       meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant));
 }
 

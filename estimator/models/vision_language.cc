@@ -32,8 +32,8 @@ void require_room(const ImageSource& images, const ModelSettings& settings) {
 std::string image_assumption(const ImageSource& images, const ModelSettings& settings,
                              bool any_size) {
   if (images.tokens() == 0)
-    return "text alone: the image tower only lies on the GPU; training.num_images says how many "
-           "images a sample shows";
+    return "text only: the vision tower is loaded but not run; set training.num_images for the "
+           "number of images per sample";
   const bool unsaid = any_size && settings.image_height == 0;
   return fmt::format("{}{} in each sample, {} of its tokens", counted(*settings.num_images),
                      unsaid ? " of 448 x 448 (training.image_size is not given)" : "",

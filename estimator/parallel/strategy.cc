@@ -104,8 +104,8 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
   }
   if (hosts_weights(job)) {
     assumptions.emplace_back(
-        "offload.parameters: what is not trained lies on the host and comes to the GPU layer by "
-        "layer, as accelerate's hooks do it; what autograd saved of it stays until its backward");
+        "offload.parameters: frozen weights stay on the host and are copied to the GPU layer by "
+        "layer, as accelerate's hooks do; copies saved by autograd stay until their backward pass");
   }
   if (job.training.mode != Mode::kTrain) {
     if (uses_zero(parallel) || uses_fsdp(parallel)) {
@@ -116,15 +116,15 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
   }
   if (uses_zero(parallel)) {
     assumptions.push_back(
-        fmt::format("DeepSpeed ZeRO-{}: parameters and adapters in the compute type, fp32 copies "
-                    "in partitions, its own fused optimizer, reduce bucket of {} elements; the "
-                    "heaviest rank is shown",
+        fmt::format("DeepSpeed ZeRO-{}: parameters and adapters in the compute type, partitioned "
+                    "fp32 copies, DeepSpeed's fused optimizer, reduce bucket of {} elements; the "
+                    "figures are those of the rank that uses most",
                     parallel.zero_stage, parallel.zero.reduce_bucket_size));
   }
   if (uses_fsdp(parallel)) {
     assumptions.push_back(fmt::format(
-        "FSDP{} wraps each repeated block and a root unit over {} GPUs; what learns and what is "
-        "frozen lie in separate flat parameters; {}, never the whole model on a GPU",
+        "FSDP{} shards each repeated block and a root unit over {} GPUs; trainable and frozen "
+        "parameters are in separate flat parameters; {}; the whole model is never on one GPU",
         parallel.fsdp_version, shard_count(parallel),
         parallel.fsdp_version == 1 ? "they come to the GPU and are broadcast block by block"
                                    : "they are made as shards"));

@@ -43,8 +43,8 @@ void freeze_named_modules(const ParsedFile& parsed, MergedJob& job) {
       refuse_other_module(entry, *modules);
     if (!index) {
       job.not_modelled.push_back(
-          fmt::format("{}: \"{}\": no module of the job is named {}; say model.modules in a job "
-                      "file beside this one (docs/from-your-script.md)",
+          fmt::format("{}: \"{}\": no module of the job is named {}; set model.modules in a job "
+                      "file next to this one (docs/from-your-script.md)",
                       parsed.file, entry.key(), name));
       job.unread.push_back({parsed.file, entry.path(), "model", ""});
       continue;

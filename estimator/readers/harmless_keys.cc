@@ -160,7 +160,7 @@ constexpr auto kLlamaFactoryGroups = std::to_array<HarmlessGroup>({
     {"inference only",
      "infer_backend sample_backend max_new_tokens predict_with_generate "
      "temperature top_p top_k num_beams"},
-    {"details of what stands under not modelled",
+    {"details of settings listed under \"not modelled\"",
      "galore_** apollo_** badam_** kt_config.** kt_** fp8_** muon_** oft_** quant_config.name"},
     {"loading", "low_cpu_mem_usage init_config upcast_layernorm model_class rope_scaling"},
     {"how FSDP wraps, loads and saves", kFsdpSectionNames},
@@ -227,7 +227,7 @@ constexpr auto kDeepSpeedGroups = std::to_array<HarmlessGroup>({
      "zero_optimization.offload_optimizer.pipeline* "
      "zero_optimization.offload_optimizer.nvme_path zero_optimization.offload_param.nvme_path "
      "zero_optimization.offload_param.max_in_cpu aio.** zero_force_ds_cpu_optimizer"},
-    {"details of what stands under not modelled", "autotuning.** data_efficiency.**"},
+    {"details of settings listed under \"not modelled\"", "autotuning.** data_efficiency.**"},
     {"order of communication",
      "zero_optimization.reduce_scatter zero_optimization.allgather_partitions "
      "zero_optimization.round_robin_gradients zero_optimization.stage3_max_reuse_distance "
@@ -330,7 +330,7 @@ constexpr auto kTorchtitanGroups = std::to_array<HarmlessGroup>({
     {"data",
      "training.dataset training.dataset_path model.tokenizer_path model.print_after_conversion "
      "validation model.norm_type"},
-    {"details of what stands under not modelled",
+    {"details of settings listed under \"not modelled\"",
      "compile float8 quantize mx parallelism.pipeline_parallel_schedule* "
      "parallelism.pipeline_parallel_microbatch* parallelism.disable_loss_parallel "
      "experimental.pipeline_parallel_* experimental.custom_* activation_checkpoint.per_op_* "
@@ -371,7 +371,7 @@ constexpr auto kMsSwiftGroups = std::to_array<HarmlessGroup>({
     {"details of Megatron's training, which is named as a whole",
      "global_batch_size moe_** sequence_parallel cross_entropy_loss_fusion recompute_** "
      "overlap_* use_distributed_optimizer train_iters *_fusion"},
-    {"details of what stands under not modelled",
+    {"details of settings listed under \"not modelled\"",
      "vllm_** num_generations max_completion_length temperature top_p top_k reward_** sleep_level "
      "offload_model offload_optimizer log_completions teacher_** num_iterations"},
 });

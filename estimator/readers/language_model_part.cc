@@ -63,8 +63,8 @@ void replace_by_language_model(Node& document, MergedJob& notes) {
   const std::string inner = text_at(*part, "model_type");
   document.assign("model.config", std::move(*part));
   notes.not_modelled.push_back(
-      fmt::format("{}: what {} has beside its language model, a {}; images count as tokens of the "
-                  "sequence, their encoder does not",
+      fmt::format("{}: only the language model of {} is modelled, a {}; images count as tokens of "
+                  "the sequence, and their encoder is not counted",
                   file, type, inner));
   notes.unread.push_back({file, "vision_config", "model", "", "", ""});
 }

@@ -240,7 +240,8 @@ void set_last_layers(const Node* count, ParsedFile& parsed) {
     parsed.set("model.train.last", Node::integer(layers));
   } else {
     withhold("freeze_trainable_layers", "model",
-             fmt::format("{}: the first {} layers learn; all are counted", parsed.file, -layers),
+             fmt::format("{}: only the first {} layers are trained; counted as if all were",
+                         parsed.file, -layers),
              parsed);
   }
 }
@@ -281,13 +282,14 @@ void read_llama_factory(ParsedFile& parsed) {
   }
   if (value_at(tree, "per_device_train_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(8));
-    parsed.assumptions.push_back(fmt::format(
-        "{} says no per_device_train_batch_size: the library's default of 8", parsed.file));
+    parsed.assumptions.push_back(
+        fmt::format("{} does not set per_device_train_batch_size; using the library's default of 8",
+                    parsed.file));
   }
   if (value_at(tree, "cutoff_len") == nullptr) {
     parsed.set("training.sequence_length", Node::integer(2048));
-    parsed.assumptions.push_back(
-        fmt::format("{} says no cutoff_len: the library's default of 2048", parsed.file));
+    parsed.assumptions.push_back(fmt::format(
+        "{} does not set cutoff_len; using the library's default of 2048", parsed.file));
   }
   // On, unless it is switched off by name.
   parsed.set("training.gradient_checkpointing",

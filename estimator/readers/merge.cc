@@ -109,8 +109,8 @@ void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
         find_named_model(parsed.base_model, huggingface_cache());
     if (!named) {
       job.assumptions.push_back(
-          fmt::format("{} names the model {}, which is no preset, no folder here and not in the "
-                      "local Hugging Face cache; give it with --model",
+          fmt::format("{} names the model {}, which is neither a preset nor a local folder nor in "
+                      "the local Hugging Face cache; pass it with --model",
                       parsed.file, parsed.base_model));
       continue;
     }
@@ -271,10 +271,9 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
     if (!is_guessed && !is_named_decoder(document, config)) return;
     document.assign("training.precision", Node::string("bfloat16"));
     notes.assumptions.emplace_back(
-        "the model's config.json is not here, and no precision is said: its weights are taken to "
-        "be stored in bfloat16, as those of most language models are, and loaded and trained so, "
-        "as by transformers 5; a script that loads them in float32, as older versions do, is "
-        "--precision fp32");
+        "the model's config.json is not available and no precision is set: assuming bfloat16 "
+        "weights, as most language models have, loaded and trained as such, as transformers 5 "
+        "does. If your script loads them in float32, as older versions do, pass --precision fp32");
     return;
   }
   const std::string compute = precision->as_string();

@@ -102,7 +102,7 @@ void reject_by_name(const std::string& path) {
       {".py",
        "a script is not read; give its configuration, or say the job with flags "
        "(memfathom estimate --help)"},
-      {".ini", "INI files are not read; say the job in YAML (docs/jobs.md) or with flags"},
+      {".ini", "INI files are not supported; write the job as YAML (docs/jobs.md) or use flags"},
       {".safetensors", "these are weights; name the folder that has them and a config.json"},
       {".bin", "these are weights; name the folder that has them and a config.json"},
       {".pt", "a checkpoint of PyTorch is not read; give the model's config.json"},

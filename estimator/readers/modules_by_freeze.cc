@@ -57,7 +57,7 @@ std::vector<FrozenModule> modules_of(const Node& section) {
                           names.find(',') == std::string::npos ? "is a module that is"
                                                                : "are modules that are",
                           is_given ? "--model names one of them, so give a job file with all as "
-                                     "model.modules beside this one (docs/from-your-script.md)"
+                                     "model.modules next to this one (docs/from-your-script.md)"
                                    : "say which model it is, for example --model llama-2-7b "
                                      "(memfathom models lists them)"));
 }
@@ -126,9 +126,10 @@ void build_frozen_modules(Node& document, MergedJob& job) {
       job.assumptions.push_back(fmt::format("{}: {} is taken to be the preset {}", found->file,
                                             module.name, module.preset));
   }
-  job.not_modelled.push_back(fmt::format(
-      "{}: what is trained beside {} (a fusion module, heads), which it does not describe",
-      found->file, names));
+  job.not_modelled.push_back(
+      fmt::format("{}: modules trained in addition to {} (a fusion module, heads), which the file "
+                  "does not describe",
+                  found->file, names));
   job.unread.push_back({found->file, "model (other modules)", "model", "", "", ""});
 }
 

@@ -165,7 +165,7 @@ void read_ms_swift(ParsedFile& parsed) {
       value_at(tree, "micro_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(1));
     parsed.assumptions.push_back(fmt::format(
-        "{} says no per_device_train_batch_size: ms-swift's default of 1", parsed.file));
+        "{} does not set per_device_train_batch_size; using ms-swift's default of 1", parsed.file));
   }
   set_precision(parsed);
   set_adapters(parsed);

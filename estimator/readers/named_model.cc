@@ -182,9 +182,9 @@ std::optional<NamedModel> sized_like(const std::string& name) {
   if (parameters < 1e6 || parameters > 5e12) return std::nullopt;
   return NamedModel{
       "parameters", fmt::format("{}", parameters),
-      fmt::format("{} is no preset, no folder here and not in the local Hugging Face cache: a "
-                  "Llama of the {:.3g} B parameters {} is counted; give its config.json (--model "
-                  "FOLDER) for its own shape",
+      fmt::format("{} is neither a preset nor a local folder nor in the local Hugging Face cache; "
+                  "assuming a Llama-shaped model with the {:.3g} B parameters {}. Pass --model "
+                  "FOLDER with its config.json for its own shape",
                   name, parameters / 1e9, published > 0 ? "that its card says" : "in its name")};
 }
 

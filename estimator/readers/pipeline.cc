@@ -67,11 +67,11 @@ void add_autoencoder(const Node& config, ParsedFile& parsed, Node& modules) {
   // diffusers' scripts encode images by the batch, videos one after the other.
   const bool videos = family->autoencoder == AutoencoderInput::kVideos;
   if (videos) module.set("batch_size", Node::integer(1));
-  parsed.assumptions.push_back(fmt::format(
-      "{}: the VAE stays on the GPU: in training it encodes {} in every step, else it decodes at "
-      "the "
-      "end; a script that has its latents before is a job without the module vae (docs/jobs.md)",
-      parsed.file, videos ? "one video at a time" : "the batch"));
+  parsed.assumptions.push_back(
+      fmt::format("{}: the VAE stays on the GPU: in training it encodes {} in every step, "
+                  "otherwise it decodes at the end; if your script precomputes latents, remove the "
+                  "module vae from the job (docs/jobs.md)",
+                  parsed.file, videos ? "one video at a time" : "the batch"));
   modules.append(std::move(module));
 }
 
@@ -126,8 +126,8 @@ ParsedFile read_pipeline(const fs::path& folder) {
   for (const Node& module : denoisers.items()) modules.append(module);
   if (modules.items().empty())
     index.refuse(
-        "none of its parts (transformer, unet, text_encoder, vae) has a config.json beside it; "
-        "give the whole folder");
+        "none of its components (transformer, unet, text_encoder, vae) has a config.json; give the "
+        "whole folder");
   parsed.set("model.modules", std::move(modules));
   set_default_sample(denoiser, parsed);
   return parsed;

@@ -59,8 +59,8 @@ void assume_length(Node& document, std::vector<std::string>& assumptions) {
   const std::int64_t length = places > 0 ? std::min(places, kDefaultLength) : kDefaultLength;
   document.assign("training.sequence_length", Node::integer(length));
   assumptions.push_back(
-      fmt::format("no file says how long a sample is: {} tokens; --sequence-length says otherwise, "
-                  "and activations and logits follow it",
+      fmt::format("no file sets the sequence length; using {} tokens. Activations and logits scale "
+                  "with it; pass --sequence-length to set it",
                   length));
 }
 

@@ -105,8 +105,8 @@ void set_levels(ParsedFile& parsed) {
   for (const Node& factor : factors->items()) {
     if (!factor.is_int() || factor.as_int() != expected)
       factors->refuse(
-          "a U-Net whose channels do not double from level to level is not known "
-          "here; describe it by model.layers (docs/jobs.md)");
+          "a U-Net whose channels do not double from level to level is not known here; describe it "
+          "with model.layers (docs/jobs.md)");
     expected *= 2;
   }
   if (factors->items().size() > 1)

@@ -132,7 +132,7 @@ void set_checkpointing(ParsedFile& parsed) {
   if (mode == "selective")
     withhold("activation_checkpoint.mode", "checkpointing",
              fmt::format("{}: selective_ac_option {}; selective checkpointing recomputes the "
-                         "attention here (docs/jobs.md)",
+                         "attention in memfathom (docs/jobs.md)",
                          parsed.file, option != nullptr ? option->shown() : "op"),
              parsed);
 }

@@ -66,9 +66,10 @@ void set_evaluation(ParsedFile& parsed) {
     std::erase_if(parsed.settings, is_batch);
   } else if (std::none_of(parsed.settings.begin(), parsed.settings.end(), is_batch)) {
     parsed.set("training.evaluation.batch_size", Node::integer(8));
-    parsed.assumptions.push_back(fmt::format(
-        "{} evaluates and says no per_device_eval_batch_size: the library's default of 8",
-        parsed.file));
+    parsed.assumptions.push_back(
+        fmt::format("{} enables evaluation and does not set per_device_eval_batch_size; using the "
+                    "library's default of 8",
+                    parsed.file));
   }
 }
 
@@ -166,8 +167,9 @@ void read_training_arguments(ParsedFile& parsed) {
   if (value_at(tree, "per_device_train_batch_size") == nullptr &&
       value_at(tree, "per_gpu_train_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(8));
-    parsed.assumptions.push_back(fmt::format(
-        "{} says no per_device_train_batch_size: the library's default of 8", parsed.file));
+    parsed.assumptions.push_back(
+        fmt::format("{} does not set per_device_train_batch_size; using the library's default of 8",
+                    parsed.file));
   }
   const bool fp16 = is_true_at(tree, "fp16");
   if (is_true_at(tree, "bf16")) {

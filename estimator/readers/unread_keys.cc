@@ -494,10 +494,10 @@ std::vector<std::string> unread_sentences(const std::vector<UnreadKey>& keys) {
     }
     const bool may_change = !telling.empty();
     telling.insert(telling.end(), others.begin(), others.end());
-    sentences.push_back(fmt::format("{}: these keys were not read: {}; {}", file, names_of(telling),
-                                    may_change ? "they may change the memory"
-                                               : "no name among them is of a setting that changes "
-                                                 "the memory"));
+    sentences.push_back(
+        fmt::format("{}: these keys were not read: {}; {}", file, names_of(telling),
+                    may_change ? "they may affect memory"
+                               : "none of their names suggests a setting that affects memory"));
   }
   return sentences;
 }

@@ -90,8 +90,8 @@ DryRun run_session(Session& session, const Job& job, const StepHook& reached, bo
     for (const Tensor& parameter : trainable) run.trainable_count += parameter.elements();
     if (job.training.lora && trainable.empty()) {
       throw Error(ErrorKind::kInput,
-                  "training.lora.targets names no linear layer of this model, so nothing would "
-                  "learn; \"all-linear\" takes every one but the head");
+                  "training.lora.targets names no linear layer of this model, so nothing would be "
+                  "trainable; \"all-linear\" selects every linear layer except the head");
     }
   }
   LoopOptions options = loop_options(job, plan);

@@ -34,10 +34,10 @@ bool note_lengths(const Job& job, Network& network, std::vector<std::string>& as
       parse_allocator_options(job.allocator.options).expandable_segments ||
       !network.set_length(length))
     return false;
-  assumptions.push_back(fmt::format(
-      "all sequences have {} tokens (packed or padded); where lengths vary more is reserved, which "
-      "training.lengths: varying estimates",
-      length));
+  assumptions.push_back(
+      fmt::format("all sequences have {} tokens (packed or padded); if lengths vary, more memory "
+                  "is reserved: set training.lengths: varying to estimate that",
+                  length));
   return true;
 }
 

@@ -92,14 +92,14 @@ void set_communication(const CalibrationChoice& choice, const Job& job, DryRun& 
   const double bytes = choice.calibration ? choice.calibration->value_of(kNcclWithoutNvlink, 0) : 0;
   if (bytes <= 0) {
     run.assumptions.emplace_back(
-        "NCCL takes 544 MB for a communicator of two GPUs and 688 MB for one of more, as reported "
-        "for A100s with NVLink; it varies with channels and topology");
+        "NCCL uses 544 MB for a communicator of two GPUs and 688 MB for larger ones, as reported "
+        "for A100s with NVLink; the real figure depends on channels and topology");
     return;
   }
   run.communication = Bytes{static_cast<std::int64_t>(bytes)};
   run.assumptions.push_back(
-      fmt::format("NCCL takes {} without NVLink, as reported for such GPUs; it varies with "
-                  "channels and topology",
+      fmt::format("NCCL uses {} without NVLink, as reported for such GPUs; the real figure depends "
+                  "on channels and topology",
                   to_string(run.communication)));
 }
 

@@ -143,12 +143,12 @@ void require_model(const JobInput& input) {
   refuse_unread(unread_of_model(input, [](const UnreadKey& key) {
     return key.concerns == "model" || key.key.starts_with("model.");
   }));
-  std::string which = "the files say how to train, but not which model";
+  std::string which = "the files or the command do not name the model";
   for (const ParsedFile& parsed : input.files.files) {
     if (!parsed.base_model.empty())
       which = fmt::format(
-          "{} names the model {}, which is no preset, no folder here and not in the local Hugging "
-          "Face cache",
+          "{} names the model {}, which is neither a preset nor a local folder nor in the local "
+          "Hugging Face cache",
           parsed.file, parsed.base_model);
   }
   throw Error(ErrorKind::kInput,
@@ -237,10 +237,10 @@ void JobInput::widen(Estimate& estimate) const {
   estimate.uncertainty.push_back({"model", totals.device_peak - share(kLow),
                                   share(kHigh) - totals.device_peak,
                                   "the shape of the model is guessed from its size"});
-  estimate.assumptions.push_back(fmt::format(
-      "the interval is widened to {} and {} times the estimate: nine in ten models lie there whose "
-      "size is in their name and whose shape is known",
-      kLow, kHigh));
+  estimate.assumptions.push_back(
+      fmt::format("the interval is widened to {} to {} times the estimate, which covers nine in "
+                  "ten models of known shape that have their size in their name",
+                  kLow, kHigh));
   Verdict& verdict = estimate.verdict;
   if (!verdict.available || totals.device_low > *verdict.available ||
       totals.device_high <= *verdict.available)

@@ -47,8 +47,9 @@ std::filesystem::path find_planner_program() {
   if (!of_python.empty()) return of_python.front();
   throw Error(
       ErrorKind::kEnvironment,
-      fmt::format("{} is neither beside {} nor in its libexec: this build has no cuDNN planner",
-                  kName, binaries.empty() ? "the program" : binaries.front().string()));
+      fmt::format(
+          "{} was not found next to {} or in its libexec folder; this build has no cuDNN planner",
+          kName, binaries.empty() ? "the program" : binaries.front().string()));
 }
 
 PlannerCommand planner_command(const CudnnPlannerOptions& options) {

@@ -65,7 +65,7 @@ class TableParser {
       finish_tree();
       add_tree(rest);
     } else {
-      if (table_.trees.empty()) fail(fmt::format("\"{}\" stands before the first tree", first));
+      if (table_.trees.empty()) fail(fmt::format("\"{}\" before the first tree", first));
       for (std::string_view word = first; !word.empty(); word = take_word(rest)) add_node(word);
     }
   }
@@ -107,7 +107,7 @@ class TableParser {
       const bool is_whole = node.feature < 0 ? node.right >= 0 && right < kWorkspaceForms.size()
                                              : node.feature < kConvolutionFeatureCount &&
                                                    right > at + 1 && right < nodes.size();
-      if (!is_whole) fail(fmt::format("node {} of the tree before leads nowhere", at));
+      if (!is_whole) fail(fmt::format("node {} of the previous tree has no target", at));
     }
   }
 
@@ -116,7 +116,7 @@ class TableParser {
                                        ConvolutionKind::kWeightGradient}) {
       if (word == to_string(kind)) return kind;
     }
-    fail(fmt::format("\"{}\" is no direction of a convolution", word));
+    fail(fmt::format("\"{}\" is not a convolution direction", word));
   }
 
   // Whether the word is the second of two.

@@ -245,9 +245,9 @@ void check_devices(const BenchFile& base, const BenchFile& now) {
   if (before == after) return;
   throw Error(
       ErrorKind::kInput,
-      fmt::format("the files are of different devices ({} and {}); a baseline compares with "
-                  "runs of its own device only",
-                  before, after));
+      fmt::format(
+          "the files are of different devices ({} and {}); compare only files of the same device",
+          before, after));
 }
 
 bool has_startup(const BenchFile& file) {

@@ -86,7 +86,7 @@ TEST_F(ObservingCommandTest, RemovesAllTheNamedRowsOrNone) {
   EXPECT_EQ(observations().size(), 1U);
   EXPECT_EQ(run({"observations", "remove"}).exit_code, 2);
   EXPECT_EQ(run({"observations", "list", id}).exit_code, 2);
-  EXPECT_THAT(run({"observations", "delete", id}).err, HasSubstr("there is no action"));
+  EXPECT_THAT(run({"observations", "delete", id}).err, HasSubstr("unknown action"));
 }
 
 TEST_F(ObservingCommandTest, ReadsObservationsFromJsonLines) {

@@ -114,7 +114,7 @@ TEST(DegenerateDataTest, RefusesNearlyEqualSizes) {
     row.replay.reserved_peak = mib(4000 + 2 * (i++ % 5));
     row.replay.allocated_peak = mib(3900);
   }
-  expect_refused(rows, "a constant is collinear with them");
+  expect_refused(rows, "the constant cannot be determined (it is collinear with them)");
 }
 
 TEST(DegenerateDataTest, SixRowsWithoutNoiseFit) {

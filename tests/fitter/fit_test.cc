@@ -81,7 +81,7 @@ TEST(FitTest, ReportsAnUndeterminedTermAsPrior) {
       << "the sum is what the rows know";
   const Coefficient& cufft = coefficient(summary, "module.cufft");
   EXPECT_TRUE(cufft.prior_only) << "no row uses cuFFT";
-  EXPECT_THAT(summary.full(), HasSubstr("module.cublas cannot be told from the other terms"));
+  EXPECT_THAT(summary.full(), HasSubstr("module.cublas cannot be separated from the other terms"));
 }
 
 TEST(FitTest, GivesTheSameCalibrationForTheSameRows) {

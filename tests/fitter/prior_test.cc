@@ -60,7 +60,8 @@ TEST(PriorTest, ContextAndFrameworkAreOneSumWithoutASibling) {
   EXPECT_NEAR(coefficient(summary, "context").value / kMiB, 1000, 3);
   EXPECT_EQ(coefficient(summary, "framework").value, 0);
   EXPECT_TRUE(coefficient(summary, "framework").prior_only);
-  EXPECT_THAT(summary.full(), HasSubstr("context and framework are seen only together"));
+  EXPECT_THAT(summary.full(),
+              HasSubstr("one framework determines only the sum of context and framework"));
 }
 
 TEST(PriorTest, OurOwnCalibrationSeparatesContextFromFramework) {

@@ -17,8 +17,8 @@ namespace memfathom {
 void require_sequence_length(const ModelSettings& settings) {
   if (settings.sequence_length > 0) return;
   throw Error(ErrorKind::kInput,
-              "this model reads sequences, and training.sequence_length is missing; give the "
-              "number of tokens of a sample, for example --sequence-length 2048");
+              "training.sequence_length is missing: this model needs the number of tokens per "
+              "sample, for example --sequence-length 2048");
 }
 
 CausalModel::CausalModel(Builder& builder, const ModelSettings& settings, std::int64_t layers)

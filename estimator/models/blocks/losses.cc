@@ -66,7 +66,7 @@ Tensor apply_loss(LossKind loss, const Tensor& output, const Tensor& target,
     case LossKind::kModel:
     case LossKind::kNone: break;
   }
-  throw Error(ErrorKind::kInternal, "a loss was applied that is no loss");
+  throw Error(ErrorKind::kInternal, "a loss of unknown kind was applied");
 }
 
 LossKind parse_loss(const Node& node) {

@@ -44,7 +44,7 @@ DType type_of(const Node& node) {
   for (const auto& [name, type] : kTypes) {
     if (node.as_string() == name) return type;
   }
-  node.refuse("it is no type of safetensors that is known here (F32, F16, BF16, I8, ...)");
+  node.refuse("it is not a supported safetensors dtype (F32, F16, BF16, I8, ...)");
 }
 
 [[noreturn]] void reject_file(const std::string& name, std::string_view why) {
@@ -63,7 +63,7 @@ std::vector<StoredTensor> read_indexed(const fs::path& index) {
   for (const Node& entry : tree.at("weight_map").entries()) {
     const fs::path file = entry.as_string();
     if (file.empty() || file.is_absolute() || file.has_parent_path())
-      entry.refuse("it must be the name of a file beside the index");
+      entry.refuse("it must name a file in the same folder as the index");
     files.insert(file.string());
   }
   std::vector<StoredTensor> tensors;

@@ -52,7 +52,7 @@ Rule rule_of(Activation activation) {
     case Activation::kReluSquared:
     case Activation::kIdentity: break;
   }
-  throw Error(ErrorKind::kInternal, "this activation has no kernel of its own");
+  throw Error(ErrorKind::kInternal, "this activation has no kernel");
 }
 
 // The tanh approximation of GELU in elementary operations (Hugging Face's gelu_new).

@@ -79,7 +79,7 @@ const ThreadEnd kThreadEnd;
 [[noreturn]] void refuse() {
   throw Error(ErrorKind::kInput,
               fmt::format("a replay of this job would hold more than {} of tensors and operations "
-                          "at once; ask for fewer frames, rows, modules or layers",
+                          "at the same time; reduce frames, rows, modules or layers",
                           to_string(Bytes{kMost})));
 }
 

@@ -64,7 +64,7 @@ class Parser {
 
   void expect(std::string_view token) {
     const std::string found = take(fmt::format("\"{}\"", token));
-    if (found != token) refuse(fmt::format("\"{}\" stands where \"{}\" should", found, token));
+    if (found != token) refuse(fmt::format("expected \"{}\", found \"{}\"", token, found));
   }
 
   std::int64_t number(std::string_view key) {

@@ -26,7 +26,7 @@ class PickleReader {
       if (opcode == '.') break;
       if (!run_value(opcode) && !run_container(opcode) && !run_memo(opcode)) {
         refuse(fmt::format(
-            "opcode {:#04x} is no part of a memory snapshot; only data is read, nothing is run",
+            "opcode {:#04x} is not allowed in a memory snapshot; only data is read, nothing is run",
             opcode));
       }
     }

@@ -27,11 +27,10 @@ std::string spoken(std::string name) {
   const auto known = recorded.find(name);
   const std::string at =
       known == recorded.end() ? "" : fmt::format(" ({} {})", spoken(name), known->second);
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format("{}: the step was recorded at one size only{}, so {} {} cannot be had from it; "
-                  "record it with memfathom capture --vary {} -o {} train.py",
-                  file, at, spoken(name), asked, name, file));
+  throw Error(ErrorKind::kInput,
+              fmt::format("{}: the step was recorded at one size only{}; {} {} cannot be derived "
+                          "from it. Record it with memfathom capture --vary {} -o {} train.py",
+                          file, at, spoken(name), asked, name, file));
 }
 
 // "8 and 16", of one of the sizes at which the step was recorded.
@@ -132,14 +131,16 @@ std::optional<std::string> Variation::apply(nlohmann::json& event) const {
     std::vector<std::int64_t> numbers;
     for (const nlohmann::json& each : coefficients) {
       if (!each.is_number_integer())
-        return fmt::format("\"vary\" of {} is no list of numbers", pointer);
+        return fmt::format("\"vary\" of {} is not a list of numbers", pointer);
       numbers.push_back(each.get<std::int64_t>());
     }
     const std::optional<std::int64_t> number = value(numbers);
-    if (!number) return fmt::format("\"vary\" of {} is no size at the sizes asked for", pointer);
+    if (!number)
+      return fmt::format("\"vary\" of {} is not a valid size at the requested sizes", pointer);
     try {
       nlohmann::json& place = event.at(nlohmann::json::json_pointer(pointer));
-      if (!place.is_number_integer()) return fmt::format("\"vary\" names {}, no number", pointer);
+      if (!place.is_number_integer())
+        return fmt::format("\"vary\" names {}, which is not a number", pointer);
       place = *number;
     } catch (const nlohmann::json::exception&) {
       return fmt::format("\"vary\" names {}, which the event does not have", pointer);

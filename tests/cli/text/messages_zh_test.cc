@@ -80,7 +80,11 @@ TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
         "train: frozen}]}}"}) {
     const Node document = parse_yaml(text, "job", 0);
     for (const SingleChange& change : possible_changes(document, read_job(document))) {
-      EXPECT_TRUE(has_chinese(in_chinese(change.costs))) << change.costs;
+      for (const double factor : {1.0, 2.0}) {
+        const std::string chinese = in_chinese(change.costs_at(factor));
+        EXPECT_TRUE(has_chinese(chinese)) << change.costs;
+        EXPECT_EQ(chinese.find("slower"), std::string::npos) << change.costs;
+      }
       EXPECT_TRUE(has_chinese(in_chinese(change.change)) ||
                   change.change.find("rank") != std::string::npos)
           << change.change;
@@ -88,11 +92,26 @@ TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
   }
 }
 
+TEST(ComponentNameTest, TellsPyTorchsTensorsForCommunicationFromNccls) {
+  const ComponentLine buckets{Component::kCommunication, "", Bytes{1}, Source::kExact, ""};
+  const ComponentLine nccl{Component::kCommunication, "", Bytes{1}, Source::kDefault, ""};
+  EXPECT_EQ(component_name(buckets), "communication (PyTorch)");
+  EXPECT_EQ(component_name(nccl), "communication (NCCL)");
+  EXPECT_EQ(component_name(nccl, Language::kChinese), "通信缓冲 (NCCL)");
+}
+
 TEST(TranslationTest, FindsASentenceByTheWordsAroundItsValues) {
-  EXPECT_EQ(in_chinese("the effective batch of 16 is kept; more, smaller passes take longer"),
-            "有效 batch 16 不变；次数更多、每次更小，耗时更长");
+  EXPECT_EQ(in_chinese("keeps the effective batch size of 16; more and smaller passes"),
+            "有效 batch 16 不变；次数更多、每次更小");
   EXPECT_EQ(in_chinese("full training -> LoRA of rank 16 over 4-bit weights"),
             "全量训练 -> LoRA（rank 16，4 位权重）");
+}
+
+TEST(TranslationTest, FollowsThePluralsOfTheEnglish) {
+  EXPECT_EQ(in_chinese("effective batch size 8: 4 per GPU x 1 accumulation step x 2 GPUs"),
+            "有效 batch 8：每卡 4 x 累积 1 步 x 2 张卡");
+  EXPECT_EQ(in_chinese("effective batch size 8: 4 per GPU x 2 accumulation steps x 1 GPU"),
+            "有效 batch 8：每卡 4 x 累积 2 步 x 1 张卡");
 }
 
 TEST(TranslationTest, WhatHasNoTranslationStaysEnglish) {
@@ -101,10 +120,10 @@ TEST(TranslationTest, WhatHasNoTranslationStaysEnglish) {
 }
 
 TEST(TranslationTest, PutsValuesWhereTheLanguageWantsThem) {
-  EXPECT_EQ(translated(Language::kChinese, ", and {} of {} may be used: {}", {"9", "10", "{}"}),
+  EXPECT_EQ(translated(Language::kChinese, "; {} of {} is available: {}", {"9", "10", "{}"}),
             "，10 中可以使用 9：{}");
-  EXPECT_EQ(translated(Language::kEnglish, ", and {} of {} may be used: {}", {"9", "10", "x"}),
-            ", and 9 of 10 may be used: x");
+  EXPECT_EQ(translated(Language::kEnglish, "; {} of {} is available: {}", {"9", "10", "x"}),
+            "; 9 of 10 is available: x");
 }
 
 class EnvironmentLanguageTest : public ::testing::Test {

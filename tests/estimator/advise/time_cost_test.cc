@@ -106,7 +106,8 @@ TEST(TimeCostTest, AHostServesAllGpusOfItsNode) {
 TEST(TimeCostTest, ATargetWithoutADataSheetIsSaidToHaveAStandIn) {
   EXPECT_TRUE(gpu_speed(read_job(job(kFull))).is_stand_in);
   EXPECT_FALSE(gpu_speed(read_job(job(kFull, "target: {gpu: h100-80gb}\n"))).is_stand_in);
-  EXPECT_THAT(gpu_speed(read_job(job(kFull))).sentence(), HasSubstr("stands in"));
+  EXPECT_THAT(gpu_speed(read_job(job(kFull))).sentence(),
+              HasSubstr("of a100-80gb, used because the target has no data sheet"));
 }
 
 TEST(TimeCostTest, SuggestionsComeByKindAndTheCheapestFirst) {
@@ -260,6 +261,29 @@ TEST(PossibleChangesTest, InferenceHearsNothingOfGradients) {
     EXPECT_THAT(one.costs, Not(HasSubstr("radient"))) << one.change;
     EXPECT_THAT(one.change, Not(HasSubstr("radient"))) << one.change;
   }
+}
+
+TEST(PossibleChangesTest, SaysSlowerWhereTheTimeFactorDoes) {
+  SingleChange change;
+  change.costs = "weights in 8 bits";
+  EXPECT_EQ(change.costs_at(2), "weights in 8 bits") << "not a change that may be slower";
+  change.may_be_slower = true;
+  EXPECT_EQ(change.costs_at(0.66), "weights in 8 bits");
+  EXPECT_EQ(change.costs_at(1.004), "weights in 8 bits") << "shown as x1.00";
+  EXPECT_EQ(change.costs_at(1.02), "weights in 8 bits; slower");
+}
+
+TEST(PossibleChangesTest, NoSuggestionIsCalledSlowerThatIsNot) {
+  const Node document =
+      job("batch_size: 8, sequence_length: 1024, precision: fp32, gradient_checkpointing: full",
+          "target: {memory: 8GiB}");
+  bool any = false;
+  for (const Suggestion& one : suggest(document, estimate_dry)) {
+    if (one.costs.find("slower") == std::string::npos) continue;
+    EXPECT_GT(one.time_factor, 1) << one.change;
+    any = true;
+  }
+  EXPECT_TRUE(any);
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ TEST(ExplainTest, ActivationsAreTokensTimesBytes) {
       explained(small_job(R"({"batch_size": 16, "sequence_length": 128, "precision": "bf16"})"));
   EXPECT_THAT(text_of(estimate, "activations"), HasSubstr("2,048 tokens (16 samples of 128)"));
   EXPECT_THAT(text_of(estimate, "activations"), HasSubstr("4 layers"));
-  EXPECT_THAT(text_of(estimate, "logits_loss"), HasSubstr("2,048 tokens x 1,000 words"));
+  EXPECT_THAT(text_of(estimate, "logits_loss"),
+              HasSubstr("2,048 tokens x 1,000 vocabulary entries"));
 }
 
 TEST(ExplainTest, ACoefficientIsShownWithItsErrorAndItsSource) {
@@ -83,7 +84,19 @@ TEST(ExplainTest, SaysWhyReservedMemoryNeedNotGrowEvenly) {
   EXPECT_THAT(text_of(estimate, "reserved"), HasSubstr("best fit"));
   const Estimate images = explained(
       R"({"model": {"preset": "resnet18"}, "training": {"batch_size": 2, "image_size": 64}})");
-  EXPECT_THAT(text_of(images, "device"), HasSubstr("cuDNN picks another plan"));
+  EXPECT_THAT(text_of(images, "device"), HasSubstr("cuDNN may pick a plan"));
+}
+
+TEST(ExplainTest, TellsPyTorchsTensorsForCommunicationFromNccls) {
+  const Estimate estimate = explained(
+      R"({"model": )" + small_llama() +
+      R"(, "training": {"batch_size": 2, "sequence_length": 64}, "parallel": {"num_gpus": 2}})");
+  std::string lines;
+  for (const Explanation& line : estimate.explanations) {
+    if (line.name == "communication") lines += line.text + "\n";
+  }
+  EXPECT_THAT(lines, HasSubstr("in PyTorch's allocator (exact)"));
+  EXPECT_THAT(lines, HasSubstr("NCCL's buffers outside the allocator"));
 }
 
 TEST(ExplainTest, NothingIsExplainedUnasked) {

@@ -62,10 +62,10 @@ TEST(DescribeTest, LetsNoControlCharacterThrough) {
 
 TEST(DescribeTest, NamesWhatTheJobLeavesOpen) {
   EXPECT_EQ(unsaid_of("model: {preset: gpt2}\ntraining: {sequence_length: 8}\n"),
-            "batch_size 1, precision fp32, optimizer adamw (the job does not say)");
+            "batch_size 1, precision fp32, optimizer adamw (not set in the job)");
   EXPECT_EQ(unsaid_of("model: {preset: resnet50}\ntraining: {mode: inference, batch_size: 2, "
                       "precision: fp16}\n"),
-            "samples of the model's own size (the job does not say)");
+            "the model's default input size (not set in the job)");
   EXPECT_EQ(unsaid_of("model: {preset: gpt2}\ntraining: {sequence_length: 8, batch_size: 1, "
                       "precision: fp32, optimizer: sgd}\n"),
             "");
@@ -90,8 +90,8 @@ TEST(DescribeTest, ASettingUnderAKeyThatWasNotReadIsNotCalledUnsaid) {
       unspecified_settings(document, read_job(document, EmptyFiles()),
                            {{"x.yaml", "train_batchsize", "batch", "train_batch_size"}});
   EXPECT_EQ(sentence,
-            "batch_size 1 (train_batchsize was not read), precision fp32, optimizer adamw (the job "
-            "does not say)");
+            "batch_size 1 (train_batchsize was not read), precision fp32, optimizer adamw (not set "
+            "in the job)");
 }
 
 }  // namespace

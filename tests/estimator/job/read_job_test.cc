@@ -66,6 +66,14 @@ TEST(ReadJobTest, RefusesSizesNoJobHas) {
   }
 }
 
+TEST(ReadJobTest, AMarginIsASizeOrAFraction) {
+  for (const char* margin : {"200%", "[1]"}) {
+    const std::string yaml =
+        std::string("model: {preset: gpt2}\ntarget: {gpu: t4, margin: ") + margin + "}";
+    EXPECT_THAT(refusal_of(yaml.c_str()), HasSubstr("a size such as 2GiB, or a fraction"));
+  }
+}
+
 TEST(ReadJobTest, AnArchitectureDescribesAnUnlistedGpu) {
   EXPECT_THAT(refusal_of("model: {preset: gpt2}\ntarget: {memory: 24GiB, architecture: ampere}"),
               HasSubstr("sm_80"));

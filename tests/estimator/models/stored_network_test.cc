@@ -113,7 +113,7 @@ TEST_F(StoredNetworkTest, AnIndexCannotLeaveItsFolder) {
   config(R"({"model_type": "wobble"})");
   write(directory_ / "model.safetensors.index.json",
         R"({"weight_map": {"a": "../../etc/passwd"}})");
-  EXPECT_THAT(error(), testing::HasSubstr("beside the index"));
+  EXPECT_THAT(error(), testing::HasSubstr("in the same folder as the index"));
 }
 
 }  // namespace

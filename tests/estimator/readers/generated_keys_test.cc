@@ -238,7 +238,7 @@ TEST(GeneratedKeysTest, NoSenselessValueIsReadPast) {
 // answer, is read elsewhere, or lies outside of the training step.
 bool may_cover_all(std::string_view reason) {
   for (const std::string_view known :
-       {"details of what stands under not modelled", "details of Megatron's training",
+       {"details of settings listed under \"not modelled\"", "details of Megatron's training",
         "read where another key asks for it", "read after the files are merged", "saving",
         "other checkpoints", "logging", "data", "host memory and transfers", "the reference's pass",
         "the inference engine's own", "private to the library"}) {

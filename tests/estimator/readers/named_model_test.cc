@@ -66,7 +66,7 @@ TEST_F(NamedModelTest, OfAnUnknownModelTheSizeInItsNameIsTakenAndThatIsSaid) {
   EXPECT_EQ(parameters("acme/v1.5-preview"), 0) << "a version is no size";
   EXPECT_EQ(parameters("lama-2-9b"), 0) << "without an owner it may be a misspelt preset";
   EXPECT_THAT(find_named_model("Qwen/Qwen3.5-9B", cache_)->assumption,
-              HasSubstr("give its config.json"));
+              HasSubstr("with its config.json"));
 }
 
 TEST_F(NamedModelTest, ASizeInTheNameIsNeverReplacedByThatOfAPreset) {

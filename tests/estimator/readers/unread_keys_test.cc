@@ -113,9 +113,9 @@ TEST(UnreadKeysTest, EachFileHasASentence) {
                                     {"a.yml", "hiden_dim", "model", "hidden_dim"}};
   EXPECT_THAT(unread_sentences(keys),
               testing::ElementsAre("a.yml: these keys were not read: hiden_dim (did you mean "
-                                   "hidden_dim?), wobble; they may change the memory",
-                                   "b.yml: these keys were not read: colour; no name among them is "
-                                   "of a setting that changes the memory"));
+                                   "hidden_dim?), wobble; they may affect memory",
+                                   "b.yml: these keys were not read: colour; none of their names "
+                                   "suggests a setting that affects memory"));
 }
 
 TEST(UnreadKeysTest, ASectionThatIsNotModelledIsNamedAsAWhole) {

@@ -77,14 +77,14 @@ TEST(ModulesTest, RefusesKeysOfTheSharedLoopAndModulesThatCannotLearn) {
   EXPECT_THAT(message(R"({"optimizer": "sgd", "model": )" + small_llama() + "}"),
               testing::HasSubstr("loop that all modules share"));
   EXPECT_THAT(message(R"({"no_grad": true, "train": "full", "model": )" + small_llama() + "}"),
-              testing::HasSubstr("cannot learn"));
+              testing::HasSubstr("cannot be trained"));
   for (const char* frozen : {R"("train": "frozen")", R"("train": "frozen", "no_grad": true)"}) {
     const std::string module = std::string("{") + frozen + R"(, "model": )" + small_llama() + "}";
     std::string two = module;
     two += ", ";
     two += module;
     for (const std::string& modules : {module, two})
-      EXPECT_THAT(message(modules), testing::HasSubstr("no module of model.modules learns"));
+      EXPECT_THAT(message(modules), testing::HasSubstr("no module in model.modules is trainable"));
   }
   EXPECT_THAT(message(R"({"train": "lora", "model": )" + small_llama() + "}"),
               testing::HasSubstr("training.lora"));

@@ -91,7 +91,7 @@ TEST(AllocatorOptionsTest, RefusesMalformedText) {
   EXPECT_THAT(refusal("expandable_segments:true"), HasSubstr("True or False"));
   EXPECT_THAT(refusal("max_split_size_mb:64;x:1"), HasSubstr("whole number"));
   EXPECT_THAT(refusal("expandable_segments:True backend:native"), HasSubstr("Truebackend"));
-  EXPECT_THAT(refusal(",,"), HasSubstr("stands where"));
+  EXPECT_THAT(refusal(",,"), HasSubstr("expected \""));
   EXPECT_THAT(refusal("roundup_power2_divisions:3"), HasSubstr("power of two"));
   EXPECT_THAT(refusal("roundup_power2_divisions:0"), HasSubstr("power of two"));
   EXPECT_THAT(refusal("roundup_power2_divisions:[256:3]"), HasSubstr("power of two or 0"));

@@ -96,11 +96,12 @@ TEST(VariationTest, RefusesPolynomialsThatAreNone) {
     return std::string("\n{\"op\":\"alloc\",\"id\":1,\"bytes\":8,\"vary\":") + vary + "}\n";
   };
   const TraceSizes sizes{{"batch_size", 8}};
-  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":[1,2]})")), HasSubstr("no size"));
-  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":[-9000,0,0,0,0,0]})")), HasSubstr("no size"));
+  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":[1,2]})")), HasSubstr("is not a valid size"));
+  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":[-9000,0,0,0,0,0]})")),
+              HasSubstr("is not a valid size"));
   EXPECT_THAT(refusal(sizes, event(R"({"/bytes":[1125899906842624,1125899906842624,0,0,0,0]})")),
-              HasSubstr("no size"));
-  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":["x"]})")), HasSubstr("no list of numbers"));
+              HasSubstr("is not a valid size"));
+  EXPECT_THAT(refusal(sizes, event(R"({"/bytes":["x"]})")), HasSubstr("is not a list of numbers"));
   EXPECT_THAT(refusal(sizes, event(R"({"/conv/input/0":[1,0,0,0,0,0]})")),
               HasSubstr("does not have"));
   EXPECT_THAT(refusal(sizes, event(R"({"conv":[1,0,0,0,0,0]})")), HasSubstr("does not have"));

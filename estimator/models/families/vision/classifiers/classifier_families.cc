@@ -162,7 +162,7 @@ const Classifier& classifier_of(const Node& config) {
   for (const Classifier& classifier : kClassifiers) {
     if (classifier.model_type == type.as_string()) return classifier;
   }
-  type.refuse("it is no family of classifiers");
+  type.refuse("it is not a known classifier family");
 }
 
 }  // namespace
