@@ -110,6 +110,8 @@ struct ParallelSpec {
   int zero_stage = 0;
   Fsdp fsdp = Fsdp::kNone;
   int fsdp_version = 1;
+  // FSDP 1 lets no more than two all-gathers be on their way; absent: as its PyTorch has it.
+  std::optional<bool> limit_all_gathers;
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   bool offload_parameters = false;

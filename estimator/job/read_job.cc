@@ -54,8 +54,8 @@ void read_zero(const Node& node, ZeroBuffers& zero) {
 void read_parallel(const Node& node, ParallelSpec& parallel) {
   constexpr std::int64_t kMaxGpus = 1 << 20;
   node.check_keys({"num_gpus", "gpus_per_node", "zero_stage", "fsdp", "tensor", "pipeline",
-                   "offload", "fsdp_version", "reduce_precision", "zero", "gradient_as_bucket_view",
-                   "sequence_parallel"});
+                   "offload", "fsdp_version", "limit_all_gathers", "reduce_precision", "zero",
+                   "gradient_as_bucket_view", "sequence_parallel"});
   if (const Node* n = node.find("num_gpus")) parallel.num_gpus = n->as_int(1, kMaxGpus);
   if (const Node* n = node.find("gpus_per_node")) parallel.gpus_per_node = n->as_int(1, kMaxGpus);
   if (const Node* n = node.find("zero_stage"))
@@ -68,6 +68,7 @@ void read_parallel(const Node& node, ParallelSpec& parallel) {
   if (const Node* n = node.find("offload")) read_offload(*n, parallel);
   if (const Node* n = node.find("fsdp_version"))
     parallel.fsdp_version = static_cast<int>(n->as_int(1, 2));
+  if (const Node* n = node.find("limit_all_gathers")) parallel.limit_all_gathers = n->as_bool();
   if (const Node* n = node.find("reduce_precision")) parallel.reduce_precision = n->as_dtype();
   if (const Node* n = node.find("zero")) read_zero(*n, parallel.zero);
   if (const Node* n = node.find("gradient_as_bucket_view"))

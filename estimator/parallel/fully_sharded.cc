@@ -23,6 +23,7 @@ FullySharded::FullySharded(Session& device, Session& host, const Job& job)
     : device_(device),
       host_(host),
       second_version_(job.parallel.fsdp_version == 2),
+      limited_(second_version_ || job.parallel.limit_all_gathers.value_or(true)),
       on_host_(job.parallel.offload_parameters),
       count_(shard_count(job.parallel)),
       reduce_precision_(job.parallel.reduce_precision),

@@ -48,6 +48,7 @@ class FullySharded final : public Strategy {
   Session& device_;
   Session& host_;
   bool second_version_;
+  bool limited_;  // the host waits for the last but one block before it gathers
   bool on_host_;
   std::int64_t count_;
   std::optional<DType> master_;  // of shards that learn; absent: the parameters' own

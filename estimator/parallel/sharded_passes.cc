@@ -61,7 +61,7 @@ void FullySharded::gather(Unit& unit) {
       group.storage().restore_memory();
     }
   }
-  device_.allocator().process_events();
+  if (limited_) device_.allocator().process_events();
   unit.whole = !second_version_;
 }
 
@@ -86,7 +86,8 @@ void FullySharded::prefetch_before(std::size_t index) {
 
 // What version 1 frees is still read on the compute stream: it counts no longer as allocated, but
 // nobody else gets it until the work that was queued is done, at the latest after the next gather
-// (the limit of two at once).
+// (the limit of two at once). Without the limit the host is taken to be one pass ahead of the GPU:
+// what the forward pass freed is there when backward begins, and the other way round.
 void FullySharded::release_memory(Unit& unit) {
   for (const FlatGroup& group : unit.groups) {
     if (!group.storage().resident()) continue;
@@ -105,6 +106,7 @@ void FullySharded::release_memory(Unit& unit) {
 void FullySharded::before_backward() {
   if (current_ != kNone && !units_[current_].root) release_memory(units_[current_]);
   current_ = kNone;
+  if (!limited_) device_.allocator().process_events();
   if (second_version_) last_gathered_.clear();
   if (order_.empty()) return;
   Unit& last = units_[order_.back()];

@@ -128,6 +128,12 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
         parallel.fsdp_version, shard_count(parallel),
         parallel.fsdp_version == 1 ? "they come to the GPU and are broadcast block by block"
                                    : "they are made as shards"));
+    if (parallel.fsdp_version == 1 && !parallel.limit_all_gathers.value_or(true)) {
+      assumptions.emplace_back(
+          "limit_all_gathers is off (PyTorch before 2.1): the host queues a whole pass ahead of the "
+          "GPU, and every gathered block of a pass has memory of its own; between none and two "
+          "passes are possible");
+    }
     if (parallel.offload_optimizer && !parallel.offload_parameters) {
       not_modelled.emplace_back(
           "offload.optimizer without offload.parameters under FSDP, which moves both or none");

@@ -18,6 +18,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.gradient_checkpointing", "fsdp_config.fsdp_activation_checkpointing",
      FieldKind::kCheckpointing},
     {"parallel.fsdp_version", "fsdp_config.fsdp_version"},
+    {"parallel.limit_all_gathers", "fsdp_config.fsdp_limit_all_gathers", FieldKind::kFlag},
     {"parallel.tensor", "megatron_lm_config.megatron_lm_tp_degree"},
     {"parallel.tensor", "parallelism_config.parallelism_config_tp_size"},
     {"parallel.pipeline", "megatron_lm_config.megatron_lm_pp_degree"},
@@ -47,8 +48,9 @@ void drop_foreign_sections(ParsedFile& parsed) {
   std::erase_if(parsed.settings, [&](const KeyChange& change) {
     const bool of_deepspeed =
         change.key == "parallel.zero_stage" || change.key.starts_with("parallel.offload.");
-    const bool of_fsdp =
-        change.key == "training.gradient_checkpointing" || change.key == "parallel.fsdp_version";
+    const bool of_fsdp = change.key == "training.gradient_checkpointing" ||
+                         change.key == "parallel.fsdp_version" ||
+                         change.key == "parallel.limit_all_gathers";
     return (of_deepspeed && !deepspeed) || (of_fsdp && !fsdp);
   });
 }

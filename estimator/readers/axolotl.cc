@@ -22,6 +22,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.lora.targets", "lora_target_modules"},
     {"training.fused_loss", "liger_fused_linear_cross_entropy", FieldKind::kFlag},
     {"parallel.offload.activations", "activation_offloading", FieldKind::kOffload},
+    {"parallel.limit_all_gathers", "fsdp_config.limit_all_gathers", FieldKind::kFlag},
+    {"parallel.limit_all_gathers", "fsdp_config.fsdp_limit_all_gathers", FieldKind::kFlag},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({

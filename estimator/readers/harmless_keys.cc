@@ -102,7 +102,6 @@ constexpr auto kFsdpSectionNames = std::string_view(
     "fsdp_config.fsdp_use_orig_params "
     "fsdp_config.sync_module_states fsdp_config.fsdp_sync_module_states "
     "fsdp_config.cpu_ram_efficient_loading fsdp_config.fsdp_cpu_ram_efficient_loading "
-    "fsdp_config.limit_all_gathers fsdp_config.fsdp_limit_all_gathers "
     "fsdp_config.backward_prefetch fsdp_config.fsdp_backward_prefetch "
     "fsdp_config.forward_prefetch fsdp_config.fsdp_forward_prefetch");
 

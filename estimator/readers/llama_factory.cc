@@ -22,6 +22,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.fused_loss", "enable_liger_kernel", FieldKind::kFlag},
     {"parallel.tensor", "tensor_model_parallel_size"},
     {"parallel.pipeline", "pipeline_model_parallel_size"},
+    {"parallel.limit_all_gathers", "fsdp_config.limit_all_gathers", FieldKind::kFlag},
+    {"parallel.limit_all_gathers", "fsdp_config.fsdp_limit_all_gathers", FieldKind::kFlag},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({

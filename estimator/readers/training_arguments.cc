@@ -31,6 +31,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"training.drop_last", "dataloader_drop_last", FieldKind::kFlag},
     {"training.fused_loss", "use_liger_kernel", FieldKind::kFlag},
     {"parallel.offload.activations", "activation_offloading", FieldKind::kOffload},
+    {"parallel.limit_all_gathers", "fsdp_config.limit_all_gathers", FieldKind::kFlag},
+    {"parallel.limit_all_gathers", "fsdp_config.fsdp_limit_all_gathers", FieldKind::kFlag},
 });
 
 constexpr auto kNotModelled = std::to_array<std::string_view>({

@@ -12,6 +12,10 @@ namespace {
 // PyTorch asks cuDNN through its graphs and their heuristics, zero_grad() drops gradients where it
 // had filled them with zeros, and optimizers go over all parameters at once: 2.0.
 constexpr Version kTorchTwo{2, 0};
+// FSDP waits on the host before a third all-gather (limit_all_gathers is true by default,
+// pytorch/pytorch#104900): 2.1. Before, the host ran ahead, and every gathered block got memory of
+// its own.
+constexpr Version kGathersAreLimited{2, 1};
 constexpr int kTuring = 75;
 constexpr std::string_view kTorchBeforeTuring = "1.10";
 
@@ -75,6 +79,8 @@ void apply_stack(Job& job, FrameworkPolicy& policy, BitsandbytesRelease unnamed)
     if (!job.training.zero_grad) job.training.zero_grad = ZeroGrad::kInPlace;
     job.training.optimizer.form = OptimizerForm::kForLoop;
   }
+  if (!job.parallel.limit_all_gathers)
+    job.parallel.limit_all_gathers = policy.torch_version >= kGathersAreLimited;
   policy.set_bitsandbytes(era.bitsandbytes);
 }
 

@@ -70,6 +70,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
         "zero_stage",
         "fsdp",
         "fsdp_version",
+        "limit_all_gathers",
         "reduce_precision",
         "offload",
         "zero",

@@ -40,6 +40,26 @@ TEST(FullyShardedTest, UnderAutocastShardsAreWideAndGatheredBlocksNarrow) {
               kRounding);
 }
 
+// pytorch/pytorch#98354 measured 38.8 GB reserved without the limit where 8.0 GB were with it.
+TEST(FullyShardedTest, WithoutTheLimitEveryGatheredBlockOfAPassHasMemoryOfItsOwn) {
+  constexpr std::int64_t kLayers = 8;
+  constexpr std::int64_t kBlockBytes = 2 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024);
+  const auto run = [](const std::string& limit) {
+    return run_job(
+        R"({"model": {"config": {"model_type": "llama", "hidden_size": 1024,
+            "intermediate_size": 4096, "num_hidden_layers": 8, "num_attention_heads": 8,
+            "num_key_value_heads": 8, "vocab_size": 512, "tie_word_embeddings": false}},
+            "training": {"batch_size": 1, "sequence_length": 64, "precision": "bf16"},
+            "parallel": {"num_gpus": 8, "fsdp": "full", "limit_all_gathers": )" +
+        limit + "}}");
+  };
+  const DryRun limited = run("true");
+  const DryRun ahead = run("false");
+  EXPECT_EQ(ahead.allocated_peak.count(), limited.allocated_peak.count());
+  EXPECT_GE(ahead.reserved_peak.count(),
+            limited.reserved_peak.count() + (kLayers - 3) * kBlockBytes);
+}
+
 // gpt-oss under flash attention: no gradient reaches the attention sinks.
 TEST(FullyShardedTest, ABlockIsReducedAlthoughOneOfItsParametersGetsNoGradient) {
   const auto peak = [](const std::string& attention, int version) {
