@@ -42,6 +42,27 @@ Tensor below_maximum(const Tensor& x) {
   return sub(x, largest);
 }
 
+// torch.max(x, least), least being a scalar: maximum() keeps x, and its backward pass is
+// where(x == least, grad / 2, grad).masked_fill_(x < least, 0).
+Tensor raised(const Tensor& x) {
+  Session& session = x.session();
+  Recording tape(session, "maximum", {&x});
+  tape.save(x);
+  Tensor result = session.empty(x.shape(), x.dtype());
+  tape.finish(result, [shape = x.shape(), dtype = x.dtype()](Backward& b) {
+    const Tensor compared = b.saved(0);
+    Tensor given;
+    {
+      const Tensor equal = b.session().empty(shape, DType::kBool);
+      const Tensor half = b.session().empty(shape, dtype);
+      given = b.session().empty(shape, dtype);
+    }
+    { const Tensor below = b.session().empty(shape, DType::kBool); }
+    b.give(0, std::move(given));
+  });
+  return result;
+}
+
 Tensor softened_with_sinks(const Tensor& sinks, const Tensor& scores) {
   const Shape column{scores.size(0), scores.size(1), scores.size(2), 1};
   const Tensor own = expand(view(sinks, {1, scores.size(1), 1, 1}), column);
@@ -65,6 +86,7 @@ Attended attend_eagerly(const AttentionStyle& style, const Tensor& q, const Tens
     weights = mul_scalar(weights, style.softcap);
   }
   if (mask) weights = add(weights, mask);
+  if (mask && style.raises_scores) weights = raised(weights);
   if (style.sinks) {
     weights = softened_with_sinks(style.sinks, weights);
     weights = to_dtype(dropout(weights, style.dropout), v.dtype());

@@ -19,9 +19,10 @@ struct AttentionStyle {
   bool softmax_in_fp32 =
       true;  // eager: softmax(dtype=fp32) and back, as Llama; else in the scores' type, as GPT-2
   bool weights_in_values_type =
-      false;           // eager without fp32: cast back after autocast's fp32 softmax
-  double softcap = 0;  // eager: cap * tanh(scores / cap)
-  Tensor sinks;        // eager: a score of each head's own that the softmax sees and nobody reads
+      false;                   // eager without fp32: cast back after autocast's fp32 softmax
+  bool raises_scores = false;  // eager: torch.max(scores, least number), which saves the scores
+  double softcap = 0;          // eager: cap * tanh(scores / cap)
+  Tensor sinks;  // eager: a score of each head's own that the softmax sees and nobody reads
 };
 
 struct Attended {

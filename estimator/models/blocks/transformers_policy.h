@@ -21,6 +21,10 @@ inline constexpr Version kLogitsKeepTheirType{4, 45};
 inline constexpr Version kCapsScoresEagerly{4, 45};
 // The causal loss pads the labels; before, it shifted, and so copied, the logits.
 inline constexpr Version kLossPadsLabels{4, 48};
+// OPT shares the attention of the other families; before, it copied queries, keys and values head
+// by head, and raised the scores to the least number of their type, which keeps them (4.48's
+// modeling_opt.py has _shape(...).contiguous() and torch.max, 4.49's neither).
+inline constexpr Version kOptSharesAttention{4, 49};
 // Eager encoders mask padding only. Before, scores were always masked, by a row of the parameters'
 // type: under autocast that makes them fp32.
 inline constexpr Version kEncodersMaskPaddingOnly{4, 56};
@@ -57,6 +61,7 @@ class TransformersPolicy {
   bool generates_all_logits() const { return version_ < kLogitsKeepTheirType; }
   bool caps_scores_eagerly() const { return version_ >= kCapsScoresEagerly; }
   bool loss_shifts_logits() const { return version_ < kLossPadsLabels; }
+  bool opt_has_its_own_attention() const { return version_ < kOptSharesAttention; }
   bool encoders_always_mask() const { return version_ < kEncodersMaskPaddingOnly; }
   bool groups_experts() const { return version_ >= kGroupedExperts; }
   bool always_ties_t5() const { return version_ >= kT5AlwaysTied; }

@@ -37,6 +37,14 @@ constexpr Release kReleases[] = {
      52633600,
      50625024,
      2450880},
+    // 4.48.3, recorded by memfathom.torch: torch.max keeps the scores, _shape() copies heads.
+    {"opt",
+     {4, 48},
+     R"("ffn_dim": 512, "word_embed_proj_dim": 192, "dropout": 0.1, )",
+     30264832,
+     30254592,
+     32539136,
+     1624896},
 };
 
 class RecordedReleasesTest : public ::testing::TestWithParam<Release> {};

@@ -24,6 +24,7 @@ struct OptConfig {
                embedding = 0;
   double dropout = 0.1, attention_dropout = 0;
   bool bias = true, norm_first = true, final_norm = true;
+  bool copies_heads = false;  // before transformers 4.49
   Activation activation = Activation::kRelu;
 };
 
@@ -97,6 +98,11 @@ class OptBlock {
     q = split_heads(q, head_size);
     Tensor k = split_heads(k_(x), head_size);
     Tensor v = split_heads(v_(x), head_size);
+    if (config_.copies_heads) {
+      q = contiguous(q);
+      k = contiguous(k);
+      v = contiguous(v);
+    }
     if (pass.cache != nullptr) pass.cache->update(index_, k, v);
     AttentionStyle unscaled = style_;
     unscaled.scale = 1;
@@ -119,7 +125,9 @@ class Opt final : public CausalModel {
   Opt(Builder& builder, const Node& config, const ModelSettings& settings, OptConfig cfg)
       : CausalModel(builder, settings, cfg.layers) {
     cfg.dropout = dropout_or(cfg.dropout);
-    const AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
+    cfg.copies_heads = settings.transformers.opt_has_its_own_attention();
+    AttentionStyle style = attention_style(cfg.attention_dropout, cfg.hidden / cfg.heads);
+    style.raises_scores = cfg.copies_heads;
     {
       const PathScope scope(builder, "model.decoder");
       tokens_ =
