@@ -99,7 +99,7 @@ TextRows calibration_properties(const ListedCalibration& listed) {
       fmt::format("median {}, 90th percentile {}", percent_text(c.quality.held_out_median_error),
                   percent_text(c.quality.held_out_p90_error));
   if (c.quality.validation_rows > 0) error += fmt::format(" on {} rows", c.quality.validation_rows);
-  rows.push_back({"held-out error", error});
+  rows.push_back({"held-out error", std::move(error)});
   rows.push_back({"under by more than 10 %", percent_text(c.quality.under_by_10_percent)});
   rows.push_back({"coverage of the 90 % interval", percent_text(c.quality.coverage_90)});
   if (!c.supersedes.empty()) rows.push_back({"supersedes", c.supersedes});

@@ -105,7 +105,7 @@ void print_fit(const FitResult& fitted, Context& context) {
   }
   context.out << fmt::format("calibration {} ({}), {}\n", fitted.saved.name,
                              fitted.saved.id.substr(0, 12),
-                             fitted.saved.usable ? "usable" : "refused: " + fitted.saved.refusal);
+                             fitted.saved.usable ? "usable" : "refused");  // the summary says why
 }
 
 json fit_json(const FitResult& fitted) {

@@ -273,6 +273,11 @@ JobOptions::ParsedValues JobOptions::words() const {
                                                "8.0 for a model with 8,000,000,000 parameters",
                                                *v.total_params));
   }
+  if (v.total_params && v.model) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--model {} and --total-params {} each name a model; give one of them",
+                            *v.model, *v.total_params));
+  }
   if (v.trainable_params &&
       (!v.total_params || *v.trainable_params <= 0 || *v.trainable_params > *v.total_params)) {
     throw Error(ErrorKind::kUsage,

@@ -89,6 +89,11 @@ TEST_F(JobFormsTest, TrainsAsManyParametersAsASizeSays) {
           "part of --total-params");
 }
 
+TEST_F(JobFormsTest, RefusesAModelAndASizeTogether) {
+  refuses({"--model", "gpt2", "--total-params", "3"},
+          "--model gpt2 and --total-params 3 each name a model");
+}
+
 TEST_F(JobFormsTest, RecommendSaysNotThatAJobFitsOfWhichKeysWereNotRead) {
   const std::string own = file("axolotl.yml",
                                "base_model: TinyLlama/TinyLlama-1.1B-Chat-v1.0\nsequence_len: 512\n"
