@@ -130,7 +130,8 @@ void note_assumptions(const Job& job, std::vector<std::string>& assumptions,
                                    : "they are made as shards"));
     if (parallel.fsdp_version == 1 && !parallel.limit_all_gathers.value_or(true)) {
       assumptions.emplace_back(
-          "limit_all_gathers is off (PyTorch before 2.1): the host queues a whole pass ahead of the "
+          "limit_all_gathers is off (PyTorch before 2.1): the host queues a whole pass ahead of "
+          "the "
           "GPU, and every gathered block of a pass has memory of its own; between none and two "
           "passes are possible");
     }

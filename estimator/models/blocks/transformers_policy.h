@@ -19,8 +19,9 @@ inline constexpr Version kLogitsKeepTheirType{4, 45};
 // Gemma 2's capped scores are computed eagerly unless another way is asked for; before, by a kernel
 // that does not cap them.
 inline constexpr Version kCapsScoresEagerly{4, 45};
-// The causal loss pads the labels; before, it shifted, and so copied, the logits.
-inline constexpr Version kLossPadsLabels{4, 48};
+// The causal loss pads the labels; before, it shifted, and so copied, the logits (4.46.3 to 4.48.0
+// and 4.49.0 to 4.51.3 of loss_utils.py).
+inline constexpr Version kLossPadsLabels{4, 49};
 // OPT shares the attention of the other families; before, it copied queries, keys and values head
 // by head, and raised the scores to the least number of their type, which keeps them (4.48's
 // modeling_opt.py has _shape(...).contiguous() and torch.max, 4.49's neither).
