@@ -10,7 +10,6 @@ namespace {
 
 using namespace literals;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr DriverMemory kDevice = DriverMemory::kDevice;
 

@@ -141,10 +141,15 @@ TEST_F(AdmissionTest, HostileSubmissionsAreLetThrough) {
       "#!/bin/sh\n" + std::string(1 << 20, '('),
       "#!/bin/sh\nexport X=" + std::string(1 << 20, '$'),
       "#!/bin/sh\npython train.py --model_name_or_path $UNSET --bf16\n",
-      "#!/bin/sh\npython train.py --model_name_or_path gpt2\npython train.py "
-      "--model_name_or_path gpt2-xl\n",
-      "#!/bin/sh\n#SBATCH --gres=gpu:1\n#SBATCH hetjob\nsrun --het-group=0 ./a : --het-group=1 "
-      "./b\n",
+      R"(#!/bin/sh
+python train.py --model_name_or_path gpt2
+python train.py --model_name_or_path gpt2-xl
+)",
+      R"(#!/bin/sh
+#SBATCH --gres=gpu:1
+#SBATCH hetjob
+srun --het-group=0 ./a : --het-group=1 ./b
+)",
       "#!/bin/sh\npython train.py --config /etc/shadow\n",
       "#!/bin/sh\npython train.py --model_name_or_path /etc/passwd --bf16\n"};
   for (const std::string& script : scripts) {

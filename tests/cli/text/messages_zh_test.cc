@@ -19,8 +19,6 @@
 namespace memfathom {
 namespace {
 
-using ::testing::HasSubstr;
-
 bool has_chinese(const std::string& text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0xE3; });
 }
@@ -76,8 +74,8 @@ TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
         "{model: {preset: fno-2d}, training: {precision: fp32}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4, fsdp: full}}",
-        "{model: {modules: [{name: a, model: {preset: gpt2}}, {name: b, model: {preset: gpt2}, "
-        "train: frozen}]}}"}) {
+        R"({model: {modules: [{name: a, model: {preset: gpt2}},
+                              {name: b, model: {preset: gpt2}, train: frozen}]}})"}) {
     const Node document = parse_yaml(text, "job", 0);
     for (const SingleChange& change : possible_changes(document, read_job(document))) {
       for (const double factor : {1.0, 2.0}) {

@@ -43,7 +43,7 @@ TEST(FullyShardedTest, UnderAutocastShardsAreWideAndGatheredBlocksNarrow) {
 // pytorch/pytorch#98354 measured 38.8 GB reserved without the limit where 8.0 GB were with it.
 TEST(FullyShardedTest, WithoutTheLimitEveryGatheredBlockOfAPassHasMemoryOfItsOwn) {
   constexpr std::int64_t kLayers = 8;
-  constexpr std::int64_t kBlockBytes = 2 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024);
+  constexpr std::int64_t kBlockBytes = 2L * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024);
   const auto run = [](const std::string& limit) {
     return run_job(
         R"({"model": {"config": {"model_type": "llama", "hidden_size": 1024,

@@ -1,5 +1,6 @@
 #include "kernels/workspaces/fitted_workspace_model.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -103,6 +104,7 @@ TEST(FittedTableTest, EveryEmbeddedFileIsFoundByTheVersionInIt) {
 TEST(FittedTableTest, ABrokenTableIsRefusedWithItsLine) {
   const std::string head = "cudnn 9.99.0\nqueries 10 2\n";
   const std::string tree = "tree 80 forward 32 nchw 0.1 0.2 0.3\n";
+  const std::string two_trees = fmt::format("{0}{1}{1}", head, tree);
   EXPECT_EQ(parse_fitted_table(head + tree + "  3:0.5:2 0 57\n", "x").nodes.size(), 3U);
   struct Case {
     std::string text;
@@ -113,7 +115,7 @@ TEST(FittedTableTest, ABrokenTableIsRefusedWithItsLine) {
            Case{head, "no trees"},
            Case{head + "  0\n", "before the first tree"},
            Case{head + tree, "has no nodes"},
-           Case{head + tree + tree + "  0\n", "x:4: a tree has no nodes"},
+           Case{two_trees + "  0\n", "x:4: a tree has no nodes"},
            Case{head + tree + "  3:0.5:9 0 57\n", "has no target"},
            Case{head + tree + "  3:0.5:1 0 57\n", "has no target"},
            Case{head + tree + "  16:0.5:2 0 57\n", "has no target"},
