@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "cli/global_options.h"
@@ -39,6 +40,8 @@ class OptionParser::Implementation {
           target = *value;
         });
   }
+
+  void hint(const std::string& name, const std::string& what_to_do) { hints_[name] = what_to_do; }
 
   void rest(const std::string& name, std::vector<std::string>& target) {
     app_.add_option(name, target);
@@ -101,19 +104,23 @@ class OptionParser::Implementation {
       const std::string name = word.substr(0, word.find('='));
       if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end())
         continue;
-      std::vector<std::string_view> names(known.begin(), known.end());
-      const auto globals = global_option_names();
-      names.insert(names.end(), globals.begin(), globals.end());
-      const auto near = nearest_name(name, names);
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: {} is not a known option; {}", command_, name,
-                              near ? fmt::format("did you mean {}?", *near)
-                                   : fmt::format("see memfathom {} --help", command_)));
+      throw Error(ErrorKind::kUsage, fmt::format("{}: {} is not a known option; {}", command_, name,
+                                                 instead_of(name, known)));
     }
+  }
+
+  std::string instead_of(const std::string& name, const std::vector<std::string>& known) const {
+    if (const auto hint = hints_.find(name); hint != hints_.end()) return hint->second;
+    std::vector<std::string_view> names(known.begin(), known.end());
+    const auto globals = global_option_names();
+    names.insert(names.end(), globals.begin(), globals.end());
+    if (const auto near = nearest_name(name, names)) return fmt::format("did you mean {}?", *near);
+    return fmt::format("see memfathom {} --help", command_);
   }
 
   std::string command_;
   CLI::App app_;
+  std::map<std::string, std::string> hints_;
   std::vector<std::string>* rest_ = nullptr;
 };
 
@@ -170,6 +177,10 @@ void OptionParser::positional(const std::string& name, std::optional<std::string
 }
 void OptionParser::positional(const std::string& name, std::vector<std::string>& target) {
   implementation_->rest(name, target);
+}
+
+void OptionParser::hint(const std::string& name, const std::string& what_to_do) {
+  implementation_->hint(name, what_to_do);
 }
 
 void OptionParser::parse(const Arguments& arguments) { implementation_->parse(arguments); }

@@ -43,8 +43,12 @@ class OptionParser {
       const std::string& name,
       std::vector<std::string>& target);  // the remaining arguments, including those after "--"
 
-  // Throws Error(kUsage): unknown option (with the nearest one), missing or malformed value,
-  // unexpected argument.
+  // What the error says of an option that is not known: "give --x". Without a hint it names the
+  // nearest option.
+  void hint(const std::string& name, const std::string& what_to_do);
+
+  // Throws Error(kUsage): unknown option (with its hint or the nearest one), missing or malformed
+  // value, unexpected argument.
   void parse(const Arguments& arguments);
 
  private:

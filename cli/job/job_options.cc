@@ -36,7 +36,7 @@ constexpr auto kIntegers = std::to_array<PlainFlag>({
     {"--num-images", "training.num_images"},
     {"--new-tokens,--max-new-tokens", "training.new_tokens"},
     {"--gradient-accumulation-steps", "training.gradient_accumulation_steps"},
-    {"--zero-stage", "parallel.zero_stage"},
+    {"--zero-stage,--zero", "parallel.zero_stage"},
     {"--num-gpus", "parallel.num_gpus"},
     {"--tensor-parallel-size", "parallel.tensor"},
     {"--pipeline-parallel-size", "parallel.pipeline"},
@@ -123,7 +123,7 @@ void JobOptions::declare(OptionParser& parser) {
   for (std::size_t i = 0; i < kIntegers.size(); ++i)
     parser.option(kIntegers[i].names, v.integers[i]);
   for (std::size_t i = 0; i < kTexts.size(); ++i) parser.option(kTexts[i].names, v.texts[i]);
-  parser.option("--model,--preset,--model-path", v.model);
+  parser.option("--model,--preset,--model-path,--model-name-or-path", v.model);
   parser.option("--dtype,--precision", v.dtype);
   parser.option("--mixed-precision", v.mixed_precision);
   parser.option("--preference", v.preference);
@@ -150,6 +150,15 @@ void JobOptions::declare(OptionParser& parser) {
   parser.flag("--multi-gpu", v.multi_gpu);
   parser.list_option("--target-modules", v.target_modules);
   parser.option("--set", v.sets);
+  // Flags of training commands that say less than an estimate has to know.
+  constexpr const char* kHalf =
+      "give --dtype {0} for weights in {0} or --mixed-precision {0} for autocast, or the whole "
+      "training command after \"--\"";
+  parser.hint("--bf16", fmt::format(kHalf, "bf16"));
+  parser.hint("--fp16", fmt::format(kHalf, "fp16"));
+  parser.hint("--deepspeed", "give its file with --from, or --zero-stage");
+  for (const char* name : {"--flash-attn", "--use-flash-attn", "--use-flash-attention"})
+    parser.hint(name, "give --attention flash");
 }
 
 std::optional<std::string> JobOptions::model_path() const {

@@ -123,6 +123,11 @@ TEST_F(JobFormsTest, AcceptsTheOptionNamesOfCommonScripts) {
   EXPECT_NE(with({"--seq-len", "64"}), expected);
 }
 
+TEST_F(JobFormsTest, SaysWhatReplacesTheFlagsOfTrainingCommands) {
+  refuses({"--model", "gpt2", "--seq-len", "64", "--bf16"}, "give --dtype bf16 for weights");
+  refuses({"--model", "gpt2", "--seq-len", "64", "--flash_attn"}, "give --attention flash");
+}
+
 TEST_F(JobFormsTest, AcceptsTargetModulesAsOneOrSeveralArguments) {
   std::vector<std::string> words{"--model",           file("config.json", kConfig),
                                  "--sequence-length", "32",
