@@ -8,7 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/document_path.h"
 #include "core/gpus.h"
+#include "core/version.h"
 #include "estimator/job/describe.h"
 
 namespace memfathom {
@@ -107,6 +109,31 @@ bool takes_another_optimizer(const Job& job, bool fourier) {
   return is_adam(job.training.optimizer.name) && !fourier && !job.parallel.offload_optimizer;
 }
 
+// torch.optim's Adam in its default form makes copies of the size of the weights in each step; its
+// fused form, since PyTorch 2.0, does not. DeepSpeed's own is fused, and so is the Trainer's
+// default of today. Fused kernels refuse complex parameters.
+bool may_be_fused(const Job& job, bool fourier) {
+  constexpr Version kHasFusedAdam{2, 0};
+  const TrainingSpec& training = job.training;
+  const std::string& torch = job.target.stack.version;
+  if (torch.empty() ? training.trainer_optimizer
+                    : Version::parse(torch).value_or(kHasFusedAdam) < kHasFusedAdam)
+    return false;
+  return is_adam(training.optimizer.name) && !training.optimizer.bitsandbytes && !fourier &&
+         training.optimizer_options().form != OptimizerForm::kFused &&
+         job.parallel.zero_stage == 0 && !job.parallel.offload_optimizer;
+}
+
+// One word, which a Trainer's file can say, unless the job sets more of its optimizer.
+Patch fused_optimizer(const Node& document, OptimizerName name) {
+  const Node* now = value_at(document, "training.optimizer");
+  for (const char* key : {"state_precision", "master_weights", "weight_decay"}) {
+    if (now != nullptr && now->is_map() && now->find(key) != nullptr)
+      return one("training.optimizer.implementation", Node::string("fused"));
+  }
+  return one("training.optimizer", Node::string(fmt::format("{}-fused", enum_name(name))));
+}
+
 void add_training(const Node& document, const Job& job, bool fourier,
                   std::vector<SingleChange>& changes) {
   const TrainingSpec& training = job.training;
@@ -121,6 +148,14 @@ void add_training(const Node& document, const Job& job, bool fourier,
                        "needs a fused or chunked cross entropy in the training script",
                        ChangeGroup::kLoss, ChangeKind::kFree, 3,
                        one("training.fused_loss", Node::boolean(true))});
+  }
+  if (may_be_fused(job, fourier)) {
+    changes.push_back({"fused-optimizer",
+                       fmt::format("optimizer {} -> {}-fused", optimizer_text(document),
+                                   enum_name(training.optimizer.name)),
+                       "set fused=True (Trainer: optim: adamw_torch_fused); no other change",
+                       ChangeGroup::kOptimizer, ChangeKind::kFree, 1,
+                       fused_optimizer(document, training.optimizer.name)});
   }
   if (takes_another_optimizer(job, fourier)) {
     changes.push_back(

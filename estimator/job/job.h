@@ -63,6 +63,7 @@ struct TrainingSpec {
   Precision precision;
   OptimizerOptions optimizer;                   // its form is the framework's default
   std::optional<OptimizerForm> optimizer_form;  // the job's own
+  bool trainer_optimizer = false;               // its form is the default of transformers' Trainer
   std::int64_t accumulation_steps = 1;
   std::optional<LoraSpec> lora;
   Quantization quantization = Quantization::kNone;

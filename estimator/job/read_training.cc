@@ -64,6 +64,8 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
   const Node& name = node.is_map() ? node.at("name") : node;
   training.paged_optimizer = name.is_string() && name.as_string().starts_with("paged");
   optimizer.bitsandbytes = name.is_string() && names_bitsandbytes(name.as_string());
+  if (name.is_string() && names_fused(name.as_string()))
+    training.optimizer_form = OptimizerForm::kFused;
   if (!node.is_map()) {
     optimizer.name = optimizer_name(node);
     return;
@@ -71,8 +73,10 @@ void read_optimizer(const Node& node, TrainingSpec& training) {
   node.check_keys({"name", "implementation", "state_precision", "master_weights", "weight_decay"});
   optimizer.name = optimizer_name(node.at("name"));
   if (const Node* form = node.find("implementation")) {
+    training.trainer_optimizer = form->as_string() == "trainer";
     const std::optional<OptimizerForm> known = parse_optimizer_form(form->as_string());
-    training.optimizer_form = known ? *known : form->as_enum<OptimizerForm>();
+    if (!training.trainer_optimizer)
+      training.optimizer_form = known ? *known : form->as_enum<OptimizerForm>();
   }
   if (const Node* precision = node.find("state_precision");
       precision != nullptr && !precision->is_null()) {

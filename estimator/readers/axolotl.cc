@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/lowercase.h"
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -333,6 +334,7 @@ void read_axolotl(ParsedFile& parsed) {
   const Node* adapter = value_at(tree, "adapter");
   const std::string kind = adapter != nullptr && adapter->is_string() ? adapter->as_string() : "";
   read_fields(kFields, parsed);
+  parsed.default_optimizer = fused_adamw();
   set_packed({"sample_packing", "pad_to_sequence_len"}, parsed);
   if (!evaluates(tree))
     std::erase_if(parsed.settings, [](const KeyChange& change) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -264,6 +265,7 @@ void read_llama_factory(ParsedFile& parsed) {
   const bool adapters = kind == "lora" || kind == "oft";
   read_fields(kFields, parsed);
   set_packed({"packing", "neat_packing"}, parsed);
+  parsed.default_optimizer = trainer_default_optimizer();
   if (adapters) {
     set_adapters(parsed);
   } else {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -163,6 +164,7 @@ void read_ms_swift(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   read_fields(kFields, parsed);
   set_packed({"packing"}, parsed);
+  parsed.default_optimizer = trainer_default_optimizer();
   if (value_at(tree, "per_device_train_batch_size") == nullptr &&
       value_at(tree, "micro_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(1));

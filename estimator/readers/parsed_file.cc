@@ -23,7 +23,8 @@ constexpr auto kOptimizers = std::to_array<std::pair<std::string_view, std::stri
     {"adamw", "adamw_torch"},
     {"adamw", "adamw_hf"},
     {"adam", "adam"},
-    {"adamw", "adamw_apex_fused"},
+    {"adamw-fused", "adamw_torch_fused"},
+    {"adamw-fused", "adamw_apex_fused"},
     {"adamw_32bit", "paged_adamw_32bit"},
     {"adamw_32bit", "paged_adamw"},
     {"adamw", "schedule_free_adamw"},
@@ -127,12 +128,6 @@ Node from_file_value(const Field& field, const Node& value, ParsedFile& parsed) 
       if (name.find("paged") != std::string::npos)
         parsed.not_modelled.emplace_back(
             "paged optimizer states are counted as if they stayed on the GPU");
-      if (name.ends_with("_fused")) {
-        Node optimizer = Node::map();
-        optimizer.set("name", Node::string("adamw"));
-        optimizer.set("implementation", Node::string("fused"));
-        return optimizer;
-      }
       for (const auto& [ours, theirs] : kOptimizers) {
         if (name == theirs || name == ours) return Node::string(std::string(ours));
       }
@@ -282,9 +277,6 @@ Node to_file_value(FieldKind kind, const Node& value) {
     }
     case FieldKind::kOptimizer: {
       const std::string name = value.is_map() ? value.at("name").as_string() : value.as_string();
-      const Node* form = value.is_map() ? value.find("implementation") : nullptr;
-      if (name == "adamw" && form != nullptr && form->as_string() == "fused")
-        return Node::string("adamw_torch_fused");
       for (const auto& [ours, theirs] : kOptimizers) {
         if (name == ours) return Node::string(std::string(theirs));
       }

@@ -88,6 +88,8 @@ struct ParsedFile {
   std::vector<UnreadKey> unread;            // neither read nor harmless for memory
   std::string section;  // a DeepSpeed configuration inside another file: the key it stands under
   bool is_command_line = false;  // nothing is written back to it
+  // What the library takes where no optimizer is named (default_optimizer.h); null: PyTorch's own.
+  Node default_optimizer;
 
   void set(std::string_view key, Node value) {
     settings.push_back({std::string(key), std::move(value)});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/lowercase.h"
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -166,6 +167,7 @@ void read_training_arguments(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   read_fields(kFields, parsed);
   set_packed({"packing"}, parsed);
+  parsed.default_optimizer = trainer_default_optimizer();
   if (value_at(tree, "per_device_train_batch_size") == nullptr &&
       value_at(tree, "per_gpu_train_batch_size") == nullptr) {
     parsed.set("training.batch_size", Node::integer(8));

@@ -16,6 +16,10 @@ constexpr Version kTorchTwo{2, 0};
 // pytorch/pytorch#104900): 2.1. Before, the host ran ahead, and every gathered block got memory of
 // its own.
 constexpr Version kGathersAreLimited{2, 1};
+// Where no optimizer is named, transformers' Trainer takes PyTorch's fused AdamW from these
+// releases on (training_args.py), and the one that goes over all parameters at once before.
+constexpr Version kTrainerFuses{4, 54};
+constexpr Version kTrainerFusesOn{2, 8};
 constexpr int kTuring = 75;
 constexpr std::string_view kTorchBeforeTuring = "1.10";
 
@@ -79,6 +83,9 @@ void apply_stack(Job& job, FrameworkPolicy& policy, BitsandbytesRelease unnamed)
     if (!job.training.zero_grad) job.training.zero_grad = ZeroGrad::kInPlace;
     job.training.optimizer.form = OptimizerForm::kForLoop;
   }
+  if (job.training.trainer_optimizer && policy.torch_version >= kTrainerFusesOn &&
+      era.transformers >= kTrainerFuses)
+    job.training.optimizer_form = OptimizerForm::kFused;
   if (!job.parallel.limit_all_gathers)
     job.parallel.limit_all_gathers = policy.torch_version >= kGathersAreLimited;
   policy.set_bitsandbytes(era.bitsandbytes);

@@ -17,6 +17,7 @@
 #include "estimator/models/blocks/config_reader.h"
 #include "estimator/readers/builtin_family.h"
 #include "estimator/readers/config_keys.h"
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/gpu_count.h"
 #include "estimator/readers/language_model_part.h"
@@ -172,6 +173,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
     input.files.is_model_guessed = true;
   replace_by_language_model(input.document, input.files);
   if (!options.sets_precision) keep_stored_type(input.files.files, input.document, input.files);
+  assume_optimizer(input.files.files, input.document, input.files.assumptions);
   resolve_auto_values(input.files.files, input.document, input.files);
   if (input.has_foreign_files()) {
     assume_length(input.document, input.files.assumptions);

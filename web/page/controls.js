@@ -24,7 +24,7 @@ const rows = {
     {key: 'image_size', path: 'training.image_size', values: steps(32, 2048, 4), shownIf: (job) => typeof valueAt(job, 'training.image_size') === 'number'},
     {key: 'new_tokens', path: 'training.new_tokens', values: steps(1, 65536, 2), shownIf: (job) => valueAt(job, 'training.mode') === 'generate', absent: 128},
     {key: 'precision', path: 'training.precision', choices: ['fp32', 'bf16', 'fp16', 'amp-bf16', 'amp-fp16'], absent: 'fp32'},
-    {key: 'optimizer', path: 'training.optimizer', choices: ['sgd', 'sgd-momentum', 'adam', 'adamw', 'adamw-8bit', 'adafactor', 'lion', 'rmsprop', 'adagrad'], absent: 'adamw',
+    {key: 'optimizer', path: 'training.optimizer', choices: ['sgd', 'sgd-momentum', 'adam', 'adamw', 'adamw-fused', 'adamw-8bit', 'adafactor', 'lion', 'rmsprop', 'adagrad'], absent: 'adamw',
      read: (job) => { const value = valueAt(job, 'training.optimizer'); return value?.name ?? value; }},
     {key: 'lora', path: 'training.lora.rank', values: [0, ...steps(1, 512, 2)], absent: 0,
      write: (value) => (value === 0 ? [['training.lora', null]] : [['training.lora.rank', value]])},

@@ -154,6 +154,7 @@ export const chineseSentences = [
   ["every block's forward pass runs twice; slower", "每个块的前向传播执行两次；更慢"],
   ["every block's forward pass runs twice", "每个块的前向传播执行两次"],
   ["needs a fused or chunked cross entropy in the training script", "训练脚本需要使用融合或分块的交叉熵"],
+  ["set fused=True (Trainer: optim: adamw_torch_fused); no other change", "设置 fused=True（Trainer：optim: adamw_torch_fused）"],
   ["set an environment variable (PYTORCH_CUDA_ALLOC_CONF); no other change", "设置一个环境变量（PYTORCH_CUDA_ALLOC_CONF）"],
   ["none; it is faster too", "没有代价，而且更快"],
   ["16-bit copies of the weights are kept while a step runs; activations take half", "训练一步期间保留权重的 16 位副本；激活值减半"],

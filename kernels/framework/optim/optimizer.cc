@@ -126,6 +126,9 @@ std::optional<OptimizerName> parse_optimizer(std::string_view name) {
   static constexpr auto kAliases =
       std::to_array<EnumName<OptimizerName>>({{OptimizerName::kSgdMomentum, "sgd_momentum"},
                                               {OptimizerName::kAdamW, "adamw_torch"},
+                                              {OptimizerName::kAdam, "adam-fused"},
+                                              {OptimizerName::kAdamW, "adamw-fused"},
+                                              {OptimizerName::kAdamW, "adamw_fused"},
                                               {OptimizerName::kAdamW, "adamw_torch_fused"},
                                               {OptimizerName::kAdamW, "adamw_hf"},
                                               {OptimizerName::kAdamW, "adamw_apex_fused"},
@@ -145,6 +148,10 @@ bool names_bitsandbytes(std::string_view name) {
   static constexpr std::array<std::string_view, 5> kNames{
       "adamw_32bit", "paged_adamw", "paged_adamw_32bit", "lion_32bit", "paged_lion_32bit"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool names_fused(std::string_view name) {
+  return name.ends_with("-fused") || name.ends_with("_fused");
 }
 
 std::optional<OptimizerForm> parse_optimizer_form(std::string_view name) {

@@ -60,6 +60,8 @@ std::optional<OptimizerForm> parse_optimizer_form(std::string_view name);
 
 // Whether a library's name is that of a 32-bit optimizer of bitsandbytes: paged_adamw_32bit, ...
 bool names_bitsandbytes(std::string_view name);
+// Whether a name asks for the fused form: "adamw-fused", the Trainer's "adamw_torch_fused".
+bool names_fused(std::string_view name);
 
 class OptimizerRun {
  public:

@@ -59,6 +59,34 @@ TEST(RecommendTest, TheBatchIsTheLargestThatFits) {
             *recommendation.available);
 }
 
+// Its step is then without copies of the size of the weights, and nothing else changes.
+TEST(RecommendTest, AnAdamThatIsNotFusedIsToldThatItMayBe) {
+  const auto change = [](const char* training) {
+    const Node document = parse_yaml(
+        fmt::format("{{model: {{preset: gpt2}}, training: {{batch_size: 1, sequence_length: 64, {}",
+                    training),
+        "job.yaml");
+    for (const SingleChange& one : possible_changes(document, read_job(document))) {
+      if (one.name == "fused-optimizer") return std::string(one.change);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(change("optimizer: adam}}"), "optimizer adam -> adam-fused");
+  EXPECT_EQ(change("optimizer: {name: adamw, implementation: fused}}}"), "");
+  EXPECT_EQ(change("optimizer: adamw_torch_fused}}"), "");
+  EXPECT_EQ(change("optimizer: {name: adamw, implementation: trainer}}}"), "");
+  EXPECT_EQ(change("optimizer: adafactor}}"), "");
+  EXPECT_EQ(change("optimizer: adamw}, target: {stack: {version: '1.13'}}}"), "");
+  EXPECT_EQ(change("optimizer: adamw}, parallel: {zero_stage: 2, num_gpus: 2}}"), "");
+
+  const Node document = parse_yaml(
+      "{model: {preset: gpt2}, training: {batch_size: 1, sequence_length: 64}}", "job.yaml");
+  const Job job = read_job(document);
+  const Job fused = read_job(patched(document, strategy_patch("fused-optimizer", job)));
+  EXPECT_EQ(fused.training.optimizer_form, OptimizerForm::kFused);
+  EXPECT_LT(estimate_dry(fused).totals.allocated_peak, estimate_dry(job).totals.allocated_peak);
+}
+
 TEST(RecommendTest, ATenthIsLeftFreeUnlessTheJobSaysItsOwnMargin) {
   EXPECT_EQ(*recommend(job_on("10GiB"), estimate_dry, {}).available, Bytes{std::int64_t{9} << 30});
   Node document = job_on("10GiB");

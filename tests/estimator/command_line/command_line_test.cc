@@ -39,6 +39,16 @@ std::vector<std::string> unread(const MergedJob& job) {
   return keys;
 }
 
+TEST(CommandLineTest, ScriptsWithALoopOfTheirOwnHavePyTorchsOptimizer) {
+  const auto has_default = [](const char* script) {
+    const MergedJob job = read(std::string("python ") + script +
+                               " --model_name_or_path gpt2 --per_device_train_batch_size 2");
+    return !job.files.back().default_optimizer.is_null();
+  };
+  EXPECT_TRUE(has_default("run_clm.py"));
+  EXPECT_FALSE(has_default("run_clm_no_trainer.py"));
+}
+
 TEST(CommandLineTest, ReadsATrainerBehindTorchrun) {
   const MergedJob job = read(
       "torchrun --nnodes 2 --nproc_per_node=4 run_clm.py --model_name_or_path Qwen/Qwen2.5-7B "

@@ -53,7 +53,7 @@ TEST(FormatsTest, TrainingArgumentsBecomeTrainingKeys) {
   EXPECT_EQ(training.at("batch_size").as_int(), 2);
   EXPECT_EQ(training.at("precision").as_string(), "amp-bf16");
   EXPECT_EQ(training.at("gradient_checkpointing").as_string(), "full");
-  EXPECT_EQ(training.at("optimizer").at("implementation").as_string(), "fused");
+  EXPECT_EQ(training.at("optimizer").as_string(), "adamw-fused");
   EXPECT_TRUE(training.at("gradient_clipping").as_bool());
   EXPECT_THAT(read_path(data("training_args.json")).front().not_modelled,
               Contains(HasSubstr("torch_compile")));

@@ -37,6 +37,22 @@ TEST(StackVersionsTest, BeforeTwoGradientsAreFilledWithZerosAndOptimizersGoOneBy
   EXPECT_EQ(after("1.13", said).optimizer_options().form, OptimizerForm::kForeach);
 }
 
+// training_args.py of transformers 4.53 and 4.54.
+TEST(StackVersionsTest, TheTrainerFusesItsOptimizerFromTransformers454WithPyTorch28On) {
+  const auto form = [](const char* torch, const char* transformers) {
+    Job job;
+    job.training.trainer_optimizer = true;
+    job.target.stack.transformers = transformers;
+    FrameworkPolicy policy = FrameworkPolicy::for_stack(torch, 80);
+    apply_stack(job, policy);
+    return job.training.optimizer_options().form;
+  };
+  EXPECT_EQ(form("", ""), OptimizerForm::kFused);
+  EXPECT_EQ(form("2.8", "4.54.1"), OptimizerForm::kFused);
+  EXPECT_EQ(form("2.8", "4.53.3"), OptimizerForm::kForeach);
+  EXPECT_EQ(form("2.7", ""), OptimizerForm::kForeach);
+}
+
 TEST(StackVersionsTest, SoftmaxKeptItsInputBeforePyTorch111) {
   EXPECT_TRUE(FrameworkPolicy::for_stack("1.10.2", 70).softmax_keeps_input);
   EXPECT_FALSE(FrameworkPolicy::for_stack("1.11", 70).softmax_keeps_input);
