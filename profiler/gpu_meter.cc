@@ -76,7 +76,7 @@ class NvmlMeter final : public MemoryMeter {
     if (self != nullptr && disturbance_.empty())
       disturbance_ = describe_other_processes(before_, now, getpid());
     if (!device_before_) return by_cuda_.used();
-    return std::max(gpu_.used() - *device_before_, Bytes{});
+    return std::max(gpu_.used().value_or(*device_before_) - *device_before_, Bytes{});
   }
   std::string metric() const override {
     const std::lock_guard lock(mutex_);

@@ -5,14 +5,32 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "profiler/nvml_gpus.h"
 #include "profiler/nvml_library.h"
+#include "profiler/rss_meter.h"
 
 namespace memfathom {
 namespace {
 
 Bytes bytes_of(unsigned long long count) { return Bytes{static_cast<std::int64_t>(count)}; }
+
+std::optional<Bytes> used_of(const std::optional<NvmlLibrary::Memory>& memory) {
+  return memory ? std::optional(bytes_of(memory->used)) : std::nullopt;
+}
+
+// What a GPU has that shares the system's memory. As NVIDIA advises for DGX Spark: available is
+// what the system can give, its caches included.
+void read_system_memory(GpuStatus& status) {
+  std::ifstream file("/proc/meminfo");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  status.shares_system_memory = true;
+  status.total = status_bytes(text, "MemTotal").value_or(Bytes{});
+  status.free = status_bytes(text, "MemAvailable").value_or(Bytes{});
+  status.used = status.total - status.free;
+}
 
 }  // namespace
 
@@ -47,8 +65,8 @@ std::unique_ptr<Nvml> Nvml::open(std::string* why) {
 
 int Nvml::device_count() const { return count_nvml_gpus(*library_); }
 
-Bytes Nvml::device_used(int index) const {
-  return bytes_of(library_->memory_of(find_nvml_gpu(*library_, index).device).used);
+std::optional<Bytes> Nvml::device_used(int index) const {
+  return used_of(library_->memory_of(find_nvml_gpu(*library_, index).device));
 }
 
 std::vector<GpuProcess> Nvml::processes(int index) const {
@@ -57,7 +75,7 @@ std::vector<GpuProcess> Nvml::processes(int index) const {
 
 Nvml::Gpu Nvml::gpu(int index) const { return {*this, find_nvml_gpu(*library_, index).device}; }
 
-Bytes Nvml::Gpu::used() const { return bytes_of(nvml_.library_->memory_of(device_).used); }
+std::optional<Bytes> Nvml::Gpu::used() const { return used_of(nvml_.library_->memory_of(device_)); }
 
 std::vector<GpuProcess> Nvml::Gpu::processes() const {
   return nvml_.processes_on(device_, /*with_names=*/false);
@@ -92,11 +110,14 @@ GpuStatus Nvml::status(int index) const {
   status.name = text.data();
   library_->check(library_->driver(text.data(), text.size()), "the driver's version");
   status.driver = text.data();
-  const NvmlLibrary::Memory memory = library_->memory_of(asked.device);
-  status.total = bytes_of(memory.total);
-  status.used = bytes_of(memory.used);
-  status.free = bytes_of(memory.free);
-  if (library_->memory != nullptr) status.reserved = bytes_of(memory.reserved);
+  if (const std::optional<NvmlLibrary::Memory> memory = library_->memory_of(asked.device)) {
+    status.total = bytes_of(memory->total);
+    status.used = bytes_of(memory->used);
+    status.free = bytes_of(memory->free);
+    if (memory->version != 0) status.reserved = bytes_of(memory->reserved);
+  } else {
+    read_system_memory(status);
+  }
   int ecc = 0;
   int ecc_pending = 0;
   if (library_->ecc != nullptr) library_->ecc(asked.whole, &ecc, &ecc_pending);  // 0 if unavailable

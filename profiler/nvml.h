@@ -18,7 +18,8 @@ struct NvmlLibrary;
 struct GpuStatus {
   std::string name;
   Bytes total, used, free;
-  std::optional<Bytes> reserved;  // by the driver; old drivers include it in `used`
+  bool shares_system_memory = false;  // these are the system's then, from /proc/meminfo
+  std::optional<Bytes> reserved;      // by the driver; old drivers include it in `used`
   bool ecc = false;
   bool mig = false;            // the values are then those of one MIG instance
   int compute_capability = 0;  // 80 is sm_80; 0: unknown
@@ -42,14 +43,15 @@ class Nvml {
   // mode counts as its first instance. Throws Error(kEnvironment) if there is no such GPU.
   int device_count() const;
   GpuStatus status(int index) const;
-  Bytes device_used(int index) const;
+  // Nullopt for GPUs that share the system's memory: they do not report it.
+  std::optional<Bytes> device_used(int index) const;
   // Empty if the driver does not report processes to this user.
   std::vector<GpuProcess> processes(int index) const;
 
   // A GPU that was looked up once, for many readings a second; valid as long as this object.
   class Gpu {
    public:
-    Bytes used() const;
+    std::optional<Bytes> used() const;          // as device_used()
     std::vector<GpuProcess> processes() const;  // without names, which cost a call each
 
    private:

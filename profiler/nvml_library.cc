@@ -69,15 +69,18 @@ void NvmlLibrary::check(int status, const std::string& what) const {
               fmt::format("NVML cannot read {}: {}", what, error_string(status)));
 }
 
-NvmlLibrary::Memory NvmlLibrary::memory_of(Handle gpu) const {
+std::optional<NvmlLibrary::Memory> NvmlLibrary::memory_of(Handle gpu) const {
+  const auto reports = [&](int status) {
+    if (status == kNotSupported) return false;
+    check(status, "the memory in use");
+    return true;
+  };
   Memory told{};
-  if (memory != nullptr) {
-    told.version = static_cast<unsigned>(sizeof(Memory)) | (2U << 24);
-    check(memory(gpu, &told), "the memory in use");
-    return told;
-  }
+  told.version = static_cast<unsigned>(sizeof(Memory)) | (2U << 24);
+  if (memory != nullptr && reports(memory(gpu, &told))) return told;
   OldMemory old{};
-  check(old_memory(gpu, &old), "the memory in use");
+  if (!reports(old_memory(gpu, &old))) return std::nullopt;
+  told.version = 0;
   told.total = old.total;
   told.free = old.free;
   told.used = old.used;

@@ -1,6 +1,7 @@
 // NvmlLibrary: the libnvidia-ml functions we call, with the types from its documentation.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct NvmlLibrary {
   static constexpr unsigned long long kNotAvailable = ~0ULL;
 
   struct Memory {
-    unsigned version;
+    unsigned version;  // 0: `reserved` is not told
     unsigned long long total, reserved, free, used;
   };
   struct OldMemory {
@@ -63,8 +64,9 @@ struct NvmlLibrary {
   void check(int status, const std::string& what) const;
   // `status` receives the result; the list is empty unless it is success.
   std::vector<Process> processes_of(Handle gpu, int* status) const;
+  // Nullopt for GPUs that share the system's memory (GB10, Jetson): both functions refuse.
   // Libraries too old to report the driver's reservation include it in used memory.
-  Memory memory_of(Handle gpu) const;
+  std::optional<Memory> memory_of(Handle gpu) const;
 };
 
 }  // namespace memfathom

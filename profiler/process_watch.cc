@@ -73,7 +73,7 @@ ProcessWatch::ProcessWatch(std::unique_ptr<Nvml> nvml) : nvml_(std::move(nvml)) 
   gpus_.resize(static_cast<std::size_t>(nvml_->device_count()));
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     gpus_[i].before = nvml_->device_used(static_cast<int>(i));
-    gpus_[i].most = gpus_[i].before;
+    gpus_[i].most = gpus_[i].before.value_or(Bytes{});
   }
 }
 
@@ -97,7 +97,8 @@ void ProcessWatch::read_gpus(const std::vector<std::int64_t>& tree) {
       if (ours && process.used) held += *process.used;
     }
     gpus_[i].peak = std::max(gpus_[i].peak, held);
-    gpus_[i].most = std::max(gpus_[i].most, nvml_->device_used(static_cast<int>(i)));
+    gpus_[i].most =
+        std::max(gpus_[i].most, nvml_->device_used(static_cast<int>(i)).value_or(Bytes{}));
   }
 }
 
@@ -124,12 +125,11 @@ std::optional<WatchedPeak> ProcessWatch::peak() const {
 }
 
 std::optional<WatchedPeak> ProcessWatch::device_growth() const {
-  const auto heaviest = std::max_element(
-      gpus_.begin(), gpus_.end(),
-      [](const GpuUse& a, const GpuUse& b) { return a.most - a.before < b.most - b.before; });
-  if (heaviest == gpus_.end() || heaviest->most == heaviest->before) return std::nullopt;
-  return WatchedPeak{heaviest->most - heaviest->before, static_cast<int>(heaviest - gpus_.begin()),
-                     "nvml-device"};
+  const auto heaviest =
+      std::max_element(gpus_.begin(), gpus_.end(),
+                       [](const GpuUse& a, const GpuUse& b) { return a.growth() < b.growth(); });
+  if (heaviest == gpus_.end() || heaviest->growth() == Bytes{}) return std::nullopt;
+  return WatchedPeak{heaviest->growth(), static_cast<int>(heaviest - gpus_.begin()), "nvml-device"};
 }
 
 }  // namespace memfathom

@@ -43,7 +43,10 @@ class ProcessWatch {
   void read_resident(const std::vector<std::int64_t>& tree);
 
   struct GpuUse {
-    Bytes before, peak, most;  // most: of the whole GPU
+    Bytes peak;                   // of the process and its descendants
+    std::optional<Bytes> before;  // of the whole GPU; none if it does not report its use
+    Bytes most;
+    Bytes growth() const { return before ? most - *before : Bytes{}; }
   };
   std::unique_ptr<Nvml> nvml_;
   std::vector<GpuUse> gpus_;

@@ -35,9 +35,13 @@ Bytes required(std::string_view key) {
 }  // namespace
 
 std::optional<Bytes> status_bytes(const std::string& status, std::string_view key) {
-  const std::string label = fmt::format("\n{}:", key);
-  const std::size_t at = status.find(label);
-  if (at == std::string::npos) return std::nullopt;
+  const std::string label = fmt::format("{}:", key);
+  std::size_t at = 0;
+  if (!status.starts_with(label)) {
+    at = status.find("\n" + label);
+    if (at == std::string::npos) return std::nullopt;
+    ++at;
+  }
   const std::size_t digits = status.find_first_not_of(" \t", at + label.size());
   if (digits == std::string::npos) return std::nullopt;
   std::int64_t kibibytes = 0;

@@ -33,7 +33,7 @@ DeviceReport gpu_report(int index, const Nvml* nvml) {
   ask(device);
   if (nvml == nullptr) return device;
   const GpuStatus status = nvml->status(index);
-  device.memory_source = "nvml";
+  device.memory_source = status.shares_system_memory ? "/proc" : "nvml";
   device.environment.gpu = status.name;
   add_gpu_status(device.environment, status);
   if (!device.problem.empty()) {  // a GPU without our module may still have a calibration

@@ -10,6 +10,7 @@
 
 #include "estimator/run/simulated_memory.h"
 #include "kernels/devices/dry/dry_device.h"
+#include "kernels/framework/ops/efficient_attention.h"
 #include "kernels/memory/trace/trace.h"
 
 namespace memfathom {
@@ -129,6 +130,7 @@ class Replayer {
   }
 
   void release(Held& held) {
+    if (held.allocation.bytes == Bytes{}) return;
     ledger.remove(held.component, 0, held.allocation.bytes.count());
     allocator_.free(held.allocation);
     held.allocation = {};
@@ -149,12 +151,12 @@ class Replayer {
     }
     Held workspace = take(workspaces_.fft(query).bytes, Component::kWorkspaceCufft, stream);
     release(workspace);
-    if (copied.allocation.bytes.count() > 0) release(copied);
+    release(copied);
   }
 
   // The buffers that backward kernels allocate in C++, where no dispatcher sees them: flash
   // attention's row sums and fp32 accumulator of dq (and dk, dv of every query head if heads are
-  // grouped), the memory-efficient kernel's row sums.
+  // grouped), the memory-efficient kernel's row sums and workspace.
   void run_attention(const TraceAttention& call, int stream) {
     const Shape& q = call.query.q;
     const Shape& k = call.query.k;
@@ -178,7 +180,12 @@ class Replayer {
         held.push_back(temporary(expanded));
       }
     } else {
-      held.push_back(temporary(per_query * q[2]));
+      const EfficientAttentionBackward sizes =
+          efficient_attention_backward(policy_, call.query.dtype, q, k);
+      Held products = temporary(sizes.products);
+      held.push_back(temporary(sizes.row_sums));
+      release(products);
+      held.push_back(temporary(sizes.workspace));
     }
     for (Held& one : held) release(one);
   }

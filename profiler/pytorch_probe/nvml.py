@@ -11,6 +11,10 @@ class NvmlMemory(ctypes.Structure):
                 ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
+class OldNvmlMemory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
 class NvmlProcess(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("gpu_instance", ctypes.c_uint),
                 ("compute_instance", ctypes.c_uint)]
@@ -114,14 +118,17 @@ class Nvml:
 
     def used(self):
         """None where the GPU shares the system's memory: it does not report its own."""
-        memory = NvmlMemory(version=ctypes.sizeof(NvmlMemory) | 2 << 24)
-        try:
-            self.call("nvmlDeviceGetMemoryInfo_v2", self.device, ctypes.byref(memory))
-        except NvmlRefusal as refusal:
-            if refusal.code != NOT_SUPPORTED:
-                raise
-            return None
-        return memory.used
+        newer = NvmlMemory(version=ctypes.sizeof(NvmlMemory) | 2 << 24)
+        for name, memory in (("nvmlDeviceGetMemoryInfo_v2", newer), ("nvmlDeviceGetMemoryInfo", OldNvmlMemory())):
+            if not hasattr(self.library, name):
+                continue
+            try:
+                self.call(name, self.device, ctypes.byref(memory))
+                return memory.used
+            except NvmlRefusal as refusal:
+                if refusal.code != NOT_SUPPORTED:
+                    raise
+        return None
 
     def process_list(self):
         """The name of NVML's function and the entries that it fills, found once: readings are 5 ms apart."""

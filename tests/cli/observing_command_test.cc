@@ -210,10 +210,22 @@ TEST_F(ObservingCommandTest, CheckMonitorsTheGpusVisibleToTheCommand) {
   EXPECT_EQ(observations()[0].bytes, 900_MiB);
 }
 
+// GB10 does not report its memory; its processes are listed with theirs.
+TEST_F(ObservingCommandTest, CheckMonitorsAGpuThatSharesTheSystemsMemory) {
+  file("processes", "");
+  std::vector<std::string> gpus = pretend_card();
+  gpus.insert(gpus.end(), {"MEMFATHOM_FAKE_SHARED=1", "MEMFATHOM_FAKE_NAME=NVIDIA GB10"});
+  const Outcome outcome = check(holds(900), gpus);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(observations().size(), 1U) << outcome.err;
+  EXPECT_EQ(observations()[0].bytes, 900_MiB);
+  EXPECT_EQ(observations()[0].gpu, "NVIDIA GB10");
+}
+
 TEST_F(ObservingCommandTest, CheckRunsACommandThatItCannotMonitor) {
   file("processes", "");
   std::vector<std::string> gpus = pretend_card();
-  gpus.emplace_back("MEMFATHOM_FAKE_SHARED=1");
+  gpus.emplace_back("MEMFATHOM_FAKE_FORBIDDEN=0");
   const Outcome outcome = check("echo trained", gpus);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "trained\n");

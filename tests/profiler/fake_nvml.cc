@@ -3,7 +3,8 @@
 // the processes of the file $MEMFATHOM_FAKE_PROCESSES, a line "pid MiB from" each ("self" is this
 // process; it is there from its `from`th reading on), as they stand there at every reading. Each
 // reading of it leaves FILE.read behind, so that others can wait for it. With
-// $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones. The GPUs of
+// $MEMFATHOM_FAKE_SHARED the GPUs have no memory of their own, as integrated ones; with
+// $MEMFATHOM_FAKE_ONLY_OLD only the function without a version tells it. The GPUs of
 // $MEMFATHOM_FAKE_FORBIDDEN ("01": the first two) belong to another job and are inaccessible. With
 // $MEMFATHOM_FAKE_CONTAINER it is the driver of a container: the processes of the file are listed
 // with 0 bytes, as drivers 535.113.01 to 560.35.03 do (open-gpu-kernel-modules,
@@ -221,7 +222,9 @@ int nvmlSystemGetDriverVersion(char* version, unsigned length) {
 }
 int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
   if (memory->version != (sizeof(FakeMemory) | 2U << 24)) return kInvalidArgument;
-  if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr) return kNotSupported;
+  if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr ||
+      std::getenv("MEMFATHOM_FAKE_ONLY_OLD") != nullptr)
+    return kNotSupported;
   memory->total = (gpu_at(device).whole != nullptr ? 10ULL : 80ULL) << 30;
   memory->reserved = 1ULL << 30;
   memory->used = used_now();
@@ -229,6 +232,7 @@ int nvmlDeviceGetMemoryInfo_v2(void* device, FakeMemory* memory) {
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void*, FakeOldMemory* memory) {
+  if (std::getenv("MEMFATHOM_FAKE_SHARED") != nullptr) return kNotSupported;
   *memory = {80ULL << 30, 76ULL << 30, 4ULL << 30};
   return 0;
 }

@@ -24,8 +24,9 @@ class NvmlLibraryTest : public testing::Test {
   ~NvmlLibraryTest() override {
     for (const char* name :
          {"MEMFATHOM_NVML", "MEMFATHOM_FAKE_CARDS", "MEMFATHOM_FAKE_DIVIDED",
-          "MEMFATHOM_FAKE_SHARED", "MEMFATHOM_FAKE_FORBIDDEN", "MEMFATHOM_FAKE_SECRETIVE",
-          "MEMFATHOM_FAKE_CONTAINER", "MEMFATHOM_FAKE_PROCESSES", "CUDA_VISIBLE_DEVICES"})
+          "MEMFATHOM_FAKE_SHARED", "MEMFATHOM_FAKE_ONLY_OLD", "MEMFATHOM_FAKE_FORBIDDEN",
+          "MEMFATHOM_FAKE_SECRETIVE", "MEMFATHOM_FAKE_CONTAINER", "MEMFATHOM_FAKE_PROCESSES",
+          "CUDA_VISIBLE_DEVICES"})
       unsetenv(name);
   }
   // The error for a missing GPU.
@@ -99,6 +100,29 @@ TEST_F(NvmlLibraryTest, MeasuresAGpuWithoutDedicatedMemoryThroughCuda) {
   const std::unique_ptr<MemoryMeter> meter = make_gpu_meter(0, [] { return false; });
   EXPECT_EQ(meter->metric(), "mem-get-info");
   EXPECT_EQ(meter->used(), Bytes{}) << "asking would make a context";
+}
+
+// GB10 under driver 580 refuses both functions; nvidia-smi prints "Not Supported".
+TEST_F(NvmlLibraryTest, AGpuWithoutDedicatedMemoryHasTheSystems) {
+  setenv("MEMFATHOM_FAKE_SHARED", "1", 1);
+  const std::unique_ptr<Nvml> nvml = Nvml::open(&why_);
+  EXPECT_EQ(nvml->device_used(0), std::nullopt);
+  const GpuStatus status = nvml->status(0);
+  EXPECT_TRUE(status.shares_system_memory);
+  EXPECT_EQ(status.total, Bytes{sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)});
+  EXPECT_GT(status.free, Bytes{});
+  EXPECT_EQ(status.used + status.free, status.total);
+  EXPECT_EQ(status.reserved, std::nullopt);
+  EXPECT_EQ(status.driver, "580.1");
+}
+
+TEST_F(NvmlLibraryTest, AGpuWhoseMemoryOnlyTheOlderFunctionTellsHasItsOwn) {
+  setenv("MEMFATHOM_FAKE_ONLY_OLD", "1", 1);
+  const GpuStatus status = Nvml::open(&why_)->status(0);
+  EXPECT_FALSE(status.shares_system_memory);
+  EXPECT_EQ(status.total, 80_GiB);
+  EXPECT_EQ(status.used, 4_GiB);
+  EXPECT_EQ(status.reserved, std::nullopt);
 }
 
 // As on some integrated GPUs: NVML knows what a process uses and not what the GPU does.

@@ -54,6 +54,12 @@ class NvmlTest(unittest.TestCase):
         self.assertTrue(gpu.mode("nvmlDeviceGetEccMode"))
         self.assertFalse(gpu.mode("nvmlDeviceGetMigMode"))
 
+    def test_reads_the_memory_that_only_the_older_function_tells(self):
+        with environment(MEMFATHOM_FAKE_ONLY_OLD="1"):
+            self.assertEqual(nvml.Nvml(0).used(), 4 * GIB)
+        with environment(MEMFATHOM_FAKE_SHARED="1"):
+            self.assertIsNone(nvml.Nvml(0).used())
+
     def test_a_missing_gpu_is_an_os_error(self):
         self.assertRaises(OSError, nvml.Nvml, 1)
 

@@ -44,7 +44,7 @@ code=0
 [ "$code" = 1 ] || { cat "$folder/said"; echo "gpu-day ended with $code"; exit 1; }
 tar -C "$folder" -xzf "$folder"/memfathom-gpu-day-*.tar.gz
 expected='environment 0|status 0|selftest 0|tests 0|memcheck 0|racecheck 9|initcheck 124|synccheck 0|bench 0|calibrate 1|fit 1'
-expected+="|eager 0|driver $driver"'|pytorch 1|history 0|shapes 0|snapshot 0|docker 0|check 0'
+expected+="|eager 0|mem-get-info 0|driver $driver"'|pytorch 1|history 0|shapes 0|snapshot 0|docker 0|check 0'
 got=$(grep -v -e '^nvidia-smi' -e '^namespace' "$folder/steps.tsv" | tr '\t' ' ' | paste -sd'|')
 [ "$got" = "$expected" ] || { echo "steps: $got"; cat "$folder"/*.err; exit 1; }
 grep -q '"gpu": "Doubled A100"' "$folder/status.txt"
@@ -54,6 +54,8 @@ grep -q '"status": "ok"' "$folder/calibrate.txt"
 grep -q 'libstdc++' "$folder/environment.txt"
 [ "$driver" = 1 ] || grep -q ',alloc,device,.*libmemfathom_cuda.so' "$folder/driver.csv"
 grep -q 'some/image scripts/gpu-day' "$folder/docker.txt"
+grep -q -- "-v \(.*\):\1:ro" "$folder/docker.txt"  # its build would replace this one's, compiled elsewhere
+grep -q '"device_metric": "mem-get-info"' "$folder/mem-get-info.txt"
 grep -q snapshot "$folder/snapshot.pickle"
 grep -q '"recorded_allocations": [1-9]' "$folder/history.txt"
 grep -q '"workload": "decoder/v32000/fp32/2048MiB"' "$folder/shapes.txt"
@@ -64,10 +66,10 @@ grep -q '^| racecheck | not shown: exit code 9' "$folder/README.md"
 grep -q '^| initcheck | not shown: stopped after 1 s' "$folder/README.md"
 grep -q 'no measurement' "$folder/README.md"
 grep -q '^== racecheck | not shown' "$folder/said"
-# Ours, lazy, eager and with the driver's records, and in a namespace of process ids where that is allowed; and three that say
+# Ours, lazy, eager, by cudaMemGetInfo and with the driver's records, and in a namespace of process ids where that is allowed; and three that say
 # they are PyTorch's.
-samples=6
-! grep -q '^namespace.0' "$folder/steps.tsv" || samples=7
+samples=7
+! grep -q '^namespace.0' "$folder/steps.tsv" || samples=8
 "$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q "samples *$samples"
 ! "$gpu_day" --device 2>/dev/null
 ! "$gpu_day" --frobnicate 2>/dev/null

@@ -19,10 +19,17 @@ constexpr Bytes kAlignment{16};  // of every tensor, as declared in the graph
 
 bool is_16bit(DType type) { return type == DType::kFp16 || type == DType::kBf16; }
 
-// cuDNN up to 9.15.0 is wrong for lengths that are not multiples of 128; PyTorch avoids it too.
-bool hits_unaligned_length_bug(const AttentionQuery& query) {
-  constexpr std::size_t kFirstFixedVersion = 91501;
-  return cudnnGetVersion() < kFirstFixedVersion && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0);
+// Lengths for which cuDNN computes something else. Up to 9.15.0 these are the lengths that are not
+// multiples of 128, which PyTorch and NVIDIA's frontend avoid too. Before 9.26, a backward pass on
+// 9.0 without a causal mask that ends in half a tile of 128 keys gives NaN (pytorch#196678).
+bool hits_length_bug(const AttentionQuery& query, int compute_capability) {
+  constexpr std::size_t kFirstWithAnyLength = 91501;
+  constexpr std::size_t kFirstWithHalfTiles = 92600;
+  const std::size_t version = cudnnGetVersion();
+  if (version < kFirstWithAnyLength && (query.q[2] % 128 != 0 || query.k[2] % 128 != 0))
+    return true;
+  return version < kFirstWithHalfTiles && compute_capability == 90 && query.backward &&
+         !query.causal && query.k[2] % 128 == 64;
 }
 
 // NVIDIA's frontend disables attention on 9.10.0 and 9.10.1, whose engines have known bugs.
@@ -31,17 +38,18 @@ bool is_broken_version() {
   return version == 91000 || version == 91001;
 }
 
-// PyTorch does not use cuDNN for a single key, and NVIDIA's frontend has no backward for a single
-// query and key; grid dimensions end at 65535.
+// PyTorch does not use cuDNN for a single key. A single query is wrong on 10.x and 11.x from 9.19
+// to 9.25.0 (pytorch#193893), its gradients on 9.0 are NaN still in 9.26 (cudnn-frontend#1072).
+// Grid dimensions end at 65535.
 bool is_outside(const AttentionQuery& query) {
   constexpr std::int64_t kMost = 65535;
-  return query.k[2] == 1 || query.q[0] > kMost || query.q[1] > kMost;
+  return query.k[2] == 1 || query.q[2] == 1 || query.q[0] > kMost || query.q[1] > kMost;
 }
 
-bool is_fusable(const AttentionQuery& query) {
+bool is_fusable(const AttentionQuery& query, int compute_capability) {
   const std::int64_t size = query.q[3];
   return is_16bit(query.dtype) && size <= kMaxFusedHeadSize && size % 8 == 0 &&
-         !hits_unaligned_length_bug(query) && !is_broken_version() && !is_outside(query);
+         !hits_length_bug(query, compute_capability) && !is_broken_version() && !is_outside(query);
 }
 
 // cuDNN's dropout uses a different random sequence from ours, and PyTorch runs masks on the
@@ -92,7 +100,7 @@ FusedAttention::Planned& FusedAttention::planned(const AttentionQuery& query) {
 }
 
 std::optional<Bytes> FusedAttention::workspace(const AttentionQuery& query) {
-  if (!is_fusable(query)) return std::nullopt;
+  if (!is_fusable(query, compute_capability_)) return std::nullopt;
   const Planned& plan = planned(query);
   return plan.plan ? std::optional(plan.workspace) : std::nullopt;
 }
@@ -100,7 +108,7 @@ std::optional<Bytes> FusedAttention::workspace(const AttentionQuery& query) {
 bool FusedAttention::takes(const AttentionCall& call) {
   if (!is_fusable(call)) return false;
   const AttentionQuery query = query_of(call);
-  if (!is_fusable(query)) return false;
+  if (!is_fusable(query, compute_capability_)) return false;
   const Planned& plan = planned(query);
   return plan.plan && plan.workspace <= provided_workspace(call);
 }

@@ -15,7 +15,9 @@ namespace memfathom::cuda {
 // Not thread-safe.
 class FusedAttention {
  public:
-  explicit FusedAttention(CudnnContext& dnn, std::size_t plans = 1000) : dnn_(dnn), plans_(plans) {}
+  // `compute_capability`: 90 is 9.0; some of cuDNN's errors are those of one architecture.
+  FusedAttention(CudnnContext& dnn, int compute_capability, std::size_t plans = 1000)
+      : dnn_(dnn), compute_capability_(compute_capability), plans_(plans) {}
 
   // The required workspace; nullopt if no engine supports the call and our own kernels run it.
   std::optional<Bytes> workspace(const AttentionQuery& query);
@@ -34,6 +36,7 @@ class FusedAttention {
   Planned make_plan(const AttentionQuery& query);
 
   CudnnContext& dnn_;
+  int compute_capability_;
   PlanCache<Planned> plans_;
 };
 

@@ -39,7 +39,7 @@ CudaDevice::CudaDevice(int index)
       fft_(stream_.get()),
       dnn_(stream_.get()),
       convolutions_(dnn_),
-      attention_(dnn_) {}
+      attention_(dnn_, compute_capability(index)) {}
 
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 

@@ -23,6 +23,12 @@ std::string library_version(Get get, const char* call) {
   return fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
 }
 
+cudaDeviceProp properties_of(int device) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties;
+}
+
 std::string operating_system() {
   utsname names{};
   if (uname(&names) != 0) return "unknown";
@@ -35,9 +41,13 @@ std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
+int compute_capability(int device) {
+  const cudaDeviceProp properties = properties_of(device);
+  return 10 * properties.major + properties.minor;
+}
+
 Environment read_environment(int device) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = properties_of(device);
   int driver = 0;
   int runtime = 0;
   check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");

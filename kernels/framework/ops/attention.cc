@@ -8,6 +8,7 @@
 #include "kernels/framework/device/attention_query.h"
 #include "kernels/framework/ops/arithmetic.h"
 #include "kernels/framework/ops/autocast.h"
+#include "kernels/framework/ops/efficient_attention.h"
 #include "kernels/framework/ops/loss.h"
 #include "kernels/framework/ops/matmul.h"
 #include "kernels/framework/ops/views.h"
@@ -21,6 +22,7 @@ std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1)
 
 struct KernelCase {
   AttentionKernel kernel;
+  bool may_be_cudnn;  // where PyTorch prefers it: unless the job names the memory-efficient kernel
   bool causal;
   double scale;
   double dropout;
@@ -43,17 +45,25 @@ AttentionCall call_of(const KernelCase& c, const Tensor& q, const Tensor& k, con
   return call;
 }
 
+// What PyTorch's can_use_cudnn_attention() (sdp_utils.cpp) asks of a call; wider heads run on cuDNN
+// only with some versions of it.
+bool fits_cudnn(const AttentionCall& call) {
+  constexpr std::int64_t kMaxHeadSize = 128;
+  const std::int64_t size = call.q.shape[-1];
+  return is_16bit_float(call.q.dtype) && size <= kMaxHeadSize && size % 8 == 0 &&
+         call.k.shape[-2] != 1 && call.dropout * 16 == std::floor(call.dropout * 16);
+}
+
 // The workspace the device's library needs for the call; 0 bytes with source kDefault where our own
 // kernels run it.
-WorkspaceSize library_workspace(Session& session, const AttentionCall& call, bool has_mask) {
-  if (call.kernel != AttentionKernel::kFlash || has_mask || call.dropout > 0) return {};
+WorkspaceSize library_workspace(Session& session, const AttentionCall& call, const KernelCase& c) {
   // The dry device has no library to ask, but the fit and the estimate need to know that it loads.
-  constexpr std::int64_t kMaxHeadSize = 128;
   if (!session.computes()) {
-    if (session.policy().prefers_cudnn_attention && call.q.shape[-1] <= kMaxHeadSize)
+    if (session.policy().prefers_cudnn_attention && c.may_be_cudnn && fits_cudnn(call))
       session.note_cudnn_attention();
     return {};
   }
+  if (call.kernel != AttentionKernel::kFlash || call.mask || call.dropout > 0) return {};
   const WorkspaceSize answer = session.workspaces().attention(query_of(call));
   if (answer.source != Source::kDefault) session.note_cudnn_attention();
   return answer;
@@ -73,6 +83,23 @@ std::array<Tensor, 4> flash_backward_temporaries(Session& session, const Tensor&
     held[2] = session.kernel_temporary(expanded, k.dtype());
     held[3] = session.kernel_temporary(expanded, k.dtype());
   }
+  return held;
+}
+
+// The memory-efficient kernel's: its row sums and its workspace.
+std::array<Tensor, 4> efficient_backward_temporaries(Session& session, const AttentionCall& call) {
+  const EfficientAttentionBackward sizes = efficient_attention_backward(
+      session.policy(), call.q.dtype, call.q.shape, call.k.shape, call.dropout);
+  const auto temporary = [&](Bytes bytes) {
+    return bytes > Bytes{} ? session.kernel_temporary({bytes.count()}, DType::kUint8) : Tensor();
+  };
+  std::array<Tensor, 4> held;
+  {
+    const Tensor products = temporary(sizes.products);
+    const Tensor sums = products ? temporary(sizes.row_sums) : Tensor();
+    held[0] = temporary(sizes.row_sums);
+  }
+  held[1] = temporary(sizes.workspace);
   return held;
 }
 
@@ -131,13 +158,13 @@ void attention_backward(Backward& b, const KernelCase& c) {
   call.dk = dk.operand();
   call.dv = dv.operand();
   // A library's workspace replaces the temporaries of PyTorch's own kernel.
-  const WorkspaceSize wanted = library_workspace(session, call, mask.defined());
+  const WorkspaceSize wanted = library_workspace(session, call, c);
   const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
   std::array<Tensor, 4> temporaries;
   if (flash && wanted.source == Source::kDefault) {
     temporaries = flash_backward_temporaries(session, q, k);
   } else if (!flash) {
-    temporaries[0] = session.kernel_temporary({q.size(0), q.size(1), q.size(2)}, DType::kFp32);
+    temporaries = efficient_backward_temporaries(session, call);
   }
   if (session.computes()) {
     call.workspace = workspace.operand();
@@ -175,7 +202,7 @@ Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   AttentionCall call = call_of(c, q, k, v, mask);
   call.out = out.operand();
   call.logsumexp = logsumexp.operand();
-  const WorkspaceSize wanted = library_workspace(session, call, mask.defined());
+  const WorkspaceSize wanted = library_workspace(session, call, c);
   if (session.computes()) {
     const Tensor workspace = session.workspace(wanted.bytes, Component::kWorkspaceCudnn);
     call.workspace = workspace.operand();
@@ -265,11 +292,12 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy,
                               !options.mask && head_size <= 256 &&
                               (!grouped || policy.attention_has_gqa);
   if (flash_possible) return AttentionImplementation::kFlash;
-  // The memory-efficient kernel loads 16 bytes of a head at a time.
+  // The memory-efficient kernel loads 16 bytes of a head at a time; it has bf16 from sm_80 on.
   const bool aligned = head_size * bits_of(dtype) % 128 == 0;
+  const bool has_type = dtype != DType::kBf16 || policy.compute_capability >= 80;
   const bool grouped_possible = !grouped || policy.efficient_attention_has_gqa;
-  return grouped_possible && aligned ? AttentionImplementation::kEfficient
-                                     : AttentionImplementation::kMath;
+  return grouped_possible && aligned && has_type ? AttentionImplementation::kEfficient
+                                                 : AttentionImplementation::kMath;
 }
 
 Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
@@ -294,9 +322,11 @@ Tensor scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, cons
   }
   const bool flash = chosen == AttentionImplementation::kFlash;
   const KernelCase c{flash ? AttentionKernel::kFlash : AttentionKernel::kEfficient,
+                     options.implementation != AttentionImplementation::kEfficient,
                      options.causal && !options.mask,
                      options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3)))),
-                     options.dropout, options.dropout > 0 ? session.next_random_offset() : 0};
+                     options.dropout,
+                     options.dropout > 0 ? session.next_random_offset() : 0};
   const std::int64_t head_size = q.size(3);
   if (flash && head_size % 8 != 0) {
     // Flash requires head sizes that are multiples of 8: inputs are padded, and the result is

@@ -36,8 +36,8 @@ struct FrameworkPolicy {
   // torch >= 2.0: scaled_dot_product_attention has fused kernels.
   bool has_fused_attention = true;
 
-  // Attention that flash attention could compute runs on cuDNN instead. Its tensors are the same;
-  // the process also loads cuDNN.
+  // 16-bit attention, masked or not, runs on cuDNN instead. Its tensors are counted as the other
+  // kernels'; the process also loads cuDNN.
   bool prefers_cudnn_attention = false;
 
   // torch >= 2.14: the memory-efficient kernel accepts fewer key heads than query heads; 2.13 does

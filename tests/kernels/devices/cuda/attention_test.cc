@@ -189,6 +189,7 @@ TEST_F(CudaAttentionTest, UsesOwnKernelsForUnsupportedCases) {
        nothing,
        {.cudnn = 91001}},
       {"a single key", {.queries = 1, .keys = 1}, nothing, {}},
+      {"a single query", {.queries = 1}, nothing, {}},
       {"the memory-efficient kernel",
        {},
        [](Twins& t) { t.on_device.kernel = AttentionKernel::kEfficient; },
@@ -218,6 +219,29 @@ TEST_F(CudaAttentionTest, OldCudnnRunsLength128) {
   twins.run();
   EXPECT_EQ(executions(), 1);
   EXPECT_LT(twins.difference(&AttentionCall::out), 2e-2);
+}
+
+// pytorch#196678: NaN in the gradient of the queries.
+TEST_F(CudaAttentionTest, UsesOwnKernelsForHalfATileOfKeysOnHopperBefore926) {
+  const auto takes = [](const doubles::Machine& machine, const AttentionQuery& query) {
+    doubles::reset(machine);
+    CudaDevice device(0);
+    return device.workspaces().attention(query).bytes > Bytes{};
+  };
+  const AttentionQuery wrong{
+      .backward = true, .dtype = DType::kBf16, .q = {1, 1, 8, 8}, .k = {1, 1, 192, 8}};
+  EXPECT_FALSE(takes({.major = 9, .minor = 0, .cudnn = 92501}, wrong));
+  EXPECT_TRUE(takes({.major = 9, .minor = 0, .cudnn = 92600}, wrong));
+  EXPECT_TRUE(takes({.major = 10, .minor = 0, .cudnn = 92501}, wrong));
+  AttentionQuery right = wrong;
+  right.causal = true;
+  EXPECT_TRUE(takes({.major = 9, .minor = 0, .cudnn = 92501}, right));
+  right = wrong;
+  right.backward = false;
+  EXPECT_TRUE(takes({.major = 9, .minor = 0, .cudnn = 92501}, right));
+  right = wrong;
+  right.k[2] = 256;
+  EXPECT_TRUE(takes({.major = 9, .minor = 0, .cudnn = 92501}, right));
 }
 
 TEST_F(CudaAttentionTest, UsesOwnKernelsForMoreHeadsThanTheGridLimit) {
