@@ -177,7 +177,7 @@ Patch strategy_patch(std::string_view strategy, const Job& job) {
     patch = joined(std::move(patch), named_patch(part));
     // An adapter that is there already is kept.
     if ((part == "lora" || part == "qlora") && !job.training.lora) {
-      patch = joined(std::move(patch), lora_patch(job.model));
+      patch = joined(std::move(patch), lora_patch(job));
     }
   }
   return patch;
